@@ -1,0 +1,19 @@
+//! The nouns every room shares: units, ids, operation kinds, outcomes, moments and the operation record.
+//!
+//! Plain values without IO: no serde, no async, no files, no protocol.
+
+mod ids;
+mod op;
+mod outcome;
+mod record;
+mod series;
+mod time;
+mod units;
+
+pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
+pub use op::OpKind;
+pub use outcome::ErrorClass;
+pub use record::{OpRecord, PackedOp};
+pub use series::SeriesKey;
+pub use time::{Clock, Moment, SharedClock, WallTime};
+pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration};

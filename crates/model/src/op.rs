@@ -1,0 +1,48 @@
+//! The kinds of operation.
+
+/// What one operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum OpKind {
+    /// Writes one whole object.
+    Put = 0,
+    /// Reads one object or a range of it.
+    Get = 1,
+    /// Removes one or several objects with one call.
+    Delete = 2,
+    /// Lists everything below one prefix, all pages.
+    List = 3,
+    /// Reads an object's properties without its content.
+    Stat = 4,
+}
+
+impl OpKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Put, Self::Get, Self::Delete, Self::List, Self::Stat];
+
+    /// Returns the name used in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "PUT",
+            Self::Get => "GET",
+            Self::Delete => "DELETE",
+            Self::List => "LIST",
+            Self::Stat => "STAT",
+        }
+    }
+
+    /// Returns the kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns the kind of that number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Tells whether the operation moves object content, so that bytes per second mean something.
+    pub const fn moves_bytes(self) -> bool {
+        matches!(self, Self::Put | Self::Get)
+    }
+}

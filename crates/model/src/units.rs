@@ -1,0 +1,192 @@
+//! Sizes, rates and durations as people write them; KB is 1000, KiB is 1024, always.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// Bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct ByteRate(pub f64);
+
+/// Operations per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct OpRate(pub f64);
+
+/// Why a text is no size or duration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UnitError {
+    /// There is no number at its start.
+    NoNumber(String),
+    /// What follows the number is no unit.
+    UnknownUnit {
+        /// What was given.
+        text: String,
+        /// The units that would do.
+        known: &'static str,
+    },
+    /// It is more than 64 bits hold.
+    TooLarge(String),
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoNumber(text) => write!(f, "`{text}` does not start with a number"),
+            Self::UnknownUnit { text, known } => write!(f, "`{text}` has no unit of {known}"),
+            Self::TooLarge(text) => write!(f, "`{text}` is too large"),
+        }
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+const SIZE_UNITS: &str =
+    "B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024)";
+const DURATION_UNITS: &str = "ns, us, ms, s, m, h, d";
+
+/// Splits `text` into its leading decimal number and the rest.
+fn split_number(text: &str) -> Result<(f64, &str), UnitError> {
+    let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+    let (number, rest) = text.split_at(digits);
+    let number = number.parse().map_err(|_| UnitError::NoNumber(text.to_owned()))?;
+    Ok((number, rest))
+}
+
+impl Bytes {
+    /// Returns the size that `text` names: `4096`, `1KiB`, `1.5MB`; letters of either case.
+    pub fn parse(text: &str) -> Result<Self, UnitError> {
+        let text = text.trim();
+        let (number, unit) = split_number(text)?;
+        let factor: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" => 1_000,
+            "m" | "mb" => 1_000_000,
+            "g" | "gb" => 1_000_000_000,
+            "t" | "tb" => 1_000_000_000_000,
+            "p" | "pb" => 1_000_000_000_000_000,
+            "ki" | "kib" => 1 << 10,
+            "mi" | "mib" => 1 << 20,
+            "gi" | "gib" => 1 << 30,
+            "ti" | "tib" => 1 << 40,
+            "pi" | "pib" => 1 << 50,
+            _ => {
+                let text = text.to_owned();
+                return Err(UnitError::UnknownUnit { text, known: SIZE_UNITS });
+            }
+        };
+        // Whole numbers stay exact; only a written fraction goes through floating point.
+        if number.fract() == 0.0 && number < 9.0e15 {
+            let whole = (number as u64).checked_mul(factor);
+            return whole.map(Self).ok_or_else(|| UnitError::TooLarge(text.to_owned()));
+        }
+        let bytes = number * factor as f64;
+        if bytes >= u64::MAX as f64 {
+            return Err(UnitError::TooLarge(text.to_owned()));
+        }
+        Ok(Self(bytes.round() as u64))
+    }
+}
+
+impl fmt::Display for Bytes {
+    /// Writes the size with the largest binary unit that divides it: `10MiB`, `1000B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (shift, unit) in [(50, "PiB"), (40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")] {
+            if self.0 >= 1 << shift && self.0.is_multiple_of(1 << shift) {
+                return write!(f, "{}{unit}", self.0 >> shift);
+            }
+        }
+        write!(f, "{}B", self.0)
+    }
+}
+
+/// Returns the duration that `text` names: `10s`, `1m30s`, `500ms`, `1.5h`; a bare `0` is zero.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    let text = text.trim();
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let mut rest = text;
+    let mut seconds = 0.0;
+    while !rest.is_empty() || rest.len() == text.len() {
+        let (number, tail) = split_number(rest)?;
+        let unit_len = tail.bytes().take_while(|b| !b.is_ascii_digit()).count();
+        let (unit, next) = tail.split_at(unit_len);
+        seconds += number
+            * match unit.trim() {
+                "ns" => 1e-9,
+                "us" | "µs" => 1e-6,
+                "ms" => 1e-3,
+                "s" => 1.0,
+                "m" => 60.0,
+                "h" => 3_600.0,
+                "d" => 86_400.0,
+                _ => {
+                    let text = text.to_owned();
+                    return Err(UnitError::UnknownUnit { text, known: DURATION_UNITS });
+                }
+            };
+        rest = next;
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| UnitError::TooLarge(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kb_is_1000_and_kib_is_1024() {
+        let cases = [
+            ("0", 0),
+            ("4096", 4096),
+            ("1KB", 1_000),
+            ("1k", 1_000),
+            ("1KiB", 1_024),
+            ("1Ki", 1_024),
+            ("10MiB", 10 << 20),
+            ("1.5MB", 1_500_000),
+            ("2 GiB", 2 << 30),
+            ("5tb", 5_000_000_000_000),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused_with_its_reason() {
+        for (text, reason) in [
+            ("", "`` does not start with a number"),
+            ("MiB", "`MiB` does not start with a number"),
+            ("-1", "`-1` does not start with a number"),
+            ("99999999PB", "`99999999PB` is too large"),
+        ] {
+            assert_eq!(Bytes::parse(text).map_err(|e| e.to_string()), Err(reason.to_owned()));
+        }
+        let unknown = Bytes::parse("5 bananas").map_err(|e| e.to_string());
+        assert!(unknown.is_err_and(|text| text.contains("KiB, MiB")));
+    }
+
+    #[test]
+    fn sizes_print_without_loss() {
+        for (bytes, text) in [(0, "0B"), (1000, "1000B"), (1024, "1KiB"), (10 << 20, "10MiB")] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+            assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)));
+        }
+    }
+
+    #[test]
+    fn durations_take_go_and_plain_forms() {
+        for (text, ms) in
+            [("0", 0), ("10s", 10_000), ("1m30s", 90_000), ("500ms", 500), ("1.5h", 5_400_000)]
+        {
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "5", "5 parsecs", "s", "-1s"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! A log-linear histogram of nanoseconds with a relative error of at most 0.1 %, and its compact form.
+//!
+//! Count, sum, sum of squares, minimum and maximum are kept exactly beside the bins, all as integers, so that
+//! merging in any order gives the same value bit for bit.
+
+use hdrhistogram::Histogram as Hdr;
+
+/// Three decimal digits: 2,048 bins per doubling pair, so a bin is at most 1/1,024 of its value wide.
+const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// A percentile between 0 and 100.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Percentile(f64);
+
+impl Percentile {
+    /// The median.
+    pub const P50: Self = Self(50.0);
+    /// 90 of 100 are not greater.
+    pub const P90: Self = Self(90.0);
+    /// 99 of 100 are not greater.
+    pub const P99: Self = Self(99.0);
+    /// 999 of 1,000 are not greater.
+    pub const P99_9: Self = Self(99.9);
+
+    /// Returns the percentile, or `None` outside 0 to 100.
+    pub fn new(percent: f64) -> Option<Self> {
+        (0.0..=100.0).contains(&percent).then_some(Self(percent))
+    }
+
+    /// Returns it in percent.
+    pub fn percent(self) -> f64 {
+        self.0
+    }
+}
+
+/// One bin that holds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// The smallest value that falls into it.
+    pub lowest: u64,
+    /// How many values it holds.
+    pub count: u64,
+}
+
+/// The exact figures beside the bins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Moments {
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Moments {
+    const EMPTY: Self = Self { count: 0, sum: 0, sum_of_squares: 0, min: u64::MAX, max: 0 };
+
+    fn add(&mut self, value: u64) {
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.sum_of_squares += u128::from(value) * u128::from(value);
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// A mergeable histogram of nanosecond values.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    bins: Hdr<u64>,
+    moments: Moments,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.moments == other.moments && self.bins().eq(other.bins())
+    }
+}
+
+impl Histogram {
+    /// Values above this, 78 hours, count as this (the longest time an operation record holds).
+    pub const VALUE_MAX: u64 = (1 << 48) - 1;
+
+    /// Returns an empty histogram.
+    pub fn new() -> Self {
+        let bins = Hdr::new(SIGNIFICANT_DIGITS).expect("three digits are a valid precision");
+        Self { bins, moments: Moments::EMPTY }
+    }
+
+    /// Adds one value.
+    pub fn record(&mut self, value: u64) {
+        let value = value.min(Self::VALUE_MAX);
+        self.bins.record(value).expect("a resizing histogram takes any value");
+        self.moments.add(value);
+    }
+
+    /// Adds all values of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.bins.add(&other.bins).expect("a resizing histogram takes any other");
+        self.moments.merge(&other.moments);
+    }
+
+    /// Removes all values, keeping the memory.
+    pub fn clear(&mut self) {
+        self.bins.reset();
+        self.moments = Moments::EMPTY;
+    }
+
+    /// Returns how many values there are.
+    pub fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    /// Tells whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.moments.count == 0
+    }
+
+    /// Returns the exact sum.
+    pub fn sum(&self) -> u128 {
+        self.moments.sum
+    }
+
+    /// Returns the exact smallest value.
+    pub fn min(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.moments.min)
+    }
+
+    /// Returns the exact largest value.
+    pub fn max(&self) -> Option<u64> {
+        (!self.is_empty()).then_some(self.moments.max)
+    }
+
+    /// Returns the exact mean.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.is_empty()).then(|| self.moments.sum as f64 / self.moments.count as f64)
+    }
+
+    /// Returns the sample standard deviation (n − 1), `None` for fewer than two values.
+    pub fn std_dev(&self) -> Option<f64> {
+        let n = self.moments.count;
+        if n < 2 {
+            return None;
+        }
+        // n·Σx² − (Σx)² in integers has no cancellation; only the last division rounds.
+        let scaled = u128::from(n).checked_mul(self.moments.sum_of_squares);
+        let square = self.moments.sum.checked_mul(self.moments.sum);
+        let numerator = match (scaled, square) {
+            (Some(scaled), Some(square)) => (scaled - square) as f64,
+            _ => {
+                let sum = self.moments.sum as f64;
+                (n as f64 * self.moments.sum_of_squares as f64 - sum * sum).max(0.0)
+            }
+        };
+        Some((numerator / (n as f64 * (n - 1) as f64)).sqrt())
+    }
+
+    /// Returns the value that `percentile` percent of the values do not exceed, to 0.1 %.
+    pub fn percentile(&self, percentile: Percentile) -> Option<u64> {
+        if self.is_empty() {
+            return None;
+        }
+        // The rank is nudged down by less than any true fraction, so that 99.9 % of 1,000 is rank 999
+        // although 99.9 has no exact binary form.
+        let count = self.moments.count as f64;
+        let rank = (percentile.0 / 100.0 * count * (1.0 - 1e-12)).ceil().max(1.0);
+        let value = self.bins.value_at_quantile((rank - 0.5) / count);
+        Some(value.clamp(self.moments.min, self.moments.max))
+    }
+
+    /// Returns the bins that hold something, lowest first.
+    pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
+        self.bins.iter_recorded().map(|step| Bin {
+            lowest: self.bins.lowest_equivalent(step.value_iterated_to()),
+            count: step.count_since_last_iteration(),
+        })
+    }
+
+    /// Returns the compact form.
+    pub fn compact(&self) -> CompactHistogram {
+        let mut bytes = Vec::new();
+        let mut previous = 0;
+        for bin in self.bins() {
+            write_varint(&mut bytes, bin.lowest - previous);
+            write_varint(&mut bytes, bin.count);
+            previous = bin.lowest;
+        }
+        CompactHistogram { bins: bytes.into_boxed_slice(), moments: self.moments }
+    }
+
+    /// Adds all values of a compact histogram.
+    pub fn merge_compact(&mut self, other: &CompactHistogram) {
+        for bin in other.bins() {
+            self.bins
+                .record_n(bin.lowest, bin.count)
+                .expect("a resizing histogram takes any value");
+        }
+        self.moments.merge(&other.moments);
+    }
+}
+
+/// A histogram at rest: only the bins that hold something, a few bytes each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactHistogram {
+    bins: Box<[u8]>,
+    moments: Moments,
+}
+
+impl Default for CompactHistogram {
+    fn default() -> Self {
+        Self { bins: Box::default(), moments: Moments::EMPTY }
+    }
+}
+
+impl CompactHistogram {
+    /// Returns the histogram with these bins and exact figures, or `None` where they contradict each other.
+    pub fn from_parts(
+        bins: impl IntoIterator<Item = Bin>,
+        sum: u128,
+        sum_of_squares: u128,
+        min_max: Option<(u64, u64)>,
+    ) -> Option<Self> {
+        let mut whole = Histogram::new();
+        for bin in bins {
+            whole.bins.record_n(bin.lowest, bin.count).ok()?;
+            whole.moments.count += bin.count;
+        }
+        let (min, max) = min_max.unwrap_or((u64::MAX, 0));
+        if whole.is_empty() != min_max.is_none() || (min > max && min_max.is_some()) {
+            return None;
+        }
+        whole.moments = Moments { sum, sum_of_squares, min, max, ..whole.moments };
+        Some(whole.compact())
+    }
+
+    /// Returns the bins that hold something, lowest first.
+    pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
+        let mut rest = &*self.bins;
+        let mut lowest = 0;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            lowest += read_varint(&mut rest);
+            Some(Bin { lowest, count: read_varint(&mut rest) })
+        })
+    }
+
+    /// Returns how many values there are.
+    pub fn count(&self) -> u64 {
+        self.moments.count
+    }
+
+    /// Returns the exact sum.
+    pub fn sum(&self) -> u128 {
+        self.moments.sum
+    }
+
+    /// Returns the exact sum of squares.
+    pub fn sum_of_squares(&self) -> u128 {
+        self.moments.sum_of_squares
+    }
+
+    /// Returns the exact smallest and largest value.
+    pub fn min_max(&self) -> Option<(u64, u64)> {
+        (self.moments.count > 0).then_some((self.moments.min, self.moments.max))
+    }
+
+    /// Adds all values of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let mut whole = Histogram::new();
+        whole.merge_compact(self);
+        whole.merge_compact(other);
+        *self = whole.compact();
+    }
+}
+
+/// Appends `value` in groups of seven bits, lowest first (LEB128).
+fn write_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes one value off the front of `bytes`.
+fn read_varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let Some((&byte, rest)) = bytes.split_first() else { break };
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.iter().for_each(|&value| histogram.record(value));
+        histogram
+    }
+
+    #[test]
+    fn an_empty_histogram_knows_nothing() {
+        let empty = Histogram::new();
+        assert_eq!((empty.min(), empty.max(), empty.mean()), (None, None, None));
+        assert_eq!((empty.std_dev(), empty.percentile(Percentile::P50)), (None, None));
+        assert_eq!(empty.bins().count(), 0);
+    }
+
+    #[test]
+    fn figures_of_one_to_a_thousand_microseconds() {
+        let values: Vec<u64> = (1..=1_000).map(|us| us * 1_000).collect();
+        let histogram = of(&values);
+        assert_eq!(histogram.mean(), Some(500_500.0));
+        // The sample variance of 1..n is n(n+1)/12.
+        let expected = (1_000.0 * 1_001.0 / 12.0_f64).sqrt() * 1_000.0;
+        assert!((histogram.std_dev().unwrap() - expected).abs() < 1e-6);
+        for (percentile, exact) in [
+            (Percentile::P50, 500_000.0),
+            (Percentile::P99, 990_000.0),
+            (Percentile::P99_9, 999_000.0),
+        ] {
+            let got = histogram.percentile(percentile).unwrap() as f64;
+            assert!((got / exact - 1.0).abs() <= 0.001, "{percentile:?}: {got}");
+        }
+        let everything = Percentile::new(100.0).unwrap();
+        assert_eq!(histogram.percentile(everything), Some(1_000_000));
+        assert_eq!(Percentile::new(100.1), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn percentiles_are_within_a_thousandth_of_the_sample(
+            mut values in prop::collection::vec(1u64..10_000_000_000, 1..100),
+            percent in 0.0f64..=100.0,
+        ) {
+            let histogram = of(&values);
+            values.sort_unstable();
+            let rank = (percent / 100.0 * values.len() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as usize;
+            let exact = values[rank - 1] as f64;
+            let got = histogram.percentile(Percentile::new(percent).unwrap()).unwrap() as f64;
+            prop_assert!((got - exact).abs() <= exact * 0.001 + 1.0, "{} for {}", got, exact);
+        }
+
+        #[test]
+        fn merging_in_any_order_is_the_whole(
+            values in prop::collection::vec(0u64..1 << 50, 0..60),
+            shards in 1usize..6,
+        ) {
+            let whole = of(&values);
+            let parts: Vec<Histogram> = (0..shards)
+                .map(|shard| of(&values.iter().copied().skip(shard).step_by(shards).collect::<Vec<_>>()))
+                .collect();
+            let mut forward = Histogram::new();
+            parts.iter().for_each(|part| forward.merge(part));
+            let mut backward = CompactHistogram::default();
+            parts.iter().rev().for_each(|part| backward.merge(&part.compact()));
+            prop_assert!(forward == whole);
+            prop_assert_eq!(&backward, &whole.compact());
+            let rebuilt = CompactHistogram::from_parts(
+                backward.bins(), backward.sum(), backward.sum_of_squares(), backward.min_max());
+            prop_assert_eq!(rebuilt, Some(backward));
+        }
+
+        #[test]
+        fn varints_come_back(values in prop::collection::vec(any::<u64>(), 0..20)) {
+            let mut bytes = Vec::new();
+            values.iter().for_each(|&value| write_varint(&mut bytes, value));
+            let mut rest = &*bytes;
+            let back: Vec<u64> = values.iter().map(|_| read_varint(&mut rest)).collect();
+            prop_assert_eq!(back, values);
+            prop_assert!(rest.is_empty());
+        }
+    }
+}
