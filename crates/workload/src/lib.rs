@@ -1,0 +1,24 @@
+//! What will be done: operation mix, keys, sizes, content, pacing, and the stream of operations of each worker.
+//!
+//! [`WorkloadSpec`] is the workload as written; [`Workload`] is the validated one. Everything here is a function
+//! of the seed: no driver, no async, no clock.
+
+pub mod data;
+mod keys;
+mod seed;
+mod sizes;
+mod spec;
+mod stream;
+mod workload;
+
+pub use keys::{KeyLayout, Keys};
+pub use seed::{Permutation, Random, hash_text, mix64};
+pub use sizes::{SizeBar, SizeDist, SizeParseError};
+pub use spec::{
+    ExistingSpec, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, RangeSpec,
+    SPEC_SCHEMA, SizeBarSpec, SizeSpec, WorkloadSpec,
+};
+pub use stream::{ObjectRef, OpStream, PlannedOp, Target, delete_order};
+pub use workload::{
+    Activity, ExistingObject, InvalidWorkload, Mix, Pacing, Population, RangeRule, Verify, Workload,
+};

@@ -1,0 +1,244 @@
+//! Object sizes: fixed, log-uniform or by histogram, and the command line's way to write them.
+
+use std::fmt;
+
+use plimsoll_model::{Bytes, ObjectId, UnitError};
+
+use crate::Random;
+
+const SIZE_DOMAIN: u64 = 0x7369_7a65;
+
+/// One bar of a size histogram: sizes above the previous bar's up to this one's, evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeBar {
+    /// The largest size in the bar.
+    pub up_to: u64,
+    /// How often the bar is taken, relative to the others.
+    pub weight: u64,
+}
+
+/// How large objects are. The size of an object is a function of the seed and its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeDist {
+    /// All of one size.
+    Fixed(u64),
+    /// The logarithm is evenly distributed between both ends, so that every doubling is as likely as the next.
+    LogUniform {
+        /// The smallest size, at least 1.
+        min: u64,
+        /// The largest size.
+        max: u64,
+    },
+    /// A bar by weight, then evenly within the bar.
+    Histogram(Vec<SizeBar>),
+}
+
+/// Why a text names no sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeParseError {
+    /// A part is no size.
+    Unit(UnitError),
+    /// A size or weight is 0.
+    Zero,
+    /// The minimum is above the maximum.
+    Reversed(u64, u64),
+    /// It is neither SIZE, MIN,MAX nor SIZE:WEIGHT,...
+    Form(String),
+}
+
+impl fmt::Display for SizeParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unit(error) => error.fmt(f),
+            Self::Zero => f.write_str("sizes and weights must be at least 1"),
+            Self::Reversed(min, max) => {
+                write!(f, "the minimum {} is above the maximum {}", Bytes(*min), Bytes(*max))
+            }
+            Self::Form(text) => {
+                write!(f, "`{text}` is none of SIZE, MIN,MAX and SIZE:WEIGHT,SIZE:WEIGHT,...")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SizeParseError {}
+
+impl From<UnitError> for SizeParseError {
+    fn from(error: UnitError) -> Self {
+        Self::Unit(error)
+    }
+}
+
+impl SizeDist {
+    /// Without a minimum, random sizes span this factor: eight doublings, which gives warp's mean of 0.18 max.
+    const RANDOM_SPAN: u64 = 256;
+
+    /// Returns the sizes that `text` names: `SIZE`, `MIN,MAX` or `SIZE:WEIGHT,...`; `random` asks for log-uniform
+    /// sizes up to a lone `SIZE`.
+    pub fn parse(text: &str, random: bool) -> Result<Self, SizeParseError> {
+        let size = |text: &str| match Bytes::parse(text)?.0 {
+            0 => Err(SizeParseError::Zero),
+            size => Ok(size),
+        };
+        if text.contains(':') {
+            return Self::parse_histogram(text, size);
+        }
+        let parts: Vec<&str> = text.split(',').collect();
+        let (min, max) = match (&*parts, random) {
+            ([one], false) => return Ok(Self::Fixed(size(one)?)),
+            ([one], true) => {
+                let max = size(one)?;
+                ((max / Self::RANDOM_SPAN).max(1), max)
+            }
+            ([min, max], _) => (size(min)?, size(max)?),
+            _ => return Err(SizeParseError::Form(text.to_owned())),
+        };
+        match min.cmp(&max) {
+            std::cmp::Ordering::Greater => Err(SizeParseError::Reversed(min, max)),
+            std::cmp::Ordering::Equal => Ok(Self::Fixed(max)),
+            std::cmp::Ordering::Less => Ok(Self::LogUniform { min, max }),
+        }
+    }
+
+    fn parse_histogram(
+        text: &str,
+        size: impl Fn(&str) -> Result<u64, SizeParseError>,
+    ) -> Result<Self, SizeParseError> {
+        let form = || SizeParseError::Form(text.to_owned());
+        let mut bars = Vec::new();
+        for bar in text.split(',') {
+            let (up_to, weight) = bar.split_once(':').ok_or_else(form)?;
+            let weight: u64 = weight.trim().parse().map_err(|_| form())?;
+            let up_to = size(up_to)?;
+            if weight == 0 {
+                return Err(SizeParseError::Zero);
+            }
+            bars.push(SizeBar { up_to, weight });
+        }
+        bars.sort_by_key(|bar| bar.up_to);
+        Ok(Self::Histogram(bars))
+    }
+
+    /// Returns the size of object `id` in a run with `seed`.
+    pub fn size(&self, seed: u64, id: ObjectId) -> u64 {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::LogUniform { min, max } => {
+                log_uniform(&mut Random::new(seed, SIZE_DOMAIN, id.as_u64()), *min, *max)
+            }
+            Self::Histogram(bars) => {
+                let mut random = Random::new(seed, SIZE_DOMAIN, id.as_u64());
+                let mut left = random.below(bars.iter().map(|bar| bar.weight).sum());
+                let mut below = 0;
+                for bar in bars {
+                    if left < bar.weight {
+                        return below + 1 + random.below((bar.up_to - below).max(1));
+                    }
+                    left -= bar.weight;
+                    below = bar.up_to;
+                }
+                unreachable!("the weights add up to their sum")
+            }
+        }
+    }
+
+    /// Returns the largest size there can be.
+    pub fn max(&self) -> u64 {
+        match self {
+            Self::Fixed(size) | Self::LogUniform { max: size, .. } => *size,
+            Self::Histogram(bars) => bars.iter().map(|bar| bar.up_to).max().unwrap_or(0),
+        }
+    }
+
+    /// Returns the mean size.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(size) => *size as f64,
+            Self::LogUniform { min, max } => {
+                let (min, max) = (*min as f64, *max as f64 + 1.0);
+                (max - min) / (max / min).ln()
+            }
+            Self::Histogram(bars) => {
+                let total: u64 = bars.iter().map(|bar| bar.weight).sum();
+                let mut below = 0;
+                let mut sum = 0.0;
+                for bar in bars {
+                    sum += (below + 1 + bar.up_to) as f64 / 2.0 * bar.weight as f64;
+                    below = bar.up_to;
+                }
+                sum / total as f64
+            }
+        }
+    }
+}
+
+/// Returns a number from `min` (at least 1) to `max` whose logarithm is evenly distributed.
+pub(crate) fn log_uniform(random: &mut Random, min: u64, max: u64) -> u64 {
+    debug_assert!(1 <= min && min <= max);
+    let (low, high) = (min as f64, max as f64 + 1.0);
+    let value = low * (high / low).powf(random.unit());
+    (value as u64).clamp(min, max)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::WorkerId;
+
+    use super::*;
+
+    fn sample(dist: &SizeDist, count: u64) -> Vec<u64> {
+        (0..count).map(|number| dist.size(3, ObjectId::new(WorkerId(0), number))).collect()
+    }
+
+    #[test]
+    fn the_three_forms() {
+        let log = |min, max| Ok(SizeDist::LogUniform { min, max });
+        let bar = |up_to, weight| SizeBar { up_to, weight };
+        assert_eq!(SizeDist::parse("10MiB", false), Ok(SizeDist::Fixed(10 << 20)));
+        assert_eq!(SizeDist::parse("1MiB", true), log(4_096, 1 << 20));
+        assert_eq!(SizeDist::parse("100", true), log(1, 100));
+        assert_eq!(SizeDist::parse("1KB,1KiB", false), log(1_000, 1_024));
+        assert_eq!(SizeDist::parse("5,5", true), Ok(SizeDist::Fixed(5)));
+        let bars = vec![bar(1_024, 3), bar(4_096, 1)];
+        assert_eq!(SizeDist::parse("4KiB:1,1024:3", false), Ok(SizeDist::Histogram(bars)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert_eq!(SizeDist::parse("0", false), Err(SizeParseError::Zero));
+        assert_eq!(SizeDist::parse("0,5", true), Err(SizeParseError::Zero));
+        assert_eq!(SizeDist::parse("5:0", false), Err(SizeParseError::Zero));
+        assert_eq!(SizeDist::parse("9,5", true), Err(SizeParseError::Reversed(9, 5)));
+        for text in ["1,2,3", "5:x", "5:1,6", ""] {
+            assert!(SizeDist::parse(text, false).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn log_uniform_sizes_have_no_hole_and_the_known_mean() {
+        let dist = SizeDist::parse("1MiB", true).unwrap();
+        let sizes = sample(&dist, 80_000);
+        // Eight doublings from 4 KiB to 1 MiB: each holds an eighth, 10,000 +- 94 (one standard deviation).
+        for doubling in 0..8 {
+            let low = 4_096u64 << doubling;
+            let count = sizes.iter().filter(|&&size| (low..low * 2).contains(&size)).count();
+            assert!(count.abs_diff(10_000) < 400, "{count} from {low}");
+        }
+        let mean = sizes.iter().sum::<u64>() as f64 / sizes.len() as f64;
+        assert!((mean / dist.mean() - 1.0).abs() < 0.02, "{mean} against {}", dist.mean());
+        assert!((dist.mean() / (1u64 << 20) as f64 - 0.1796).abs() < 0.001);
+    }
+
+    #[test]
+    fn histogram_bars_come_by_weight_and_are_even_within() {
+        let dist = SizeDist::parse("10:1,20:3", false).unwrap();
+        let sizes = sample(&dist, 40_000);
+        let low = sizes.iter().filter(|&&size| size <= 10).count();
+        assert!(low.abs_diff(10_000) < 400, "{low}");
+        for size in 1..=20 {
+            assert!(sizes.contains(&size), "{size} is missing");
+        }
+        assert!(sizes.iter().all(|size| (1..=20).contains(size)));
+        assert!((dist.mean() - (0.25 * 5.5 + 0.75 * 15.5)).abs() < 1e-9);
+    }
+}

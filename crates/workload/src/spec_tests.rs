@@ -1,0 +1,90 @@
+//! Tests of the spec: what is refused, and with which words.
+
+use super::*;
+
+pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
+    WorkloadSpec {
+        schema: SPEC_SCHEMA.to_owned(),
+        name: "s3-test".to_owned(),
+        seed: 42,
+        concurrency: 4,
+        keys: KeysSpec { prefix: String::new(), per_worker: true },
+        objects: ObjectsSpec { count: 100, size: SizeSpec::FixedBytes(1_000), existing: None },
+        measure: MeasureSpec {
+            operations: operations
+                .iter()
+                .map(|(op, weight)| OpWeightSpec { op: (*op).to_owned(), weight: *weight })
+                .collect(),
+            range: None,
+            delete_batch: None,
+            list_page_size: None,
+            duration_ns: 1_000_000_000,
+        },
+        pacing: PacingSpec::Closed,
+        verify: true,
+    }
+}
+
+#[test]
+fn every_refusal_names_its_field() {
+    type Change = fn(&mut WorkloadSpec);
+    let cases: [(&str, Change); 14] = [
+        ("schema", |s| s.schema = "plimsoll.workload/9".to_owned()),
+        ("concurrency", |s| s.concurrency = 0),
+        ("objects.size", |s| s.objects.size = SizeSpec::FixedBytes(0)),
+        ("objects.size", |s| s.objects.size = SizeSpec::FixedBytes(6 << 30)),
+        ("objects.size", |s| s.objects.size = SizeSpec::Histogram(vec![])),
+        ("objects.size", |s| {
+            s.objects.size = SizeSpec::LogUniform { min_bytes: 9, max_bytes: 5 };
+        }),
+        ("objects.count", |s| s.objects.count = 3),
+        ("measure.operations", |s| s.measure.operations[0].op = "READ".to_owned()),
+        ("measure.operations", |s| s.measure.operations[0].weight = 0),
+        ("measure.operations.delete", |s| {
+            s.measure.operations.push(OpWeightSpec { op: "DELETE".to_owned(), weight: 1 });
+        }),
+        ("measure.range", |s| s.measure.range = Some(RangeSpec::FixedBytes(0))),
+        ("measure.duration_ns", |s| s.measure.duration_ns = 0),
+        ("pacing.capped", |s| s.pacing = PacingSpec::Capped { ops_per_sec: 0.0 }),
+        ("pacing.capped", |s| s.pacing = PacingSpec::Capped { ops_per_sec: f64::NAN }),
+    ];
+    for (field, change) in cases {
+        let mut spec = spec(&[("GET", 1)]);
+        assert!(spec.validate("r", None).is_ok());
+        change(&mut spec);
+        assert_eq!(spec.validate("r", None).unwrap_err().field, field);
+    }
+}
+
+#[test]
+fn a_delete_run_needs_four_batches_a_worker() {
+    let mut spec = spec(&[("DELETE", 1)]);
+    spec.measure.delete_batch = Some(7);
+    let refused = spec.validate("r", None).unwrap_err();
+    assert_eq!(
+        refused.reason,
+        "100 objects are too few: 4 workers deleting 7 at a time need 112, four batches each"
+    );
+    spec.objects.count = 112;
+    assert!(spec.validate("r", None).is_ok());
+    spec.measure.delete_batch = Some(1_001);
+    assert_eq!(spec.validate("r", None).unwrap_err().field, "measure.delete_batch");
+}
+
+#[test]
+fn yaml_comes_back_the_same_and_strangers_are_refused() {
+    let mut spec = spec(&[("GET", 45), ("PUT", 15)]);
+    spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 9 };
+    spec.pacing = PacingSpec::Capped { ops_per_sec: 12.5 };
+    let yaml = spec.to_yaml();
+    assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    let strange = format!("{yaml}\nconcurency: 5\n");
+    assert!(serde_saphyr::from_str::<WorkloadSpec>(&strange).is_err());
+}
+
+#[test]
+fn content_of_existing_objects_is_not_claimed_to_be_checked() {
+    let mut spec = spec(&[("GET", 1)]);
+    spec.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
+    assert_eq!(spec.validate("r", Some(vec![])).unwrap().verify, Verify::LengthOnly);
+}

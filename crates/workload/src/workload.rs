@@ -1,0 +1,220 @@
+//! The validated workload.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
+
+use crate::{KeyLayout, Keys, SizeDist};
+
+/// What a run will do, checked.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// What the run is called in its directory and report, such as `s3-get`.
+    pub name: String,
+    /// Fixes every choice.
+    pub seed: Seed,
+    /// How many workers issue operations, one at a time each.
+    pub concurrency: NonZeroU32,
+    /// Where the run's own objects lie.
+    pub layout: KeyLayout,
+    /// How large the run's own objects are.
+    pub sizes: SizeDist,
+    /// What is there when the measured stage begins.
+    pub population: Population,
+    /// What the measured stage does.
+    pub activity: Activity,
+    /// When operations start.
+    pub pacing: Pacing,
+    /// When the measured stage ends, unless it runs out of work before.
+    pub duration: Duration,
+    /// Whether content that is read is checked.
+    pub verify: Verify,
+}
+
+/// What is there when the measured stage begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Population {
+    /// The prepare stage uploads this many objects, shared evenly by the workers; may be 0.
+    Uploaded(u64),
+    /// Objects that were there before, which the run reads or was told to delete.
+    Existing(Arc<[ExistingObject]>),
+}
+
+/// An object that was there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExistingObject {
+    /// Its key.
+    pub key: String,
+    /// Its size.
+    pub size: u64,
+}
+
+/// What the measured stage does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// Operations by weight, on objects chosen at random.
+    Mix {
+        /// The weights.
+        mix: Mix,
+        /// Which part of an object a GET reads.
+        range: RangeRule,
+    },
+    /// Complete listings; each worker lists its own prefix.
+    List {
+        /// Entries per page.
+        page_size: u32,
+    },
+    /// Deletes the whole population, `batch` objects a call, in seeded order.
+    Delete {
+        /// Objects per call.
+        batch: u32,
+    },
+}
+
+/// Operations with weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mix {
+    weights: Vec<(OpKind, u32)>,
+}
+
+impl Mix {
+    /// Returns the mix; kinds with weight 0 are left out. `None` when nothing is left or a kind stands twice.
+    pub fn new(weights: impl IntoIterator<Item = (OpKind, u32)>) -> Option<Self> {
+        let mut weights: Vec<_> = weights.into_iter().filter(|(_, weight)| *weight > 0).collect();
+        weights.sort_unstable();
+        let twice = weights.windows(2).any(|pair| pair[0].0 == pair[1].0);
+        (!weights.is_empty() && !twice).then_some(Self { weights })
+    }
+
+    /// Returns the weight of `kind`.
+    pub fn weight(&self, kind: OpKind) -> u32 {
+        self.weights.iter().find(|(each, _)| *each == kind).map_or(0, |(_, weight)| *weight)
+    }
+
+    /// Returns the kinds with their weights.
+    pub fn weights(&self) -> &[(OpKind, u32)] {
+        &self.weights
+    }
+
+    /// Tells whether the population changes while it runs, so that each worker needs a share of its own.
+    pub fn changes_population(&self) -> bool {
+        self.weight(OpKind::Delete) > 0 || (self.weight(OpKind::Put) > 0 && self.weights.len() > 1)
+    }
+
+    /// Returns a deck of operations in which each kind stands as often as its weight says.
+    pub fn deck(&self) -> Vec<OpKind> {
+        let gcd = self.weights.iter().fold(0, |gcd, (_, weight)| greatest_common(gcd, *weight));
+        let repeat =
+            |&(kind, weight): &(OpKind, u32)| std::iter::repeat_n(kind, (weight / gcd) as usize);
+        self.weights.iter().flat_map(repeat).collect()
+    }
+}
+
+const fn greatest_common(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_common(b, a % b) }
+}
+
+/// Which part of an object a GET reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeRule {
+    /// All of it.
+    Whole,
+    /// A log-uniform length from 1/256 of the size up to the size, at a random offset.
+    Random,
+    /// This many bytes at a random offset.
+    Fixed(u64),
+}
+
+/// When operations start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// The next one when the one before has ended.
+    Closed,
+    /// As closed, but not more than this many per second in all; waiting is outside of the latency.
+    Capped {
+        /// The cap over all workers.
+        ops_per_sec: f64,
+    },
+}
+
+/// How content that is read is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Every byte.
+    EveryByte,
+    /// The length only, because the content is not known (objects that were there before).
+    LengthOnly,
+    /// Switched off; the length is still checked.
+    Off,
+}
+
+/// A workload that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidWorkload {
+    /// The field of the spec, such as `objects.count`.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for InvalidWorkload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.reason)
+    }
+}
+
+impl std::error::Error for InvalidWorkload {}
+
+impl Workload {
+    /// Returns how many objects there are when the measured stage begins.
+    pub fn population_count(&self) -> u64 {
+        match &self.population {
+            Population::Uploaded(count) => *count,
+            Population::Existing(objects) => objects.len() as u64,
+        }
+    }
+
+    /// Returns how many objects of the population belong to `worker`: shares differ by one at most.
+    pub fn share_of(&self, worker: WorkerId) -> u64 {
+        let workers = u64::from(self.concurrency.get());
+        let (each, rest) = (self.population_count() / workers, self.population_count() % workers);
+        each + u64::from(u64::from(worker.0) < rest)
+    }
+
+    /// Returns the id of object `index` of the population.
+    pub fn population_id(&self, index: u64) -> ObjectId {
+        match &self.population {
+            Population::Uploaded(_) => {
+                let workers = u64::from(self.concurrency.get());
+                ObjectId::new(WorkerId((index % workers) as u32), index / workers)
+            }
+            Population::Existing(_) => ObjectId::new(WorkerId(0), index),
+        }
+    }
+
+    /// Returns object `number` of `worker`'s share of the population.
+    pub fn share_id(&self, worker: WorkerId, number: u64) -> ObjectId {
+        self.population_id(number * u64::from(self.concurrency.get()) + u64::from(worker.0))
+    }
+
+    /// Returns the keys of the population.
+    pub fn keys(&self) -> Keys {
+        match &self.population {
+            Population::Existing(objects) => Keys::Existing(Arc::clone(objects)),
+            Population::Uploaded(_) => {
+                Keys::Generated { layout: self.layout.clone(), seed: self.seed.0 }
+            }
+        }
+    }
+
+    /// Returns the size of object `id`.
+    pub fn size_of(&self, id: ObjectId) -> u64 {
+        match &self.population {
+            Population::Existing(objects) => objects[id.number() as usize].size,
+            Population::Uploaded(_) => self.sizes.size(self.seed.0, id),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+"""Object content, written a second time from docs/formats/data.md: python3 data.py SEED KEY VERSION OFFSET LENGTH"""
+import sys
+
+M = (1 << 64) - 1
+
+
+def mix64(x):
+    x ^= x >> 30
+    x = x * 0xBF58476D1CE4E5B9 & M
+    x ^= x >> 27
+    x = x * 0x94D049BB133111EB & M
+    return x ^ x >> 31
+
+
+def rotate_left(x, bits):
+    bits %= 64
+    return (x << bits | x >> (64 - bits)) & M
+
+
+def pad(seed):
+    state = mix64(mix64(seed ^ mix64(0x70616400 + 1)))
+    out = b""
+    for _ in range(1024):
+        state = (state + 0x9E3779B97F4A7C15) & M
+        out += mix64(state).to_bytes(8, "little")
+    return out
+
+
+def hash_text(key):
+    h = 0xCBF29CE484222325
+    for byte in key.encode():
+        h = (h ^ byte) * 0x100000001B3 & M
+    return mix64(h)
+
+
+def byte(pad_bytes, seed, key_hash, version, offset):
+    block, within = divmod(offset, 8192)
+    seed_mix = mix64(seed)
+    first = mix64(key_hash ^ seed_mix)
+    second = mix64((version << 44 | block) ^ rotate_left(seed_mix, 32) ^ first)
+    words = [first, second]
+    for i in range(2, 8):
+        words.append(mix64((rotate_left(first, 7 * i) + second & M) ^ i))
+    turn = mix64(first ^ second) % 128 * 64
+    line = b"".join(word.to_bytes(8, "little") for word in words)
+    return pad_bytes[(turn + within) % 8192] ^ line[within % 64]
+
+
+if __name__ == "__main__":
+    seed, key, version, offset, length = sys.argv[1], sys.argv[2], *sys.argv[3:6]
+    seed, version, offset, length = int(seed), int(version), int(offset), int(length)
+    p, k = pad(seed), hash_text(key)
+    print(bytes(byte(p, seed, k, version, offset + i) for i in range(length)).hex())
