@@ -1,0 +1,157 @@
+//! The seam between the engine and what speaks to a kind of target.
+//!
+//! A [`Driver`] opens one [`Session`] per worker on the thread that will drive it; a session does one operation
+//! at a time. Administration (making the bucket, listing what is there, removing what the run wrote) is apart in
+//! [`Steward`]. No concrete driver and no protocol is known here.
+
+pub mod conformance;
+mod content;
+mod error;
+pub mod memory;
+pub mod null;
+
+use std::future::Future;
+
+use plimsoll_model::{EndpointId, Moment, SharedClock};
+
+pub use content::{ContentSink, ContentSource, EntrySink};
+pub use error::DriverError;
+
+/// A range of an object's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first byte, 0-based.
+    pub offset: u64,
+    /// How many bytes, at least 1.
+    pub len: u64,
+}
+
+/// One operation as the engine asks for it. Keys are whole keys within the bucket or root.
+pub enum Operation<'a> {
+    /// Writes a whole object.
+    Put {
+        /// The object's key.
+        key: &'a str,
+        /// Gives the content; its length is the object's size.
+        content: &'a mut dyn ContentSource,
+    },
+    /// Reads an object or a range of it.
+    Get {
+        /// The object's key.
+        key: &'a str,
+        /// The range, or `None` for the whole object.
+        range: Option<ByteRange>,
+        /// Takes every content byte received.
+        sink: &'a mut dyn ContentSink,
+    },
+    /// Reads an object's properties.
+    Stat {
+        /// The object's key.
+        key: &'a str,
+    },
+    /// Removes objects with one call; an object that is not there counts as removed.
+    Delete {
+        /// The keys, at least one, at most [`DELETE_BATCH_MAX`].
+        keys: &'a [String],
+    },
+    /// Lists everything below a prefix, following pages to the end.
+    List {
+        /// The prefix, compared as text.
+        prefix: &'a str,
+        /// How many entries to ask for per page.
+        page_size: u32,
+        /// Takes every entry.
+        sink: &'a mut dyn EntrySink,
+    },
+}
+
+/// The most keys one [`Operation::Delete`] may carry (S3's own limit).
+pub const DELETE_BATCH_MAX: usize = 1_000;
+
+/// What came of one operation. A failed one keeps whatever moments are known.
+#[derive(Debug)]
+pub struct Completion {
+    /// The address it went to.
+    pub endpoint: EndpointId,
+    /// First byte of the answer's body (get, list) or of the answer (others).
+    pub first_byte: Option<Moment>,
+    /// When the last byte of the request's body had been handed to the socket; `None` without a body.
+    pub last_byte_sent: Option<Moment>,
+    /// When the answer was complete, or the failure known.
+    pub end: Moment,
+    /// Content bytes moved.
+    pub bytes: u64,
+    /// Objects handled: entries listed, keys deleted, 1 for the rest; of a failed operation those that succeeded.
+    pub objects_count: u32,
+    /// The object's size as the target states it (stat, and get where the answer says it).
+    pub object_size: Option<u64>,
+    /// Success, or what went wrong.
+    pub result: Result<(), DriverError>,
+}
+
+/// One worker's handle on a target. Stays on the thread that opened it.
+pub trait Session {
+    /// Does one operation to its end. Never panics on what the target answers; failures are in the completion.
+    ///
+    /// Dropping the future abandons the operation; the session must be usable afterwards (a new connection).
+    fn execute(&mut self, operation: Operation<'_>) -> impl Future<Output = Completion>;
+
+    /// Returns the endpoint that the operation under way, or the last one, went to.
+    fn endpoint(&self) -> EndpointId;
+}
+
+/// Makes sessions for one target. Shared by all threads.
+pub trait Driver: Send + Sync {
+    /// The session type.
+    type Session: Session;
+
+    /// Opens `count` sessions on the calling thread, inside its runtime. Connections open on first use.
+    ///
+    /// Sessions opened by one call may share thread-local state, such as how busy each endpoint is.
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<Self::Session>;
+
+    /// Returns the addresses of the target, indexed by [`EndpointId`], as reports show them.
+    fn endpoints(&self) -> Vec<String>;
+}
+
+/// An object found on the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundObject {
+    /// Its key.
+    pub key: String,
+    /// Its size.
+    pub size: u64,
+}
+
+/// What preparing the root (bucket, directory) did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RootState {
+    /// It was there.
+    Existed,
+    /// It was made.
+    Created,
+}
+
+/// Administration of a target, outside of what is measured.
+#[allow(
+    async_fn_in_trait,
+    reason = "only used on current-thread runtimes, so no Send bound is wanted"
+)]
+pub trait Steward {
+    /// Makes sure that the bucket or directory is there.
+    async fn ensure_root(&mut self) -> Result<RootState, DriverError>;
+
+    /// Lists up to `limit` objects below `prefix` (all when `None`); `recursive` false stops at `/`.
+    async fn survey(
+        &mut self,
+        prefix: &str,
+        limit: Option<u64>,
+        recursive: bool,
+    ) -> Result<Vec<FoundObject>, DriverError>;
+
+    /// Removes every object below `prefix`, which must not be empty, and returns how many there were.
+    async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError>;
+
+    /// Removes the root if it is empty; a root that is not empty stays and is no error.
+    async fn remove_root_if_empty(&mut self) -> Result<bool, DriverError>;
+}

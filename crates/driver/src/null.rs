@@ -1,0 +1,50 @@
+//! A driver that does nothing, at once and well: what remains is the cost of our own engine and recorder.
+
+use plimsoll_model::{EndpointId, SharedClock};
+
+use crate::{Completion, Driver, Operation, Session};
+
+/// Succeeds without doing anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NullDriver;
+
+/// A session of [`NullDriver`].
+pub struct NullSession {
+    clock: SharedClock,
+}
+
+impl Driver for NullDriver {
+    type Session = NullSession;
+
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<NullSession> {
+        (0..count).map(|_| NullSession { clock: clock.clone() }).collect()
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        vec!["null".to_owned()]
+    }
+}
+
+impl Session for NullSession {
+    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
+        let bytes = match operation {
+            Operation::Put { content, .. } => content.size(),
+            Operation::Get { range, .. } => range.map_or(0, |range| range.len),
+            Operation::Stat { .. } | Operation::Delete { .. } | Operation::List { .. } => 0,
+        };
+        Completion {
+            endpoint: EndpointId(0),
+            first_byte: None,
+            last_byte_sent: None,
+            end: self.clock.now(),
+            bytes,
+            objects_count: 1,
+            object_size: None,
+            result: Ok(()),
+        }
+    }
+
+    fn endpoint(&self) -> EndpointId {
+        EndpointId(0)
+    }
+}
