@@ -1,0 +1,283 @@
+//! One operation from plan to record: the key, the content, the attempts, the check of what came back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
+};
+use plimsoll_workload::data::{Content, Generator};
+use plimsoll_workload::{
+    Keys, Permutation, PlannedOp, Target, Verify, Workload, delete_order, hash_text,
+};
+
+use crate::clock::suspend_for;
+use crate::verify::{EntrySet, Given, Taken};
+
+/// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
+const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// What all workers of a stage share.
+pub(crate) struct StageFacts {
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) generator: Arc<Generator>,
+    pub(crate) stage: StageId,
+    pub(crate) op_timeout: Duration,
+    pub(crate) retries: u8,
+    pub(crate) clock: SharedClock,
+}
+
+/// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
+pub(crate) struct Doer<'a> {
+    facts: &'a StageFacts,
+    worker: WorkerId,
+    keys: Keys,
+    key: String,
+    batch: Vec<String>,
+    delete_order: Permutation,
+    own_prefix: String,
+    expected_entries: Option<EntrySet>,
+}
+
+/// A finished operation with the error it ended in, if it did.
+pub(crate) struct Finished {
+    pub(crate) record: OpRecord,
+    pub(crate) error: Option<DriverError>,
+}
+
+impl<'a> Doer<'a> {
+    pub(crate) fn new(facts: &'a StageFacts, worker: WorkerId) -> Self {
+        let keys = facts.workload.keys();
+        let own_prefix = keys.prefix_of(worker);
+        Self {
+            facts,
+            worker,
+            keys,
+            key: String::new(),
+            batch: Vec::new(),
+            delete_order: delete_order(&facts.workload),
+            own_prefix,
+            expected_entries: None,
+        }
+    }
+
+    /// Does `op`, with visible retries, and returns its record.
+    pub(crate) async fn run<S: Session>(
+        &mut self,
+        session: &mut S,
+        op: &PlannedOp,
+        intended: Option<Moment>,
+    ) -> Finished {
+        let now = self.facts.clock.now();
+        let intended = intended.unwrap_or(now);
+        let start = now.max(intended);
+        let mut attempts: u8 = 1;
+        loop {
+            let mut completion = self.attempt(session, op, start).await;
+            completion.end = completion.end.max(start);
+            let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
+            if !class.is_transient() || attempts > self.facts.retries {
+                let record = self.record(op, intended, start, &completion, attempts, class);
+                return Finished { record, error: completion.result.err() };
+            }
+            let pause = RETRY_PAUSE_FIRST.saturating_mul(1 << (attempts - 1).min(4));
+            suspend_for(pause.min(RETRY_PAUSE_MAX)).await;
+            attempts += 1;
+        }
+    }
+
+    fn record(
+        &self,
+        op: &PlannedOp,
+        intended: Moment,
+        start: Moment,
+        completion: &Completion,
+        attempts: u8,
+        outcome: ErrorClass,
+    ) -> OpRecord {
+        let object = match op.target {
+            Target::Object(object, _) => Some(object.id),
+            Target::Batch { .. } | Target::Listing => None,
+        };
+        OpRecord {
+            stage: self.facts.stage,
+            job: JobId::default(),
+            worker: self.worker,
+            kind: op.kind,
+            endpoint: completion.endpoint,
+            object,
+            objects_count: completion.objects_count,
+            bytes: completion.bytes,
+            intended,
+            start,
+            first_byte: completion.first_byte.map(|at| at.clamp(start, completion.end)),
+            last_byte_sent: completion.last_byte_sent.map(|at| at.clamp(start, completion.end)),
+            end: completion.end,
+            outcome,
+            attempts,
+        }
+    }
+
+    async fn attempt<S: Session>(
+        &mut self,
+        session: &mut S,
+        op: &PlannedOp,
+        start: Moment,
+    ) -> Completion {
+        match (op.kind, op.target) {
+            (OpKind::Put, Target::Object(object, _)) => {
+                self.keys.write(object.id, &mut self.key);
+                let content = content(self.facts, &self.key);
+                let mut given = Given { content, size: object.size };
+                let put = Operation::Put { key: &self.key, content: &mut given };
+                bounded(self.facts, session, put, start).await
+            }
+            (OpKind::Get, Target::Object(object, range)) => {
+                self.keys.write(object.id, &mut self.key);
+                self.get(session, object.size, range, start).await
+            }
+            (OpKind::Stat, Target::Object(object, _)) => {
+                self.keys.write(object.id, &mut self.key);
+                let stat = Operation::Stat { key: &self.key };
+                let done = bounded(self.facts, session, stat, start).await;
+                expect_size(done, object.size)
+            }
+            (OpKind::Delete, Target::Object(object, _)) => {
+                self.batch.resize_with(1, String::new);
+                self.keys.write(object.id, &mut self.batch[0]);
+                bounded(self.facts, session, Operation::Delete { keys: &self.batch }, start).await
+            }
+            (OpKind::Delete, Target::Batch { from, count }) => {
+                self.batch.resize_with(count as usize, String::new);
+                for (position, key) in (from..).zip(&mut self.batch) {
+                    let id = self.facts.workload.population_id(self.delete_order.at(position));
+                    self.keys.write(id, key);
+                }
+                bounded(self.facts, session, Operation::Delete { keys: &self.batch }, start).await
+            }
+            (OpKind::List, _) => self.list(session, start).await,
+            (kind, target) => unreachable!("{} of {target:?} is never planned", kind.name()),
+        }
+    }
+
+    async fn get<S: Session>(
+        &self,
+        session: &mut S,
+        size: u64,
+        range: Option<(u64, u64)>,
+        start: Moment,
+    ) -> Completion {
+        let check = self.facts.workload.verify == Verify::EveryByte;
+        let (offset, len) = range.unwrap_or((0, size));
+        let mut taken = Taken::new(check.then(|| content(self.facts, &self.key)), offset);
+        let range = range.map(|(offset, len)| ByteRange { offset, len });
+        let get = Operation::Get { key: &self.key, range, sink: &mut taken };
+        let mut done = bounded(self.facts, session, get, start).await;
+        if done.result.is_ok() {
+            done.result = self.check_content(&taken, len);
+        }
+        done
+    }
+
+    fn check_content(&self, taken: &Taken<'_>, len: u64) -> Result<(), DriverError> {
+        if let Some(at) = taken.first_wrong {
+            let message = format!("byte {at} of `{}` is wrong", self.key);
+            return Err(DriverError::new(ErrorClass::Corrupt, message));
+        }
+        if taken.received != len {
+            let received = taken.received;
+            let message = format!("`{}` gave {received} bytes instead of {len}", self.key);
+            return Err(DriverError::new(ErrorClass::Truncated, message));
+        }
+        Ok(())
+    }
+
+    async fn list<S: Session>(&mut self, session: &mut S, start: Moment) -> Completion {
+        let expected = *self.expected_entries.get_or_insert_with(|| {
+            expected_entries(&self.facts.workload, &self.keys, self.worker, &self.own_prefix)
+        });
+        let plimsoll_workload::Activity::List { page_size } = self.facts.workload.activity else {
+            unreachable!("listings come from a list workload")
+        };
+        let mut found = EntrySet::default();
+        let list = Operation::List { prefix: &self.own_prefix, page_size, sink: &mut found };
+        let mut done = bounded(self.facts, session, list, start).await;
+        if done.result.is_ok() && found != expected {
+            let message = if found.count == expected.count {
+                format!("the listing of `{}` holds other keys than were written", self.own_prefix)
+            } else {
+                let (got, want) = (found.count, expected.count);
+                format!(
+                    "the listing of `{}` holds {got} entries instead of {want}",
+                    self.own_prefix
+                )
+            };
+            done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
+        }
+        done
+    }
+}
+
+fn content<'a>(facts: &'a StageFacts, key: &str) -> Content<'a> {
+    facts.generator.content(hash_text(key), 0)
+}
+
+/// The entries below the worker's prefix: its own share, or everything where the prefix is common to all.
+fn expected_entries(
+    workload: &Workload,
+    keys: &Keys,
+    worker: WorkerId,
+    own_prefix: &str,
+) -> EntrySet {
+    let mut set = EntrySet::default();
+    let mut key = String::new();
+    let common = keys.prefix_of(WorkerId(worker.0 ^ 1)) == own_prefix;
+    let count = if common { workload.population_count() } else { workload.share_of(worker) };
+    for number in 0..count {
+        let id =
+            if common { workload.population_id(number) } else { workload.share_id(worker, number) };
+        keys.write(id, &mut key);
+        set.add(&key);
+    }
+    set
+}
+
+fn expect_size(mut done: Completion, size: u64) -> Completion {
+    if let (Ok(()), Some(stated)) = (&done.result, done.object_size)
+        && stated != size
+    {
+        let message = format!("the store states {stated} bytes for an object of {size}");
+        done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
+    }
+    done
+}
+
+/// Executes `operation`, giving it up when it takes longer than the stage allows.
+async fn bounded<S: Session>(
+    facts: &StageFacts,
+    session: &mut S,
+    operation: Operation<'_>,
+    start: Moment,
+) -> Completion {
+    if let Ok(completion) = tokio::time::timeout(facts.op_timeout, session.execute(operation)).await
+    {
+        return completion;
+    }
+    let message = format!("no answer within {} s", facts.op_timeout.as_secs_f64());
+    given_up(session.endpoint(), facts.clock.now().max(start), message)
+}
+
+fn given_up(endpoint: EndpointId, end: Moment, message: String) -> Completion {
+    Completion {
+        endpoint,
+        first_byte: None,
+        last_byte_sent: None,
+        end,
+        bytes: 0,
+        objects_count: 0,
+        object_size: None,
+        result: Err(DriverError::new(ErrorClass::Timeout, message)),
+    }
+}
