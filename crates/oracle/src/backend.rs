@@ -1,0 +1,440 @@
+//! The operations of S3 in terms of the store: wire words in, wire words out.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use hyper::StatusCode;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use plimsoll_model::WallTime;
+use s3s::dto::*;
+use s3s::{Body, S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, StdError, s3_error};
+
+use crate::clock::wall_time;
+use crate::digests::Digests;
+use crate::listing::{ListQuery, first_text_after, first_text_past};
+use crate::store::{Attributes, Object as Stored, ObjectPage, Store, StoreError};
+
+/// The region every bucket is in.
+const REGION: &str = "us-east-1";
+
+/// The most entries of a listing page, and the most keys of a multi-object delete.
+const BATCH_COUNT_MAX: usize = 1000;
+
+/// What `encoding-type=url` leaves as it is. A space becomes `%20`, which clients of both habits decode.
+const URL_SAFE: AsciiSet =
+    NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
+
+/// S3 over a store.
+pub(crate) struct Backend {
+    pub(crate) store: Arc<Store>,
+}
+
+#[async_trait]
+impl S3 for Backend {
+    async fn list_buckets(
+        &self,
+        _: S3Request<ListBucketsInput>,
+    ) -> S3Result<S3Response<ListBucketsOutput>> {
+        let buckets = self.store.buckets().into_iter().map(|(name, created)| Bucket {
+            name: Some(name),
+            creation_date: Some(timestamp(created)),
+            bucket_region: None,
+        });
+        let buckets = Some(buckets.collect());
+        Ok(S3Response::new(ListBucketsOutput { buckets, ..Default::default() }))
+    }
+
+    async fn create_bucket(
+        &self,
+        request: S3Request<CreateBucketInput>,
+    ) -> S3Result<S3Response<CreateBucketOutput>> {
+        let bucket = request.input.bucket;
+        self.store.create_bucket(&bucket, wall_time()).map_err(refusal)?;
+        Ok(S3Response::new(CreateBucketOutput { location: Some(format!("/{bucket}")) }))
+    }
+
+    async fn delete_bucket(
+        &self,
+        request: S3Request<DeleteBucketInput>,
+    ) -> S3Result<S3Response<DeleteBucketOutput>> {
+        self.store.delete_bucket(&request.input.bucket).map_err(refusal)?;
+        Ok(S3Response::with_status(DeleteBucketOutput {}, StatusCode::NO_CONTENT))
+    }
+
+    async fn head_bucket(
+        &self,
+        request: S3Request<HeadBucketInput>,
+    ) -> S3Result<S3Response<HeadBucketOutput>> {
+        self.check_bucket(&request.input.bucket)?;
+        let bucket_region = Some(REGION.to_owned());
+        Ok(S3Response::new(HeadBucketOutput { bucket_region, ..Default::default() }))
+    }
+
+    async fn get_bucket_location(
+        &self,
+        request: S3Request<GetBucketLocationInput>,
+    ) -> S3Result<S3Response<GetBucketLocationOutput>> {
+        self.check_bucket(&request.input.bucket)?;
+        // S3 names us-east-1 by an empty constraint.
+        Ok(S3Response::new(GetBucketLocationOutput::default()))
+    }
+
+    async fn put_object(
+        &self,
+        request: S3Request<PutObjectInput>,
+    ) -> S3Result<S3Response<PutObjectOutput>> {
+        let mut input = request.input;
+        let conditional = input.if_match.is_some() || input.if_none_match.is_some();
+        not_offered(conditional, "conditional writes")?;
+        not_offered(input.write_offset_bytes.is_some(), "appends")?;
+        let body = input.body.take().unwrap_or_else(|| Body::empty().into());
+        let size_bytes = input.content_length.and_then(|length| u64::try_from(length).ok());
+        let size_bytes = size_bytes.ok_or_else(|| s3_error!(MissingContentLength))?;
+        self.check_bucket(&input.bucket)?;
+        let room = self.store.reserve(&input.key, size_bytes).map_err(refusal)?;
+        let mut digests = Digests::new(&input);
+        let content = collect(body, size_bytes, &mut digests).await?;
+        let tag = digests.finish(size_bytes).map_err(|mismatch| {
+            s3_error!(BadDigest, "the content is not what {} says", mismatch.0)
+        })?;
+        let attributes = match (input.content_type, input.metadata) {
+            (None, None) => None,
+            (content_type, metadata) => Some(Arc::new(Attributes { content_type, metadata })),
+        };
+        let object = Stored { content, tag, modified: wall_time(), attributes };
+        self.store.put(&input.bucket, &input.key, object, room).map_err(refusal)?;
+        Ok(S3Response::new(PutObjectOutput {
+            e_tag: Some(ETag::Strong(tag.to_string())),
+            checksum_crc32: input.checksum_crc32,
+            checksum_crc32c: input.checksum_crc32c,
+            checksum_crc64nvme: input.checksum_crc64nvme,
+            checksum_sha1: input.checksum_sha1,
+            checksum_sha256: input.checksum_sha256,
+            ..Default::default()
+        }))
+    }
+
+    async fn get_object(
+        &self,
+        request: S3Request<GetObjectInput>,
+    ) -> S3Result<S3Response<GetObjectOutput>> {
+        let input = request.input;
+        let conditional = input.if_match.is_some()
+            || input.if_none_match.is_some()
+            || input.if_modified_since.is_some()
+            || input.if_unmodified_since.is_some();
+        not_offered(conditional, "conditional reads")?;
+        not_offered(input.version_id.is_some(), "versions")?;
+        not_offered(input.part_number.is_some(), "parts")?;
+        let object = self.store.get(&input.bucket, &input.key).map_err(refusal)?;
+        let (content, content_range) = match input.range {
+            None => (object.content.clone(), None),
+            Some(range) => cut(&object.content, range)?,
+        };
+        let (content_type, metadata) = described(&object);
+        Ok(S3Response::new(GetObjectOutput {
+            accept_ranges: Some("bytes".to_owned()),
+            content_length: Some(content.len() as i64),
+            body: Some(Body::from(content).into()),
+            content_range,
+            content_type,
+            metadata,
+            e_tag: Some(ETag::Strong(object.tag.to_string())),
+            last_modified: Some(timestamp(object.modified)),
+            ..Default::default()
+        }))
+    }
+
+    async fn head_object(
+        &self,
+        request: S3Request<HeadObjectInput>,
+    ) -> S3Result<S3Response<HeadObjectOutput>> {
+        let input = request.input;
+        let conditional = input.if_match.is_some()
+            || input.if_none_match.is_some()
+            || input.if_modified_since.is_some()
+            || input.if_unmodified_since.is_some();
+        not_offered(conditional, "conditional reads")?;
+        not_offered(input.version_id.is_some(), "versions")?;
+        not_offered(input.part_number.is_some(), "parts")?;
+        not_offered(input.range.is_some(), "ranges of HEAD")?;
+        let object = self.store.get(&input.bucket, &input.key).map_err(refusal)?;
+        let (content_type, metadata) = described(&object);
+        Ok(S3Response::new(HeadObjectOutput {
+            accept_ranges: Some("bytes".to_owned()),
+            content_length: Some(object.content.len() as i64),
+            content_type,
+            metadata,
+            e_tag: Some(ETag::Strong(object.tag.to_string())),
+            last_modified: Some(timestamp(object.modified)),
+            ..Default::default()
+        }))
+    }
+
+    async fn delete_object(
+        &self,
+        request: S3Request<DeleteObjectInput>,
+    ) -> S3Result<S3Response<DeleteObjectOutput>> {
+        let input = request.input;
+        not_offered(input.if_match.is_some(), "conditional deletes")?;
+        not_offered(input.version_id.is_some(), "versions")?;
+        self.store.delete(&input.bucket, &input.key).map_err(refusal)?;
+        Ok(S3Response::with_status(DeleteObjectOutput::default(), StatusCode::NO_CONTENT))
+    }
+
+    async fn delete_objects(
+        &self,
+        request: S3Request<DeleteObjectsInput>,
+    ) -> S3Result<S3Response<DeleteObjectsOutput>> {
+        let DeleteObjectsInput { bucket, delete, .. } = request.input;
+        let count = delete.objects.len();
+        if !(1..=BATCH_COUNT_MAX).contains(&count) {
+            let error = s3_error!(MalformedXML, "a delete names 1 to 1000 keys, this one {count}");
+            return Err(error);
+        }
+        not_offered(delete.objects.iter().any(|object| object.version_id.is_some()), "versions")?;
+        self.check_bucket(&bucket)?;
+        let quiet = delete.quiet.unwrap_or(false);
+        let mut deleted = Vec::new();
+        for object in delete.objects {
+            self.store.delete(&bucket, &object.key).map_err(refusal)?;
+            if !quiet {
+                deleted.push(DeletedObject { key: Some(object.key), ..Default::default() });
+            }
+        }
+        let deleted = Some(deleted);
+        Ok(S3Response::new(DeleteObjectsOutput { deleted, ..Default::default() }))
+    }
+
+    async fn list_objects_v2(
+        &self,
+        request: S3Request<ListObjectsV2Input>,
+    ) -> S3Result<S3Response<ListObjectsV2Output>> {
+        let input = request.input;
+        let names = Names::new(input.encoding_type.as_ref())?;
+        let from = match (&input.continuation_token, &input.start_after) {
+            (Some(token), _) => from_token(token)?,
+            (None, Some(start_after)) => first_text_after(start_after),
+            (None, None) => String::new(),
+        };
+        let prefix = input.prefix.unwrap_or_default();
+        let delimiter = input.delimiter.unwrap_or_default();
+        let limit = page_limit(input.max_keys)?;
+        let query = ListQuery { prefix: &prefix, delimiter: &delimiter, from: &from, limit };
+        let page = self.store.list(&input.bucket, &query).map_err(refusal)?;
+        let key_count = page.objects.len() + page.common_prefixes.len();
+        Ok(S3Response::new(ListObjectsV2Output {
+            is_truncated: Some(page.next.is_some()),
+            next_continuation_token: page.next.as_deref().map(to_token),
+            key_count: Some(key_count as i32),
+            common_prefixes: Some(names.common_prefixes(&page)),
+            contents: Some(names.contents(page)),
+            name: Some(input.bucket),
+            delimiter: Some(delimiter)
+                .filter(|text| !text.is_empty())
+                .map(|text| names.write(&text)),
+            prefix: Some(names.write(&prefix)),
+            start_after: input.start_after.map(|text| names.write(&text)),
+            max_keys: Some(limit as i32),
+            continuation_token: input.continuation_token,
+            encoding_type: input.encoding_type,
+            ..Default::default()
+        }))
+    }
+
+    async fn list_objects(
+        &self,
+        request: S3Request<ListObjectsInput>,
+    ) -> S3Result<S3Response<ListObjectsOutput>> {
+        let input = request.input;
+        let names = Names::new(input.encoding_type.as_ref())?;
+        let prefix = input.prefix.unwrap_or_default();
+        let delimiter = input.delimiter.unwrap_or_default();
+        let marker = input.marker.unwrap_or_default();
+        let limit = page_limit(input.max_keys)?;
+        let mut query = ListQuery { prefix: &prefix, delimiter: &delimiter, from: "", limit };
+        // A marker that is itself a common prefix stands for all that it rolled up.
+        let from = if query.common_prefix(&marker) == Some(&marker) {
+            first_text_past(&marker).unwrap_or_else(|| first_text_after(&marker))
+        } else if marker.is_empty() {
+            String::new()
+        } else {
+            first_text_after(&marker)
+        };
+        query.from = &from;
+        let page = self.store.list(&input.bucket, &query).map_err(refusal)?;
+        let truncated = page.next.is_some();
+        Ok(S3Response::new(ListObjectsOutput {
+            is_truncated: Some(truncated),
+            next_marker: page.last.as_deref().filter(|_| truncated).map(|text| names.write(text)),
+            common_prefixes: Some(names.common_prefixes(&page)),
+            contents: Some(names.contents(page)),
+            name: Some(input.bucket),
+            delimiter: Some(delimiter)
+                .filter(|text| !text.is_empty())
+                .map(|text| names.write(&text)),
+            prefix: Some(names.write(&prefix)),
+            marker: Some(names.write(&marker)),
+            max_keys: Some(limit as i32),
+            encoding_type: input.encoding_type,
+            ..Default::default()
+        }))
+    }
+}
+
+impl Backend {
+    fn check_bucket(&self, bucket: &str) -> S3Result<()> {
+        match self.store.has_bucket(bucket) {
+            true => Ok(()),
+            false => Err(refusal(StoreError::NoSuchBucket)),
+        }
+    }
+}
+
+/// How names are written into a listing.
+#[derive(Clone, Copy)]
+enum Names {
+    Plain,
+    UrlEncoded,
+}
+
+impl Names {
+    fn new(encoding: Option<&EncodingType>) -> S3Result<Self> {
+        match encoding.map(EncodingType::as_str) {
+            None => Ok(Self::Plain),
+            Some("url") => Ok(Self::UrlEncoded),
+            Some(other) => Err(s3_error!(InvalidArgument, "no encoding-type is called {other}")),
+        }
+    }
+
+    fn write(self, name: &str) -> String {
+        match self {
+            Self::Plain => name.to_owned(),
+            Self::UrlEncoded => utf8_percent_encode(name, &URL_SAFE).to_string(),
+        }
+    }
+
+    fn contents(self, page: ObjectPage) -> Vec<Object> {
+        let objects = page.objects.into_iter().map(|(key, object)| Object {
+            key: Some(self.write(&key)),
+            size: Some(object.content.len() as i64),
+            e_tag: Some(ETag::Strong(object.tag.to_string())),
+            last_modified: Some(timestamp(object.modified)),
+            storage_class: Some(ObjectStorageClass::from_static(ObjectStorageClass::STANDARD)),
+            ..Default::default()
+        });
+        objects.collect()
+    }
+
+    fn common_prefixes(self, page: &ObjectPage) -> Vec<CommonPrefix> {
+        let prefixes = page.common_prefixes.iter();
+        prefixes.map(|prefix| CommonPrefix { prefix: Some(self.write(prefix)) }).collect()
+    }
+}
+
+/// Reads a body of known size into one buffer.
+async fn collect(
+    mut body: StreamingBlob,
+    size_bytes: u64,
+    digests: &mut Digests,
+) -> S3Result<Bytes> {
+    let size = usize::try_from(size_bytes).map_err(|_| s3_error!(EntityTooLarge))?;
+    let mut content = Vec::with_capacity(size);
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(body_error)?;
+        if content.len() + chunk.len() > size {
+            return Err(s3_error!(IncompleteBody, "the body is longer than its Content-Length"));
+        }
+        digests.update(&chunk);
+        content.extend_from_slice(&chunk);
+    }
+    if content.len() < size {
+        return Err(s3_error!(IncompleteBody, "the body is shorter than its Content-Length"));
+    }
+    Ok(content.into())
+}
+
+/// Names what broke a body. The types of these errors are private to s3s, so their text must tell.
+fn body_error(error: StdError) -> S3Error {
+    let text = error.to_string();
+    if text.contains("Sha256Mismatch") {
+        let code = S3ErrorCode::Custom("XAmzContentSHA256Mismatch".into());
+        let mut answer = S3Error::with_message(code, "the content is not what was signed");
+        answer.set_status_code(StatusCode::BAD_REQUEST);
+        return answer;
+    }
+    if text.contains("SignatureMismatch") {
+        return S3Error::with_source(S3ErrorCode::SignatureDoesNotMatch, error);
+    }
+    S3Error::with_source(S3ErrorCode::IncompleteBody, error)
+}
+
+/// Returns the part of `content` that `range` asks for, and its `Content-Range`.
+fn cut(content: &Bytes, range: Range) -> S3Result<(Bytes, Option<String>)> {
+    let size = content.len();
+    let span = range.check(size as u64)?;
+    if span.is_empty() {
+        // The last n bytes of nothing.
+        return Err(s3_error!(InvalidRange));
+    }
+    let content_range = format!("bytes {}-{}/{size}", span.start, span.end - 1);
+    Ok((content.slice(span.start as usize..span.end as usize), Some(content_range)))
+}
+
+fn described(object: &Stored) -> (Option<ContentType>, Option<Metadata>) {
+    let attributes = object.attributes.as_deref();
+    let content_type = attributes.and_then(|attributes| attributes.content_type.clone());
+    (content_type, attributes.and_then(|attributes| attributes.metadata.clone()))
+}
+
+/// Refuses what would otherwise be silently ignored.
+fn not_offered(asked: bool, what: &str) -> S3Result<()> {
+    match asked {
+        true => Err(s3_error!(NotImplemented, "this store does not offer {what}")),
+        false => Ok(()),
+    }
+}
+
+fn page_limit(max_keys: Option<i32>) -> S3Result<usize> {
+    let asked = usize::try_from(max_keys.unwrap_or(BATCH_COUNT_MAX as i32));
+    let asked = asked.map_err(|_| s3_error!(InvalidArgument, "max-keys is below 0"))?;
+    Ok(asked.min(BATCH_COUNT_MAX))
+}
+
+/// Writes where a listing goes on as hexadecimal digits, which survive every client's encoding.
+fn to_token(from: &str) -> String {
+    from.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn from_token(token: &str) -> S3Result<String> {
+    let unknown = || s3_error!(InvalidArgument, "this continuation-token was never given out");
+    let digits = token.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    let bytes: Option<Vec<u8>> = digits.collect();
+    bytes.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(unknown)
+}
+
+fn timestamp(time: WallTime) -> Timestamp {
+    let time: SystemTime = UNIX_EPOCH + Duration::from_nanos(time.as_unix_ns());
+    time.into()
+}
+
+fn refusal(error: StoreError) -> S3Error {
+    let code = match error {
+        StoreError::NoSuchBucket => S3ErrorCode::NoSuchBucket,
+        StoreError::NoSuchKey => S3ErrorCode::NoSuchKey,
+        StoreError::BucketExists => S3ErrorCode::BucketAlreadyOwnedByYou,
+        StoreError::BucketNotEmpty => S3ErrorCode::BucketNotEmpty,
+        StoreError::Full { .. } => S3ErrorCode::Custom("InsufficientStorage".into()),
+    };
+    let mut answer = S3Error::with_message(code, error.to_string());
+    if let StoreError::Full { .. } = error {
+        answer.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
+    }
+    answer
+}

@@ -1,0 +1,294 @@
+//! Buckets and objects in memory: maps and locks, without IO, clock or any word of the protocol.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasher;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+use plimsoll_model::WallTime;
+
+use crate::digests::Tag;
+use crate::listing::{Entry, ListQuery};
+
+/// How many locks the objects of a bucket are spread over.
+const SHARDS: usize = 64;
+
+/// What an object holds besides its content and key: map slots, index entry, attributes.
+pub(crate) const OBJECT_OVERHEAD_BYTES: u64 = 256;
+
+/// All buckets of a store. Point reads take two read locks, and one of those is a bucket's shard.
+pub(crate) struct Store {
+    capacity_bytes: u64,
+    held_bytes: AtomicU64,
+    objects_count: AtomicU64,
+    buckets: RwLock<BTreeMap<String, Bucket>>,
+}
+
+/// An object as stored. A clone shares the content.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) content: Bytes,
+    pub(crate) tag: Tag,
+    pub(crate) modified: WallTime,
+    pub(crate) attributes: Option<Arc<Attributes>>,
+}
+
+/// What a client said about an object and wants to hear again.
+#[derive(Debug, Default)]
+pub(crate) struct Attributes {
+    pub(crate) content_type: Option<String>,
+    pub(crate) metadata: Option<HashMap<String, String>>,
+}
+
+/// Room set aside for an object on its way in; given back when dropped unused.
+pub(crate) struct Room<'s> {
+    store: &'s Store,
+    bytes: u64,
+}
+
+/// One page of a listing with its objects.
+#[derive(Debug, Default)]
+pub(crate) struct ObjectPage {
+    pub(crate) objects: Vec<(Arc<str>, Object)>,
+    pub(crate) common_prefixes: Vec<String>,
+    /// The last key or common prefix shown.
+    pub(crate) last: Option<String>,
+    /// Where the next page starts; absent on the last one.
+    pub(crate) next: Option<String>,
+}
+
+/// How much a store holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holding {
+    pub(crate) buckets_count: u64,
+    pub(crate) objects_count: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Why the store refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum StoreError {
+    #[error("the bucket does not exist")]
+    NoSuchBucket,
+    #[error("the key does not exist")]
+    NoSuchKey,
+    #[error("the bucket exists already")]
+    BucketExists,
+    #[error("the bucket holds objects")]
+    BucketNotEmpty,
+    #[error("the store is full: its capacity is {capacity_bytes} bytes")]
+    Full { capacity_bytes: u64 },
+}
+
+/// The objects of a bucket by hash, and their keys in order.
+///
+/// A key is in `keys` exactly while it is in its shard: both change under the shard's lock. Locks are
+/// taken in the order shard, keys; listing lets go of `keys` before it reads a shard.
+struct Bucket {
+    created: WallTime,
+    hasher: RandomState,
+    shards: Vec<RwLock<HashMap<Arc<str>, Object>>>,
+    keys: RwLock<BTreeSet<Arc<str>>>,
+}
+
+impl Store {
+    /// Returns an empty store that holds up to `capacity_bytes`.
+    pub(crate) fn new(capacity_bytes: u64) -> Self {
+        Self {
+            capacity_bytes,
+            held_bytes: AtomicU64::new(0),
+            objects_count: AtomicU64::new(0),
+            buckets: RwLock::default(),
+        }
+    }
+
+    /// Adds an empty bucket.
+    pub(crate) fn create_bucket(&self, name: &str, created: WallTime) -> Result<(), StoreError> {
+        let mut buckets = write(&self.buckets);
+        if buckets.contains_key(name) {
+            return Err(StoreError::BucketExists);
+        }
+        buckets.insert(name.to_owned(), Bucket::new(created));
+        Ok(())
+    }
+
+    /// Removes a bucket that holds nothing.
+    pub(crate) fn delete_bucket(&self, name: &str) -> Result<(), StoreError> {
+        let mut buckets = write(&self.buckets);
+        let bucket = buckets.get(name).ok_or(StoreError::NoSuchBucket)?;
+        if !read(&bucket.keys).is_empty() {
+            return Err(StoreError::BucketNotEmpty);
+        }
+        buckets.remove(name);
+        Ok(())
+    }
+
+    /// Returns every bucket's name and when it was created, by name.
+    pub(crate) fn buckets(&self) -> Vec<(String, WallTime)> {
+        let buckets = read(&self.buckets);
+        buckets.iter().map(|(name, bucket)| (name.clone(), bucket.created)).collect()
+    }
+
+    /// Tells whether a bucket exists.
+    pub(crate) fn has_bucket(&self, name: &str) -> bool {
+        read(&self.buckets).contains_key(name)
+    }
+
+    /// Sets room aside for an object, so that uploads under way count before they end.
+    pub(crate) fn reserve(&self, key: &str, size_bytes: u64) -> Result<Room<'_>, StoreError> {
+        let full = StoreError::Full { capacity_bytes: self.capacity_bytes };
+        let bytes = size_bytes.checked_add(overhead_bytes(key)).ok_or(full)?;
+        let within_capacity = |held: u64| {
+            held.checked_add(bytes).filter(|held_then| *held_then <= self.capacity_bytes)
+        };
+        match self.held_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within_capacity) {
+            Ok(_) => Ok(Room { store: self, bytes }),
+            Err(_) => Err(full),
+        }
+    }
+
+    /// Stores an object under `key`, in the place of one that may be there.
+    pub(crate) fn put(
+        &self,
+        bucket: &str,
+        key: &str,
+        object: Object,
+        room: Room<'_>,
+    ) -> Result<(), StoreError> {
+        assert_eq!(room.bytes, object.content.len() as u64 + overhead_bytes(key));
+        let buckets = read(&self.buckets);
+        let replaced = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?.insert(key, object);
+        // What was set aside is now held by the object.
+        mem::forget(room);
+        drop(buckets);
+        match replaced {
+            Some(old) => self.give_back(key, &old),
+            None => {
+                self.objects_count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the object under `key`.
+    pub(crate) fn get(&self, bucket: &str, key: &str) -> Result<Object, StoreError> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        bucket.get(key).ok_or(StoreError::NoSuchKey)
+    }
+
+    /// Removes the object under `key`; no object is no error.
+    pub(crate) fn delete(&self, bucket: &str, key: &str) -> Result<(), StoreError> {
+        let buckets = read(&self.buckets);
+        let removed = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?.remove(key);
+        drop(buckets);
+        if let Some(old) = removed {
+            self.objects_count.fetch_sub(1, Ordering::Relaxed);
+            self.give_back(key, &old);
+        }
+        Ok(())
+    }
+
+    /// Returns one page of a listing.
+    ///
+    /// A key that is deleted while the page is made may be left out of it.
+    pub(crate) fn list(
+        &self,
+        bucket: &str,
+        query: &ListQuery<'_>,
+    ) -> Result<ObjectPage, StoreError> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let keys = query.page(&read(&bucket.keys));
+        let last = keys.entries.last().map(|entry| entry.text().to_owned());
+        let mut page = ObjectPage { last, next: keys.next, ..ObjectPage::default() };
+        for entry in keys.entries {
+            match entry {
+                Entry::Key(key) => {
+                    if let Some(object) = bucket.get(&key) {
+                        page.objects.push((key, object));
+                    }
+                }
+                Entry::CommonPrefix(prefix) => page.common_prefixes.push(prefix),
+            }
+        }
+        Ok(page)
+    }
+
+    /// Returns how much the store holds; uploads under way count as bytes, not as objects.
+    pub(crate) fn holding(&self) -> Holding {
+        Holding {
+            buckets_count: read(&self.buckets).len() as u64,
+            objects_count: self.objects_count.load(Ordering::Relaxed),
+            bytes: self.held_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn give_back(&self, key: &str, old: &Object) {
+        let bytes = old.content.len() as u64 + overhead_bytes(key);
+        let before = self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(before >= bytes, "more was given back than was ever held");
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.store.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Bucket {
+    fn new(created: WallTime) -> Self {
+        Self {
+            created,
+            hasher: RandomState::new(),
+            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            keys: RwLock::default(),
+        }
+    }
+
+    fn shard(&self, key: &str) -> &RwLock<HashMap<Arc<str>, Object>> {
+        &self.shards[self.hasher.hash_one(key) as usize % SHARDS]
+    }
+
+    fn get(&self, key: &str) -> Option<Object> {
+        read(self.shard(key)).get(key).cloned()
+    }
+
+    /// Returns the object that was replaced, so that it is freed outside the lock.
+    fn insert(&self, key: &str, object: Object) -> Option<Object> {
+        let mut shard = write(self.shard(key));
+        if let Some(held) = shard.get_mut(key) {
+            return Some(mem::replace(held, object));
+        }
+        let key: Arc<str> = key.into();
+        shard.insert(Arc::clone(&key), object);
+        write(&self.keys).insert(key);
+        None
+    }
+
+    fn remove(&self, key: &str) -> Option<Object> {
+        let mut shard = write(self.shard(key));
+        let removed = shard.remove(key)?;
+        write(&self.keys).remove(key);
+        Some(removed)
+    }
+}
+
+fn overhead_bytes(key: &str) -> u64 {
+    OBJECT_OVERHEAD_BYTES + key.len() as u64
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().expect("nobody panics while holding a lock of the store")
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().expect("nobody panics while holding a lock of the store")
+}
+
+#[cfg(test)]
+mod tests;
