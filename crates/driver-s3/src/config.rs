@@ -1,0 +1,253 @@
+//! What the driver is told: the target, the credentials and how to ask.
+
+use std::fmt;
+use std::time::Duration;
+
+use plimsoll_http::{Endpoint, HostSelect, TlsConfig};
+use plimsoll_model::WallTime;
+
+/// The longest bucket name that any server takes (the limit of S3 before 2018).
+const BUCKET_NAME_BYTES_MAX: usize = 255;
+
+/// How many endpoints an `EndpointId` can tell apart.
+const ENDPOINTS_COUNT_MAX: usize = 1 << 16;
+
+/// Everything an [`S3Driver`](crate::S3Driver) needs to know.
+#[derive(Clone, Debug)]
+pub struct S3Config {
+    /// The addresses of the target, indexed by `EndpointId`.
+    pub endpoints: Vec<Endpoint>,
+    /// TLS, or `None` for plain HTTP.
+    pub tls: Option<TlsConfig>,
+    /// Who asks.
+    pub credentials: Credentials,
+    /// The region requests are signed for; `None` takes it from the host's name, else `us-east-1`.
+    pub region: Option<String>,
+    /// The bucket everything happens in.
+    pub bucket: String,
+    /// How the bucket is named in requests.
+    pub lookup: Lookup,
+    /// How the endpoint of the next operation is chosen.
+    pub host_select: HostSelect,
+    /// Whether the SHA-256 of written content is computed and signed.
+    pub sign_payload: bool,
+    /// Whether the MD5 of written content is computed and sent.
+    pub content_md5: bool,
+    /// How long making a connection may take.
+    pub connect_timeout: Duration,
+    /// Whether connections are kept between operations.
+    pub keep_alive: bool,
+    /// The wall time at the run's epoch, from which the time in signatures is reckoned.
+    pub wall_epoch: WallTime,
+}
+
+/// Who asks. Its `Debug` form holds no secret.
+#[derive(Clone)]
+pub enum Credentials {
+    /// Nobody: requests are not signed.
+    Anonymous,
+    /// An access key.
+    Keys {
+        /// The public name of the key.
+        access_key: String,
+        /// Its secret.
+        secret_key: String,
+        /// The token that goes with a temporary key.
+        session_token: Option<String>,
+    },
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anonymous => f.write_str("Anonymous"),
+            Self::Keys { access_key, .. } => {
+                f.debug_struct("Keys").field("access_key", access_key).finish_non_exhaustive()
+            }
+        }
+    }
+}
+
+/// How the bucket is named in requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lookup {
+    /// In the host's name at the large public providers where the bucket's name allows it, else in
+    /// the path.
+    #[default]
+    Auto,
+    /// In the path: `https://host/bucket/key`.
+    Path,
+    /// In the host's name: `https://bucket.host/key`.
+    Dns,
+}
+
+/// Why a driver cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no endpoint.
+    #[error("there is no host to speak to; give one with --host")]
+    NoEndpoint,
+    /// There are more endpoints than ids for them.
+    #[error("{0} hosts are too many, {ENDPOINTS_COUNT_MAX} are the most (--host)")]
+    TooManyEndpoints(usize),
+    /// An endpoint's name cannot be one.
+    #[error("`{0}` is no host name (--host)")]
+    Host(String),
+    /// The bucket's name cannot be one.
+    #[error(
+        "`{0}` is no bucket name: 1 to {BUCKET_NAME_BYTES_MAX} letters, digits, `.`, `-` or `_`, \
+         beginning with a letter or digit (--bucket)"
+    )]
+    Bucket(String),
+    /// The bucket's name cannot be part of a host's name.
+    #[error(
+        "bucket `{0}` cannot stand in a host name: 3 to 63 lower-case letters, digits, `-` or `.` \
+         can (--lookup path or another --bucket)"
+    )]
+    BucketNotDns(String),
+    /// The host is a numeric address, before which no bucket can stand.
+    #[error(
+        "a bucket cannot stand before the numeric address `{0}` (--lookup path or another --host)"
+    )]
+    NumericHost(String),
+    /// One half of the credentials is missing.
+    #[error("the {0} is empty; give both --access-key and --secret-key")]
+    EmptyKey(&'static str),
+    /// A part of the credentials, or the region, cannot stand in a header.
+    #[error("the {name} holds a blank or a character that is not plain ASCII ({flag})")]
+    NotPlain {
+        /// Which value.
+        name: &'static str,
+        /// The flag that sets it.
+        flag: &'static str,
+    },
+}
+
+impl S3Config {
+    /// Returns the first thing that cannot work, apart from addressing.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.endpoints.is_empty() {
+            return Err(ConfigError::NoEndpoint);
+        }
+        if self.endpoints.len() > ENDPOINTS_COUNT_MAX {
+            return Err(ConfigError::TooManyEndpoints(self.endpoints.len()));
+        }
+        for endpoint in &self.endpoints {
+            let odd = |b: u8| !b.is_ascii_graphic() || b"/?#@[]\\".contains(&b);
+            if endpoint.host.is_empty() || endpoint.host.bytes().any(odd) {
+                return Err(ConfigError::Host(endpoint.host.clone()));
+            }
+        }
+        if !is_bucket_name(&self.bucket) {
+            return Err(ConfigError::Bucket(self.bucket.clone()));
+        }
+        if let Some(region) = &self.region {
+            check_plain("region", "--region", region)?;
+        }
+        self.check_credentials()
+    }
+
+    fn check_credentials(&self) -> Result<(), ConfigError> {
+        let Credentials::Keys { access_key, secret_key, session_token } = &self.credentials else {
+            return Ok(());
+        };
+        if access_key.is_empty() {
+            return Err(ConfigError::EmptyKey("access key"));
+        }
+        if secret_key.is_empty() {
+            return Err(ConfigError::EmptyKey("secret key"));
+        }
+        check_plain("access key", "--access-key", access_key)?;
+        match session_token {
+            Some(token) => check_plain("session token", "--session-token", token),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_plain(name: &'static str, flag: &'static str, text: &str) -> Result<(), ConfigError> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(ConfigError::NotPlain { name, flag });
+    }
+    Ok(())
+}
+
+fn is_bucket_name(name: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
+    name.len() <= BUCKET_NAME_BYTES_MAX
+        && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && name.bytes().all(fits)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A configuration that works, for tests to change.
+    pub(crate) fn sample() -> S3Config {
+        S3Config {
+            endpoints: vec![Endpoint { host: "s3.example".to_owned(), port: 80 }],
+            tls: None,
+            credentials: Credentials::Keys {
+                access_key: "AKIAIOSFODNN7EXAMPLE".to_owned(),
+                secret_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
+                session_token: None,
+            },
+            region: None,
+            bucket: "examplebucket".to_owned(),
+            lookup: Lookup::Auto,
+            host_select: HostSelect::Weighed,
+            sign_payload: false,
+            content_md5: false,
+            connect_timeout: Duration::from_secs(5),
+            keep_alive: true,
+            // 2013-05-24T00:00:00Z, the day of the examples in the S3 documentation.
+            wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
+        }
+    }
+
+    fn keys(access: &str, secret: &str, token: Option<&str>) -> Credentials {
+        Credentials::Keys {
+            access_key: access.to_owned(),
+            secret_key: secret.to_owned(),
+            session_token: token.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_the_flag_to_change() {
+        type Change = dyn Fn(&mut S3Config);
+        let refused = |change: &Change| {
+            let mut config = sample();
+            change(&mut config);
+            config.check().err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        let cases: [(&Change, &str); 10] = [
+            (&|c| c.endpoints.clear(), "--host"),
+            (
+                &|c| c.endpoints = vec![c.endpoints[0].clone(); 65_537],
+                "65536 are the most (--host)",
+            ),
+            (&|c| c.endpoints[0].host.clear(), "`` is no host name (--host)"),
+            (&|c| c.endpoints[0].host = "http://x".to_owned(), "--host"),
+            (&|c| c.bucket.clear(), "--bucket"),
+            (&|c| c.bucket = "a/b".to_owned(), "`a/b` is no bucket name"),
+            (&|c| c.bucket = "..".to_owned(), "`..` is no bucket name"),
+            (&|c| c.region = Some("eu west".to_owned()), "--region"),
+            (&|c| c.credentials = keys("", "s", None), "the access key is empty"),
+            (&|c| c.credentials = keys("a", "s", Some("t\r\nx: y")), "--session-token"),
+        ];
+        for (change, text) in cases {
+            let message = refused(change);
+            assert!(message.contains(text), "`{message}` should hold `{text}`");
+        }
+        assert_eq!(sample().check(), Ok(()));
+        assert_eq!(refused(&|c| c.credentials = Credentials::Anonymous), "");
+    }
+
+    #[test]
+    fn no_secret_is_printed() {
+        let text = format!("{:?}", keys("AKID", "hush-secret", Some("hush-token")));
+        assert!(text.contains("AKID") && !text.contains("hush"), "{text}");
+    }
+}

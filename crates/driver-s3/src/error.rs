@@ -1,0 +1,265 @@
+//! What failed exchanges and error answers mean, and what can be done about them.
+
+use plimsoll_driver::DriverError;
+use plimsoll_http::{ExchangeError, ExchangeErrorKind};
+use plimsoll_model::ErrorClass;
+
+use crate::answer::Answer;
+use crate::xml::{self, ErrorText};
+
+/// The longest text of a cause that is kept.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// Returns the meaning of an exchange that came to no whole answer.
+pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
+    let class = match error.kind {
+        ExchangeErrorKind::Resolve | ExchangeErrorKind::Connect | ExchangeErrorKind::Tls => {
+            ErrorClass::Connect
+        }
+        ExchangeErrorKind::ConnectTimeout => ErrorClass::Timeout,
+        ExchangeErrorKind::Reset => ErrorClass::Reset,
+        ExchangeErrorKind::Truncated => ErrorClass::Truncated,
+        ExchangeErrorKind::Protocol => ErrorClass::Protocol,
+    };
+    DriverError::new(class, one_line(&error.message))
+}
+
+/// Returns the meaning of an answer whose status is not the one of success.
+pub(crate) fn of_answer(answer: &Answer) -> DriverError {
+    let text = xml::parse_error(&answer.body);
+    let code = text.as_ref().map_or("", |text| text.code.as_str());
+    let class = class_of_status(answer.status, code);
+    let mut message = match &text {
+        Some(text) => stated(text),
+        None => unstated(answer),
+    };
+    if let Some(advice) = advice(answer, text.as_ref()) {
+        message.push_str("; ");
+        message.push_str(&advice);
+    }
+    DriverError::with_status(class, answer.status, message)
+}
+
+/// Returns the meaning of an error that an answer of success holds.
+pub(crate) fn of_success(status: u16, text: &ErrorText) -> DriverError {
+    DriverError::with_status(class_of_code(&text.code), status, stated(text))
+}
+
+/// Returns the error of an answer that should be a document and is not.
+pub(crate) fn of_document(answer: &Answer, why: &str) -> DriverError {
+    let message = if answer.overflowed {
+        format!("the answer is larger than {} bytes", answer.body.len())
+    } else {
+        format!("the answer cannot be understood: {why}")
+    };
+    DriverError::with_status(ErrorClass::Protocol, answer.status, one_line(&message))
+}
+
+/// Returns the class of a status, `code` being the error code of S3 or empty.
+fn class_of_status(status: u16, code: &str) -> ErrorClass {
+    match status {
+        404 => ErrorClass::NotFound,
+        401 | 403 => ErrorClass::Denied,
+        304 | 409 | 412 => ErrorClass::Precondition,
+        429 => ErrorClass::Throttled,
+        503 if is_slow_down(code) => ErrorClass::Throttled,
+        500..=599 => ErrorClass::Server,
+        300..=499 => ErrorClass::Client,
+        _ => ErrorClass::Protocol,
+    }
+}
+
+/// Returns the class of an error within an answer of success.
+fn class_of_code(code: &str) -> ErrorClass {
+    match code {
+        _ if is_slow_down(code) => ErrorClass::Throttled,
+        "InternalError" | "ServiceUnavailable" => ErrorClass::Server,
+        "AccessDenied" => ErrorClass::Denied,
+        "NoSuchKey" | "NoSuchBucket" => ErrorClass::NotFound,
+        _ => ErrorClass::Protocol,
+    }
+}
+
+/// MinIO says `SlowDownRead` and `SlowDownWrite` beside `SlowDown`.
+fn is_slow_down(code: &str) -> bool {
+    code.starts_with("SlowDown")
+}
+
+fn stated(text: &ErrorText) -> String {
+    if text.message.is_empty() {
+        return one_line(&text.code);
+    }
+    one_line(&format!("{}: {}", text.code, text.message))
+}
+
+fn unstated(answer: &Answer) -> String {
+    let body = one_line(&String::from_utf8_lossy(&answer.body));
+    match body.is_empty() {
+        true => format!("the answer {} says nothing more", answer.status),
+        false => format!("the answer is `{body}`"),
+    }
+}
+
+/// Returns what the user can change about it, for errors that come from a wrong setting.
+fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
+    let code = text.map_or("", |text| text.code.as_str());
+    if code == "RequestTimeTooSkewed" {
+        return Some("set the clock of this machine".to_owned());
+    }
+    let wrong_region =
+        matches!(code, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException");
+    if matches!(answer.status, 301 | 302 | 307 | 308) || wrong_region {
+        let stated_region =
+            text.map(|text| text.region.as_str()).filter(|region| !region.is_empty());
+        let region = stated_region.unwrap_or(&answer.bucket_region);
+        return Some(match (region.is_empty(), answer.location.is_empty()) {
+            (false, _) => format!("set --region {} or another --host", one_line(region)),
+            (true, false) => {
+                format!("it redirects to `{}`: set --host or --region", one_line(&answer.location))
+            }
+            (true, true) => "set --region or another --host".to_owned(),
+        });
+    }
+    None
+}
+
+/// Returns `text` on one line, cut to [`MESSAGE_CHARS_MAX`].
+fn one_line(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    if let Some((cut, _)) = out.char_indices().nth(MESSAGE_CHARS_MAX) {
+        out.truncate(cut);
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::Moment;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer { status, body: body.as_bytes().to_vec(), ..Answer::default() }
+    }
+
+    fn error_xml(code: &str, message: &str) -> String {
+        format!(
+            "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+        )
+    }
+
+    #[test]
+    fn the_class_follows_the_status_and_slow_down() {
+        use ErrorClass::{Client, Denied, NotFound, Precondition, Protocol, Server, Throttled};
+        for (status, code, class) in [
+            (404, "NoSuchKey", NotFound),
+            (404, "NoSuchBucket", NotFound),
+            (401, "Unauthorized", Denied),
+            (403, "AccessDenied", Denied),
+            (403, "SignatureDoesNotMatch", Denied),
+            (304, "", Precondition),
+            (409, "BucketNotEmpty", Precondition),
+            (412, "PreconditionFailed", Precondition),
+            (429, "TooManyRequests", Throttled),
+            (503, "SlowDown", Throttled),
+            (503, "SlowDownWrite", Throttled),
+            (503, "ServiceUnavailable", Server),
+            (503, "", Server),
+            (500, "InternalError", Server),
+            (507, "InsufficientStorage", Server),
+            (400, "InvalidArgument", Client),
+            (411, "MissingContentLength", Client),
+            (416, "InvalidRange", Client),
+            (301, "PermanentRedirect", Client),
+            (307, "TemporaryRedirect", Client),
+            (202, "", Protocol),
+            (204, "", Protocol),
+        ] {
+            let error = of_answer(&answer(status, &error_xml(code, "why")));
+            assert_eq!((error.class, error.status), (class, Some(status)), "{status} {code}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_a_success_is_classed_by_its_code() {
+        for (code, class) in [
+            ("SlowDown", ErrorClass::Throttled),
+            ("InternalError", ErrorClass::Server),
+            ("AccessDenied", ErrorClass::Denied),
+            ("NoSuchKey", ErrorClass::NotFound),
+            ("MalformedXML", ErrorClass::Protocol),
+        ] {
+            let text = ErrorText { code: code.to_owned(), ..ErrorText::default() };
+            assert_eq!(of_success(200, &text).class, class, "{code}");
+        }
+    }
+
+    #[test]
+    fn messages_say_what_to_change() {
+        let message = |status, body: &str| of_answer(&answer(status, body)).message;
+        let skewed = error_xml("RequestTimeTooSkewed", "The difference is too large.");
+        assert_eq!(
+            message(403, &skewed),
+            "RequestTimeTooSkewed: The difference is too large.; set the clock of this machine"
+        );
+        let redirect = error_xml("PermanentRedirect", "Elsewhere");
+        assert_eq!(
+            message(301, &redirect),
+            "PermanentRedirect: Elsewhere; set --region or another --host"
+        );
+        let mut elsewhere = answer(301, "");
+        elsewhere.bucket_region = "eu-west-1".to_owned();
+        assert_eq!(
+            of_answer(&elsewhere).message,
+            "the answer 301 says nothing more; set --region eu-west-1 or another --host"
+        );
+        elsewhere.bucket_region.clear();
+        elsewhere.location = "https://a.example/".to_owned();
+        assert!(of_answer(&elsewhere).message.contains("`https://a.example/`"));
+        let malformed = "<Error><Code>AuthorizationHeaderMalformed</Code><Message>m</Message>\
+                         <Region>eu-central-1</Region></Error>";
+        assert!(message(400, malformed).ends_with("; set --region eu-central-1 or another --host"));
+    }
+
+    #[test]
+    fn messages_are_one_short_line() {
+        let long = of_answer(&answer(500, &error_xml("X", &"two\nlines ".repeat(100)))).message;
+        assert!(!long.contains('\n') && long.starts_with("X: two lines two"), "{long}");
+        assert_eq!(long.chars().count(), MESSAGE_CHARS_MAX + 1);
+        assert_eq!(of_answer(&answer(500, "")).message, "the answer 500 says nothing more");
+        let html = of_answer(&answer(502, "<html>\r\n<body>Bad\tGateway</body>")).message;
+        assert_eq!(html, "the answer is `<html> <body>Bad Gateway</body>`");
+    }
+
+    #[test]
+    fn every_failure_of_an_exchange_has_its_class() {
+        for (kind, class) in [
+            (ExchangeErrorKind::Resolve, ErrorClass::Connect),
+            (ExchangeErrorKind::Connect, ErrorClass::Connect),
+            (ExchangeErrorKind::Tls, ErrorClass::Connect),
+            (ExchangeErrorKind::ConnectTimeout, ErrorClass::Timeout),
+            (ExchangeErrorKind::Reset, ErrorClass::Reset),
+            (ExchangeErrorKind::Truncated, ErrorClass::Truncated),
+            (ExchangeErrorKind::Protocol, ErrorClass::Protocol),
+        ] {
+            let failed = ExchangeError {
+                kind,
+                message: "no luck".to_owned(),
+                first_byte: None,
+                last_byte_sent: None,
+                body_bytes: 0,
+                end: Moment::EPOCH,
+            };
+            assert_eq!(of_exchange(&failed), DriverError::new(class, "no luck"));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The S3 driver: what an exchange with an S3 server means, on our own HTTP client.
+//!
+//! Renders and signs requests, reads answers and their errors, and administers buckets. Knows
+//! nothing of sockets (crate `plimsoll-http`), of workloads or of what is recorded.
+
+mod addressing;
+mod answer;
+mod config;
+mod digests;
+mod encode;
+mod error;
+mod request;
+mod session;
+mod sigv4;
+mod steward;
+mod xml;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_driver::Driver;
+use plimsoll_http::{Endpoint, HostChooser, Options};
+use plimsoll_model::SharedClock;
+
+use crate::addressing::Target;
+
+pub use config::{ConfigError, Credentials, Lookup, S3Config};
+pub use session::S3Session;
+pub use steward::S3Steward;
+
+/// Makes sessions for one bucket on one or several endpoints of an S3 server.
+#[derive(Debug)]
+pub struct S3Driver {
+    config: S3Config,
+    target: Arc<Target>,
+}
+
+impl S3Driver {
+    /// Returns a driver for `config` if it can work at all; nothing is connected yet.
+    pub fn new(config: S3Config) -> Result<Self, ConfigError> {
+        config.check()?;
+        let target = Arc::new(Target::resolve(&config)?);
+        Ok(Self { config, target })
+    }
+
+    /// Returns a steward of the bucket, to be used on the calling thread.
+    pub fn steward(&self, clock: &SharedClock) -> S3Steward {
+        let session = self.open_sessions(clock, 1).pop().expect("one session was asked for");
+        S3Steward::new(session)
+    }
+}
+
+impl Driver for S3Driver {
+    type Session = S3Session;
+
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<S3Session> {
+        let endpoints: Rc<[Endpoint]> =
+            self.target.addresses.iter().map(|address| address.connect_to.clone()).collect();
+        let options = Rc::new(Options {
+            connect_timeout: self.config.connect_timeout,
+            tls: self.config.tls.clone(),
+            keep_alive: self.config.keep_alive,
+        });
+        let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
+        (0..count)
+            .map(|_| {
+                let client =
+                    plimsoll_http::Client::new(endpoints.clone(), options.clone(), clock.clone());
+                S3Session::new(
+                    &self.config,
+                    self.target.clone(),
+                    client,
+                    chooser.clone(),
+                    clock.clone(),
+                )
+            })
+            .collect()
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        let tls = self.config.tls.is_some();
+        self.config.endpoints.iter().map(|endpoint| endpoint.authority(tls)).collect()
+    }
+}

@@ -1,0 +1,198 @@
+//! AWS Signature Version 4 in the Authorization header.
+//!
+//! The caller adds headers in the order of their names, so the head and the canonical request are
+//! written side by side and nothing is sorted or parsed. The signing key is cached per day, the
+//! texts that hold the time per second.
+
+use aws_lc_rs::{digest, hmac};
+use plimsoll_model::WallTime;
+
+use crate::encode;
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// The time as SigV4 writes it: `20130524T000000Z`.
+pub(crate) type Stamp = [u8; 16];
+
+/// Signs for one key, region and service.
+pub(crate) struct Signer {
+    access_key: String,
+    /// `AWS4` and the secret key.
+    secret: String,
+    region: String,
+    service: &'static str,
+    /// Days since 1970 for which `key` holds.
+    day: Option<u64>,
+    /// Seconds since 1970 for which the texts below hold.
+    second: Option<u64>,
+    key: hmac::Key,
+    stamp: Stamp,
+    /// The string to sign up to the hash, and room for the hash.
+    to_sign: Vec<u8>,
+    /// The value of the Authorization header up to the names of the signed headers.
+    authorization: Vec<u8>,
+}
+
+impl Signer {
+    pub(crate) fn new(access_key: &str, secret: &str, region: &str, service: &'static str) -> Self {
+        Self {
+            access_key: access_key.to_owned(),
+            secret: format!("AWS4{secret}"),
+            region: region.to_owned(),
+            service,
+            day: None,
+            second: None,
+            key: hmac::Key::new(hmac::HMAC_SHA256, b""),
+            stamp: *b"00000000T000000Z",
+            to_sign: Vec::new(),
+            authorization: Vec::new(),
+        }
+    }
+
+    /// Sets the time of the next signatures and returns its text.
+    pub(crate) fn advance(&mut self, now: WallTime) -> Stamp {
+        let second = now.as_unix_ns() / NS_PER_SECOND;
+        if self.second != Some(second) {
+            self.second = Some(second);
+            self.render_time(now);
+        }
+        self.stamp
+    }
+
+    fn render_time(&mut self, now: WallTime) {
+        let (year, month, day, hour, minute, second) = now.civil();
+        let stamp = format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z");
+        self.stamp = stamp.as_bytes().try_into().expect("a year has four digits until 2554");
+        let date = &stamp[..8];
+        let scope = format!("{date}/{}/{}/aws4_request", self.region, self.service);
+        self.to_sign.clear();
+        self.to_sign.extend_from_slice(format!("AWS4-HMAC-SHA256\n{stamp}\n{scope}\n").as_bytes());
+        self.authorization.clear();
+        self.authorization.extend_from_slice(
+            format!("AWS4-HMAC-SHA256 Credential={}/{scope}, SignedHeaders=", self.access_key)
+                .as_bytes(),
+        );
+        let today = now.as_unix_ns() / NS_PER_SECOND / SECONDS_PER_DAY;
+        if self.day != Some(today) {
+            self.day = Some(today);
+            self.key = signing_key(&self.secret, date, &self.region, self.service);
+        }
+    }
+
+    /// Returns the signature of a canonical request as hexadecimal digits.
+    fn sign(&mut self, canonical: &[u8]) -> [u8; 64] {
+        assert!(self.second.is_some(), "the time is set before anything is signed");
+        let hash = digest::digest(&digest::SHA256, canonical);
+        let prefix_len = self.to_sign.len();
+        self.to_sign.extend_from_slice(&encode::hex(hash.as_ref()));
+        let tag = hmac::sign(&self.key, &self.to_sign);
+        self.to_sign.truncate(prefix_len);
+        encode::hex(tag.as_ref())
+    }
+}
+
+fn signing_key(secret: &str, date: &str, region: &str, service: &str) -> hmac::Key {
+    let step = |key: &[u8], text: &str| {
+        hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes())
+    };
+    let mut tag = step(secret.as_bytes(), date);
+    for text in [region, service, "aws4_request"] {
+        tag = step(tag.as_ref(), text);
+    }
+    hmac::Key::new(hmac::HMAC_SHA256, tag.as_ref())
+}
+
+/// Writes the head of a request into a reused buffer, and signs it unless it is anonymous.
+pub(crate) struct HeadWriter {
+    signer: Option<Signer>,
+    head: Vec<u8>,
+    /// The canonical request that belongs to `head`; stays empty without a signer.
+    canonical: Vec<u8>,
+    /// The names of the signed headers, each followed by `;`.
+    signed_names: Vec<u8>,
+}
+
+impl HeadWriter {
+    /// Returns a writer that signs with `signer`, or leaves heads anonymous.
+    pub(crate) fn new(signer: Option<Signer>) -> Self {
+        Self { signer, head: Vec::new(), canonical: Vec::new(), signed_names: Vec::new() }
+    }
+
+    /// Begins a request. `path` and `query` are encoded, the query's parameters sorted and each
+    /// with its `=`.
+    pub(crate) fn begin(&mut self, method: &str, path: &[u8], query: &[u8]) {
+        self.head.clear();
+        push(&mut self.head, &[method.as_bytes(), b" ", path]);
+        if !query.is_empty() {
+            push(&mut self.head, &[b"?", query]);
+        }
+        self.head.extend_from_slice(b" HTTP/1.1\r\n");
+        self.canonical.clear();
+        self.signed_names.clear();
+        if self.signer.is_some() {
+            push(&mut self.canonical, &[method.as_bytes(), b"\n", path, b"\n", query, b"\n"]);
+        }
+    }
+
+    /// Adds a header that is signed. Names are in lower case and come in ascending order.
+    pub(crate) fn signed_header(&mut self, name: &str, value: &[u8]) {
+        self.plain_header(name, value);
+        if self.signer.is_some() {
+            debug_assert!(last_name(&self.signed_names) < name.as_bytes(), "{name} comes too late");
+            push(&mut self.canonical, &[name.as_bytes(), b":", value, b"\n"]);
+            push(&mut self.signed_names, &[name.as_bytes(), b";"]);
+        }
+    }
+
+    /// Adds a header that is not signed.
+    pub(crate) fn plain_header(&mut self, name: &str, value: &[u8]) {
+        debug_assert!(!value.contains(&b'\n') && !value.contains(&b'\r'));
+        push(&mut self.head, &[name.as_bytes(), b": ", value, b"\r\n"]);
+    }
+
+    /// Returns the text of the time for the `x-amz-date` header, or `None` when nothing is signed.
+    pub(crate) fn advance(&mut self, now: WallTime) -> Option<Stamp> {
+        self.signer.as_mut().map(|signer| signer.advance(now))
+    }
+
+    /// Ends the head with its signature. `payload` is the payload's hash in hexadecimal, or what
+    /// stands for it.
+    pub(crate) fn finish(&mut self, payload: &[u8]) {
+        if let Some(signer) = &mut self.signer {
+            self.signed_names.pop();
+            push(&mut self.canonical, &[b"\n", &self.signed_names, b"\n", payload]);
+            let signature = signer.sign(&self.canonical);
+            push(
+                &mut self.head,
+                &[
+                    b"authorization: ",
+                    &signer.authorization,
+                    &self.signed_names,
+                    b", Signature=",
+                    &signature,
+                    b"\r\n",
+                ],
+            );
+        }
+        self.head.extend_from_slice(b"\r\n");
+    }
+
+    /// Returns the head as it goes over the wire.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+}
+
+fn push(out: &mut Vec<u8>, parts: &[&[u8]]) {
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+}
+
+fn last_name(names: &[u8]) -> &[u8] {
+    names.rsplit(|b| *b == b';').nth(1).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

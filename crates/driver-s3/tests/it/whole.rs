@@ -1,0 +1,220 @@
+//! Everything once against whole servers: the embedded store always, live ones where there are any.
+
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use plimsoll_driver::{Driver, RootState, Steward};
+use plimsoll_driver_s3::{Credentials, S3Config, S3Driver, S3Session};
+use plimsoll_http::{TlsConfig, TlsOptions};
+use plimsoll_model::{ErrorClass, WallTime};
+use plimsoll_oracle::{Oracle, OracleConfig};
+use plimsoll_testkit::{LiveKind, live};
+
+use crate::common::{self, block_on, delete, failed, get, list, pattern, put, stat};
+
+/// Keys that each break a careless encoder somewhere.
+const ODD_KEYS: [&str; 10] = [
+    "plain",
+    "with blank and+plus",
+    "100%/%2F",
+    "é€😀/日本語",
+    "quote'\"<&>",
+    "a=b&c=d?e#f",
+    "deep/er/and/deeper",
+    "~tilde!*();:@$,[]",
+    "back\\slash|pipe^caret`tick{}",
+    "ümläut\u{308}",
+];
+
+/// Signatures are only good at about the present time.
+#[expect(clippy::disallowed_methods, reason = "stands in for the engine's clock")]
+fn wall_now() -> WallTime {
+    WallTime::from_unix_ns(0).after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
+}
+
+fn config(address: SocketAddr, access_key: &str, secret_key: &str) -> S3Config {
+    let mut config = common::config(address.port());
+    config.credentials = Credentials::Keys {
+        access_key: access_key.to_owned(),
+        secret_key: secret_key.to_owned(),
+        session_token: None,
+    };
+    config.wall_epoch = wall_now();
+    config
+}
+
+/// Runs everything in the configured bucket, which is there neither before nor after.
+fn check_all(config: &S3Config) {
+    let driver = S3Driver::new(config.clone()).unwrap();
+    block_on(async {
+        let clock = common::clock();
+        let mut steward = driver.steward(&clock);
+        assert_eq!(steward.ensure_root().await, Ok(RootState::Created));
+        assert_eq!(steward.ensure_root().await, Ok(RootState::Existed));
+        let mut session = driver.open_sessions(&clock, 1).pop().unwrap();
+        check_objects(&mut session).await;
+        check_batches(&mut session).await;
+        check_lists(&mut session).await;
+
+        // What is not below the prefix stays.
+        assert_eq!(put(&mut session, "foreign", 3).await.result, Ok(()));
+        assert_eq!(steward.sweep("odd/").await, Ok(ODD_KEYS.len() as u64));
+        assert_eq!(steward.sweep("list/").await, Ok(25));
+        assert_eq!(steward.sweep("list/").await, Ok(0));
+        let left = steward.survey("", None, true).await.unwrap();
+        assert_eq!(left.len(), 1);
+        assert_eq!((left[0].key.as_str(), left[0].size), ("foreign", 3));
+        assert_eq!(steward.remove_root_if_empty().await, Ok(false));
+        assert_eq!(delete(&mut session, &["foreign"]).await.result, Ok(()));
+        assert_eq!(steward.remove_root_if_empty().await, Ok(true));
+        let homeless = put(&mut session, "k", 1).await;
+        failed(&homeless, ErrorClass::NotFound, Some(404));
+    });
+}
+
+/// Writes every odd key and reads it in every way.
+async fn check_objects(session: &mut S3Session) {
+    for (i, odd) in ODD_KEYS.iter().enumerate() {
+        let key = format!("odd/{odd}");
+        let size = i as u64 * 100_000;
+        let written = put(session, &key, size).await;
+        assert_eq!((written.result, written.bytes), (Ok(()), size), "{key}");
+        let found = stat(session, &key).await;
+        assert_eq!((found.result, found.object_size), (Ok(()), Some(size)), "{key}");
+        let (read, kept) = get(session, &key, None).await;
+        assert_eq!((read.result, read.bytes), (Ok(()), size), "{key}");
+        assert!(kept.bytes == pattern(0..size), "{key} has other bytes");
+        assert_eq!(read.object_size, Some(size));
+        if size > 0 {
+            let (read, kept) = get(session, &key, Some((size - 99, 99))).await;
+            assert_eq!((read.result, read.object_size), (Ok(()), Some(size)), "{key}");
+            assert!(kept.bytes == pattern(size - 99..size), "{key} has other bytes in a range");
+        }
+    }
+    let (missing, _) = get(session, "odd/missing", None).await;
+    let error = failed(&missing, ErrorClass::NotFound, Some(404));
+    assert!(error.message.starts_with("NoSuchKey: "), "{error}");
+    failed(&stat(session, "odd/missing").await, ErrorClass::NotFound, Some(404));
+    let (outside, _) = get(session, "odd/plain", Some((5, 5))).await;
+    failed(&outside, ErrorClass::Client, Some(416));
+
+    let (completion, mut entries) = list(session, "odd/", 3).await;
+    assert_eq!(completion.result, Ok(()));
+    entries.sort_by_key(|entry| entry.1);
+    let expected: Vec<(String, u64)> =
+        (0u64..).zip(ODD_KEYS).map(|(i, odd)| (format!("odd/{odd}"), i * 100_000)).collect();
+    assert_eq!(entries, expected);
+}
+
+async fn check_batches(session: &mut S3Session) {
+    let keys: Vec<String> = ODD_KEYS.iter().map(|odd| format!("batch/{odd}")).collect();
+    for key in &keys {
+        assert_eq!(put(session, key, 1).await.result, Ok(()), "{key}");
+    }
+    let mut all: Vec<&str> = keys.iter().map(String::as_str).collect();
+    all.push("batch/never was");
+    let removed = delete(session, &all).await;
+    assert_eq!((removed.result, removed.objects_count), (Ok(()), 11));
+    assert_eq!(list(session, "batch/", 1000).await.1, []);
+    for _ in 0..2 {
+        let single = delete(session, &["batch/single é"]).await;
+        assert_eq!((single.result, single.objects_count), (Ok(()), 1));
+        assert_eq!(put(session, "batch/single é", 1).await.result, Ok(()));
+    }
+    assert_eq!(delete(session, &["batch/single é"]).await.result, Ok(()));
+}
+
+async fn check_lists(session: &mut S3Session) {
+    for i in 0..25 {
+        assert_eq!(put(session, &format!("list/{i:02} é"), i).await.result, Ok(()));
+    }
+    for page_size in [1, 7, 25, 1000] {
+        let (completion, entries) = list(session, "list/", page_size).await;
+        assert_eq!((completion.result, completion.objects_count), (Ok(()), 25));
+        let expected: Vec<(String, u64)> = (0..25).map(|i| (format!("list/{i:02} é"), i)).collect();
+        assert_eq!(entries, expected, "pages of {page_size}");
+    }
+}
+
+fn oracle() -> Oracle {
+    Oracle::start(OracleConfig {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        access_key: "oracle-key".to_owned(),
+        secret_key: "oracle-secret".to_owned(),
+        capacity_bytes: 64 << 20,
+        threads: 1,
+        anonymous: false,
+        domain: None,
+        tls: None,
+    })
+    .unwrap()
+}
+
+#[test]
+fn everything_against_the_embedded_store() {
+    let oracle = oracle();
+    let mut config = config(oracle.addr(), "oracle-key", "oracle-secret");
+    check_all(&config);
+    (config.sign_payload, config.content_md5) = (true, true);
+    config.bucket = "other-bucket".to_owned();
+    config.region = Some("eu-west-1".to_owned());
+    check_all(&config);
+}
+
+/// Keys that S3 takes as they are, but that servers on a file system refuse or tidy up.
+#[test]
+fn keys_are_never_normalised() {
+    let oracle = oracle();
+    let driver = S3Driver::new(config(oracle.addr(), "oracle-key", "oracle-secret")).unwrap();
+    let keys = ["/lead", "//two", "a//b", "a/./b", "a/../b", "..", "end/", "c\u{7f}\n", " x "];
+    block_on(async {
+        let clock = common::clock();
+        assert_eq!(driver.steward(&clock).ensure_root().await, Ok(RootState::Created));
+        let mut session = driver.open_sessions(&clock, 1).pop().unwrap();
+        for (key, size) in keys.iter().zip(1..) {
+            assert_eq!(put(&mut session, key, size).await.result, Ok(()), "{key:?}");
+        }
+        for (key, size) in keys.iter().zip(1..) {
+            assert_eq!(stat(&mut session, key).await.object_size, Some(size), "{key:?}");
+        }
+        let mut listed: Vec<(String, u64)> = list(&mut session, "", 2).await.1;
+        listed.sort_by_key(|entry| entry.1);
+        assert!(listed.iter().map(|entry| entry.0.as_str()).eq(keys));
+        let removed = delete(&mut session, &keys).await;
+        assert_eq!((removed.result, removed.objects_count), (Ok(()), 9));
+        assert_eq!(list(&mut session, "", 2).await.1, []);
+    });
+}
+
+#[test]
+fn wrong_credentials_are_named() {
+    let oracle = oracle();
+    for (access_key, secret_key, code) in
+        [("oracle-key", "wrong", "SignatureDoesNotMatch"), ("nobody", "x", "InvalidAccessKeyId")]
+    {
+        let driver = S3Driver::new(config(oracle.addr(), access_key, secret_key)).unwrap();
+        let error = block_on(driver.steward(&common::clock()).ensure_root()).unwrap_err();
+        assert_eq!(error.class, ErrorClass::Denied);
+        let begin = format!("bucket `bucket` cannot be read with these credentials: {code}");
+        assert!(error.message.starts_with(&begin), "{error}");
+        assert!(!error.message.contains("wrong"), "{error}");
+    }
+}
+
+#[test]
+fn everything_against_live_servers() {
+    for server in LiveKind::ALL.into_iter().filter_map(live) {
+        let address = server.host().parse().unwrap();
+        let mut config = config(address, &server.access_key, &server.secret_key);
+        // The servers may have seen this test before.
+        let now_ns = config.wall_epoch.as_unix_ns();
+        config.bucket = format!("driver-s3-whole-{now_ns}");
+        config.tls = server.ca.clone().map(|ca_file| {
+            TlsConfig::load(&TlsOptions { insecure: false, ca_file: Some(ca_file) }).unwrap()
+        });
+        check_all(&config);
+        config.bucket = format!("driver-s3-signed-{now_ns}");
+        (config.sign_payload, config.content_md5) = (true, true);
+        check_all(&config);
+    }
+}
