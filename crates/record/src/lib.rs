@@ -1,0 +1,15 @@
+//! The run directory: the manifest `run.json`, the op log `ops/part-*.parquet` and `summary.json`.
+//!
+//! What each file holds, field by field, stands in `docs/formats/run.md` and `docs/formats/ops.md`. Knows neither
+//! who makes the operations nor what is concluded from them, and never sees a credential.
+
+mod directory;
+mod error;
+mod ops;
+pub mod schema;
+mod summary;
+
+pub use directory::RunDirectory;
+pub use error::RecordError;
+pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX};
+pub use schema::Manifest;

@@ -1,0 +1,364 @@
+//! The manifest `run.json` and the cells of `summary.json` as they stand in the files.
+//!
+//! A field that is not known is null, never 0. A change of what is written here needs a change of the documents in
+//! `docs/formats/`, and a new version where an older reader would be misled.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RunSchema {
+    /// The first version.
+    #[default]
+    #[serde(rename = "plimsoll.run/1")]
+    V1,
+}
+
+impl RunSchema {
+    /// The version this code writes and reads.
+    pub const NAME: &'static str = "plimsoll.run/1";
+}
+
+/// What is known about a run, kept in `run.json`.
+///
+/// All `_ns` moments count from the run's epoch, whose wall time is `started_unix_ns`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// The version of this document.
+    pub schema: RunSchema,
+    /// The name of the run, also part of every key it writes.
+    pub run_id: String,
+    /// How far the run got.
+    pub state: RunState,
+    /// Why it was interrupted or failed.
+    pub state_reason: Option<String>,
+    /// What wrote the run.
+    pub tool: Tool,
+    /// The command line, secrets replaced.
+    pub command_line: Vec<String>,
+    /// Wall time of the run's epoch, nanoseconds since 1970-01-01T00:00:00Z.
+    pub started_unix_ns: u64,
+    /// The same in RFC 3339, UTC.
+    pub started_at: String,
+    /// The clock behind all moments of the run.
+    pub clock: ClockInfo,
+    /// The number that fixes all choices of the run.
+    pub seed: u64,
+    /// The machine that made the load.
+    pub machine: Machine,
+    /// What the load was put on.
+    pub target: Target,
+    /// The workload as it was lowered; its own format is the workload file's.
+    pub workload: serde_json::Value,
+    /// The stages in the order they ran; `stage` in the op log is an index into this list.
+    pub stages: Vec<Stage>,
+    /// What the recorder did; null until it has finished.
+    pub recorder: Option<Recorder>,
+    /// What became of the objects the run wrote.
+    pub cleanup: Cleanup,
+    /// Warnings about the trust of the result.
+    pub advice: Vec<String>,
+    /// The first failed operations of each class, with their texts.
+    pub first_errors: Vec<FirstError>,
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// It runs, or was killed.
+    Running,
+    /// All stages ended as planned.
+    Complete,
+    /// The user ended it early; what is there is valid.
+    Interrupted,
+    /// It could not go on.
+    Failed,
+}
+
+/// What wrote the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockInfo {
+    /// Where its time comes from.
+    pub source: String,
+    /// Its smallest step.
+    pub resolution_ns: Option<u64>,
+}
+
+/// The machine that made the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// Its name.
+    pub hostname: Option<String>,
+    /// Name and version of its kernel.
+    pub kernel: Option<String>,
+    /// The model of its processors.
+    pub cpu_model: Option<String>,
+    /// How many cores the run could use.
+    pub cores_count: Option<u32>,
+    /// Its main memory.
+    pub memory_bytes: Option<u64>,
+}
+
+/// What the load was put on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Target {
+    /// Its kind: `s3`.
+    pub kind: String,
+    /// Its addresses, in the order of their ids.
+    pub endpoints: Vec<String>,
+    /// The bucket.
+    pub bucket: Option<String>,
+    /// The prefix that the run owns: it writes and removes nothing outside of it.
+    pub prefix: Option<String>,
+    /// The region requests are signed for.
+    pub region: Option<String>,
+    /// How the bucket is addressed: `path` or `dns`.
+    pub lookup: Option<String>,
+    /// Whether connections are encrypted.
+    pub tls: Option<bool>,
+    /// How payloads are signed.
+    pub payload_signing: Option<String>,
+}
+
+/// A stage of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// Its position in the list, 0-based.
+    pub index: u8,
+    /// What it is for.
+    pub kind: StageKind,
+    /// Its name.
+    pub name: String,
+    /// What decides when an operation starts.
+    pub loop_model: LoopModel,
+    /// How many loops issue operations, one at a time each.
+    pub workers_count: u32,
+    /// How many threads carry them.
+    pub threads_count: u32,
+    /// When it began.
+    pub started_ns: Option<u64>,
+    /// When its last operation had ended.
+    pub ended_ns: Option<u64>,
+    /// What ended it: the stop rule that held, the user, or a failure.
+    pub ended_by: Option<String>,
+    /// How many operations ended in it, failed ones included.
+    pub ops_count: Option<u64>,
+    /// How many of them failed.
+    pub ops_failed_count: Option<u64>,
+}
+
+/// What a stage is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageKind {
+    /// Makes what the measured stage needs.
+    Prepare,
+    /// The stage whose figures are the result.
+    Measure,
+    /// Removes what the run wrote.
+    Cleanup,
+}
+
+impl From<plimsoll_model::StageKind> for StageKind {
+    fn from(kind: plimsoll_model::StageKind) -> Self {
+        match kind {
+            plimsoll_model::StageKind::Prepare => Self::Prepare,
+            plimsoll_model::StageKind::Measure => Self::Measure,
+            plimsoll_model::StageKind::Cleanup => Self::Cleanup,
+        }
+    }
+}
+
+/// What decides when an operation starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LoopModel {
+    /// The end of the one before.
+    Closed,
+    /// The end of the one before, and a cap on the rate.
+    Capped,
+    /// A schedule, whatever the target does.
+    Open,
+}
+
+/// What the recorder did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recorder {
+    /// Operations in closed parts of the op log.
+    pub rows_count: u64,
+    /// Closed parts of the op log.
+    pub parts_count: u32,
+    /// Time that workers waited for the recorder, all workers added up.
+    pub wait_ns: u64,
+}
+
+/// What became of the objects the run wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cleanup {
+    /// How far the removal got.
+    pub state: CleanupState,
+    /// How many objects were removed.
+    pub objects_removed_count: Option<u64>,
+}
+
+/// How far the removal of the run's objects got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CleanupState {
+    /// The run wrote nothing that would have to be removed.
+    NotNeeded,
+    /// Still to be done.
+    Pending,
+    /// Everything is removed.
+    Complete,
+    /// The user asked to keep the objects.
+    Kept,
+    /// Some objects could not be removed.
+    Failed,
+}
+
+/// A failed operation, kept as an example of its class.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstError {
+    /// The class of its outcome, as in the op log.
+    pub class: String,
+    /// What it did, as in the op log.
+    pub kind: String,
+    /// The address it went to.
+    pub endpoint: Option<String>,
+    /// When it ended.
+    pub at_ns: Option<u64>,
+    /// What was said, secrets replaced.
+    pub message: String,
+}
+
+/// The version of the summary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum SummarySchema {
+    /// The first version.
+    #[default]
+    #[serde(rename = "plimsoll.summary/1")]
+    V1,
+}
+
+impl SummarySchema {
+    /// The version this code writes and reads.
+    pub const NAME: &'static str = "plimsoll.summary/1";
+}
+
+/// What happened in each interval of a run, kept in `summary.json`; summaries of parts of a run add up exactly.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// The version of this document.
+    pub schema: SummarySchema,
+    /// When interval 0 begins, counted from the run's epoch.
+    pub origin_ns: u64,
+    /// How long an interval is.
+    pub interval_ns: u64,
+    /// One lane per stage, kind and endpoint that saw an operation, in that order.
+    pub lanes: Vec<Lane>,
+}
+
+/// The operations of one kind that one endpoint saw in one stage.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+pub struct Lane {
+    /// The stage, an index into the manifest's `stages`.
+    pub stage: u8,
+    /// The kind of operation, as in the op log.
+    pub kind: String,
+    /// The endpoint, an index into the manifest's `target.endpoints`.
+    pub endpoint: u16,
+    /// The intervals in which something happened, in order.
+    pub cells: Vec<Cell>,
+}
+
+/// One interval of one lane.
+///
+/// Bytes and objects are those of successes, shared by time between the intervals an operation touched; everything
+/// else counts in the interval in which the operation ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// Which interval, 0-based.
+    pub interval_index: u64,
+    /// How many operations ended, by the class of their outcome; a class that is not named has none.
+    pub ended: BTreeMap<String, u64>,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Objects handled, in millionths.
+    pub objects_micro: u64,
+    /// Latency (intended start to end) of the successes; null without one.
+    #[schemars(with = "Option<Histogram>")]
+    pub latency_ns: Option<StoredHistogram>,
+    /// Time to first byte of the successes; null where none is known.
+    #[schemars(with = "Option<Histogram>")]
+    pub ttfb_ns: Option<StoredHistogram>,
+}
+
+/// A histogram of at least one value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Histogram {
+    /// How many values.
+    pub count: u64,
+    /// Their exact sum, as decimal digits: it may need 128 bits.
+    pub sum: String,
+    /// The exact sum of their squares, as decimal digits.
+    pub sum_of_squares: String,
+    /// The smallest value, exactly.
+    pub min: u64,
+    /// The largest value, exactly.
+    pub max: u64,
+    /// Pairs of a bin's lowest value and how many values it holds, lowest first; bins without any are left out.
+    pub bins: Vec<[u64; 2]>,
+}
+
+/// A histogram that is written as [`Histogram`] and held in its compact form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Histogram", try_from = "Histogram")]
+pub struct StoredHistogram(pub plimsoll_stats::CompactHistogram);
+
+impl From<StoredHistogram> for Histogram {
+    fn from(StoredHistogram(stored): StoredHistogram) -> Self {
+        let (min, max) = stored.min_max().expect("an empty histogram is stored as null");
+        Self {
+            count: stored.count(),
+            sum: stored.sum().to_string(),
+            sum_of_squares: stored.sum_of_squares().to_string(),
+            min,
+            max,
+            bins: stored.bins().map(|bin| [bin.lowest, bin.count]).collect(),
+        }
+    }
+}
+
+impl TryFrom<Histogram> for StoredHistogram {
+    type Error = String;
+
+    fn try_from(file: Histogram) -> Result<Self, String> {
+        let number = |digits: &str| {
+            digits.parse::<u128>().map_err(|_| format!("`{digits}` is no whole number"))
+        };
+        let (sum, sum_of_squares) = (number(&file.sum)?, number(&file.sum_of_squares)?);
+        let total = file.bins.iter().try_fold(0u64, |total, bin| total.checked_add(bin[1]));
+        if total != Some(file.count) {
+            return Err(format!("the bins do not add up to the count {}", file.count));
+        }
+        let bins = file.bins.iter().map(|&[lowest, count]| plimsoll_stats::Bin { lowest, count });
+        let min_max = Some((file.min, file.max));
+        plimsoll_stats::CompactHistogram::from_parts(bins, sum, sum_of_squares, min_max)
+            .map(Self)
+            .ok_or_else(|| "a histogram contradicts itself".to_owned())
+    }
+}

@@ -1,0 +1,139 @@
+//! The time line of a run to `summary.json` and back.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use plimsoll_model::{EndpointId, ErrorClass, OpKind, SeriesKey, StageId};
+use plimsoll_stats::{Cell, CompactHistogram, Timeline};
+use serde::ser::{Error as _, SerializeStruct};
+use serde::{Serialize, Serializer};
+
+use crate::schema::{self, StoredHistogram, SummarySchema};
+
+/// Writes a closed time line as a summary, cell by cell.
+pub(crate) fn write(
+    timeline: &Timeline<SeriesKey>,
+    to: &mut dyn Write,
+) -> Result<(), serde_json::Error> {
+    serde_json::to_writer(to, &SummaryOf(timeline))
+}
+
+/// Returns the time line of a summary.
+pub(crate) fn to_timeline(summary: schema::Summary) -> Result<Timeline<SeriesKey>, String> {
+    if summary.interval_ns == 0 {
+        return Err("its intervals have no length".to_owned());
+    }
+    let mut timeline = Timeline::new(summary.origin_ns, summary.interval_ns);
+    for lane in summary.lanes {
+        let kind = OpKind::from_name(&lane.kind)
+            .ok_or_else(|| format!("`{}` is no kind of operation", lane.kind))?;
+        let stage = StageId(lane.stage);
+        let key = SeriesKey { stage, kind, endpoint: EndpointId(lane.endpoint) };
+        for cell in lane.cells {
+            let (index, cell) = cell_from(cell)?;
+            timeline.insert(key, index, &cell);
+        }
+    }
+    Ok(timeline)
+}
+
+/// Serialises as [`schema::Summary`].
+struct SummaryOf<'a>(&'a Timeline<SeriesKey>);
+
+impl Serialize for SummaryOf<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut summary = serializer.serialize_struct("Summary", 4)?;
+        summary.serialize_field("schema", &SummarySchema::default())?;
+        summary.serialize_field("origin_ns", &self.0.origin_ns())?;
+        summary.serialize_field("interval_ns", &self.0.interval_ns())?;
+        summary.serialize_field("lanes", &Lanes(self.0))?;
+        summary.end()
+    }
+}
+
+struct Lanes<'a>(&'a Timeline<SeriesKey>);
+
+impl Serialize for Lanes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.lanes().map(|(key, cells)| LaneOf { key, cells }))
+    }
+}
+
+/// Serialises as [`schema::Lane`].
+struct LaneOf<'a> {
+    key: SeriesKey,
+    cells: &'a [Cell],
+}
+
+impl Serialize for LaneOf<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut lane = serializer.serialize_struct("Lane", 4)?;
+        lane.serialize_field("stage", &self.key.stage.0)?;
+        lane.serialize_field("kind", self.key.kind.name())?;
+        lane.serialize_field("endpoint", &self.key.endpoint.0)?;
+        lane.serialize_field("cells", &Cells(self.cells))?;
+        lane.end()
+    }
+}
+
+struct Cells<'a>(&'a [Cell]);
+
+impl Serialize for Cells<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nothing = Cell::default();
+        let cells = self.0.iter().enumerate().filter(|(_, cell)| **cell != nothing);
+        serializer.collect_seq(cells.map(|(index, cell)| CellOf { index, cell }))
+    }
+}
+
+struct CellOf<'a> {
+    index: usize,
+    cell: &'a Cell,
+}
+
+impl Serialize for CellOf<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cell = cell_to(self.index, self.cell).map_err(S::Error::custom)?;
+        cell.serialize(serializer)
+    }
+}
+
+fn cell_to(index: usize, cell: &Cell) -> Result<schema::Cell, String> {
+    let mut ended = BTreeMap::new();
+    for (outcome, &count) in cell.ended.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let class = u8::try_from(outcome).ok().and_then(ErrorClass::from_number);
+        let class = class.ok_or_else(|| format!("outcome {outcome} has no name"))?;
+        ended.insert(class.name().to_owned(), count);
+    }
+    let stored = |histogram: &CompactHistogram| {
+        (histogram.count() > 0).then(|| StoredHistogram(histogram.clone()))
+    };
+    Ok(schema::Cell {
+        interval_index: index as u64,
+        ended,
+        bytes: cell.bytes,
+        objects_micro: cell.objects_micro,
+        latency_ns: stored(&cell.latency),
+        ttfb_ns: stored(&cell.ttfb),
+    })
+}
+
+/// The most intervals a lane may have: ten years of seconds, so that a damaged index cannot eat the memory.
+const INTERVALS_MAX: u64 = 1 << 28;
+
+fn cell_from(file: schema::Cell) -> Result<(usize, Cell), String> {
+    let mut cell = Cell { bytes: file.bytes, objects_micro: file.objects_micro, ..Cell::default() };
+    for (name, count) in file.ended {
+        let class = ErrorClass::from_name(&name)
+            .ok_or_else(|| format!("`{name}` is no class of outcomes"))?;
+        cell.ended[class as usize] = count;
+    }
+    let histogram =
+        |stored: Option<StoredHistogram>| stored.map(|stored| stored.0).unwrap_or_default();
+    cell.latency = histogram(file.latency_ns);
+    cell.ttfb = histogram(file.ttfb_ns);
+    if file.interval_index >= INTERVALS_MAX {
+        return Err(format!("interval {} is beyond any run", file.interval_index));
+    }
+    Ok((file.interval_index as usize, cell))
+}

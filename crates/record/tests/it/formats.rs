@@ -1,0 +1,120 @@
+//! The documents in `docs/formats` describe what is written.
+//!
+//! `PLIMSOLL_BLESS=1 cargo test -p plimsoll-record formats` writes the generated ones anew.
+#![expect(clippy::disallowed_methods, reason = "a test compares files of the repository")]
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use plimsoll_record::Manifest;
+use plimsoll_record::schema::Summary;
+use schemars::schema_for;
+
+use crate::{new_run, op, writer};
+
+fn document(name: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats")).join(name)
+}
+
+/// Compares a generated document with the committed one.
+fn check(name: &str, fresh: &str) {
+    let path = document(name);
+    if std::env::var("PLIMSOLL_BLESS").is_ok() {
+        fs::write(&path, fresh).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == fresh,
+        "docs/formats/{name} is not what the code writes: if a field went or means something else, raise the \
+         version in crates/record (`plimsoll.…/2`) first; then describe the change in docs/formats/*.md and run \
+         `PLIMSOLL_BLESS=1 cargo test -p plimsoll-record formats`"
+    );
+}
+
+fn pretty(schema: &schemars::Schema) -> String {
+    format!("{}\n", serde_json::to_string_pretty(schema).unwrap())
+}
+
+/// Returns the columns and the metadata keys of a part, as the file itself states them.
+fn ops_schema() -> String {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    let mut writer = writer(&directory);
+    writer.append(&[op(1)]).unwrap();
+    writer.finish().unwrap();
+    let part = File::open(directory.ops_path().join("part-000000.parquet")).unwrap();
+    let reader = SerializedFileReader::new(part).unwrap();
+    let metadata = reader.metadata().file_metadata();
+    let mut text = Vec::new();
+    parquet::schema::printer::print_schema(&mut text, metadata.schema());
+    let mut text = String::from_utf8(text).unwrap();
+    for pair in metadata.key_value_metadata().unwrap() {
+        // The values of the run at hand are examples; the version is not.
+        text += &format!("{} = {}\n", pair.key, pair.value.as_deref().unwrap_or("null"));
+    }
+    text
+}
+
+#[test]
+fn run_schema_json_is_current() {
+    check("run.schema.json", &pretty(&schema_for!(Manifest)));
+}
+
+#[test]
+fn summary_schema_json_is_current() {
+    check("summary.schema.json", &pretty(&schema_for!(Summary)));
+}
+
+#[test]
+fn ops_schema_txt_is_current() {
+    check("ops.schema.txt", &ops_schema());
+}
+
+/// Collects the names of all properties in a JSON schema.
+fn properties(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
+    match schema {
+        serde_json::Value::Object(fields) => {
+            if let Some(serde_json::Value::Object(found)) = fields.get("properties") {
+                names.extend(found.keys().cloned());
+            }
+            fields.values().for_each(|value| properties(value, names));
+        }
+        serde_json::Value::Array(values) => {
+            values.iter().for_each(|value| properties(value, names));
+        }
+        _ => (),
+    }
+}
+
+#[test]
+fn every_field_is_described() {
+    let mut names = BTreeSet::new();
+    properties(schema_for!(Manifest).as_value(), &mut names);
+    properties(schema_for!(Summary).as_value(), &mut names);
+    assert!(names.contains("started_unix_ns") && names.contains("objects_micro"));
+    let run = fs::read_to_string(document("run.md")).unwrap();
+    for name in names {
+        assert!(
+            run.contains(&format!("`{name}`")),
+            "docs/formats/run.md does not describe `{name}`"
+        );
+    }
+
+    let ops = fs::read_to_string(document("ops.md")).unwrap();
+    let schema = ops_schema();
+    let columns = schema.lines().filter(|line| line.starts_with("  "));
+    let columns = columns.map(|line| line.split([' ', ';']).filter(|word| !word.is_empty()).nth(2));
+    let keys = schema.lines().filter_map(|line| line.split_once(" = ")).map(|(key, _)| Some(key));
+    let mut count = 0;
+    for name in columns.chain(keys) {
+        let name = name.unwrap();
+        assert!(
+            ops.contains(&format!("`{name}`")),
+            "docs/formats/ops.md does not describe `{name}`"
+        );
+        count += 1;
+    }
+    assert_eq!(count, 16 + 4);
+}

@@ -1,0 +1,110 @@
+//! The run directory as its users meet it: what is written is read back, what cannot be is refused clearly.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by a panic")]
+
+mod directory;
+mod formats;
+mod op_log;
+mod summary;
+
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId, WallTime,
+    WorkerId,
+};
+use plimsoll_record::schema::{
+    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, Recorder, RunSchema,
+    RunState, Stage, StageKind, Target, Tool,
+};
+use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
+
+/// The wall time of the runs' epoch.
+const EPOCH: WallTime = WallTime::from_unix_ns(1_795_251_600_000_000_000);
+
+fn run_id() -> RunId {
+    RunId::new("s3-get", EPOCH, 0)
+}
+
+fn manifest() -> Manifest {
+    Manifest {
+        schema: RunSchema::V1,
+        run_id: run_id().to_string(),
+        state: RunState::Running,
+        state_reason: None,
+        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
+        command_line: vec!["plimsoll".to_owned(), "s3".to_owned(), "get".to_owned()],
+        started_unix_ns: EPOCH.as_unix_ns(),
+        started_at: EPOCH.to_string(),
+        clock: ClockInfo { source: "virtual".to_owned(), resolution_ns: None },
+        seed: u64::MAX,
+        machine: Machine { cores_count: Some(2), ..Machine::default() },
+        target: Target {
+            kind: "s3".to_owned(),
+            endpoints: endpoints(),
+            bucket: Some("bench".to_owned()),
+            prefix: Some("plimsoll/".to_owned()),
+            region: None,
+            lookup: Some("path".to_owned()),
+            tls: Some(false),
+            payload_signing: Some("unsigned".to_owned()),
+        },
+        workload: serde_json::json!({"mix": {"GET": 1}}),
+        stages: vec![Stage {
+            index: 0,
+            kind: StageKind::Measure,
+            name: "get".to_owned(),
+            loop_model: LoopModel::Closed,
+            workers_count: 20,
+            threads_count: 2,
+            started_ns: Some(0),
+            ended_ns: None,
+            ended_by: None,
+            ops_count: None,
+            ops_failed_count: None,
+        }],
+        recorder: Some(Recorder { rows_count: 7, parts_count: 1, wait_ns: 0 }),
+        cleanup: Cleanup { state: CleanupState::Pending, objects_removed_count: None },
+        advice: vec!["the clock is coarse".to_owned()],
+        first_errors: vec![FirstError {
+            class: "server".to_owned(),
+            kind: "GET".to_owned(),
+            endpoint: Some(endpoints()[0].clone()),
+            at_ns: Some(5),
+            message: "500 InternalError".to_owned(),
+        }],
+    }
+}
+
+fn endpoints() -> Vec<String> {
+    ["http://10.0.0.1:9000", "http://10.0.0.2:9000"].map(str::to_owned).to_vec()
+}
+
+fn new_run(path: &std::path::Path) -> RunDirectory {
+    RunDirectory::create(path, &manifest()).unwrap()
+}
+
+fn writer(directory: &RunDirectory) -> OpLogWriter {
+    OpLogWriter::new(directory, &run_id(), EPOCH, &endpoints())
+}
+
+/// Returns the operation of that number, with every column taking several values and every nullable one also none.
+fn op(number: u64) -> OpRecord {
+    let start = Moment::from_ns(number * 1_000 + 10);
+    let later = |ns: u64| Moment::from_ns(start.as_ns() + ns);
+    OpRecord {
+        stage: StageId((number % 3) as u8),
+        job: JobId((number % 2) as u8),
+        worker: WorkerId((number * 7 % 70_000) as u32),
+        kind: OpKind::ALL[(number % 5) as usize],
+        endpoint: EndpointId((number % 2) as u16),
+        object: (!number.is_multiple_of(4)).then(|| ObjectId::new(WorkerId(3), number * number)),
+        objects_count: (number % 1_000) as u32,
+        bytes: number * 1_000_003,
+        intended: Moment::from_ns(number * 1_000),
+        start,
+        first_byte: (!number.is_multiple_of(3)).then(|| later(50)),
+        last_byte_sent: number.is_multiple_of(7).then(|| later(20)),
+        end: later(100 + number % 13),
+        outcome: ErrorClass::ALL[(number % 14) as usize],
+        attempts: 1 + (number % 2) as u8,
+    }
+}
