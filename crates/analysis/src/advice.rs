@@ -1,0 +1,114 @@
+//! What limits the trust in a result, as values; the words are the report's.
+
+use std::time::Duration;
+
+use plimsoll_model::{ErrorClass, OpKind};
+
+use crate::{Question, SpanRule, StageAnalysis, TimeSummary, ns};
+
+/// A warning about the trust of a result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Advice {
+    /// No operation of the stage ended.
+    NothingDone,
+    /// All workers ran together for too small a part of the stage, so the figures are those of the
+    /// whole stage.
+    FullSpanUsed,
+    /// The span holds fewer than five whole segments.
+    ShortSpan {
+        /// Its length.
+        span: Duration,
+    },
+    /// A kind has too few samples for p99.9, or even for less.
+    FewSamples {
+        /// The kind.
+        kind: OpKind,
+        /// How many there are.
+        samples: u64,
+    },
+    /// Some workers ended no operation.
+    IdleWorkers {
+        /// How many did.
+        active: u32,
+        /// How many there were.
+        configured: u32,
+    },
+    /// The first worker was done long before the last: more than a tenth of the stage.
+    Imbalance {
+        /// From first done to last done.
+        apart: Duration,
+    },
+    /// The store shed load.
+    Throttled {
+        /// How many operations of the stage.
+        count: u64,
+        /// Their part of all operations of the stage, 0 to 1.
+        share: f64,
+    },
+    /// A success that ended after the span took longer than every one inside, so the latencies do
+    /// not show it.
+    SlowBeyondEnd {
+        /// Its latency.
+        latency: Duration,
+    },
+    /// The segments asked for would have been too many.
+    SegmentLengthened {
+        /// The length asked for.
+        asked: Duration,
+        /// The length used.
+        used: Duration,
+    },
+}
+
+/// Fewer whole segments than this say little about the fastest and the slowest.
+const SEGMENTS_MIN: u64 = 5;
+
+/// Returns all advice on an analysis.
+pub(crate) fn collect(
+    analysis: &StageAnalysis,
+    question: &Question,
+    latency_beyond_end: Option<Duration>,
+) -> Vec<Advice> {
+    let totals = &analysis.total.stage;
+    let ended = totals.ops_ok + totals.failed.count();
+    if ended == 0 {
+        return vec![Advice::NothingDone];
+    }
+    let mut advice = Vec::new();
+    match analysis.span.rule {
+        SpanRule::FullTooShort => advice.push(Advice::FullSpanUsed),
+        SpanRule::AllWorkers | SpanRule::FullAsked => {}
+    }
+    if analysis.segments_count < SEGMENTS_MIN {
+        advice.push(Advice::ShortSpan { span: analysis.span.length() });
+    }
+    if let Some(asked) = question.segment.filter(|asked| *asked < analysis.segment) {
+        advice.push(Advice::SegmentLengthened { asked, used: analysis.segment });
+    }
+    for kind in &analysis.kinds {
+        let samples = kind.figures.latency.samples;
+        if samples < TimeSummary::P99_9_SAMPLES_MIN {
+            advice.push(Advice::FewSamples { kind: kind.kind, samples });
+        }
+    }
+    let (active, configured) = (analysis.workers_active, question.workers);
+    if active < configured {
+        advice.push(Advice::IdleWorkers { active, configured });
+    }
+    if let (Some(first), Some(last)) = (analysis.first_done, analysis.last_done) {
+        let apart = last.since(first);
+        if ns(apart) > ns(analysis.ended.since(analysis.started)) / 10 {
+            advice.push(Advice::Imbalance { apart });
+        }
+    }
+    let count = totals.failed.of(ErrorClass::Throttled);
+    if count > 0 {
+        advice.push(Advice::Throttled { count, share: count as f64 / ended as f64 });
+    }
+    if let Some(latency) = latency_beyond_end
+        .filter(|latency| analysis.total.latency.max.is_none_or(|inside| *latency > inside))
+    {
+        advice.push(Advice::SlowBeyondEnd { latency });
+    }
+    advice
+}

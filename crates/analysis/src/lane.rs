@@ -1,0 +1,304 @@
+//! What the second pass counts: one lane per kind and endpoint, in integers, so that no order
+//! matters.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use plimsoll_model::{ByteRate, EndpointId, Moment, OpKind, OpRate, OpRecord};
+use plimsoll_stats::Histogram;
+
+use crate::figures::{
+    Figures, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals, TimeSummary,
+};
+use crate::ns;
+use crate::span::MeasuredSpan;
+
+/// Operations and objects are shared between segments in millionths.
+const MICRO: u64 = 1_000_000;
+
+/// The span and its segments, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    start: u64,
+    end: u64,
+    segment: u64,
+    segments_count: usize,
+}
+
+impl Frame {
+    pub(crate) fn new(span: &MeasuredSpan, segment: u64, segments_count: usize) -> Self {
+        Self { start: span.start.as_ns(), end: span.end.as_ns(), segment, segments_count }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.end <= self.start
+    }
+
+    /// Returns the number of the segment that ends at or after `at`, which lies after the start.
+    ///
+    /// A segment holds its end and not its start, so that an operation ending on a border is
+    /// inside.
+    fn segment_ending_at(&self, at: u64) -> usize {
+        ((at - self.start - 1) / self.segment) as usize
+    }
+}
+
+/// What successes got done in some stretch of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Share {
+    bytes: u64,
+    ops_micro: u64,
+    objects_micro: u64,
+}
+
+impl Share {
+    fn whole(op: &OpRecord) -> Self {
+        let objects_micro = u64::from(op.objects_count) * MICRO;
+        Self { bytes: op.bytes, ops_micro: MICRO, objects_micro }
+    }
+
+    /// Returns what of `self`, spread evenly over `took` nanoseconds, was done after `passed` of
+    /// them.
+    ///
+    /// Rounded down: differences of such values at successive borders add up to the whole exactly.
+    fn until(&self, passed: u64, took: u64) -> Self {
+        let part = |whole: u64| (u128::from(whole) * u128::from(passed) / u128::from(took)) as u64;
+        Self {
+            bytes: part(self.bytes),
+            ops_micro: part(self.ops_micro),
+            objects_micro: part(self.objects_micro),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.ops_micro += other.ops_micro;
+        self.objects_micro += other.objects_micro;
+    }
+
+    fn less(&self, other: &Self) -> Self {
+        Self {
+            bytes: self.bytes - other.bytes,
+            ops_micro: self.ops_micro - other.ops_micro,
+            objects_micro: self.objects_micro - other.objects_micro,
+        }
+    }
+
+    fn rates(&self, length_ns: u64) -> Rates {
+        let seconds = length_ns as f64 / 1e9;
+        Rates {
+            ops: OpRate(self.ops_micro as f64 / MICRO as f64 / seconds),
+            objects: OpRate(self.objects_micro as f64 / MICRO as f64 / seconds),
+            bytes: ByteRate(self.bytes as f64 / seconds),
+        }
+    }
+}
+
+/// Everything counted of the operations of one kind at one endpoint.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lane {
+    moves_bytes: bool,
+    pub(crate) counts: SpanCounts,
+    stage: StageTotals,
+    share: Share,
+    segments: Vec<Share>,
+    latency: Histogram,
+    /// Kept only once a service time differed from its latency; until then they are the same.
+    service_time: Option<Histogram>,
+    ttfb: Histogram,
+    latency_beyond_end: u64,
+}
+
+impl Lane {
+    fn new(frame: &Frame, moves_bytes: bool) -> Self {
+        let segments = vec![Share::default(); frame.segments_count];
+        Self { moves_bytes, segments, ..Self::default() }
+    }
+
+    fn add(&mut self, frame: &Frame, op: &OpRecord) {
+        let (start, end) = (op.start.as_ns(), op.end.as_ns().max(op.start.as_ns()));
+        self.counts.started += u64::from(start >= frame.start && start < frame.end);
+        let ended_inside = end > frame.start && end <= frame.end;
+        if !op.outcome.is_ok() {
+            self.stage.failed.add(op.outcome);
+            if ended_inside {
+                self.counts.failed.add(op.outcome);
+            }
+            return;
+        }
+        self.counts.ok += u64::from(ended_inside);
+        self.stage.ops_ok += 1;
+        self.stage.bytes += op.bytes;
+        self.stage.objects += u64::from(op.objects_count);
+        let latency = op.latency();
+        self.stage.latency_max = self.stage.latency_max.max(Some(latency));
+        let reaches_beyond = start < frame.end && end > frame.end;
+        if frame.is_empty() || !(ended_inside || reaches_beyond) {
+            return;
+        }
+        self.add_share(frame, op, start, end);
+        if ended_inside && start >= frame.start {
+            self.add_times(op, latency);
+        } else if reaches_beyond {
+            self.latency_beyond_end = self.latency_beyond_end.max(ns(latency));
+        }
+    }
+
+    fn add_times(&mut self, op: &OpRecord, latency: Duration) {
+        if op.start != op.intended && self.service_time.is_none() {
+            self.service_time = Some(self.latency.clone());
+        }
+        if let Some(service_time) = &mut self.service_time {
+            service_time.record(ns(op.service_time()));
+        }
+        self.latency.record(ns(latency));
+        if let Some(ttfb) = op.ttfb() {
+            self.ttfb.record(ns(ttfb));
+        }
+    }
+
+    /// Gives the span and each segment that the operation touched its share.
+    fn add_share(&mut self, frame: &Frame, op: &OpRecord, start: u64, end: u64) {
+        let whole = Share::whole(op);
+        let last = frame.segment_ending_at(end.min(frame.end));
+        let from = start.max(frame.start);
+        let first = ((from - frame.start) / frame.segment) as usize;
+        if first >= last && from == start && end <= frame.end {
+            self.share.add(&whole);
+            if let Some(segment) = self.segments.get_mut(last) {
+                segment.add(&whole);
+            }
+            return;
+        }
+        let took = end - start;
+        let done_by = |at: u64| whole.until(at - start, took);
+        let mut before = done_by(from);
+        self.share.add(&done_by(end.min(frame.end)).less(&before));
+        let mut border = frame.start + first as u64 * frame.segment;
+        for segment in self.segments.iter_mut().take(last + 1).skip(first) {
+            border += frame.segment;
+            let done = done_by(border.min(end));
+            segment.add(&done.less(&before));
+            before = done;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.moves_bytes |= other.moves_bytes;
+        self.counts.started += other.counts.started;
+        self.counts.ok += other.counts.ok;
+        self.counts.failed.merge(&other.counts.failed);
+        self.stage.ops_ok += other.stage.ops_ok;
+        self.stage.failed.merge(&other.stage.failed);
+        self.stage.bytes += other.stage.bytes;
+        self.stage.objects += other.stage.objects;
+        self.stage.latency_max = self.stage.latency_max.max(other.stage.latency_max);
+        self.share.add(&other.share);
+        for (mine, theirs) in self.segments.iter_mut().zip(&other.segments) {
+            mine.add(theirs);
+        }
+        if self.service_time.is_some() || other.service_time.is_some() {
+            let mut both = self.service_time.take().unwrap_or_else(|| self.latency.clone());
+            both.merge(other.service_time.as_ref().unwrap_or(&other.latency));
+            self.service_time = Some(both);
+        }
+        merge_times(&mut self.latency, &other.latency);
+        merge_times(&mut self.ttfb, &other.ttfb);
+        self.latency_beyond_end = self.latency_beyond_end.max(other.latency_beyond_end);
+    }
+
+    /// Returns the longest latency of a success that began before the end of the span and ended
+    /// after it.
+    pub(crate) fn latency_beyond_end(&self) -> Option<Duration> {
+        let ns = self.latency_beyond_end;
+        (ns > 0).then_some(Duration::from_nanos(ns))
+    }
+
+    pub(crate) fn figures(&self, frame: &Frame) -> Figures {
+        let latency = TimeSummary::of(&self.latency);
+        let length = frame.end - frame.start;
+        Figures {
+            moves_bytes: self.moves_bytes,
+            counts: self.counts,
+            stage: self.stage,
+            rates: (length > 0).then(|| self.share.rates(length)),
+            segments: self.segment_rates(frame),
+            service_time: self.service_time.as_ref().map_or(latency, TimeSummary::of),
+            latency,
+            ttfb: TimeSummary::of(&self.ttfb),
+        }
+    }
+
+    fn segment_rates(&self, frame: &Frame) -> Option<SegmentRates> {
+        let mut slowest_first: Vec<usize> = (0..self.segments.len()).collect();
+        slowest_first.sort_by_key(|&index| {
+            let segment = &self.segments[index];
+            (if self.moves_bytes { segment.bytes } else { 0 }, segment.objects_micro, index)
+        });
+        let rate = |index: usize| SegmentRate {
+            start: Moment::from_ns(frame.start + index as u64 * frame.segment),
+            rates: self.segments[index].rates(frame.segment),
+        };
+        let (&slowest, &fastest) = (slowest_first.first()?, slowest_first.last()?);
+        let median = slowest_first[(slowest_first.len() - 1) / 2];
+        Some(SegmentRates { fastest: rate(fastest), median: rate(median), slowest: rate(slowest) })
+    }
+}
+
+/// Adds `theirs`; most lanes of many are empty, and an empty one need not be gone through bin by
+/// bin.
+fn merge_times(mine: &mut Histogram, theirs: &Histogram) {
+    if !theirs.is_empty() {
+        mine.merge(theirs);
+    }
+}
+
+/// The lanes by endpoint and kind.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    lanes: Vec<[Option<Box<Lane>>; OpKind::ALL.len()]>,
+}
+
+impl Lanes {
+    pub(crate) fn add(&mut self, frame: &Frame, op: &OpRecord) {
+        let endpoint = usize::from(op.endpoint.0);
+        if endpoint >= self.lanes.len() {
+            self.lanes.resize_with(endpoint + 1, Default::default);
+        }
+        let lane = &mut self.lanes[endpoint][op.kind as usize];
+        lane.get_or_insert_with(|| Box::new(Lane::new(frame, op.kind.moves_bytes())))
+            .add(frame, op);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (OpKind, EndpointId, &Lane)> {
+        self.lanes.iter().zip(0u16..=u16::MAX).flat_map(|(kinds, endpoint)| {
+            let lanes = OpKind::ALL.into_iter().zip(kinds);
+            lanes.filter_map(move |(kind, lane)| {
+                Some((kind, EndpointId(endpoint), lane.as_deref()?))
+            })
+        })
+    }
+
+    /// Returns the kinds that occurred.
+    pub(crate) fn kinds(&self) -> BTreeSet<OpKind> {
+        self.iter().map(|(kind, ..)| kind).collect()
+    }
+
+    /// Returns the endpoints at which a wanted kind occurred.
+    pub(crate) fn endpoints(&self, wanted: impl Fn(OpKind) -> bool) -> BTreeSet<EndpointId> {
+        self.iter().filter(|(kind, ..)| wanted(*kind)).map(|(_, endpoint, _)| endpoint).collect()
+    }
+
+    /// Returns the wanted lanes as one.
+    pub(crate) fn merged(
+        &self,
+        frame: &Frame,
+        wanted: impl Fn(OpKind, EndpointId) -> bool,
+    ) -> Lane {
+        let mut lanes = self.iter().filter(|(kind, endpoint, _)| wanted(*kind, *endpoint));
+        let first = lanes.next().map(|(.., lane)| lane.clone());
+        let mut all = first.unwrap_or_else(|| Lane::new(frame, false));
+        lanes.for_each(|(.., lane)| all.merge(lane));
+        all
+    }
+}

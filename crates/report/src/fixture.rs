@@ -1,0 +1,150 @@
+//! Small runs for the tests, worked out by hand.
+
+use std::time::Duration;
+
+use plimsoll_analysis::{Question, StageAnalysis, analyze};
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, RunId, Seed, StageId, WallTime,
+    WorkerId,
+};
+
+use crate::{
+    ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, StageWork, Verification,
+    VerificationMode,
+};
+
+const MS: u64 = 1_000_000;
+
+/// A success of 10 KiB that takes `took_ms`, its first byte after half of that.
+pub(crate) fn op(kind: OpKind, worker: u32, start_ms: u64, took_ms: u64) -> OpRecord {
+    let start = Moment::from_ns(start_ms * MS);
+    OpRecord {
+        stage: StageId(1),
+        job: JobId(0),
+        worker: WorkerId(worker),
+        kind,
+        endpoint: EndpointId(0),
+        object: None,
+        objects_count: 1,
+        bytes: if kind.moves_bytes() { 10_240 } else { 0 },
+        intended: start,
+        start,
+        first_byte: Some(start.after(Duration::from_micros(took_ms * 500))),
+        last_byte_sent: None,
+        end: start.after(Duration::from_millis(took_ms)),
+        outcome: ErrorClass::Ok,
+        attempts: 1,
+    }
+}
+
+/// Operations of `took_ms`, back to back.
+pub(crate) fn back_to_back(
+    kind: OpKind,
+    worker: u32,
+    until_ms: u64,
+    took_ms: u64,
+) -> Vec<OpRecord> {
+    (0..until_ms).step_by(took_ms as usize).map(|start| op(kind, worker, start, took_ms)).collect()
+}
+
+pub(crate) fn analysis(ops: &[OpRecord], ended_ms: u64, workers: u32) -> StageAnalysis {
+    let question = Question {
+        stage: StageId(1),
+        started: Moment::EPOCH,
+        ended: Moment::from_ns(ended_ms * MS),
+        workers,
+        segment: None,
+        full_span: false,
+    };
+    let Ok(analysis) = analyze(ops, &question);
+    analysis
+}
+
+pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunReport {
+    let started = WallTime::from_unix_ns(1_795_251_600_000_000_000);
+    let reads = analysis.kinds.iter().filter(|kind| kind.kind == OpKind::Get);
+    RunReport {
+        tool_version: "0.1.0".to_owned(),
+        run_id: RunId::new(&what.replace(' ', "-"), started, 0),
+        what: what.to_owned(),
+        command: format!("plimsoll {what} --concurrent {workers}"),
+        target: "http://127.0.0.1:9000, bucket plimsoll".to_owned(),
+        endpoints: vec!["http://127.0.0.1:9000".to_owned()],
+        started,
+        loop_model: LoopModel::Closed,
+        seed: Seed(7),
+        concurrency: workers,
+        threads: 2,
+        prepare: Some(StageWork {
+            objects: 2_500,
+            bytes: 2_500 * 10_240,
+            took: Duration::from_millis(1_250),
+        }),
+        cleanup: None,
+        errors: Vec::new(),
+        notes: Vec::new(),
+        run_directory: Some(format!("./plimsoll-{}-20261121t090000z-aaaa", what.replace(' ', "-"))),
+        state: RunState::Complete,
+        op_log: Some(OpLogCheck {
+            rows: analysis.total.stage.ops_ok + analysis.total.stage.failed.count(),
+            counted: analysis.total.stage.ops_ok + analysis.total.stage.failed.count(),
+        }),
+        verification: Some(Verification {
+            mode: VerificationMode::EveryByte,
+            bytes: reads.map(|kind| kind.figures.stage.bytes).sum(),
+        }),
+        client_cpu: Some(Duration::from_millis(48)),
+        recorder_waits: 0,
+        analysis,
+    }
+}
+
+/// Eight workers, GETs of 10 ms and 10 KiB for 6 s: 4,800 operations.
+pub(crate) fn steady() -> RunReport {
+    let ops: Vec<_> =
+        (0..8).flat_map(|worker| back_to_back(OpKind::Get, worker, 6_000, 10)).collect();
+    report("s3 get", analysis(&ops, 6_000, 8), 8)
+}
+
+/// Three workers for 3 s: GETs of 10 ms on the first host, PUTs of 20 ms on the second until it
+/// refuses connections at 2 s, DELETEs of ten keys in 50 ms on the first, of which the first twelve
+/// are throttled.
+pub(crate) fn troubled() -> RunReport {
+    let gets = back_to_back(OpKind::Get, 0, 3_000, 10);
+    let puts = back_to_back(OpKind::Put, 1, 3_000, 20).into_iter().map(|op| OpRecord {
+        endpoint: EndpointId(1),
+        outcome: if op.start.as_ns() >= 2_000 * MS { ErrorClass::Connect } else { ErrorClass::Ok },
+        last_byte_sent: Some(op.start.after(Duration::from_millis(5))),
+        ..op
+    });
+    let deletes = back_to_back(OpKind::Delete, 2, 3_000, 50).into_iter().map(|op| OpRecord {
+        objects_count: 10,
+        outcome: if op.start.as_ns() < 600 * MS { ErrorClass::Throttled } else { ErrorClass::Ok },
+        ..op
+    });
+    let ops: Vec<_> = gets.into_iter().chain(puts).chain(deletes).collect();
+    let mut report = report("s3 mixed", analysis(&ops, 3_000, 3), 3);
+    report.endpoints = vec![
+        "http://a.example:9000".to_owned(),
+        "http://b.with-a-very-long-name.storage.example.com:9000".to_owned(),
+    ];
+    report.errors = vec![
+        ErrorSample {
+            class: ErrorClass::Connect,
+            kind: OpKind::Put,
+            endpoint: Some(EndpointId(1)),
+            message: "connection refused\x1b[31m (os error 111)".to_owned(),
+        },
+        ErrorSample {
+            class: ErrorClass::Throttled,
+            kind: OpKind::Delete,
+            endpoint: None,
+            message: "SlowDown: please reduce your request rate".to_owned(),
+        },
+    ];
+    report.state = RunState::Interrupted;
+    report.recorder_waits = 3;
+    report.op_log = Some(OpLogCheck { rows: 509, counted: 510 });
+    report.notes = vec!["uploads are signed without a payload hash".to_owned()];
+    report
+}

@@ -1,0 +1,143 @@
+//! Everything a report says about a run, as values.
+
+use std::time::Duration;
+
+use plimsoll_analysis::StageAnalysis;
+use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, RunId, Seed, WallTime};
+
+/// When operations start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoopModel {
+    /// The next one when the one before has ended.
+    Closed,
+    /// As closed, but not more than this many per second in all; waiting for the cap is not in the
+    /// latency.
+    Capped {
+        /// The cap over all workers.
+        rate: OpRate,
+    },
+    /// On a schedule, whatever the target does.
+    Open {
+        /// The rate the schedule asks for.
+        rate: OpRate,
+    },
+}
+
+/// Whether the run came to its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// It did.
+    Complete,
+    /// It was ended early by the user; the figures are those of what ran.
+    Interrupted,
+}
+
+/// What a stage beside the measured one did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StageWork {
+    /// Objects written or removed.
+    pub objects: u64,
+    /// Bytes written; 0 where none are.
+    pub bytes: u64,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// An error as the target or the system worded it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorSample {
+    /// Its class.
+    pub class: ErrorClass,
+    /// The operation it ended.
+    pub kind: OpKind,
+    /// Where it happened.
+    pub endpoint: Option<EndpointId>,
+    /// Its text.
+    pub message: String,
+}
+
+/// The op log held against the workers' own counters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpLogCheck {
+    /// Rows of the measured stage in the op log.
+    pub rows: u64,
+    /// Operations of the measured stage as counted by the workers.
+    pub counted: u64,
+}
+
+/// How read content was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerificationMode {
+    /// Every byte of every read.
+    EveryByte,
+    /// The length only, because the content is not known.
+    LengthOnly,
+    /// Switched off; the length is still checked.
+    Off,
+}
+
+/// How much read content was checked, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verification {
+    /// How.
+    pub mode: VerificationMode,
+    /// Bytes compared.
+    pub bytes: u64,
+}
+
+/// Everything a report says about a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunReport {
+    /// The version of the tool.
+    pub tool_version: String,
+    /// The run's id.
+    pub run_id: RunId,
+    /// What ran, as the command names it: `s3 get`.
+    pub what: String,
+    /// The command line with secrets removed.
+    pub command: String,
+    /// The target in one line.
+    pub target: String,
+    /// The target's addresses by [`EndpointId`].
+    pub endpoints: Vec<String>,
+    /// When the measured stage began.
+    pub started: WallTime,
+    /// When operations start.
+    pub loop_model: LoopModel,
+    /// The seed of all choices.
+    pub seed: Seed,
+    /// Workers of the measured stage.
+    pub concurrency: u32,
+    /// Threads they ran on.
+    pub threads: u32,
+    /// What was made before the measured stage.
+    pub prepare: Option<StageWork>,
+    /// What was removed after it.
+    pub cleanup: Option<StageWork>,
+    /// The measured stage.
+    pub analysis: StageAnalysis,
+    /// First errors, a few of each class.
+    pub errors: Vec<ErrorSample>,
+    /// Remarks that are no warnings.
+    pub notes: Vec<String>,
+    /// Where the run directory lies; `None` when nothing was kept.
+    pub run_directory: Option<String>,
+    /// Whether the run came to its own end.
+    pub state: RunState,
+    /// The op log held against the counters; `None` when no log was kept.
+    pub op_log: Option<OpLogCheck>,
+    /// How read content was checked; `None` when nothing is read.
+    pub verification: Option<Verification>,
+    /// User and system CPU time of this process during the measured stage.
+    pub client_cpu: Option<Duration>,
+    /// How often a worker had to wait for the recorder.
+    pub recorder_waits: u64,
+}
+
+impl RunReport {
+    /// Returns the name of an endpoint.
+    pub(crate) fn endpoint(&self, id: EndpointId) -> String {
+        let name = self.endpoints.get(usize::from(id.0));
+        name.cloned().unwrap_or_else(|| format!("endpoint {}", id.0))
+    }
+}

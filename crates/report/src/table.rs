@@ -1,0 +1,196 @@
+//! Aligned columns: the first to the left, the others to the right, two spaces between.
+
+/// How a piece of text stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Bold,
+    Dim,
+    Good,
+    Warn,
+    Bad,
+}
+
+/// Gives text its tone, or leaves it as it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paint {
+    pub(crate) color: bool,
+}
+
+impl Paint {
+    /// Returns `text` in its tone, by the select-graphic-rendition codes of ECMA-48.
+    pub(crate) fn apply(self, tone: Tone, text: &str) -> String {
+        let code = match tone {
+            Tone::Plain => return text.to_owned(),
+            Tone::Bold => 1,
+            Tone::Dim => 2,
+            Tone::Good => 32,
+            Tone::Warn => 33,
+            Tone::Bad => 31,
+        };
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// One cell.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    tone: Tone,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+        Self { text: text.into(), tone }
+    }
+
+    fn width(&self) -> usize {
+        self.text.chars().count()
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::new(text, Tone::Plain)
+    }
+}
+
+/// Rows under a heading.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub(crate) fn new(heading: &[&str]) -> Self {
+        Self { rows: vec![heading.iter().map(|text| Cell::new(*text, Tone::Bold)).collect()] }
+    }
+
+    /// Adds a row, its label set in by two.
+    pub(crate) fn row(&mut self, label: &str, tone: Tone, cells: impl IntoIterator<Item = Cell>) {
+        let label = Cell::new(format!("  {label}"), tone);
+        self.rows.push(std::iter::once(label).chain(cells).collect());
+    }
+
+    /// Returns the widths of all columns but the first, with the gaps.
+    pub(crate) fn width_right(&self) -> usize {
+        (1..self.columns()).map(|column| 2 + self.width_of(column)).sum()
+    }
+
+    fn columns(&self) -> usize {
+        self.rows.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    fn width_of(&self, column: usize) -> usize {
+        self.rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0)
+    }
+
+    /// Writes the table, one line a row.
+    pub(crate) fn write(&self, paint: Paint, out: &mut String) {
+        let widths: Vec<usize> = (0..self.columns()).map(|column| self.width_of(column)).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            let mut pending = 0;
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let gap = width - cell.width();
+                let before = pending + if column == 0 { 0 } else { 2 + gap };
+                pending = if column == 0 { gap } else { 0 };
+                if cell.text.is_empty() {
+                    pending += before;
+                    continue;
+                }
+                line.extend(std::iter::repeat_n(' ', before));
+                line.push_str(&paint.apply(cell.tone, &cell.text));
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
+}
+
+/// Returns `text` with everything that would move a cursor replaced by a space.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Returns `text` cut in its middle to at most `width` characters.
+pub(crate) fn elided(text: &str, width: usize) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    if chars.len() <= width {
+        return text.to_owned();
+    }
+    let keep = width.saturating_sub(1);
+    let (head, tail) = (keep / 2, keep - keep / 2);
+    let (head, tail) = (&chars[..head], &chars[chars.len() - tail..]);
+    head.iter().chain(['…'].iter()).chain(tail).collect()
+}
+
+/// Writes `text` after `lead` in lines of at most `width`, the later ones set in as far as the lead
+/// is long.
+///
+/// A word longer than a line is broken.
+pub(crate) fn paragraph(lead: &str, text: &str, width: usize, out: &mut String) {
+    let indent = lead.chars().count();
+    let room = width.saturating_sub(indent).max(20);
+    let mut line = String::new();
+    let mut lines = Vec::new();
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        let used = line.chars().count();
+        if used > 0 && used + 1 + word.len() > room {
+            lines.push(std::mem::take(&mut line));
+        }
+        while word.len() > room {
+            lines.push(word.drain(..room).collect());
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word);
+    }
+    lines.push(line);
+    for (index, line) in lines.iter().enumerate() {
+        match index {
+            0 => out.push_str(lead),
+            _ => out.extend(std::iter::repeat_n(' ', indent)),
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_with_and_without_colour() {
+        let mut table = Table::new(&["latency", "p50", "max"]);
+        table.row("GET", Tone::Plain, ["1.00 ms".into(), Cell::new("33.0 ms", Tone::Bad)]);
+        table.row("", Tone::Plain, ["".into(), "–".into()]);
+        let (mut plain, mut colored) = (String::new(), String::new());
+        table.write(Paint { color: false }, &mut plain);
+        table.write(Paint { color: true }, &mut colored);
+        let lines =
+            ["latency      p50      max", "  GET    1.00 ms  33.0 ms", "                        –"];
+        assert_eq!(plain.lines().collect::<Vec<_>>(), lines);
+        assert_eq!(
+            colored.replace("\x1b[1m", "").replace("\x1b[31m", "").replace("\x1b[0m", ""),
+            plain
+        );
+        assert_eq!(table.width_right(), 18);
+    }
+
+    #[test]
+    fn long_text_is_cut_or_broken_to_fit() {
+        assert_eq!(elided("http://a.example:9000", 11), "http:…:9000");
+        assert_eq!(elided("short", 11), "short");
+        let mut out = String::new();
+        paragraph("note: ", "one two three four five aaaaaaaaaaaaaaaaaaaaaaaaa", 26, &mut out);
+        assert_eq!(
+            out,
+            "note: one two three four\n      five\n      aaaaaaaaaaaaaaaaaaaa\n      aaaaa\n"
+        );
+        assert_eq!(harmless("a\x1b[2Jb\nc"), "a [2Jb c");
+    }
+}

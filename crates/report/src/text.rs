@@ -1,0 +1,382 @@
+//! The report for people: the headline, where the figures come from, aligned tables, errors,
+//! warnings.
+
+use std::time::Duration;
+
+use plimsoll_analysis::{Advice, Figures, SegmentRate, TimeSummary};
+use plimsoll_model::{ErrorClass, Moment, OpKind};
+
+use crate::format::{
+    UNKNOWN, byte_rate, bytes, count, duration, known, number, object_rate, op_rate, percent,
+};
+use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::words::{self, plural};
+use crate::{ErrorSample, RunReport, RunState, StageWork};
+
+/// How the text may look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Columns there are; tables need 80 for the largest figures.
+    pub width: u16,
+    /// Whether to mark text by colour; without, there is no control character but the line feed.
+    pub color: bool,
+}
+
+/// How many texts of one class of error are shown.
+const MESSAGES_PER_CLASS_MAX: usize = 3;
+/// How much of a text is shown.
+const MESSAGE_CHARS_MAX: usize = 400;
+
+/// A set of operations with its name.
+struct Row<'a> {
+    name: &'static str,
+    mix_percent: Option<f64>,
+    figures: &'a Figures,
+}
+
+/// Builds the text part by part.
+struct Writer<'a> {
+    report: &'a RunReport,
+    width: usize,
+    paint: Paint,
+    out: String,
+}
+
+/// Returns the report as text that ends with a line feed.
+pub fn render(report: &RunReport, look: &Look) -> String {
+    let mut writer = Writer {
+        report,
+        width: usize::from(look.width.max(40)),
+        paint: Paint { color: look.color },
+        out: String::new(),
+    };
+    writer.headline();
+    writer.origin();
+    if !report.analysis.kinds.is_empty() {
+        writer.operations();
+        writer.rates();
+        writer.times();
+        writer.hosts();
+        writer.errors();
+    }
+    writer.remarks();
+    writer.out
+}
+
+impl Writer<'_> {
+    /// Returns the kinds, and their total when there are several.
+    fn rows(&self) -> Vec<Row<'_>> {
+        let analysis = &self.report.analysis;
+        let kinds = analysis.kinds.iter().map(|kind| Row {
+            name: kind.kind.name(),
+            mix_percent: kind.mix_percent,
+            figures: &kind.figures,
+        });
+        let mut rows: Vec<Row<'_>> = kinds.collect();
+        if rows.len() > 1 {
+            let mix_percent = (analysis.total.counts.started > 0).then_some(100.0);
+            rows.push(Row { name: "total", mix_percent, figures: &analysis.total });
+        }
+        rows
+    }
+
+    fn headline(&mut self) {
+        let (report, total) = (self.report, &self.report.analysis.total);
+        let mut parts = Vec::new();
+        if let Some(rates) = total.rates.filter(|_| !report.analysis.kinds.is_empty()) {
+            parts.push(op_rate(rates.ops));
+            if total.moves_bytes {
+                parts.push(byte_rate(rates.bytes));
+            }
+        }
+        for (name, value) in [("p50", total.latency.p50), ("p99", total.latency.p99)] {
+            parts.extend(value.map(|value| format!("{name} {}", duration(value))));
+        }
+        let failed = total.stage.failed.count();
+        parts.push(match report.analysis.error_rate() {
+            None => "no operation ended".to_owned(),
+            Some(rate) if failed > 0 => {
+                format!("{} failed ({})", count(failed), percent(rate * 100.0))
+            }
+            Some(_) => "0 failed".to_owned(),
+        });
+        let state = match report.state {
+            RunState::Complete => "",
+            RunState::Interrupted => " (interrupted)",
+        };
+        let title = format!("{}{state}:", harmless(&report.what));
+        self.out.push_str(&self.paint.apply(Tone::Bold, &title));
+        let tone = if failed > 0 || total.stage.ops_ok == 0 { Tone::Bad } else { Tone::Good };
+        let mut used = title.chars().count();
+        for (index, part) in parts.iter().enumerate() {
+            let lead = if index == 0 { " " } else { " · " };
+            used += lead.chars().count() + part.chars().count();
+            if used > self.width {
+                // A figure is never broken.
+                self.out.push_str("\n ");
+                used = 2 + part.chars().count();
+            } else if index > 0 {
+                self.out.push_str(" ·");
+            }
+            self.out.push_str(&format!(" {}", self.paint.apply(tone, part)));
+        }
+        self.out.push_str("\n\n");
+    }
+
+    /// Writes one named line.
+    fn fact(&mut self, name: &str, text: &str) {
+        paragraph(&format!("{name:<12}"), &harmless(text), self.width, &mut self.out);
+    }
+
+    /// Writes where the figures come from.
+    fn origin(&mut self) {
+        let report = self.report;
+        self.fact("target", &report.target);
+        self.fact("load", &words::loop_model(report));
+        self.fact("measured", &words::span(&report.analysis));
+        let begun = report.started.to_string();
+        let begun = begun.split('.').next().unwrap_or_default().replace('T', " ");
+        self.fact("began", &format!("{begun} UTC"));
+    }
+
+    fn operations(&mut self) {
+        let mut table =
+            Table::new(&["operations", "mix", "succeeded", "failed", "error rate", "samples"]);
+        for row in self.rows() {
+            let stage = &row.figures.stage;
+            let failed = stage.failed.count();
+            let ended = stage.ops_ok + failed;
+            let rate = (ended > 0).then(|| failed as f64 / ended as f64 * 100.0);
+            let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
+            let cells = [
+                known(row.mix_percent, |mix| format!("{mix:.1} %")).into(),
+                count(stage.ops_ok).into(),
+                Cell::new(count(failed), tone),
+                Cell::new(known(rate, percent), tone),
+                count(row.figures.latency.samples).into(),
+            ];
+            table.row(row.name, Tone::Plain, cells);
+        }
+        self.table(&table);
+        let throttled = self.report.analysis.advice.iter().find_map(|advice| match *advice {
+            Advice::Throttled { count, share } => Some(words::throttled(count, share)),
+            _ => None,
+        });
+        if let Some(text) = throttled {
+            self.fact("  throttled", &text);
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.out.push('\n');
+        table.write(self.paint, &mut self.out);
+    }
+
+    fn rates(&mut self) {
+        let analysis = &self.report.analysis;
+        let segment = duration(analysis.segment).replace(".00", "");
+        let of_segment = |name: &str| format!("{name} {segment}");
+        let headings = ["fastest", "median", "slowest"].map(of_segment);
+        let [fastest, median, slowest] = &headings;
+        let mut table = Table::new(&["rate", "average", fastest, median, slowest]);
+        for row in self.rows() {
+            self.rate_rows(&row, &mut table);
+        }
+        self.table(&table);
+    }
+
+    /// Adds operations, objects where they differ, bytes where they move, and when it was.
+    fn rate_rows(&self, row: &Row<'_>, table: &mut Table) {
+        let figures = row.figures;
+        let segments = figures.segments.map(|s| [s.fastest, s.median, s.slowest]);
+        let cells = |text: &dyn Fn(&plimsoll_analysis::Rates) -> String| -> Vec<Cell> {
+            let average = known(figures.rates, |rates| text(&rates));
+            let each = |rate: SegmentRate| text(&rate.rates);
+            let picked = segments.map_or([(); 3].map(|()| UNKNOWN.to_owned()), |s| s.map(each));
+            std::iter::once(average).chain(picked).map(Cell::from).collect()
+        };
+        table.row(row.name, Tone::Plain, cells(&|rates| op_rate(rates.ops)));
+        if figures.stage.objects != figures.stage.ops_ok {
+            table.row("", Tone::Plain, cells(&|rates| object_rate(rates.objects)));
+        }
+        if figures.moves_bytes {
+            table.row("", Tone::Plain, cells(&|rates| byte_rate(rates.bytes)));
+        }
+        let Some(segments) = segments else { return };
+        let span = &self.report.analysis.span;
+        let from = |moment: Moment| match moment.since(span.start) {
+            Duration::ZERO => "from the start".to_owned(),
+            offset => format!("from +{}", duration(offset)),
+        };
+        let over = format!("over {}", duration(span.length()));
+        let picked = segments.map(|segment| from(segment.start));
+        let cells = std::iter::once(over).chain(picked).map(|text| Cell::new(text, Tone::Dim));
+        table.row("", Tone::Plain, cells);
+    }
+
+    fn times(&mut self) {
+        let differs = |row: &Row<'_>| row.figures.service_time != row.figures.latency;
+        let has_ttfb = |row: &Row<'_>| row.figures.ttfb.samples > 0;
+        self.times_table("latency", |figures| figures.latency);
+        if self.rows().iter().any(differs) {
+            self.times_table("service", |figures| figures.service_time);
+        }
+        if self.rows().iter().any(has_ttfb) {
+            self.times_table("TTFB", |figures| figures.ttfb);
+        }
+    }
+
+    fn times_table(&mut self, name: &str, of: impl Fn(&Figures) -> TimeSummary) {
+        let heading = [name, "p50", "p90", "p99", "p99.9", "max", "mean ± deviation"];
+        let mut table = Table::new(&heading);
+        for row in self.rows() {
+            let times = of(row.figures);
+            let figures = [times.p50, times.p90, times.p99, times.p99_9, times.max];
+            let spread = known(times.mean, |mean| {
+                format!("{} ± {}", duration(mean), known(times.std_dev, duration))
+            });
+            let figures = figures.map(|value| known(value, duration));
+            let cells = figures.into_iter().chain([spread]).map(Cell::from);
+            table.row(row.name, Tone::Plain, cells);
+        }
+        self.table(&table);
+    }
+
+    /// Writes what each host did, when there are several; all over the same span.
+    fn hosts(&mut self) {
+        let analysis = &self.report.analysis;
+        if self.report.endpoints.len().max(analysis.endpoints.len()) < 2 {
+            return;
+        }
+        let moves_bytes = analysis.total.moves_bytes;
+        let mut heading = vec!["hosts", "failed", "rate"];
+        heading.extend(moves_bytes.then_some("throughput"));
+        heading.extend(["p50", "p99"]);
+        let cells = |figures: &Figures| {
+            let failed = figures.stage.failed.count();
+            let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
+            let mut cells = vec![Cell::new(count(failed), tone)];
+            cells.push(known(figures.rates, |rates| op_rate(rates.ops)).into());
+            if moves_bytes {
+                cells.push(known(figures.rates, |rates| byte_rate(rates.bytes)).into());
+            }
+            let latency = [figures.latency.p50, figures.latency.p99];
+            cells.extend(latency.map(|value| Cell::from(known(value, duration))));
+            cells
+        };
+        let table = |name_chars_max: usize| {
+            let mut table = Table::new(&heading);
+            for at in &analysis.endpoints {
+                let name = harmless(&self.report.endpoint(at.endpoint));
+                table.row(&elided(&name, name_chars_max), Tone::Plain, cells(&at.figures));
+            }
+            table
+        };
+        let room = self.width.saturating_sub(2 + table(usize::MAX).width_right());
+        let table = table(room.max(8));
+        self.table(&table);
+    }
+
+    fn errors(&mut self) {
+        let analysis = &self.report.analysis;
+        if analysis.total.stage.failed.count() == 0 {
+            return;
+        }
+        let heading = self.paint.apply(Tone::Bold, "errors of the whole stage");
+        self.out.push_str(&format!("\n{heading}\n"));
+        for kind in &analysis.kinds {
+            for (class, failed) in kind.figures.stage.failed.classes() {
+                let line = format!("  {} {} {}", count(failed), kind.kind.name(), class.name());
+                self.out.push_str(&self.paint.apply(Tone::Bad, &line));
+                self.out.push('\n');
+                self.messages(kind.kind, class);
+            }
+        }
+    }
+
+    /// Writes the first texts of one class.
+    fn messages(&mut self, kind: OpKind, class: ErrorClass) {
+        let report = self.report;
+        let of_class = |error: &&ErrorSample| error.kind == kind && error.class == class;
+        for error in report.errors.iter().filter(of_class).take(MESSAGES_PER_CLASS_MAX) {
+            let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
+            let text = harmless(&(at.unwrap_or_default() + &error.message));
+            let text: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+            paragraph("    ", &text, self.width, &mut self.out);
+        }
+    }
+
+    /// Writes what else there is to know, the warnings, and where the run lies.
+    fn remarks(&mut self) {
+        let report = self.report;
+        self.out.push('\n');
+        if let Some(work) = &report.prepare {
+            self.fact("prepared", &stage_work(work));
+        }
+        if let Some(work) = &report.cleanup {
+            self.fact("cleaned up", &stage_work(work));
+        }
+        if let Some(verification) = &report.verification {
+            let mode = words::verification(verification.mode);
+            self.fact("verified", &format!("{}, {mode}", bytes(verification.bytes)));
+        }
+        if let Some(cpu) = report.client_cpu {
+            let totals = &report.analysis.total.stage;
+            let ended = totals.ops_ok + totals.failed.count();
+            let each = (ended > 0).then(|| cpu.as_nanos() as f64 / ended as f64);
+            let each = known(each, |ns| duration(Duration::from_nanos(ns.round() as u64)));
+            self.fact("client CPU", &format!("{}, {each} per operation", duration(cpu)));
+        }
+        if let Some(check) = report.op_log.filter(|check| check.rows == check.counted) {
+            self.fact("op log", &format!("{}, all that were counted", plural(check.rows, "row")));
+        }
+        self.fact("seed", &report.seed.0.to_string());
+        self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
+        self.warnings();
+        for note in &report.notes {
+            paragraph("note: ", &harmless(note), self.width, &mut self.out);
+        }
+        if let Some(directory) = &report.run_directory {
+            // Never broken, so that it can be copied.
+            self.out.push_str(&format!("\nrun kept in {}\n", harmless(directory)));
+        }
+    }
+
+    fn warnings(&mut self) {
+        let report = self.report;
+        let mut warnings = Vec::new();
+        if report.state == RunState::Interrupted {
+            warnings.push("the run was ended early; the figures are those of what ran".to_owned());
+        }
+        warnings.extend(report.op_log.as_ref().and_then(words::op_log_warning));
+        warnings.extend(words::recorder_warning(report.recorder_waits));
+        let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
+        let advice = report.analysis.advice.iter().filter(|advice| !has_own_line(advice));
+        warnings.extend(advice.map(words::advice));
+        if !(warnings.is_empty() && report.notes.is_empty()) {
+            self.out.push('\n');
+        }
+        for warning in &warnings {
+            let mut text = String::new();
+            paragraph("warning: ", &harmless(warning), self.width, &mut text);
+            let marked = self.paint.apply(Tone::Warn, "warning:");
+            self.out.push_str(&text.replacen("warning:", &marked, 1));
+        }
+    }
+}
+
+/// Returns what a stage did in one line.
+fn stage_work(work: &StageWork) -> String {
+    let bytes = if work.bytes > 0 { format!(", {}", bytes(work.bytes)) } else { String::new() };
+    let seconds = work.took.as_secs_f64();
+    let rate = if seconds > 0.0 {
+        format!(" ({} obj/s)", number(work.objects as f64 / seconds))
+    } else {
+        String::new()
+    };
+    format!("{}{bytes} in {}{rate}", plural(work.objects, "object"), duration(work.took))
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;
