@@ -25,7 +25,6 @@ pub(crate) enum Call<'a> {
     List(Page<'a>),
     HeadBucket,
     CreateBucket { body_len: usize },
-    DeleteBucket,
 }
 
 /// One page of a listing.
@@ -45,7 +44,7 @@ impl Call<'_> {
             Self::Put { .. } | Self::CreateBucket { .. } => "PUT",
             Self::Get { .. } | Self::List(_) => "GET",
             Self::Stat { .. } | Self::HeadBucket => "HEAD",
-            Self::Delete { .. } | Self::DeleteBucket => "DELETE",
+            Self::Delete { .. } => "DELETE",
             Self::DeleteMany { .. } => "POST",
         }
     }
@@ -59,8 +58,7 @@ impl Call<'_> {
             Self::DeleteMany { .. }
             | Self::List(_)
             | Self::HeadBucket
-            | Self::CreateBucket { .. }
-            | Self::DeleteBucket => None,
+            | Self::CreateBucket { .. } => None,
         }
     }
 

@@ -50,7 +50,6 @@ pub(crate) struct Listing<'a> {
 pub(crate) enum BucketCall {
     Head,
     Create,
-    Delete,
 }
 
 /// Which byte of an answer counts as its first.
@@ -138,7 +137,6 @@ impl S3Session {
         self.body.clear();
         let (call, expected): (_, &[u16]) = match call {
             BucketCall::Head => (Call::HeadBucket, &[200]),
-            BucketCall::Delete => (Call::DeleteBucket, &[204, 200]),
             BucketCall::Create => {
                 if self.target.states_location() {
                     self.body.extend_from_slice(&request::location_body(&self.target.region));

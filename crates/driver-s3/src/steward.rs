@@ -69,22 +69,6 @@ impl Steward for S3Steward {
             removed_count += if is_repeat { 0 } else { found.len() as u64 };
         }
     }
-
-    async fn remove_root_if_empty(&mut self) -> Result<bool, DriverError> {
-        // S3 refuses to remove a bucket that is not empty; not every server does.
-        match self.survey("", Some(1), true).await {
-            Ok(found) if found.is_empty() => {}
-            Ok(_) => return Ok(false),
-            Err(error) if error.class == ErrorClass::NotFound => return Ok(false),
-            Err(error) => return Err(error),
-        }
-        match self.session.call_bucket(BucketCall::Delete).await.result {
-            Ok(()) => Ok(true),
-            // It holds versions or unfinished uploads, or someone was faster.
-            Err(error) if matches!(error.status, Some(404 | 409)) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
 }
 
 impl S3Steward {

@@ -151,7 +151,4 @@ pub trait Steward {
 
     /// Removes every object below `prefix`, which must not be empty, and returns how many there were.
     async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError>;
-
-    /// Removes the root if it is empty; a root that is not empty stays and is no error.
-    async fn remove_root_if_empty(&mut self) -> Result<bool, DriverError>;
 }

@@ -282,10 +282,10 @@ fn a_store_that_is_away_is_asked_with_growing_pauses() {
     let workload = workload("GET", 1, PacingSpec::Closed);
     let (outcome, records) =
         measure(&workload, |_| (Duration::ZERO, Answer::Fail(ErrorClass::Connect)));
-    // Pauses of 10, 20, 40, 80, 160, 320 ms add up to 630 ms; the next one, 640 ms, goes past the end.
+    // Pauses of 10, 20, 40, 80 ms, then 100 ms each until the second is over.
     let starts: Vec<u64> = records.iter().map(|op| op.start.as_ns() / MS).collect();
-    assert_eq!(starts, [0, 10, 30, 70, 150, 310, 630]);
-    assert_eq!(outcome.failed_count, 7);
+    assert_eq!(starts, [0, 10, 30, 70, 150, 250, 350, 450, 550, 650, 750, 850, 950]);
+    assert_eq!(outcome.failed_count, 13);
     let refused =
         measure(&workload, |_| (Duration::from_millis(1), Answer::Fail(ErrorClass::Server)));
     assert_eq!(refused.1.len(), 1_000);

@@ -11,7 +11,7 @@ const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 /// The pause after the first failure that the store had no part in.
 const BACKOFF_FIRST: Duration = Duration::from_millis(10);
 /// The longest such pause; each failure in a row doubles it.
-const BACKOFF_MAX: Duration = Duration::from_secs(1);
+const BACKOFF_MAX: Duration = Duration::from_millis(100);
 
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -51,7 +51,6 @@ fn request_lines() {
         (Call::DeleteMany { body_len: 3 }, "POST /examplebucket?delete="),
         (Call::HeadBucket, "HEAD /examplebucket"),
         (Call::CreateBucket { body_len: 0 }, "PUT /examplebucket"),
-        (Call::DeleteBucket, "DELETE /examplebucket"),
         (
             Call::List(page),
             "GET /examplebucket?encoding-type=url&list-type=2&max-keys=7&prefix=a%2Fb%20c",

@@ -140,21 +140,6 @@ fn sweeping_everything_is_no_option() {
 }
 
 #[test]
-fn only_an_empty_bucket_is_removed() {
-    let removed = |answers: Vec<String>| {
-        let fake = Fake::answering(answers);
-        let removed = block_on(steward(&fake, None).remove_root_if_empty());
-        (removed.map_err(|error| error.class), fake.requests().len())
-    };
-    assert_eq!(removed(vec![page(&["k"])]), (Ok(false), 1));
-    assert_eq!(removed(vec![page(&[]), answer(204, "")]), (Ok(true), 2));
-    let not_empty = answer(409, &error_xml("BucketNotEmpty"));
-    assert_eq!(removed(vec![page(&[]), not_empty]), (Ok(false), 2));
-    assert_eq!(removed(vec![answer(404, &error_xml("NoSuchBucket"))]), (Ok(false), 1));
-    assert_eq!(removed(vec![answer(403, "")]), (Err(ErrorClass::Denied), 1));
-}
-
-#[test]
 fn a_survey_stops_at_its_limit_and_at_slashes() {
     let truncated = "<ListBucketResult><Contents><Key>a</Key><Size>1</Size></Contents>\
         <Contents><Key>b</Key><Size>2</Size></Contents><IsTruncated>true</IsTruncated>\
