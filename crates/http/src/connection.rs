@@ -1,0 +1,79 @@
+//! One connection, plain or TLS, as something to be polled.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+/// An open connection.
+pub(crate) enum Connection {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connection {
+    pub(crate) fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
+    /// Reads into `buffer`; tokio spares the system call where it knows that nothing is there.
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
+            Self::Tls(tls) => Pin::new(tls).poll_read(cx, buffer),
+        }
+    }
+
+    /// Writes `first`, then `second`, with one system call, and returns how many bytes were taken.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        first: &[u8],
+        second: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(tcp) => write_both(Pin::new(tcp), cx, first, second),
+            Self::Tls(tls) => write_both(Pin::new(&mut **tls), cx, first, second),
+        }
+    }
+
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(_) => Poll::Ready(Ok(())),
+            Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+        }
+    }
+
+    /// Tells whether an idle connection can no longer be used: the server closed it, or sent what
+    /// nobody asked for.
+    ///
+    /// Costs no system call while the runtime has seen no event on the socket.
+    pub(crate) async fn is_stale(&mut self) -> bool {
+        std::future::poll_fn(|cx| {
+            let mut byte = [0];
+            // TLS reads over session tickets here, so that only real content counts.
+            let read = self.poll_read(cx, &mut ReadBuf::new(&mut byte));
+            Poll::Ready(read.is_ready())
+        })
+        .await
+    }
+}
+
+fn write_both(
+    stream: Pin<&mut impl AsyncWrite>,
+    cx: &mut Context<'_>,
+    first: &[u8],
+    second: &[u8],
+) -> Poll<io::Result<usize>> {
+    match (first, second) {
+        (only, []) | ([], only) => stream.poll_write(cx, only),
+        _ => stream.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)]),
+    }
+}

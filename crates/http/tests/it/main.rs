@@ -1,0 +1,8 @@
+//! Exchanges over real sockets: against hyper, and against a server that misbehaves on purpose.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
+mod against_hyper;
+mod faults;
+mod support;
+mod tls;

@@ -1,0 +1,193 @@
+//! TLS against hyper behind rustls, with certificates made on the spot.
+
+use std::sync::Arc;
+
+use plimsoll_http::{
+    Body, Client, ExchangeErrorKind as Kind, TlsConfig, TlsOptions, TlsSetupError,
+};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::against_hyper::{SHAPES, check_echo, comparable, serve_hyper};
+use crate::support::{accept, block_on, call, client_of, get, options, serve};
+
+/// A certificate authority of our own and a certificate that it gave to `localhost`.
+struct Certificates {
+    authority_pem: String,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+fn certificates(authority: &str) -> Certificates {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, authority);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    Certificates {
+        authority_pem: authority.pem(),
+        chain: vec![certificate.der().clone()],
+        key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+    }
+}
+
+/// Runs `test` beside a TLS server; it is handed the port.
+fn with_tls_server<F: Future<Output = ()>>(
+    certificates: &Certificates,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+    test: impl FnOnce(u16) -> F,
+) {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(certificates.chain.clone(), certificates.key.clone_key())
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let serve_tls = async |stream| {
+        if let Ok(stream) = acceptor.accept(stream).await {
+            assert_eq!(stream.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
+            serve_hyper(stream).await;
+        }
+    };
+    block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut connections = futures::stream::FuturesUnordered::new();
+        let mut test = std::pin::pin!(test(port));
+        loop {
+            tokio::select! {
+                () = &mut test => return,
+                accepted = listener.accept() => connections.push(serve_tls(accepted.unwrap().0)),
+                Some(()) = futures::StreamExt::next(&mut connections) => {}
+            }
+        }
+    });
+}
+
+/// Settings that trust `authority_pem` beside the system's roots.
+fn trusting(authority_pem: &str) -> TlsConfig {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::io::Write::write_all(&mut file.as_file(), authority_pem.as_bytes()).unwrap();
+    let ca_file = Some(file.path().to_owned());
+    TlsConfig::load(&TlsOptions { insecure: false, ca_file }).unwrap()
+}
+
+fn insecure() -> TlsConfig {
+    TlsConfig::load(&TlsOptions { insecure: true, ca_file: None }).unwrap()
+}
+
+fn tls_client(host: &str, port: u16, tls: TlsConfig) -> Client {
+    client_of(host, port, options(Some(tls)))
+}
+
+#[test]
+fn every_shape_is_read_over_tls_as_over_tcp() {
+    let certificates = certificates("ours");
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        with_tls_server(&certificates, &[version], async |port| {
+            let mut client = tls_client("localhost", port, trusting(&certificates.authority_pem));
+            for (method, path) in SHAPES {
+                let (result, ours) = call(&mut client, method, path, Body::Empty).await;
+                assert_eq!(result.unwrap().status, ours.status);
+                let size = path.rsplit('/').next().unwrap().parse().unwrap_or(0);
+                let expected = match (method, path) {
+                    ("HEAD", _) => 0,
+                    (_, "/missing") => 9,
+                    _ => size,
+                };
+                assert_eq!(ours.body.len(), expected, "{method} {path}");
+                // Asked again over a connection of its own, the answer is the same.
+                let mut fresh = tls_client("localhost", port, insecure());
+                let again = call(&mut fresh, method, path, Body::Empty).await.1;
+                assert_eq!(comparable(ours), comparable(again));
+            }
+            check_echo(&mut client, 3_000_000).await;
+        });
+    }
+}
+
+/// Returns the failure of one exchange over TLS, less its start.
+async fn refusal(host: &str, port: u16, tls: TlsConfig) -> (Kind, String) {
+    let error = get(&mut tls_client(host, port, tls), "/length/1").await.0.unwrap_err();
+    let start = format!("TLS with {host}:{port} failed: ");
+    (error.kind, error.message.strip_prefix(&start).expect(&error.message).to_owned())
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_refused_with_what_to_change() {
+    let (known, unknown) = (certificates("known"), certificates("unknown"));
+    with_tls_server(&known, rustls::ALL_VERSIONS, async |port| {
+        let (kind, message) = refusal("localhost", port, trusting(&unknown.authority_pem)).await;
+        assert_eq!(kind, Kind::Tls);
+        let expected = "certificate is not trusted (unknown issuer); use --tls-ca or --insecure";
+        assert_eq!(message, expected);
+        let (kind, message) = refusal("127.0.0.1", port, trusting(&known.authority_pem)).await;
+        assert_eq!(kind, Kind::Tls);
+        let expected =
+            "certificate is made out to another name; use --insecure to go on nevertheless";
+        assert_eq!(message, expected);
+        for host in ["localhost", "127.0.0.1"] {
+            let mut client = tls_client(host, port, insecure());
+            assert_eq!(get(&mut client, "/length/1").await.0.unwrap().body_bytes, 1);
+        }
+    });
+}
+
+#[test]
+fn a_port_without_tls_is_recognised() {
+    let (address, server) = serve(|listener| {
+        let mut stream = accept(&listener);
+        std::io::Read::read_exact(&mut stream, &mut [0; 64]).unwrap();
+        let bytes = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+        std::io::Write::write_all(&mut stream, bytes).unwrap();
+        // Ends once the client has closed, so that no reset takes the answer away.
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    block_on(async {
+        let (kind, message) = refusal("127.0.0.1", address.port(), insecure()).await;
+        assert_eq!(kind, Kind::Tls);
+        assert_eq!(message, "the server does not speak TLS; leave out --tls for plain HTTP");
+    });
+    server.join().unwrap();
+}
+
+#[test]
+fn a_tls_port_without_tls_from_us_is_recognised() {
+    with_tls_server(&certificates("ours"), rustls::ALL_VERSIONS, async |port| {
+        let mut client = client_of("127.0.0.1", port, options(None));
+        let error = get(&mut client, "/").await.0.unwrap_err();
+        let expected = format!("127.0.0.1:{port} speaks TLS, but plain HTTP was sent; use --tls");
+        assert_eq!((error.kind, error.message), (Kind::Tls, expected));
+    });
+}
+
+#[test]
+fn a_ca_file_that_is_none_is_refused() {
+    let load = |path: &std::path::Path| {
+        TlsConfig::load(&TlsOptions { insecure: true, ca_file: Some(path.to_owned()) })
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let missing = load(&folder.path().join("missing.pem"));
+    assert!(matches!(missing, Err(TlsSetupError::CaFile { .. })), "{missing:?}");
+    let empty = tempfile::NamedTempFile::new().unwrap();
+    let refused = load(empty.path());
+    assert!(matches!(refused, Err(TlsSetupError::CaFileEmpty { .. })), "{refused:?}");
+    assert!(refused.unwrap_err().to_string().ends_with("(--tls-ca) holds no PEM certificate"));
+}
+
+#[test]
+fn a_tls_connection_is_kept_until_the_server_closes_it() {
+    with_tls_server(&certificates("ours"), rustls::ALL_VERSIONS, async |port| {
+        let mut client = tls_client("localhost", port, insecure());
+        for path in ["/length/5", "/close/5", "/length/5", "/length/5"] {
+            assert_eq!(get(&mut client, path).await.0.unwrap().body_bytes, 5);
+        }
+    });
+}

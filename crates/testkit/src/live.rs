@@ -1,0 +1,141 @@
+//! Finds the live servers that `cargo xtask test` starts.
+
+use std::path::PathBuf;
+
+const NO_LIVE: &str = "PLIMSOLL_NO_LIVE";
+const ACCESS_KEY: &str = "PLIMSOLL_TEST_ACCESS_KEY";
+const SECRET_KEY: &str = "PLIMSOLL_TEST_SECRET_KEY";
+const MINIO_CA: &str = "PLIMSOLL_TEST_MINIO_CA";
+
+/// A kind of server to test against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiveKind {
+    /// MinIO without TLS.
+    Minio,
+    /// MinIO with TLS and a certificate that only [`LiveServer::ca`] vouches for.
+    MinioTls,
+    /// versitygw over a directory.
+    Versitygw,
+}
+
+impl LiveKind {
+    /// All kinds, for tests that run on each.
+    pub const ALL: [Self; 3] = [Self::Minio, Self::MinioTls, Self::Versitygw];
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Minio => "PLIMSOLL_TEST_MINIO",
+            Self::MinioTls => "PLIMSOLL_TEST_MINIO_TLS",
+            Self::Versitygw => "PLIMSOLL_TEST_VERSITYGW",
+        }
+    }
+}
+
+/// A running S3 server. It is shared by all tests: each makes a bucket of its own name.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LiveServer {
+    /// What it is.
+    pub kind: LiveKind,
+    /// Its address, `http://127.0.0.1:PORT` or `https://127.0.0.1:PORT`.
+    pub url: String,
+    /// Its root user's access key.
+    pub access_key: String,
+    /// Its root user's secret key.
+    pub secret_key: String,
+    /// The PEM file of the certificate to trust; only with TLS.
+    pub ca: Option<PathBuf>,
+}
+
+impl LiveServer {
+    /// Returns the address without its scheme, `127.0.0.1:PORT`.
+    pub fn host(&self) -> &str {
+        self.url.split_once("://").map_or(self.url.as_str(), |(_, host)| host)
+    }
+}
+
+/// Returns the live server of a kind, `None` only when the live tier was switched off by name.
+///
+/// # Panics
+/// When the live tier was neither set up nor switched off: a test that silently did not run is no
+/// test.
+pub fn live(kind: LiveKind) -> Option<LiveServer> {
+    #[expect(clippy::disallowed_methods, reason = "the live tier is handed over by environment")]
+    let found = discover(kind, |name| std::env::var(name).ok());
+    found.unwrap_or_else(|sentence| panic!("{sentence}"))
+}
+
+fn discover(
+    kind: LiveKind,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<LiveServer>, String> {
+    let Some(url) = variable(kind.variable()) else {
+        if variable(NO_LIVE).is_some() {
+            return Ok(None);
+        }
+        return Err(format!(
+            "{} is not set: run `cargo xtask test`, or set {NO_LIVE}=1 to leave the live tests out",
+            kind.variable()
+        ));
+    };
+    let needed = |name: &str| {
+        let message =
+            format!("{} is set but {name} is not: run `cargo xtask test`", kind.variable());
+        variable(name).ok_or(message)
+    };
+    let ca = match kind {
+        LiveKind::MinioTls => Some(PathBuf::from(needed(MINIO_CA)?)),
+        LiveKind::Minio | LiveKind::Versitygw => None,
+    };
+    let (access_key, secret_key) = (needed(ACCESS_KEY)?, needed(SECRET_KEY)?);
+    Ok(Some(LiveServer { kind, url, access_key, secret_key, ca }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(kind: LiveKind, variables: &[(&str, &str)]) -> Result<Option<LiveServer>, String> {
+        discover(kind, |name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn every_server_of_the_live_tier_listens() {
+        for server in LiveKind::ALL.into_iter().filter_map(live) {
+            assert!(std::net::TcpStream::connect(server.host()).is_ok(), "{}", server.url);
+            assert_eq!(server.url.starts_with("https://"), server.ca.is_some());
+        }
+    }
+
+    #[test]
+    fn a_server_that_was_started_is_found_even_where_others_are_left_out() {
+        let variables = [
+            ("PLIMSOLL_NO_LIVE", "1"),
+            ("PLIMSOLL_TEST_MINIO_TLS", "https://127.0.0.1:9"),
+            ("PLIMSOLL_TEST_MINIO_CA", "/ca.pem"),
+            ("PLIMSOLL_TEST_ACCESS_KEY", "a"),
+            ("PLIMSOLL_TEST_SECRET_KEY", "s"),
+        ];
+        let found = look(LiveKind::MinioTls, &variables).unwrap().unwrap();
+        assert_eq!(found.host(), "127.0.0.1:9");
+        assert_eq!((found.access_key.as_str(), found.secret_key.as_str()), ("a", "s"));
+        assert_eq!(found.ca, Some(PathBuf::from("/ca.pem")));
+        assert!(look(LiveKind::Versitygw, &variables).unwrap().is_none());
+    }
+
+    #[test]
+    fn nothing_set_up_is_refused_and_the_way_out_is_named() {
+        let sentence = look(LiveKind::Minio, &[]).err().unwrap();
+        assert!(sentence.contains("PLIMSOLL_TEST_MINIO is not set"), "{sentence}");
+        assert!(sentence.contains("cargo xtask test"), "{sentence}");
+        assert!(look(LiveKind::Minio, &[("PLIMSOLL_NO_LIVE", "1")]).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_server_without_its_keys_is_refused() {
+        let sentence =
+            look(LiveKind::Minio, &[("PLIMSOLL_TEST_MINIO", "http://h:1")]).err().unwrap();
+        assert!(sentence.contains("PLIMSOLL_TEST_ACCESS_KEY is not"), "{sentence}");
+    }
+}

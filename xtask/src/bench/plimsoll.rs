@@ -1,0 +1,100 @@
+//! Runs our own client and reads what it says of itself.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::store::Store;
+use super::{Sample, Work, cpu};
+use crate::process;
+
+/// Returns where the release build lies.
+pub(super) fn program() -> PathBuf {
+    process::root().join("target/release/plimsoll")
+}
+
+/// Runs one `s3` command against the store.
+pub(super) fn s3(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
+    let mut command = Command::new(program());
+    command
+        .env("PLIMSOLL_ACCESS_KEY", &store.access_key)
+        .env("PLIMSOLL_SECRET_KEY", &store.secret_key)
+        .args(["s3", work.verb, "--host", &store.host, "--obj.size", work.size])
+        .args(["--concurrent", &work.concurrent.to_string()])
+        .args(["--duration", &format!("{}s", duration.as_secs())]);
+    if work.verb != "put" {
+        command.args(["--objects", &work.objects_count.to_string()]);
+    }
+    run(command)
+}
+
+/// Runs the null driver with everything recorded.
+pub(super) fn null(duration: Duration) -> Result<Sample> {
+    let mut command = Command::new(program());
+    command.args(["null", "--duration", &format!("{}s", duration.as_secs())]);
+    run(command)
+}
+
+fn run(mut command: Command) -> Result<Sample> {
+    let runs = process::root().join(format!("target/tmp/bench-{}", std::process::id()));
+    std::fs::create_dir_all(&runs)?;
+    command.args(["--threads", "1", "--json", "--run-dir"]).arg(runs.join("run"));
+    let finished = cpu::run(&mut command);
+    std::fs::remove_dir_all(&runs)?;
+    let finished = finished?;
+    let said: Value =
+        serde_json::from_str(&finished.stdout).context("plimsoll --json printed no JSON")?;
+    let stage = measured(&said)
+        .with_context(|| format!("operations failed, or fields are missing: {said}"))?;
+    Ok(Sample {
+        ops_per_sec: stage.ops_count / stage.seconds,
+        us_per_op: stage.client_cpu_seconds * 1e6 / stage.ops_count,
+        whole_us_per_op: Some(finished.cpu.as_secs_f64() * 1e6 / stage.ops_count),
+    })
+}
+
+/// What the process says of its measured stage.
+#[derive(Debug, PartialEq)]
+struct Measured {
+    ops_count: f64,
+    seconds: f64,
+    /// User and system time of the threads that work and record, from the stage's start to its end.
+    client_cpu_seconds: f64,
+}
+
+/// Reads the report `plimsoll.report/1`. The one place that knows its field names.
+///
+/// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
+fn measured(said: &Value) -> Option<Measured> {
+    if said.pointer("/stage_total/ops_failed_count")?.as_u64()? > 0 {
+        return None;
+    }
+    Some(Measured {
+        ops_count: said.pointer("/stage_total/ops_ok_count")?.as_f64()?,
+        seconds: said.pointer("/stage/duration_ns")?.as_f64()? / 1e9,
+        client_cpu_seconds: said.pointer("/client_cpu_seconds")?.as_f64()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_read_unless_something_failed() {
+        let report = |failed_count: u64| {
+            serde_json::json!({
+                "stage_total": { "ops_ok_count": 400, "ops_failed_count": failed_count },
+                "stage": { "duration_ns": 2_500_000_000_u64 },
+                "client_cpu_seconds": 0.5,
+            })
+        };
+        let good = Measured { ops_count: 400.0, seconds: 2.5, client_cpu_seconds: 0.5 };
+        assert_eq!(measured(&report(0)), Some(good));
+        assert_eq!(measured(&report(1)), None);
+        assert_eq!(measured(&serde_json::json!({})), None);
+    }
+}

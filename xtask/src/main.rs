@@ -1,0 +1,73 @@
+//! The project's own chores: the gate (`ci`), the tests with live servers, tidiness, tools,
+//! benches.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "xtask talks to the person running it"
+)]
+#![expect(clippy::disallowed_methods, reason = "xtask owns its files, environment and waiting")]
+
+mod bench;
+mod chores;
+mod process;
+mod servers;
+mod suite;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+/// What shells use for a program ended by Ctrl-C: 128 and the number of SIGINT.
+const INTERRUPTED_EXIT: u8 = 130;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci                       fmt, clippy, docs and tidy, then every test: the gate of this project
+  test [--no-live] [-- ARGS...]
+                           all tests, with MinIO and versitygw running beside them;
+                           ARGS go to `cargo test` (give -p there to test one package)
+  tidy                     the rules that no compiler knows: sizes, crate graph, words
+  tools                    install the pinned servers into target/tools, nothing else
+  deny                     licences, sources and bans of all dependencies, by cargo-deny
+  bench cost [--quick]     client CPU per operation, beside wrk and warp where they are there
+";
+
+fn main() -> ExitCode {
+    process::watch_signals();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["ci"] => chores::ci(),
+        ["test", rest @ ..] => match suite::Options::parse(rest) {
+            Some(options) => suite::run(&options),
+            None => return wrong_usage(),
+        },
+        ["tidy"] => tidy::run(),
+        ["tools"] => tools::install_all().map(drop),
+        ["deny"] => chores::deny(),
+        ["bench", "cost"] => bench::cost(&bench::Plan::full()),
+        ["bench", "cost", "--quick"] => bench::cost(&bench::Plan::quick()),
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        _ => return wrong_usage(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) if process::interrupted() => {
+            eprintln!("interrupted");
+            ExitCode::from(INTERRUPTED_EXIT)
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn wrong_usage() -> ExitCode {
+    eprint!("{USAGE}");
+    ExitCode::from(2)
+}

@@ -1,0 +1,209 @@
+//! Rules on Rust sources: the opening line, sizes, unfinished work, how tests may be written.
+
+use super::exceptions::Sizes;
+use super::mask::{self, Split};
+use super::{TextFile, Tree};
+
+const COLUMNS_MAX: usize = 100;
+const FILE_LINES_MAX: usize = 600;
+const FUNCTION_LINES_MAX: usize = 70;
+
+/// What code never holds, and what to do about it.
+const NEVER: [(&str, &str); 4] = [
+    ("todo!", "write it, or leave it out"),
+    ("unimplemented!", "write it, or leave it out"),
+    ("#[ignore", "a test that does not run is no test"),
+    ("should_panic", "check the error that is returned"),
+];
+
+/// Checks everything but the sizes of files and functions.
+pub(super) fn check(tree: &Tree) -> Vec<String> {
+    let mut findings = Vec::new();
+    for file in tree.rust() {
+        if is_in_src(&file.path) && !file.text.starts_with("//! ") {
+            findings.push(format!("{}:1: does not open with a `//!` line", file.path));
+        }
+        for (number, line) in (1..).zip(file.text.lines()) {
+            let columns = line.chars().count();
+            // A literal on a line of its own reads better whole than broken.
+            let is_literal = line.trim_start().starts_with('"');
+            if columns > COLUMNS_MAX && !is_literal {
+                findings.push(format!(
+                    "{}:{number}: {columns} columns, {COLUMNS_MAX} are the most",
+                    file.path
+                ));
+            }
+        }
+        let split = mask::split(&file.text);
+        for (number, (code, comment)) in (1..).zip(split.code.lines().zip(split.comments.lines())) {
+            let place = format!("{}:{number}", file.path);
+            for (text, advice) in NEVER {
+                if code.contains(text) {
+                    findings.push(format!("{place}: `{text}`: {advice}"));
+                }
+            }
+            findings.extend(unfinished(comment).map(|what| format!("{place}: {what}")));
+        }
+    }
+    findings
+}
+
+/// Measures every file and function that is over its limit.
+pub(super) fn oversizes(tree: &Tree) -> Sizes {
+    let mut sizes = Sizes::new();
+    let mut note = |what: String, size: usize, max: usize| {
+        if size > max {
+            let noted = sizes.entry(what).or_default();
+            *noted = size.max(*noted);
+        }
+    };
+    for file in tree.rust() {
+        let path = &file.path;
+        if is_test(path) {
+            continue;
+        }
+        let split = mask::split(&file.text);
+        let source = before_tests(file, &split);
+        note(format!("file {path}"), source.lines().count(), FILE_LINES_MAX);
+        for (name, lines) in functions(source) {
+            note(format!("function {path}::{name}"), lines, FUNCTION_LINES_MAX);
+        }
+    }
+    sizes
+}
+
+fn is_in_src(path: &str) -> bool {
+    let mut parts = path.split('/');
+    match parts.next() {
+        Some("crates") => parts.nth(1) == Some("src"),
+        Some("xtask") => parts.next() == Some("src"),
+        _ => false,
+    }
+}
+
+fn is_test(path: &str) -> bool {
+    path.ends_with("/tests.rs") || path.contains("/tests/")
+}
+
+/// Returns the code up to a `mod tests` that closes the file.
+fn before_tests<'a>(file: &TextFile, split: &'a Split) -> &'a str {
+    let end = file.text.rfind("\n#[cfg(test)]\nmod tests {");
+    // The reading keeps lines, not bytes.
+    let lines = end.map_or(usize::MAX, |end| file.text[..end].lines().count());
+    let bytes = split.code.split_inclusive('\n').take(lines).map(str::len).sum();
+    &split.code[..bytes]
+}
+
+/// Returns the name and the length in lines of every function that has a body.
+fn functions(code: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = code[from..].find("fn ").map(|at| from + at) {
+        from = at + "fn ".len();
+        if code[..at].ends_with(mask::is_word) {
+            continue;
+        }
+        let name: String = code[from..].chars().take_while(|&c| mask::is_word(c)).collect();
+        if !name.is_empty()
+            && let Some(end) = body_end(&code[from..])
+        {
+            found.push((name, code[at..from + end].matches('\n').count() + 1));
+        }
+    }
+    found
+}
+
+/// Returns where the body that belongs to a function's head ends; `None` when a `;` stands for it.
+fn body_end(code: &str) -> Option<usize> {
+    let (mut nested, mut braces) = (0_i32, 0_i32);
+    for (at, c) in code.char_indices() {
+        match c {
+            '(' | '[' if braces == 0 => nested += 1,
+            ')' | ']' if braces == 0 => nested -= 1,
+            ';' if braces == 0 && nested == 0 => return None,
+            '{' => braces += 1,
+            '}' => {
+                braces -= 1;
+                if braces == 0 && nested == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns what a comment says about unfinished work that it may not say.
+fn unfinished(comment: &str) -> Option<&'static str> {
+    if comment.contains(concat!("FIX", "ME")) {
+        return Some("put it right now, or file an issue");
+    }
+    let mark = concat!("TO", "DO");
+    let named = |rest: &str| {
+        let rest = rest.strip_prefix("(#").unwrap_or_default();
+        rest.split_once(')').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+    };
+    let all_named = comment.split(mark).skip(1).all(named);
+    (!all_named).then_some("names no issue, as in (#12)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_opening_line_and_unfinished_work_are_seen() {
+        let tree = Tree::of(&[
+            ("crates/a/src/x.rs", "use b;\n"),
+            ("crates/a/benches/x.rs", "use b;\n"),
+            ("xtask/src/y.rs", "//! Holds y.\nfn f() { todo!() }\n// TODO(#7): more. TODO: what\n"),
+            ("crates/a/src/z.rs", "//! Z.\n// TODO(#7)\nconst T: &str = \"TODO todo!\";\n"),
+        ]);
+        assert_eq!(
+            check(&tree),
+            [
+                "crates/a/src/x.rs:1: does not open with a `//!` line",
+                "xtask/src/y.rs:2: `todo!`: write it, or leave it out",
+                "xtask/src/y.rs:3: names no issue, as in (#12)",
+            ]
+        );
+    }
+
+    #[test]
+    fn columns_are_characters() {
+        let (fits, wide) = ("ü".repeat(96), "ü".repeat(97));
+        let wide = format!("//! {fits}\n//! {wide}\n    \"{wide}\"\n");
+        let findings = check(&Tree::of(&[("crates/a/src/e/tests.rs", wide.as_str())]));
+        assert_eq!(findings, ["crates/a/src/e/tests.rs:2: 101 columns, 100 are the most"]);
+    }
+
+    #[test]
+    fn functions_are_measured_from_head_to_closing_brace() {
+        let code = "impl X {\n    fn short(a: [u8; 2]) -> fn(u8) {\n    }\n    fn head(&self);\n}\n\
+                    pub fn long<T>(\n    t: T,\n) where\n    T: Fn(),\n{\n    if x {\n    }\n}\n";
+        assert_eq!(functions(code), [("short".to_owned(), 2), ("long".to_owned(), 8)]);
+    }
+
+    #[test]
+    fn sizes_are_taken_without_tests() {
+        let long = "x\n".repeat(601);
+        let tests = format!("x\n\n#[cfg(test)]\nmod tests {{\n{long}}}\n");
+        let body = format!("fn f() {{\n{}}}\n", "x\n".repeat(69));
+        let tree = Tree::of(&[
+            ("crates/a/src/a.rs", long.as_str()),
+            ("crates/a/src/b.rs", tests.as_str()),
+            ("crates/a/src/c.rs", body.as_str()),
+            ("crates/a/tests/it/d.rs", long.as_str()),
+            ("crates/a/src/e/tests.rs", long.as_str()),
+        ]);
+        let sizes: Vec<(String, usize)> = oversizes(&tree).into_iter().collect();
+        assert_eq!(
+            sizes,
+            [
+                ("file crates/a/src/a.rs".to_owned(), 601),
+                ("function crates/a/src/c.rs::f".to_owned(), 71),
+            ]
+        );
+    }
+}
