@@ -1,0 +1,131 @@
+//! The command line as typed. What it means is worked out in `lower`.
+
+pub(crate) mod s3;
+mod value;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+pub(crate) use value::{ByteSize, Duration, Percent, TimeOfDay};
+
+/// A storage benchmark that can prove its own numbers.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Benchmark an S3 object store
+    #[command(subcommand)]
+    S3(s3::S3Command),
+    /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
+    Oracle(OracleArgs),
+    /// Remove what an earlier run left behind, such as after kill -9
+    Clean(CleanArgs),
+    /// Run the engine and the recorder against a driver that does nothing
+    #[command(hide = true)]
+    Null(NullArgs),
+}
+
+/// Who asks, wherever a store is spoken to.
+#[derive(Args, Clone)]
+pub(crate) struct CredentialArgs {
+    /// Access key; requests are not signed when there is none
+    #[arg(long, env = "PLIMSOLL_ACCESS_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(crate) access_key: Option<String>,
+    /// Secret key
+    #[arg(long, env = "PLIMSOLL_SECRET_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(crate) secret_key: Option<String>,
+    /// Session token of temporary credentials
+    #[arg(long, env = "PLIMSOLL_SESSION_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub(crate) session_token: Option<String>,
+}
+
+impl std::fmt::Debug for CredentialArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CredentialArgs")
+    }
+}
+
+/// How connections are encrypted.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TlsArgs {
+    /// Accept any TLS certificate
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Trust the certificates in this PEM file besides the system's
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OracleArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:9000", value_name = "ADDR:PORT")]
+    pub(crate) listen: SocketAddr,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialArgs,
+    /// Serve requests without a signature too
+    #[arg(long)]
+    pub(crate) anonymous: bool,
+    /// Threads that serve [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// How much it holds [default: half of the memory]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) capacity: Option<ByteSize>,
+    /// Domain under which buckets are host names
+    #[arg(long, value_name = "DOMAIN")]
+    pub(crate) domain: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CleanArgs {
+    /// The run directory
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialArgs,
+    #[command(flatten)]
+    pub(crate) tls: TlsArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct NullArgs {
+    /// How long to run
+    #[arg(long, default_value = "5s", value_name = "DURATION")]
+    pub(crate) duration: Duration,
+    /// Workers
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    pub(crate) concurrent: u32,
+    /// Threads that drive them [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// What is printed and kept.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OutputArgs {
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print without colours
+    #[arg(long)]
+    pub(crate) no_color: bool,
+    /// Directory for the record of this run [default: plimsoll-<what>-<time>-<4 characters> here]
+    #[arg(long, alias = "benchdata", value_name = "DIR")]
+    pub(crate) run_dir: Option<PathBuf>,
+    /// Take figures from the whole measured stage, not only from while all workers ran
+    #[arg(long, action = ArgAction::SetTrue)]
+    pub(crate) full_span: bool,
+}

@@ -1,0 +1,294 @@
+//! The flags of `plimsoll s3`: warp's names and defaults, and a few of our own.
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum S3Command {
+    /// Download objects, or ranges of them, chosen at random
+    Get(GetArgs),
+    /// Upload new objects
+    Put(PutArgs),
+    /// Delete objects, many with one call
+    Delete(DeleteArgs),
+    /// List everything below a prefix, all pages
+    List(ListArgs),
+    /// Read the properties of objects chosen at random
+    Stat(StatArgs),
+    /// Download, stat, upload and delete, mixed by weight
+    Mixed(MixedArgs),
+}
+
+/// Where the store is and how it is spoken to.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Store")]
+pub(crate) struct StoreArgs {
+    /// Hosts, comma separated, each HOST[:PORT]; {1...8} stands for a range; file:PATH has one a line.
+    /// Without it the embedded in-memory store is used
+    #[arg(long, env = "PLIMSOLL_HOST", value_name = "HOSTS")]
+    pub(crate) host: Option<String>,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialArgs,
+    /// Speak TLS
+    #[arg(long, env = "PLIMSOLL_TLS")]
+    pub(crate) tls: bool,
+    #[command(flatten)]
+    pub(crate) tls_trust: TlsArgs,
+    /// Region that requests are signed for [default: from the host's name, else us-east-1]
+    #[arg(long, env = "PLIMSOLL_REGION", value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// Bucket; made if it is not there. Objects in it that this run did not write are never touched
+    #[arg(long, default_value = "warp-benchmark-bucket", value_name = "BUCKET")]
+    pub(crate) bucket: String,
+    /// How the host of the next operation is chosen
+    #[arg(long, value_enum, default_value_t = HostSelectArg::Weighed)]
+    pub(crate) host_select: HostSelectArg,
+    /// How the bucket is named in requests
+    #[arg(long, value_enum, default_value_t = LookupArg::Auto)]
+    pub(crate) lookup: LookupArg,
+    /// Leave the content of uploads unsigned; this is the default
+    #[arg(long, conflicts_with = "sha256_payload")]
+    pub(crate) disable_sha256_payload: bool,
+    /// Compute and sign the SHA-256 of what is uploaded
+    #[arg(long)]
+    pub(crate) sha256_payload: bool,
+    /// Compute and send the MD5 of what is uploaded
+    #[arg(long)]
+    pub(crate) md5: bool,
+    /// Make a new connection for every request
+    #[arg(long)]
+    pub(crate) disable_http_keepalive: bool,
+    /// How long making a connection may take
+    #[arg(long, default_value = "10s", value_name = "DURATION")]
+    pub(crate) connect_timeout: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostSelectArg {
+    /// The one with the fewest operations under way, then the one idle for longest
+    Weighed,
+    /// One after the other
+    Roundrobin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LookupArg {
+    /// dns at the large public providers, else path
+    Auto,
+    /// https://host/bucket/key
+    Path,
+    /// https://bucket.host/key
+    Dns,
+}
+
+/// What is done, how hard and for how long.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadArgs {
+    /// Workers, each with one operation under way at a time
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub(crate) concurrent: u32,
+    /// How long to measure [default: 5m; 10s on the embedded store]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) duration: Option<Duration>,
+    /// Not more than this many operations a second over all workers; 0 for no limit
+    #[arg(long, default_value_t = 0.0, value_name = "OPS")]
+    pub(crate) rps_limit: f64,
+    /// Fixes every choice of the run [default: chosen anew, and recorded]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Threads that drive the workers [default: one per core; half of them on the embedded store]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Begin to measure at this time of day, hh:mm or hh:mm:ss, in the machine's time zone
+    #[arg(long, value_name = "TIME")]
+    pub(crate) syncstart: Option<TimeOfDay>,
+    /// Further attempts after a transient failure; counted, and inside the latency
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) retries: u8,
+    /// Give an operation up after this long
+    #[arg(long, default_value = "2m", value_name = "DURATION")]
+    pub(crate) op_timeout: Duration,
+    /// Exit with 1 when more than this share of the operations failed
+    #[arg(long, default_value = "1%", value_name = "PERCENT")]
+    pub(crate) max_error_rate: Percent,
+    /// Do not check the content of downloads, only its length
+    #[arg(long)]
+    pub(crate) no_verify: bool,
+}
+
+/// Which objects, and what becomes of them.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Objects")]
+pub(crate) struct ObjectArgs {
+    /// Random sizes: log-uniform from 1/256 of --obj.size up to it, or between MIN,MAX
+    #[arg(long = "obj.randsize")]
+    pub(crate) randsize: bool,
+    /// Put this before the run's own prefix, which is plimsoll/<run>/; with --list-existing: list below it
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PREFIX")]
+    pub(crate) prefix: String,
+    /// No prefix for each worker below the run's own
+    #[arg(long)]
+    pub(crate) noprefix: bool,
+    /// Leave what the run wrote in the bucket
+    #[arg(long)]
+    pub(crate) noclear: bool,
+    /// The same as --noclear
+    #[arg(long)]
+    pub(crate) keep_data: bool,
+}
+
+/// What every `s3` command takes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CommonArgs {
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten)]
+    pub(crate) load: LoadArgs,
+    #[command(flatten)]
+    pub(crate) objects: ObjectArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: OutputArgs,
+    /// Print the workload that this command line means, as YAML, and end
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+}
+
+/// Taking what is there instead of uploading.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Objects")]
+pub(crate) struct ExistingArgs {
+    /// Use objects that are already there below --prefix instead of uploading; their content is not checked
+    #[arg(long)]
+    pub(crate) list_existing: bool,
+    /// With --list-existing, do not look below `/`
+    #[arg(long, requires = "list_existing")]
+    pub(crate) list_flat: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GetArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects to upload [default: 2500; 500 on the embedded store]; with --list-existing at most
+    /// this many [default: all]
+    #[arg(long, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: Option<u64>,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// [default: 10MiB; 1MiB on the embedded store]
+    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) obj_size: Option<String>,
+    /// Read random ranges: log-uniform lengths from 1/256 of the object up to all of it
+    #[arg(long, help_heading = "Objects")]
+    pub(crate) range: bool,
+    /// Read ranges of this length at random offsets (KB is 1000, KiB is 1024)
+    #[arg(long, value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) range_size: Option<super::ByteSize>,
+    #[command(flatten)]
+    pub(crate) existing: ExistingArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PutArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// [default: 10MiB; 1MiB on the embedded store]
+    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) obj_size: Option<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeleteArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects to upload and delete [default: 25000]; with --list-existing at most this many
+    /// [default: all]
+    #[arg(long, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: Option<u64>,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    #[arg(
+        long = "obj.size",
+        default_value = "1KiB",
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
+    pub(crate) obj_size: String,
+    /// Objects per call, 1 to 1000
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    pub(crate) batch: u32,
+    #[command(flatten)]
+    pub(crate) existing: ExistingArgs,
+    /// With --list-existing: yes, delete objects that this run did not write
+    #[arg(long, help_heading = "Objects")]
+    pub(crate) yes: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects to upload and list
+    #[arg(long, default_value_t = 10_000, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: u64,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    #[arg(long = "obj.size", default_value = "1KB", value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) obj_size: String,
+    /// Entries to ask for per page, 1 to 5000
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    pub(crate) max_keys: u32,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct StatArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects to upload [default: 10000]; with --list-existing at most this many [default: all]
+    #[arg(long, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: Option<u64>,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    #[arg(long = "obj.size", default_value = "1KB", value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) obj_size: String,
+    #[command(flatten)]
+    pub(crate) existing: ExistingArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MixedArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects to upload before [default: 2500; 500 on the embedded store]
+    #[arg(long, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: Option<u64>,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// [default: 10MiB; 1MiB on the embedded store]
+    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) obj_size: Option<String>,
+    /// Weight of GET
+    #[arg(long, default_value_t = 45, value_name = "WEIGHT", help_heading = "Mix")]
+    pub(crate) get_distrib: u32,
+    /// Weight of STAT
+    #[arg(long, default_value_t = 30, value_name = "WEIGHT", help_heading = "Mix")]
+    pub(crate) stat_distrib: u32,
+    /// Weight of PUT
+    #[arg(long, default_value_t = 15, value_name = "WEIGHT", help_heading = "Mix")]
+    pub(crate) put_distrib: u32,
+    /// Weight of DELETE, at most that of PUT
+    #[arg(long, default_value_t = 10, value_name = "WEIGHT", help_heading = "Mix")]
+    pub(crate) delete_distrib: u32,
+}
+
+impl S3Command {
+    /// Returns what all commands take.
+    pub(crate) fn common(&self) -> &CommonArgs {
+        match self {
+            Self::Get(args) => &args.common,
+            Self::Put(args) => &args.common,
+            Self::Delete(args) => &args.common,
+            Self::List(args) => &args.common,
+            Self::Stat(args) => &args.common,
+            Self::Mixed(args) => &args.common,
+        }
+    }
+}

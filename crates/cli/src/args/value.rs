@@ -1,0 +1,84 @@
+//! Values on the command line with a form of their own.
+
+use std::fmt;
+use std::str::FromStr;
+
+use plimsoll_model::{Bytes, UnitError, parse_duration};
+
+/// A size: `10MiB` (1024), `10MB` (1000).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByteSize(pub(crate) u64);
+
+impl FromStr for ByteSize {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        Bytes::parse(text).map(|bytes| Self(bytes.0))
+    }
+}
+
+/// A duration: `10s`, `1m30s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Duration(pub(crate) std::time::Duration);
+
+impl FromStr for Duration {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_duration(text).map(Self)
+    }
+}
+
+/// A part of a hundred: `1%`, `0.5`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Percent(pub(crate) f64);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.trim().trim_end_matches('%').trim_end();
+        let percent: f64 = number.parse().map_err(|_| "not a number of percent".to_owned())?;
+        if !(0.0..=100.0).contains(&percent) {
+            return Err("not between 0 and 100 percent".to_owned());
+        }
+        Ok(Self(percent))
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
+/// A time of day, `hh:mm` or `hh:mm:ss`, in the machine's time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeOfDay(pub(crate) jiff::civil::Time);
+
+impl FromStr for TimeOfDay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let whole =
+            if text.matches(':').count() == 1 { format!("{text}:00") } else { text.to_owned() };
+        let time = whole.parse().map_err(|_| "not a time of day such as 14:30".to_owned())?;
+        Ok(Self(time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_and_times_of_day() {
+        assert_eq!("1%".parse(), Ok(Percent(1.0)));
+        assert_eq!("0.5".parse(), Ok(Percent(0.5)));
+        assert!("101%".parse::<Percent>().is_err());
+        assert!("many".parse::<Percent>().is_err());
+        assert_eq!("14:30".parse(), Ok(TimeOfDay(jiff::civil::time(14, 30, 0, 0))));
+        assert_eq!("04:05:06".parse(), Ok(TimeOfDay(jiff::civil::time(4, 5, 6, 0))));
+        assert!("25:00".parse::<TimeOfDay>().is_err());
+    }
+}

@@ -1,0 +1,89 @@
+//! `plimsoll clean`: removes what an earlier run left in its bucket, and nothing else.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_driver::Steward;
+use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_engine::RunClock;
+use plimsoll_http::{Endpoint, HostSelect, expand_hosts};
+use plimsoll_model::{RunId, SharedClock};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
+
+use crate::args::{CleanArgs, OutputArgs};
+use crate::store;
+use crate::ui::Ui;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Finishes the cleaning of the run in a directory.
+pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
+    let output =
+        OutputArgs { json: false, quiet: false, no_color: true, run_dir: None, full_span: false };
+    let ui = Ui::new(&output);
+    let directory = RunDirectory::open(&args.run)?;
+    let mut manifest = directory.read_manifest()?;
+    let Some(prefix) = own_prefix(&manifest)? else {
+        ui.result("the run wrote nothing that would have to be removed\n")?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let clock = Arc::new(RunClock::start());
+    let driver = S3Driver::new(config(args, &manifest, &clock)?)?;
+    let shared: SharedClock = clock;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    let removed = runtime
+        .block_on(driver.steward(&shared).sweep(&prefix))
+        .with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
+    manifest.cleanup =
+        Cleanup { state: CleanupState::Complete, objects_removed_count: Some(removed) };
+    directory.write_manifest(&manifest)?;
+    ui.result(&format!("removed {removed} objects below `{prefix}`\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the prefix that the run owns, checked: a manifest that somebody edited must not empty a bucket.
+fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
+    let Some(prefix) = &manifest.target.prefix else { return Ok(None) };
+    let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
+    if !prefix.ends_with(&format!("plimsoll/{id}/")) {
+        bail!("run.json names the prefix `{prefix}`, which does not belong to run {id}");
+    }
+    Ok(Some(prefix.clone()))
+}
+
+fn config(args: &CleanArgs, manifest: &Manifest, clock: &RunClock) -> Result<S3Config> {
+    let target = &manifest.target;
+    let tls = target.tls.unwrap_or(false);
+    let endpoints: Result<Vec<Vec<Endpoint>>> = target
+        .endpoints
+        .iter()
+        .map(|url| {
+            let authority = url.split_once("://").map_or(&**url, |(_, authority)| authority);
+            expand_hosts(authority, if tls { 443 } else { 80 }).context("run.json: endpoints")
+        })
+        .collect();
+    Ok(S3Config {
+        endpoints: endpoints?.concat(),
+        tls: store::tls(tls, &args.tls)?,
+        credentials: store::credentials(&args.credentials)?,
+        region: target.region.clone(),
+        bucket: target.bucket.clone().context("run.json names no bucket")?,
+        lookup: match target.lookup.as_deref() {
+            Some("path") => Lookup::Path,
+            Some("dns") => Lookup::Dns,
+            _ => Lookup::Auto,
+        },
+        host_select: HostSelect::Weighed,
+        sign_payload: false,
+        content_md5: false,
+        connect_timeout: CONNECT_TIMEOUT,
+        keep_alive: true,
+        wall_epoch: clock.wall_epoch(),
+    })
+}

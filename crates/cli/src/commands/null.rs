@@ -1,0 +1,99 @@
+//! `plimsoll null`: the engine and the recorder against a driver that does nothing, to know their own cost.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use plimsoll_driver::Driver;
+use plimsoll_driver::null::NullDriver;
+use plimsoll_engine::{EngineConfig, RunClock};
+use plimsoll_model::{RunId, StageKind};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::{RunState, Target};
+use plimsoll_workload::{
+    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
+    WorkloadSpec,
+};
+
+use crate::args::NullArgs;
+use crate::present::{self, Presented};
+use crate::runner::{Run, directory_for};
+use crate::signals::Interrupts;
+use crate::ui::Ui;
+use crate::{lower, machine, manifest};
+
+/// Runs GETs of nothing for as long as asked.
+pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
+    let clock = Arc::new(RunClock::start());
+    let spec = spec(args);
+    let id = RunId::new(&spec.name, clock.wall_epoch(), clock.wall_epoch().as_unix_ns());
+    let target = Target {
+        kind: "null".to_owned(),
+        endpoints: NullDriver.endpoints(),
+        bucket: None,
+        prefix: None,
+        region: None,
+        lookup: None,
+        tls: None,
+        payload_signing: None,
+    };
+    let manifest = manifest::bare(&id, &spec, target, &clock);
+    let directory = directory_for(args.output.run_dir.as_deref(), &id);
+    let config = EngineConfig {
+        threads: args.threads.unwrap_or_else(machine::cores),
+        op_timeout: Duration::from_secs(10),
+        retries: 0,
+    };
+    let mut run = Run {
+        driver: &NullDriver,
+        workload: Arc::new(spec.validate(id.as_str(), Some(objects())).map_err(lower::in_flags)?),
+        clock,
+        config,
+        directory: RunDirectory::create(&directory, &manifest)?,
+        manifest,
+        ui: Ui::new(&args.output),
+        interrupts: Interrupts::listen()?,
+    };
+    let recorded = run.stages(|_, _| Ok(()))?;
+    run.settle(&recorded, RunState::Complete, None)?;
+    let (stage, outcome) = recorded.stage(StageKind::Measure).expect("nothing was to be prepared");
+    let presented = Presented {
+        manifest: &run.manifest,
+        workload: &run.workload,
+        directory: run.directory.path(),
+        recorded: &recorded,
+        outcome,
+        analysis: run.analyze(stage, outcome, args.output.full_span)?,
+        cleaned: None,
+        notes: Vec::new(),
+        max_error_rate: 0.0,
+    };
+    present::print(presented, &args.output, &run.ui)
+}
+
+/// Objects that are thought of as there, so that nothing has to be uploaded.
+fn objects() -> Vec<plimsoll_workload::ExistingObject> {
+    let object = |number| plimsoll_workload::ExistingObject { key: format!("{number}"), size: 1 };
+    (0..1_000).map(object).collect()
+}
+
+fn spec(args: &NullArgs) -> WorkloadSpec {
+    WorkloadSpec {
+        schema: SPEC_SCHEMA.to_owned(),
+        name: "null-stat".to_owned(),
+        seed: 1,
+        concurrency: args.concurrent,
+        keys: KeysSpec { prefix: String::new(), per_worker: true },
+        objects: ObjectsSpec { count: 1_000, size: SizeSpec::FixedBytes(1), existing: None },
+        measure: MeasureSpec {
+            operations: vec![OpWeightSpec { op: "STAT".to_owned(), weight: 1 }],
+            range: None,
+            delete_batch: None,
+            list_page_size: None,
+            duration_ns: args.duration.0.as_nanos() as u64,
+        },
+        pacing: PacingSpec::Closed,
+        verify: true,
+    }
+}

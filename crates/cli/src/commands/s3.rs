@@ -1,0 +1,323 @@
+//! `plimsoll s3`: a benchmark of an S3 store from its flags to its report.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_driver::{DriverError, RootState, Steward};
+use plimsoll_driver_s3::{S3Driver, S3Steward};
+use plimsoll_engine::{EndReason, EngineConfig, RunClock};
+use plimsoll_model::{Bytes, ErrorClass, RunId, SharedClock, StageKind, WallTime};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::{Cleanup, CleanupState, RunState};
+use plimsoll_workload::{ExistingObject, Population, Workload, WorkloadSpec, mix64};
+
+use crate::args::TimeOfDay;
+use crate::args::s3::{CommonArgs, S3Command};
+use crate::present::{self, Presented};
+use crate::runner::{Recorded, Run, directory_for};
+use crate::signals::Interrupts;
+use crate::store::{self, Store};
+use crate::ui::Ui;
+use crate::{lower, machine, manifest};
+
+/// Runs one `s3` command.
+pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
+    let common = command.common();
+    let clock = Arc::new(RunClock::start());
+    let embedded = common.store.host.is_none();
+    let seed = common.load.seed.unwrap_or_else(|| fresh_seed(clock.wall_epoch()));
+    let spec = lower::workload(command, embedded, seed)?;
+    let ui = Ui::new(&common.output);
+    if common.explain {
+        ui.result(&spec.to_yaml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if embedded {
+        check_embedded_memory(&spec)?;
+    }
+    time_until(common.load.syncstart)?;
+    let interrupts = Interrupts::listen()?;
+    let store = store::open(&common.store, clock.wall_epoch())?;
+    let id =
+        RunId::new(&spec.name, clock.wall_epoch(), mix64(seed ^ clock.wall_epoch().as_unix_ns()));
+    let driver = S3Driver::new(store.config.clone())?;
+    let manifest = manifest::begin(&id, &spec, common, &store.config, &driver, &clock);
+    let path = directory_for(common.output.run_dir.as_deref(), &id);
+    let directory = RunDirectory::create(&path, &manifest)?;
+
+    let shared: SharedClock = Arc::clone(&clock) as SharedClock;
+    let mut keeper = Keeper::new(driver.steward(&shared))?;
+    let workload = match keeper.prepare_root(&spec, &id, common) {
+        Ok(workload) => Arc::new(workload),
+        Err(error) => {
+            // Nothing was measured, so the record holds nothing that anybody could want.
+            directory.discard()?;
+            return Err(error);
+        }
+    };
+    announce(&ui, &store, &spec, &manifest.target.endpoints, &common.store.bucket);
+    let run = Run {
+        driver: &driver,
+        workload,
+        clock,
+        config: engine_config(common, embedded),
+        directory,
+        manifest,
+        ui,
+        interrupts,
+    };
+    drive(run, keeper, common, store)
+}
+
+/// Runs the stages, cleans up and reports.
+fn drive(
+    mut run: Run<'_, S3Driver>,
+    mut keeper: Keeper,
+    common: &CommonArgs,
+    store: Store,
+) -> Result<ExitCode> {
+    let syncstart = common.load.syncstart;
+    let recorded = run.stages(|ui, interrupts| wait_for(syncstart, ui, interrupts));
+    let recorded = match recorded {
+        Ok(recorded) => recorded,
+        Err(error) => {
+            run.manifest.state = RunState::Failed;
+            run.manifest.state_reason = Some(error.to_string());
+            clean_up(&mut run, &mut keeper, common);
+            // The disk may be what failed; the first error is the one to tell.
+            let _ = run.directory.write_manifest(&run.manifest);
+            return Err(error);
+        }
+    };
+    let Some((stage, outcome)) = recorded.stage(StageKind::Measure) else {
+        let error = why_not_prepared(&recorded);
+        run.settle(&recorded, RunState::Failed, Some(error.to_string()))?;
+        clean_up(&mut run, &mut keeper, common);
+        run.directory.write_manifest(&run.manifest)?;
+        return Err(error);
+    };
+    let (state, reason) = if outcome.ended_by == EndReason::Stopped {
+        (RunState::Interrupted, Some("stopped by the user before its time was up".to_owned()))
+    } else {
+        (RunState::Complete, None)
+    };
+    run.settle(&recorded, state, reason)?;
+    let analysis = run.analyze(stage, outcome, common.output.full_span)?;
+    let cleaned = clean_up(&mut run, &mut keeper, common);
+    run.manifest.advice = present::advice_texts(&analysis);
+    run.directory.write_manifest(&run.manifest)?;
+    let presented = Presented {
+        manifest: &run.manifest,
+        workload: &run.workload,
+        directory: run.directory.path(),
+        recorded: &recorded,
+        outcome,
+        analysis,
+        cleaned: Some(cleaned),
+        notes: present::notes(&run.workload, &run.manifest, store.embedded.is_some()),
+        max_error_rate: common.load.max_error_rate.0,
+    };
+    present::print(presented, &common.output, &run.ui)
+}
+
+/// Why there is no measured stage: prepare failed or was stopped.
+fn why_not_prepared(recorded: &Recorded) -> anyhow::Error {
+    let Some((_, prepare)) = recorded.stage(StageKind::Prepare) else {
+        return anyhow!("the run was stopped before it began");
+    };
+    let (ops, failed) = (prepare.ops_count, prepare.failed_count);
+    match prepare.errors.first() {
+        Some(first) => {
+            let advice = advice_for(first.class);
+            anyhow!(
+                "prepare failed: {failed} of {ops} uploads; the first: {}{advice}",
+                first.message
+            )
+        }
+        None => anyhow!("stopped while preparing; nothing was measured"),
+    }
+}
+
+/// What a user can change about a failure of that class.
+fn advice_for(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Connect | ErrorClass::Reset | ErrorClass::Timeout => {
+            " (check --host and --tls)"
+        }
+        ErrorClass::Denied => " (check --access-key, --secret-key and what they may do)",
+        ErrorClass::NotFound => " (check --bucket)",
+        ErrorClass::Throttled => " (lower --concurrent, or set --rps-limit or --retries)",
+        _ => "",
+    }
+}
+
+fn in_words(error: DriverError) -> anyhow::Error {
+    let advice = advice_for(error.class);
+    let told = error.message.contains("--");
+    anyhow!("{}{}", error.message, if told { "" } else { advice })
+}
+
+/// Administration of the target, outside of what is measured.
+struct Keeper {
+    runtime: tokio::runtime::Runtime,
+    steward: S3Steward,
+}
+
+impl Keeper {
+    fn new(steward: S3Steward) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        Ok(Self { runtime: runtime.context("cannot start the event loop")?, steward })
+    }
+
+    /// Makes sure that the bucket is there and finds what the workload wants to find in it.
+    fn prepare_root(
+        &mut self,
+        spec: &WorkloadSpec,
+        id: &RunId,
+        common: &CommonArgs,
+    ) -> Result<Workload> {
+        let root = self.runtime.block_on(self.steward.ensure_root()).map_err(in_words)?;
+        let Some(existing) = &spec.objects.existing else {
+            return spec.validate(id.as_str(), None).map_err(lower::in_flags);
+        };
+        let bucket = &common.store.bucket;
+        if root == RootState::Created {
+            bail!("--list-existing: bucket `{bucket}` was not there, so nothing is in it");
+        }
+        let survey = self.steward.survey(&spec.keys.prefix, existing.limit, existing.recursive);
+        let found = self.runtime.block_on(survey).map_err(in_words)?;
+        // An empty object has nothing to read.
+        let objects: Vec<ExistingObject> = found
+            .into_iter()
+            .filter(|found| found.size > 0)
+            .map(|found| ExistingObject { key: found.key, size: found.size })
+            .collect();
+        if objects.is_empty() {
+            let prefix = &spec.keys.prefix;
+            bail!("--list-existing: no object below `{prefix}` in bucket `{bucket}` (--prefix)");
+        }
+        spec.validate(id.as_str(), Some(objects)).map_err(lower::in_flags)
+    }
+}
+
+/// Removes what the run wrote, unless it is to be kept, and says in the manifest what became of it.
+///
+/// Returns the sentence that names what is left, if something is.
+fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, common: &CommonArgs) -> Cleaned {
+    let started = run.now();
+    let wrote = matches!(run.workload.population, Population::Uploaded(_));
+    let mut cleaned = Cleaned::default();
+    let state = if !wrote {
+        CleanupState::NotNeeded
+    } else if common.objects.noclear || common.objects.keep_data {
+        CleanupState::Kept
+    } else {
+        run.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
+        let base = run.workload.layout.base.clone();
+        match keeper.runtime.block_on(keeper.steward.sweep(&base)) {
+            Ok(objects) => {
+                cleaned.objects = Some(objects);
+                CleanupState::Complete
+            }
+            Err(error) => {
+                let path = run.directory.path().display();
+                let message = format!(
+                    "objects below `{base}` could not all be removed ({error}); \
+                     `plimsoll clean {path}` finishes the job"
+                );
+                run.ui.warn(&message);
+                cleaned.left = Some(message);
+                CleanupState::Failed
+            }
+        }
+    };
+    cleaned.took = run.now().since(started);
+    run.manifest.cleanup = Cleanup { state, objects_removed_count: cleaned.objects };
+    cleaned
+}
+
+/// What cleaning up came to.
+#[derive(Default)]
+pub(crate) struct Cleaned {
+    /// Objects removed, where it was done.
+    pub(crate) objects: Option<u64>,
+    /// What is left, in a sentence.
+    pub(crate) left: Option<String>,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+fn announce(ui: &Ui, store: &Store, spec: &WorkloadSpec, endpoints: &[String], bucket: &str) {
+    if store.embedded.is_some() {
+        ui.note(
+            "no --host: running on the embedded in-memory store, which shares this machine's cores",
+        );
+    }
+    let hosts = match endpoints {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        [] => String::new(),
+    };
+    ui.note(&format!("{} on {hosts}, bucket {bucket}, seed {}", spec.name, spec.seed));
+}
+
+fn engine_config(common: &CommonArgs, embedded: bool) -> EngineConfig {
+    let cores = machine::cores();
+    let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
+    EngineConfig {
+        threads: common.load.threads.unwrap_or(free).max(1),
+        op_timeout: common.load.op_timeout.0,
+        retries: common.load.retries,
+    }
+}
+
+/// The embedded store keeps everything in memory, so what prepare uploads must fit.
+fn check_embedded_memory(spec: &WorkloadSpec) -> Result<()> {
+    let workload = spec.validate("check", None).map_err(lower::in_flags)?;
+    let wanted = workload.sizes.mean() * workload.population_count() as f64;
+    let capacity = store::embedded_capacity();
+    if wanted > capacity as f64 {
+        const GIB: f64 = (1u64 << 30) as f64;
+        bail!(
+            "--objects {} of --obj.size {} on average need {:.1} GiB, and the embedded store holds \
+             {:.1} GiB; lower one of them or name a store with --host",
+            workload.population_count(),
+            Bytes(workload.sizes.mean() as u64),
+            wanted / GIB,
+            capacity as f64 / GIB
+        );
+    }
+    Ok(())
+}
+
+/// A seed that no other run has, short enough to be typed again.
+fn fresh_seed(at: WallTime) -> u64 {
+    let process = u64::from(rustix::process::getpid().as_raw_nonzero().get() as u32);
+    mix64(at.as_unix_ns() ^ process.rotate_left(48)) >> 32
+}
+
+/// Waits for a time of day, today's.
+fn wait_for(at: Option<TimeOfDay>, ui: &Ui, interrupts: &Interrupts) -> Result<()> {
+    let Some(TimeOfDay(time)) = at else { return Ok(()) };
+    let mut left = time_until(at)?;
+    ui.note(&format!("waiting until {time}"));
+    while left > Duration::ZERO && !interrupts.stop_flag().is_set() {
+        interrupts.rest(left);
+        left = time_until(at).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Returns how long it is until a time of day, today's; one that is past is refused, not taken for tomorrow's.
+fn time_until(at: Option<TimeOfDay>) -> Result<Duration> {
+    let Some(TimeOfDay(time)) = at else { return Ok(Duration::ZERO) };
+    let now = jiff::Zoned::now();
+    let until = now.with().time(time).build().context("--syncstart")?;
+    let left = until.duration_since(&now);
+    if left.is_negative() {
+        bail!("--syncstart: {time} is over; choose a time that leaves room to prepare");
+    }
+    Ok(left.unsigned_abs())
+}

@@ -1,0 +1,28 @@
+//! The environment: warp's variable names are taken beside ours.
+#![expect(clippy::disallowed_methods, reason = "this module owns the environment")]
+
+/// Variables that have a `WARP_` twin. Ours wins where both are set.
+const SHARED: [&str; 6] = ["HOST", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION"];
+
+/// Gives every unset `PLIMSOLL_*` variable the value of its `WARP_*` twin.
+pub(crate) fn accept_warp_names() {
+    for name in SHARED {
+        let ours = format!("PLIMSOLL_{name}");
+        if let (Err(std::env::VarError::NotPresent), Ok(value)) =
+            (std::env::var(&ours), std::env::var(format!("WARP_{name}")))
+        {
+            // SAFETY: nothing else runs yet: this is the first thing that `main` does.
+            unsafe { std::env::set_var(ours, value) };
+        }
+    }
+}
+
+/// Returns the command line as it was typed.
+pub(crate) fn command_line() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Tells whether the user asked all programs for plain text (no-color.org).
+pub(crate) fn wants_no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}

@@ -1,0 +1,70 @@
+//! The manifest of a run as it begins.
+
+use plimsoll_driver::Driver;
+use plimsoll_driver_s3::{Lookup, S3Config};
+use plimsoll_engine::RunClock;
+use plimsoll_model::RunId;
+use plimsoll_record::schema::{
+    Cleanup, CleanupState, ClockInfo, Manifest, RunSchema, RunState, Target, Tool,
+};
+use plimsoll_workload::{KeyLayout, WorkloadSpec};
+
+use crate::args::s3::CommonArgs;
+use crate::{environment, machine, redact};
+
+/// Returns the manifest of a run that is about to begin.
+pub(crate) fn begin<D: Driver>(
+    id: &RunId,
+    spec: &WorkloadSpec,
+    common: &CommonArgs,
+    config: &S3Config,
+    driver: &D,
+    clock: &RunClock,
+) -> Manifest {
+    let keys = &spec.keys;
+    let layout = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker);
+    let lookup = match config.lookup {
+        Lookup::Auto => "auto",
+        Lookup::Path => "path",
+        Lookup::Dns => "dns",
+    };
+    let target = Target {
+        kind: "s3".to_owned(),
+        endpoints: driver.endpoints(),
+        bucket: Some(common.store.bucket.clone()),
+        prefix: spec.objects.existing.is_none().then_some(layout.base),
+        region: config.region.clone(),
+        lookup: Some(lookup.to_owned()),
+        tls: Some(config.tls.is_some()),
+        payload_signing: Some(if config.sign_payload { "sha256" } else { "unsigned" }.to_owned()),
+    };
+    bare(id, spec, target, clock)
+}
+
+/// Returns a manifest for any target.
+pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, clock: &RunClock) -> Manifest {
+    let cleanup = match target.prefix {
+        Some(_) => CleanupState::Pending,
+        None => CleanupState::NotNeeded,
+    };
+    Manifest {
+        schema: RunSchema::V1,
+        run_id: id.as_str().to_owned(),
+        state: RunState::Running,
+        state_reason: None,
+        tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        command_line: redact::command_line(&environment::command_line()),
+        started_unix_ns: clock.wall_epoch().as_unix_ns(),
+        started_at: clock.wall_epoch().to_string(),
+        clock: ClockInfo { source: clock.describe().to_owned(), resolution_ns: None },
+        seed: spec.seed,
+        machine: machine::describe(),
+        target,
+        workload: serde_json::to_value(spec).unwrap_or_default(),
+        stages: Vec::new(),
+        recorder: None,
+        cleanup: Cleanup { state: cleanup, objects_removed_count: None },
+        advice: Vec::new(),
+        first_errors: Vec::new(),
+    }
+}

@@ -1,0 +1,44 @@
+//! The command line without its secrets, for the record.
+
+/// Flags whose value is never kept.
+const SECRET_FLAGS: [&str; 3] = ["--access-key", "--secret-key", "--session-token"];
+const REDACTED: &str = "*REDACTED*";
+
+/// Returns `words` with the values of secret flags replaced.
+pub(crate) fn command_line(words: &[String]) -> Vec<String> {
+    let mut hide_next = false;
+    words
+        .iter()
+        .map(|word| {
+            if std::mem::take(&mut hide_next) {
+                return REDACTED.to_owned();
+            }
+            let flag = word.split_once('=').map_or(&**word, |(flag, _)| flag);
+            // clap takes no abbreviated long flags, so the names are whole.
+            if !SECRET_FLAGS.contains(&flag) {
+                return word.clone();
+            }
+            if flag.len() < word.len() {
+                return format!("{flag}={REDACTED}");
+            }
+            hide_next = true;
+            word.clone()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_form_of_a_secret_flag_gives_its_value_away() {
+        let line = "plimsoll s3 get --secret-key=S1 --access-key S2 --host h --session-token --x";
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(
+            command_line(&words).join(" "),
+            "plimsoll s3 get --secret-key=*REDACTED* --access-key *REDACTED* --host h \
+             --session-token *REDACTED*"
+        );
+    }
+}

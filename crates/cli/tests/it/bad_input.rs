@@ -1,0 +1,122 @@
+//! What cannot be done ends with exit code 2 and one sentence that names what to change.
+
+use std::net::TcpListener;
+
+use crate::harness::{oracle, plimsoll, run, stderr};
+
+/// A port on which nobody listens.
+fn refused_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Checks that `line` ends with exit code 2 and one line that holds all of `words`, and leaves nothing behind.
+fn check(line: &str, words: &[&str]) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(line.split_whitespace());
+    let output = run(command);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+    assert!(output.stdout.is_empty(), "{line}: stdout is for results");
+    assert_eq!(text.trim_end().lines().count(), 1, "{line}: {text}");
+    for word in words {
+        assert!(text.contains(word), "{line}: no `{word}` in: {text}");
+    }
+    let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+    assert!(left.is_empty(), "{line} leaves {left:?}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_done() {
+    for (line, words) in [
+        ("s3 get --obj.size 0", &["--obj.size", "at least 1"] as &[&str]),
+        ("s3 get --obj.size 5bananas", &["--obj.size", "KiB"]),
+        ("s3 get --objects 5", &["--objects", "20 workers"]),
+        ("s3 get --host a{9...1}", &["--host", "9", "1"]),
+        ("s3 get --host a{1...", &["--host"]),
+        ("s3 get --host http://a:9000", &["--host", "--tls"]),
+        ("s3 get --host file:absent.txt", &["--host", "absent.txt"]),
+        ("s3 delete --objects 100", &["--objects", "--objects"]),
+        ("s3 mixed --put-distrib 5", &["--delete-distrib"]),
+        ("s3 get --insecure --host localhost:1", &["--insecure", "--tls"]),
+        ("s3 get --host localhost:1 --access-key a", &["--access-key", "--secret-key"]),
+        ("s3 get --host localhost:1 --bucket no/slash", &["--bucket"]),
+        ("s3 get --obj.size 5GiB --objects 25000", &["--objects", "--obj.size", "embedded"]),
+        ("s3 put --syncstart 00:00 --obj.size 1KiB", &["--syncstart"]),
+        ("clean nowhere", &["nowhere", "run.json"]),
+    ] {
+        check(line, words);
+    }
+}
+
+#[test]
+fn an_unknown_flag_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    let output = run({
+        command.args(["s3", "get", "--object", "5"]);
+        command
+    });
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--object"));
+}
+
+#[test]
+fn a_store_that_cannot_be_reached_is_named() {
+    let port = refused_port();
+    check(&format!("s3 get --host 127.0.0.1:{port}"), &["refused", &port.to_string()]);
+    check("s3 get --host no-such-host.invalid", &["no-such-host.invalid", "resolve"]);
+}
+
+#[test]
+fn tls_and_plain_http_are_told_apart() {
+    let target = oracle();
+    check(&format!("s3 get --tls --host {}", target.host), &["TLS", "--tls"]);
+}
+
+#[test]
+fn a_wrong_key_is_denied_with_the_flag_to_change() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    for (access, secret) in [("test-access", "wrong"), ("nobody", "wrong")] {
+        let mut command = target.command(directory.path(), "s3 get");
+        command.env("PLIMSOLL_ACCESS_KEY", access).env("PLIMSOLL_SECRET_KEY", secret);
+        let output = run(command);
+        assert_eq!(output.status.code(), Some(2));
+        let text = stderr(&output);
+        assert!(text.contains("--access-key") && text.contains("--secret-key"), "{text}");
+        assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_run_directory_that_cannot_be_used_is_named_before_the_store_is_asked() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("taken"), "x").unwrap();
+    std::fs::create_dir(directory.path().join("full")).unwrap();
+    std::fs::write(directory.path().join("full/file"), "x").unwrap();
+    for place in ["taken", "taken/below", "full", "/proc/nowhere"] {
+        let output = run(target.command(directory.path(), &format!("s3 put --run-dir {place}")));
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{place}: {text}");
+        assert!(
+            text.contains(place.split('/').next_back().unwrap()) || text.contains("taken"),
+            "{text}"
+        );
+        assert_eq!(target.oracle.as_ref().unwrap().stats().buckets_count, 0, "{place}");
+    }
+}
+
+#[test]
+fn warps_variables_are_taken_and_ours_win() {
+    let port = refused_port();
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(["s3", "get"]).env("WARP_HOST", format!("127.0.0.1:{port}"));
+    assert!(stderr(&run(command)).contains(&port.to_string()));
+    let mut command = plimsoll(directory.path());
+    command.args(["s3", "get"]).env("WARP_HOST", "warp.invalid");
+    command.env("PLIMSOLL_HOST", format!("127.0.0.1:{port}"));
+    assert!(stderr(&run(command)).contains(&port.to_string()));
+}

@@ -1,0 +1,300 @@
+//! Running the binary, a store to run it against, and a bucket with foreign objects in it.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+use plimsoll_driver::{ByteRange, ContentSink, ContentSource, Driver, Operation, Session, Steward};
+use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Driver};
+use plimsoll_http::{HostSelect, TlsConfig, TlsOptions, expand_hosts};
+use plimsoll_model::{Clock, SharedClock};
+use plimsoll_oracle::{Oracle, OracleConfig};
+use plimsoll_testkit::LiveServer;
+use serde_json::Value;
+
+pub(crate) const ACCESS_KEY: &str = "test-access";
+pub(crate) const SECRET_KEY: &str = "test-secret-that-must-stay-secret";
+
+/// Returns the binary, ready for arguments, in a directory of its own.
+pub(crate) fn plimsoll(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.current_dir(directory).stdin(Stdio::null());
+    for name in ["HOST", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION"] {
+        command.env_remove(format!("PLIMSOLL_{name}")).env_remove(format!("WARP_{name}"));
+    }
+    command
+}
+
+/// A store that the binary under test speaks to, and the test behind its back.
+pub(crate) struct Target {
+    pub(crate) host: String,
+    pub(crate) access_key: String,
+    pub(crate) secret_key: String,
+    pub(crate) tls_ca: Option<std::path::PathBuf>,
+    pub(crate) bucket: String,
+    /// The embedded store, where it is one.
+    pub(crate) oracle: Option<Oracle>,
+}
+
+/// Returns a fresh in-memory store.
+pub(crate) fn oracle() -> Target {
+    let config = OracleConfig {
+        listen: ([127, 0, 0, 1], 0).into(),
+        access_key: ACCESS_KEY.to_owned(),
+        secret_key: SECRET_KEY.to_owned(),
+        capacity_bytes: 1 << 30,
+        threads: 1,
+        anonymous: false,
+        domain: None,
+        tls: None,
+    };
+    let oracle = Oracle::start(config).unwrap();
+    Target {
+        host: oracle.addr().to_string(),
+        access_key: ACCESS_KEY.to_owned(),
+        secret_key: SECRET_KEY.to_owned(),
+        tls_ca: None,
+        bucket: "bench".to_owned(),
+        oracle: Some(oracle),
+    }
+}
+
+/// Returns a live server with a bucket of the test's own.
+pub(crate) fn live(server: &LiveServer, bucket: &str) -> Target {
+    Target {
+        host: server.host().to_owned(),
+        access_key: server.access_key.clone(),
+        secret_key: server.secret_key.clone(),
+        tls_ca: server.ca.clone(),
+        bucket: bucket.to_owned(),
+        oracle: None,
+    }
+}
+
+impl Target {
+    /// Returns the binary with a command line against this store, words separated by blanks.
+    pub(crate) fn command(&self, directory: &Path, line: &str) -> Command {
+        let mut command = plimsoll(directory);
+        command.args(line.split_whitespace());
+        command.args(["--host", &self.host, "--bucket", &self.bucket]);
+        if let Some(ca) = &self.tls_ca {
+            command.arg("--tls").arg("--tls-ca").arg(ca);
+        }
+        self.credentials(&mut command);
+        command
+    }
+
+    pub(crate) fn credentials(&self, command: &mut Command) {
+        command.env("PLIMSOLL_ACCESS_KEY", &self.access_key);
+        command.env("PLIMSOLL_SECRET_KEY", &self.secret_key);
+    }
+
+    fn driver(&self) -> S3Driver {
+        let tls = self
+            .tls_ca
+            .clone()
+            .map(|ca| TlsConfig::load(&TlsOptions { insecure: false, ca_file: Some(ca) }).unwrap());
+        let config = S3Config {
+            endpoints: expand_hosts(&self.host, 80).unwrap(),
+            tls,
+            credentials: Credentials::Keys {
+                access_key: self.access_key.clone(),
+                secret_key: self.secret_key.clone(),
+                session_token: None,
+            },
+            region: None,
+            bucket: self.bucket.clone(),
+            lookup: Lookup::Auto,
+            host_select: HostSelect::Weighed,
+            sign_payload: false,
+            content_md5: false,
+            connect_timeout: std::time::Duration::from_secs(10),
+            keep_alive: true,
+            wall_epoch: wall_now(),
+        };
+        S3Driver::new(config).unwrap()
+    }
+
+    /// Writes `count` objects that no run wrote, some of them with names like a run's.
+    pub(crate) fn plant(&self, count: u64) {
+        block_on(async {
+            let (driver, clock) = (self.driver(), clock());
+            driver.steward(&clock).ensure_root().await.unwrap();
+            let mut session = driver.open_sessions(&clock, 1).remove(0);
+            for number in 0..count {
+                let key = foreign_key(number);
+                let mut content = Foreign(number);
+                let put = Operation::Put { key: &key, content: &mut content };
+                session.execute(put).await.result.unwrap();
+            }
+        });
+    }
+
+    /// Checks that the bucket holds the planted objects with their content, and nothing else.
+    pub(crate) fn assert_only_planted(&self, count: u64) {
+        let found = self.listed();
+        let mut expected: Vec<String> = (0..count).map(foreign_key).collect();
+        expected.sort();
+        let names: Vec<&String> = found.iter().collect();
+        assert_eq!(names, expected.iter().collect::<Vec<_>>());
+        block_on(async {
+            let (driver, clock) = (self.driver(), clock());
+            let mut session = driver.open_sessions(&clock, 1).remove(0);
+            for number in 0..count {
+                let key = foreign_key(number);
+                let mut content = Same { number, at: 0, wrong: false };
+                let range: Option<ByteRange> = None;
+                let get = Operation::Get { key: &key, range, sink: &mut content };
+                session.execute(get).await.result.unwrap();
+                assert!(!content.wrong && content.at == Foreign(number).size(), "{key} changed");
+            }
+        });
+    }
+
+    /// Returns every key in the bucket.
+    pub(crate) fn listed(&self) -> Vec<String> {
+        block_on(async {
+            let (driver, clock) = (self.driver(), clock());
+            let found = driver.steward(&clock).survey("", None, true).await.unwrap();
+            found.into_iter().map(|object| object.key).collect()
+        })
+    }
+}
+
+fn foreign_key(number: u64) -> String {
+    match number % 4 {
+        0 => format!("plimsoll/other-run/{number}"),
+        1 => format!("plimsoll-{number}"),
+        2 => format!("data/{number}.rnd"),
+        _ => format!("{number}"),
+    }
+}
+
+struct Foreign(u64);
+
+impl ContentSource for Foreign {
+    fn size(&self) -> u64 {
+        self.0 % 50 + 1
+    }
+
+    fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
+        for (at, byte) in (offset..).zip(buffer) {
+            *byte = (self.0 + at) as u8;
+        }
+    }
+}
+
+struct Same {
+    number: u64,
+    at: u64,
+    wrong: bool,
+}
+
+impl ContentSink for Same {
+    fn restart(&mut self) {
+        self.at = 0;
+    }
+
+    fn accept(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.wrong |= *byte != (self.number + self.at) as u8;
+            self.at += 1;
+        }
+    }
+}
+
+/// Makes no time pass: enough for administration, which measures nothing.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> plimsoll_model::Moment {
+        plimsoll_model::Moment::EPOCH
+    }
+}
+
+fn clock() -> SharedClock {
+    Arc::new(Still)
+}
+
+fn wall_now() -> plimsoll_model::WallTime {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    plimsoll_model::WallTime::from_unix_ns(since.as_nanos() as u64)
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(work)
+}
+
+/// Runs `command` to its end.
+pub(crate) fn run(mut command: Command) -> Output {
+    command.output().unwrap()
+}
+
+/// Returns what was printed on stderr.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs `command`, which must end with `code`, and returns the JSON object it prints.
+pub(crate) fn run_json(mut command: Command, code: i32) -> Value {
+    let output = command.arg("--json").output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A run in the background whose progress lines can be awaited.
+pub(crate) struct Background {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    seen: String,
+}
+
+impl Background {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, lines, seen: String::new() }
+    }
+
+    /// Waits until a line on stderr holds `text`.
+    pub(crate) fn await_line(&mut self, text: &str) {
+        for line in self.lines.by_ref() {
+            let line = line.unwrap();
+            self.seen.push_str(&line);
+            self.seen.push('\n');
+            if line.contains(text) {
+                return;
+            }
+        }
+        panic!("`{text}` was never printed, but:\n{}", self.seen);
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the end and returns exit code, stdout and stderr.
+    pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
+        for line in self.lines.by_ref() {
+            self.seen.push_str(&line.unwrap());
+            self.seen.push('\n');
+        }
+        let output = self.child.wait_with_output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), stdout, self.seen)
+    }
+}
+
+/// Returns the only run directory in `directory`.
+pub(crate) fn run_directory(directory: &Path) -> std::path::PathBuf {
+    let mut runs: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.join("run.json").exists())
+        .collect();
+    assert_eq!(runs.len(), 1, "{runs:?}");
+    runs.remove(0)
+}

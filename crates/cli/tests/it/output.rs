@@ -1,0 +1,162 @@
+//! What a run prints and what it leaves in its directory.
+
+use serde_json::Value;
+
+use crate::harness::{
+    ACCESS_KEY, SECRET_KEY, oracle, plimsoll, run, run_directory, run_json, stderr,
+};
+
+/// The six commands, small enough for a second.
+pub(crate) const COMMANDS: [(&str, &[&str]); 6] = [
+    ("s3 get --objects 40 --obj.size 10KiB --range", &["GET"]),
+    ("s3 put --obj.size 1KiB,64KiB", &["PUT"]),
+    ("s3 delete --objects 2000 --batch 20", &["DELETE"]),
+    ("s3 list --objects 200 --max-keys 7", &["LIST"]),
+    ("s3 stat --objects 40", &["STAT"]),
+    ("s3 mixed --objects 40 --obj.size 20KB --obj.randsize", &["PUT", "GET", "DELETE", "STAT"]),
+];
+
+pub(crate) fn kinds(report: &Value) -> Vec<&str> {
+    let kinds = report["kinds"].as_array().unwrap();
+    kinds.iter().map(|kind| kind["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn every_command_runs_clean_against_a_store() {
+    let target = oracle();
+    for (line, expected) in COMMANDS {
+        let directory = tempfile::tempdir().unwrap();
+        let line = format!("{line} --duration 1s --concurrent 4");
+        let report = run_json(target.command(directory.path(), &line), 0);
+        assert_eq!(report["stage_total"]["ops_failed_count"], 0, "{line}");
+        assert!(report["stage_total"]["ops_ok_count"].as_u64().unwrap() > 20, "{line}");
+        assert_eq!(report["state"], "complete", "{line}");
+        assert_eq!(kinds(&report), expected, "{line}");
+        let stats = target.oracle.as_ref().unwrap().stats();
+        assert_eq!(stats.objects_count, 0, "{line} leaves objects");
+        let manifest: Value = serde_json::from_slice(
+            &std::fs::read(run_directory(directory.path()).join("run.json")).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(manifest["state"], "complete", "{line}");
+        assert_eq!(manifest["cleanup"]["state"], "complete", "{line}");
+        assert!(run_directory(directory.path()).join("summary.json").exists());
+    }
+}
+
+#[test]
+fn the_embedded_store_needs_no_flags_and_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args("s3 stat --objects 50 --duration 1s --no-color".split(' '));
+    let output = run(command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("embedded in-memory store"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("closed loop, 20 workers"), "{text}");
+    assert!(!text.contains('\u{1b}'), "no control characters in a pipe");
+}
+
+#[test]
+fn secrets_are_in_no_file_and_no_output() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let line = format!(
+        "s3 stat --objects 30 --duration 1s --access-key {ACCESS_KEY} --secret-key={SECRET_KEY}"
+    );
+    let output = run(target.command(directory.path(), &line));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut texts = vec![output.stdout, output.stderr];
+    let run = run_directory(directory.path());
+    for place in [run.clone(), run.join("ops")] {
+        for entry in std::fs::read_dir(place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                texts.push(std::fs::read(path).unwrap());
+            }
+        }
+    }
+    assert!(texts.len() >= 5);
+    for text in texts {
+        for secret in [ACCESS_KEY, SECRET_KEY] {
+            let found = text.windows(secret.len()).any(|bytes| bytes == secret.as_bytes());
+            assert!(!found, "{secret} in {}", String::from_utf8_lossy(&text));
+        }
+    }
+}
+
+#[test]
+fn explain_prints_the_workload_and_does_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args("s3 mixed --explain --seed 5 --obj.size 1KB --rps-limit 10".split(' '));
+    let output = run(command);
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for part in ["schema: plimsoll.workload/1", "seed: 5", "fixed_bytes: 1000", "ops_per_sec: 10"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn existing_objects_are_read_and_left_alone() {
+    let target = oracle();
+    target.plant(60);
+    for line in ["s3 get", "s3 stat --objects 30", "s3 get --prefix data/ --range-size 5"] {
+        let directory = tempfile::tempdir().unwrap();
+        let line = format!("{line} --list-existing --duration 1s --concurrent 3");
+        let report = run_json(target.command(directory.path(), &line), 0);
+        assert_eq!(report["stage_total"]["ops_failed_count"], 0, "{line}");
+        target.assert_only_planted(60);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let nothing = "s3 get --list-existing --prefix nothing/";
+    let output = run(target.command(directory.path(), nothing));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--prefix"), "{}", stderr(&output));
+}
+
+#[test]
+fn the_cap_is_kept_and_named() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 20 --concurrent 4 --rps-limit 100 --duration 2s";
+    let report = run_json(target.command(directory.path(), line), 0);
+    let ops = report["stage_total"]["ops_ok_count"].as_u64().unwrap();
+    assert!(ops <= 204, "{ops} operations in 2 s at 100 a second");
+    assert_eq!(report["loop_model"]["model"], "capped", "{report:#}");
+}
+
+#[test]
+fn kept_data_stays_and_clean_removes_it() {
+    let target = oracle();
+    target.plant(5);
+    for flag in ["--noclear", "--keep-data"] {
+        let directory = tempfile::tempdir().unwrap();
+        let line = format!("s3 stat --objects 20 --duration 1s {flag}");
+        run_json(target.command(directory.path(), &line), 0);
+        assert_eq!(target.listed().len(), 25, "{flag}");
+        let mut clean = plimsoll(directory.path());
+        clean.arg("clean").arg(run_directory(directory.path()));
+        target.credentials(&mut clean);
+        let output = run(clean);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("removed 20 objects"));
+        target.assert_only_planted(5);
+    }
+}
+
+#[test]
+fn help_states_the_units() {
+    for command in ["get", "put", "delete", "list", "stat", "mixed"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut help = plimsoll(directory.path());
+        help.args(["s3", command, "--help"]);
+        let output = run(help);
+        assert_eq!(output.status.code(), Some(0));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("KB is 1000, KiB is 1024"), "{text}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What the run did not write is as it was, however the run ends.
+
+use rustix::process::Signal;
+
+use crate::harness::{Background, Target, oracle, plimsoll, run, run_directory, stderr};
+use crate::output::COMMANDS;
+
+const FOREIGN: u64 = 1_000;
+
+pub(crate) fn clean(target: &Target, directory: &std::path::Path) {
+    let mut clean = plimsoll(directory);
+    clean.arg("clean").arg(run_directory(directory));
+    if let Some(ca) = &target.tls_ca {
+        clean.arg("--tls-ca").arg(ca);
+    }
+    target.credentials(&mut clean);
+    let output = run(clean);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn a_thousand_foreign_objects_survive_every_command_and_every_end() {
+    let target = oracle();
+    target.plant(FOREIGN);
+    for (line, _) in COMMANDS {
+        for prefix in ["", "--prefix data", "--noprefix"] {
+            let directory = tempfile::tempdir().unwrap();
+            let line = format!("{line} {prefix} --duration 200ms --concurrent 4");
+            let output = run(target.command(directory.path(), &line));
+            assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        }
+        target.assert_only_planted(FOREIGN);
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_measured_stage_reports_and_cleans() {
+    let target = oracle();
+    target.plant(FOREIGN);
+    for (line, _) in COMMANDS.iter().filter(|(line, _)| !line.contains("delete")) {
+        let directory = tempfile::tempdir().unwrap();
+        let line = format!("{line} --duration 60s --concurrent 4 --json");
+        let mut running = Background::start(target.command(directory.path(), &line));
+        running.await_line("measure: ");
+        running.signal(Signal::INT);
+        let (code, stdout, stderr) = running.end();
+        assert_eq!(code, Some(0), "{line}: {stderr}");
+        let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!(report["state"], "interrupted", "{line}");
+        target.assert_only_planted(FOREIGN);
+    }
+}
+
+#[test]
+fn ctrl_c_while_preparing_cleans_and_says_that_nothing_was_measured() {
+    let target = oracle();
+    target.plant(10);
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 get --objects 200000 --obj.size 1KiB";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("preparing");
+    running.signal(Signal::INT);
+    let (code, stdout, stderr) = running.end();
+    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.contains("nothing was measured"), "{stderr}");
+    target.assert_only_planted(10);
+}
+
+#[test]
+fn after_kill_9_clean_finishes_the_job() {
+    let target = oracle();
+    target.plant(FOREIGN);
+    for stage in ["preparing", "measuring"] {
+        let directory = tempfile::tempdir().unwrap();
+        let line = "s3 mixed --objects 400 --obj.size 1KiB --duration 60s";
+        let mut running = Background::start(target.command(directory.path(), line));
+        running.await_line(stage);
+        running.signal(Signal::KILL);
+        assert_eq!(running.end().0, None);
+        let manifest = std::fs::read(run_directory(directory.path()).join("run.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest["state"], "running", "a killed run is not presented as whole");
+        clean(&target, directory.path());
+        target.assert_only_planted(FOREIGN);
+    }
+}
+
+#[test]
+fn a_manifest_that_names_another_prefix_empties_nothing() {
+    let target = oracle();
+    target.plant(20);
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 20 --duration 200ms --keep-data";
+    assert_eq!(run(target.command(directory.path(), line)).status.code(), Some(0));
+    let path = run_directory(directory.path()).join("run.json");
+    let mut manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for prefix in ["", "data/", "plimsoll/"] {
+        manifest["target"]["prefix"] = prefix.into();
+        std::fs::write(&path, manifest.to_string()).unwrap();
+        let mut clean = plimsoll(directory.path());
+        clean.arg("clean").arg(run_directory(directory.path()));
+        target.credentials(&mut clean);
+        let output = run(clean);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert_eq!(target.listed().len(), 40);
+    }
+}
