@@ -1,4 +1,10 @@
 //! The command line as typed. What it means is worked out in `lower`.
+#![allow(
+    rustdoc::bare_urls,
+    rustdoc::invalid_html_tags,
+    rustdoc::broken_intra_doc_links,
+    reason = "the comments are help texts for a terminal"
+)]
 
 pub(crate) mod s3;
 mod value;
@@ -22,7 +28,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Benchmark an S3 object store
     #[command(subcommand)]
-    S3(s3::S3Command),
+    S3(Box<s3::S3Command>),
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
     /// Remove what an earlier run left behind, such as after kill -9

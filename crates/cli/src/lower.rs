@@ -47,8 +47,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Returns the workload that a command means. `embedded` tells whether it runs on the embedded store, whose
-/// memory asks for smaller defaults.
+/// Returns the workload that a command means. `embedded` tells whether it runs on the embedded
+/// store, whose memory asks for smaller defaults.
 pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result<WorkloadSpec> {
     let large_objects = if embedded { 500 } else { 2_500 };
     let large_size = if embedded { "1MiB" } else { "10MiB" };

@@ -1,4 +1,5 @@
-//! The `plimsoll` binary: parses the command line, runs the command, prints what went wrong, sets the exit code.
+//! The `plimsoll` binary: parses the command line, runs the command, prints what went wrong, sets
+//! the exit code.
 
 mod args;
 mod commands;

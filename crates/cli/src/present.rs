@@ -133,7 +133,7 @@ fn input(presented: Presented<'_>) -> Result<RunReport> {
 }
 
 fn prepared(prepare: &StageOutcome) -> StageWork {
-    let cells = prepare.timeline.lanes().flat_map(|(_, cells)| cells);
+    let cells = prepare.timeline.lanes().flat_map(|(_, lane)| lane.cells);
     let (objects, bytes) =
         cells.fold((0, 0), |(objects, bytes), cell| (objects + cell.ended[0], bytes + cell.bytes));
     StageWork { objects, bytes, took: prepare.ended.since(prepare.started) }

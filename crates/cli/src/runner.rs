@@ -80,7 +80,8 @@ pub(crate) fn directory_for(asked: Option<&Path>, run: &RunId) -> PathBuf {
 }
 
 impl<D: Driver> Run<'_, D> {
-    /// Runs prepare, if there is something to upload, and measure; `before_measure` is called in between.
+    /// Runs prepare, if there is something to upload, and measure; `before_measure` is called in
+    /// between.
     ///
     /// A prepare stage in which something failed or that was stopped ends the run there.
     pub(crate) fn stages(

@@ -1,5 +1,5 @@
 //! Ctrl-C: the first one ends the stage under way, a second one leaves at once.
-#![expect(clippy::exit, reason = "a second Ctrl-C leaves without another word")]
+#![expect(clippy::disallowed_methods, reason = "a second Ctrl-C leaves without another word")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

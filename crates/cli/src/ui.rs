@@ -1,5 +1,4 @@
 //! The terminal: results to stdout, everything else to stderr, the live display, the `q` key.
-#![expect(clippy::disallowed_methods, reason = "this module owns the terminal and its pace")]
 
 use std::io::{IsTerminal, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +107,8 @@ impl Ui {
         std::thread::scope(|scope| {
             let done = &done;
             let display = scope.spawn(move || self.show(stage, interrupts, done));
-            // The display must end even when the work panics, or the scope would wait for it forever.
+            // The display must end even when the work panics, or the scope would wait for it
+            // forever.
             let _end = EndDisplay(done);
             let result = work();
             done.store(true, Ordering::Release);

@@ -1,4 +1,5 @@
-//! What every driver must do alike. A driver's own tests call [`check`]; a breach panics and names itself.
+//! What every driver must do alike. A driver's own tests call [`check`]; a breach panics and names
+//! itself.
 
 use plimsoll_model::{ErrorClass, SharedClock};
 
@@ -53,7 +54,8 @@ impl EntrySink for Entries {
     }
 }
 
-/// Names that have broken clients before: blanks, reserved and percent characters, several scripts, doubled dots.
+/// Names that have broken clients before: blanks, reserved and percent characters, several scripts,
+/// doubled dots.
 const ODD_NAMES: [&str; 8] = [
     "plain.rnd",
     "with blank and+plus",

@@ -1,11 +1,13 @@
 //! How content crosses the seam: given piece by piece on writing, taken piece by piece on reading.
 
-/// Gives the bytes of an object that is written. Seekable, so that a second try or a digest can read it again.
+/// Gives the bytes of an object that is written. Seekable, so that a second try or a digest can
+/// read it again.
 pub trait ContentSource {
     /// Returns the object's size.
     fn size(&self) -> u64;
 
-    /// Fills `buffer` with the bytes from `offset` on; `offset + buffer.len()` never exceeds the size.
+    /// Fills `buffer` with the bytes from `offset` on; `offset + buffer.len()` never exceeds the
+    /// size.
     fn fill(&mut self, offset: u64, buffer: &mut [u8]);
 }
 

@@ -1,8 +1,8 @@
 //! The seam between the engine and what speaks to a kind of target.
 //!
-//! A [`Driver`] opens one [`Session`] per worker on the thread that will drive it; a session does one operation
-//! at a time. Administration (making the bucket, listing what is there, removing what the run wrote) is apart in
-//! [`Steward`]. No concrete driver and no protocol is known here.
+//! A [`Driver`] opens one [`Session`] per worker on the thread that will drive it; a session does
+//! one operation at a time. Administration (making the bucket, listing what is there, removing what
+//! the run wrote) is apart in [`Steward`]. No concrete driver and no protocol is known here.
 
 pub mod conformance;
 mod content;
@@ -75,13 +75,15 @@ pub struct Completion {
     pub endpoint: EndpointId,
     /// First byte of the answer's body (get, list) or of the answer (others).
     pub first_byte: Option<Moment>,
-    /// When the last byte of the request's body had been handed to the socket; `None` without a body.
+    /// When the last byte of the request's body had been handed to the socket; `None` without a
+    /// body.
     pub last_byte_sent: Option<Moment>,
     /// When the answer was complete, or the failure known.
     pub end: Moment,
     /// Content bytes moved.
     pub bytes: u64,
-    /// Objects handled: entries listed, keys deleted, 1 for the rest; of a failed operation those that succeeded.
+    /// Objects handled: entries listed, keys deleted, 1 for the rest; of a failed operation those
+    /// that succeeded.
     pub objects_count: u32,
     /// The object's size as the target states it (stat, and get where the answer says it).
     pub object_size: Option<u64>,
@@ -91,9 +93,11 @@ pub struct Completion {
 
 /// One worker's handle on a target. Stays on the thread that opened it.
 pub trait Session {
-    /// Does one operation to its end. Never panics on what the target answers; failures are in the completion.
+    /// Does one operation to its end. Never panics on what the target answers; failures are in the
+    /// completion.
     ///
-    /// Dropping the future abandons the operation; the session must be usable afterwards (a new connection).
+    /// Dropping the future abandons the operation; the session must be usable afterwards (a new
+    /// connection).
     fn execute(&mut self, operation: Operation<'_>) -> impl Future<Output = Completion>;
 
     /// Returns the endpoint that the operation under way, or the last one, went to.
@@ -105,7 +109,8 @@ pub trait Driver: Send + Sync {
     /// The session type.
     type Session: Session;
 
-    /// Opens `count` sessions on the calling thread, inside its runtime. Connections open on first use.
+    /// Opens `count` sessions on the calling thread, inside its runtime. Connections open on first
+    /// use.
     ///
     /// Sessions opened by one call may share thread-local state, such as how busy each endpoint is.
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<Self::Session>;
@@ -141,7 +146,8 @@ pub trait Steward {
     /// Makes sure that the bucket or directory is there.
     async fn ensure_root(&mut self) -> Result<RootState, DriverError>;
 
-    /// Lists up to `limit` objects below `prefix` (all when `None`); `recursive` false stops at `/`.
+    /// Lists up to `limit` objects below `prefix` (all when `None`); `recursive` false stops at
+    /// `/`.
     async fn survey(
         &mut self,
         prefix: &str,
@@ -149,6 +155,7 @@ pub trait Steward {
         recursive: bool,
     ) -> Result<Vec<FoundObject>, DriverError>;
 
-    /// Removes every object below `prefix`, which must not be empty, and returns how many there were.
+    /// Removes every object below `prefix`, which must not be empty, and returns how many there
+    /// were.
     async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError>;
 }

@@ -1,4 +1,5 @@
-//! A driver that keeps everything in memory: the reference that the conformance suite is tried on first.
+//! A driver that keeps everything in memory: the reference that the conformance suite is tried on
+//! first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! A driver that does nothing, at once and well: what remains is the cost of our own engine and recorder.
+//! A driver that does nothing, at once and well: what remains is the cost of our own engine and
+//! recorder.
 
 use plimsoll_model::{EndpointId, SharedClock};
 

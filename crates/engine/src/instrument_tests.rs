@@ -1,4 +1,6 @@
-//! The instrument is measured: a scripted driver on tokio's paused time, so that the answers are exact.
+//! The instrument is measured: a scripted driver on tokio's paused time, so that the answers are
+//! exact.
+#![expect(clippy::disallowed_methods, reason = "drives tokio's paused time")]
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -213,8 +215,9 @@ fn eight_workers_at_10_ms_do_800_operations_a_second() {
     assert!(records.iter().all(|op| op.outcome.is_ok() && op.intended == op.start));
     assert!(records.iter().all(|op| op.latency() == Duration::from_millis(10)));
     assert_eq!(outcome.reasons, [EndReason::Duration; 8]);
-    let cells: Vec<_> = outcome.timeline.lanes().next().unwrap().1.to_vec();
-    // The last eight end exactly at the border, which belongs to the second interval; their bytes do not.
+    let cells: Vec<_> = outcome.timeline.lanes().next().unwrap().1.cells.to_vec();
+    // The last eight end exactly at the border, which belongs to the second interval; their bytes
+    // do not.
     assert_eq!((cells[0].ended[0], cells[1].ended[0]), (792, 8));
     assert_eq!((cells[0].bytes, cells[1].bytes), (800_000, 0));
 }
@@ -260,7 +263,7 @@ fn wrong_and_short_content_have_classes_of_their_own() {
     let kept = outcome.errors.iter().filter(|error| error.class == ErrorClass::Corrupt).count();
     assert_eq!(kept, 10);
     let latencies: u64 =
-        outcome.timeline.lanes().flat_map(|(_, cells)| cells).map(|c| c.latency.count()).sum();
+        outcome.timeline.lanes().flat_map(|(_, lane)| lane.times).map(|t| t.latency.count()).sum();
     assert_eq!(latencies, 160);
 }
 

@@ -1,7 +1,7 @@
 //! Doing it: who is next, who waits, when to stop, whether the answer was right.
 //!
-//! The planner is a core without IO; the pump carries its operations to sessions on one thread per core. No
-//! concrete driver, no disk format and no terminal is known here.
+//! The planner is a core without IO; the pump carries its operations to sessions on one thread per
+//! core. No concrete driver, no disk format and no terminal is known here.
 
 mod clock;
 mod live;

@@ -1,4 +1,5 @@
-//! What is going on at this moment, for a display: counters that one thread writes and any thread reads.
+//! What is going on at this moment, for a display: counters that one thread writes and any thread
+//! reads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -21,7 +22,8 @@ impl StopFlag {
     }
 }
 
-/// Counters of one kind of operation on one thread. Only that thread writes, so no read-modify-write is needed.
+/// Counters of one kind of operation on one thread. Only that thread writes, so no
+/// read-modify-write is needed.
 #[derive(Debug, Default)]
 struct KindCounters {
     ok: AtomicU64,

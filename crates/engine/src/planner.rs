@@ -1,4 +1,5 @@
-//! The planner of one worker: the next operation, or until when to wait, or that it is over. No IO, no clock.
+//! The planner of one worker: the next operation, or until when to wait, or that it is over. No IO,
+//! no clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +17,8 @@ const BACKOFF_MAX: Duration = Duration::from_millis(100);
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Issue this operation now. A schedule wanted it at the moment given; without one it is wanted when it is
-    /// issued.
+    /// Issue this operation now. A schedule wanted it at the moment given; without one it is wanted
+    /// when it is issued.
     Start(PlannedOp, Option<Moment>),
     /// Ask again at this moment.
     WaitUntil(Moment),
@@ -132,7 +133,8 @@ impl Planner {
             self.not_before = None;
             return;
         }
-        // A store that is away answers at once: without a pause its failures would come by the hundred thousand.
+        // A store that is away answers at once: without a pause its failures would come by the
+        // hundred thousand.
         let doublings = self.failures_in_row.min(16);
         let pause = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX);
         self.failures_in_row += 1;

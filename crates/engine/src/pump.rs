@@ -1,4 +1,5 @@
-//! The async pump: the workers of one thread on a runtime of their own, with their own counters and record buffer.
+//! The async pump: the workers of one thread on a runtime of their own, with their own counters and
+//! record buffer.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -20,7 +21,8 @@ use crate::worker::{Doer, Finished, StageFacts};
 const STOP_CHECK: Duration = Duration::from_millis(50);
 /// How long a thread rests when its record buffer is full.
 const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
-/// Operations that never suspend are interrupted after this many, so that other workers get their turn.
+/// Operations that never suspend are interrupted after this many, so that other workers get their
+/// turn.
 const BURST_MAX: u32 = 64;
 /// First error texts kept per class and thread.
 pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
@@ -72,7 +74,8 @@ impl Shared<'_> {
         }
     }
 
-    /// Hands the record over. Never drops: while the buffer is full the thread rests, and says how long.
+    /// Hands the record over. Never drops: while the buffer is full the thread rests, and says how
+    /// long.
     fn push(&mut self, mut packed: PackedOp) {
         let mut full = false;
         while let Err(rtrb::PushError::Full(back)) = self.producer.push(packed) {
@@ -116,8 +119,8 @@ pub(crate) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
-/// Runs the workers of one thread to their end. `ready` is called when the sessions are open and returns when the
-/// stage begins.
+/// Runs the workers of one thread to their end. `ready` is called when the sessions are open and
+/// returns when the stage begins.
 pub(crate) fn run_thread<D: Driver>(
     runtime: Runtime,
     plan: ThreadPlan<'_, D>,
@@ -141,7 +144,8 @@ pub(crate) fn run_thread<D: Driver>(
             let planner = Planner::new(&facts.workload, kind, worker, started);
             work(facts, worker, planner, session, &shared, stop)
         });
-        // Only the workers whose sockets are ready are polled, so that cost does not grow with their number.
+        // Only the workers whose sockets are ready are polled, so that cost does not grow with
+        // their number.
         let reasons = loops.collect::<FuturesUnordered<_>>().collect().await;
         shared.borrow_mut().outcome.reasons = reasons;
     });

@@ -1,4 +1,5 @@
-//! One stage: a thread per core for the workers, the calling thread for the recorder, and what came of it.
+//! One stage: a thread per core for the workers, the calling thread for the recorder, and what came
+//! of it.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
@@ -165,7 +166,8 @@ pub fn run_stage<D: Driver>(
             match spawned {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    // The threads that are there wait at the gate; they must see the flag and go home.
+                    // The threads that are there wait at the gate; they must see the flag and go
+                    // home.
                     context.stop.set();
                     gate.open(0, &handles, context.clock);
                     return Err(EngineError::Thread(error));

@@ -1,4 +1,5 @@
-//! Content given to and taken from a session: generated on writing, checked byte by byte on reading.
+//! Content given to and taken from a session: generated on writing, checked byte by byte on
+//! reading.
 
 use plimsoll_driver::{ContentSink, ContentSource, EntrySink};
 use plimsoll_workload::data::Content;

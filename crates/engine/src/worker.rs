@@ -1,4 +1,5 @@
-//! One operation from plan to record: the key, the content, the attempts, the check of what came back.
+//! One operation from plan to record: the key, the content, the attempts, the check of what came
+//! back.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -224,7 +225,8 @@ fn content<'a>(facts: &'a StageFacts, key: &str) -> Content<'a> {
     facts.generator.content(hash_text(key), 0)
 }
 
-/// The entries below the worker's prefix: its own share, or everything where the prefix is common to all.
+/// The entries below the worker's prefix: its own share, or everything where the prefix is common
+/// to all.
 fn expected_entries(
     workload: &Workload,
     keys: &Keys,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use plimsoll_model::SharedClock;
+use plimsoll_model::{Moment, SharedClock};
 
 use crate::connection::Connection;
 use crate::dial::dial;
@@ -17,6 +17,9 @@ use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig}
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
 /// more, 256 KiB not less.
 const READ_BYTES_MAX: usize = 128 << 10;
+
+/// After this long without use, the runtime is made to look at a connection before it is used.
+const IDLE_LOOK: Duration = Duration::from_secs(1);
 
 thread_local! {
     /// What a thread's clients read into. Nothing stays in it between two polls: bodies go to the
@@ -49,8 +52,8 @@ pub struct Options {
 /// What a client knows of one endpoint.
 #[derive(Default)]
 struct Slot {
-    /// The idle connection.
-    kept: Option<Connection>,
+    /// The idle connection, and since when it is idle.
+    kept: Option<(Connection, Moment)>,
     /// What the host's name resolved to; empty before the first connection.
     addresses: Vec<SocketAddr>,
 }
@@ -119,7 +122,7 @@ impl Client {
         match outcome {
             Ok(end) => {
                 if end.reusable && self.options.keep_alive {
-                    self.slots[endpoint].kept = Some(connection);
+                    self.slots[endpoint].kept = Some((connection, end.at));
                 }
                 Ok(Exchange {
                     status: self.parser.status(),
@@ -140,10 +143,14 @@ impl Client {
 
     async fn usable_connection(&mut self, endpoint: usize) -> Result<Connection, Failure> {
         let slot = &mut self.slots[endpoint];
-        if let Some(mut kept) = slot.kept.take()
-            && !kept.is_stale().await
-        {
-            return Ok(kept);
+        if let Some((mut kept, idle_since)) = slot.kept.take() {
+            if self.clock.now().since(idle_since) >= IDLE_LOOK {
+                // The thread may have done other things all the while, and the runtime has not looked.
+                tokio::task::yield_now().await;
+            }
+            if !kept.is_stale().await {
+                return Ok(kept);
+            }
         }
         dial(&self.endpoints[endpoint], &self.options, &mut slot.addresses).await
     }

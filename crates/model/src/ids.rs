@@ -75,7 +75,7 @@ impl ObjectId {
         self.0 & Self::NUMBER_MAX
     }
 
-    /// Returns the id as one integer, as it stands in the op log.
+    /// Returns the id as one integer.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
@@ -105,7 +105,8 @@ impl std::error::Error for RunIdError {}
 impl RunId {
     const SUFFIX_ALPHABET: &'static [u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-    /// Returns the id of a run of `what` begun at `at`; 20 bits of `entropy` tell runs of one second apart.
+    /// Returns the id of a run of `what` begun at `at`; 20 bits of `entropy` tell runs of one
+    /// second apart.
     pub fn new(what: &str, at: WallTime, entropy: u64) -> Self {
         let (year, month, day, hour, minute, second) = at.civil();
         let suffix: String = (0..4)

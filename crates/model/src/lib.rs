@@ -1,4 +1,5 @@
-//! The nouns every room shares: units, ids, operation kinds, outcomes, moments and the operation record.
+//! The nouns every room shares: units, ids, operation kinds, outcomes, moments and the operation
+//! record.
 //!
 //! Plain values without IO: no serde, no async, no files, no protocol.
 

@@ -27,7 +27,8 @@ pub struct OpRecord {
     pub intended: Moment,
     /// When it was issued.
     pub start: Moment,
-    /// When the first byte of the answer's body (download, list) or of the answer (others) was there.
+    /// When the first byte of the answer's body (download, list) or of the answer (others) was
+    /// there.
     pub first_byte: Option<Moment>,
     /// When the last byte of the request's body had been handed to the socket.
     pub last_byte_sent: Option<Moment>,
@@ -50,8 +51,8 @@ impl OpRecord {
         self.end.since(self.start)
     }
 
-    /// Returns the time to first byte: for an upload from the last body byte sent to the first byte of the
-    /// answer, otherwise from start to the first byte of the answer's body.
+    /// Returns the time to first byte: for an upload from the last body byte sent to the first byte
+    /// of the answer, otherwise from start to the first byte of the answer's body.
     pub fn ttfb(&self) -> Option<Duration> {
         let first = self.first_byte?;
         Some(first.since(self.last_byte_sent.unwrap_or(self.start)))

@@ -1,7 +1,8 @@
-//! Measures what one operation costs the oracle's thread in CPU time: `cargo run --release --example cost`.
+//! Measures what one operation costs the oracle's thread in CPU time: `cargo run --release
+//! --example cost`.
 //!
-//! Requests are signed beforehand, so the client's signing is not in the way; only the CPU time of the
-//! server's thread is counted, which the Linux scheduler keeps in `schedstat`.
+//! Requests are signed beforehand, so the client's signing is not in the way; only the CPU time of
+//! the server's thread is counted, which the Linux scheduler keeps in `schedstat`.
 
 #![expect(clippy::disallowed_methods, reason = "reads the CPU time of a thread")]
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool that may fail loudly")]

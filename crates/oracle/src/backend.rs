@@ -23,7 +23,8 @@ const REGION: &str = "us-east-1";
 /// The most entries of a listing page, and the most keys of a multi-object delete.
 const BATCH_COUNT_MAX: usize = 1000;
 
-/// What `encoding-type=url` leaves as it is. A space becomes `%20`, which clients of both habits decode.
+/// What `encoding-type=url` leaves as it is. A space becomes `%20`, which clients of both habits
+/// decode.
 const URL_SAFE: AsciiSet =
     NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 

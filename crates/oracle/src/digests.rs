@@ -1,4 +1,5 @@
-//! What is computed over the bytes of an upload: its ETag, and the digests the client asked to have checked.
+//! What is computed over the bytes of an upload: its ETag, and the digests the client asked to have
+//! checked.
 
 use std::fmt;
 

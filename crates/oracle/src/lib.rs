@@ -1,11 +1,12 @@
 //! The embedded store: an S3 server on loopback whose objects live in memory.
 //!
-//! It answers the plain object operations of S3, checks signatures, and is fast enough not to be what a
-//! benchmark measures. Restarting it forgets everything. Known differences from Amazon S3:
+//! It answers the plain object operations of S3, checks signatures, and is fast enough not to be
+//! what a benchmark measures. Restarting it forgets everything. Known differences from Amazon S3:
 //!
 //! * An ETag is the MD5 of the content only when the request carried `Content-MD5`. Otherwise it is
 //!   `crc64-<CRC-64/NVME>-<size>`: MD5 costs 1.5 ms per MiB, and S3 calls an ETag opaque.
-//! * No versions, no multipart uploads, no copies, no access lists; what is not offered answers `NotImplemented`.
+//! * No versions, no multipart uploads, no copies, no access lists; what is not offered answers
+//!   `NotImplemented`.
 //! * A full store answers 507 `InsufficientStorage`, a code that S3 does not have.
 //! * A checksum sent as a trailer (aws-chunked) is not checked; one sent as a header is.
 

@@ -1,4 +1,5 @@
-//! One page of a listing: which keys of an ordered set it shows, what it rolls up, where the next one starts.
+//! One page of a listing: which keys of an ordered set it shows, what it rolls up, where the next
+//! one starts.
 
 use std::collections::{BTreeSet, btree_set};
 use std::ops::Bound;

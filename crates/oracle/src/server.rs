@@ -1,7 +1,7 @@
 //! The server: threads, sockets and the protocol stack around the backend.
 //!
-//! The first thread accepts and hands connections round the threads, so that each serves its share of them
-//! (`SO_REUSEPORT` would deal by hash, and few connections by hash are rarely even).
+//! The first thread accepts and hands connections round the threads, so that each serves its share
+//! of them (`SO_REUSEPORT` would deal by hash, and few connections by hash are rarely even).
 
 #![expect(
     clippy::disallowed_methods,
@@ -110,7 +110,8 @@ pub struct OracleStats {
     pub buckets_count: u64,
     /// Objects in all buckets.
     pub objects_count: u64,
-    /// Bytes counted against the capacity: contents, keys, 256 bytes an object, and uploads under way.
+    /// Bytes counted against the capacity: contents, keys, 256 bytes an object, and uploads under
+    /// way.
     pub held_bytes: u64,
 }
 

@@ -85,8 +85,8 @@ pub(crate) enum StoreError {
 
 /// The objects of a bucket by hash, and their keys in order.
 ///
-/// A key is in `keys` exactly while it is in its shard: both change under the shard's lock. Locks are
-/// taken in the order shard, keys; listing lets go of `keys` before it reads a shard.
+/// A key is in `keys` exactly while it is in its shard: both change under the shard's lock. Locks
+/// are taken in the order shard, keys; listing lets go of `keys` before it reads a shard.
 struct Bucket {
     created: WallTime,
     hasher: RandomState,

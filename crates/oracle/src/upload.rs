@@ -1,7 +1,8 @@
-//! One exchange: the request goes to the service, and what it leaves unread of the body is read to nowhere.
+//! One exchange: the request goes to the service, and what it leaves unread of the body is read to
+//! nowhere.
 //!
-//! hyper closes a connection over an unread body; the kernel then resets it, and a refusal of a large
-//! upload would be lost on its way.
+//! hyper closes a connection over an unread body; the kernel then resets it, and a refusal of a
+//! large upload would be lost on its way.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,11 +1,13 @@
-//! A log-linear histogram of nanoseconds with a relative error of at most 0.1 %, and its compact form.
+//! A log-linear histogram of nanoseconds with a relative error of at most 0.1 %, and its compact
+//! form.
 //!
-//! Count, sum, sum of squares, minimum and maximum are kept exactly beside the bins, all as integers, so that
-//! merging in any order gives the same value bit for bit.
+//! Count, sum, sum of squares, minimum and maximum are kept exactly beside the bins, all as
+//! integers, so that merging in any order gives the same value bit for bit.
 
 use hdrhistogram::Histogram as Hdr;
 
-/// Three decimal digits: 2,048 bins per doubling pair, so a bin is at most 1/1,024 of its value wide.
+/// Three decimal digits: 2,048 bins per doubling pair, so a bin is at most 1/1,024 of its value
+/// wide.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// A percentile between 0 and 100.
@@ -174,8 +176,8 @@ impl Histogram {
         if self.is_empty() {
             return None;
         }
-        // The rank is nudged down by less than any true fraction, so that 99.9 % of 1,000 is rank 999
-        // although 99.9 has no exact binary form.
+        // The rank is nudged down by less than any true fraction, so that 99.9 % of 1,000 is rank
+        // 999 although 99.9 has no exact binary form.
         let count = self.moments.count as f64;
         let rank = (percentile.0 / 100.0 * count * (1.0 - 1e-12)).ceil().max(1.0);
         let value = self.bins.value_at_quantile((rank - 0.5) / count);
@@ -195,9 +197,10 @@ impl Histogram {
         let mut bytes = Vec::new();
         let mut previous = 0;
         for bin in self.bins() {
-            write_varint(&mut bytes, bin.lowest - previous);
+            let number = bin_number(bin.lowest);
+            write_varint(&mut bytes, number - previous);
             write_varint(&mut bytes, bin.count);
-            previous = bin.lowest;
+            previous = number;
         }
         CompactHistogram { bins: bytes.into_boxed_slice(), moments: self.moments }
     }
@@ -227,7 +230,8 @@ impl Default for CompactHistogram {
 }
 
 impl CompactHistogram {
-    /// Returns the histogram with these bins and exact figures, or `None` where they contradict each other.
+    /// Returns the histogram with these bins and exact figures, or `None` where they contradict
+    /// each other.
     pub fn from_parts(
         bins: impl IntoIterator<Item = Bin>,
         sum: u128,
@@ -250,13 +254,13 @@ impl CompactHistogram {
     /// Returns the bins that hold something, lowest first.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         let mut rest = &*self.bins;
-        let mut lowest = 0;
+        let mut number = 0;
         std::iter::from_fn(move || {
             if rest.is_empty() {
                 return None;
             }
-            lowest += read_varint(&mut rest);
-            Some(Bin { lowest, count: read_varint(&mut rest) })
+            number += read_varint(&mut rest);
+            Some(Bin { lowest: bin_lowest(number), count: read_varint(&mut rest) })
         })
     }
 
@@ -287,6 +291,24 @@ impl CompactHistogram {
         whole.merge_compact(other);
         *self = whole.compact();
     }
+}
+
+/// Each doubling from this value on has this many bins; below twice of it every value has its own.
+const BINS_PER_DOUBLING: u64 = 1 << BIN_BITS;
+const BIN_BITS: u32 = 10;
+
+/// Returns the number of the bin that begins at `lowest`, counted from 0.
+///
+/// Numbers of neighbouring bins differ by 1, so that the compact form takes two bytes for most bins.
+fn bin_number(lowest: u64) -> u64 {
+    let doublings = u64::BITS.saturating_sub(lowest.leading_zeros() + BIN_BITS + 1);
+    u64::from(doublings) * BINS_PER_DOUBLING + (lowest >> doublings)
+}
+
+/// Returns the lowest value of bin `number`.
+fn bin_lowest(number: u64) -> u64 {
+    let doublings = (number / BINS_PER_DOUBLING).saturating_sub(1).min(63);
+    (number - doublings * BINS_PER_DOUBLING) << doublings
 }
 
 /// Appends `value` in groups of seven bits, lowest first (LEB128).
@@ -353,6 +375,20 @@ mod tests {
         assert_eq!(Percentile::new(100.1), None);
     }
 
+    #[test]
+    fn bins_are_numbered_without_a_gap() {
+        // 1,024 bins a doubling: 2,048 is where bins begin to hold two values, 4,096 four.
+        for (number, lowest) in
+            [(0, 0), (2_047, 2_047), (2_048, 2_048), (2_049, 2_050), (3_072, 4_096), (3_073, 4_100)]
+        {
+            assert_eq!((bin_number(lowest), bin_lowest(number)), (number, lowest));
+        }
+        let histogram = of(&[0, 5, 2_050, 4_099, 1 << 40]);
+        for bin in histogram.bins() {
+            assert_eq!(bin_lowest(bin_number(bin.lowest)), bin.lowest);
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -363,7 +399,8 @@ mod tests {
         ) {
             let histogram = of(&values);
             values.sort_unstable();
-            let rank = (percent / 100.0 * values.len() as f64 * (1.0 - 1e-12)).ceil().max(1.0) as usize;
+            let rank = percent / 100.0 * values.len() as f64 * (1.0 - 1e-12);
+            let rank = rank.ceil().max(1.0) as usize;
             let exact = values[rank - 1] as f64;
             let got = histogram.percentile(Percentile::new(percent).unwrap()).unwrap() as f64;
             prop_assert!((got - exact).abs() <= exact * 0.001 + 1.0, "{} for {}", got, exact);
@@ -376,7 +413,8 @@ mod tests {
         ) {
             let whole = of(&values);
             let parts: Vec<Histogram> = (0..shards)
-                .map(|shard| of(&values.iter().copied().skip(shard).step_by(shards).collect::<Vec<_>>()))
+                .map(|shard| values.iter().copied().skip(shard).step_by(shards).collect::<Vec<_>>())
+                .map(|values| of(&values))
                 .collect();
             let mut forward = Histogram::new();
             parts.iter().for_each(|part| forward.merge(part));

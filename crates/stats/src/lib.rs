@@ -6,4 +6,4 @@ mod histogram;
 mod timeline;
 
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
-pub use timeline::{Cell, OUTCOMES_MAX, Sample, Timeline};
+pub use timeline::{Cell, INTERVALS_PER_STRETCH, LaneView, OUTCOMES_MAX, Sample, Timeline, Times};

@@ -1,4 +1,5 @@
-//! What happened in each interval of a run, per lane: counts, shares and histograms that merge exactly.
+//! What happened in each interval of a run, per lane: counts, shares and histograms that merge
+//! exactly.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +7,10 @@ use crate::{CompactHistogram, Histogram};
 
 /// How many outcomes a cell tells apart; outcome 0 is success.
 pub const OUTCOMES_MAX: usize = 16;
+
+/// How many intervals share one pair of histograms. A histogram takes kilobytes where a cell takes
+/// bytes, and a run of hours must not fill the memory.
+pub const INTERVALS_PER_STRETCH: usize = 10;
 
 /// Objects are shared between intervals in millionths.
 const MICRO: u64 = 1_000_000;
@@ -31,9 +36,10 @@ pub struct Sample {
 
 /// One interval of one lane.
 ///
-/// Bytes and objects are those of successes, each interval getting its share by time; the parts of one
-/// operation add up to the whole. Everything else counts in the interval in which the operation ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Bytes and objects are those of successes, each interval getting its share by time; the parts of
+/// one operation add up to the whole. Everything else counts in the interval in which the operation
+/// ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Operations ended here, by outcome; index 0 counts the successes.
     pub ended: [u64; OUTCOMES_MAX],
@@ -41,10 +47,24 @@ pub struct Cell {
     pub bytes: u64,
     /// Objects handled here, in millionths.
     pub objects_micro: u64,
-    /// Latency of the successes that ended here.
+}
+
+/// The times of the successes that ended in a stretch of [`INTERVALS_PER_STRETCH`] intervals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Latency.
     pub latency: CompactHistogram,
-    /// Time to first byte of the successes that ended here.
+    /// Time to first byte, where there was one.
     pub ttfb: CompactHistogram,
+}
+
+/// One lane to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneView<'a> {
+    /// The intervals from the origin on.
+    pub cells: &'a [Cell],
+    /// The stretches from the origin on.
+    pub times: &'a [Times],
 }
 
 impl Cell {
@@ -54,15 +74,21 @@ impl Cell {
         }
         self.bytes += other.bytes;
         self.objects_micro += other.objects_micro;
+    }
+}
+
+impl Times {
+    fn merge(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
         self.ttfb.merge(&other.ttfb);
     }
 }
 
-/// The cells of one lane; the interval in which operations end at present keeps dense histograms.
+/// One lane; the stretch in which operations end at present keeps dense histograms.
 #[derive(Clone, Debug, Default)]
 struct Lane {
     cells: Vec<Cell>,
+    times: Vec<Times>,
     open: usize,
     open_latency: Histogram,
     open_ttfb: Histogram,
@@ -76,6 +102,13 @@ impl Lane {
         &mut self.cells[index]
     }
 
+    fn stretch(&mut self, index: usize) -> &mut Times {
+        if self.times.len() <= index {
+            self.times.resize_with(index + 1, Times::default);
+        }
+        &mut self.times[index]
+    }
+
     /// Puts the dense histograms at rest.
     fn close(&mut self) {
         if self.open_latency.is_empty() {
@@ -83,9 +116,7 @@ impl Lane {
         }
         let (latency, ttfb) = (self.open_latency.compact(), self.open_ttfb.compact());
         let open = self.open;
-        let cell = self.cell(open);
-        cell.latency.merge(&latency);
-        cell.ttfb.merge(&ttfb);
+        self.stretch(open).merge(&Times { latency, ttfb });
         self.open_latency.clear();
         self.open_ttfb.clear();
     }
@@ -98,9 +129,10 @@ impl Lane {
             return;
         }
         self.share(sample, start_ns, end_ns, interval_ns);
-        if index != self.open {
+        let stretch = index / INTERVALS_PER_STRETCH;
+        if stretch != self.open {
             self.close();
-            self.open = index;
+            self.open = stretch;
         }
         self.open_latency.record(sample.latency_ns);
         if let Some(ttfb_ns) = sample.ttfb_ns {
@@ -110,7 +142,8 @@ impl Lane {
 
     /// Gives every interval that the operation touched its share of bytes and objects.
     ///
-    /// Cumulative shares are rounded down at each border and subtracted, so that the parts add up exactly.
+    /// Cumulative shares are rounded down at each border and subtracted, so that the parts add up
+    /// exactly.
     fn share(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval_ns: u64) {
         let (first, last) = (start_ns / interval_ns, end_ns / interval_ns);
         let objects_micro = sample.objects * MICRO;
@@ -170,12 +203,20 @@ impl<K: Ord + Copy> Timeline<K> {
             for (index, cell) in theirs.cells.iter().enumerate() {
                 mine.cell(index).merge(cell);
             }
+            for (index, times) in theirs.times.iter().enumerate() {
+                mine.stretch(index).merge(times);
+            }
         }
     }
 
     /// Puts a cell as it was stored; it is added to what is there.
-    pub fn insert(&mut self, key: K, index: usize, cell: &Cell) {
-        self.lanes.entry(key).or_default().cell(index).merge(cell);
+    pub fn insert_cell(&mut self, key: K, interval: usize, cell: &Cell) {
+        self.lanes.entry(key).or_default().cell(interval).merge(cell);
+    }
+
+    /// Puts the times of a stretch as they were stored; they are added to what is there.
+    pub fn insert_times(&mut self, key: K, stretch: usize, times: &Times) {
+        self.lanes.entry(key).or_default().stretch(stretch).merge(times);
     }
 
     /// Puts every histogram at rest, so that [`Self::lanes`] shows all.
@@ -183,11 +224,11 @@ impl<K: Ord + Copy> Timeline<K> {
         self.lanes.values_mut().for_each(Lane::close);
     }
 
-    /// Returns the lanes in key order with their cells from the origin on.
-    pub fn lanes(&self) -> impl Iterator<Item = (K, &[Cell])> {
+    /// Returns the lanes in key order.
+    pub fn lanes(&self) -> impl Iterator<Item = (K, LaneView<'_>)> {
         self.lanes.iter().map(|(key, lane)| {
             assert!(lane.open_latency.is_empty(), "close() comes before lanes()");
-            (*key, &*lane.cells)
+            (*key, LaneView { cells: &lane.cells, times: &lane.times })
         })
     }
 
@@ -223,33 +264,46 @@ mod tests {
         }
     }
 
-    fn cells(timeline: &mut Timeline<u8>) -> Vec<Cell> {
+    fn lane(timeline: &mut Timeline<u8>) -> (Vec<Cell>, Vec<Times>) {
         timeline.close();
-        timeline.lanes().next().map(|(_, cells)| cells.to_vec()).unwrap_or_default()
+        let (_, lane) = timeline.lanes().next().expect("something was recorded");
+        (lane.cells.to_vec(), lane.times.to_vec())
     }
 
     #[test]
     fn an_operation_across_a_border_gives_each_side_its_share() {
         let mut timeline = Timeline::new(10 * SECOND, SECOND);
-        // From 0.5 s to 2.0 s: a third before the first border, the rest after it, nothing in the third interval.
+        // From 0.5 s to 2.0 s: a third before the first border, the rest after it, nothing in the
+        // third interval.
         timeline.record(0, &sample(10 * SECOND + SECOND / 2, 12 * SECOND, 300, 0));
-        let cells = cells(&mut timeline);
+        let (cells, times) = lane(&mut timeline);
         let bytes: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
         assert_eq!(bytes, [100, 200, 0]);
         let objects: Vec<u64> = cells.iter().map(|cell| cell.objects_micro).collect();
         assert_eq!(objects, [333_333, 666_667, 0]);
         assert_eq!(cells[2].ended[0], 1);
-        assert_eq!(cells[2].latency.count(), 1);
+        assert_eq!(times[0].latency.count(), 1);
     }
 
     #[test]
     fn a_failed_operation_is_counted_and_nothing_else() {
         let mut timeline = Timeline::new(0, SECOND);
         timeline.record(0, &sample(0, SECOND / 2, 300, 5));
-        let cells = cells(&mut timeline);
+        let (cells, times) = lane(&mut timeline);
         assert_eq!((cells[0].ended[5], cells[0].ended[0]), (1, 0));
         assert_eq!((cells[0].bytes, cells[0].objects_micro), (0, 0));
-        assert_eq!(cells[0].latency.count() + cells[0].ttfb.count(), 0);
+        assert_eq!(times, []);
+    }
+
+    #[test]
+    fn times_are_kept_for_ten_intervals_at_a_time() {
+        let mut timeline = Timeline::new(0, SECOND);
+        for second in [0, 9, 10, 25, 9] {
+            timeline.record(0, &sample(second * SECOND, second * SECOND + 5, 1, 0));
+        }
+        let (cells, times) = lane(&mut timeline);
+        let counts: Vec<u64> = times.iter().map(|times| times.latency.count()).collect();
+        assert_eq!((cells.len(), counts), (26, vec![3, 1, 1]));
     }
 
     proptest! {
@@ -273,7 +327,8 @@ mod tests {
             whole.close();
             merged.close();
             prop_assert!(whole.lanes().eq(merged.lanes()));
-            let bytes: u64 = whole.lanes().flat_map(|(_, cells)| cells).map(|cell| cell.bytes).sum();
+            let cells = whole.lanes().flat_map(|(_, lane)| lane.cells);
+            let bytes: u64 = cells.map(|cell| cell.bytes).sum();
             let expected: u64 = ops.iter().filter(|op| op.3 == 0).map(|op| op.2).sum();
             prop_assert_eq!(bytes, expected);
         }

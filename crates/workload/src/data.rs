@@ -1,9 +1,10 @@
 //! Object content: `f(seed, key, version, offset)`, incompressible, seekable and as fast as memory.
 //!
-//! Content is made in blocks of 8 KiB: a pad of random bytes, fixed by the seed and rotated by a multiple of
-//! 64 bytes, combined (xor) with a 64-byte block key. The first two words of the block key are bijections of the
-//! key's hash and of version and block number, so that wrong bytes can be traced to where they belong.
-//! `docs/formats/data.md` has the definition to the letter.
+//! Content is made in blocks of 8 KiB: a pad of random bytes, fixed by the seed and rotated by a
+//! multiple of
+//! 64 bytes, combined (xor) with a 64-byte block key. The first two words of the block key are
+//! bijections of the key's hash and of version and block number, so that wrong bytes can be traced
+//! to where they belong. `docs/formats/data.md` has the definition to the letter.
 
 use crate::{Random, mix64};
 
@@ -153,18 +154,17 @@ mod kernel {
 
     #[inline(always)]
     fn equal_body(bytes: &[u8], pad: &[u8], line: &Line) -> bool {
-        let key = words(line);
-        let mut difference = [0; LINE_WORDS];
-        let mut pieces = bytes.chunks_exact(LINE_BYTES);
-        let mut pads = pad.chunks_exact(LINE_BYTES);
-        for (piece, pad) in (&mut pieces).zip(&mut pads) {
-            let (piece, pad) = (words(piece), words(pad));
-            for index in 0..LINE_WORDS {
-                difference[index] |= piece[index] ^ pad[index] ^ key[index];
+        // Differences are gathered byte by byte of the line, which is what compilers make vectors of.
+        let mut difference: Line = [0; LINE_BYTES];
+        let (pieces, tail) = bytes.as_chunks::<LINE_BYTES>();
+        let (pads, pad_tail) = pad.as_chunks::<LINE_BYTES>();
+        for (piece, pad) in pieces.iter().zip(pads) {
+            for index in 0..LINE_BYTES {
+                difference[index] |= piece[index] ^ pad[index] ^ line[index];
             }
         }
-        let mut tail = pieces.remainder().iter().zip(pads.remainder()).zip(line);
-        difference == [0; LINE_WORDS] && tail.all(|((byte, pad), key)| *byte == pad ^ key)
+        let mut tail = tail.iter().zip(pad_tail).zip(line);
+        difference == [0; LINE_BYTES] && tail.all(|((byte, pad), key)| *byte == pad ^ key)
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -216,7 +216,8 @@ mod tests {
         buffer
     }
 
-    /// The figures come from `docs/formats/data.py`, a second implementation of the definition in Python.
+    /// The figures come from `docs/formats/data.py`, a second implementation of the definition in
+    /// Python.
     #[test]
     fn content_is_as_the_format_defines_it() {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

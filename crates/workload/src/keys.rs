@@ -59,7 +59,8 @@ impl Keys {
         }
     }
 
-    /// Returns the prefix below which all generated objects of `owner` lie: its own, or the common one.
+    /// Returns the prefix below which all generated objects of `owner` lie: its own, or the common
+    /// one.
     pub fn prefix_of(&self, owner: WorkerId) -> String {
         let mut prefix = String::new();
         if let Self::Generated { layout, seed } = self {
@@ -72,8 +73,8 @@ impl Keys {
 fn write_prefix(layout: &KeyLayout, seed: u64, owner: WorkerId, key: &mut String) {
     key.push_str(&layout.base);
     if layout.per_worker {
-        // Random first characters spread the workers over a store that partitions by prefix; the number keeps
-        // two workers apart whatever the random part is.
+        // Random first characters spread the workers over a store that partitions by prefix; the
+        // number keeps two workers apart whatever the random part is.
         let random = mix64(seed ^ mix64(u64::from(owner.0) | 1 << 63)) as u16;
         write!(key, "{random:04x}{:x}/", owner.0).expect("a String takes any text");
     }

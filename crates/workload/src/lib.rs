@@ -1,7 +1,8 @@
-//! What will be done: operation mix, keys, sizes, content, pacing, and the stream of operations of each worker.
+//! What will be done: operation mix, keys, sizes, content, pacing, and the stream of operations of
+//! each worker.
 //!
-//! [`WorkloadSpec`] is the workload as written; [`Workload`] is the validated one. Everything here is a function
-//! of the seed: no driver, no async, no clock.
+//! [`WorkloadSpec`] is the workload as written; [`Workload`] is the validated one. Everything here
+//! is a function of the seed: no driver, no async, no clock.
 
 pub mod data;
 mod keys;

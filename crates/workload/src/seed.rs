@@ -1,8 +1,10 @@
-//! Randomness: seeded, counter-like and the same on every machine. The only source of chance in a run.
+//! Randomness: seeded, counter-like and the same on every machine. The only source of chance in a
+//! run.
 
 /// Mixes 64 bits so that each bit of the input moves half of the output; a bijection.
 ///
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators,
+/// 2014).
 pub const fn mix64(mut x: u64) -> u64 {
     x ^= x >> 30;
     x = x.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -104,7 +106,8 @@ mod tests {
 
     #[test]
     fn splitmix64_is_the_published_one() {
-        // First outputs for state 1234567, from the reference implementation's well-known test vector.
+        // First outputs for state 1234567, from the reference implementation's well-known test
+        // vector.
         let mut random = Random { state: 1_234_567 };
         let expected: [u64; 3] =
             [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];

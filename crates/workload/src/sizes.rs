@@ -22,7 +22,8 @@ pub struct SizeBar {
 pub enum SizeDist {
     /// All of one size.
     Fixed(u64),
-    /// The logarithm is evenly distributed between both ends, so that every doubling is as likely as the next.
+    /// The logarithm is evenly distributed between both ends, so that every doubling is as likely
+    /// as the next.
     LogUniform {
         /// The smallest size, at least 1.
         min: u64,
@@ -70,11 +71,12 @@ impl From<UnitError> for SizeParseError {
 }
 
 impl SizeDist {
-    /// Without a minimum, random sizes span this factor: eight doublings, which gives warp's mean of 0.18 max.
+    /// Without a minimum, random sizes span this factor: eight doublings, which gives warp's mean
+    /// of 0.18 max.
     const RANDOM_SPAN: u64 = 256;
 
-    /// Returns the sizes that `text` names: `SIZE`, `MIN,MAX` or `SIZE:WEIGHT,...`; `random` asks for log-uniform
-    /// sizes up to a lone `SIZE`.
+    /// Returns the sizes that `text` names: `SIZE`, `MIN,MAX` or `SIZE:WEIGHT,...`; `random` asks
+    /// for log-uniform sizes up to a lone `SIZE`.
     pub fn parse(text: &str, random: bool) -> Result<Self, SizeParseError> {
         let size = |text: &str| match Bytes::parse(text)?.0 {
             0 => Err(SizeParseError::Zero),
@@ -218,7 +220,8 @@ mod tests {
     fn log_uniform_sizes_have_no_hole_and_the_known_mean() {
         let dist = SizeDist::parse("1MiB", true).unwrap();
         let sizes = sample(&dist, 80_000);
-        // Eight doublings from 4 KiB to 1 MiB: each holds an eighth, 10,000 +- 94 (one standard deviation).
+        // Eight doublings from 4 KiB to 1 MiB: each holds an eighth, 10,000 +- 94 (one standard
+        // deviation).
         for doubling in 0..8 {
             let low = 4_096u64 << doubling;
             let count = sizes.iter().filter(|&&size| (low..low * 2).contains(&size)).count();

@@ -1,4 +1,5 @@
-//! The workload as written: YAML or what a command line was lowered to, versioned, and its validation.
+//! The workload as written: YAML or what a command line was lowered to, versioned, and its
+//! validation.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -206,8 +207,8 @@ impl WorkloadSpec {
         serde_saphyr::to_string(self).expect("a spec holds nothing that YAML cannot")
     }
 
-    /// Returns the workload if the spec is sound. `existing` is what a survey found where the spec asks for one;
-    /// pass an empty list to check everything else beforehand.
+    /// Returns the workload if the spec is sound. `existing` is what a survey found where the spec
+    /// asks for one; pass an empty list to check everything else beforehand.
     pub fn validate(
         &self,
         run: &str,

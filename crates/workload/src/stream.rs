@@ -1,5 +1,5 @@
-//! The operations of one worker, in order: a function of the seed, the worker and what became of its own
-//! operations before, whatever thread it runs on.
+//! The operations of one worker, in order: a function of the seed, the worker and what became of
+//! its own operations before, whatever thread it runs on.
 
 use std::sync::Arc;
 
@@ -71,7 +71,8 @@ struct MixState {
     deck: Vec<OpKind>,
     drawn: usize,
     range: RangeRule,
-    /// The worker's own objects when operations change the population; `None`: all objects of the population.
+    /// The worker's own objects when operations change the population; `None`: all objects of the
+    /// population.
     pool: Option<Vec<ObjectId>>,
     /// The number that the next new object gets.
     next_number: u64,
@@ -138,7 +139,8 @@ impl OpStream {
         }
     }
 
-    /// Takes note of what became of an operation: a new object joins the pool, or a failed one stays out.
+    /// Takes note of what became of an operation: a new object joins the pool, or a failed one
+    /// stays out.
     pub fn completed(&mut self, op: &PlannedOp, ok: bool) {
         let Source::Mix(MixState { pool: Some(pool), .. }) = &mut self.source else { return };
         let Target::Object(object, _) = op.target else { return };
@@ -180,8 +182,8 @@ impl MixState {
         Some(PlannedOp { kind, target: Target::Object(object, range) })
     }
 
-    /// Takes the next kind off the deck. With an empty pool the next PUT of the deck comes first; without one
-    /// there is nothing left to do.
+    /// Takes the next kind off the deck. With an empty pool the next PUT of the deck comes first;
+    /// without one there is nothing left to do.
     fn draw_kind(&mut self, workload: &Workload) -> Option<OpKind> {
         if self.drawn == self.deck.len() {
             self.random.shuffle(&mut self.deck);
@@ -194,7 +196,8 @@ impl MixState {
             match ahead {
                 Some(ahead) => self.deck.swap(self.drawn, self.drawn + ahead),
                 None if self.deck.contains(&OpKind::Put) => {
-                    // The rest of this deck cannot be done: it is dropped, and the next one begins with a PUT.
+                    // The rest of this deck cannot be done: it is dropped, and the next one begins
+                    // with a PUT.
                     self.drawn = self.deck.len();
                     return self.draw_kind(workload);
                 }

@@ -81,7 +81,8 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Returns the mix; kinds with weight 0 are left out. `None` when nothing is left or a kind stands twice.
+    /// Returns the mix; kinds with weight 0 are left out. `None` when nothing is left or a kind
+    /// stands twice.
     pub fn new(weights: impl IntoIterator<Item = (OpKind, u32)>) -> Option<Self> {
         let mut weights: Vec<_> = weights.into_iter().filter(|(_, weight)| *weight > 0).collect();
         weights.sort_unstable();
@@ -99,7 +100,8 @@ impl Mix {
         &self.weights
     }
 
-    /// Tells whether the population changes while it runs, so that each worker needs a share of its own.
+    /// Tells whether the population changes while it runs, so that each worker needs a share of its
+    /// own.
     pub fn changes_population(&self) -> bool {
         self.weight(OpKind::Delete) > 0 || (self.weight(OpKind::Put) > 0 && self.weights.len() > 1)
     }

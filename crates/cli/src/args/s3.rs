@@ -24,8 +24,8 @@ pub(crate) enum S3Command {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
-    /// Hosts, comma separated, each HOST[:PORT]; {1...8} stands for a range; file:PATH has one a line.
-    /// Without it the embedded in-memory store is used
+    /// Hosts, comma separated, each HOST[:PORT]; {1...8} stands for a range; file:PATH has one a
+    /// line. Without it the embedded in-memory store is used
     #[arg(long, env = "PLIMSOLL_HOST", value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     #[command(flatten)]
@@ -125,7 +125,8 @@ pub(crate) struct ObjectArgs {
     /// Random sizes: log-uniform from 1/256 of --obj.size up to it, or between MIN,MAX
     #[arg(long = "obj.randsize")]
     pub(crate) randsize: bool,
-    /// Put this before the run's own prefix, which is plimsoll/<run>/; with --list-existing: list below it
+    /// Put this before the run's own prefix, which is plimsoll/<run>/; with --list-existing: list
+    /// below it
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PREFIX")]
     pub(crate) prefix: String,
     /// No prefix for each worker below the run's own
@@ -159,7 +160,8 @@ pub(crate) struct CommonArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ExistingArgs {
-    /// Use objects that are already there below --prefix instead of uploading; their content is not checked
+    /// Use objects that are already there below --prefix instead of uploading; their content is not
+    /// checked
     #[arg(long)]
     pub(crate) list_existing: bool,
     /// With --list-existing, do not look below `/`

@@ -47,7 +47,8 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the prefix that the run owns, checked: a manifest that somebody edited must not empty a bucket.
+/// Returns the prefix that the run owns, checked: a manifest that somebody edited must not empty a
+/// bucket.
 fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
     let Some(prefix) = &manifest.target.prefix else { return Ok(None) };
     let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;

@@ -1,4 +1,5 @@
-//! `plimsoll null`: the engine and the recorder against a driver that does nothing, to know their own cost.
+//! `plimsoll null`: the engine and the recorder against a driver that does nothing, to know their
+//! own cost.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -310,7 +310,8 @@ fn wait_for(at: Option<TimeOfDay>, ui: &Ui, interrupts: &Interrupts) -> Result<(
     Ok(())
 }
 
-/// Returns how long it is until a time of day, today's; one that is past is refused, not taken for tomorrow's.
+/// Returns how long it is until a time of day, today's; one that is past is refused, not taken for
+/// tomorrow's.
 fn time_until(at: Option<TimeOfDay>) -> Result<Duration> {
     let Some(TimeOfDay(time)) = at else { return Ok(Duration::ZERO) };
     let now = jiff::Zoned::now();

@@ -9,7 +9,8 @@ fn refused_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Checks that `line` ends with exit code 2 and one line that holds all of `words`, and leaves nothing behind.
+/// Checks that `line` ends with exit code 2 and one line that holds all of `words`, and leaves
+/// nothing behind.
 fn check(line: &str, words: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let mut command = plimsoll(directory.path());

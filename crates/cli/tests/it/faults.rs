@@ -1,4 +1,5 @@
-//! A store that fails while it is measured: failures are counted by class, and the exit code says so.
+//! A store that fails while it is measured: failures are counted by class, and the exit code says
+//! so.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -25,8 +26,8 @@ fn a_server_that_dies_leaves_counted_failures_and_exit_1() {
     assert!(stderr.contains("--max-error-rate"), "{stderr}");
 }
 
-/// Forwards to `upstream`, flipping one bit late in each piece of more than 2,000 bytes that comes back,
-/// listings apart.
+/// Forwards to `upstream`, flipping one bit late in each piece of more than 2,000 bytes that comes
+/// back, listings apart.
 fn corrupting_proxy(upstream: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

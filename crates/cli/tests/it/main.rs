@@ -1,5 +1,6 @@
 //! The binary as its users meet it: what it prints, what it leaves behind, how it ends.
 #![expect(clippy::disallowed_methods, reason = "tests read and write files of their own")]
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod bad_input;
 mod faults;

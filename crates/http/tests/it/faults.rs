@@ -230,6 +230,33 @@ fn a_kept_connection_that_went_stale_is_replaced_before_sending() {
 }
 
 #[test]
+fn a_connection_that_was_closed_while_the_thread_did_other_things_is_replaced() {
+    let (close, asked_to_close) = mpsc::channel();
+    let (said, hear) = mpsc::channel();
+    let (address, server) = serve(move |listener| {
+        let mut stream = accept(&listener);
+        answer(&mut stream, OK);
+        asked_to_close.recv().unwrap();
+        stream.shutdown(Shutdown::Both).unwrap();
+        said.send(()).unwrap();
+        answer(&mut accept(&listener), OK);
+    });
+    let clock = Arc::new(CountingClock::default());
+    let host = address.ip().to_string();
+    block_on(async {
+        let mut client =
+            client_with_clock(&host, address.port(), options(None), Arc::clone(&clock));
+        assert_eq!(get(&mut client, "/").await.0.unwrap().body_bytes, 2);
+        // Blocks the thread, so that the runtime sees nothing of the close.
+        close.send(()).unwrap();
+        hear.recv().unwrap();
+        clock.advance(Duration::from_secs(300));
+        assert_eq!(get(&mut client, "/").await.0.unwrap().body_bytes, 2);
+    });
+    server.join().unwrap();
+}
+
+#[test]
 fn a_connection_closed_on_a_second_request_is_no_hidden_retry() {
     let (address, server) = serve(|listener| {
         let mut stream = accept(&listener);

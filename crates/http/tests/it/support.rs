@@ -20,6 +20,11 @@ use plimsoll_model::{Clock, Moment};
 pub(crate) struct CountingClock(AtomicU64);
 
 impl CountingClock {
+    /// Lets time pass.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.0.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     /// Returns how often it was read.
     pub(crate) fn readings(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
