@@ -13,9 +13,9 @@ use crate::machine;
 
 /// What a host file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
-/// warp's default port.
-const PORT_DEFAULT: u16 = 9_000;
-const PORT_TLS: u16 = 443;
+/// The ports of plain HTTP and of TLS, for hosts without one.
+pub(crate) const PORT_PLAIN: u16 = 80;
+pub(crate) const PORT_TLS: u16 = 443;
 /// The embedded store's credentials; it listens on loopback only and lives as long as the run.
 const EMBEDDED_KEY: &str = "plimsoll-embedded";
 
@@ -94,7 +94,7 @@ fn start_embedded() -> Result<Oracle> {
 }
 
 fn endpoints(hosts: &str, tls: bool) -> Result<Vec<Endpoint>> {
-    let port = if tls { PORT_TLS } else { PORT_DEFAULT };
+    let port = if tls { PORT_TLS } else { PORT_PLAIN };
     let Some(path) = hosts.strip_prefix(FILE_SCHEME) else {
         return expand_hosts(hosts, port).context("--host");
     };

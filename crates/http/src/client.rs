@@ -145,7 +145,8 @@ impl Client {
         let slot = &mut self.slots[endpoint];
         if let Some((mut kept, idle_since)) = slot.kept.take() {
             if self.clock.now().since(idle_since) >= IDLE_LOOK {
-                // The thread may have done other things all the while, and the runtime has not looked.
+                // The thread may have done other things all the while, and the runtime has not
+                // looked.
                 tokio::task::yield_now().await;
             }
             if !kept.is_stale().await {

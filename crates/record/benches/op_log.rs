@@ -1,6 +1,8 @@
-//! What the op log costs: processor time and bytes per operation written, processor time per row read.
+//! What the op log costs: processor time and bytes per operation written, processor time per row
+//! read.
 //!
-//! `cargo bench -p plimsoll-record` writes to the system's temporary directory, three times each stream.
+//! `cargo bench -p plimsoll-record` writes to the system's temporary directory, three times each
+//! stream.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -49,7 +51,8 @@ enum Load {
     Put,
 }
 
-/// Returns what the workers do on two endpoints with latencies about 1 ms, in the order of completion.
+/// Returns what the workers do on two endpoints with latencies about 1 ms, in the order of
+/// completion.
 fn stream(load: Load) -> Vec<PackedOp> {
     let mut random = Random(7);
     let mut puts = [0u64; WORKERS as usize];
@@ -176,7 +179,7 @@ fn columns(directory: &RunDirectory) -> Vec<String> {
     let rows = group.num_rows() as f64;
     let bytes = |column: &parquet::file::metadata::ColumnChunkMetaData| {
         let (packed, raw) = (column.compressed_size() as f64, column.uncompressed_size() as f64);
-        format!("{:18} {:.2} ({:.2})", column.column_path().string(), packed / rows, raw / rows)
+        format!("{:20} {:.2} ({:.2})", column.column_path().string(), packed / rows, raw / rows)
     };
     group.columns().iter().map(bytes).collect()
 }

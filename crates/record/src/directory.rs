@@ -68,7 +68,8 @@ impl RunDirectory {
         self.path.join(OPS_NAME)
     }
 
-    /// Writes the manifest in place of the one before; a reader sees the one or the other, also after a power cut.
+    /// Writes the manifest in place of the one before; a reader sees the one or the other, also
+    /// after a power cut.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), RecordError> {
         self.replace(MANIFEST_NAME, |file| {
             serde_json::to_writer_pretty(&mut *file, manifest)?;
@@ -97,7 +98,8 @@ impl RunDirectory {
         summary::to_timeline(summary).map_err(|reason| RecordError::damaged(&path, reason))
     }
 
-    /// Writes a file beside the one of that name, makes sure of it on the disk, and puts it in its place.
+    /// Writes a file beside the one of that name, makes sure of it on the disk, and puts it in its
+    /// place.
     fn replace(
         &self,
         name: &str,

@@ -16,13 +16,19 @@ pub enum RecordError {
         path: PathBuf,
     },
     /// The place for a directory is taken by something else.
-    #[error("{} is in the way: it is no directory; choose another directory for the run", path.display())]
+    #[error(
+        "{} is in the way: it is no directory; choose another directory for the run",
+        path.display()
+    )]
     NotADirectory {
         /// What is in the way.
         path: PathBuf,
     },
     /// The disk, or the user's share of it, is full.
-    #[error("no space left in {}; free some, or choose a run directory on another disk", path.display())]
+    #[error(
+        "no space left in {}; free some, or choose a run directory on another disk",
+        path.display()
+    )]
     Full {
         /// The directory that could not grow.
         path: PathBuf,
@@ -38,7 +44,10 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The user may not do this here.
-    #[error("no permission to {doing} {}; change its permissions, or choose another run directory", path.display())]
+    #[error(
+        "no permission to {doing} {}; change its permissions, or choose another run directory",
+        path.display()
+    )]
     Denied {
         /// What was being done, as a verb.
         doing: &'static str,
@@ -81,7 +90,10 @@ pub enum RecordError {
         supported: &'static str,
     },
     /// A file holds what it cannot hold.
-    #[error("{} is damaged: {reason}; restore it from a copy, or leave it out of the analysis", path.display())]
+    #[error(
+        "{} is damaged: {reason}; restore it from a copy, or leave it out of the analysis",
+        path.display()
+    )]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -1,7 +1,8 @@
 //! The run directory: the manifest `run.json`, the op log `ops/part-*.parquet` and `summary.json`.
 //!
-//! What each file holds, field by field, stands in `docs/formats/run.md` and `docs/formats/ops.md`. Knows neither
-//! who makes the operations nor what is concluded from them, and never sees a credential.
+//! What each file holds, field by field, stands in `docs/formats/run.md` and `docs/formats/ops.md`.
+//! Knows neither who makes the operations nor what is concluded from them, and never sees a
+//! credential.
 
 mod directory;
 mod error;

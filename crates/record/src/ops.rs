@@ -31,7 +31,8 @@ const PART_SUFFIX: &str = ".parquet";
 /// What is added to the name while the part is being written.
 const OPEN_SUFFIX: &str = ".open";
 
-/// Returns the columns as Arrow sees them. Times and bytes are signed, so that a query may subtract them freely.
+/// Returns the columns as Arrow sees them. Times and bytes are signed, so that a query may subtract
+/// them freely.
 fn arrow_schema() -> SchemaRef {
     let text = |key| DataType::Dictionary(Box::new(key), Box::new(DataType::Utf8));
     let column = |name, data_type| Field::new(name, data_type, false);
@@ -45,11 +46,11 @@ fn arrow_schema() -> SchemaRef {
         nullable("object_owner", DataType::UInt32),
         nullable("object_number", DataType::Int64),
         column("objects_count", DataType::UInt32),
-        column("bytes", DataType::Int64),
-        column("intended_ns", DataType::Int64),
+        nullable("bytes", DataType::Int64),
+        column("schedule_delay_ns", DataType::Int64),
         column("start_ns", DataType::Int64),
-        nullable("first_byte_ns", DataType::Int64),
         nullable("last_byte_sent_ns", DataType::Int64),
+        nullable("first_byte_to_end_ns", DataType::Int64),
         column("end_ns", DataType::Int64),
         column("outcome", text(DataType::UInt8)),
         column("attempts", DataType::UInt8),

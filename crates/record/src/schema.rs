@@ -1,7 +1,7 @@
 //! The manifest `run.json` and the cells of `summary.json` as they stand in the files.
 //!
-//! A field that is not known is null, never 0. A change of what is written here needs a change of the documents in
-//! `docs/formats/`, and a new version where an older reader would be misled.
+//! A field that is not known is null, never 0. A change of what is written here needs a change of
+//! the documents in `docs/formats/`, and a new version where an older reader would be misled.
 
 use std::collections::BTreeMap;
 
@@ -259,7 +259,8 @@ impl SummarySchema {
     pub const NAME: &'static str = "plimsoll.summary/1";
 }
 
-/// What happened in each interval of a run, kept in `summary.json`; summaries of parts of a run add up exactly.
+/// What happened in each interval of a run, kept in `summary.json`; summaries of parts of a run add
+/// up exactly.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 pub struct Summary {
     /// The version of this document.
@@ -283,26 +284,36 @@ pub struct Lane {
     pub endpoint: u16,
     /// The intervals in which something happened, in order.
     pub cells: Vec<Cell>,
+    /// The stretches of sixty intervals in which an operation succeeded, in order.
+    pub times: Vec<Times>,
 }
 
 /// One interval of one lane.
 ///
-/// Bytes and objects are those of successes, shared by time between the intervals an operation touched; everything
-/// else counts in the interval in which the operation ended.
+/// Bytes and objects are those of successes, shared by time between the intervals an operation
+/// touched; everything else counts in the interval in which the operation ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// Which interval, 0-based.
     pub interval_index: u64,
-    /// How many operations ended, by the class of their outcome; a class that is not named has none.
+    /// How many operations ended, by the class of their outcome; a class that is not named has
+    /// none.
     pub ended: BTreeMap<String, u64>,
     /// Bytes moved.
     pub bytes: u64,
     /// Objects handled, in millionths.
     pub objects_micro: u64,
-    /// Latency (intended start to end) of the successes; null without one.
+}
+
+/// The times of the successes that ended in a stretch of sixty intervals of one lane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Times {
+    /// The first interval of the stretch, a multiple of sixty.
+    pub interval_index_first: u64,
+    /// Latency (intended start to end); null without one.
     #[schemars(with = "Option<Histogram>")]
     pub latency_ns: Option<StoredHistogram>,
-    /// Time to first byte of the successes; null where none is known.
+    /// Time to first byte; null where none is known.
     #[schemars(with = "Option<Histogram>")]
     pub ttfb_ns: Option<StoredHistogram>,
 }
@@ -320,7 +331,8 @@ pub struct Histogram {
     pub min: u64,
     /// The largest value, exactly.
     pub max: u64,
-    /// Pairs of a bin's lowest value and how many values it holds, lowest first; bins without any are left out.
+    /// Pairs of a bin's lowest value and how many values it holds, lowest first; bins without any
+    /// are left out.
     pub bins: Vec<[u64; 2]>,
 }
 

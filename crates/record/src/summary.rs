@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, SeriesKey, StageId};
-use plimsoll_stats::{Cell, CompactHistogram, Timeline};
+use plimsoll_stats::{Cell, CompactHistogram, INTERVALS_PER_STRETCH, LaneView, Timeline, Times};
 use serde::ser::{Error as _, SerializeStruct};
 use serde::{Serialize, Serializer};
 
@@ -31,7 +31,11 @@ pub(crate) fn to_timeline(summary: schema::Summary) -> Result<Timeline<SeriesKey
         let key = SeriesKey { stage, kind, endpoint: EndpointId(lane.endpoint) };
         for cell in lane.cells {
             let (index, cell) = cell_from(cell)?;
-            timeline.insert(key, index, &cell);
+            timeline.insert_cell(key, index, &cell);
+        }
+        for times in lane.times {
+            let (stretch, times) = times_from(times)?;
+            timeline.insert_times(key, stretch, &times);
         }
     }
     Ok(timeline)
@@ -55,23 +59,24 @@ struct Lanes<'a>(&'a Timeline<SeriesKey>);
 
 impl Serialize for Lanes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.lanes().map(|(key, cells)| LaneOf { key, cells }))
+        serializer.collect_seq(self.0.lanes().map(|(key, lane)| LaneOf { key, lane }))
     }
 }
 
 /// Serialises as [`schema::Lane`].
 struct LaneOf<'a> {
     key: SeriesKey,
-    cells: &'a [Cell],
+    lane: LaneView<'a>,
 }
 
 impl Serialize for LaneOf<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut lane = serializer.serialize_struct("Lane", 4)?;
+        let mut lane = serializer.serialize_struct("Lane", 5)?;
         lane.serialize_field("stage", &self.key.stage.0)?;
         lane.serialize_field("kind", self.key.kind.name())?;
         lane.serialize_field("endpoint", &self.key.endpoint.0)?;
-        lane.serialize_field("cells", &Cells(self.cells))?;
+        lane.serialize_field("cells", &Cells(self.lane.cells))?;
+        lane.serialize_field("times", &Stretches(self.lane.times))?;
         lane.end()
     }
 }
@@ -83,6 +88,16 @@ impl Serialize for Cells<'_> {
         let nothing = Cell::default();
         let cells = self.0.iter().enumerate().filter(|(_, cell)| **cell != nothing);
         serializer.collect_seq(cells.map(|(index, cell)| CellOf { index, cell }))
+    }
+}
+
+struct Stretches<'a>(&'a [Times]);
+
+impl Serialize for Stretches<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let nothing = Times::default();
+        let stretches = self.0.iter().enumerate().filter(|(_, times)| **times != nothing);
+        serializer.collect_seq(stretches.map(|(stretch, times)| times_to(stretch, times)))
     }
 }
 
@@ -105,20 +120,27 @@ fn cell_to(index: usize, cell: &Cell) -> Result<schema::Cell, String> {
         let class = class.ok_or_else(|| format!("outcome {outcome} has no name"))?;
         ended.insert(class.name().to_owned(), count);
     }
-    let stored = |histogram: &CompactHistogram| {
-        (histogram.count() > 0).then(|| StoredHistogram(histogram.clone()))
-    };
     Ok(schema::Cell {
         interval_index: index as u64,
         ended,
         bytes: cell.bytes,
         objects_micro: cell.objects_micro,
-        latency_ns: stored(&cell.latency),
-        ttfb_ns: stored(&cell.ttfb),
     })
 }
 
-/// The most intervals a lane may have: ten years of seconds, so that a damaged index cannot eat the memory.
+fn times_to(stretch: usize, times: &Times) -> schema::Times {
+    let stored = |histogram: &CompactHistogram| {
+        (histogram.count() > 0).then(|| StoredHistogram(histogram.clone()))
+    };
+    schema::Times {
+        interval_index_first: (stretch * INTERVALS_PER_STRETCH) as u64,
+        latency_ns: stored(&times.latency),
+        ttfb_ns: stored(&times.ttfb),
+    }
+}
+
+/// The most intervals a lane may have: ten years of seconds, so that a damaged index cannot eat the
+/// memory.
 const INTERVALS_MAX: u64 = 1 << 28;
 
 fn cell_from(file: schema::Cell) -> Result<(usize, Cell), String> {
@@ -128,12 +150,23 @@ fn cell_from(file: schema::Cell) -> Result<(usize, Cell), String> {
             .ok_or_else(|| format!("`{name}` is no class of outcomes"))?;
         cell.ended[class as usize] = count;
     }
+    Ok((interval(file.interval_index)?, cell))
+}
+
+fn times_from(file: schema::Times) -> Result<(usize, Times), String> {
+    let first = interval(file.interval_index_first)?;
+    if !first.is_multiple_of(INTERVALS_PER_STRETCH) {
+        return Err(format!("no stretch of intervals begins at {first}"));
+    }
     let histogram =
         |stored: Option<StoredHistogram>| stored.map(|stored| stored.0).unwrap_or_default();
-    cell.latency = histogram(file.latency_ns);
-    cell.ttfb = histogram(file.ttfb_ns);
-    if file.interval_index >= INTERVALS_MAX {
-        return Err(format!("interval {} is beyond any run", file.interval_index));
+    let times = Times { latency: histogram(file.latency_ns), ttfb: histogram(file.ttfb_ns) };
+    Ok((first / INTERVALS_PER_STRETCH, times))
+}
+
+fn interval(index: u64) -> Result<usize, String> {
+    if index >= INTERVALS_MAX {
+        return Err(format!("interval {index} is beyond any run"));
     }
-    Ok((file.interval_index as usize, cell))
+    Ok(index as usize)
 }

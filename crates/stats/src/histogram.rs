@@ -299,7 +299,8 @@ const BIN_BITS: u32 = 10;
 
 /// Returns the number of the bin that begins at `lowest`, counted from 0.
 ///
-/// Numbers of neighbouring bins differ by 1, so that the compact form takes two bytes for most bins.
+/// Numbers of neighbouring bins differ by 1, so that the compact form takes two bytes for most
+/// bins.
 fn bin_number(lowest: u64) -> u64 {
     let doublings = u64::BITS.saturating_sub(lowest.leading_zeros() + BIN_BITS + 1);
     u64::from(doublings) * BINS_PER_DOUBLING + (lowest >> doublings)

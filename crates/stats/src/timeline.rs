@@ -10,7 +10,7 @@ pub const OUTCOMES_MAX: usize = 16;
 
 /// How many intervals share one pair of histograms. A histogram takes kilobytes where a cell takes
 /// bytes, and a run of hours must not fill the memory.
-pub const INTERVALS_PER_STRETCH: usize = 10;
+pub const INTERVALS_PER_STRETCH: usize = 60;
 
 /// Objects are shared between intervals in millionths.
 const MICRO: u64 = 1_000_000;
@@ -296,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn times_are_kept_for_ten_intervals_at_a_time() {
+    fn times_are_kept_for_sixty_intervals_at_a_time() {
         let mut timeline = Timeline::new(0, SECOND);
-        for second in [0, 9, 10, 25, 9] {
+        for second in [0, 59, 60, 125, 59] {
             timeline.record(0, &sample(second * SECOND, second * SECOND + 5, 1, 0));
         }
         let (cells, times) = lane(&mut timeline);
         let counts: Vec<u64> = times.iter().map(|times| times.latency.count()).collect();
-        assert_eq!((cells.len(), counts), (26, vec![3, 1, 1]));
+        assert_eq!((cells.len(), counts), (126, vec![3, 1, 1]));
     }
 
     proptest! {

@@ -154,7 +154,8 @@ mod kernel {
 
     #[inline(always)]
     fn equal_body(bytes: &[u8], pad: &[u8], line: &Line) -> bool {
-        // Differences are gathered byte by byte of the line, which is what compilers make vectors of.
+        // Differences are gathered byte by byte of the line, which is what compilers make vectors
+        // of.
         let mut difference: Line = [0; LINE_BYTES];
         let (pieces, tail) = bytes.as_chunks::<LINE_BYTES>();
         let (pads, pad_tail) = pad.as_chunks::<LINE_BYTES>();

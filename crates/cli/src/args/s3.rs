@@ -24,8 +24,8 @@ pub(crate) enum S3Command {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
-    /// Hosts, comma separated, each HOST[:PORT]; {1...8} stands for a range; file:PATH has one a
-    /// line. Without it the embedded in-memory store is used
+    /// Hosts, comma separated, each HOST[:PORT] (without a port 80, with --tls 443); {1...8} stands
+    /// for a range; file:PATH has one a line. Without hosts the embedded in-memory store is used
     #[arg(long, env = "PLIMSOLL_HOST", value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     #[command(flatten)]

@@ -66,7 +66,8 @@ fn config(args: &CleanArgs, manifest: &Manifest, clock: &RunClock) -> Result<S3C
         .iter()
         .map(|url| {
             let authority = url.split_once("://").map_or(&**url, |(_, authority)| authority);
-            expand_hosts(authority, if tls { 443 } else { 80 }).context("run.json: endpoints")
+            expand_hosts(authority, if tls { store::PORT_TLS } else { store::PORT_PLAIN })
+                .context("run.json: endpoints")
         })
         .collect();
     Ok(S3Config {

@@ -93,9 +93,9 @@ fn drive(
     };
     let Some((stage, outcome)) = recorded.stage(StageKind::Measure) else {
         let error = why_not_prepared(&recorded);
-        run.settle(&recorded, RunState::Failed, Some(error.to_string()))?;
+        let settled = run.settle(&recorded, RunState::Failed, Some(error.to_string()));
         clean_up(&mut run, &mut keeper, common);
-        run.directory.write_manifest(&run.manifest)?;
+        settled.and_then(|()| Ok(run.directory.write_manifest(&run.manifest)?))?;
         return Err(error);
     };
     let (state, reason) = if outcome.ended_by == EndReason::Stopped {
@@ -103,9 +103,11 @@ fn drive(
     } else {
         (RunState::Complete, None)
     };
-    run.settle(&recorded, state, reason)?;
-    let analysis = run.analyze(stage, outcome, common.output.full_span)?;
+    // The record is whole before cleaning begins, and cleaning is done whatever the record came to.
+    let settled = run.settle(&recorded, state, reason);
     let cleaned = clean_up(&mut run, &mut keeper, common);
+    settled?;
+    let analysis = run.analyze(stage, outcome, common.output.full_span)?;
     run.manifest.advice = present::advice_texts(&analysis);
     run.directory.write_manifest(&run.manifest)?;
     let presented = Presented {

@@ -8,7 +8,7 @@ use arrow_array::{
     UInt8Array, UInt32Array,
 };
 use arrow_schema::{ArrowError, SchemaRef};
-use plimsoll_model::{ErrorClass, OpKind, OpRecord};
+use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord};
 
 /// A nullable column: the values, and which of them are known.
 struct Nullable<T> {
@@ -52,11 +52,11 @@ pub(super) struct Columns {
     object_number: Vec<i64>,
     object_known: Vec<bool>,
     objects_count: Vec<u32>,
-    bytes: Vec<i64>,
-    intended: Vec<i64>,
+    bytes: Nullable<i64>,
+    schedule_delay: Vec<i64>,
     start: Vec<i64>,
-    first_byte: Nullable<i64>,
     last_byte_sent: Nullable<i64>,
+    first_byte_to_end: Nullable<i64>,
     end: Vec<i64>,
     outcome: Vec<u8>,
     attempts: Vec<u8>,
@@ -85,11 +85,11 @@ impl Columns {
             object_number: Vec::with_capacity(rows_max),
             object_known: Vec::with_capacity(rows_max),
             objects_count: Vec::with_capacity(rows_max),
-            bytes: Vec::with_capacity(rows_max),
-            intended: Vec::with_capacity(rows_max),
+            bytes: Nullable::with_capacity(rows_max),
+            schedule_delay: Vec::with_capacity(rows_max),
             start: Vec::with_capacity(rows_max),
-            first_byte: Nullable::with_capacity(rows_max),
             last_byte_sent: Nullable::with_capacity(rows_max),
+            first_byte_to_end: Nullable::with_capacity(rows_max),
             end: Vec::with_capacity(rows_max),
             outcome: Vec::with_capacity(rows_max),
             attempts: Vec::with_capacity(rows_max),
@@ -106,8 +106,10 @@ impl Columns {
         self.len() >= self.rows_max
     }
 
-    /// Adds one row.
+    /// Adds one row. Two moments become differences: these are often 0, and then cost nothing.
     pub(super) fn push(&mut self, op: &OpRecord) {
+        debug_assert!(op.intended <= op.start && op.start <= op.end);
+        debug_assert!(op.first_byte.is_none_or(|first_byte| first_byte <= op.end));
         self.stage.push(op.stage.0);
         self.job.push(op.job.0);
         self.worker.push(op.worker.0);
@@ -118,11 +120,12 @@ impl Columns {
         self.object_number.push(op.object.map_or(0, |object| object.number() as i64));
         self.objects_count.push(op.objects_count);
         // 63 bits hold 292 years and 9 EB.
-        self.bytes.push(op.bytes as i64);
-        self.intended.push(op.intended.as_ns() as i64);
+        let moves_bytes = op.kind.moves_bytes() || op.bytes > 0;
+        self.bytes.push(moves_bytes.then_some(op.bytes as i64));
+        self.schedule_delay.push(ns_between(op.intended, op.start));
         self.start.push(op.start.as_ns() as i64);
-        self.first_byte.push(op.first_byte.map(|moment| moment.as_ns() as i64));
         self.last_byte_sent.push(op.last_byte_sent.map(|moment| moment.as_ns() as i64));
+        self.first_byte_to_end.push(op.first_byte.map(|moment| ns_between(moment, op.end)));
         self.end.push(op.end.as_ns() as i64);
         self.outcome.push(op.outcome as u8);
         self.attempts.push(op.attempts);
@@ -133,18 +136,19 @@ impl Columns {
         let rows = self.rows_max;
         let known = take(&mut self.object_known, rows);
         let owner = take(&mut self.object_owner, rows);
-        let owner = UInt32Array::new(owner.into(), Some(known.into()));
+        let owner = UInt32Array::new(owner.into(), nulls(known));
         let number = take(&mut self.object_number, rows);
         let number = Int64Array::new(number.into(), owner.nulls().cloned());
-        let first_byte = self.first_byte.take(rows);
+        let bytes = self.bytes.take(rows);
         let last_byte_sent = self.last_byte_sent.take(rows);
+        let first_byte_to_end = self.first_byte_to_end.take(rows);
         let kind = text::<UInt8Type>(take(&mut self.kind, rows).into(), &self.texts.kinds)?;
         let endpoint =
             text::<UInt16Type>(take(&mut self.endpoint, rows).into(), &self.texts.endpoints)?;
         let outcome =
             text::<UInt8Type>(take(&mut self.outcome, rows).into(), &self.texts.outcomes)?;
         let nullable = |column: Nullable<i64>| {
-            Arc::new(Int64Array::new(column.values.into(), Some(column.known.into())))
+            Arc::new(Int64Array::new(column.values.into(), nulls(column.known)))
         };
         RecordBatch::try_new(
             Arc::clone(&self.schema),
@@ -157,17 +161,28 @@ impl Columns {
                 Arc::new(owner),
                 Arc::new(number),
                 Arc::new(UInt32Array::from(take(&mut self.objects_count, rows))),
-                Arc::new(Int64Array::from(take(&mut self.bytes, rows))),
-                Arc::new(Int64Array::from(take(&mut self.intended, rows))),
+                nullable(bytes),
+                Arc::new(Int64Array::from(take(&mut self.schedule_delay, rows))),
                 Arc::new(Int64Array::from(take(&mut self.start, rows))),
-                nullable(first_byte),
                 nullable(last_byte_sent),
+                nullable(first_byte_to_end),
                 Arc::new(Int64Array::from(take(&mut self.end, rows))),
                 outcome,
                 Arc::new(UInt8Array::from(take(&mut self.attempts, rows))),
             ],
         )
     }
+}
+
+/// Returns the time from `from` to `to`; it is never negative, and neither is what the reader
+/// accepts.
+fn ns_between(from: Moment, to: Moment) -> i64 {
+    to.as_ns().saturating_sub(from.as_ns()) as i64
+}
+
+/// Returns which rows have no value; `None` when all have one, which the encoder handles faster.
+fn nulls<N: From<Vec<bool>>>(known: Vec<bool>) -> Option<N> {
+    known.contains(&false).then(|| N::from(known))
 }
 
 /// Takes a column out and leaves room for the next rows.

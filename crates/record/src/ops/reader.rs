@@ -64,7 +64,8 @@ impl OpLog {
         Ok(Self { parts, unfinished: open.len() })
     }
 
-    /// Returns how many parts were never completed; their rows are lost, and `scan` passes them over.
+    /// Returns how many parts were never completed; their rows are lost, and `scan` passes them
+    /// over.
     pub fn unfinished(&self) -> usize {
         self.unfinished
     }
@@ -74,7 +75,8 @@ impl OpLog {
         self.parts.len()
     }
 
-    /// Hands every operation to `visit`, part by part in the order they were written, and returns how many there were.
+    /// Hands every operation to `visit`, part by part in the order they were written, and returns
+    /// how many there were.
     pub fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, RecordError> {
         let mut rows = 0;
         for path in &self.parts {
@@ -114,7 +116,8 @@ fn scan_part(path: &Path, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, Recor
     Ok(rows)
 }
 
-/// Runs a step of the Parquet library, which panics on some damaged files instead of returning an error.
+/// Runs a step of the Parquet library, which panics on some damaged files instead of returning an
+/// error.
 fn guarded<T, E: ToString>(
     path: &Path,
     step: impl FnOnce() -> Result<T, E>,
@@ -126,7 +129,8 @@ fn guarded<T, E: ToString>(
     }
 }
 
-/// Checks that a part is of a version that can be read, and returns its endpoints in the order of their ids.
+/// Checks that a part is of a version that can be read, and returns its endpoints in the order of
+/// their ids.
 fn endpoints(path: &Path, footer: &FileMetaData) -> Result<Vec<String>, RecordError> {
     let found = metadata_value(footer, KEY_SCHEMA).unwrap_or("unknown");
     if found != OPS_SCHEMA {
@@ -137,8 +141,8 @@ fn endpoints(path: &Path, footer: &FileMetaData) -> Result<Vec<String>, RecordEr
     serde_json::from_str(endpoints).map_err(|reason| RecordError::damaged(path, reason))
 }
 
-/// Returns the way to a part's rows. The columns are asked for with dictionaries, so that a text is looked up once
-/// per batch and not once per row.
+/// Returns the way to a part's rows. The columns are asked for with dictionaries, so that a text is
+/// looked up once per batch and not once per row.
 fn batches(
     file: File,
     footer: ArrowReaderMetadata,
@@ -191,11 +195,11 @@ struct Decoded<'a> {
     object_owner: &'a PrimitiveArray<UInt32Type>,
     object_number: &'a [i64],
     objects_count: &'a [u32],
-    bytes: &'a [i64],
-    intended: &'a [i64],
+    bytes: &'a PrimitiveArray<Int64Type>,
+    schedule_delay: &'a [i64],
     start: &'a [i64],
-    first_byte: &'a PrimitiveArray<Int64Type>,
     last_byte_sent: &'a PrimitiveArray<Int64Type>,
+    first_byte_to_end: &'a PrimitiveArray<Int64Type>,
     end: &'a [i64],
     outcome: Texts<'a, UInt8Type, ErrorClass>,
     attempts: &'a [u8],
@@ -203,7 +207,8 @@ struct Decoded<'a> {
 
 impl<'a> Decoded<'a> {
     fn new(batch: &'a RecordBatch, schema: &Schema, endpoints: &[String]) -> Result<Self, String> {
-        // A damaged footer can change a column's type behind the back of the schema that was asked for.
+        // A damaged footer can change a column's type behind the back of the schema that was asked
+        // for.
         let types = batch.columns().iter().map(|column| column.data_type());
         if !types.eq(schema.fields().iter().map(|field| field.data_type())) {
             return Err("its columns are not those of an op log".to_owned());
@@ -219,6 +224,12 @@ impl<'a> Decoded<'a> {
         {
             return Err("columns object_owner and object_number hold what is no object".to_owned());
         }
+        let schedule_delay = unsigned(batch, "schedule_delay_ns")?.values();
+        let start = unsigned(batch, "start_ns")?.values();
+        let first_byte_to_end = unsigned(batch, "first_byte_to_end_ns")?;
+        let end = unsigned(batch, "end_ns")?.values();
+        check_differences(schedule_delay, start, "schedule_delay_ns")?;
+        check_differences(first_byte_to_end.values(), end, "first_byte_to_end_ns")?;
         Ok(Self {
             stage: column(batch, "stage").as_primitive::<UInt8Type>().values(),
             job: column(batch, "job").as_primitive::<UInt8Type>().values(),
@@ -228,21 +239,21 @@ impl<'a> Decoded<'a> {
             object_owner: owner,
             object_number: number.values(),
             objects_count: column(batch, "objects_count").as_primitive::<UInt32Type>().values(),
-            bytes: unsigned(batch, "bytes")?.values(),
-            intended: unsigned(batch, "intended_ns")?.values(),
-            start: unsigned(batch, "start_ns")?.values(),
-            first_byte: unsigned(batch, "first_byte_ns")?,
+            bytes: unsigned(batch, "bytes")?,
+            schedule_delay,
+            start,
             last_byte_sent: unsigned(batch, "last_byte_sent_ns")?,
-            end: unsigned(batch, "end_ns")?.values(),
+            first_byte_to_end,
+            end,
             outcome: Texts::new(batch, "outcome", ErrorClass::from_name)?,
             attempts: column(batch, "attempts").as_primitive::<UInt8Type>().values(),
         })
     }
 
     fn op(&self, row: usize) -> OpRecord {
-        let optional = |column: &PrimitiveArray<Int64Type>| {
-            column.is_valid(row).then(|| moment(column.values()[row]))
-        };
+        let optional =
+            |column: &PrimitiveArray<Int64Type>| column.is_valid(row).then(|| column.values()[row]);
+        let (start, end) = (self.start[row], self.end[row]);
         OpRecord {
             stage: StageId(self.stage[row]),
             job: JobId(self.job[row]),
@@ -254,12 +265,12 @@ impl<'a> Decoded<'a> {
                 ObjectId::new(owner, self.object_number[row] as u64)
             }),
             objects_count: self.objects_count[row],
-            bytes: self.bytes[row] as u64,
-            intended: moment(self.intended[row]),
-            start: moment(self.start[row]),
-            first_byte: optional(self.first_byte),
-            last_byte_sent: optional(self.last_byte_sent),
-            end: moment(self.end[row]),
+            bytes: optional(self.bytes).unwrap_or_default() as u64,
+            intended: moment(start - self.schedule_delay[row]),
+            start: moment(start),
+            first_byte: optional(self.first_byte_to_end).map(|before| moment(end - before)),
+            last_byte_sent: optional(self.last_byte_sent).map(moment),
+            end: moment(end),
             outcome: self.outcome.at(row),
             attempts: self.attempts[row],
         }
@@ -284,6 +295,26 @@ fn unsigned<'a>(
     }
 }
 
+/// Checks that no difference leads back to before the run's epoch.
+fn check_differences(differences: &[i64], moments: &[i64], name: &str) -> Result<(), String> {
+    match differences.iter().zip(moments).any(|(difference, moment)| difference > moment) {
+        true => Err(format!("column {name} leads back to before the run's epoch")),
+        false => Ok(()),
+    }
+}
+
 fn moment(ns: i64) -> Moment {
     Moment::from_ns(ns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_may_lead_back_to_the_epoch_and_not_further() {
+        assert_eq!(check_differences(&[0, 7], &[0, 7], "schedule_delay_ns"), Ok(()));
+        let refused = check_differences(&[0, 8], &[0, 7], "schedule_delay_ns").unwrap_err();
+        assert_eq!(refused, "column schedule_delay_ns leads back to before the run's epoch");
+    }
 }

@@ -27,8 +27,9 @@ pub const PART_ROWS_MAX: u64 = 1_000_000;
 /// How old the oldest operation of the open part may get before `tick` closes the part.
 pub const PART_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// Rows that wait as plain vectors before they are encoded.
-const ROWS_BUFFERED_MAX: usize = 16_384;
+/// Rows that wait as plain vectors before they are encoded; with fewer or more of them a row costs
+/// more.
+const ROWS_BUFFERED_MAX: usize = 8_192;
 
 /// What was written in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,8 +52,8 @@ struct OpenPart {
 /// Writes operations to the run directory.
 ///
 /// A part becomes visible under its name when it is complete; a writer that is dropped without
-/// [`OpLogWriter::finish`] loses the open part and nothing else. After an error the rows of the open part are
-/// lost, and its file stays behind as unfinished.
+/// [`OpLogWriter::finish`] loses the open part and nothing else. After an error the rows of the
+/// open part are lost, and its file stays behind as unfinished.
 pub struct OpLogWriter {
     directory: PathBuf,
     endpoints_count: usize,
@@ -66,8 +67,8 @@ pub struct OpLogWriter {
 }
 
 impl OpLogWriter {
-    /// Returns a writer for the run's op log; `epoch` is the wall time of moment 0, and an `EndpointId` is an index
-    /// into `endpoints`.
+    /// Returns a writer for the run's op log; `epoch` is the wall time of moment 0, and an
+    /// `EndpointId` is an index into `endpoints`.
     pub fn new(
         directory: &RunDirectory,
         run_id: &RunId,

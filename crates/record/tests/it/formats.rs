@@ -27,8 +27,9 @@ fn check(name: &str, fresh: &str) {
     let committed = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == fresh,
-        "docs/formats/{name} is not what the code writes: if a field went or means something else, raise the \
-         version in crates/record (`plimsoll.…/2`) first; then describe the change in docs/formats/*.md and run \
+        "docs/formats/{name} is not what the code writes: if a field went or means something \
+         else, raise the version in crates/record (`plimsoll.…/2`) first; then describe the \
+         change in docs/formats/*.md and run \
          `PLIMSOLL_BLESS=1 cargo test -p plimsoll-record formats`"
     );
 }

@@ -1,4 +1,5 @@
-//! The run directory as its users meet it: what is written is read back, what cannot be is refused clearly.
+//! The run directory as its users meet it: what is written is read back, what cannot be is refused
+//! clearly.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
@@ -86,7 +87,8 @@ fn writer(directory: &RunDirectory) -> OpLogWriter {
     OpLogWriter::new(directory, &run_id(), EPOCH, &endpoints())
 }
 
-/// Returns the operation of that number, with every column taking several values and every nullable one also none.
+/// Returns the operation of that number, with every column taking several values and every nullable
+/// one also none.
 fn op(number: u64) -> OpRecord {
     let start = Moment::from_ns(number * 1_000 + 10);
     let later = |ns: u64| Moment::from_ns(start.as_ns() + ns);
@@ -98,8 +100,8 @@ fn op(number: u64) -> OpRecord {
         endpoint: EndpointId((number % 2) as u16),
         object: (!number.is_multiple_of(4)).then(|| ObjectId::new(WorkerId(3), number * number)),
         objects_count: (number % 1_000) as u32,
-        bytes: number * 1_000_003,
-        intended: Moment::from_ns(number * 1_000),
+        bytes: if number.is_multiple_of(3) { 0 } else { number * 1_000_003 },
+        intended: Moment::from_ns(number * 1_000 + number % 11),
         start,
         first_byte: (!number.is_multiple_of(3)).then(|| later(50)),
         last_byte_sent: number.is_multiple_of(7).then(|| later(20)),

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, Moment, OpRecord, PackedOp};
+use parquet::file::reader::SerializedFileReader;
+use parquet::record::{Field, Row};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, PackedOp};
 use plimsoll_record::{OpLog, OpLogTotals, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory};
 
 use crate::{endpoints, new_run, op, writer};
@@ -36,6 +38,57 @@ fn every_column_comes_back_in_order() {
     let bytes = fs::metadata(part(&directory, "part-000000.parquet")).unwrap().len();
     assert_eq!(totals, OpLogTotals { rows: 40_000, parts: 1, bytes });
     assert!(read(&directory) == ops);
+}
+
+/// Returns a column of the first part as the file holds it.
+fn stored(directory: &RunDirectory, name: &str) -> Vec<Option<i64>> {
+    let file = fs::File::open(part(directory, "part-000000.parquet")).unwrap();
+    let rows = SerializedFileReader::new(file).unwrap().into_iter();
+    let field = |row: Row| match row.get_column_iter().find(|(column, _)| *column == name) {
+        Some((_, Field::Long(value))) => Some(*value),
+        Some((_, Field::Null)) => None,
+        other => panic!("column {name} holds {other:?}"),
+    };
+    rows.map(|row| field(row.unwrap())).collect()
+}
+
+#[test]
+fn moments_and_bytes_stand_in_the_file_as_the_document_says() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    let at = Moment::from_ns;
+    let get = OpRecord {
+        kind: OpKind::Get,
+        bytes: 0,
+        intended: at(1_000),
+        start: at(1_300),
+        first_byte: Some(at(1_900)),
+        last_byte_sent: None,
+        end: at(2_000),
+        ..op(1)
+    };
+    let put = OpRecord { kind: OpKind::Put, bytes: 5, last_byte_sent: Some(at(1_400)), ..get };
+    let stat = OpRecord { kind: OpKind::Stat, intended: at(0), start: at(0), ..get };
+    let refused = OpRecord { first_byte: None, intended: at(0), ..get };
+    let ops = [get, put, stat, refused];
+    let mut writer = writer(&directory);
+    writer.append(&ops).unwrap();
+    writer.finish().unwrap();
+
+    let column = |name| stored(&directory, name);
+    assert_eq!(column("bytes"), [Some(0), Some(5), None, Some(0)]);
+    assert_eq!(column("schedule_delay_ns"), [Some(300), Some(300), Some(0), Some(1_300)]);
+    assert_eq!(column("start_ns"), [Some(1_300), Some(1_300), Some(0), Some(1_300)]);
+    assert_eq!(column("last_byte_sent_ns"), [None, Some(1_400), None, None]);
+    assert_eq!(column("first_byte_to_end_ns"), [Some(100), Some(100), Some(100), None]);
+    assert_eq!(column("end_ns"), [Some(2_000); 4]);
+    assert_eq!(read(&directory), ops);
+
+    // The document's ways to what is not a column.
+    let latency = [700 + 300, 700 + 300, 2_000, 700 + 1_300].map(Duration::from_nanos);
+    assert_eq!(ops.map(|op| op.latency()), latency);
+    let ttfb = [Some(1_900 - 1_300), Some(1_900 - 1_400), Some(1_900), None];
+    assert_eq!(ops.map(|op| op.ttfb()), ttfb.map(|ns| ns.map(Duration::from_nanos)));
 }
 
 #[test]

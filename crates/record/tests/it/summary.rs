@@ -42,8 +42,9 @@ fn a_small_summary_reads_as_documented() {
     let expected = concat!(
         r#"{"schema":"plimsoll.summary/1","origin_ns":0,"interval_ns":1000000000,"#,
         r#""lanes":[{"stage":1,"kind":"GET","endpoint":0,"cells":["#,
-        r#"{"interval_index":2,"ended":{"ok":1,"server":1},"bytes":4096,"objects_micro":1000000,"#,
-        r#""latency_ns":{"count":1,"sum":"1500","sum_of_squares":"2250000","#,
+        r#"{"interval_index":2,"ended":{"ok":1,"server":1},"bytes":4096,"#,
+        r#""objects_micro":1000000}],"times":[{"interval_index_first":0,"latency_ns":"#,
+        r#"{"count":1,"sum":"1500","sum_of_squares":"2250000","#,
         r#""min":1500,"max":1500,"bins":[[1500,1]]},"ttfb_ns":null}]}]}"#,
         "\n"
     );
@@ -58,16 +59,24 @@ fn a_summary_that_cannot_be_is_refused() {
     let cell = |fields: &str| {
         format!(
             r#"{{"schema":"plimsoll.summary/1","origin_ns":0,"interval_ns":1,"lanes":[{{"stage":0,
-            "kind":"GET","endpoint":0,"cells":[{{"bytes":0,"objects_micro":0,{fields}}}]}}]}}"#
+            "kind":"GET","endpoint":0,"cells":[{{"bytes":0,"objects_micro":0,{fields}}}],
+            "times":[]}}]}}"#
+        )
+    };
+    let times = |fields: &str| {
+        format!(
+            r#"{{"schema":"plimsoll.summary/1","origin_ns":0,"interval_ns":1,"lanes":[{{"stage":0,
+            "kind":"GET","endpoint":0,"cells":[],"times":[{{{fields}}}]}}]}}"#
         )
     };
     let cases = [
         (cell(r#""interval_index":0,"ended":{"lost":1}"#), "`lost` is no class of outcomes"),
         (cell(r#""interval_index":99999999999,"ended":{}"#), "is beyond any run"),
         (
-            cell(&format!(r#""interval_index":0,"ended":{{}},"latency_ns":{histogram}"#)),
+            times(&format!(r#""interval_index_first":0,"latency_ns":{histogram}"#)),
             "the bins do not add up to the count 2",
         ),
+        (times(r#""interval_index_first":5"#), "no stretch of intervals begins at 5"),
         (r#"{"schema":"plimsoll.summary/9"}"#.to_owned(), "is of schema `plimsoll.summary/9`"),
         ("{".to_owned(), "summary.json is damaged"),
     ];
@@ -84,7 +93,9 @@ proptest! {
     #[test]
     fn written_and_read_it_is_equal_and_merged_in_any_order_the_same_bytes(
         ops in prop::collection::vec(
-            (0u64..20 * SECOND, 0u64..3 * SECOND, any::<u32>(), 0u8..14, 0usize..5, 0u16..3), 0..80),
+            (0u64..130 * SECOND, 0u64..3 * SECOND, any::<u32>(), 0u8..14, 0usize..5, 0u16..3),
+            0..80,
+        ),
         shards in 1usize..5,
     ) {
         let mut whole = Timeline::new(SECOND / 2, SECOND);
