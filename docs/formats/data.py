@@ -38,7 +38,7 @@ def byte(pad_bytes, seed, key_hash, version, offset):
     seed_mix = mix64(seed)
     first = mix64(key_hash ^ seed_mix)
     second = mix64((version << 44 | block) ^ rotate_left(seed_mix, 32) ^ first)
-    words = [first, second]
+    words = [second, first ^ mix64(second)]
     for i in range(2, 8):
         words.append(mix64((rotate_left(first, 7 * i) + second & M) ^ i))
     turn = mix64(first ^ second) % 128 * 64

@@ -405,16 +405,7 @@ impl S3Session {
         first_byte: FirstByte,
         expected: &[u16],
     ) -> Completion {
-        let failed = |end, result| Completion {
-            endpoint: self.endpoint,
-            first_byte: None,
-            last_byte_sent: None,
-            end,
-            bytes: 0,
-            objects_count: 0,
-            object_size: None,
-            result,
-        };
+        let bare = |end, result| Completion::bare(self.endpoint, end, result);
         let exchange = match outcome {
             Ok(exchange) => exchange,
             Err(error) => {
@@ -427,7 +418,7 @@ impl S3Session {
                         FirstByte::OfBody => None,
                     },
                     last_byte_sent: error.last_byte_sent,
-                    ..failed(error.end, Err(error::of_exchange(error)))
+                    ..bare(error.end, Err(error::of_exchange(error)))
                 };
             }
         };
@@ -439,7 +430,7 @@ impl S3Session {
             },
             last_byte_sent: exchange.last_byte_sent,
             objects_count: u32::from(result.is_ok()),
-            ..failed(exchange.end, result)
+            ..bare(exchange.end, result)
         }
     }
 

@@ -91,6 +91,22 @@ pub struct Completion {
     pub result: Result<(), DriverError>,
 }
 
+impl Completion {
+    /// Returns the completion of an operation of which nothing is known but its end and its result.
+    pub fn bare(endpoint: EndpointId, end: Moment, result: Result<(), DriverError>) -> Self {
+        Self {
+            endpoint,
+            first_byte: None,
+            last_byte_sent: None,
+            end,
+            bytes: 0,
+            objects_count: 0,
+            object_size: None,
+            result,
+        }
+    }
+}
+
 /// One worker's handle on a target. Stays on the thread that opened it.
 pub trait Session {
     /// Does one operation to its end. Never panics on what the target answers; failures are in the

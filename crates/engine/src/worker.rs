@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
-};
+use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId};
 use plimsoll_workload::data::{Content, Generator};
 use plimsoll_workload::{
     Keys, Permutation, PlannedOp, Target, Verify, Workload, delete_order, hash_text,
@@ -268,18 +266,6 @@ async fn bounded<S: Session>(
         return completion;
     }
     let message = format!("no answer within {} s", facts.op_timeout.as_secs_f64());
-    given_up(session.endpoint(), facts.clock.now().max(start), message)
-}
-
-fn given_up(endpoint: EndpointId, end: Moment, message: String) -> Completion {
-    Completion {
-        endpoint,
-        first_byte: None,
-        last_byte_sent: None,
-        end,
-        bytes: 0,
-        objects_count: 0,
-        object_size: None,
-        result: Err(DriverError::new(ErrorClass::Timeout, message)),
-    }
+    let error = DriverError::new(ErrorClass::Timeout, message);
+    Completion::bare(session.endpoint(), facts.clock.now().max(start), Err(error))
 }

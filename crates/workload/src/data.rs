@@ -1,10 +1,9 @@
 //! Object content: `f(seed, key, version, offset)`, incompressible, seekable and as fast as memory.
 //!
 //! Content is made in blocks of 8 KiB: a pad of random bytes, fixed by the seed and rotated by a
-//! multiple of
-//! 64 bytes, combined (xor) with a 64-byte block key. The first two words of the block key are
-//! bijections of the key's hash and of version and block number, so that wrong bytes can be traced
-//! to where they belong. `docs/formats/data.md` has the definition to the letter.
+//! multiple of 64 bytes, combined (xor) with a 64-byte block key. The block key can be inverted to
+//! the key's hash, version and block number, so that wrong bytes can be traced to where they
+//! belong. `docs/formats/data.md` has the definition to the letter.
 
 use crate::{Random, mix64};
 
@@ -41,8 +40,8 @@ impl Generator {
 
     /// Returns the content of `version` of the object whose key hashes to `key_hash`.
     pub fn content(&self, key_hash: u64, version: u32) -> Content<'_> {
-        let first_word = mix64(key_hash ^ self.seed_mix);
-        Content { generator: self, first_word, version: u64::from(version) }
+        let object_word = mix64(key_hash ^ self.seed_mix);
+        Content { generator: self, object_word, version: u64::from(version) }
     }
 }
 
@@ -50,7 +49,7 @@ impl Generator {
 #[derive(Clone, Copy)]
 pub struct Content<'a> {
     generator: &'a Generator,
-    first_word: u64,
+    object_word: u64,
     version: u64,
 }
 
@@ -97,8 +96,7 @@ impl Content<'_> {
     /// Returns the pad slice and the 64-byte key, turned so that both begin at `offset`.
     fn block(&self, offset: u64, len: usize) -> (&[u8], Line) {
         let within = (offset % BLOCK_BYTES as u64) as usize;
-        let words = self.block_key(offset / BLOCK_BYTES as u64);
-        let turn = (mix64(words[0] ^ words[1]) % LINES) as usize * LINE_BYTES;
+        let (words, turn) = self.block_key(offset / BLOCK_BYTES as u64);
         let mut key = [0; LINE_BYTES];
         for (bytes, word) in key.chunks_exact_mut(8).zip(words) {
             bytes.copy_from_slice(&word.to_le_bytes());
@@ -107,15 +105,18 @@ impl Content<'_> {
         (&self.generator.pad[turn + within..][..len], key)
     }
 
-    fn block_key(&self, block: u64) -> [u64; LINE_WORDS] {
-        let first = self.first_word;
+    /// Returns the words of the block's key and where in the pad the block begins.
+    ///
+    /// Every word differs from block to block: one that did not would repeat an eighth of the pad.
+    fn block_key(&self, block: u64) -> ([u64; LINE_WORDS], usize) {
+        let object = self.object_word;
         let place = self.version << BLOCK_NUMBER_BITS | block;
-        let second = mix64(place ^ self.generator.seed_mix.rotate_left(32) ^ first);
-        let mut words = [first, second, 0, 0, 0, 0, 0, 0];
+        let place = mix64(place ^ self.generator.seed_mix.rotate_left(32) ^ object);
+        let mut words = [place, object ^ mix64(place), 0, 0, 0, 0, 0, 0];
         for (index, word) in words.iter_mut().enumerate().skip(2) {
-            *word = mix64(first.rotate_left(7 * index as u32).wrapping_add(second) ^ index as u64);
+            *word = mix64(object.rotate_left(7 * index as u32).wrapping_add(place) ^ index as u64);
         }
-        words
+        (words, (mix64(object ^ place) % LINES) as usize * LINE_BYTES)
     }
 }
 
@@ -274,6 +275,14 @@ mod tests {
         let entropy: f64 = share.iter().map(|share| -share * share.log2()).sum();
         assert!(entropy > 7.99, "{entropy} bits per byte");
         let packed = zstd::bulk::compress(&content, 3).unwrap();
+        assert!(packed.len() >= content.len(), "{} of {}", packed.len(), content.len());
+    }
+
+    #[test]
+    fn many_small_objects_do_not_compress_together() {
+        let content: Vec<u8> =
+            (0..1_000).flat_map(|n| bytes(5, &format!("objects/{n}"), 0, 0, 1_024)).collect();
+        let packed = zstd::bulk::compress(&content, 9).unwrap();
         assert!(packed.len() >= content.len(), "{} of {}", packed.len(), content.len());
     }
 
