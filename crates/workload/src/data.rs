@@ -181,6 +181,32 @@ mod kernel {
         equal_body(bytes, pad, line)
     }
 
+    /// As [`equal_body`]; three-way logic halves the work, wide loads cross cache lines less often.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn equal_avx512(bytes: &[u8], pad: &[u8], line: &Line) -> bool {
+        use std::arch::x86_64::{
+            _mm512_loadu_si512, _mm512_or_si512, _mm512_setzero_si512, _mm512_ternarylogic_epi64,
+            _mm512_test_epi64_mask,
+        };
+        /// The truth table of `a ^ b ^ c`.
+        const XOR: i32 = 0x96;
+        let (pieces, _) = bytes.as_chunks::<LINE_BYTES>();
+        let (pads, _) = pad.as_chunks::<LINE_BYTES>();
+        // SAFETY: each load reads the 64 bytes of the array it is given.
+        let load = |line: &Line| unsafe { _mm512_loadu_si512(line.as_ptr().cast()) };
+        let key = load(line);
+        let mut difference = [_mm512_setzero_si512(); 2];
+        for (index, (piece, pad)) in pieces.iter().zip(pads).enumerate() {
+            let found = _mm512_ternarylogic_epi64::<XOR>(load(piece), load(pad), key);
+            difference[index % 2] = _mm512_or_si512(difference[index % 2], found);
+        }
+        let difference = _mm512_or_si512(difference[0], difference[1]);
+        let done = pieces.len() * LINE_BYTES;
+        _mm512_test_epi64_mask(difference, difference) == 0
+            && equal_body(&bytes[done..], &pad[done..], line)
+    }
+
     /// Writes `pad ^ line` to `target`; both slices are of one length.
     pub(super) fn write(target: &mut [u8], pad: &[u8], line: &Line) {
         debug_assert_eq!(target.len(), pad.len());
@@ -195,6 +221,11 @@ mod kernel {
     /// Tells whether `bytes` is `pad ^ line`; both slices are of one length.
     pub(super) fn equal(bytes: &[u8], pad: &[u8], line: &Line) -> bool {
         debug_assert_eq!(bytes.len(), pad.len());
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F, which is all that the function asks for.
+            return unsafe { equal_avx512(bytes, pad, line) };
+        }
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2, which is all that the function asks for.
