@@ -45,6 +45,11 @@ impl Interrupts {
         }
     }
 
+    /// Makes the next Ctrl-C leave at once: there is no stage left that it could end.
+    pub(crate) fn leave_on_next(&self) {
+        self.count.fetch_max(1, Ordering::SeqCst);
+    }
+
     /// Rests for `time` at most, less when somebody may have asked to stop.
     pub(crate) fn rest(&self, time: std::time::Duration) {
         std::thread::park_timeout(time.min(Self::REST_MAX));

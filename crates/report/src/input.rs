@@ -128,7 +128,7 @@ pub struct RunReport {
     pub op_log: Option<OpLogCheck>,
     /// How read content was checked; `None` when nothing is read.
     pub verification: Option<Verification>,
-    /// User and system CPU time of this process during the measured stage.
+    /// User and system CPU time of the workers and the recorder during the measured stage.
     pub client_cpu: Option<Duration>,
     /// How often a worker had to wait for the recorder.
     pub recorder_waits: u64,

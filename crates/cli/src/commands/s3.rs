@@ -216,6 +216,7 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, common: &CommonArg
     } else if common.objects.noclear || common.objects.keep_data {
         CleanupState::Kept
     } else {
+        run.interrupts.leave_on_next();
         run.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
         let base = run.workload.layout.base.clone();
         match keeper.runtime.block_on(keeper.steward.sweep(&base)) {

