@@ -22,8 +22,9 @@ use crate::planner::EndReason;
 use crate::pump::{ERRORS_KEPT_PER_CLASS, ThreadOutcome, ThreadPlan, run_thread, runtime};
 use crate::worker::StageFacts;
 
-/// Records that one thread can be ahead of the recorder: 4 MiB.
-const BUFFER_OPS: usize = 1 << 16;
+/// Records that one thread can be ahead of the recorder: 1 MiB. Larger ones are touched for the
+/// first time over minutes, which looks like a leak.
+const BUFFER_OPS: usize = 1 << 14;
 /// How long the recorder rests when little has come in.
 const RECORDER_REST: Duration = Duration::from_millis(2);
 /// Below this many records a round the recorder rests.
