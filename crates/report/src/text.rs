@@ -85,7 +85,8 @@ impl Writer<'_> {
         let mut parts = Vec::new();
         if let Some(rates) = total.rates.filter(|_| !report.analysis.kinds.is_empty()) {
             parts.push(op_rate(rates.ops));
-            if total.counts.ok > 0 && rates.objects > rates.ops {
+            let one_kind = report.analysis.kinds.len() == 1;
+            if one_kind && rates.objects > rates.ops {
                 parts.push(object_rate(rates.objects));
             }
             if total.moves_bytes {

@@ -81,6 +81,20 @@ fn a_run_without_operations() {
 }
 
 #[test]
+fn deleting_in_batches_has_its_objects_in_the_headline() {
+    // One worker, one call of 10 ms with 100 keys after the other: 100 calls, 10,000 keys a second.
+    let mut ops = fixture::back_to_back(OpKind::Delete, 0, 2_000, 10);
+    ops.iter_mut().for_each(|op| op.objects_count = 100);
+    let analysis = fixture::analysis(&ops, 2_000, 1);
+    let text = render(&fixture::report("s3 delete", analysis, 1), &PLAIN);
+    let headline = text.lines().next().unwrap();
+    assert!(
+        headline.starts_with("s3 delete: 100 ops/s · 10,000 obj/s · p50 10.0 ms"),
+        "{headline}"
+    );
+}
+
+#[test]
 fn the_largest_figures_fit_into_80_columns() {
     let mut report = fixture::troubled();
     let analysis = &mut report.analysis;
