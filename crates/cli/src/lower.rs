@@ -54,7 +54,7 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
     let large_size = if embedded { "1MiB" } else { "10MiB" };
     let job = match command {
         S3Command::Get(args) => {
-            let size = args.obj_size.as_deref().unwrap_or(large_size);
+            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
             let mut job = Job::new("s3-get", "GET", args.objects.unwrap_or(large_objects), size);
             job.range = match (args.range, args.range_size) {
                 (_, Some(size)) => Some(RangeSpec::FixedBytes(size.0)),
@@ -64,7 +64,7 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
             job.existing(&args.existing, args.objects)
         }
         S3Command::Put(args) => {
-            Job::new("s3-put", "PUT", 0, args.obj_size.as_deref().unwrap_or(large_size))
+            Job::new("s3-put", "PUT", 0, args.large.obj_size.as_deref().unwrap_or(large_size))
         }
         S3Command::Delete(args) => {
             if args.existing.list_existing && !args.yes {
@@ -88,7 +88,7 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
                 .existing(&args.existing, args.objects)
         }
         S3Command::Mixed(args) => {
-            let size = args.obj_size.as_deref().unwrap_or(large_size);
+            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
             let mut job = Job::new("s3-mixed", "GET", args.objects.unwrap_or(large_objects), size);
             job.operations = vec![
                 ("GET", args.get_distrib),

@@ -71,6 +71,11 @@ impl Ui {
         }
     }
 
+    /// Returns a way to print without colours and without a live display.
+    pub(crate) fn plain() -> Self {
+        Self { quiet: false, color: false, width: WIDTH_DEFAULT, live: false }
+    }
+
     /// Prints a line about what goes on.
     pub(crate) fn note(&self, line: &str) {
         if !self.quiet {
@@ -109,9 +114,9 @@ impl Ui {
             let display = scope.spawn(move || self.show(stage, interrupts, done));
             // The display must end even when the work panics, or the scope would wait for it
             // forever.
-            let _end = EndDisplay(done);
+            let end = EndDisplay(done);
             let result = work();
-            done.store(true, Ordering::Release);
+            drop(end);
             display.thread().unpark();
             result
         })

@@ -169,6 +169,15 @@ pub(crate) struct ExistingArgs {
     pub(crate) list_flat: bool,
 }
 
+/// The size of objects where large ones are the custom.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LargeSizeArgs {
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    /// [default: 10MiB; 1MiB on the embedded store]
+    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
+    pub(crate) obj_size: Option<String>,
+}
+
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GetArgs {
     #[command(flatten)]
@@ -177,10 +186,8 @@ pub(crate) struct GetArgs {
     /// this many [default: all]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
-    /// [default: 10MiB; 1MiB on the embedded store]
-    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
-    pub(crate) obj_size: Option<String>,
+    #[command(flatten)]
+    pub(crate) large: LargeSizeArgs,
     /// Read random ranges: log-uniform lengths from 1/256 of the object up to all of it
     #[arg(long, help_heading = "Objects")]
     pub(crate) range: bool,
@@ -195,10 +202,8 @@ pub(crate) struct GetArgs {
 pub(crate) struct PutArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
-    /// [default: 10MiB; 1MiB on the embedded store]
-    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
-    pub(crate) obj_size: Option<String>,
+    #[command(flatten)]
+    pub(crate) large: LargeSizeArgs,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -263,10 +268,8 @@ pub(crate) struct MixedArgs {
     /// Objects to upload before [default: 2500; 500 on the embedded store]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
-    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
-    /// [default: 10MiB; 1MiB on the embedded store]
-    #[arg(long = "obj.size", value_name = "SIZE", help_heading = "Objects")]
-    pub(crate) obj_size: Option<String>,
+    #[command(flatten)]
+    pub(crate) large: LargeSizeArgs,
     /// Weight of GET
     #[arg(long, default_value_t = 45, value_name = "WEIGHT", help_heading = "Mix")]
     pub(crate) get_distrib: u32,

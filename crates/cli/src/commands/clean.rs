@@ -13,7 +13,7 @@ use plimsoll_model::{RunId, SharedClock};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
 
-use crate::args::{CleanArgs, OutputArgs};
+use crate::args::CleanArgs;
 use crate::store;
 use crate::ui::Ui;
 
@@ -21,9 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Finishes the cleaning of the run in a directory.
 pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
-    let output =
-        OutputArgs { json: false, quiet: false, no_color: true, run_dir: None, full_span: false };
-    let ui = Ui::new(&output);
+    let ui = Ui::plain();
     let directory = RunDirectory::open(&args.run)?;
     let mut manifest = directory.read_manifest()?;
     let Some(prefix) = own_prefix(&manifest)? else {

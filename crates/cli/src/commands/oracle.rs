@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use plimsoll_driver_s3::Credentials;
 use plimsoll_oracle::{Oracle, OracleConfig};
 
-use crate::args::{OracleArgs, OutputArgs};
+use crate::args::OracleArgs;
 use crate::signals::Interrupts;
 use crate::ui::Ui;
 use crate::{machine, store};
@@ -36,9 +36,7 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         tls: None,
     };
     let oracle = Oracle::start(config).context("--listen")?;
-    let output =
-        OutputArgs { json: false, quiet: false, no_color: true, run_dir: None, full_span: false };
-    let ui = Ui::new(&output);
+    let ui = Ui::plain();
     ui.result(&format!("listening on http://{}\n", oracle.addr()))?;
     if args.credentials.access_key.is_none() {
         ui.note(&format!("access key and secret key are `{DEFAULT_KEY}`; Ctrl-C ends"));

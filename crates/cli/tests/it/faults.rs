@@ -2,7 +2,7 @@
 //! so.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
 use crate::harness::{Background, oracle, run, run_json, stderr};
 
@@ -26,63 +26,58 @@ fn a_server_that_dies_leaves_counted_failures_and_exit_1() {
     assert!(stderr.contains("--max-error-rate"), "{stderr}");
 }
 
-/// Forwards to `upstream`, flipping one bit late in each piece of more than 2,000 bytes that comes
-/// back, listings apart.
-fn corrupting_proxy(upstream: String) -> u16 {
+/// Forwards to `upstream` and back; each side's pieces go through a filter that may change them, or
+/// hold them back by answering false.
+fn proxy(upstream: String, to_server: Filter, to_client: Filter) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for client in listener.incoming() {
-            let (Ok(client), Ok(server)) = (client, std::net::TcpStream::connect(&upstream)) else {
+            let (Ok(client), Ok(server)) = (client, TcpStream::connect(&upstream)) else {
                 return;
             };
-            let (mut to_server, mut from_client) =
-                (server.try_clone().unwrap(), client.try_clone().unwrap());
-            std::thread::spawn(move || std::io::copy(&mut from_client, &mut to_server));
-            let (mut from_server, mut to_client) = (server, client);
-            std::thread::spawn(move || {
-                let mut buffer = vec![0; 65_536];
-                while let Ok(len @ 1..) = from_server.read(&mut buffer) {
-                    let listing = buffer[..len].windows(5).any(|bytes| bytes == b"<?xml");
-                    if len > 2_000 && !listing {
-                        buffer[len - 100] ^= 1;
-                    }
-                    if to_client.write_all(&buffer[..len]).is_err() {
-                        return;
-                    }
-                }
-            });
+            let (from_client, from_server) =
+                (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || forward(from_client, server, to_server));
+            std::thread::spawn(move || forward(from_server, client, to_client));
         }
     });
     port
 }
 
-/// Forwards to `upstream` until a request to delete many objects comes, and then no more.
-fn stalling_proxy(upstream: String) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for client in listener.incoming() {
-            let (Ok(mut client), Ok(mut server)) =
-                (client, std::net::TcpStream::connect(&upstream))
-            else {
-                return;
-            };
-            let (mut from_server, mut to_client) =
-                (server.try_clone().unwrap(), client.try_clone().unwrap());
-            std::thread::spawn(move || std::io::copy(&mut from_server, &mut to_client));
-            std::thread::spawn(move || {
-                let mut buffer = vec![0; 65_536];
-                while let Ok(len @ 1..) = client.read(&mut buffer) {
-                    let stalls = buffer[..len].windows(7).any(|bytes| bytes == b"?delete");
-                    if !stalls && server.write_all(&buffer[..len]).is_err() {
-                        return;
-                    }
-                }
-            });
+type Filter = fn(&mut [u8]) -> bool;
+
+fn forward(mut from: TcpStream, mut to: TcpStream, filter: Filter) {
+    let mut buffer = vec![0; 65_536];
+    while let Ok(len @ 1..) = from.read(&mut buffer) {
+        if filter(&mut buffer[..len]) && to.write_all(&buffer[..len]).is_err() {
+            return;
         }
-    });
-    port
+    }
+}
+
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+/// Flips one bit late in each piece of more than 2,000 bytes that comes back, listings apart.
+fn corrupting_proxy(upstream: String) -> u16 {
+    proxy(
+        upstream,
+        |_| true,
+        |bytes| {
+            if bytes.len() > 2_000 && !holds(bytes, b"<?xml") {
+                let late = bytes.len() - 100;
+                bytes[late] ^= 1;
+            }
+            true
+        },
+    )
+}
+
+/// Holds back every request to delete many objects.
+fn stalling_proxy(upstream: String) -> u16 {
+    proxy(upstream, |bytes| !holds(bytes, b"?delete"), |_| true)
 }
 
 #[test]
