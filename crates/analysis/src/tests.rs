@@ -357,7 +357,12 @@ struct Drawn {
 
 fn drawn() -> impl Strategy<Value = OpRecord> {
     let times = (0u64..3_000_000_000, 0u64..2_000_000_000, prop_oneof![Just(0), 0u64..1_000]);
-    let what = (0usize..3, 0u16..2, 0u64..1 << 24, prop_oneof![3 => Just(0), 1 => 0usize..14]);
+    let what = (
+        0usize..3,
+        0u16..2,
+        0u64..1 << 24,
+        prop_oneof![3 => Just(0), 1 => 0..ErrorClass::ALL.len()],
+    );
     (0u32..4, times, what).prop_map(
         |(worker, (start, took, late), (kind, endpoint, bytes, outcome))| {
             let drawn = Drawn { worker, start, took, late, kind, endpoint, bytes, outcome };

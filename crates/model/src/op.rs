@@ -14,11 +14,29 @@ pub enum OpKind {
     List = 3,
     /// Reads an object's properties without its content.
     Stat = 4,
+    /// Adds to the end of an object.
+    Append = 5,
+    /// Writes one object by an HTML form, or one content under several names.
+    Post = 6,
+    /// Writes one part of an object that is uploaded in parts.
+    PutPart = 7,
+    /// Sets until when an object may not be removed.
+    Retention = 8,
 }
 
 impl OpKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 5] = [Self::Put, Self::Get, Self::Delete, Self::List, Self::Stat];
+    pub const ALL: [Self; 9] = [
+        Self::Put,
+        Self::Get,
+        Self::Delete,
+        Self::List,
+        Self::Stat,
+        Self::Append,
+        Self::Post,
+        Self::PutPart,
+        Self::Retention,
+    ];
 
     /// Returns the name used in files and reports.
     pub const fn name(self) -> &'static str {
@@ -28,6 +46,10 @@ impl OpKind {
             Self::Delete => "DELETE",
             Self::List => "LIST",
             Self::Stat => "STAT",
+            Self::Append => "APPEND",
+            Self::Post => "POST",
+            Self::PutPart => "PUTPART",
+            Self::Retention => "RETENTION",
         }
     }
 
@@ -43,6 +65,6 @@ impl OpKind {
 
     /// Tells whether the operation moves object content, so that bytes per second mean something.
     pub const fn moves_bytes(self) -> bool {
-        matches!(self, Self::Put | Self::Get)
+        matches!(self, Self::Put | Self::Get | Self::Append | Self::Post | Self::PutPart)
     }
 }

@@ -32,11 +32,13 @@ pub enum ErrorClass {
     Protocol = 12,
     /// The operating system refused (errno).
     Io = 13,
+    /// It failed, and a record made elsewhere does not say how.
+    Unknown = 14,
 }
 
 impl ErrorClass {
     /// Every class, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Ok,
         Self::NotFound,
         Self::Denied,
@@ -51,6 +53,7 @@ impl ErrorClass {
         Self::Corrupt,
         Self::Protocol,
         Self::Io,
+        Self::Unknown,
     ];
 
     /// Returns the name used in files and reports.
@@ -70,6 +73,7 @@ impl ErrorClass {
             Self::Corrupt => "corrupt",
             Self::Protocol => "protocol",
             Self::Io => "io",
+            Self::Unknown => "unknown",
         }
     }
 

@@ -281,7 +281,8 @@ impl WorkloadSpec {
         let measure = &self.measure;
         let mut weights = Vec::new();
         for each in &measure.operations {
-            let Some(kind) = OpKind::from_name(&each.op) else {
+            let known = OpKind::from_name(&each.op).filter(|kind| Mix::KINDS.contains(kind));
+            let Some(kind) = known else {
                 return invalid("measure.operations", format!("`{}` is no operation", each.op));
             };
             weights.push((kind, each.weight));

@@ -176,6 +176,9 @@ impl MixState {
                 Some(pool) => pool[self.random.below(pool.len() as u64) as usize],
                 None => workload.population_id(self.random.below(workload.population_count())),
             },
+            OpKind::Append | OpKind::Post | OpKind::PutPart | OpKind::Retention => {
+                unreachable!("a mix is made of PUT, GET, STAT and DELETE")
+            }
         };
         let object = object_ref(workload, id);
         let range = if kind == OpKind::Get { self.draw_range(object.size) } else { None };

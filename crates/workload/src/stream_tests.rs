@@ -146,7 +146,7 @@ proptest! {
                 match op.kind {
                     OpKind::Put => prop_assert!(live.insert(id)),
                     OpKind::Delete => prop_assert!(gone.insert(id)),
-                    OpKind::Get | OpKind::Stat | OpKind::List => {}
+                    _ => {}
                 }
             }
         }

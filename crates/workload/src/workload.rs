@@ -81,6 +81,10 @@ pub struct Mix {
 }
 
 impl Mix {
+    /// The kinds that a workload can ask for.
+    pub const KINDS: [OpKind; 5] =
+        [OpKind::Put, OpKind::Get, OpKind::Delete, OpKind::List, OpKind::Stat];
+
     /// Returns the mix; kinds with weight 0 are left out. `None` when nothing is left or a kind
     /// stands twice.
     pub fn new(weights: impl IntoIterator<Item = (OpKind, u32)>) -> Option<Self> {

@@ -106,7 +106,7 @@ fn op(number: u64) -> OpRecord {
         first_byte: (!number.is_multiple_of(3)).then(|| later(50)),
         last_byte_sent: number.is_multiple_of(7).then(|| later(20)),
         end: later(100 + number % 13),
-        outcome: ErrorClass::ALL[(number % 14) as usize],
+        outcome: ErrorClass::ALL[number as usize % ErrorClass::ALL.len()],
         attempts: 1 + (number % 2) as u8,
     }
 }

@@ -1,0 +1,5 @@
+//! Reads and writes the record files of other tools: warp's raw and aggregated files.
+//!
+//! Turns rows into `OpRecord`s and back; knows neither Parquet nor what is concluded from a record.
+
+pub mod warp;
