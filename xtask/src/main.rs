@@ -9,6 +9,7 @@
 
 mod bench;
 mod chores;
+mod fuzz;
 mod process;
 mod servers;
 mod suite;
@@ -28,7 +29,9 @@ usage: cargo xtask COMMAND
                            all tests, with MinIO and versitygw running beside them;
                            ARGS go to `cargo test` (give -p there to test one package)
   tidy                     the rules that no compiler knows: sizes, crate graph, words
-  tools                    install the pinned servers into target/tools, nothing else
+  tools                    install the pinned servers into target/tools, and Chromium by
+                           apt-get where there is none; nothing else
+  fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench cost [--quick]     client CPU per operation, beside wrk and warp where they are there
 ";
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         },
         ["tidy"] => tidy::run(),
         ["tools"] => tools::install_all().map(drop),
+        ["fuzz"] => fuzz::warp_reader(),
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),
         ["bench", "cost", "--quick"] => bench::cost(&bench::Plan::quick()),

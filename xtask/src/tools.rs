@@ -1,4 +1,5 @@
-//! Installs the pinned servers of the live tests into `target/tools`, once.
+//! Installs the pinned servers of the live tests into `target/tools`, once, and the browser that
+//! looks at the HTML report.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,6 +28,10 @@ const VERSITYGW: Tool = Tool {
     version: "v1.8.0",
 };
 
+/// The browser of the tests, by the name that it has on the path and as a Debian package. Tests
+/// look for it there (`testkit::browser`); its version does not matter to them.
+const CHROMIUM: &str = "chromium";
+
 /// Where the installed programs lie.
 pub(crate) struct Installed {
     pub(crate) minio: PathBuf,
@@ -35,6 +40,7 @@ pub(crate) struct Installed {
 
 /// Installs what is not there yet and returns where everything lies.
 pub(crate) fn install_all() -> Result<Installed> {
+    ensure_chromium()?;
     Ok(Installed { minio: install(&MINIO)?, versitygw: install(&VERSITYGW)? })
 }
 
@@ -51,6 +57,32 @@ pub(crate) fn go() -> Result<Command> {
     let mut command = Command::new(program);
     command.env("GOTOOLCHAIN", "local").current_dir(process::root());
     Ok(command)
+}
+
+/// Installs Debian's Chromium when there is none on the path.
+fn ensure_chromium() -> Result<()> {
+    if process::on_path(CHROMIUM).is_some() {
+        return Ok(());
+    }
+    let by_hand = format!("install it: apt-get install --no-install-recommends {CHROMIUM}");
+    // SAFETY: geteuid only returns a number and cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    let Some(apt) = process::on_path("apt-get").filter(|_| is_root) else {
+        bail!("{CHROMIUM} is not on the path; {by_hand}");
+    };
+    eprintln!("installing {CHROMIUM} (once, this may take minutes)");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(&apt);
+        command.env("DEBIAN_FRONTEND", "noninteractive").args(words);
+        process::check(&mut command, &format!("apt-get {}", words.join(" ")))
+    };
+    let install = ["install", "-y", "--no-install-recommends", CHROMIUM];
+    // A fresh machine has no package lists yet.
+    run(&install).or_else(|_| run(&["update"]).and_then(|()| run(&install)))?;
+    if process::on_path(CHROMIUM).is_none() {
+        bail!("apt-get left no {CHROMIUM} on the path; {by_hand}");
+    }
+    Ok(())
 }
 
 fn install(tool: &Tool) -> Result<PathBuf> {

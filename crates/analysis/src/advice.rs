@@ -66,7 +66,7 @@ const SEGMENTS_MIN: u64 = 5;
 /// Returns all advice on an analysis.
 pub(crate) fn collect(
     analysis: &StageAnalysis,
-    question: &Question,
+    question: &Question<'_>,
     latency_beyond_end: Option<Duration>,
 ) -> Vec<Advice> {
     let totals = &analysis.total.stage;

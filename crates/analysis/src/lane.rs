@@ -1,12 +1,12 @@
 //! What the second pass counts: one lane per kind and endpoint, in integers, so that no order
 //! matters.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use plimsoll_model::{ByteRate, EndpointId, Moment, OpKind, OpRate, OpRecord};
+use plimsoll_model::{ByteRate, Moment, OpRate, OpRecord};
 use plimsoll_stats::Histogram;
 
+use crate::detail::LaneDetail;
 use crate::figures::{
     Figures, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals, TimeSummary,
 };
@@ -14,7 +14,7 @@ use crate::ns;
 use crate::span::MeasuredSpan;
 
 /// Operations and objects are shared between segments in millionths.
-const MICRO: u64 = 1_000_000;
+pub(crate) const MICRO: u64 = 1_000_000;
 
 /// The span and its segments, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Frame {
     start: u64,
     end: u64,
     segment: u64,
-    segments_count: usize,
+    pub(crate) segments_count: usize,
 }
 
 impl Frame {
@@ -32,6 +32,37 @@ impl Frame {
 
     fn is_empty(&self) -> bool {
         self.end <= self.start
+    }
+
+    /// Returns the segment or the remainder in which an operation began, if it did in the span.
+    pub(crate) fn started_in(&self, start: Moment) -> Option<usize> {
+        let inside = start.as_ns() >= self.start && start.as_ns() < self.end;
+        inside.then(|| ((start.as_ns() - self.start) / self.segment) as usize)
+    }
+
+    /// Returns the segment or the remainder in which an operation ended, if it did in the span.
+    pub(crate) fn ended_in(&self, end: Moment) -> Option<usize> {
+        let inside = end.as_ns() > self.start && end.as_ns() <= self.end;
+        inside.then(|| self.segment_ending_at(end.as_ns()))
+    }
+
+    /// Returns the segment or the remainder in which an operation ended that lies in the span from
+    /// start to end.
+    pub(crate) fn wholly_inside(&self, op: &OpRecord) -> Option<usize> {
+        self.ended_in(op.end.max(op.start)).filter(|_| op.start.as_ns() >= self.start)
+    }
+
+    /// Tells whether an operation was under way when the span began.
+    pub(crate) fn reaches_in(&self, start: Moment, end: Moment) -> bool {
+        start.as_ns() < self.start && end.as_ns() > self.start
+    }
+
+    pub(crate) fn segment_start(&self, index: usize) -> Moment {
+        Moment::from_ns(self.start + index as u64 * self.segment)
+    }
+
+    pub(crate) fn segment_length(&self) -> Duration {
+        Duration::from_nanos(self.segment)
     }
 
     /// Returns the number of the segment that ends at or after `at`, which lies after the start.
@@ -45,10 +76,10 @@ impl Frame {
 
 /// What successes got done in some stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Share {
-    bytes: u64,
-    ops_micro: u64,
-    objects_micro: u64,
+pub(crate) struct Share {
+    pub(crate) bytes: u64,
+    pub(crate) ops_micro: u64,
+    pub(crate) objects_micro: u64,
 }
 
 impl Share {
@@ -101,21 +132,24 @@ pub(crate) struct Lane {
     pub(crate) counts: SpanCounts,
     stage: StageTotals,
     share: Share,
-    segments: Vec<Share>,
-    latency: Histogram,
+    pub(crate) segments: Vec<Share>,
+    /// Kept only when details are asked for.
+    pub(crate) detail: Option<LaneDetail>,
+    pub(crate) latency: Histogram,
     /// Kept only once a service time differed from its latency; until then they are the same.
     service_time: Option<Histogram>,
-    ttfb: Histogram,
+    pub(crate) ttfb: Histogram,
     latency_beyond_end: u64,
 }
 
 impl Lane {
-    fn new(frame: &Frame, moves_bytes: bool) -> Self {
+    pub(crate) fn new(frame: &Frame, moves_bytes: bool, details: bool) -> Self {
         let segments = vec![Share::default(); frame.segments_count];
-        Self { moves_bytes, segments, ..Self::default() }
+        let detail = details.then(|| LaneDetail::new(frame.segments_count));
+        Self { moves_bytes, segments, detail, ..Self::default() }
     }
 
-    fn add(&mut self, frame: &Frame, op: &OpRecord) {
+    pub(crate) fn add(&mut self, frame: &Frame, op: &OpRecord) {
         let (start, end) = (op.start.as_ns(), op.end.as_ns().max(op.start.as_ns()));
         self.counts.started += u64::from(start >= frame.start && start < frame.end);
         let ended_inside = end > frame.start && end <= frame.end;
@@ -123,6 +157,9 @@ impl Lane {
             self.stage.failed.add(op.outcome);
             if ended_inside {
                 self.counts.failed.add(op.outcome);
+            }
+            if let Some(detail) = &mut self.detail {
+                detail.add_failed(frame, op);
             }
             return;
         }
@@ -137,6 +174,9 @@ impl Lane {
             return;
         }
         self.add_share(frame, op, start, end);
+        if let Some(detail) = &mut self.detail {
+            detail.add_ok(frame, op, latency);
+        }
         if ended_inside && start >= frame.start {
             self.add_times(op, latency);
         } else if reaches_beyond {
@@ -183,7 +223,7 @@ impl Lane {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.moves_bytes |= other.moves_bytes;
         self.counts.started += other.counts.started;
         self.counts.ok += other.counts.ok;
@@ -196,6 +236,9 @@ impl Lane {
         self.share.add(&other.share);
         for (mine, theirs) in self.segments.iter_mut().zip(&other.segments) {
             mine.add(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.detail, &other.detail) {
+            mine.merge(theirs);
         }
         if self.service_time.is_some() || other.service_time.is_some() {
             let mut both = self.service_time.take().unwrap_or_else(|| self.latency.clone());
@@ -236,7 +279,7 @@ impl Lane {
             (if self.moves_bytes { segment.bytes } else { 0 }, segment.objects_micro, index)
         });
         let rate = |index: usize| SegmentRate {
-            start: Moment::from_ns(frame.start + index as u64 * frame.segment),
+            start: frame.segment_start(index),
             rates: self.segments[index].rates(frame.segment),
         };
         let (&slowest, &fastest) = (slowest_first.first()?, slowest_first.last()?);
@@ -250,55 +293,5 @@ impl Lane {
 fn merge_times(mine: &mut Histogram, theirs: &Histogram) {
     if !theirs.is_empty() {
         mine.merge(theirs);
-    }
-}
-
-/// The lanes by endpoint and kind.
-#[derive(Debug, Default)]
-pub(crate) struct Lanes {
-    lanes: Vec<[Option<Box<Lane>>; OpKind::ALL.len()]>,
-}
-
-impl Lanes {
-    pub(crate) fn add(&mut self, frame: &Frame, op: &OpRecord) {
-        let endpoint = usize::from(op.endpoint.0);
-        if endpoint >= self.lanes.len() {
-            self.lanes.resize_with(endpoint + 1, Default::default);
-        }
-        let lane = &mut self.lanes[endpoint][op.kind as usize];
-        lane.get_or_insert_with(|| Box::new(Lane::new(frame, op.kind.moves_bytes())))
-            .add(frame, op);
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (OpKind, EndpointId, &Lane)> {
-        self.lanes.iter().zip(0u16..=u16::MAX).flat_map(|(kinds, endpoint)| {
-            let lanes = OpKind::ALL.into_iter().zip(kinds);
-            lanes.filter_map(move |(kind, lane)| {
-                Some((kind, EndpointId(endpoint), lane.as_deref()?))
-            })
-        })
-    }
-
-    /// Returns the kinds that occurred.
-    pub(crate) fn kinds(&self) -> BTreeSet<OpKind> {
-        self.iter().map(|(kind, ..)| kind).collect()
-    }
-
-    /// Returns the endpoints at which a wanted kind occurred.
-    pub(crate) fn endpoints(&self, wanted: impl Fn(OpKind) -> bool) -> BTreeSet<EndpointId> {
-        self.iter().filter(|(kind, ..)| wanted(*kind)).map(|(_, endpoint, _)| endpoint).collect()
-    }
-
-    /// Returns the wanted lanes as one.
-    pub(crate) fn merged(
-        &self,
-        frame: &Frame,
-        wanted: impl Fn(OpKind, EndpointId) -> bool,
-    ) -> Lane {
-        let mut lanes = self.iter().filter(|(kind, endpoint, _)| wanted(*kind, *endpoint));
-        let first = lanes.next().map(|(.., lane)| lane.clone());
-        let mut all = first.unwrap_or_else(|| Lane::new(frame, false));
-        lanes.for_each(|(.., lane)| all.merge(lane));
-        all
     }
 }

@@ -4,10 +4,16 @@
 //! Pure functions over records that something else reads; knows neither files nor looks. The
 //! definitions to the letter stand in `docs/measuring.md`.
 
+mod access;
 mod advice;
+pub mod compare;
+mod detail;
 mod figures;
 mod lane;
+mod lanes;
 mod span;
+pub mod warp;
+mod window;
 
 #[cfg(test)]
 mod tests;
@@ -17,14 +23,21 @@ use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
 
+pub use access::AccessSummary;
 pub use advice::Advice;
+pub use detail::{
+    ClientDetails, KindDetails, PERCENTS, RateSummary, SegmentRow, SegmentTimes, SizeClass,
+    StageDetails, percentiles,
+};
 pub use figures::{
     Failures, Figures, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals, TimeSummary,
 };
-pub use span::{MeasuredSpan, SpanRule};
+pub use span::{KindSpan, MeasuredSpan, SpanRule, StageSurvey, Survey};
 
-use lane::{Frame, Lanes};
-use span::WorkerTimes;
+pub use window::Window;
+
+use lane::Frame;
+use lanes::Lanes;
 
 /// Gives operation records, in any order, the same ones on every scan.
 pub trait OpSource {
@@ -52,11 +65,38 @@ impl OpSource for Vec<OpRecord> {
     }
 }
 
-/// What is asked about one stage.
+/// A set of stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages([u64; 4]);
+
+impl Stages {
+    /// Tells whether a stage belongs to the set.
+    pub fn contains(&self, stage: StageId) -> bool {
+        self.0[usize::from(stage.0 >> 6)] >> (stage.0 & 63) & 1 == 1
+    }
+}
+
+impl FromIterator<StageId> for Stages {
+    fn from_iter<I: IntoIterator<Item = StageId>>(stages: I) -> Self {
+        let mut set = Self::default();
+        stages
+            .into_iter()
+            .for_each(|stage| set.0[usize::from(stage.0 >> 6)] |= 1 << (stage.0 & 63));
+        set
+    }
+}
+
+impl From<StageId> for Stages {
+    fn from(stage: StageId) -> Self {
+        Self::from_iter([stage])
+    }
+}
+
+/// What is asked about one stage, or several that are taken as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The stage; records of others are passed over.
-    pub stage: StageId,
+pub struct Question<'a> {
+    /// The stages; records of others are passed over.
+    pub stages: Stages,
     /// When the stage began.
     pub started: Moment,
     /// When its last worker had ended.
@@ -68,9 +108,43 @@ pub struct Question {
     pub segment: Option<Duration>,
     /// Takes the whole stage instead of the span in which all workers ran.
     pub full_span: bool,
+    /// Leaves out this much at the beginning of the stage.
+    pub skip: Duration,
+    /// Takes figures of this kind only; the span is that of all.
+    pub kind: Option<OpKind>,
+    /// Takes figures of this endpoint only; the span is that of all.
+    pub endpoint: Option<EndpointId>,
+    /// Which client each worker belongs to, by the worker's number; empty when there is but one.
+    pub client_of: &'a [u16],
+    /// Also gives every segment, sizes, clients and accesses.
+    pub details: bool,
 }
 
-impl Question {
+impl<'a> Question<'a> {
+    /// Returns the plain question about one stage, without filters and details.
+    pub fn about(stage: StageId, started: Moment, ended: Moment, workers: u32) -> Self {
+        Self {
+            stages: stage.into(),
+            started,
+            ended,
+            workers,
+            segment: None,
+            full_span: false,
+            skip: Duration::ZERO,
+            kind: None,
+            endpoint: None,
+            client_of: &[],
+            details: false,
+        }
+    }
+
+    /// Tells whether an operation passes the filters.
+    fn asks_for(&self, op: &OpRecord) -> bool {
+        self.stages.contains(op.stage)
+            && self.kind.is_none_or(|kind| op.kind == kind)
+            && self.endpoint.is_none_or(|endpoint| op.endpoint == endpoint)
+    }
+
     /// How many segments there are at most when the length is left open.
     pub const SEGMENTS_AUTO_MAX: u64 = 400;
     /// How many segments there are at most in any case; a length that gives more is lengthened,
@@ -140,6 +214,8 @@ pub struct StageAnalysis {
     pub endpoints: Vec<EndpointAnalysis>,
     /// What limits the trust in these figures.
     pub advice: Vec<Advice>,
+    /// Everything beyond the figures, if it was asked for.
+    pub details: Option<StageDetails>,
 }
 
 impl StageAnalysis {
@@ -155,59 +231,71 @@ impl StageAnalysis {
 /// Returns the figures of one stage; reads the source twice.
 pub fn analyze<S: OpSource + ?Sized>(
     source: &S,
-    question: &Question,
+    question: &Question<'_>,
 ) -> Result<StageAnalysis, S::Error> {
-    let mut workers = WorkerTimes::default();
-    source.scan(&mut |op| {
-        if op.stage == question.stage {
-            workers.add(op);
-        }
-    })?;
-    let span = workers.measured_span(question);
-    let (segment_ns, segments_count) = question.segments(ns(span.length()));
-    let frame = Frame::new(&span, segment_ns, segments_count);
-    let mut lanes = Lanes::default();
-    source.scan(&mut |op| {
-        if op.stage == question.stage {
-            lanes.add(&frame, op);
-        }
-    })?;
-    let total = lanes.merged(&frame, |_, _| true);
-    let started_in_span = total.counts.started;
-    let kinds = OpKind::ALL.into_iter().filter(|kind| lanes.kinds().contains(kind));
-    let kinds = kinds.map(|kind| {
-        let lane = lanes.merged(&frame, |of, _| of == kind);
-        let share = lane.counts.started as f64 / started_in_span as f64;
-        let mix_percent = (started_in_span > 0).then_some(share * 100.0);
-        let endpoints = endpoints(&lanes, &frame, Some(kind));
-        KindAnalysis { kind, mix_percent, figures: lane.figures(&frame), endpoints }
-    });
-    let mut analysis = StageAnalysis {
-        started: question.started,
-        ended: question.ended,
-        span,
-        segment: Duration::from_nanos(segment_ns),
-        segments_count: segments_count as u64,
-        workers_active: workers.active(),
-        first_done: workers.first_done(),
-        last_done: workers.last_done(),
-        kinds: kinds.collect(),
-        total: total.figures(&frame),
-        endpoints: endpoints(&lanes, &frame, None),
-        advice: Vec::new(),
-    };
-    analysis.advice = advice::collect(&analysis, question, total.latency_beyond_end());
-    Ok(analysis)
+    let survey = Survey::of(source)?;
+    let mut answers = measure(source, &survey, std::slice::from_ref(question))?;
+    Ok(answers.pop().expect("one question has one answer"))
 }
 
-/// Returns the figures of each endpoint, of one kind or of all.
-fn endpoints(lanes: &Lanes, frame: &Frame, kind: Option<OpKind>) -> Vec<EndpointAnalysis> {
-    let wanted = |of: OpKind| kind.is_none_or(|kind| of == kind);
-    let figures = |endpoint: EndpointId| {
-        lanes.merged(frame, |of, at| wanted(of) && at == endpoint).figures(frame)
-    };
-    let of_kind = lanes.endpoints(wanted).into_iter();
-    of_kind.map(|endpoint| EndpointAnalysis { endpoint, figures: figures(endpoint) }).collect()
+/// Returns the answer to each question; reads the source once more than the survey did.
+pub fn measure<S: OpSource + ?Sized>(
+    source: &S,
+    survey: &Survey,
+    questions: &[Question<'_>],
+) -> Result<Vec<StageAnalysis>, S::Error> {
+    let mut asked: Vec<_> =
+        questions.iter().map(|question| Measuring::new(survey, question)).collect();
+    source.scan(&mut |op| asked.iter_mut().for_each(|asked| asked.lanes.add(op)))?;
+    Ok(asked.into_iter().map(Measuring::answer).collect())
+}
+
+/// A question on its way to the answer.
+struct Measuring<'a> {
+    question: &'a Question<'a>,
+    stage: StageSurvey,
+    span: MeasuredSpan,
+    lanes: Lanes<'a>,
+}
+
+impl<'a> Measuring<'a> {
+    fn new(survey: &Survey, question: &'a Question<'a>) -> Self {
+        let stage = survey.stages(question.stages);
+        let span = stage.measured_span(question);
+        let (segment_ns, segments_count) = question.segments(ns(span.length()));
+        let lanes = Lanes::new(question, Frame::new(&span, segment_ns, segments_count));
+        Self { question, stage, span, lanes }
+    }
+
+    fn answer(self) -> StageAnalysis {
+        let (question, lanes, frame) = (self.question, &self.lanes, self.lanes.frame());
+        let total = lanes.merged(|_, _| true);
+        let kinds = lanes.kinds().into_iter().map(|kind| {
+            let lane = lanes.merged(|of, _| of == kind);
+            let share = lane.counts.started as f64 / total.counts.started as f64;
+            let whole = total.counts.started > 0 && question.kind.is_none();
+            let mix_percent = whole.then_some(share * 100.0);
+            let endpoints = lanes.endpoints(Some(kind));
+            KindAnalysis { kind, mix_percent, figures: lane.figures(frame), endpoints }
+        });
+        let mut analysis = StageAnalysis {
+            started: question.started,
+            ended: question.ended,
+            span: self.span,
+            segment: frame.segment_length(),
+            segments_count: frame.segments_count as u64,
+            workers_active: self.stage.active(),
+            first_done: self.stage.first_done(),
+            last_done: self.stage.last_done(),
+            kinds: kinds.collect(),
+            total: total.figures(frame),
+            endpoints: lanes.endpoints(None),
+            advice: Vec::new(),
+            details: lanes.details(),
+        };
+        analysis.advice = advice::collect(&analysis, question, total.latency_beyond_end());
+        analysis
+    }
 }
 
 /// Returns a duration in nanoseconds, at most what 64 bits hold.

@@ -1,5 +1,8 @@
 //! Cases worked out by hand, and what must hold for any operations.
 
+#[path = "tests/details.rs"]
+mod details;
+
 use proptest::prelude::*;
 
 use plimsoll_model::{ErrorClass, JobId, ObjectId, WorkerId};
@@ -34,22 +37,15 @@ fn back_to_back(worker: u32, from_ms: u64, until_ms: u64, took_ms: u64) -> Vec<O
     starts.map(|start| op(worker, start, start + took_ms)).collect()
 }
 
-fn question(ended_ms: u64, workers: u32) -> Question {
-    Question {
-        stage: StageId(1),
-        started: Moment::EPOCH,
-        ended: Moment::from_ns(ended_ms * MS),
-        workers,
-        segment: None,
-        full_span: false,
-    }
+fn question(ended_ms: u64, workers: u32) -> Question<'static> {
+    Question::about(StageId(1), Moment::EPOCH, Moment::from_ns(ended_ms * MS), workers)
 }
 
-fn segments_of(ms: u64, question: Question) -> Question {
+fn segments_of(ms: u64, question: Question<'static>) -> Question<'static> {
     Question { segment: Some(Duration::from_millis(ms)), ..question }
 }
 
-fn analysis(ops: &[OpRecord], question: &Question) -> StageAnalysis {
+fn analysis(ops: &[OpRecord], question: &Question<'_>) -> StageAnalysis {
     let Ok(analysis) = analyze(ops, question);
     analysis
 }

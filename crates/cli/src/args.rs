@@ -6,14 +6,20 @@
     reason = "the comments are help texts for a terminal"
 )]
 
+mod analysis;
 pub(crate) mod s3;
 mod value;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::present::Form;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+pub(crate) use analysis::{
+    AnalysisArgs, AnalyzeArgs, AsCommand, CompareArgs, ExportArgs, ExportFormat, MergeArgs,
+    MethodArg, ReportArgs, WarpCmpArgs, WarpCommand,
+};
 pub(crate) use value::{ByteSize, Duration, Percent, TimeOfDay};
 
 /// A storage benchmark that can prove its own numbers.
@@ -29,6 +35,19 @@ pub(crate) enum Command {
     /// Benchmark an S3 object store
     #[command(subcommand)]
     S3(Box<s3::S3Command>),
+    /// Show the figures of runs, and of files that warp wrote
+    Analyze(Box<AnalyzeArgs>),
+    /// Show what changed between runs, and whether that can be told
+    Compare(Box<CompareArgs>),
+    /// Make one run of the runs of several clients
+    Merge(Box<MergeArgs>),
+    /// Write a run's operations in another format
+    Export(ExportArgs),
+    /// Write a run's report as one HTML file
+    Report(Box<ReportArgs>),
+    /// Take another tool's flags and print as it does
+    #[command(subcommand)]
+    As(AsCommand),
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
     /// Remove what an earlier run left behind, such as after kill -9
@@ -116,9 +135,9 @@ pub(crate) struct NullArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// What is printed and kept.
+/// What is printed.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct OutputArgs {
+pub(crate) struct PrintArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -128,10 +147,24 @@ pub(crate) struct OutputArgs {
     /// Print without colours
     #[arg(long)]
     pub(crate) no_color: bool,
+}
+
+/// What is printed and kept of a run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OutputArgs {
+    #[command(flatten)]
+    pub(crate) print: PrintArgs,
     /// Directory for the record of this run [default: plimsoll-<what>-<time>-<4 characters> here]
     #[arg(long, alias = "benchdata", value_name = "DIR")]
     pub(crate) run_dir: Option<PathBuf>,
     /// Take figures from the whole measured stage, not only from while all workers ran
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) full_span: bool,
+}
+
+impl PrintArgs {
+    /// Returns in which form the result is printed.
+    pub(crate) fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Text }
+    }
 }

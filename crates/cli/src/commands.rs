@@ -1,6 +1,11 @@
 //! One file per command.
 
+pub(crate) mod analyze;
 pub(crate) mod clean;
+pub(crate) mod compare;
+pub(crate) mod export;
+pub(crate) mod merge;
 pub(crate) mod null;
 pub(crate) mod oracle;
+pub(crate) mod report;
 pub(crate) mod s3;

@@ -134,6 +134,8 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
             delete_batch: job.delete_batch,
             list_page_size: job.list_page_size,
             duration_ns: u64::try_from(duration.as_nanos()).context("--duration is too long")?,
+            steady: None,
+            until: Vec::new(),
         },
         pacing,
         verify: !common.load.no_verify,

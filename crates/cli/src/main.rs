@@ -4,10 +4,12 @@
 mod args;
 mod commands;
 mod environment;
+mod examine;
 mod lower;
 mod machine;
 mod manifest;
 mod present;
+mod recorded;
 mod redact;
 mod runner;
 mod signals;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::args::{AsCommand, Cli, Command, WarpCommand};
 
 /// Something could not be run at all.
 const EXIT_COULD_NOT_RUN: u8 = 2;
@@ -28,6 +30,12 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
+        Command::Analyze(args) => commands::analyze::run(args),
+        Command::Compare(args) => commands::compare::run(args),
+        Command::As(AsCommand::Warp(WarpCommand::Cmp(args))) => commands::compare::as_warp(args),
+        Command::Merge(args) => commands::merge::run(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Oracle(args) => commands::oracle::run(args),
         Command::Clean(args) => commands::clean::run(args),
         Command::Null(args) => commands::null::run(args),

@@ -3,9 +3,9 @@
 use plimsoll_driver::Driver;
 use plimsoll_driver_s3::{Lookup, S3Config};
 use plimsoll_engine::RunClock;
-use plimsoll_model::RunId;
+use plimsoll_model::{RunId, WallTime};
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, Manifest, RunSchema, RunState, Target, Tool,
+    Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
 };
 use plimsoll_workload::{KeyLayout, WorkloadSpec};
 
@@ -63,8 +63,52 @@ pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, clock: &RunC
         workload: serde_json::to_value(spec).unwrap_or_default(),
         stages: Vec::new(),
         recorder: None,
-        cleanup: Cleanup { state: cleanup, objects_removed_count: None },
+        cleanup: Cleanup { state: cleanup, objects_removed_count: None, took_ns: None },
         advice: Vec::new(),
+        notes: Vec::new(),
         first_errors: Vec::new(),
+        merged: Vec::new(),
+    }
+}
+
+/// Returns the manifest of a record that another tool made.
+pub(crate) fn foreign(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Manifest {
+    Manifest {
+        schema: RunSchema::V1,
+        run_id: id.as_str().to_owned(),
+        state: RunState::Complete,
+        state_reason: None,
+        tool: Tool { name: "warp".to_owned(), version: "unknown".to_owned() },
+        command_line: Vec::new(),
+        started_unix_ns: epoch.as_unix_ns(),
+        started_at: epoch.to_string(),
+        clock: ClockInfo {
+            source: "wall clock, as recorded by warp".to_owned(),
+            resolution_ns: None,
+        },
+        seed: 0,
+        machine: Machine::default(),
+        target: Target {
+            kind: "s3".to_owned(),
+            endpoints,
+            bucket: None,
+            prefix: None,
+            region: None,
+            lookup: None,
+            tls: None,
+            payload_signing: None,
+        },
+        workload: serde_json::Value::Null,
+        stages: Vec::new(),
+        recorder: None,
+        cleanup: Cleanup {
+            state: CleanupState::NotNeeded,
+            objects_removed_count: None,
+            took_ns: None,
+        },
+        advice: Vec::new(),
+        notes: Vec::new(),
+        first_errors: Vec::new(),
+        merged: Vec::new(),
     }
 }

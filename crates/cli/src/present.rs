@@ -1,40 +1,31 @@
-//! The end of a run: its report, its warnings and its exit code.
+//! The end of a run, now or read back: its report, its warnings and its exit code.
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use jiff::{Timestamp, tz::TimeZone};
 use plimsoll_analysis::StageAnalysis;
-use plimsoll_engine::StageOutcome;
-use plimsoll_model::{OpKind, OpRate, RunId, StageKind, WallTime};
-use plimsoll_record::schema::{Manifest, RunState as RecordedState};
+use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, RunId, Seed, WallTime};
+use plimsoll_record::schema::{self, Manifest, RunState as RecordedState};
 use plimsoll_report::text::Look;
 use plimsoll_report::{
     ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, StageWork, Verification,
     VerificationMode, json, text,
 };
-use plimsoll_workload::{Activity, Pacing, Population, Verify, Workload};
+use plimsoll_workload::{Activity, PacingSpec, Population, Workload, WorkloadSpec};
 
-use crate::args::OutputArgs;
-use crate::commands::s3::Cleaned;
-use crate::runner::Recorded;
 use crate::ui::Ui;
 
 /// Ran, but something about the result is not as it should be.
 const EXIT_NOT_GOOD: u8 = 1;
 
-/// Everything the end of a run is made from.
-pub(crate) struct Presented<'a> {
-    pub(crate) manifest: &'a Manifest,
-    pub(crate) workload: &'a Workload,
-    pub(crate) directory: &'a Path,
-    pub(crate) recorded: &'a Recorded,
-    pub(crate) outcome: &'a StageOutcome,
-    pub(crate) analysis: StageAnalysis,
-    pub(crate) cleaned: Option<Cleaned>,
-    pub(crate) notes: Vec<String>,
-    /// In percent.
-    pub(crate) max_error_rate: f64,
+/// In which form a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
 }
 
 /// Returns the advice of an analysis in words, for the manifest.
@@ -42,110 +33,184 @@ pub(crate) fn advice_texts(analysis: &StageAnalysis) -> Vec<String> {
     analysis.advice.iter().map(plimsoll_report::advice_text).collect()
 }
 
-/// Prints the report and returns the exit code.
-pub(crate) fn print(presented: Presented<'_>, output: &OutputArgs, ui: &Ui) -> Result<ExitCode> {
-    let error_percent = presented.analysis.error_rate().map(|rate| rate * 100.0);
-    let limit = presented.max_error_rate;
-    let left = presented.cleaned.as_ref().and_then(|cleaned| cleaned.left.clone());
-    let report = input(presented)?;
-    let rendered = if output.json {
-        format!("{:#}\n", json::render(&report))
-    } else {
-        text::render(&report, &Look { width: ui.width, color: ui.color })
-    };
-    ui.result(&rendered)?;
-    let mut good = left.is_none();
-    match error_percent {
+/// Prints a report.
+pub(crate) fn print(report: &RunReport, form: Form, ui: &Ui) -> Result<()> {
+    ui.result(&match form {
+        Form::Json => format!("{:#}\n", json::render(report)),
+        Form::Text => text::render(report, &Look { width: ui.width, color: ui.color }),
+    })?;
+    Ok(())
+}
+
+/// Warns of what is not as it should be, and tells whether there was nothing of the kind.
+///
+/// `max_error_rate` is in percent.
+pub(crate) fn is_good(report: &RunReport, max_error_rate: f64, ui: &Ui) -> bool {
+    let mut good = true;
+    match report.analysis.error_rate().map(|rate| rate * 100.0) {
         None => {
             ui.warn("no operation ended while measuring, so there is no result");
             good = false;
         }
-        Some(percent) if percent > limit => {
+        Some(percent) if percent > max_error_rate => {
             ui.warn(&format!(
-                "{percent:.2} % of the operations failed, more than --max-error-rate {limit}% allows"
+                "{percent:.2} % of the operations failed, more than --max-error-rate \
+                 {max_error_rate}% allows"
             ));
             good = false;
         }
         Some(_) => {}
     }
-    if report.op_log.is_some_and(|check| check.rows != check.counted) {
+    let differ = report.op_log.is_some_and(|check| check.rows != check.counted);
+    if differ && report.losses.is_empty() {
         ui.warn(
             "the op log and the counters differ: this is a fault of plimsoll; please report it",
         );
         good = false;
     }
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NOT_GOOD) })
+    good
 }
 
-fn input(presented: Presented<'_>) -> Result<RunReport> {
-    let Presented { manifest, workload, outcome, recorded, .. } = presented;
+/// Returns the exit code of a command that ran.
+pub(crate) fn exit_code(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NOT_GOOD) }
+}
+
+/// Returns the report on one stage of a run, from what the run directory says.
+pub(crate) fn of_run(
+    manifest: &Manifest,
+    directory: &Path,
+    stage: usize,
+    analysis: StageAnalysis,
+) -> Result<RunReport> {
+    let entry = manifest.stages.get(stage).context("run.json: the stage is missing")?;
+    // A workload of another version tells less, and the figures are no worse for it.
+    let spec = serde_json::from_value::<WorkloadSpec>(manifest.workload.clone()).ok();
     let target = &manifest.target;
     let bucket = target.bucket.as_ref().map_or(String::new(), |name| format!(", bucket {name}"));
-    let threads = manifest.stages.last().map_or(0, |stage| stage.threads_count);
-    let totals = &presented.analysis.total.stage;
+    let totals = &analysis.total.stage;
     let rows = totals.ops_ok + totals.failed.count();
-    let cleanup = presented.cleaned.as_ref().and_then(|cleaned| {
-        let objects = cleaned.objects?;
-        Some(StageWork { objects, bytes: 0, took: cleaned.took })
-    });
-    let verification = verification(workload, &presented.analysis);
+    let started = WallTime::from_unix_ns(manifest.started_unix_ns + analysis.started.as_ns());
+    let prepare = manifest.stages.iter().find(|each| each.kind == schema::StageKind::Prepare);
+    let alone = manifest.merged.is_empty();
     Ok(RunReport {
-        tool_version: manifest.tool.version.clone(),
-        run_id: RunId::parse(&manifest.run_id).context("the run's own id")?,
-        what: workload.name.replacen('-', " ", 1),
+        tool_version: Some(manifest.tool.version.clone()),
+        run_id: Some(RunId::parse(&manifest.run_id).context("run.json: run_id")?),
+        what: what(manifest, spec.as_ref(), entry),
         command: manifest.command_line.join(" "),
         target: format!("{}{bucket}", target.endpoints.join(", ")),
         endpoints: target.endpoints.clone(),
-        started: WallTime::from_unix_ns(manifest.started_unix_ns + outcome.started.as_ns()),
-        loop_model: match workload.pacing {
-            Pacing::Closed => LoopModel::Closed,
-            Pacing::Capped { ops_per_sec } => LoopModel::Capped { rate: OpRate(ops_per_sec) },
-        },
-        seed: workload.seed,
-        concurrency: workload.concurrency.get(),
-        threads,
-        prepare: recorded.stage(StageKind::Prepare).map(|(_, prepare)| prepared(prepare)),
-        cleanup,
-        analysis: presented.analysis,
-        errors: outcome
-            .errors
-            .iter()
-            .map(|error| ErrorSample {
-                class: error.class,
-                kind: error.kind,
-                endpoint: Some(error.endpoint),
-                message: error.message.clone(),
-            })
-            .collect(),
-        notes: presented.notes,
-        run_directory: Some(presented.directory.display().to_string()),
+        clients: clients(manifest),
+        utc_offset_seconds: local_offset(started),
+        foreign: None,
+        started,
+        loop_model: loop_model(spec.as_ref(), entry),
+        seed: alone.then_some(Seed(manifest.seed)),
+        concurrency: entry.workers_count,
+        threads: Some(entry.threads_count),
+        prepare: prepare.filter(|prepare| prepare.index != entry.index).and_then(prepared),
+        cleanup: cleaned(&manifest.cleanup),
+        errors: first_errors(manifest, entry),
+        losses: Vec::new(),
+        notes: manifest.notes.clone(),
+        run_directory: Some(directory.display().to_string()),
         state: match manifest.state {
             RecordedState::Complete => RunState::Complete,
-            RecordedState::Running | RecordedState::Interrupted | RecordedState::Failed => {
-                RunState::Interrupted
-            }
+            RecordedState::Running => RunState::Killed,
+            RecordedState::Interrupted => RunState::Interrupted,
+            RecordedState::Failed => RunState::Failed,
         },
-        op_log: Some(OpLogCheck { rows, counted: outcome.ops_count }),
-        verification,
-        client_cpu: Some(outcome.cpu_time),
-        recorder_waits: outcome.recorder_waits,
+        op_log: entry.ops_count.map(|counted| OpLogCheck { rows, counted }),
+        verification: verification(spec.as_ref(), &analysis),
+        client_cpu: entry.cpu_ns.map(Duration::from_nanos),
+        recorder_wait: manifest
+            .recorder
+            .map_or(Duration::ZERO, |recorder| Duration::from_nanos(recorder.wait_ns)),
+        analysis,
     })
 }
 
-fn prepared(prepare: &StageOutcome) -> StageWork {
-    let cells = prepare.timeline.lanes().flat_map(|(_, lane)| lane.cells);
-    let (objects, bytes) =
-        cells.fold((0, 0), |(objects, bytes), cell| (objects + cell.ended[0], bytes + cell.bytes));
-    StageWork { objects, bytes, took: prepare.ended.since(prepare.started) }
+/// Returns what ran, as the command names it.
+fn what(manifest: &Manifest, spec: Option<&WorkloadSpec>, stage: &schema::Stage) -> String {
+    let name = spec.map_or("run", |spec| &*spec.name).replacen('-', " ", 1);
+    let merged = match manifest.merged.len() {
+        0 => String::new(),
+        parts => format!(" of {parts} clients"),
+    };
+    match stage.kind {
+        schema::StageKind::Measure => format!("{name}{merged}"),
+        schema::StageKind::Prepare | schema::StageKind::Cleanup => {
+            format!("{name}{merged}, stage {}", stage.name)
+        }
+    }
+}
+
+pub(crate) fn clients(manifest: &Manifest) -> Vec<String> {
+    let name = |part: &schema::MergedRun| match &part.hostname {
+        Some(hostname) => format!("{hostname} ({})", part.run_id),
+        None => part.run_id.clone(),
+    };
+    manifest.merged.iter().map(name).collect()
+}
+
+/// Returns how many seconds the local time of this machine was ahead of UTC at that moment.
+pub(crate) fn local_offset(at: WallTime) -> Option<i32> {
+    let at = Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).ok()?;
+    Some(TimeZone::system().to_offset(at).seconds())
+}
+
+fn loop_model(spec: Option<&WorkloadSpec>, stage: &schema::Stage) -> LoopModel {
+    match spec.map(|spec| &spec.pacing) {
+        Some(PacingSpec::Capped { ops_per_sec })
+            if stage.loop_model == schema::LoopModel::Capped =>
+        {
+            LoopModel::Capped { rate: OpRate(*ops_per_sec) }
+        }
+        _ => LoopModel::Closed,
+    }
+}
+
+fn prepared(stage: &schema::Stage) -> Option<StageWork> {
+    let took = Duration::from_nanos(stage.ended_ns?.saturating_sub(stage.started_ns?));
+    let objects = stage.ops_count?.saturating_sub(stage.ops_failed_count?);
+    Some(StageWork { objects, bytes: stage.bytes?, took })
+}
+
+fn cleaned(cleanup: &schema::Cleanup) -> Option<StageWork> {
+    let took = Duration::from_nanos(cleanup.took_ns?);
+    Some(StageWork { objects: cleanup.objects_removed_count?, bytes: 0, took })
+}
+
+/// Returns the first errors of one stage.
+fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
+    let inside = |at: u64| {
+        stage.started_ns.is_none_or(|started| at >= started)
+            && stage.ended_ns.is_none_or(|ended| at <= ended)
+    };
+    let of_stage = manifest.first_errors.iter().filter(|error| error.at_ns.is_none_or(inside));
+    let endpoint = |name: &String| {
+        let position = manifest.target.endpoints.iter().position(|each| each == name)?;
+        Some(EndpointId(u16::try_from(position).ok()?))
+    };
+    let sample = |error: &schema::FirstError| {
+        Some(ErrorSample {
+            class: ErrorClass::from_name(&error.class)?,
+            kind: OpKind::from_name(&error.kind)?,
+            endpoint: error.endpoint.as_ref().and_then(endpoint),
+            message: error.message.clone(),
+        })
+    };
+    of_stage.filter_map(sample).collect()
 }
 
 /// How downloads were checked; `None` when nothing was downloaded.
-fn verification(workload: &Workload, analysis: &StageAnalysis) -> Option<Verification> {
+fn verification(spec: Option<&WorkloadSpec>, analysis: &StageAnalysis) -> Option<Verification> {
+    let spec = spec?;
     let get = analysis.kinds.iter().find(|kind| kind.kind == OpKind::Get)?;
-    let mode = match workload.verify {
-        Verify::EveryByte => VerificationMode::EveryByte,
-        Verify::LengthOnly => VerificationMode::LengthOnly,
-        Verify::Off => VerificationMode::Off,
+    let mode = match (spec.verify, &spec.objects.existing) {
+        (false, _) => VerificationMode::Off,
+        (true, Some(_)) => VerificationMode::LengthOnly,
+        (true, None) => VerificationMode::EveryByte,
     };
     Some(Verification { mode, bytes: get.figures.stage.bytes })
 }

@@ -171,6 +171,8 @@ impl<D: Driver> Run<'_, D> {
             ended_by: None,
             ops_count: None,
             ops_failed_count: None,
+            bytes: None,
+            cpu_ns: None,
         }
     }
 
@@ -190,6 +192,9 @@ impl<D: Driver> Run<'_, D> {
         stage.ended_by = Some(outcome.ended_by.name().to_owned());
         stage.ops_count = Some(outcome.ops_count);
         stage.ops_failed_count = Some(outcome.failed_count);
+        let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells);
+        stage.bytes = Some(cells.map(|cell| cell.bytes).sum());
+        stage.cpu_ns = Some(outcome.cpu_time.as_nanos() as u64);
     }
 
     /// Writes the summary and the manifest with the state the run has come to.
@@ -225,13 +230,10 @@ impl<D: Driver> Run<'_, D> {
         full_span: bool,
     ) -> Result<StageAnalysis> {
         let log = LogSource(OpLog::open(&self.directory)?);
+        let workers = self.workload.concurrency.get();
         let question = Question {
-            stage,
-            started: outcome.started,
-            ended: outcome.ended,
-            workers: self.workload.concurrency.get(),
-            segment: None,
             full_span,
+            ..Question::about(stage, outcome.started, outcome.ended, workers)
         };
         plimsoll_analysis::analyze(&log, &question).context("cannot read the op log back")
     }

@@ -11,7 +11,7 @@ use plimsoll_model::{ByteRate, Clock, Moment, OpKind};
 use plimsoll_report::format;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::args::OutputArgs;
+use crate::args::PrintArgs;
 use crate::environment;
 use crate::signals::Interrupts;
 
@@ -59,7 +59,7 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    pub(crate) fn new(output: &OutputArgs) -> Self {
+    pub(crate) fn new(output: &PrintArgs) -> Self {
         let stdout = std::io::stdout();
         let terminal = stdout.is_terminal();
         let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|size| size.ws_col > 0);

@@ -2,32 +2,32 @@
 //! exact.
 #![expect(clippy::disallowed_methods, reason = "drives tokio's paused time")]
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session};
 use plimsoll_model::{
-    Clock, EndpointId, ErrorClass, Moment, OpKind, OpRecord, SharedClock, StageId, StageKind,
-    WorkerId,
+    Clock, EndpointId, ErrorClass, Moment, OpKind, OpRecord, PackedOp, SharedClock, StageId,
+    StageKind, WorkerId,
 };
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec, Workload,
     WorkloadSpec,
 };
-use rtrb::RingBuffer;
+use rtrb::{Consumer, RingBuffer};
 
 use crate::live::{Live, StopFlag};
 use crate::planner::EndReason;
 use crate::pump::{ThreadOutcome, ThreadPlan, run_thread};
+use crate::watch::{Stops, Verdict, Watch};
 use crate::worker::StageFacts;
 
-const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// Reads tokio's own time, which a paused runtime moves by itself.
-struct PausedClock(tokio::time::Instant);
+pub(crate) struct PausedClock(tokio::time::Instant);
 
 impl Clock for PausedClock {
     fn now(&self) -> Moment {
@@ -37,7 +37,7 @@ impl Clock for PausedClock {
 
 /// What the scripted store does with one operation.
 #[derive(Clone, Copy)]
-enum Answer {
+pub(crate) enum Answer {
     Right,
     Fail(ErrorClass),
     WrongByte,
@@ -46,7 +46,7 @@ enum Answer {
 }
 
 /// Decides how long an operation takes and what it gives, by the operation's number on the session.
-type Script = fn(u64) -> (Duration, Answer);
+pub(crate) type Script = fn(u64) -> (Duration, Answer);
 
 struct Scripted {
     script: Script,
@@ -121,8 +121,8 @@ impl Session for ScriptedSession {
     }
 }
 
-fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Workload> {
-    let spec = WorkloadSpec {
+pub(crate) fn spec(operations: &[(&str, u32)], workers: u32, pacing: PacingSpec) -> WorkloadSpec {
+    WorkloadSpec {
         schema: SPEC_SCHEMA.to_owned(),
         name: "test".to_owned(),
         seed: 7,
@@ -134,16 +134,50 @@ fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Workload> 
             existing: None,
         },
         measure: MeasureSpec {
-            operations: vec![OpWeightSpec { op: operation.to_owned(), weight: 1 }],
+            operations: operations
+                .iter()
+                .map(|&(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
+                .collect(),
             range: None,
             delete_batch: None,
             list_page_size: None,
             duration_ns: 1_000 * MS,
+            steady: None,
+            until: Vec::new(),
         },
         pacing,
         verify: true,
-    };
-    Arc::new(spec.validate("run", None).unwrap())
+    }
+}
+
+fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Workload> {
+    Arc::new(spec(&[(operation, 1)], workers, pacing).validate("run", None).unwrap())
+}
+
+/// What takes records off one thread's hands, as the recorder does.
+struct Recorder {
+    consumer: Consumer<PackedOp>,
+    records: Vec<PackedOp>,
+    watch: Option<Watch>,
+    rule: Arc<OnceLock<Verdict>>,
+}
+
+impl Recorder {
+    /// How often the recorder looks in paused time.
+    const LOOK: Duration = Duration::from_millis(5);
+
+    fn take(&mut self, now: Moment) {
+        let before = self.records.len();
+        while let Ok(packed) = self.consumer.pop() {
+            self.records.push(packed);
+        }
+        let Some(watch) = &mut self.watch else { return };
+        watch.observe(&self.records[before..]);
+        if let Some(verdict) = watch.check(now) {
+            self.rule.get_or_init(|| verdict);
+            self.watch = None;
+        }
+    }
 }
 
 /// Runs one stage on one thread in paused time, and returns its outcome and records.
@@ -154,6 +188,18 @@ fn run(
     retries: u8,
     stop_at: Option<Duration>,
 ) -> (ThreadOutcome, Vec<OpRecord>) {
+    let (outcome, records, _) = run_watched(workload, kind, script, retries, stop_at);
+    (outcome, records)
+}
+
+/// The same with the stop rule that held.
+pub(crate) fn run_watched(
+    workload: &Arc<Workload>,
+    kind: StageKind,
+    script: Script,
+    retries: u8,
+    stop_at: Option<Duration>,
+) -> (ThreadOutcome, Vec<OpRecord>, Option<Verdict>) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.unwrap();
@@ -171,12 +217,17 @@ fn run(
         clock: Arc::clone(&clock),
     };
     let driver = Scripted { script, generator };
-    let (producer, mut consumer) = RingBuffer::new(1 << 16);
+    let (producer, consumer) = RingBuffer::new(1 << 16);
     let live = Live::new(1);
-    let stop = Rc::new(StopFlag::default());
+    let stop = StopFlag::default();
     if stop_at == Some(Duration::ZERO) {
         stop.set();
     }
+    let rule = Arc::new(OnceLock::new());
+    let watch = Watch::new(workload, kind, Moment::EPOCH);
+    let looks = watch.is_some();
+    let recorder = Recorder { consumer, records: Vec::new(), watch, rule: Arc::clone(&rule) };
+    let recorder = Arc::new(Mutex::new(recorder));
     let plan = ThreadPlan {
         driver: &driver,
         facts: &facts,
@@ -184,19 +235,29 @@ fn run(
         workers: (0..workload.concurrency.get()).map(WorkerId).collect(),
         producer,
         counters: live.thread(0),
-        stop: &stop,
+        stops: Stops { user: &stop, rule: &rule },
     };
-    let outcome = run_thread(runtime, plan, || Moment::EPOCH);
-    let records = RefCell::new(Vec::new());
-    while let Ok(packed) = consumer.pop() {
-        records.borrow_mut().push(OpRecord::from(&packed));
-    }
-    let records = records.into_inner();
+    let outcome = run_thread(runtime, plan, || {
+        let (recorder, clock) = (Arc::clone(&recorder), Arc::clone(&clock));
+        if looks {
+            tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(Recorder::LOOK).await;
+                    recorder.lock().unwrap().take(clock.now());
+                }
+            });
+        }
+        Moment::EPOCH
+    });
+    let mut recorder = recorder.lock().unwrap();
+    recorder.watch = None;
+    recorder.take(Moment::EPOCH);
+    let records: Vec<OpRecord> = recorder.records.iter().map(OpRecord::from).collect();
     let counted: u64 =
         OpKind::ALL.iter().map(|&kind| live.counts(kind)).map(|c| c.ok + c.failed).sum();
     assert_eq!(counted, records.len() as u64);
     assert_eq!(outcome.ops_count, records.len() as u64);
-    (outcome, records)
+    (outcome, records, rule.get().cloned())
 }
 
 fn measure(workload: &Arc<Workload>, script: Script) -> (ThreadOutcome, Vec<OpRecord>) {

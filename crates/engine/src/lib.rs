@@ -9,6 +9,7 @@ mod planner;
 mod pump;
 mod stage;
 mod verify;
+mod watch;
 mod worker;
 
 #[cfg(test)]
@@ -21,3 +22,4 @@ pub use stage::{
     EngineConfig, EngineError, ErrorSample, OpSink, OpSinkError, StageContext, StageOutcome,
     run_stage,
 };
+pub use watch::stop_time_min;

@@ -33,6 +33,10 @@ pub enum EndReason {
     OutOfWork,
     /// The time was up.
     Duration,
+    /// The throughput was steady.
+    Steady,
+    /// The figures asked for were known well enough.
+    Until,
     /// It was asked to stop.
     Stopped,
 }
@@ -43,6 +47,8 @@ impl EndReason {
         match self {
             Self::OutOfWork => "out-of-work",
             Self::Duration => "duration",
+            Self::Steady => "steady",
+            Self::Until => "until",
             Self::Stopped => "stopped",
         }
     }

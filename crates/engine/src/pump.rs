@@ -12,12 +12,13 @@ use rtrb::Producer;
 use tokio::runtime::Runtime;
 
 use crate::clock::{block_for, suspend_for};
-use crate::live::{StopFlag, ThreadCounters};
+use crate::live::ThreadCounters;
 use crate::planner::{EndReason, Planner, Step};
 use crate::stage::ErrorSample;
+use crate::watch::Stops;
 use crate::worker::{Doer, Finished, StageFacts};
 
-/// A waiting worker looks at the stop flag at least this often.
+/// A waiting worker looks whether it is to stop at least this often.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 /// How long a thread rests when its record buffer is full.
 const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
@@ -111,7 +112,7 @@ pub(crate) struct ThreadPlan<'a, D> {
     pub(crate) workers: Vec<WorkerId>,
     pub(crate) producer: Producer<PackedOp>,
     pub(crate) counters: &'a ThreadCounters,
-    pub(crate) stop: &'a StopFlag,
+    pub(crate) stops: Stops<'a>,
 }
 
 /// Returns the runtime of one thread.
@@ -126,7 +127,7 @@ pub(crate) fn run_thread<D: Driver>(
     plan: ThreadPlan<'_, D>,
     ready: impl FnOnce() -> Moment,
 ) -> ThreadOutcome {
-    let ThreadPlan { driver, facts, kind, workers, producer, counters, stop } = plan;
+    let ThreadPlan { driver, facts, kind, workers, producer, counters, stops } = plan;
     let outcome = ThreadOutcome {
         timeline: Timeline::new(0, 1_000_000_000),
         errors: Vec::new(),
@@ -142,7 +143,7 @@ pub(crate) fn run_thread<D: Driver>(
         let started = ready();
         let loops = workers.iter().zip(sessions).map(|(&worker, session)| {
             let planner = Planner::new(&facts.workload, kind, worker, started);
-            work(facts, worker, planner, session, &shared, stop)
+            work(facts, worker, planner, session, &shared, stops)
         });
         // Only the workers whose sockets are ready are polled, so that cost does not grow with
         // their number.
@@ -160,14 +161,14 @@ async fn work<S: Session>(
     mut planner: Planner,
     mut session: S,
     shared: &RefCell<Shared<'_>>,
-    stop: &StopFlag,
+    stops: Stops<'_>,
 ) -> EndReason {
     let mut doer = Doer::new(facts, worker);
     let mut now = facts.clock.now();
     let mut burst = 0;
     loop {
-        if stop.is_set() {
-            return EndReason::Stopped;
+        if let Some(reason) = stops.reason() {
+            return reason;
         }
         match planner.next(now) {
             Step::Done(reason) => return reason,

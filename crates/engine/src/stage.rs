@@ -1,7 +1,7 @@
 //! One stage: a thread per core for the workers, the calling thread for the recorder, and what came
 //! of it.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::clock::{block_for, thread_cpu_time};
 use crate::live::{Live, StopFlag};
 use crate::planner::EndReason;
 use crate::pump::{ERRORS_KEPT_PER_CLASS, ThreadOutcome, ThreadPlan, run_thread, runtime};
+use crate::watch::{Stops, Verdict, Watch};
 use crate::worker::StageFacts;
 
 /// Records that one thread can be ahead of the recorder: 1 MiB. Larger ones are touched for the
@@ -102,6 +103,8 @@ pub struct StageOutcome {
     pub ended: Moment,
     /// Why it ended: the least regular reason of all workers.
     pub ended_by: EndReason,
+    /// In words and figures which stop rule held, where one ended it.
+    pub ended_because: Option<String>,
     /// Counts, shares and histograms per second.
     pub timeline: Timeline<SeriesKey>,
     /// First texts per class, in order of time.
@@ -138,6 +141,8 @@ pub fn run_stage<D: Driver>(
         clock: Arc::clone(context.clock),
     };
     let gate = Gate::default();
+    let rule = OnceLock::new();
+    let stops = Stops { user: context.stop, rule: &rule };
     let recorder_cpu = thread_cpu_time();
     std::thread::scope(|scope| {
         let (facts, gate) = (&facts, &gate);
@@ -153,7 +158,7 @@ pub fn run_stage<D: Driver>(
                 workers: (index as u32..workers).step_by(threads).map(WorkerId).collect(),
                 producer,
                 counters: context.live.thread(index),
-                stop: context.stop,
+                stops,
             };
             let spawned = runtime().and_then(|runtime| {
                 let body = move || {
@@ -176,10 +181,11 @@ pub fn run_stage<D: Driver>(
             }
         }
         let started = gate.open(threads, &handles, context.clock);
-        let drained = drain(&mut consumers, &handles, context, sink);
+        let watch = Watch::new(workload, kind, started);
+        let drained = drain(&mut consumers, &handles, context, sink, watch, &rule);
         // Threads whose records nobody takes any more must not wait for room.
         drop(consumers);
-        let mut outcome = join(handles, started, context.clock);
+        let mut outcome = join(handles, started, context.clock, rule.get());
         outcome.cpu_time += thread_cpu_time() - recorder_cpu;
         drained?;
         Ok(outcome)
@@ -232,12 +238,15 @@ impl Gate {
 
 type Handle<'scope> = ScopedJoinHandle<'scope, (ThreadOutcome, Duration)>;
 
-/// Hands records to the sink until all threads have ended and nothing is left.
+/// Hands records to the sink until all threads have ended and nothing is left. Sets `rule` when one
+/// under `watch` holds, which ends the stage.
 fn drain(
     consumers: &mut [Consumer<PackedOp>],
     handles: &[Handle<'_>],
     context: &StageContext<'_>,
     sink: &mut dyn OpSink,
+    mut watch: Option<Watch>,
+    rule: &OnceLock<Verdict>,
 ) -> Result<(), OpSinkError> {
     loop {
         let all_ended = handles.iter().all(ScopedJoinHandle::is_finished);
@@ -247,11 +256,19 @@ fn drain(
             taken += chunk.len();
             let (first, second) = chunk.as_slices();
             let appended = sink.append(first).and_then(|()| sink.append(second));
+            if let Some(watch) = &mut watch {
+                watch.observe(first);
+                watch.observe(second);
+            }
             chunk.commit_all();
             if let Err(error) = appended.and_then(|()| sink.tick(context.clock.now())) {
                 context.stop.set();
                 return Err(error);
             }
+        }
+        if let Some(verdict) = watch.as_mut().and_then(|watch| watch.check(context.clock.now())) {
+            rule.get_or_init(|| verdict);
+            watch = None;
         }
         if all_ended && taken == 0 {
             return Ok(());
@@ -263,11 +280,17 @@ fn drain(
 }
 
 /// Waits for the threads and adds up what they hand in.
-fn join(handles: Vec<Handle<'_>>, started: Moment, clock: &SharedClock) -> StageOutcome {
+fn join(
+    handles: Vec<Handle<'_>>,
+    started: Moment,
+    clock: &SharedClock,
+    rule: Option<&Verdict>,
+) -> StageOutcome {
     let mut sum = StageOutcome {
         started,
         ended: started,
         ended_by: EndReason::OutOfWork,
+        ended_because: None,
         timeline: Timeline::new(0, 1_000_000_000),
         errors: Vec::new(),
         ops_count: 0,
@@ -289,6 +312,9 @@ fn join(handles: Vec<Handle<'_>>, started: Moment, clock: &SharedClock) -> Stage
         sum.cpu_time += cpu_time;
     }
     sum.ended = clock.now();
+    // A rule may hold in the moment in which the time is up, or the user has had enough.
+    let held = rule.filter(|rule| rule.reason == sum.ended_by);
+    sum.ended_because = held.map(|rule| rule.because.clone());
     keep_first_errors(&mut sum.errors);
     sum
 }

@@ -51,6 +51,19 @@ impl OpRecord {
         self.end.since(self.start)
     }
 
+    /// Returns the record with all moments `ns` earlier, as on a clock that began so much later.
+    pub fn before(&self, ns: u64) -> Self {
+        let moment = |at: Moment| Moment::from_ns(at.as_ns().saturating_sub(ns));
+        Self {
+            intended: moment(self.intended),
+            start: moment(self.start),
+            first_byte: self.first_byte.map(moment),
+            last_byte_sent: self.last_byte_sent.map(moment),
+            end: moment(self.end),
+            ..*self
+        }
+    }
+
     /// Returns the time to first byte: for an upload from the last body byte sent to the first byte
     /// of the answer, otherwise from start to the first byte of the answer's body.
     pub fn ttfb(&self) -> Option<Duration> {

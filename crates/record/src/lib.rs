@@ -6,11 +6,15 @@
 
 mod directory;
 mod error;
+mod merge;
 mod ops;
 pub mod schema;
+mod segments;
 mod summary;
 
 pub use directory::RunDirectory;
 pub use error::RecordError;
+pub use merge::{MergeError, MergePart, Scan, merge};
 pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX};
 pub use schema::Manifest;
+pub use segments::{SegmentRow, write_segments};

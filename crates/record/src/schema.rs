@@ -61,8 +61,33 @@ pub struct Manifest {
     pub cleanup: Cleanup,
     /// Warnings about the trust of the result.
     pub advice: Vec<String>,
+    /// Remarks on what the figures mean.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// The first failed operations of each class, with their texts.
     pub first_errors: Vec<FirstError>,
+    /// The runs that were merged into this one; empty for a run of its own.
+    #[serde(default)]
+    pub merged: Vec<MergedRun>,
+}
+
+/// One of the runs that were merged into another, usually that of one client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MergedRun {
+    /// Its name.
+    pub run_id: String,
+    /// The machine that made its load.
+    pub hostname: Option<String>,
+    /// Wall time of its own epoch, nanoseconds since 1970-01-01T00:00:00Z.
+    pub started_unix_ns: u64,
+    /// The number that fixed its choices; null for a record made elsewhere.
+    pub seed: Option<u64>,
+    /// The prefix that it owned; null when it owned none.
+    pub prefix: Option<String>,
+    /// Its first worker, as numbered in the merged run; owners of its objects begin there too.
+    pub worker_index_first: u32,
+    /// How many worker numbers are its own.
+    pub workers_count: u32,
 }
 
 /// How far a run got.
@@ -158,6 +183,12 @@ pub struct Stage {
     pub ops_count: Option<u64>,
     /// How many of them failed.
     pub ops_failed_count: Option<u64>,
+    /// Bytes moved by the successes.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// User and system CPU time of the workers and the recorder.
+    #[serde(default)]
+    pub cpu_ns: Option<u64>,
 }
 
 /// What a stage is for.
@@ -212,6 +243,9 @@ pub struct Cleanup {
     pub state: CleanupState,
     /// How many objects were removed.
     pub objects_removed_count: Option<u64>,
+    /// How long that took.
+    #[serde(default)]
+    pub took_ns: Option<u64>,
 }
 
 /// How far the removal of the run's objects got.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_analysis::{Question, StageAnalysis, analyze};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, RunId, Seed, StageId, WallTime,
-    WorkerId,
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, Seed, StageId,
+    WallTime, WorkerId,
 };
 
 use crate::{
@@ -48,14 +48,18 @@ pub(crate) fn back_to_back(
 }
 
 pub(crate) fn analysis(ops: &[OpRecord], ended_ms: u64, workers: u32) -> StageAnalysis {
-    let question = Question {
-        stage: StageId(1),
-        started: Moment::EPOCH,
-        ended: Moment::from_ns(ended_ms * MS),
-        workers,
-        segment: None,
-        full_span: false,
-    };
+    analysis_with(ops, ended_ms, workers, |_| ())
+}
+
+pub(crate) fn analysis_with(
+    ops: &[OpRecord],
+    ended_ms: u64,
+    workers: u32,
+    ask: impl FnOnce(&mut Question<'static>),
+) -> StageAnalysis {
+    let ended = Moment::from_ns(ended_ms * MS);
+    let mut question = Question::about(StageId(1), Moment::EPOCH, ended, workers);
+    ask(&mut question);
     let Ok(analysis) = analyze(ops, &question);
     analysis
 }
@@ -64,17 +68,20 @@ pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunRe
     let started = WallTime::from_unix_ns(1_795_251_600_000_000_000);
     let reads = analysis.kinds.iter().filter(|kind| kind.kind == OpKind::Get);
     RunReport {
-        tool_version: "0.1.0".to_owned(),
-        run_id: RunId::new(&what.replace(' ', "-"), started, 0),
+        tool_version: Some("0.1.0".to_owned()),
+        run_id: Some(RunId::new(&what.replace(' ', "-"), started, 0)),
         what: what.to_owned(),
         command: format!("plimsoll {what} --concurrent {workers}"),
         target: "http://127.0.0.1:9000, bucket plimsoll".to_owned(),
         endpoints: vec!["http://127.0.0.1:9000".to_owned()],
+        clients: Vec::new(),
+        utc_offset_seconds: None,
+        foreign: None,
         started,
         loop_model: LoopModel::Closed,
-        seed: Seed(7),
+        seed: Some(Seed(7)),
         concurrency: workers,
-        threads: 2,
+        threads: Some(2),
         prepare: Some(StageWork {
             objects: 2_500,
             bytes: 2_500 * 10_240,
@@ -82,6 +89,7 @@ pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunRe
         }),
         cleanup: None,
         errors: Vec::new(),
+        losses: Vec::new(),
         notes: Vec::new(),
         run_directory: Some(format!("./plimsoll-{}-20261121t090000z-aaaa", what.replace(' ', "-"))),
         state: RunState::Complete,
@@ -94,7 +102,7 @@ pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunRe
             bytes: reads.map(|kind| kind.figures.stage.bytes).sum(),
         }),
         client_cpu: Some(Duration::from_millis(48)),
-        recorder_waits: 0,
+        recorder_wait: Duration::ZERO,
         analysis,
     }
 }
@@ -143,8 +151,43 @@ pub(crate) fn troubled() -> RunReport {
         },
     ];
     report.state = RunState::Interrupted;
-    report.recorder_waits = 3;
+    report.recorder_wait = Duration::from_millis(3);
     report.op_log = Some(OpLogCheck { rows: 509, counted: 510 });
     report.notes = vec!["uploads are signed without a payload hash".to_owned()];
+    report
+}
+
+/// With details: two workers of two clients for 3 s. The first GETs 100 objects in turn from the
+/// first host, each in 10 ms, of 10 KiB and 1 MiB in turn; the first byte comes after 4, 5 and 6 ms
+/// in the first, second and third round. The second PUTs 10 KiB in 20 ms on the second host, which
+/// refuses connections from 2 s on.
+pub(crate) fn detailed() -> RunReport {
+    let gets = back_to_back(OpKind::Get, 0, 3_000, 10).into_iter().zip(0..).map(|(op, index)| {
+        let first_byte = op.start.after(Duration::from_millis(4 + index / 100));
+        OpRecord {
+            object: Some(ObjectId::new(WorkerId(0), index % 100)),
+            bytes: if index % 2 == 0 { 10_240 } else { 1 << 20 },
+            first_byte: Some(first_byte),
+            ..op
+        }
+    });
+    let puts = back_to_back(OpKind::Put, 1, 3_000, 20).into_iter().map(|op| OpRecord {
+        endpoint: EndpointId(1),
+        outcome: if op.start.as_ns() >= 2_000 * MS { ErrorClass::Connect } else { ErrorClass::Ok },
+        last_byte_sent: Some(op.start.after(Duration::from_millis(5))),
+        ..op
+    });
+    let ops: Vec<_> = gets.chain(puts).collect();
+    let analysis = analysis_with(&ops, 3_000, 2, |asked| {
+        asked.details = true;
+        asked.client_of = &[0, 1];
+    });
+    let mut report = report("s3 mixed", analysis, 2);
+    report.endpoints = vec![
+        "http://a.example:9000".to_owned(),
+        "http://b.with-a-very-long-name.storage.example.com:9000".to_owned(),
+    ];
+    report.clients = vec!["one.example:7761".to_owned(), "two.example:7761".to_owned()];
+    report.utc_offset_seconds = Some(7_200);
     report
 }

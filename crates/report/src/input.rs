@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::StageAnalysis;
-use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, RunId, Seed, WallTime};
+use plimsoll_model::{EndpointId, ErrorClass, Moment, OpKind, OpRate, RunId, Seed, WallTime};
 
 /// When operations start.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,10 @@ pub enum RunState {
     Complete,
     /// It was ended early by the user; the figures are those of what ran.
     Interrupted,
+    /// It never said that it ended: it runs still, or was killed.
+    Killed,
+    /// It could not go on.
+    Failed,
 }
 
 /// What a stage beside the measured one did.
@@ -88,10 +92,10 @@ pub struct Verification {
 /// Everything a report says about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunReport {
-    /// The version of the tool.
-    pub tool_version: String,
-    /// The run's id.
-    pub run_id: RunId,
+    /// The version of plimsoll that made the run; `None` for a record made elsewhere.
+    pub tool_version: Option<String>,
+    /// The run's id; `None` for a record made elsewhere.
+    pub run_id: Option<RunId>,
     /// What ran, as the command names it: `s3 get`.
     pub what: String,
     /// The command line with secrets removed.
@@ -100,16 +104,22 @@ pub struct RunReport {
     pub target: String,
     /// The target's addresses by [`EndpointId`].
     pub endpoints: Vec<String>,
+    /// The clients by their number; empty when there is only one.
+    pub clients: Vec<String>,
+    /// How many seconds the local time is ahead of UTC; `None` when only UTC is to be shown.
+    pub utc_offset_seconds: Option<i32>,
+    /// The kind of record that was read when it is not plimsoll's own: `warp raw file`.
+    pub foreign: Option<String>,
     /// When the measured stage began.
     pub started: WallTime,
     /// When operations start.
     pub loop_model: LoopModel,
-    /// The seed of all choices.
-    pub seed: Seed,
+    /// The seed of all choices, where it is known.
+    pub seed: Option<Seed>,
     /// Workers of the measured stage.
     pub concurrency: u32,
-    /// Threads they ran on.
-    pub threads: u32,
+    /// Threads they ran on, where it is known.
+    pub threads: Option<u32>,
     /// What was made before the measured stage.
     pub prepare: Option<StageWork>,
     /// What was removed after it.
@@ -118,6 +128,8 @@ pub struct RunReport {
     pub analysis: StageAnalysis,
     /// First errors, a few of each class.
     pub errors: Vec<ErrorSample>,
+    /// What of the record could not be read or used, a sentence each.
+    pub losses: Vec<String>,
     /// Remarks that are no warnings.
     pub notes: Vec<String>,
     /// Where the run directory lies; `None` when nothing was kept.
@@ -130,8 +142,8 @@ pub struct RunReport {
     pub verification: Option<Verification>,
     /// User and system CPU time of the workers and the recorder during the measured stage.
     pub client_cpu: Option<Duration>,
-    /// How often a worker had to wait for the recorder.
-    pub recorder_waits: u64,
+    /// How long workers waited for the recorder, all added up.
+    pub recorder_wait: Duration,
 }
 
 impl RunReport {
@@ -139,5 +151,16 @@ impl RunReport {
     pub(crate) fn endpoint(&self, id: EndpointId) -> String {
         let name = self.endpoints.get(usize::from(id.0));
         name.cloned().unwrap_or_else(|| format!("endpoint {}", id.0))
+    }
+
+    /// Returns the name of a client.
+    pub(crate) fn client(&self, number: u16) -> String {
+        let name = self.clients.get(usize::from(number));
+        name.cloned().unwrap_or_else(|| format!("client {number}"))
+    }
+
+    /// Returns when a moment of the run was.
+    pub(crate) fn wall_time(&self, at: Moment) -> WallTime {
+        self.started.after(at.since(self.analysis.started))
     }
 }

@@ -3,6 +3,7 @@
 //! Its description is `docs/formats/report.schema.json`. Times are integers of nanoseconds, unknown
 //! is null.
 
+mod details;
 mod twin;
 
 use std::collections::BTreeMap;
@@ -43,18 +44,21 @@ fn document(report: &RunReport) -> twin::Document {
     twin::Document {
         schema: SCHEMA,
         tool_version: report.tool_version.clone(),
-        run_id: report.run_id.to_string(),
+        run_id: report.run_id.as_ref().map(ToString::to_string),
         what: report.what.clone(),
         command: report.command.clone(),
         state: match report.state {
             RunState::Complete => "complete",
             RunState::Interrupted => "interrupted",
+            RunState::Killed => "killed",
+            RunState::Failed => "failed",
         },
         run_directory: report.run_directory.clone(),
         started: report.started.to_string(),
+        foreign: report.foreign.clone(),
         target: report.target.clone(),
         loop_model: loop_model(report.loop_model),
-        seed: report.seed.0.to_string(),
+        seed: report.seed.map(|seed| seed.0.to_string()),
         concurrency: report.concurrency,
         threads_count: report.threads,
         error_rate: analysis.error_rate(),
@@ -70,7 +74,7 @@ fn document(report: &RunReport) -> twin::Document {
         endpoints: endpoints(&analysis.endpoints),
         errors: errors(report),
         client_cpu_seconds: report.client_cpu.map(|cpu| cpu.as_secs_f64()),
-        recorder_waits_count: report.recorder_waits,
+        recorder_wait_ns: ns(report.recorder_wait),
         op_log: report
             .op_log
             .map(|check| twin::OpLog { rows_count: check.rows, ops_counted_count: check.counted }),
@@ -81,6 +85,8 @@ fn document(report: &RunReport) -> twin::Document {
         prepare: report.prepare.as_ref().map(stage_work),
         cleanup: report.cleanup.as_ref().map(stage_work),
         advice: analysis.advice.iter().map(advice).collect(),
+        details: analysis.details.as_ref().map(|details| details::details(report, details)),
+        losses: report.losses.clone(),
         notes: report.notes.clone(),
     }
 }

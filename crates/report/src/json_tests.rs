@@ -7,13 +7,8 @@ use crate::fixture;
 
 #[test]
 fn the_committed_schema_is_the_schema() {
-    let committed = include_str!("../../../docs/formats/report.schema.json");
     let current = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    assert!(
-        committed == current,
-        "docs/formats/report.schema.json is not what json::schema() gives; a field that changes \
-         needs a new version in json::SCHEMA. It should be:\n{current}"
-    );
+    plimsoll_testkit::check_format("report.schema.json", &current);
 }
 
 #[test]
@@ -89,4 +84,94 @@ fn a_run_without_operations_has_no_numbers_made_up() {
     assert_eq!((&report["error_rate"], &report["total"]["rates"]), (&Value::Null, &Value::Null));
     assert_eq!(report["total"]["latency_ns"]["max"], Value::Null);
     assert_eq!(report["kinds"], json!([]));
+}
+
+#[test]
+fn details_are_there_when_asked_for() {
+    assert_eq!(render(&fixture::troubled())["details"], Value::Null);
+    let report = render(&fixture::detailed());
+    let details = &report["details"];
+    let [put, get] = &details["kinds"].as_array().unwrap()[..] else { panic!("{details}") };
+    // Worked out in the tests of segments: 49 uploads, and one that is refused.
+    let segment = json!({
+        "started_ns": 1_020_000_000,
+        "bytes": 501_760,
+        "ops": 49.0,
+        "objects": 49.0,
+        "ops_started_count": 49,
+        "ops_ended_count": 49,
+        "ops_full_count": 49,
+        "ops_partial_count": 0,
+        "ops_failed_count": 1,
+        "failed_by_class": { "connect": 1 },
+        "latency_ns_mean": 20_000_000,
+        "latency_ns_p50": 20_000_000,
+        "latency_ns_p99": null,
+    });
+    let coarse = put["series"][1]["latency_ns_p50"].as_u64().unwrap();
+    assert!((20_000_000..=20_200_000).contains(&coarse), "{coarse} is not 20 ms to 1 %");
+    let mut exact = put["series"][1].clone();
+    exact["latency_ns_p50"] = json!(20_000_000);
+    assert_eq!(exact, segment);
+    assert_eq!(put["endpoints"][0]["series"][1]["ops_ended_count"], 49);
+    assert_eq!(put["endpoints"][0]["series"][1]["latency_ns_p50"], Value::Null);
+    assert_eq!(details["series"][1]["ops_ended_count"], 49 + 100);
+    let client = &details["clients"][1];
+    assert_eq!(
+        (&client["client"], &client["kinds"][0]["kind"]),
+        (&json!("two.example:7761"), &json!("PUT"))
+    );
+    assert_eq!(client["kinds"][0]["stage_total"]["ops_ok_count"], 100);
+    assert_eq!(client["total"]["stage_total"], client["kinds"][0]["stage_total"]);
+    assert_eq!(put["access"], Value::Null, "the uploads have no names");
+    assert_eq!(get["access"]["objects_count"], 100);
+}
+
+#[test]
+fn details_have_the_distribution_of_times() {
+    let report = render(&fixture::detailed());
+    let get = &report["details"]["kinds"][1];
+    // The first byte of the 98 first, 100 middle and 100 last is there after 4, 5 and 6 ms.
+    let ttfb = [4, 4, 4, 4, 5, 6, 6, 6, 6].map(|ms| json!(ms * 1_000_000));
+    let percents = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
+    let known = percents.into_iter().zip(ttfb).map(|(percent, time)| json!([percent, time]));
+    let few = [99.9, 99.99].map(|percent| json!([percent, null]));
+    let expected: Vec<Value> = known.chain(few).collect();
+    let got = get["ttfb_ns_percentiles"].as_array().unwrap();
+    assert_eq!(got.len(), expected.len());
+    for (got, expected) in got.iter().zip(&expected) {
+        let close = match (got[1].as_f64(), expected[1].as_f64()) {
+            (Some(got), Some(expected)) => (got / expected - 1.0).abs() <= 0.001,
+            (got, expected) => got == expected,
+        };
+        assert!(got[0] == expected[0] && close, "{got} is not {expected}");
+    }
+    let bins = get["latency_ns_bins"].as_array().unwrap();
+    assert_eq!((bins.len(), &bins[0][1]), (1, &json!(298)));
+    let lowest = bins[0][0].as_u64().unwrap();
+    assert!((9_990_000..=10_000_000).contains(&lowest), "{lowest}");
+}
+
+#[test]
+fn details_have_sizes_and_accesses() {
+    let report = render(&fixture::detailed());
+    let get = &report["details"]["kinds"][1];
+    let [small, large] = &get["sizes"].as_array().unwrap()[..] else { panic!("{get}") };
+    let limits = |class: &Value| {
+        let names = ["min", "max", "smallest", "largest"];
+        names.map(|name| class[format!("size_bytes_{name}")].as_u64().unwrap())
+    };
+    assert_eq!(limits(small), [8_192, 16_383, 10_240, 10_240]);
+    assert_eq!(limits(large), [1 << 20, (2 << 20) - 1, 1 << 20, 1 << 20]);
+    assert_eq!(small["bytes"], 149 * 10_240);
+    assert_eq!(small["latency_ns"]["samples_count"], 149);
+    // 10 KiB in 10 ms.
+    assert_eq!(small["bytes_per_sec"]["average"], 1_024_000.0);
+    assert_eq!(small["bytes_per_sec"]["min"], 1_024_000);
+    let access = &get["access"];
+    assert_eq!(access["sampled_one_in"], 1);
+    assert_eq!(access["first_ttfb_ns"]["max"], 4_000_000);
+    assert_eq!(access["last_ttfb_ns"]["min"], 6_000_000);
+    assert_eq!(access["first_latency_ns"]["max"], 10_000_000);
+    assert_eq!(access["last_latency_ns"]["max"], 10_000_000);
 }

@@ -1,11 +1,18 @@
-//! How the result of a run looks: text for people, JSON for programs.
+//! How the result of a run looks: text and HTML for people, JSON for programs.
 //!
 //! Returns text and values; knows no terminal, no file and no clock.
 
+pub mod aggregated;
+pub mod compare;
 pub mod format;
+pub mod html;
 pub mod json;
+pub mod segments;
 pub mod text;
+pub mod warp;
+pub mod warp_cmp;
 
+mod detail;
 mod input;
 mod table;
 mod words;

@@ -6,12 +6,10 @@ use std::time::Duration;
 use plimsoll_analysis::{Advice, Figures, SegmentRate, TimeSummary};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 
-use crate::format::{
-    UNKNOWN, byte_rate, bytes, count, duration, known, number, object_rate, op_rate, percent,
-};
+use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_rate, percent};
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
-use crate::words::{self, plural};
-use crate::{ErrorSample, RunReport, RunState, StageWork};
+use crate::words;
+use crate::{ErrorSample, RunReport, RunState};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +56,7 @@ pub fn render(report: &RunReport, look: &Look) -> String {
         writer.times();
         writer.hosts();
         writer.errors();
+        crate::detail::write(report, writer.width, writer.paint, &mut writer.out);
     }
     writer.remarks();
     writer.out
@@ -107,6 +106,8 @@ impl Writer<'_> {
         let state = match report.state {
             RunState::Complete => "",
             RunState::Interrupted => " (interrupted)",
+            RunState::Killed => " (killed)",
+            RunState::Failed => " (failed)",
         };
         let title = format!("{}{state}:", harmless(&report.what));
         self.out.push_str(&self.paint.apply(Tone::Bold, &title));
@@ -138,9 +139,8 @@ impl Writer<'_> {
         self.fact("target", &report.target);
         self.fact("load", &words::loop_model(report));
         self.fact("measured", &words::span(&report.analysis));
-        let begun = report.started.to_string();
-        let begun = begun.split('.').next().unwrap_or_default().replace('T', " ");
-        self.fact("began", &format!("{begun} UTC"));
+        let offset = report.utc_offset_seconds;
+        self.fact("began", &words::began(report.started, offset));
     }
 
     fn operations(&mut self) {
@@ -236,11 +236,8 @@ impl Writer<'_> {
         for row in self.rows() {
             let times = of(row.figures);
             let figures = [times.p50, times.p90, times.p99, times.p99_9, times.max];
-            let spread = known(times.mean, |mean| {
-                format!("{} ± {}", duration(mean), known(times.std_dev, duration))
-            });
             let figures = figures.map(|value| known(value, duration));
-            let cells = figures.into_iter().chain([spread]).map(Cell::from);
+            let cells = figures.into_iter().chain([words::spread(&times)]).map(Cell::from);
             table.row(row.name, Tone::Plain, cells);
         }
         self.table(&table);
@@ -314,27 +311,9 @@ impl Writer<'_> {
     fn remarks(&mut self) {
         let report = self.report;
         self.out.push('\n');
-        if let Some(work) = &report.prepare {
-            self.fact("prepared", &stage_work(work));
+        for (name, text) in words::remarks(report) {
+            self.fact(name, &text);
         }
-        if let Some(work) = &report.cleanup {
-            self.fact("cleaned up", &stage_work(work));
-        }
-        if let Some(verification) = &report.verification {
-            let mode = words::verification(verification.mode);
-            self.fact("verified", &format!("{}, {mode}", bytes(verification.bytes)));
-        }
-        if let Some(cpu) = report.client_cpu {
-            let totals = &report.analysis.total.stage;
-            let ended = totals.ops_ok + totals.failed.count();
-            let each = (ended > 0).then(|| cpu.as_nanos() as f64 / ended as f64);
-            let each = known(each, |ns| duration(Duration::from_nanos(ns.round() as u64)));
-            self.fact("client CPU", &format!("{}, {each} per operation", duration(cpu)));
-        }
-        if let Some(check) = report.op_log.filter(|check| check.rows == check.counted) {
-            self.fact("op log", &format!("{}, all that were counted", plural(check.rows, "row")));
-        }
-        self.fact("seed", &report.seed.0.to_string());
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
         self.warnings();
         for note in &report.notes {
@@ -348,15 +327,7 @@ impl Writer<'_> {
 
     fn warnings(&mut self) {
         let report = self.report;
-        let mut warnings = Vec::new();
-        if report.state == RunState::Interrupted {
-            warnings.push("the run was ended early; the figures are those of what ran".to_owned());
-        }
-        warnings.extend(report.op_log.as_ref().and_then(words::op_log_warning));
-        warnings.extend(words::recorder_warning(report.recorder_waits));
-        let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
-        let advice = report.analysis.advice.iter().filter(|advice| !has_own_line(advice));
-        warnings.extend(advice.map(words::advice));
+        let warnings = words::warnings(report);
         if !(warnings.is_empty() && report.notes.is_empty()) {
             self.out.push('\n');
         }
@@ -367,18 +338,6 @@ impl Writer<'_> {
             self.out.push_str(&text.replacen("warning:", &marked, 1));
         }
     }
-}
-
-/// Returns what a stage did in one line.
-fn stage_work(work: &StageWork) -> String {
-    let bytes = if work.bytes > 0 { format!(", {}", bytes(work.bytes)) } else { String::new() };
-    let seconds = work.took.as_secs_f64();
-    let rate = if seconds > 0.0 {
-        format!(" ({} obj/s)", number(work.objects as f64 / seconds))
-    } else {
-        String::new()
-    };
-    format!("{}{bytes} in {}{rate}", plural(work.objects, "object"), duration(work.took))
 }
 
 #[cfg(test)]

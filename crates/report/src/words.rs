@@ -1,14 +1,18 @@
 //! Values as sentences, the same in every kind of report.
 
-use plimsoll_analysis::{Advice, SpanRule, StageAnalysis};
+use std::time::Duration;
 
-use crate::format::{self, count, duration, number};
-use crate::{LoopModel, OpLogCheck, RunReport, VerificationMode};
+use plimsoll_analysis::{Advice, SpanRule, StageAnalysis, TimeSummary};
+use plimsoll_model::WallTime;
+
+use crate::format::{self, bytes, count, duration, known, number};
+use crate::{LoopModel, OpLogCheck, RunReport, RunState, StageWork, VerificationMode};
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
 pub(crate) fn loop_model(report: &RunReport) -> String {
     let workers = plural(u64::from(report.concurrency), "worker");
-    let threads = plural(u64::from(report.threads), "thread");
+    let threads = report.threads.map(|threads| plural(u64::from(threads), "thread"));
+    let threads = threads.map_or(String::new(), |threads| format!(" on {threads}"));
     let (name, meaning) = match report.loop_model {
         LoopModel::Closed => ("closed loop".to_owned(), "latency = service time"),
         LoopModel::Capped { rate } => (
@@ -20,7 +24,38 @@ pub(crate) fn loop_model(report: &RunReport) -> String {
             "latency counts from the intended start",
         ),
     };
-    format!("{name}, {workers} on {threads}: {meaning}")
+    format!("{name}, {workers}{threads}: {meaning}")
+}
+
+/// Returns a moment in UTC, and beside it the local time where it is another.
+pub(crate) fn began(at: WallTime, utc_offset_seconds: Option<i32>) -> String {
+    let local = local(at, utc_offset_seconds);
+    let local = local.map_or(String::new(), |(time, zone)| format!(" ({time} {zone})"));
+    format!("{} UTC{local}", to_the_second(at))
+}
+
+/// Returns a moment in UTC, and beside it the local time of day where it is another.
+pub(crate) fn moment(at: WallTime, utc_offset_seconds: Option<i32>) -> String {
+    let local = local(at, utc_offset_seconds).map_or(String::new(), |(time, zone)| {
+        let time_of_day = time.split_once(' ').map_or(&*time, |(_, time)| time);
+        format!(" ({time_of_day} {zone})")
+    });
+    format!("{} UTC{local}", to_the_second(at))
+}
+
+fn to_the_second(at: WallTime) -> String {
+    let text = at.to_string();
+    text.split('.').next().unwrap_or_default().replace('T', " ").replace('Z', "")
+}
+
+/// Returns the local time and its zone, where they are not those of UTC.
+fn local(at: WallTime, utc_offset_seconds: Option<i32>) -> Option<(String, String)> {
+    let offset = utc_offset_seconds.filter(|offset| *offset != 0)?;
+    let ahead = i64::from(offset) * 1_000_000_000;
+    let local = WallTime::from_unix_ns(at.as_unix_ns().saturating_add_signed(ahead));
+    let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, offset.unsigned_abs() / 60);
+    let zone = format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60);
+    Some((to_the_second(local), zone))
 }
 
 /// Returns where the figures come from.
@@ -43,6 +78,13 @@ pub(crate) fn span(analysis: &StageAnalysis) -> String {
     }
 }
 
+/// Returns the mean of times with their deviation: `10.0 ms ± 1.20 ms`.
+pub(crate) fn spread(times: &TimeSummary) -> String {
+    format::known(times.mean, |mean| {
+        format!("{} ± {}", duration(mean), format::known(times.std_dev, duration))
+    })
+}
+
 /// Returns how read content was checked.
 pub(crate) fn verification(mode: VerificationMode) -> &'static str {
     match mode {
@@ -50,6 +92,56 @@ pub(crate) fn verification(mode: VerificationMode) -> &'static str {
         VerificationMode::LengthOnly => "length only: the content is not known",
         VerificationMode::Off => "length only: switched off",
     }
+}
+
+/// Returns what else there is to know about a run, a name and a text each.
+pub(crate) fn remarks(report: &RunReport) -> Vec<(&'static str, String)> {
+    let mut remarks = Vec::new();
+    remarks.extend(report.prepare.as_ref().map(|work| ("prepared", stage_work(work))));
+    remarks.extend(report.cleanup.as_ref().map(|work| ("cleaned up", stage_work(work))));
+    remarks.extend(report.verification.map(|check| {
+        ("verified", format!("{}, {}", bytes(check.bytes), verification(check.mode)))
+    }));
+    remarks.extend(report.client_cpu.map(|cpu| {
+        let totals = &report.analysis.total.stage;
+        let ended = totals.ops_ok + totals.failed.count();
+        let each = (ended > 0).then(|| cpu.as_nanos() as f64 / ended as f64);
+        let each = known(each, |ns| duration(Duration::from_nanos(ns.round() as u64)));
+        ("client CPU", format!("{}, {each} per operation", duration(cpu)))
+    }));
+    let whole = report.op_log.filter(|check| check.rows == check.counted);
+    remarks.extend(
+        whole.map(|check| {
+            ("op log", format!("{}, all that were counted", plural(check.rows, "row")))
+        }),
+    );
+    remarks.extend(report.seed.map(|seed| ("seed", seed.0.to_string())));
+    remarks
+}
+
+/// Returns what a stage did in one line.
+fn stage_work(work: &StageWork) -> String {
+    let bytes = if work.bytes > 0 { format!(", {}", bytes(work.bytes)) } else { String::new() };
+    let seconds = work.took.as_secs_f64();
+    let rate = if seconds > 0.0 {
+        format!(" ({} obj/s)", number(work.objects as f64 / seconds))
+    } else {
+        String::new()
+    };
+    format!("{}{bytes} in {}{rate}", plural(work.objects, "object"), duration(work.took))
+}
+
+/// Returns all warnings about a run, but for the load that the store shed, which is shown beside
+/// the failures.
+pub(crate) fn warnings(report: &RunReport) -> Vec<String> {
+    let mut warnings = Vec::new();
+    warnings.extend(state_warning(report.state).map(str::to_owned));
+    warnings.extend(report.losses.iter().cloned());
+    warnings.extend(report.op_log.as_ref().and_then(op_log_warning));
+    warnings.extend(recorder_warning(report.recorder_wait));
+    let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
+    warnings.extend(report.analysis.advice.iter().filter(|of| !has_own_line(of)).map(advice));
+    warnings
 }
 
 /// Returns what is wrong with the op log, if something is.
@@ -64,14 +156,27 @@ pub(crate) fn op_log_warning(check: &OpLogCheck) -> Option<String> {
 }
 
 /// Returns what the recorder did to the load, if it did something.
-pub(crate) fn recorder_warning(waits: u64) -> Option<String> {
-    (waits > 0).then(|| {
+pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
+    (!wait.is_zero()).then(|| {
         format!(
-            "workers waited {} for the recorder, so it may have slowed the load: a faster disk for \
-             the run directory helps",
-            plural(waits, "time")
+            "workers waited {} in all for the recorder, so it may have slowed the load: a faster \
+             disk for the run directory helps",
+            duration(wait)
         )
     })
+}
+
+/// Returns what to know about a run that did not come to its own end.
+pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
+    match state {
+        RunState::Complete => None,
+        RunState::Interrupted => Some("the run was ended early; the figures are those of what ran"),
+        RunState::Killed => Some(
+            "the run never said that it ended: it was killed, or runs still; up to the last 10 s \
+             of operations may be missing",
+        ),
+        RunState::Failed => Some("the run could not go on; the figures are those of what ran"),
+    }
 }
 
 /// Returns a warning in words.

@@ -2,8 +2,21 @@
 //!
 //! Knows neither what an operation is nor any clock or file.
 
+mod batch;
+mod bootstrap;
+mod coarse;
+mod grid;
 mod histogram;
+mod share;
+mod steady;
 mod timeline;
+mod trend;
+mod welch;
 
+pub use batch::{BATCH_NS_MIN, BATCHES_MAX, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval};
+pub use bootstrap::Resamples;
+pub use coarse::CoarseHistogram;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
+pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{Cell, INTERVALS_PER_STRETCH, LaneView, OUTCOMES_MAX, Sample, Timeline, Times};
+pub use welch::{Interval, Welch, mean, std_dev, student_t_quantile};

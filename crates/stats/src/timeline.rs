@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::share::share_by_time;
 use crate::{CompactHistogram, Histogram};
 
 /// How many outcomes a cell tells apart; outcome 0 is success.
@@ -141,31 +142,13 @@ impl Lane {
     }
 
     /// Gives every interval that the operation touched its share of bytes and objects.
-    ///
-    /// Cumulative shares are rounded down at each border and subtracted, so that the parts add up
-    /// exactly.
     fn share(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval_ns: u64) {
-        let (first, last) = (start_ns / interval_ns, end_ns / interval_ns);
-        let objects_micro = sample.objects * MICRO;
-        if first == last {
-            let cell = self.cell(last as usize);
-            cell.bytes += sample.bytes;
+        let wholes = [sample.bytes, sample.objects * MICRO];
+        share_by_time(start_ns, end_ns, interval_ns, wholes, |index, [bytes, objects_micro]| {
+            let cell = self.cell(index);
+            cell.bytes += bytes;
             cell.objects_micro += objects_micro;
-            return;
-        }
-        let span = u128::from(end_ns - start_ns);
-        let part = |whole: u64, until: u64| {
-            (u128::from(whole) * u128::from(until - start_ns) / span) as u64
-        };
-        let (mut bytes_before, mut objects_before) = (0, 0);
-        for index in first..=last {
-            let until = end_ns.min((index + 1) * interval_ns);
-            let (bytes, objects) = (part(sample.bytes, until), part(objects_micro, until));
-            let cell = self.cell(index as usize);
-            cell.bytes += bytes - bytes_before;
-            cell.objects_micro += objects - objects_before;
-            (bytes_before, objects_before) = (bytes, objects);
-        }
+        });
     }
 }
 

@@ -1,9 +1,13 @@
-//! What the tests of several crates share: the live servers, and a clock that stands still.
+//! What the tests of several crates share: the live servers, a clock that stands still, the committed formats.
 //!
 //! A dev-dependency only; nothing that ships may know it.
 
+pub mod browser;
+
 mod clock;
+mod formats;
 mod live;
 
 pub use clock::ManualClock;
+pub use formats::check_format;
 pub use live::{LiveKind, LiveServer, live};

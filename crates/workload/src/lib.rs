@@ -9,6 +9,7 @@ mod keys;
 mod seed;
 mod sizes;
 mod spec;
+mod stop;
 mod stream;
 mod workload;
 
@@ -17,8 +18,9 @@ pub use seed::{Permutation, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
 pub use spec::{
     ExistingSpec, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, RangeSpec,
-    SPEC_SCHEMA, SizeBarSpec, SizeSpec, WorkloadSpec,
+    SPEC_SCHEMA, SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
 };
+pub use stop::{Metric, Precision, StopRule};
 pub use stream::{ObjectRef, OpStream, PlannedOp, Target, delete_order};
 pub use workload::{
     Activity, ExistingObject, InvalidWorkload, Mix, Pacing, Population, RangeRule, Verify, Workload,

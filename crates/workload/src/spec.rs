@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Activity, ExistingObject, InvalidWorkload, KeyLayout, Mix, Pacing, Population, RangeRule,
-    SizeBar, SizeDist, Verify, Workload,
+    Activity, ExistingObject, InvalidWorkload, KeyLayout, Metric, Mix, Pacing, Population,
+    Precision, RangeRule, SizeBar, SizeDist, StopRule, Verify, Workload,
 };
 
 /// The schema's name and version.
@@ -125,8 +125,27 @@ pub struct MeasureSpec {
     /// Entries per page of a listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_page_size: Option<u32>,
-    /// How long it lasts.
+    /// How long it lasts at most.
     pub duration_ns: u64,
+    /// Ends it before that when the throughput is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadySpec>,
+    /// Ends it before that when all of these rules hold, such as `ci(p99)<=5%`: the half width of
+    /// the figure's 95 % confidence interval is at most 5 % of it. The figures are `rate`,
+    /// `throughput`, and of the latency `mean`, `p50`, `p90`, `p99` and `p99.9`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub until: Vec<String>,
+}
+
+/// When the throughput counts as steady: of the range so far, cut into 25 equal parts, the last 7
+/// are alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SteadySpec {
+    /// The last 7 parts together must be longer than this.
+    pub window_ns: u64,
+    /// By how much of the last part, in percent, the six before it may differ from it.
+    pub percent: f64,
 }
 
 /// One kind of operation with its weight.
@@ -201,6 +220,38 @@ fn invalid<T>(field: &'static str, reason: impl Into<String>) -> Result<T, Inval
     Err(InvalidWorkload { field, reason: reason.into() })
 }
 
+impl MeasureSpec {
+    fn lower_stop_rules(&self, moves_bytes: bool) -> Result<Vec<StopRule>, InvalidWorkload> {
+        let mut rules = Vec::new();
+        if let Some(steady) = &self.steady {
+            if steady.window_ns == 0 {
+                return invalid("measure.steady.window_ns", "must be above 0");
+            }
+            if !(steady.percent > 0.0 && steady.percent.is_finite()) {
+                return invalid("measure.steady.percent", "must be above 0");
+            }
+            let window = Duration::from_nanos(steady.window_ns);
+            rules.push(StopRule::Steady { window, percent: steady.percent });
+        }
+        let mut precisions = Vec::new();
+        for text in &self.until {
+            let rule: Precision = match text.parse() {
+                Ok(rule) => rule,
+                Err(reason) => return invalid("measure.until", reason),
+            };
+            if rule.metric == Metric::Throughput && !moves_bytes {
+                let reason = format!("`{text}`: no content is moved; ask for ci(rate)");
+                return invalid("measure.until", reason);
+            }
+            precisions.push(rule);
+        }
+        if !precisions.is_empty() {
+            rules.push(StopRule::Until(precisions));
+        }
+        Ok(rules)
+    }
+}
+
 impl WorkloadSpec {
     /// Returns the spec as YAML.
     pub fn to_yaml(&self) -> String {
@@ -226,6 +277,7 @@ impl WorkloadSpec {
         self.check_sizes()?;
         let activity = self.lower_activity()?;
         self.check_count(&activity)?;
+        let stop_rules = self.measure.lower_stop_rules(activity.moves_bytes())?;
         if self.measure.duration_ns == 0 {
             return invalid("measure.duration_ns", "must be above 0");
         }
@@ -248,6 +300,7 @@ impl WorkloadSpec {
             activity,
             pacing: self.lower_pacing()?,
             duration: Duration::from_nanos(self.measure.duration_ns),
+            stop_rules,
             verify,
         })
     }

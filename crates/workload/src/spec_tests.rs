@@ -19,6 +19,8 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
             delete_batch: None,
             list_page_size: None,
             duration_ns: 1_000_000_000,
+            steady: None,
+            until: Vec::new(),
         },
         pacing: PacingSpec::Closed,
         verify: true,
@@ -28,7 +30,7 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
 #[test]
 fn every_refusal_names_its_field() {
     type Change = fn(&mut WorkloadSpec);
-    let cases: [(&str, Change); 14] = [
+    let cases: [(&str, Change); 17] = [
         ("schema", |s| s.schema = "plimsoll.workload/9".to_owned()),
         ("concurrency", |s| s.concurrency = 0),
         ("objects.size", |s| s.objects.size = SizeSpec::FixedBytes(0)),
@@ -45,6 +47,13 @@ fn every_refusal_names_its_field() {
         }),
         ("measure.range", |s| s.measure.range = Some(RangeSpec::FixedBytes(0))),
         ("measure.duration_ns", |s| s.measure.duration_ns = 0),
+        ("measure.steady.window_ns", |s| {
+            s.measure.steady = Some(SteadySpec { window_ns: 0, percent: 7.5 });
+        }),
+        ("measure.steady.percent", |s| {
+            s.measure.steady = Some(SteadySpec { window_ns: 1, percent: f64::NAN });
+        }),
+        ("measure.until", |s| s.measure.until = vec!["ci(foo)<=5%".to_owned()]),
         ("pacing.capped", |s| s.pacing = PacingSpec::Capped { ops_per_sec: 0.0 }),
         ("pacing.capped", |s| s.pacing = PacingSpec::Capped { ops_per_sec: f64::NAN }),
     ];
@@ -76,6 +85,9 @@ fn yaml_comes_back_the_same_and_strangers_are_refused() {
     let mut spec = spec(&[("GET", 45), ("PUT", 15)]);
     spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 9 };
     spec.pacing = PacingSpec::Capped { ops_per_sec: 12.5 };
+    assert!(!spec.to_yaml().contains("steady") && !spec.to_yaml().contains("until"));
+    spec.measure.steady = Some(SteadySpec { window_ns: 15_000_000_000, percent: 7.5 });
+    spec.measure.until = vec!["ci(p99)<=5%".to_owned()];
     let yaml = spec.to_yaml();
     assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
     let strange = format!("{yaml}\nconcurency: 5\n");
@@ -87,4 +99,27 @@ fn content_of_existing_objects_is_not_claimed_to_be_checked() {
     let mut spec = spec(&[("GET", 1)]);
     spec.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
     assert_eq!(spec.validate("r", Some(vec![])).unwrap().verify, Verify::LengthOnly);
+}
+
+#[test]
+fn all_untils_are_one_rule_and_a_steady_throughput_is_another() {
+    let mut spec = spec(&[("GET", 1)]);
+    assert_eq!(spec.validate("r", None).unwrap().stop_rules, []);
+    spec.measure.steady = Some(SteadySpec { window_ns: 15_000_000_000, percent: 7.5 });
+    spec.measure.until = vec!["ci(p99)<=5%".to_owned(), "ci(rate)<=1%".to_owned()];
+    let rules = spec.validate("r", None).unwrap().stop_rules;
+    let window = Duration::from_secs(15);
+    assert_eq!(rules[0], StopRule::Steady { window, percent: 7.5 });
+    let StopRule::Until(precisions) = &rules[1] else { panic!("{rules:?}") };
+    assert_eq!(precisions.len(), 2);
+}
+
+#[test]
+fn a_throughput_is_not_waited_for_where_nothing_moves() {
+    for (operation, moves) in [("GET", true), ("PUT", true), ("STAT", false), ("LIST", false)] {
+        let mut spec = spec(&[(operation, 1)]);
+        spec.measure.until = vec!["ci(throughput)<=5%".to_owned()];
+        let field = spec.validate("r", None).err().map(|refused| refused.field);
+        assert_eq!(field, (!moves).then_some("measure.until"), "{operation}");
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
 
-use crate::{KeyLayout, Keys, SizeDist};
+use crate::{KeyLayout, Keys, SizeDist, StopRule};
 
 /// What a run will do, checked.
 #[derive(Clone, Debug)]
@@ -28,8 +28,10 @@ pub struct Workload {
     pub activity: Activity,
     /// When operations start.
     pub pacing: Pacing,
-    /// When the measured stage ends, unless it runs out of work before.
+    /// When the measured stage ends, unless it runs out of work or a stop rule holds before.
     pub duration: Duration,
+    /// The first of these to hold ends the measured stage.
+    pub stop_rules: Vec<StopRule>,
     /// Whether content that is read is checked.
     pub verify: Verify,
 }
@@ -72,6 +74,16 @@ pub enum Activity {
         /// Objects per call.
         batch: u32,
     },
+}
+
+impl Activity {
+    /// Tells whether an operation of it moves content.
+    pub fn moves_bytes(&self) -> bool {
+        match self {
+            Self::Mix { mix, .. } => mix.weights().iter().any(|(kind, _)| kind.moves_bytes()),
+            Self::List { .. } | Self::Delete { .. } => false,
+        }
+    }
 }
 
 /// Operations with weights.

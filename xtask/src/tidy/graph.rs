@@ -3,11 +3,12 @@
 use super::Tree;
 
 /// Every crate of the plan with its floor; a dependency goes to a lower floor, never along one.
-const FLOORS: [(&str, u8); 17] = [
+const FLOORS: [(&str, u8); 18] = [
     ("model", 0),
     ("stats", 1),
     ("workload", 1),
     ("driver", 1),
+    ("foreign", 1),
     ("engine", 2),
     ("http", 2),
     ("record", 2),
@@ -28,11 +29,12 @@ const TESTKIT: &str = "testkit";
 const OUTSIDE: &str = "–";
 
 /// Other people's crates that a room must never know, by the start of their names.
-const MUST_NOT_KNOW: [(&str, &[&str]); 10] = [
+const MUST_NOT_KNOW: [(&str, &[&str]); 11] = [
     ("model", &["serde", "tokio", "hyper", "arrow", "parquet"]),
     ("stats", &["tokio", "serde", "arrow", "parquet"]),
     ("workload", &["tokio", "quanta", "hyper"]),
     ("driver", &["hyper", "httparse", "rustls", "quick-xml", "s3s"]),
+    ("foreign", &["tokio", "arrow", "parquet"]),
     ("engine", &["hyper", "httparse", "rustls", "quick-xml", "arrow", "parquet", "indicatif"]),
     ("http", &["quick-xml", "s3s", "serde", "arrow", "parquet"]),
     ("record", &["tokio", "hyper", "indicatif", "comfy-table"]),

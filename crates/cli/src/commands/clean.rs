@@ -35,11 +35,16 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
+    let begun = shared.now();
     let removed = runtime
         .block_on(driver.steward(&shared).sweep(&prefix))
         .with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
-    manifest.cleanup =
-        Cleanup { state: CleanupState::Complete, objects_removed_count: Some(removed) };
+    let took = shared.now().since(begun).as_nanos() as u64;
+    manifest.cleanup = Cleanup {
+        state: CleanupState::Complete,
+        objects_removed_count: Some(removed),
+        took_ns: Some(took),
+    };
     directory.write_manifest(&manifest)?;
     ui.result(&format!("removed {removed} objects below `{prefix}`\n"))?;
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use plimsoll_workload::{
 };
 
 use crate::args::NullArgs;
-use crate::present::{self, Presented};
+use crate::present;
 use crate::runner::{Run, directory_for};
 use crate::signals::Interrupts;
 use crate::ui::Ui;
@@ -53,24 +53,17 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
         config,
         directory: RunDirectory::create(&directory, &manifest)?,
         manifest,
-        ui: Ui::new(&args.output),
+        ui: Ui::new(&args.output.print),
         interrupts: Interrupts::listen()?,
     };
     let recorded = run.stages(|_, _| Ok(()))?;
     run.settle(&recorded, RunState::Complete, None)?;
     let (stage, outcome) = recorded.stage(StageKind::Measure).expect("nothing was to be prepared");
-    let presented = Presented {
-        manifest: &run.manifest,
-        workload: &run.workload,
-        directory: run.directory.path(),
-        recorded: &recorded,
-        outcome,
-        analysis: run.analyze(stage, outcome, args.output.full_span)?,
-        cleaned: None,
-        notes: Vec::new(),
-        max_error_rate: 0.0,
-    };
-    present::print(presented, &args.output, &run.ui)
+    let analysis = run.analyze(stage, outcome, args.output.full_span)?;
+    let report =
+        present::of_run(&run.manifest, run.directory.path(), usize::from(stage.0), analysis)?;
+    present::print(&report, args.output.print.form(), &run.ui)?;
+    Ok(present::exit_code(present::is_good(&report, 0.0, &run.ui)))
 }
 
 /// Objects that are thought of as there, so that nothing has to be uploaded.
@@ -93,6 +86,8 @@ fn spec(args: &NullArgs) -> WorkloadSpec {
             delete_batch: None,
             list_page_size: None,
             duration_ns: args.duration.0.as_nanos() as u64,
+            steady: None,
+            until: Vec::new(),
         },
         pacing: PacingSpec::Closed,
         verify: true,

@@ -15,7 +15,7 @@ use plimsoll_workload::{ExistingObject, Population, Workload, WorkloadSpec, mix6
 
 use crate::args::TimeOfDay;
 use crate::args::s3::{CommonArgs, S3Command};
-use crate::present::{self, Presented};
+use crate::present;
 use crate::runner::{Recorded, Run, directory_for};
 use crate::signals::Interrupts;
 use crate::store::{self, Store};
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
     let embedded = common.store.host.is_none();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(clock.wall_epoch()));
     let spec = lower::workload(command, embedded, seed)?;
-    let ui = Ui::new(&common.output);
+    let ui = Ui::new(&common.output.print);
     if common.explain {
         ui.result(&spec.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
@@ -105,23 +105,17 @@ fn drive(
     };
     // The record is whole before cleaning begins, and cleaning is done whatever the record came to.
     let settled = run.settle(&recorded, state, reason);
-    let cleaned = clean_up(&mut run, &mut keeper, common);
+    let left = clean_up(&mut run, &mut keeper, common);
     settled?;
     let analysis = run.analyze(stage, outcome, common.output.full_span)?;
     run.manifest.advice = present::advice_texts(&analysis);
+    run.manifest.notes = present::notes(&run.workload, &run.manifest, store.embedded.is_some());
     run.directory.write_manifest(&run.manifest)?;
-    let presented = Presented {
-        manifest: &run.manifest,
-        workload: &run.workload,
-        directory: run.directory.path(),
-        recorded: &recorded,
-        outcome,
-        analysis,
-        cleaned: Some(cleaned),
-        notes: present::notes(&run.workload, &run.manifest, store.embedded.is_some()),
-        max_error_rate: common.load.max_error_rate.0,
-    };
-    present::print(presented, &common.output, &run.ui)
+    let report =
+        present::of_run(&run.manifest, run.directory.path(), usize::from(stage.0), analysis)?;
+    present::print(&report, common.output.print.form(), &run.ui)?;
+    let good = present::is_good(&report, common.load.max_error_rate.0, &run.ui);
+    Ok(present::exit_code(good && left.is_none()))
 }
 
 /// Why there is no measured stage: prepare failed or was stopped.
@@ -207,10 +201,14 @@ impl Keeper {
 /// Removes what the run wrote, unless it is to be kept, and says in the manifest what became of it.
 ///
 /// Returns the sentence that names what is left, if something is.
-fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, common: &CommonArgs) -> Cleaned {
+fn clean_up(
+    run: &mut Run<'_, S3Driver>,
+    keeper: &mut Keeper,
+    common: &CommonArgs,
+) -> Option<String> {
     let started = run.now();
     let wrote = matches!(run.workload.population, Population::Uploaded(_));
-    let mut cleaned = Cleaned::default();
+    let (mut removed, mut left) = (None, None);
     let state = if !wrote {
         CleanupState::NotNeeded
     } else if common.objects.noclear || common.objects.keep_data {
@@ -221,7 +219,7 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, common: &CommonArg
         let base = run.workload.layout.base.clone();
         match keeper.runtime.block_on(keeper.steward.sweep(&base)) {
             Ok(objects) => {
-                cleaned.objects = Some(objects);
+                removed = Some(objects);
                 CleanupState::Complete
             }
             Err(error) => {
@@ -231,25 +229,15 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, common: &CommonArg
                      `plimsoll clean {path}` finishes the job"
                 );
                 run.ui.warn(&message);
-                cleaned.left = Some(message);
+                left = Some(message);
                 CleanupState::Failed
             }
         }
     };
-    cleaned.took = run.now().since(started);
-    run.manifest.cleanup = Cleanup { state, objects_removed_count: cleaned.objects };
-    cleaned
-}
-
-/// What cleaning up came to.
-#[derive(Default)]
-pub(crate) struct Cleaned {
-    /// Objects removed, where it was done.
-    pub(crate) objects: Option<u64>,
-    /// What is left, in a sentence.
-    pub(crate) left: Option<String>,
-    /// How long it took.
-    pub(crate) took: Duration,
+    let took = run.now().since(started).as_nanos() as u64;
+    run.manifest.cleanup =
+        Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
+    left
 }
 
 fn announce(ui: &Ui, store: &Store, spec: &WorkloadSpec, endpoints: &[String], bucket: &str) {

@@ -40,28 +40,53 @@ impl OpLog {
     ///
     /// Fails when a part between others is missing, unless an unfinished part stands in its place.
     pub fn open(directory: &RunDirectory) -> Result<Self, RecordError> {
-        let path = directory.ops_path();
-        let entries =
-            fs::read_dir(&path).map_err(|source| RecordError::io("read", &path, source))?;
-        let (mut closed, mut open) = (Vec::new(), Vec::new());
-        for entry in entries {
-            let entry = entry.map_err(|source| RecordError::io("read", &path, source))?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            if let Some(number) = part_number(name) {
-                closed.push(number);
-            } else if let Some(number) = name.strip_suffix(OPEN_SUFFIX).and_then(part_number) {
-                open.push(number);
+        let found = Found::of(directory)?;
+        if let Some(number) = found.missing().next() {
+            return Err(RecordError::Missing { path: found.path.join(part_name(number)) });
+        }
+        Ok(found.log())
+    }
+
+    /// Returns what is left of the op log of the run in `directory`, and a sentence for each part
+    /// that is not.
+    ///
+    /// Parts without a readable footer are left out; pages are looked at only in a scan.
+    pub fn salvage(directory: &RunDirectory) -> Result<(Self, Vec<String>), RecordError> {
+        let found = Found::of(directory)?;
+        let missing = found.missing().map(|number| {
+            format!("{} is missing: its operations are not counted", part_name(number))
+        });
+        let mut losses: Vec<String> = missing.collect();
+        losses.extend(found.open.iter().map(|number| {
+            format!(
+                "{} was never closed, as the run was killed or is still under way: its operations \
+                 are not counted",
+                part_name(*number)
+            )
+        }));
+        let mut log = found.log();
+        for path in log.parts.clone() {
+            let opened = File::open(&path).map_err(|source| RecordError::io("open", &path, source));
+            match opened.and_then(|file| footer(&path, &file)) {
+                Ok(_) => {}
+                Err(damage @ RecordError::Damaged { .. }) => {
+                    losses.push(log.leave_out(&path, &damage));
+                }
+                Err(error) => return Err(error),
             }
         }
-        closed.sort_unstable();
-        let last = closed.last().copied().unwrap_or_default();
-        let present = |number: &u32| closed.binary_search(number).is_ok() || open.contains(number);
-        if let Some(number) = (0..last).find(|number| !present(number)) {
-            return Err(RecordError::Missing { path: path.join(part_name(number)) });
-        }
-        let parts = closed.into_iter().map(|number| path.join(part_name(number))).collect();
-        Ok(Self { parts, unfinished: open.len() })
+        Ok((log, losses))
+    }
+
+    /// Leaves a part out of further scans, and returns the sentence that says so.
+    pub fn leave_out(&mut self, part: &Path, damage: &RecordError) -> String {
+        self.parts.retain(|path| path != part);
+        let reason = match damage {
+            RecordError::Damaged { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        };
+        let name = part.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name} is damaged ({reason}): its operations are not counted")
     }
 
     /// Returns how many parts were never completed; their rows are lost, and `scan` passes them
@@ -86,6 +111,48 @@ impl OpLog {
     }
 }
 
+/// The parts of an op log as the directory has them.
+struct Found {
+    path: PathBuf,
+    closed: Vec<u32>,
+    open: Vec<u32>,
+}
+
+impl Found {
+    fn of(directory: &RunDirectory) -> Result<Self, RecordError> {
+        let path = directory.ops_path();
+        let entries =
+            fs::read_dir(&path).map_err(|source| RecordError::io("read", &path, source))?;
+        let (mut closed, mut open) = (Vec::new(), Vec::new());
+        for entry in entries {
+            let entry = entry.map_err(|source| RecordError::io("read", &path, source))?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            if let Some(number) = part_number(name) {
+                closed.push(number);
+            } else if let Some(number) = name.strip_suffix(OPEN_SUFFIX).and_then(part_number) {
+                open.push(number);
+            }
+        }
+        closed.sort_unstable();
+        open.sort_unstable();
+        Ok(Self { path, closed, open })
+    }
+
+    /// Returns the numbers below the last that neither a closed nor an unfinished part has.
+    fn missing(&self) -> impl Iterator<Item = u32> + '_ {
+        let last = self.closed.last().copied().unwrap_or_default();
+        (0..last).filter(|number| {
+            self.closed.binary_search(number).is_err() && !self.open.contains(number)
+        })
+    }
+
+    fn log(&self) -> OpLog {
+        let parts = self.closed.iter().map(|number| self.path.join(part_name(*number)));
+        OpLog { parts: parts.collect(), unfinished: self.open.len() }
+    }
+}
+
 /// Returns the file name of a part.
 fn part_name(number: u32) -> String {
     format!("{PART_PREFIX}{number:06}{PART_SUFFIX}")
@@ -100,8 +167,7 @@ fn part_number(name: &str) -> Option<u32> {
 
 fn scan_part(path: &Path, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, RecordError> {
     let file = File::open(path).map_err(|source| RecordError::io("open", path, source))?;
-    let footer = guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
-    let endpoints = endpoints(path, footer.metadata().file_metadata())?;
+    let (footer, endpoints) = footer(path, &file)?;
     let mut batches = guarded(path, || batches(file, footer))?;
     let schema = arrow_schema();
     let mut rows = 0;
@@ -114,6 +180,13 @@ fn scan_part(path: &Path, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, Recor
         rows += batch.num_rows() as u64;
     }
     Ok(rows)
+}
+
+/// Returns the footer of a part, and the endpoints it names.
+fn footer(path: &Path, file: &File) -> Result<(ArrowReaderMetadata, Vec<String>), RecordError> {
+    let footer = guarded(path, || ArrowReaderMetadata::load(file, ArrowReaderOptions::new()))?;
+    let endpoints = endpoints(path, footer.metadata().file_metadata())?;
+    Ok((footer, endpoints))
 }
 
 /// Runs a step of the Parquet library, which panics on some damaged files instead of returning an

@@ -5,33 +5,18 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::PathBuf;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use plimsoll_record::Manifest;
 use plimsoll_record::schema::Summary;
+use plimsoll_testkit::check_format;
 use schemars::schema_for;
 
 use crate::{new_run, op, writer};
 
-fn document(name: &str) -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats")).join(name)
-}
-
-/// Compares a generated document with the committed one.
-fn check(name: &str, fresh: &str) {
-    let path = document(name);
-    if std::env::var("PLIMSOLL_BLESS").is_ok() {
-        fs::write(&path, fresh).unwrap();
-    }
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == fresh,
-        "docs/formats/{name} is not what the code writes: if a field went or means something \
-         else, raise the version in crates/record (`plimsoll.…/2`) first; then describe the \
-         change in docs/formats/*.md and run \
-         `PLIMSOLL_BLESS=1 cargo test -p plimsoll-record formats`"
-    );
+fn page(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/");
+    fs::read_to_string(format!("{folder}{name}")).unwrap()
 }
 
 fn pretty(schema: &schemars::Schema) -> String {
@@ -60,17 +45,17 @@ fn ops_schema() -> String {
 
 #[test]
 fn run_schema_json_is_current() {
-    check("run.schema.json", &pretty(&schema_for!(Manifest)));
+    check_format("run.schema.json", &pretty(&schema_for!(Manifest)));
 }
 
 #[test]
 fn summary_schema_json_is_current() {
-    check("summary.schema.json", &pretty(&schema_for!(Summary)));
+    check_format("summary.schema.json", &pretty(&schema_for!(Summary)));
 }
 
 #[test]
 fn ops_schema_txt_is_current() {
-    check("ops.schema.txt", &ops_schema());
+    check_format("ops.schema.txt", &ops_schema());
 }
 
 /// Collects the names of all properties in a JSON schema.
@@ -95,7 +80,7 @@ fn every_field_is_described() {
     properties(schema_for!(Manifest).as_value(), &mut names);
     properties(schema_for!(Summary).as_value(), &mut names);
     assert!(names.contains("started_unix_ns") && names.contains("objects_micro"));
-    let run = fs::read_to_string(document("run.md")).unwrap();
+    let run = page("run.md");
     for name in names {
         assert!(
             run.contains(&format!("`{name}`")),
@@ -103,7 +88,7 @@ fn every_field_is_described() {
         );
     }
 
-    let ops = fs::read_to_string(document("ops.md")).unwrap();
+    let ops = page("ops.md");
     let schema = ops_schema();
     let columns = schema.lines().filter(|line| line.starts_with("  "));
     let columns = columns.map(|line| line.split([' ', ';']).filter(|word| !word.is_empty()).nth(2));

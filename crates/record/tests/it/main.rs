@@ -13,7 +13,7 @@ use plimsoll_model::{
     WorkerId,
 };
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, Recorder, RunSchema,
+    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedRun, Recorder, RunSchema,
     RunState, Stage, StageKind, Target, Tool,
 };
 use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
@@ -61,16 +61,32 @@ fn manifest() -> Manifest {
             ended_by: None,
             ops_count: None,
             ops_failed_count: None,
+            bytes: None,
+            cpu_ns: None,
         }],
         recorder: Some(Recorder { rows_count: 7, parts_count: 1, wait_ns: 0 }),
-        cleanup: Cleanup { state: CleanupState::Pending, objects_removed_count: None },
+        cleanup: Cleanup {
+            state: CleanupState::Pending,
+            objects_removed_count: None,
+            took_ns: None,
+        },
         advice: vec!["the clock is coarse".to_owned()],
+        notes: Vec::new(),
         first_errors: vec![FirstError {
             class: "server".to_owned(),
             kind: "GET".to_owned(),
             endpoint: Some(endpoints()[0].clone()),
             at_ns: Some(5),
             message: "500 InternalError".to_owned(),
+        }],
+        merged: vec![MergedRun {
+            run_id: "s3-get-20261121t090000z-aaaa".to_owned(),
+            hostname: None,
+            started_unix_ns: EPOCH.as_unix_ns(),
+            seed: Some(7),
+            prefix: None,
+            worker_index_first: 0,
+            workers_count: 20,
         }],
     }
 }

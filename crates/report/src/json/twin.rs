@@ -14,24 +14,31 @@ pub(super) struct Document {
     /// Always `plimsoll.report/1`.
     #[schemars(extend("const" = SCHEMA))]
     pub(super) schema: &'static str,
-    pub(super) tool_version: String,
-    pub(super) run_id: String,
+    /// The version of plimsoll that made the run; null for a record made elsewhere.
+    pub(super) tool_version: Option<String>,
+    /// Null for a record made elsewhere.
+    pub(super) run_id: Option<String>,
     /// What ran, such as `s3 get`.
     pub(super) what: String,
     /// The command line, secrets removed.
     pub(super) command: String,
-    /// `complete`, or `interrupted` when the user ended it early.
+    /// `complete`; `interrupted` when the user ended it early; `killed` when it never said that it
+    /// ended; `failed` when it could not go on.
     pub(super) state: &'static str,
     /// Where the run directory lies; null when nothing was kept.
     pub(super) run_directory: Option<String>,
     /// When the measured stage began, RFC 3339 in UTC.
     pub(super) started: String,
+    /// The kind of record that was read when it is not plimsoll's own, such as `warp raw file`.
+    pub(super) foreign: Option<String>,
     pub(super) target: String,
     pub(super) loop_model: LoopModel,
-    /// A 64-bit number in decimal digits, as text: many readers hold only 53 bits.
-    pub(super) seed: String,
+    /// A 64-bit number in decimal digits, as text: many readers hold only 53 bits; null when
+    /// unknown.
+    pub(super) seed: Option<String>,
     pub(super) concurrency: u32,
-    pub(super) threads_count: u32,
+    /// Null when unknown.
+    pub(super) threads_count: Option<u32>,
     /// Failed over all operations of the measured stage, 0 to 1; null when there was none.
     pub(super) error_rate: Option<f64>,
     /// The whole measured stage, nothing trimmed.
@@ -49,8 +56,8 @@ pub(super) struct Document {
     pub(super) errors: Vec<Error>,
     /// User and system CPU time of the client during the measured stage.
     pub(super) client_cpu_seconds: Option<f64>,
-    /// How often a worker had to wait for the recorder.
-    pub(super) recorder_waits_count: u64,
+    /// How long workers waited for the recorder, all added up.
+    pub(super) recorder_wait_ns: u64,
     /// The op log against the workers' counters; null when no log was kept.
     pub(super) op_log: Option<OpLog>,
     /// Null when the workload reads nothing.
@@ -59,6 +66,10 @@ pub(super) struct Document {
     pub(super) cleanup: Option<StageWork>,
     /// Warnings about the trust of the result.
     pub(super) advice: Vec<Advice>,
+    /// Everything beyond the figures; null unless it was asked for.
+    pub(super) details: Option<Details>,
+    /// What of the record could not be read or used.
+    pub(super) losses: Vec<String>,
     pub(super) notes: Vec<String>,
 }
 
@@ -235,4 +246,134 @@ pub(super) struct StageWork {
 pub(super) struct Advice {
     pub(super) code: &'static str,
     pub(super) text: String,
+}
+
+/// Everything beyond the figures.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Details {
+    /// Each kind of operation that occurred.
+    pub(super) kinds: Vec<KindDetails>,
+    /// Every segment, all kinds together; without percentiles.
+    pub(super) series: Vec<SeriesSegment>,
+    /// Each client that ended an operation; empty when there is only one.
+    pub(super) clients: Vec<Client>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct KindDetails {
+    pub(super) kind: &'static str,
+    /// Every segment; percentiles are null when there are more than a thousand.
+    pub(super) series: Vec<SeriesSegment>,
+    /// The same at each endpoint; without percentiles.
+    pub(super) endpoints: Vec<EndpointSeries>,
+    /// Pairs of percent and nanoseconds of the successes wholly inside the span; null for want of
+    /// samples beyond it.
+    pub(super) latency_ns_percentiles: Vec<(f64, Option<u64>)>,
+    /// The same of the time to first byte.
+    pub(super) ttfb_ns_percentiles: Vec<(f64, Option<u64>)>,
+    /// Pairs of the smallest nanoseconds of a bin and how many latencies lie in it, smallest first;
+    /// bins without any are absent.
+    pub(super) latency_ns_bins: Vec<(u64, u64)>,
+    /// By size, smallest first; empty for kinds that move no content.
+    pub(super) sizes: Vec<SizeClass>,
+    /// Null when no object was accessed twice.
+    pub(super) access: Option<Access>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct EndpointSeries {
+    pub(super) endpoint: String,
+    pub(super) series: Vec<SeriesSegment>,
+}
+
+/// One segment, as long as `segments.duration_ns` says; counts are of successes but for the failed.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SeriesSegment {
+    /// Nanoseconds since the run's epoch.
+    pub(super) started_ns: u64,
+    /// Bytes moved, by share of time.
+    pub(super) bytes: u64,
+    /// Operations done, by share of time: not whole.
+    pub(super) ops: f64,
+    /// Objects handled, by share of time: not whole.
+    pub(super) objects: f64,
+    pub(super) ops_started_count: u64,
+    pub(super) ops_ended_count: u64,
+    /// Wholly inside.
+    pub(super) ops_full_count: u64,
+    /// Touch it and reach beyond.
+    pub(super) ops_partial_count: u64,
+    pub(super) ops_failed_count: u64,
+    /// Classes that did not occur are absent.
+    pub(super) failed_by_class: BTreeMap<&'static str, u64>,
+    /// Of those ended in it and begun in the span.
+    pub(super) latency_ns_mean: Option<u64>,
+    /// To 1 %; from 2 samples on.
+    pub(super) latency_ns_p50: Option<u64>,
+    /// To 1 %; from 100 samples on.
+    pub(super) latency_ns_p99: Option<u64>,
+}
+
+/// The successes wholly inside the span of one class of size; no two classes share a size.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct SizeClass {
+    /// The smallest size that belongs here: a power of two, or 0.
+    pub(super) size_bytes_min: u64,
+    /// The largest size that belongs here.
+    pub(super) size_bytes_max: u64,
+    /// The smallest that occurred.
+    pub(super) size_bytes_smallest: u64,
+    /// The largest that occurred.
+    pub(super) size_bytes_largest: u64,
+    /// Bytes moved.
+    pub(super) bytes: u64,
+    pub(super) latency_ns: Times,
+    pub(super) ttfb_ns: Times,
+    /// The throughput of single operations: bytes over latency.
+    pub(super) bytes_per_sec: OpRates,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OpRates {
+    /// All bytes over all latencies.
+    pub(super) average: Option<f64>,
+    /// The slowest.
+    pub(super) min: Option<u64>,
+    /// 99 of 100 are faster; from 100 samples on.
+    pub(super) p99_slow: Option<u64>,
+    /// 90 of 100 are faster; from 10 samples on.
+    pub(super) p90_slow: Option<u64>,
+    /// From 2 samples on.
+    pub(super) p50: Option<u64>,
+    /// The fastest.
+    pub(super) max: Option<u64>,
+}
+
+/// The first and the last access of each object, over the whole stage.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Access {
+    /// Objects that the figures are of.
+    pub(super) objects_count: u64,
+    /// One object in this many was followed; 1 is all.
+    pub(super) sampled_one_in: u64,
+    pub(super) first_latency_ns: Times,
+    pub(super) first_ttfb_ns: Times,
+    pub(super) last_latency_ns: Times,
+    pub(super) last_ttfb_ns: Times,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Client {
+    pub(super) client: String,
+    /// All kinds together, over the same span as all clients.
+    pub(super) total: Figures,
+    /// Each kind that it ended.
+    pub(super) kinds: Vec<ClientKind>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ClientKind {
+    pub(super) kind: &'static str,
+    #[serde(flatten)]
+    pub(super) figures: Figures,
 }

@@ -1,0 +1,270 @@
+//! What changed between runs before and runs after, and whether it is more than chance.
+//!
+//! One run a side shows a change and how much such a figure scatters within its run, never a
+//! verdict; from three runs a side on the runs themselves are the sample.
+
+mod figures;
+mod gate;
+mod metric;
+mod noise;
+mod parameters;
+
+#[cfg(test)]
+mod tests;
+
+use plimsoll_model::OpKind;
+use plimsoll_stats::{Interval, Welch, mean, std_dev};
+
+pub use figures::{KindFigures, RunFigures};
+pub use gate::{Doubt, Gate, GateError, GateResult, Limit, Outcome, exit_code, judge};
+pub use metric::{Direction, Metric, Unit};
+pub use parameters::{Difference, differing};
+
+/// A verdict needs this many runs on each side.
+pub const RUNS_MIN: usize = 3;
+
+/// The runs before against the runs after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The names of the runs before.
+    pub before: Vec<String>,
+    /// The names of the runs after.
+    pub after: Vec<String>,
+    /// Each kind that occurred on either side, in the order of [`OpKind::ALL`], then all kinds
+    /// together where there are several.
+    pub kinds: Vec<KindComparison>,
+}
+
+/// One kind of operation before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KindComparison {
+    /// The kind; `None` for all kinds together.
+    pub kind: Option<OpKind>,
+    /// On which sides it occurred.
+    pub presence: Presence,
+    /// Whether bytes per second mean something here.
+    pub moves_bytes: bool,
+    /// Operations that ended before, all runs together; `None` when unknown of one of them.
+    pub operations_before: Option<u64>,
+    /// Operations that ended after, all runs together; `None` when unknown of one of them.
+    pub operations_after: Option<u64>,
+    /// Each metric that is known on a side, in the order of [`Metric::ALL`].
+    pub rows: Vec<Row>,
+}
+
+/// On which sides a kind occurred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Before and after.
+    Both,
+    /// Only before.
+    BeforeOnly,
+    /// Only after.
+    AfterOnly,
+}
+
+/// One metric before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was measured.
+    pub metric: Metric,
+    /// Before.
+    pub before: Side,
+    /// After.
+    pub after: Side,
+    /// The mean after − the mean before, in the metric's unit.
+    pub absolute: Option<f64>,
+    /// The same in percent of the mean before; `None` also when that is 0.
+    pub percent: Option<f64>,
+    /// What to make of it.
+    pub verdict: Verdict,
+}
+
+/// One metric over the runs of a side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Side {
+    /// The figure of each run that knows it.
+    pub values: Vec<f64>,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// Their sample standard deviation, from two runs on.
+    pub std_dev: Option<f64>,
+}
+
+/// What a change is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// Unknown on a side.
+    Unknown,
+    /// One run a side: how much the figure scatters within its run, and no verdict.
+    OneRun {
+        /// 95 % interval of the figure before.
+        before: Option<Interval>,
+        /// 95 % interval of the figure after.
+        after: Option<Interval>,
+        /// 95 % interval of the change, in percent of the figure before.
+        change_percent: Option<Interval>,
+    },
+    /// One side has one or two runs, too few for a verdict.
+    TooFewRuns,
+    /// No difference beyond chance was found.
+    Same(Evidence),
+    /// The sides differ.
+    Differs {
+        /// How much.
+        evidence: Evidence,
+        /// Whether the change is for the better.
+        better: bool,
+    },
+}
+
+/// How well a change between several runs a side is known; see [`Welch`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evidence {
+    /// 95 % interval of the change, in the metric's unit.
+    pub interval: Interval,
+    /// The same in percent of the mean before.
+    pub percent: Option<Interval>,
+    /// Hedges' g.
+    pub effect: Option<f64>,
+    /// The smallest true change that so many runs show in 4 of 5 cases, in the metric's unit.
+    pub detectable: f64,
+    /// The same in percent of the mean before.
+    pub detectable_percent: Option<f64>,
+}
+
+impl Verdict {
+    /// Returns what several runs a side tell.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        match self {
+            Self::Same(evidence) | Self::Differs { evidence, .. } => Some(evidence),
+            Self::Unknown | Self::OneRun { .. } | Self::TooFewRuns => None,
+        }
+    }
+}
+
+impl Comparison {
+    /// Returns the comparison of one kind, or of all kinds together for `None`.
+    ///
+    /// Where there is but one kind, it is all kinds together.
+    pub fn kind(&self, kind: Option<OpKind>) -> Option<&KindComparison> {
+        let found = self.kinds.iter().find(|each| each.kind == kind);
+        match self.kinds.as_slice() {
+            [only] if kind.is_none() => Some(only),
+            _ => found,
+        }
+    }
+}
+
+impl KindComparison {
+    /// Returns one metric; `None` when it is unknown on both sides.
+    pub fn row(&self, metric: Metric) -> Option<&Row> {
+        self.rows.iter().find(|row| row.metric == metric)
+    }
+}
+
+/// Returns what changed from the runs before to the runs after.
+pub fn compare(before: &[RunFigures], after: &[RunFigures]) -> Comparison {
+    let names = |runs: &[RunFigures]| runs.iter().map(|run| run.name.clone()).collect();
+    let all = before.iter().chain(after).flat_map(|run| &run.kinds);
+    let mut kinds: Vec<Option<OpKind>> = all.map(|figures| figures.kind).collect();
+    kinds.sort_by_key(|kind| kind.map_or(usize::MAX, |kind| kind as usize));
+    kinds.dedup();
+    let kinds = kinds.into_iter().map(|kind| {
+        let of = |runs: &'_ [RunFigures]| -> Vec<KindFigures> {
+            runs.iter().filter_map(|run| run.kind(kind)).cloned().collect()
+        };
+        compare_kind(kind, &of(before), &of(after))
+    });
+    Comparison { before: names(before), after: names(after), kinds: kinds.collect() }
+}
+
+fn compare_kind(
+    kind: Option<OpKind>,
+    before: &[KindFigures],
+    after: &[KindFigures],
+) -> KindComparison {
+    let presence = match (before.is_empty(), after.is_empty()) {
+        (_, true) => Presence::BeforeOnly,
+        (true, false) => Presence::AfterOnly,
+        (false, false) => Presence::Both,
+    };
+    let operations = |side: &[KindFigures]| side.iter().map(|figures| figures.operations).sum();
+    let rows = Metric::ALL.into_iter().map(|metric| compare_metric(metric, before, after));
+    KindComparison {
+        kind,
+        presence,
+        moves_bytes: before.iter().chain(after).any(|figures| figures.moves_bytes),
+        operations_before: operations(before),
+        operations_after: operations(after),
+        rows: rows.filter(|row| row.before.mean.or(row.after.mean).is_some()).collect(),
+    }
+}
+
+impl Side {
+    fn of(metric: Metric, runs: &[KindFigures]) -> Self {
+        let values: Vec<f64> = runs.iter().filter_map(|run| run.value(metric)).collect();
+        let (mean, std_dev) = (mean(&values), std_dev(&values));
+        Self { values, mean, std_dev }
+    }
+}
+
+fn compare_metric(metric: Metric, runs_before: &[KindFigures], runs_after: &[KindFigures]) -> Row {
+    let (before, after) = (Side::of(metric, runs_before), Side::of(metric, runs_after));
+    let absolute = before.mean.zip(after.mean).map(|(before, after)| after - before);
+    // Percent of the mean before, which is taken as if it were known exactly.
+    let base = before.mean.filter(|base| *base > 0.0);
+    let per_cent = base.map(|base| 100.0 / base);
+    let percent = absolute.zip(per_cent).map(|(change, per_cent)| change * per_cent);
+    let verdict = match (before.values.len(), after.values.len()) {
+        (0, _) | (_, 0) => Verdict::Unknown,
+        (1, 1) => {
+            let noise = |runs: &[KindFigures]| runs.iter().find_map(|run| run.noise(metric));
+            let (noise_before, noise_after) = (noise(runs_before), noise(runs_after));
+            let change = change(&before, &after, noise_before, noise_after);
+            let change_percent = change.zip(per_cent).map(|(change, by)| change.scaled(by));
+            Verdict::OneRun { before: noise_before, after: noise_after, change_percent }
+        }
+        (few, _) | (_, few) if few < RUNS_MIN => Verdict::TooFewRuns,
+        _ => {
+            let welch = Welch::compare(&before.values, &after.values);
+            judged(metric, &welch.expect("two runs a side are enough"), per_cent)
+        }
+    };
+    Row { metric, before, after, absolute, percent, verdict }
+}
+
+/// Returns the interval of a change of which both ends are known to an interval.
+///
+/// With figures b and a and their intervals [b₁, b₂] and [a₁, a₂]: from a − b − √((a − a₁)² + (b₂ −
+/// b)²) to a − b + √((a₂ − a)² + (b − b₁)²). Source: G. Y. Zou, A. Donner, *Construction of
+/// Confidence Limits about Effect Measures: A General Approach*, Statistics in Medicine 27 (10),
+/// 2008.
+fn change(
+    before: &Side,
+    after: &Side,
+    noise_before: Option<Interval>,
+    noise_after: Option<Interval>,
+) -> Option<Interval> {
+    let (b, a) = (before.mean?, after.mean?);
+    let (noise_b, noise_a) = (noise_before?, noise_after?);
+    Some(Interval {
+        low: a - b - (a - noise_a.low).hypot(noise_b.high - b),
+        high: a - b + (noise_a.high - a).hypot(b - noise_b.low),
+    })
+}
+
+fn judged(metric: Metric, welch: &Welch, per_cent: Option<f64>) -> Verdict {
+    let evidence = Evidence {
+        interval: welch.interval,
+        percent: per_cent.map(|by| welch.interval.scaled(by)),
+        effect: welch.effect,
+        detectable: welch.detectable,
+        detectable_percent: per_cent.map(|by| welch.detectable * by),
+    };
+    if welch.interval.contains(0.0) {
+        return Verdict::Same(evidence);
+    }
+    let better = (welch.difference > 0.0) == (metric.direction() == Direction::HigherIsBetter);
+    Verdict::Differs { evidence, better }
+}

@@ -1,0 +1,182 @@
+//! The flags of everything that reads a record: warp's names.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_model::OpKind;
+
+use super::{Duration, PrintArgs};
+
+/// Which figures are taken from a record.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Analysis")]
+pub(crate) struct AnalysisArgs {
+    /// Length of a segment [default: the first of 1s, 5s, 15s, 1m, 5m, 15m, 1h, 3h that gives at
+    /// most 400]
+    #[arg(long = "analyze.dur", value_name = "DURATION")]
+    pub(crate) dur: Option<Duration>,
+    /// Only this kind of operation, such as get; the measured span stays that of all
+    #[arg(long = "analyze.op", value_name = "KIND")]
+    pub(crate) op: Option<String>,
+    /// Only this endpoint; the measured span stays that of all
+    #[arg(long = "analyze.host", value_name = "HOST")]
+    pub(crate) host: Option<String>,
+    /// Leave out this much at the beginning of the stage
+    #[arg(long = "analyze.skip", value_name = "DURATION")]
+    pub(crate) skip: Option<Duration>,
+    /// Take at most this many operations, in the order of the record
+    #[arg(long = "analyze.limit", value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Leave out this many operations, in the order of the record
+    #[arg(long = "analyze.offset", default_value_t = 0, value_name = "N")]
+    pub(crate) offset: u64,
+    /// Also show hosts, clients, sizes, accesses, all percentiles, and errors over time
+    #[arg(long = "analyze.v")]
+    pub(crate) details: bool,
+    /// Take figures from the whole stage, not only from while all workers ran
+    #[arg(long)]
+    pub(crate) full_span: bool,
+    /// The stage to analyse, such as prepare [default: what was measured]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stage: Option<String>,
+}
+
+impl AnalysisArgs {
+    /// Returns the kind that was asked for.
+    pub(crate) fn kind(&self) -> Result<Option<OpKind>> {
+        let Some(name) = &self.op else { return Ok(None) };
+        let kind = OpKind::from_name(&name.to_uppercase());
+        let known = || OpKind::ALL.map(|kind| kind.name().to_lowercase()).join(", ");
+        kind.map(Some).ok_or_else(|| anyhow!("--analyze.op {name}: choose one of {}", known()))
+    }
+}
+
+/// Whose definitions the figures follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MethodArg {
+    /// Those of docs/measuring.md
+    Plimsoll,
+    /// Those of `warp analyze --full`, for a raw file of warp's
+    Warp,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AnalyzeArgs {
+    /// Run directories, warp's raw (.csv.zst) and aggregated files (.json.zst), `-` for the
+    /// standard input
+    #[arg(required = true, value_name = "RUN|FILE")]
+    pub(crate) records: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+    /// Write every segment to this file: warp's columns separated by tabs, by commas for .csv, as
+    /// Parquet for .parquet; `-` for the standard output
+    #[arg(long = "analyze.out", value_name = "FILE", help_heading = "Analysis")]
+    pub(crate) out: Option<PathBuf>,
+    /// Whose definitions the figures follow
+    #[arg(long, value_enum, default_value_t = MethodArg::Plimsoll, help_heading = "Analysis")]
+    pub(crate) method: MethodArg,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) print: PrintArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// The run before, or a directory of runs
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The run or runs after, or a directory of runs
+    #[arg(required = true, value_name = "AFTER")]
+    pub(crate) after: Vec<PathBuf>,
+    /// A further run before
+    #[arg(long = "before", value_name = "RUN")]
+    pub(crate) more_before: Vec<PathBuf>,
+    /// Exit with 1 when this is broken, with 3 when that cannot be told: p99<=+5%, get.rate>=-3%,
+    /// errors<=0.1%
+    #[arg(long = "gate", value_name = "RULE")]
+    pub(crate) gates: Vec<String>,
+    /// Write the gates as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) print: PrintArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    /// The runs of the clients: run directories or raw files of warp's
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// Directory for the merged run
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) print: PrintArgs,
+}
+
+/// A format to export to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// warp's raw file, zstd-compressed
+    Warp,
+    /// Comma separated values
+    Csv,
+    /// One JSON object a line
+    Jsonl,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The run directory
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The file to write; `-` for the standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<ExportFormat>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// The run directory or raw file of warp's
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The file to write
+    #[arg(long, short, value_name = "FILE.html")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+}
+
+/// The tools whose flags are understood.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AsCommand {
+    /// MinIO warp
+    #[command(subcommand)]
+    Warp(WarpCommand),
+}
+
+/// The commands of warp's that are understood.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WarpCommand {
+    /// Compare two runs or files
+    Cmp(Box<WarpCmpArgs>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WarpCmpArgs {
+    /// The run or file before
+    #[arg(value_name = "BEFORE")]
+    pub(crate) before: PathBuf,
+    /// The run or file after
+    #[arg(value_name = "AFTER")]
+    pub(crate) after: PathBuf,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+}

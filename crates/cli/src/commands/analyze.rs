@@ -1,0 +1,230 @@
+//! `plimsoll analyze`: the figures of records that are there already.
+#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_analysis::warp::{Recording, WarpQuestion, WarpWorker};
+use plimsoll_analysis::{OpSource, warp};
+use plimsoll_foreign::warp::aggregated::Aggregated;
+use plimsoll_model::OpRecord;
+use plimsoll_report::segments::{self, Separator};
+use plimsoll_report::text::Look;
+use plimsoll_report::warp::WarpNames;
+use plimsoll_report::{RunReport, aggregated, json, text};
+
+use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg};
+use crate::examine;
+use crate::recorded::{self, Opened, Origin, Record, Source};
+use crate::ui::Ui;
+
+/// Analyses each record by itself.
+pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
+    let ui = Ui::new(&args.print);
+    let mut outcome = Outcome::default();
+    for path in &args.records {
+        match recorded::open(path)? {
+            Opened::Aggregated(file) => outcome.aggregated(path, &file, args, &ui)?,
+            Opened::Record(record) => match args.method {
+                MethodArg::Plimsoll => outcome.ours(&record, args, &ui)?,
+                MethodArg::Warp => outcome.warps(&record, args)?,
+            },
+        }
+    }
+    if let Some(path) = &args.out {
+        write_segments(path, &outcome.segments, &ui)?;
+    }
+    let printed = match args.print.json {
+        false => outcome.texts.join("\n"),
+        true if outcome.documents.len() == 1 => format!("{:#}\n", outcome.documents[0]),
+        true => format!("{:#}\n", serde_json::Value::Array(outcome.documents)),
+    };
+    ui.result(&printed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What all records gave.
+#[derive(Default)]
+struct Outcome {
+    texts: Vec<String>,
+    documents: Vec<serde_json::Value>,
+    segments: Segments,
+}
+
+/// The segments of all records.
+#[derive(Default)]
+struct Segments {
+    rows: Vec<segments::SegmentOut>,
+    /// As warp's own method gives them.
+    warps: String,
+}
+
+impl Outcome {
+    fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
+        let asked = AnalysisArgs {
+            details: args.analysis.details || args.out.is_some(),
+            ..args.analysis.clone()
+        };
+        for mut report in examine::reports(record, &asked)? {
+            if args.out.is_some() {
+                self.segments.rows.extend(segments::rows(&report, args.analysis.details));
+            }
+            if !args.analysis.details {
+                report.analysis.details = None;
+            }
+            self.add(&report, ui);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, report: &RunReport, ui: &Ui) {
+        self.texts.push(text::render(report, &look(ui)));
+        self.documents.push(json::render(report));
+    }
+
+    fn aggregated(
+        &mut self,
+        path: &Path,
+        file: &Aggregated,
+        args: &AnalyzeArgs,
+        ui: &Ui,
+    ) -> Result<()> {
+        let asked = &args.analysis;
+        let needs_operations = [
+            ("--analyze.dur", asked.dur.is_some()),
+            ("--analyze.op", asked.op.is_some()),
+            ("--analyze.host", asked.host.is_some()),
+            ("--analyze.skip", asked.skip.is_some()),
+            ("--analyze.limit", asked.limit.is_some()),
+            ("--analyze.offset", asked.offset > 0),
+            ("--analyze.out", args.out.is_some()),
+            ("--full-span", asked.full_span),
+            ("--stage", asked.stage.is_some()),
+            ("--method warp", args.method == MethodArg::Warp),
+        ];
+        if let Some((flag, _)) = needs_operations.iter().find(|(_, given)| *given) {
+            bail!(
+                "{flag} needs every operation, and {} holds only warp's sums and figures; use the \
+                 raw file (.csv.zst) that warp writes with --full",
+                path.display()
+            );
+        }
+        self.texts.push(aggregated::text(file, &look(ui)));
+        self.documents.push(aggregated::json(file));
+        Ok(())
+    }
+
+    /// Analyses a raw file as `warp analyze --full` does.
+    fn warps(&mut self, record: &Record, args: &AnalyzeArgs) -> Result<()> {
+        let (Origin::Warp { end }, Source::Warp { names, .. }) = (&record.origin, &record.source)
+        else {
+            bail!(
+                "--method warp reads raw files of warp's; {} is a run of plimsoll's, which \
+                 `plimsoll export` turns into one",
+                record.path.display()
+            );
+        };
+        if args.print.json {
+            bail!("--method warp prints warp's text; leave --json out");
+        }
+        let (ops, error_texts) = loaded(&record.source)?;
+        let names = names.borrow();
+        let worker = |worker: &plimsoll_foreign::warp::raw::ForeignWorker| WarpWorker {
+            client: worker.client,
+            thread: worker.thread,
+        };
+        let workers: Vec<WarpWorker> = names.workers.iter().map(worker).collect();
+        let recording = Recording {
+            ops: &ops,
+            endpoints: &names.endpoints,
+            clients: &names.clients,
+            workers: &workers,
+            error_texts: &error_texts,
+        };
+        let asked = &args.analysis;
+        let host = asked.host.as_deref().map(|host| examine::endpoint(record, host)).transpose()?;
+        let analysis = warp::analyze(
+            &recording,
+            &WarpQuestion {
+                segment: asked.dur.map(|dur| dur.0),
+                op: asked.kind()?,
+                host,
+                skip: asked.skip.map_or(Duration::ZERO, |skip| skip.0),
+                offset: asked.offset,
+                limit: asked.limit,
+                verbose: asked.details,
+            },
+        );
+        let offset = end.utc_offset_seconds.unwrap_or_default();
+        let names = WarpNames { endpoints: &names.endpoints, clients: &names.clients };
+        self.segments.warps += &plimsoll_report::warp::segments_tsv(&analysis, names, offset);
+        let report = plimsoll_report::warp::text(&analysis, names, offset);
+        self.texts.push(format!("method: warp analyze --full (docs/method-warp.md)\n{report}"));
+        Ok(())
+    }
+}
+
+fn look(ui: &Ui) -> Look {
+    Look { width: ui.width, color: ui.color }
+}
+
+/// Reads every operation, and what the failed ones said, into memory.
+fn loaded(source: &Source) -> Result<(Vec<OpRecord>, BTreeMap<usize, String>)> {
+    let mut rows = 0;
+    source.scan(&mut |_| rows += 1)?;
+    let (mut ops, mut texts) = (Vec::with_capacity(rows), BTreeMap::new());
+    source.scan_texts(&mut |op, text| {
+        if !op.outcome.is_ok() {
+            texts.insert(ops.len(), text.error.to_owned());
+        }
+        ops.push(*op);
+    })?;
+    Ok((ops, texts))
+}
+
+/// Writes the segments in the format that the name's ending asks for.
+fn write_segments(path: &Path, segments: &Segments, ui: &Ui) -> Result<()> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    let failed = || format!("--analyze.out: cannot write {}", path.display());
+    let text = match ending.as_deref() {
+        _ if !segments.warps.is_empty() => segments.warps.clone(),
+        Some("parquet") => {
+            return plimsoll_record::write_segments(path, &segments_columns(&segments.rows))
+                .with_context(failed);
+        }
+        Some("csv") => segments::delimited(&segments.rows, Separator::Comma),
+        _ => segments::delimited(&segments.rows, Separator::Tab),
+    };
+    if path == Path::new("-") {
+        ui.result(&text)?;
+        return Ok(());
+    }
+    fs::write(path, text).with_context(failed)
+}
+
+fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::SegmentRow> {
+    let row = |row: &segments::SegmentOut| plimsoll_record::SegmentRow {
+        index: row.index,
+        op: row.op.name(),
+        host: row.host.clone(),
+        duration_s: row.duration_s,
+        objects_per_op: row.objects_per_op,
+        bytes: row.bytes,
+        full_ops: row.full_ops,
+        partial_ops: row.partial_ops,
+        ops_started: row.ops_started,
+        ops_ended: row.ops_ended,
+        errors: row.errors,
+        mb_per_sec: row.mb_per_sec,
+        ops_ended_per_sec: row.ops_ended_per_sec,
+        objs_per_sec: row.objs_per_sec,
+        reqs_ended_avg_ms: row.reqs_ended_avg_ms,
+        start_time_unix_ns: row.start_time.as_unix_ns(),
+        end_time_unix_ns: row.end_time.as_unix_ns(),
+    };
+    rows.iter().map(row).collect()
+}

@@ -1,0 +1,165 @@
+//! `plimsoll compare` and `plimsoll as warp cmp`: what changed between runs.
+#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_analysis::compare::{
+    Comparison, Difference, Gate, RunFigures, compare, differing, exit_code, judge,
+};
+use plimsoll_foreign::warp::aggregated::Aggregated;
+use plimsoll_record::schema::Manifest;
+use plimsoll_report::text::Look;
+use plimsoll_report::{aggregated, compare as report, warp_cmp};
+use serde_json::Value;
+
+use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
+use crate::examine;
+use crate::recorded::{self, Opened, Origin, Record};
+use crate::ui::Ui;
+
+/// Names and values of what a run was made with.
+type Parameters = Vec<(String, String)>;
+
+/// One side of a comparison.
+struct Side {
+    figures: Vec<RunFigures>,
+    parameters: Vec<Parameters>,
+}
+
+/// Compares, and judges the gates.
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    let ui = Ui::new(&args.print);
+    let parsed = args.gates.iter().map(|gate| gate.parse::<Gate>());
+    let gates: Vec<Gate> = parsed.collect::<Result<_, _>>()?;
+    if args.junit.is_some() && gates.is_empty() {
+        bail!("--junit writes what --gate found; give at least one --gate");
+    }
+    let before: Vec<PathBuf> =
+        std::iter::once(&args.before).chain(&args.more_before).cloned().collect();
+    let (comparison, differences) = compared(&before, &args.after, &args.analysis, &ui)?;
+    let results = judge(&gates, &comparison)?;
+    let printed = if args.print.json {
+        format!("{:#}\n", report::json::json(&comparison, &differences, &results))
+    } else {
+        let look = Look { width: ui.width, color: ui.color };
+        report::text(&comparison, &differences, &results, &look)
+    };
+    ui.result(&printed)?;
+    if let Some(path) = &args.junit {
+        fs::write(path, report::junit::junit(&results))
+            .with_context(|| format!("--junit: cannot write {}", path.display()))?;
+    }
+    Ok(ExitCode::from(exit_code(&results)))
+}
+
+/// Compares two files or runs in warp's layout.
+pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
+    let (before, after) = ([args.before.clone()], [args.after.clone()]);
+    let ui = Ui::plain();
+    let (comparison, differences) = compared(&before, &after, &args.analysis, &ui)?;
+    ui.result(&warp_cmp::text(&comparison, &differences))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn compared(
+    before: &[PathBuf],
+    after: &[PathBuf],
+    analysis: &AnalysisArgs,
+    ui: &Ui,
+) -> Result<(Comparison, Vec<Difference>)> {
+    let asked = AnalysisArgs { details: true, ..analysis.clone() };
+    let (before, after) = (side(before, &asked, ui)?, side(after, &asked, ui)?);
+    let comparison = compare(&before.figures, &after.figures);
+    Ok((comparison, differing(&before.parameters, &after.parameters)))
+}
+
+fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
+    let mut side = Side { figures: Vec::new(), parameters: Vec::new() };
+    for path in recorded::runs(paths)? {
+        match recorded::open(&path)? {
+            Opened::Record(record) => side.add(&path, &record, asked, ui)?,
+            Opened::Aggregated(file) => side.add_aggregated(&path, &file, asked)?,
+        }
+    }
+    Ok(side)
+}
+
+impl Side {
+    fn add(&mut self, path: &Path, record: &Record, asked: &AnalysisArgs, ui: &Ui) -> Result<()> {
+        record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
+        // Of a foreign file the last stage is what was measured.
+        let Some(stage) = examine::asked(record, asked)?.pop() else {
+            bail!("{}: nothing was measured", path.display());
+        };
+        let analysis = examine::analysis(record, stage, asked)?;
+        self.figures.push(RunFigures::of(path.display().to_string(), &analysis));
+        self.parameters.push(match &record.origin {
+            Origin::Run { manifest, .. } => parameters(manifest),
+            Origin::Warp { end } => flags(end.command_line.as_deref()),
+        });
+        Ok(())
+    }
+
+    fn add_aggregated(
+        &mut self,
+        path: &Path,
+        file: &Aggregated,
+        asked: &AnalysisArgs,
+    ) -> Result<()> {
+        let mut figures = aggregated::figures(&path.display().to_string(), file);
+        if let Some(kind) = asked.kind()? {
+            figures.kinds.retain(|figures| figures.kind == Some(kind));
+        }
+        self.figures.push(figures);
+        self.parameters.push(flags(file.commandline.as_deref()));
+        Ok(())
+    }
+}
+
+/// Returns the flags of a command line of warp's, but for where it wrote to.
+fn flags(command: Option<&str>) -> Parameters {
+    let words = command.unwrap_or_default().split_whitespace().filter_map(|word| {
+        let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+        let telling = name.starts_with("--") && name != "--benchdata";
+        telling.then(|| (name.to_owned(), value.to_owned()))
+    });
+    words.collect()
+}
+
+/// Returns what a run was made with, but for what differs between any two runs.
+fn parameters(manifest: &Manifest) -> Parameters {
+    let mut all = Vec::new();
+    let target = serde_json::json!({
+        "tool": manifest.tool.version,
+        "machine": serde_json::to_value(&manifest.machine).unwrap_or_default(),
+        "endpoints": manifest.target.endpoints.join(", "),
+        "bucket": manifest.target.bucket,
+        "lookup": manifest.target.lookup,
+        "tls": manifest.target.tls,
+        "payload_signing": manifest.target.payload_signing,
+        "workload": manifest.workload,
+    });
+    flatten("", &target, &mut all);
+    all.retain(|(name, _)| name != "workload.seed");
+    all
+}
+
+fn flatten(name: &str, value: &Value, all: &mut Parameters) {
+    let inner =
+        |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            fields.iter().for_each(|(field, value)| flatten(&inner(field), value, all));
+        }
+        Value::Array(values) => {
+            let each = values.iter().enumerate();
+            each.for_each(|(index, value)| flatten(&inner(&index.to_string()), value, all));
+        }
+        Value::String(text) => all.push((name.to_owned(), text.clone())),
+        other => all.push((name.to_owned(), other.to_string())),
+    }
+}

@@ -1,0 +1,245 @@
+//! `plimsoll export`: a run's operations in another format.
+#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_analysis::OpSource;
+use plimsoll_foreign::warp::raw::{RawRow, THREAD_MAX_OF_WARP, Writer};
+use plimsoll_model::{Moment, OpRecord, WallTime};
+use plimsoll_record::schema::Manifest;
+use plimsoll_workload::{KeyLayout, Keys, WorkloadSpec};
+use serde::Serialize;
+
+use crate::args::{ExportArgs, ExportFormat};
+use crate::recorded::{self, Origin, Record};
+use crate::ui::Ui;
+
+/// Writes every operation.
+pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
+    let record = recorded::open_record(&args.run)?;
+    let Origin::Run { manifest, .. } = &record.origin else {
+        bail!("{} is not a run of plimsoll's; export reads run directories", args.run.display());
+    };
+    let ui = Ui::plain();
+    record.losses.iter().for_each(|loss| ui.warn(loss));
+    let format = format(args)?;
+    let to: Box<dyn Write> = if args.output == Path::new("-") {
+        Box::new(io::stdout().lock())
+    } else {
+        let made = File::create(&args.output);
+        Box::new(made.with_context(|| format!("-o: cannot write {}", args.output.display()))?)
+    };
+    let naming = Naming::of(manifest);
+    let written = match format {
+        ExportFormat::Warp => warp(&record, manifest, &naming, to, &ui),
+        ExportFormat::Csv => rows(&record, manifest, &naming, to, true),
+        ExportFormat::Jsonl => rows(&record, manifest, &naming, to, false),
+    };
+    written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format(args: &ExportArgs) -> Result<ExportFormat> {
+    let name = args.output.file_name().unwrap_or_default().to_string_lossy();
+    Ok(match args.format {
+        Some(format) => format,
+        None if name.ends_with(".csv.zst") => ExportFormat::Warp,
+        None if name.ends_with(".csv") => ExportFormat::Csv,
+        None if name.ends_with(".jsonl") => ExportFormat::Jsonl,
+        None => bail!("-o {name}: end it in .csv.zst, .csv or .jsonl, or choose a --format"),
+    })
+}
+
+/// Whose keys the object ids of a run stand for.
+struct Naming {
+    /// The first owner of each part, and the keys of its objects if the run itself wrote them.
+    parts: Vec<(u32, Option<Keys>)>,
+}
+
+impl Naming {
+    fn of(manifest: &Manifest) -> Self {
+        let spec = serde_json::from_value::<WorkloadSpec>(manifest.workload.clone()).ok();
+        let per_worker = spec.is_some_and(|spec| spec.keys.per_worker);
+        let keys = |prefix: &Option<String>, seed: Option<u64>| {
+            let layout = KeyLayout { base: prefix.clone()?, per_worker };
+            Some(Keys::Generated { layout, seed: seed? })
+        };
+        let parts = if manifest.merged.is_empty() {
+            vec![(0, keys(&manifest.target.prefix, Some(manifest.seed)))]
+        } else {
+            let merged = manifest.merged.iter();
+            merged.map(|run| (run.worker_index_first, keys(&run.prefix, run.seed))).collect()
+        };
+        Self { parts }
+    }
+
+    /// Returns the key of the object an operation was about, or its number where the key is not in
+    /// the record.
+    fn write(&self, op: &OpRecord, key: &mut String) {
+        key.clear();
+        let Some(object) = op.object else { return };
+        let after = self.parts.partition_point(|(first, _)| *first <= op.worker.0);
+        let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
+        let (first, keys) = part.map_or((0, None), |(first, keys)| (*first, keys.as_ref()));
+        match (keys, object.owner().0.checked_sub(first)) {
+            (Some(keys), Some(owner)) => {
+                let owner = plimsoll_model::WorkerId(owner);
+                keys.write(plimsoll_model::ObjectId::new(owner, object.number()), key);
+            }
+            _ => *key = format!("object/{}/{}", object.owner().0, object.number()),
+        }
+    }
+}
+
+/// Returns the text of an outcome in warp's error column: empty for a success.
+fn error_text(op: &OpRecord) -> &'static str {
+    if op.outcome.is_ok() { "" } else { op.outcome.name() }
+}
+
+fn warp(
+    record: &Record,
+    manifest: &Manifest,
+    naming: &Naming,
+    to: Box<dyn Write>,
+    ui: &Ui,
+) -> Result<()> {
+    let mut ops: Vec<OpRecord> = Vec::new();
+    record.source.scan(&mut |op| ops.push(*op))?;
+    // warp's readers count on the order of starts.
+    ops.sort_by_key(|op| (op.start, op.worker));
+    let wall = |at: Moment| manifest.started_unix_ns + at.as_ns();
+    let mut writer = Writer::new(BufWriter::new(to))?;
+    let (mut key, mut too_high) = (String::new(), false);
+    for op in &ops {
+        naming.write(op, &mut key);
+        too_high |= op.worker.0 > THREAD_MAX_OF_WARP;
+        let client = record.client_of.get(op.worker.0 as usize).copied().unwrap_or_default();
+        let upload = op.last_byte_sent.is_some();
+        writer.row(&RawRow {
+            thread: op.worker.0,
+            op: op.kind.name(),
+            client_id: &format!("p{client:03}"),
+            objects: op.objects_count,
+            bytes: op.bytes,
+            endpoint: record.endpoints.get(usize::from(op.endpoint.0)).map_or("", |name| name),
+            file: &key,
+            error: error_text(op),
+            start_unix_ns: wall(op.start),
+            first_byte: op.first_byte.filter(|_| !upload).map(wall),
+            last_byte: op.last_byte_sent.map(wall),
+            end_unix_ns: wall(op.end),
+        })?;
+    }
+    if too_high {
+        ui.warn(&format!(
+            "warp reads worker numbers up to {THREAD_MAX_OF_WARP} only, and this run has more"
+        ));
+    }
+    writer.comment(&manifest.command_line.join(" "))?;
+    writer.finish()?.flush()?;
+    Ok(())
+}
+
+/// One operation, as a line of CSV or JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    stage: &'a str,
+    worker: u32,
+    client: Option<&'a str>,
+    kind: &'a str,
+    endpoint: Option<&'a str>,
+    key: Option<&'a str>,
+    objects_count: u32,
+    bytes: Option<u64>,
+    start: String,
+    intended_ns: u64,
+    start_ns: u64,
+    last_byte_sent_ns: Option<u64>,
+    first_byte_ns: Option<u64>,
+    end_ns: u64,
+    latency_ns: u64,
+    ttfb_ns: Option<u64>,
+    outcome: &'a str,
+    attempts: u8,
+}
+
+fn rows(
+    record: &Record,
+    manifest: &Manifest,
+    naming: &Naming,
+    to: Box<dyn Write>,
+    csv: bool,
+) -> Result<()> {
+    let mut lines = if csv {
+        Lines::Csv(Box::new(csv::Writer::from_writer(to)))
+    } else {
+        Lines::Json(BufWriter::new(to))
+    };
+    let (mut key, mut written) = (String::new(), Ok(()));
+    record.source.scan(&mut |op| {
+        if written.is_ok() {
+            naming.write(op, &mut key);
+            written = lines.write(&line(record, manifest, op, &key));
+        }
+    })?;
+    written?;
+    lines.flush()
+}
+
+/// Where lines go, and in which form.
+enum Lines {
+    Csv(Box<csv::Writer<Box<dyn Write>>>),
+    Json(BufWriter<Box<dyn Write>>),
+}
+
+impl Lines {
+    fn write(&mut self, line: &Line<'_>) -> Result<()> {
+        match self {
+            Self::Csv(to) => to.serialize(line)?,
+            Self::Json(to) => {
+                serde_json::to_writer(&mut *to, line)?;
+                to.write_all(b"\n")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        match self {
+            Self::Csv(to) => to.flush()?,
+            Self::Json(to) => to.flush()?,
+        }
+        Ok(())
+    }
+}
+
+fn line<'a>(record: &'a Record, manifest: &'a Manifest, op: &OpRecord, key: &'a str) -> Line<'a> {
+    let stage = manifest.stages.get(usize::from(op.stage.0));
+    let client = record.client_of.get(op.worker.0 as usize);
+    let client = client.and_then(|client| record.clients.get(usize::from(*client)));
+    let endpoint = record.endpoints.get(usize::from(op.endpoint.0));
+    Line {
+        stage: stage.map_or("", |stage| &stage.name),
+        worker: op.worker.0,
+        client: client.map(String::as_str),
+        kind: op.kind.name(),
+        endpoint: endpoint.map(String::as_str),
+        key: Some(key).filter(|key| !key.is_empty()),
+        objects_count: op.objects_count,
+        bytes: (op.kind.moves_bytes() || op.bytes > 0).then_some(op.bytes),
+        start: WallTime::from_unix_ns(manifest.started_unix_ns + op.start.as_ns()).to_string(),
+        intended_ns: op.intended.as_ns(),
+        start_ns: op.start.as_ns(),
+        last_byte_sent_ns: op.last_byte_sent.map(Moment::as_ns),
+        first_byte_ns: op.first_byte.map(Moment::as_ns),
+        end_ns: op.end.as_ns(),
+        latency_ns: op.latency().as_nanos() as u64,
+        ttfb_ns: op.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
+        outcome: op.outcome.name(),
+        attempts: op.attempts,
+    }
+}

@@ -1,0 +1,57 @@
+//! `plimsoll report`: a run as one HTML file.
+#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_model::Bytes;
+use plimsoll_record::schema::Manifest;
+use plimsoll_report::html::{self, Environment};
+
+use crate::args::{AnalysisArgs, ReportArgs};
+use crate::examine;
+use crate::recorded::{self, Origin};
+use crate::ui::Ui;
+
+/// Writes the report of what was measured.
+pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let record = recorded::open_record(&args.run)?;
+    let asked = AnalysisArgs { details: true, ..args.analysis.clone() };
+    // Of a foreign file the last stage is what was measured.
+    let Some(report) = examine::reports(&record, &asked)?.pop() else {
+        bail!("{}: nothing was measured", args.run.display());
+    };
+    let environment = match &record.origin {
+        Origin::Run { manifest, .. } => environment(manifest),
+        Origin::Warp { .. } => Environment::default(),
+    };
+    let page = html::render(&report, &environment);
+    fs::write(&args.output, &page)
+        .with_context(|| format!("-o: cannot write {}", args.output.display()))?;
+    Ui::plain().note(&format!(
+        "written to {}, {}",
+        args.output.display(),
+        Bytes(page.len() as u64)
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn environment(manifest: &Manifest) -> Environment {
+    let machine = &manifest.machine;
+    let facts = [
+        ("machine", machine.hostname.clone()),
+        ("kernel", machine.kernel.clone()),
+        ("processor", machine.cpu_model.clone()),
+        ("cores", machine.cores_count.map(|cores| cores.to_string())),
+        ("memory", machine.memory_bytes.map(|bytes| Bytes(bytes).to_string())),
+        ("clock", Some(manifest.clock.source.clone())),
+        ("tool", Some(format!("{} {}", manifest.tool.name, manifest.tool.version))),
+        ("bucket", manifest.target.bucket.clone()),
+        ("addressing", manifest.target.lookup.clone()),
+        ("TLS", manifest.target.tls.map(|tls| if tls { "yes" } else { "no" }.to_owned())),
+        ("payload of uploads", manifest.target.payload_signing.clone()),
+    ];
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Environment { facts: known.collect() }
+}

@@ -1,0 +1,157 @@
+//! The decompressed bytes of an input, with what is not yet used of them kept in one buffer.
+
+use std::io::{self, BufReader, Read};
+use std::ops::Range;
+
+use super::{FileKind, WarpError};
+
+/// By how many bytes the buffer is filled.
+const CHUNK_BYTES: usize = 256 << 10;
+/// How many bytes are decompressed at once: as many good ones are lost before a damaged one.
+const READ_BYTES: usize = 32 << 10;
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A reader that fills what it is given as far as it can, and remembers whether it was the one to
+/// fail.
+///
+/// How far a damaged stream can be read depends on the pieces it is handed to zstd in; filled up,
+/// they are the same for a file and a pipe.
+struct Watched<R> {
+    inner: R,
+    has_failed: bool,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < into.len() {
+            match self.inner.read(&mut into[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.has_failed = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// The first bytes, read to look at them, and all others.
+type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, Watched<R>>;
+
+enum Source<R: Read> {
+    Plain(Whole<R>),
+    Zstd(Box<zstd::stream::read::Decoder<'static, BufReader<Whole<R>>>>),
+}
+
+/// An input, compressed or not, as plain bytes.
+pub(super) struct Input<R: Read> {
+    source: Source<R>,
+    buffer: Vec<u8>,
+    /// Which bytes of the buffer are filled and not yet consumed.
+    unread: Range<usize>,
+    is_at_end: bool,
+    is_broken: bool,
+}
+
+impl<R: Read> Input<R> {
+    /// Looks at the first bytes of `inner` and prepares to decompress it if they are zstd's.
+    pub(super) fn open(inner: R) -> Result<Self, WarpError> {
+        let mut watched = Watched { inner, has_failed: false };
+        let mut head = Vec::new();
+        let magic_bytes = ZSTD_MAGIC.len() as u64;
+        (&mut watched).take(magic_bytes).read_to_end(&mut head).map_err(WarpError::Read)?;
+        let is_zstd = head == ZSTD_MAGIC || is_skippable_frame(&head);
+        let whole = io::Cursor::new(head).chain(watched);
+        let source = if is_zstd {
+            let decoder = zstd::stream::read::Decoder::new(whole).map_err(WarpError::Read)?;
+            Source::Zstd(Box::new(decoder))
+        } else {
+            Source::Plain(whole)
+        };
+        let mut input =
+            Self { source, buffer: Vec::new(), unread: 0..0, is_at_end: false, is_broken: false };
+        input.fill()?;
+        if input.unread().starts_with(BYTE_ORDER_MARK) {
+            input.consume(BYTE_ORDER_MARK.len());
+        }
+        Ok(input)
+    }
+
+    /// Returns which format the bytes have, by the first that is not white space.
+    pub(super) fn kind(&self) -> Result<FileKind, WarpError> {
+        match self.unread().trim_ascii_start().first() {
+            Some(b'{') => Ok(FileKind::Aggregated),
+            Some(_) => Ok(FileKind::Raw),
+            None if self.is_broken => Err(WarpError::Damaged),
+            None => Err(WarpError::NoOperation(None)),
+        }
+    }
+
+    /// Tells whether the input is compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        matches!(self.source, Source::Zstd(_))
+    }
+
+    /// Tells whether the compressed stream broke off or proved damaged.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// Returns what is decompressed and not yet consumed.
+    pub(super) fn unread(&self) -> &[u8] {
+        &self.buffer[self.unread.clone()]
+    }
+
+    /// Drops the first `count` bytes of `unread`.
+    pub(super) fn consume(&mut self, count: usize) {
+        assert!(count <= self.unread.len());
+        self.unread.start += count;
+    }
+
+    /// Adds the next chunk to `unread`; tells whether there was anything left to add.
+    pub(super) fn fill(&mut self) -> Result<bool, WarpError> {
+        if self.unread.start > 0 {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        }
+        let before = self.unread.end;
+        let wanted = before + CHUNK_BYTES;
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        // A chunk is always filled up, so that a reader of few bytes at a time costs no rescans.
+        while !self.is_at_end && self.unread.end < wanted {
+            let until = wanted.min(self.unread.end + READ_BYTES);
+            let into = &mut self.buffer[self.unread.end..until];
+            let result = match &mut self.source {
+                Source::Plain(reader) => reader.read(into),
+                Source::Zstd(decoder) => decoder.read(into),
+            };
+            match result {
+                Ok(0) => self.is_at_end = true,
+                Ok(count) => self.unread.end += count,
+                Err(error) if self.has_reader_failed() => return Err(WarpError::Read(error)),
+                Err(_) => (self.is_at_end, self.is_broken) = (true, true),
+            }
+        }
+        Ok(self.unread.end > before)
+    }
+
+    fn has_reader_failed(&self) -> bool {
+        let whole = match &self.source {
+            Source::Plain(whole) => whole,
+            Source::Zstd(decoder) => decoder.get_ref().get_ref(),
+        };
+        whole.get_ref().1.has_failed
+    }
+}
+
+/// Tells whether a stream begins with a frame that decoders pass over (RFC 8878, 3.1.2).
+fn is_skippable_frame(head: &[u8]) -> bool {
+    matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18])
+}

@@ -1,0 +1,411 @@
+//! Several runs, usually those of one client each, as one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_model::{
+    EndpointId, Moment, ObjectId, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
+};
+use plimsoll_stats::{Sample, Timeline};
+
+use crate::ops::OpLogWriter;
+use crate::schema::{
+    Cleanup, CleanupState, Manifest, MergedRun, Recorder, RunState, Stage, StageKind,
+};
+use crate::{RecordError, RunDirectory};
+
+/// The interval of a summary.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// Reads every operation of a run.
+pub type Scan<'a, E> = Box<dyn Fn(&mut dyn FnMut(&OpRecord)) -> Result<(), E> + 'a>;
+
+/// A run that is to be merged with others.
+pub struct MergePart<'a, E> {
+    /// What is known about it; its stages say when it measured.
+    pub manifest: Manifest,
+    /// Which of its stages each stage number of its records belongs to, as an index into the
+    /// manifest's list.
+    pub stage_of: BTreeMap<StageId, usize>,
+    /// How many worker numbers its records use.
+    pub workers_count: u32,
+    /// Reads its records.
+    pub scan: Scan<'a, E>,
+}
+
+/// Why runs cannot be merged.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError<E: std::error::Error + 'static> {
+    /// There is nothing to merge.
+    #[error("merging takes at least two runs")]
+    Alone,
+    /// The same run was given twice.
+    #[error("run {run_id} is given twice: merged with itself it would count double")]
+    Twice {
+        /// Its name.
+        run_id: String,
+    },
+    /// A run has no measured stage with a beginning and an end.
+    #[error("run {run_id} measured nothing, so there is nothing to merge it with")]
+    NothingMeasured {
+        /// Its name.
+        run_id: String,
+    },
+    /// There is no moment at which all runs measured.
+    #[error(
+        "nothing overlaps: {earlier} had ended by {ended} and {later} began to measure at {began}; \
+         only runs that ran at the same time can be merged"
+    )]
+    NoOverlap {
+        /// The run that ended first.
+        earlier: String,
+        /// When it ended.
+        ended: WallTime,
+        /// The run that began last.
+        later: String,
+        /// When it began.
+        began: WallTime,
+    },
+    /// Numbers would not fit.
+    #[error("together the runs have more than {limit} {what}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        limit: u32,
+    },
+    /// The merged run could not be kept.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A run could not be read.
+    #[error("cannot read run {run_id}")]
+    Read {
+        /// Its name.
+        run_id: String,
+        /// Why.
+        source: E,
+    },
+}
+
+/// How the numbers of one part become those of the whole.
+struct Shift {
+    /// What is added to its moments.
+    ns: u64,
+    worker: u32,
+    /// What is added to the owners of objects.
+    owner: u32,
+    endpoints: Vec<EndpointId>,
+    stages: BTreeMap<StageId, StageId>,
+}
+
+impl Shift {
+    fn apply(&self, op: &OpRecord) -> OpRecord {
+        let moment = |at: Moment| Moment::from_ns(at.as_ns() + self.ns);
+        let object = op.object.and_then(|object| {
+            let owner = object.owner().0 + self.owner;
+            let valid = owner <= ObjectId::OWNER_MAX;
+            valid.then(|| ObjectId::new(WorkerId(owner), object.number()))
+        });
+        // An endpoint that the manifest does not know is refused by the op log.
+        let endpoint = self.endpoints.get(usize::from(op.endpoint.0)).copied();
+        OpRecord {
+            stage: self.stages[&op.stage],
+            worker: WorkerId(op.worker.0 + self.worker),
+            endpoint: endpoint.unwrap_or(EndpointId(u16::MAX)),
+            object,
+            intended: moment(op.intended),
+            start: moment(op.start),
+            first_byte: op.first_byte.map(moment),
+            last_byte_sent: op.last_byte_sent.map(moment),
+            end: moment(op.end),
+            ..*op
+        }
+    }
+}
+
+/// Makes one run in `path` of several, whatever their order: workers get new numbers, moments are
+/// moved to the earliest epoch by the wall clocks as recorded, and the measure stage lasts only
+/// while all of them measured.
+pub fn merge<E: std::error::Error + 'static>(
+    mut parts: Vec<MergePart<'_, E>>,
+    path: &Path,
+    run: &RunId,
+    command_line: Vec<String>,
+) -> Result<RunDirectory, MergeError<E>> {
+    parts.sort_by(|a, b| a.manifest.run_id.cmp(&b.manifest.run_id));
+    check(&parts)?;
+    let mut manifest = manifest(&parts, run, command_line)?;
+    let shifts: Vec<Shift> = parts
+        .iter()
+        .zip(&manifest.merged)
+        .map(|(part, merged)| shift(part, merged, &manifest))
+        .collect();
+    let directory = RunDirectory::create(path, &manifest)?;
+    let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
+    let mut log = OpLogWriter::new(&directory, run, epoch, &manifest.target.endpoints);
+    let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+    for (part, shift) in parts.iter().zip(&shifts) {
+        // Time begins anew with each part, and a time line is quick only as long as it goes on.
+        let mut own: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+        let mut written = Ok(());
+        let scanned = (part.scan)(&mut |op| {
+            if written.is_ok() && shift.stages.contains_key(&op.stage) {
+                let op = shift.apply(op);
+                own.record(series_of(&op), &sample(&op));
+                written = log.append(&[op]).and_then(|()| log.tick(op.end));
+            }
+        });
+        let run_id = part.manifest.run_id.clone();
+        scanned.map_err(|source| MergeError::Read { run_id, source })?;
+        written?;
+        timeline.merge(&own);
+    }
+    let totals = log.finish()?;
+    let wait_ns = parts.iter().filter_map(|part| Some(part.manifest.recorder?.wait_ns)).sum();
+    manifest.recorder =
+        Some(Recorder { rows_count: totals.rows, parts_count: totals.parts, wait_ns });
+    manifest.state = state(&parts);
+    directory.write_summary(&mut timeline)?;
+    directory.write_manifest(&manifest)?;
+    Ok(directory)
+}
+
+fn series_of(op: &OpRecord) -> SeriesKey {
+    SeriesKey { stage: op.stage, kind: op.kind, endpoint: op.endpoint }
+}
+
+fn sample(op: &OpRecord) -> Sample {
+    Sample {
+        start_ns: op.start.as_ns(),
+        end_ns: op.end.as_ns(),
+        latency_ns: op.latency().as_nanos() as u64,
+        ttfb_ns: op.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
+        bytes: op.bytes,
+        objects: u64::from(op.objects_count),
+        outcome: op.outcome as u8,
+    }
+}
+
+fn check<E: std::error::Error + 'static>(parts: &[MergePart<'_, E>]) -> Result<(), MergeError<E>> {
+    if parts.len() < 2 {
+        return Err(MergeError::Alone);
+    }
+    // They are sorted by name.
+    if let Some([same, _]) =
+        parts.array_windows().find(|[a, b]| a.manifest.run_id == b.manifest.run_id)
+    {
+        return Err(MergeError::Twice { run_id: same.manifest.run_id.clone() });
+    }
+    Ok(())
+}
+
+/// Returns when a part measured, in wall time.
+fn measured<E: std::error::Error + 'static>(
+    part: &MergePart<'_, E>,
+) -> Result<(u64, u64), MergeError<E>> {
+    let epoch = part.manifest.started_unix_ns;
+    let stage = part.manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
+    stage
+        .and_then(|stage| Some((epoch + stage.started_ns?, epoch + stage.ended_ns?)))
+        .ok_or_else(|| MergeError::NothingMeasured { run_id: part.manifest.run_id.clone() })
+}
+
+fn state<E>(parts: &[MergePart<'_, E>]) -> RunState {
+    let states = || parts.iter().map(|part| part.manifest.state);
+    if states().all(|state| state == RunState::Complete) {
+        RunState::Complete
+    } else if states().any(|state| state == RunState::Failed) {
+        RunState::Failed
+    } else {
+        RunState::Interrupted
+    }
+}
+
+/// Returns the manifest of the whole; what the parts differ in is left unknown.
+fn manifest<E: std::error::Error + 'static>(
+    parts: &[MergePart<'_, E>],
+    run: &RunId,
+    command_line: Vec<String>,
+) -> Result<Manifest, MergeError<E>> {
+    let manifests = || parts.iter().map(|part| &part.manifest);
+    let epoch = manifests().map(|manifest| manifest.started_unix_ns).min().unwrap_or_default();
+    let mut whole = parts[0].manifest.clone();
+    whole.run_id = run.as_str().to_owned();
+    whole.state = RunState::Running;
+    whole.state_reason = manifests().find_map(|manifest| manifest.state_reason.clone());
+    whole.command_line = command_line;
+    whole.started_unix_ns = epoch;
+    whole.started_at = WallTime::from_unix_ns(epoch).to_string();
+    whole.recorder = None;
+    let objects_removed_count = None;
+    whole.cleanup =
+        Cleanup { state: CleanupState::NotNeeded, objects_removed_count, took_ns: None };
+    whole.target.endpoints = endpoints(parts)?;
+    // Each part owned a prefix of its own, and cleans it itself.
+    whole.target.prefix = None;
+    whole.merged = merged(parts)?;
+    whole.advice = Vec::new();
+    whole.notes = distinct(manifests().flat_map(|manifest| &manifest.notes));
+    whole.stages = stages(parts, epoch)?;
+    whole.first_errors = Vec::new();
+    for manifest in manifests() {
+        let later = manifest.started_unix_ns - epoch;
+        whole.first_errors.extend(manifest.first_errors.iter().cloned().map(|mut error| {
+            error.at_ns = error.at_ns.map(|at| at + later);
+            error
+        }));
+    }
+    whole.first_errors.sort_by_key(|error| error.at_ns);
+    macro_rules! unknown_where_different {
+        ($($field:ident).+) => {
+            if manifests().any(|manifest| manifest.$($field).+ != whole.$($field).+) {
+                whole.$($field).+ = Default::default();
+            }
+        };
+    }
+    unknown_where_different!(machine);
+    unknown_where_different!(target.bucket);
+    unknown_where_different!(target.region);
+    unknown_where_different!(target.lookup);
+    unknown_where_different!(target.tls);
+    unknown_where_different!(target.payload_signing);
+    Ok(whole)
+}
+
+fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for text in texts {
+        if !seen.contains(text) {
+            seen.push(text.clone());
+        }
+    }
+    seen
+}
+
+/// Returns all endpoints: in the order of the parts where it is the same in all, otherwise sorted,
+/// so that the order of the parts does not matter.
+fn endpoints<E: std::error::Error + 'static>(
+    parts: &[MergePart<'_, E>],
+) -> Result<Vec<String>, MergeError<E>> {
+    let mut all = parts[0].manifest.target.endpoints.clone();
+    if parts.iter().any(|part| part.manifest.target.endpoints != all) {
+        all = parts.iter().flat_map(|part| part.manifest.target.endpoints.clone()).collect();
+        all.sort();
+        all.dedup();
+    }
+    if all.len() > usize::from(u16::MAX) {
+        return Err(MergeError::TooMany { what: "endpoints", limit: u32::from(u16::MAX) });
+    }
+    Ok(all)
+}
+
+fn merged<E: std::error::Error + 'static>(
+    parts: &[MergePart<'_, E>],
+) -> Result<Vec<MergedRun>, MergeError<E>> {
+    let mut first = 0u32;
+    let mut merged = Vec::new();
+    for part in parts {
+        let MergePart { manifest, workers_count, .. } = part;
+        merged.push(MergedRun {
+            run_id: manifest.run_id.clone(),
+            hostname: manifest.machine.hostname.clone(),
+            started_unix_ns: manifest.started_unix_ns,
+            seed: (manifest.tool.name == "plimsoll").then_some(manifest.seed),
+            prefix: manifest.target.prefix.clone(),
+            worker_index_first: first,
+            workers_count: *workers_count,
+        });
+        let next = first.checked_add(*workers_count).filter(|next| *next <= ObjectId::OWNER_MAX);
+        let limit = ObjectId::OWNER_MAX;
+        first = next.ok_or(MergeError::TooMany { what: "workers", limit })?;
+    }
+    Ok(merged)
+}
+
+/// Returns the stages of the whole: each kind of stage once, preparing from the first beginning to
+/// the last end, measuring only while all measured.
+fn stages<E: std::error::Error + 'static>(
+    parts: &[MergePart<'_, E>],
+    epoch: u64,
+) -> Result<Vec<Stage>, MergeError<E>> {
+    let mut stages = Vec::new();
+    for kind in [StageKind::Prepare, StageKind::Measure, StageKind::Cleanup] {
+        let own = || {
+            parts.iter().flat_map(move |part| {
+                let later = part.manifest.started_unix_ns - epoch;
+                let stages = part.manifest.stages.iter().filter(move |stage| stage.kind == kind);
+                stages.map(move |stage| (stage, later))
+            })
+        };
+        let Some((first, _)) = own().next() else { continue };
+        let sum = |of: fn(&Stage) -> Option<u64>| own().map(|(stage, _)| of(stage)).sum();
+        let counts = |of: fn(&Stage) -> u32| own().map(|(stage, _)| of(stage)).sum();
+        let started = || own().filter_map(|(stage, later)| Some(stage.started_ns? + later));
+        let ended = || own().filter_map(|(stage, later)| Some(stage.ended_ns? + later));
+        let (started_ns, ended_ns) = match kind {
+            StageKind::Measure => overlap(parts, epoch)?,
+            StageKind::Prepare | StageKind::Cleanup => (started().min(), ended().max()),
+        };
+        stages.push(Stage {
+            index: stages.len() as u8,
+            workers_count: counts(|stage| stage.workers_count),
+            threads_count: counts(|stage| stage.threads_count),
+            started_ns,
+            ended_ns,
+            ops_count: sum(|stage| stage.ops_count),
+            ops_failed_count: sum(|stage| stage.ops_failed_count),
+            bytes: sum(|stage| stage.bytes),
+            cpu_ns: sum(|stage| stage.cpu_ns),
+            ..first.clone()
+        });
+    }
+    Ok(stages)
+}
+
+/// Returns when all parts measured.
+#[expect(clippy::type_complexity, reason = "a pair of what a stage holds")]
+fn overlap<E: std::error::Error + 'static>(
+    parts: &[MergePart<'_, E>],
+    epoch: u64,
+) -> Result<(Option<u64>, Option<u64>), MergeError<E>> {
+    let mut latest: Option<(u64, &str)> = None;
+    let mut earliest: Option<(u64, &str)> = None;
+    for part in parts {
+        let (started, ended) = measured(part)?;
+        let run_id = part.manifest.run_id.as_str();
+        latest = latest.max(Some((started, run_id)));
+        earliest = Some(earliest.map_or((ended, run_id), |seen| seen.min((ended, run_id))));
+    }
+    let (Some((began, later)), Some((ended, earlier))) = (latest, earliest) else {
+        return Err(MergeError::Alone);
+    };
+    if ended <= began {
+        return Err(MergeError::NoOverlap {
+            earlier: earlier.to_owned(),
+            ended: WallTime::from_unix_ns(ended),
+            later: later.to_owned(),
+            began: WallTime::from_unix_ns(began),
+        });
+    }
+    Ok((Some(began - epoch), Some(ended - epoch)))
+}
+
+fn shift<E>(part: &MergePart<'_, E>, merged: &MergedRun, whole: &Manifest) -> Shift {
+    let place = |name: &String| {
+        let position = whole.target.endpoints.iter().position(|each| each == name);
+        EndpointId(position.expect("the whole has every part's endpoints") as u16)
+    };
+    let stage = |(own, index): (&StageId, &usize)| {
+        let kind = part.manifest.stages.get(*index)?.kind;
+        let stage = whole.stages.iter().find(|stage| stage.kind == kind)?;
+        Some((*own, StageId(stage.index)))
+    };
+    Shift {
+        ns: merged.started_unix_ns - whole.started_unix_ns,
+        worker: merged.worker_index_first,
+        // Objects of records made elsewhere are numbered by their names, whoever owns them.
+        owner: merged.seed.map_or(0, |_| merged.worker_index_first),
+        endpoints: part.manifest.target.endpoints.iter().map(place).collect(),
+        stages: part.stage_of.iter().filter_map(stage).collect(),
+    }
+}

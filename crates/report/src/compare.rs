@@ -1,0 +1,363 @@
+//! A comparison of runs for people: who is compared, parameters that differ, a table a kind, gates.
+
+pub mod json;
+pub mod junit;
+
+mod figure;
+
+#[cfg(test)]
+mod tests;
+
+use plimsoll_analysis::compare::{
+    Comparison, Difference, Doubt, GateResult, KindComparison, Limit, Metric, Outcome, Presence,
+    Row, Verdict,
+};
+use plimsoll_model::OpKind;
+
+use crate::format::{UNKNOWN, known};
+use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::text::Look;
+use crate::words::plural;
+
+use figure::{figure, percent_signed, percent_spread, signed};
+
+/// What a comparison of one run a side ends with.
+const NO_VERDICT: &str = "one run a side: not a verdict";
+/// How many columns of 80 the name of a parameter takes at most.
+const NAME_CHARS_MAX: usize = 24;
+
+/// Builds the text part by part.
+struct Writer<'a> {
+    comparison: &'a Comparison,
+    width: usize,
+    paint: Paint,
+    out: String,
+}
+
+/// Returns the comparison as text that ends with a line feed.
+pub fn text(
+    comparison: &Comparison,
+    differences: &[Difference],
+    gates: &[GateResult],
+    look: &Look,
+) -> String {
+    let mut writer = Writer {
+        comparison,
+        width: usize::from(look.width.max(40)),
+        paint: Paint { color: look.color },
+        out: String::new(),
+    };
+    writer.sides();
+    writer.parameters(differences);
+    for kind in &comparison.kinds {
+        writer.kind(kind);
+    }
+    writer.presence();
+    writer.legend();
+    writer.gates(gates);
+    writer.out
+}
+
+/// Returns what a kind is called; all kinds together are the total.
+pub(crate) fn kind_name(kind: Option<OpKind>) -> &'static str {
+    kind.map_or("total", OpKind::name)
+}
+
+/// How much a table can say, by the runs there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Only the change.
+    Change,
+    /// The change and the noise within the runs.
+    Noise,
+    /// The change and a verdict.
+    Verdict,
+}
+
+impl Depth {
+    fn of(kind: &KindComparison) -> Self {
+        let any = |of: fn(&Verdict) -> bool| kind.rows.iter().any(|row| of(&row.verdict));
+        if any(|verdict| verdict.evidence().is_some()) {
+            Self::Verdict
+        } else if any(|verdict| matches!(verdict, Verdict::OneRun { .. })) {
+            Self::Noise
+        } else {
+            Self::Change
+        }
+    }
+
+    /// Returns the headings after before, after and change.
+    fn headings(self) -> &'static [&'static str] {
+        match self {
+            Self::Change => &["in %"],
+            Self::Noise => &["in %", "noise in %"],
+            Self::Verdict => &["in %", "effect", "least", "verdict"],
+        }
+    }
+
+    /// Returns the cells of a row below them.
+    fn cells(self, row: &Row) -> Vec<Cell> {
+        match self {
+            Self::Change => vec![known(row.percent, percent_signed).into()],
+            Self::Noise => {
+                let noise = match row.verdict {
+                    Verdict::OneRun { change_percent, .. } => change_percent,
+                    _ => None,
+                };
+                let range = known(noise, |noise| {
+                    let [low, high] = [noise.low, noise.high].map(percent_signed);
+                    format!("{low} to {high}")
+                });
+                vec![known(row.percent, percent_signed).into(), range.into()]
+            }
+            Self::Verdict => verdict_cells(row),
+        }
+    }
+}
+
+fn verdict_cells(row: &Row) -> Vec<Cell> {
+    let change = known(row.percent, percent_signed);
+    let (word, tone) = match &row.verdict {
+        Verdict::Same(_) => ("same", Tone::Plain),
+        Verdict::Differs { better: true, .. } => ("better", Tone::Good),
+        Verdict::Differs { better: false, .. } => ("worse", Tone::Bad),
+        Verdict::Unknown | Verdict::OneRun { .. } | Verdict::TooFewRuns => (UNKNOWN, Tone::Plain),
+    };
+    let evidence = row.verdict.evidence();
+    let change = match evidence.and_then(|evidence| evidence.percent) {
+        Some(interval) => format!("{change} ± {}", percent_spread(interval.half_width())),
+        None => change,
+    };
+    let effect = evidence.and_then(|evidence| evidence.effect);
+    let least = evidence.and_then(|evidence| evidence.detectable_percent);
+    vec![
+        Cell::new(change, tone),
+        known(effect, percent_signed).into(),
+        known(least, percent_spread).into(),
+        Cell::new(word, tone),
+    ]
+}
+
+impl Writer<'_> {
+    fn fact(&mut self, name: &str, text: &str) {
+        paragraph(&format!("{name:<12}"), &harmless(text), self.width, &mut self.out);
+    }
+
+    fn remark(&mut self, text: &str) {
+        paragraph("", text, self.width, &mut self.out);
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.out.push('\n');
+        table.write(self.paint, &mut self.out);
+    }
+
+    fn sides(&mut self) {
+        for (name, runs) in [("before", &self.comparison.before), ("after", &self.comparison.after)]
+        {
+            let text = match runs.as_slice() {
+                [only] => only.clone(),
+                runs => format!("{}: {}", plural(runs.len() as u64, "run"), runs.join(", ")),
+            };
+            self.fact(name, &text);
+        }
+    }
+
+    fn parameters(&mut self, differences: &[Difference]) {
+        if differences.is_empty() {
+            self.fact("parameters", "the same, as far as they are known");
+            return;
+        }
+        let mut table = Table::new(&["parameters that differ", "before", "after"]);
+        let room = self.width.saturating_sub(NAME_CHARS_MAX + 6) / 2;
+        for difference in differences {
+            let values = |values: &[String]| {
+                let text = if values.is_empty() { UNKNOWN.into() } else { values.join(", ") };
+                Cell::from(elided(&harmless(&text), room))
+            };
+            let name = elided(&harmless(&difference.name), NAME_CHARS_MAX - 2);
+            let cells = [values(&difference.before), values(&difference.after)];
+            table.row(&name, Tone::Plain, cells);
+        }
+        self.table(&table);
+    }
+
+    fn kind(&mut self, kind: &KindComparison) {
+        if kind.presence != Presence::Both {
+            return;
+        }
+        let depth = Depth::of(kind);
+        let mut heading = vec![kind_name(kind.kind), "before", "after", "change"];
+        heading.extend(depth.headings());
+        let mut table = Table::new(&heading);
+        let mut group = None;
+        for row in kind.rows.iter().filter(|row| is_shown(row, kind)) {
+            let (of, label) = label(row.metric);
+            if of.is_some() && of != group {
+                table.row(of.unwrap_or_default(), Tone::Plain, []);
+            }
+            group = of;
+            let unit = row.metric.unit();
+            let side = |mean| Cell::from(known(mean, |value| figure(unit, value)));
+            let change = known(row.absolute, |change| signed(unit, change));
+            let cells = [side(row.before.mean), side(row.after.mean), change.into()];
+            table.row(label, Tone::Plain, cells.into_iter().chain(depth.cells(row)));
+        }
+        self.table(&table);
+    }
+
+    /// Writes which kinds there is nothing to compare with.
+    fn presence(&mut self) {
+        for (presence, side) in [(Presence::BeforeOnly, "before"), (Presence::AfterOnly, "after")] {
+            let kinds = self.comparison.kinds.iter().filter(|kind| kind.presence == presence);
+            let names: Vec<&str> = kinds.map(|kind| kind_name(kind.kind)).collect();
+            if !names.is_empty() {
+                self.out.push('\n');
+                self.remark(&format!("only {side}: {}", names.join(", ")));
+            }
+        }
+    }
+
+    /// Writes what to make of the tables.
+    fn legend(&mut self) {
+        let rows = self.comparison.kinds.iter().flat_map(|kind| &kind.rows);
+        let verdicts: Vec<&Verdict> = rows.map(|row| &row.verdict).collect();
+        let any = |of: fn(&Verdict) -> bool| verdicts.iter().any(|verdict| of(verdict));
+        let one_run = any(|verdict| matches!(verdict, Verdict::OneRun { .. }));
+        let too_few = any(|verdict| matches!(verdict, Verdict::TooFewRuns));
+        let judged = any(|verdict| verdict.evidence().is_some());
+        self.out.push('\n');
+        if !verdicts.is_empty() {
+            self.remark(
+                "fastest, median and slowest are segments; pt: percentage points; – is unknown",
+            );
+        }
+        if one_run {
+            self.out.push_str(&self.paint.apply(Tone::Warn, NO_VERDICT));
+            self.out.push('\n');
+            self.remark(
+                "noise: where the change lies with 95 %, by what varies within the two runs. Runs \
+                 vary more among themselves: 3 runs a side give a verdict",
+            );
+        }
+        if too_few {
+            let text = "one or two runs on a side: too few for a verdict, 3 a side are needed";
+            self.out.push_str(&self.paint.apply(Tone::Warn, text));
+            self.out.push('\n');
+        }
+        if judged {
+            self.remark(
+                "before and after are means of the runs; in % with its 95 % interval; effect: the \
+                 change in standard deviations between runs; least: the smallest true change, in \
+                 %, that so many runs show in 4 of 5 cases",
+            );
+            self.remark(
+                "same: no change beyond chance was found. Each line is judged by itself: of 20 \
+                 that are the same, about one is called better or worse",
+            );
+        }
+    }
+
+    fn gates(&mut self, gates: &[GateResult]) {
+        if gates.is_empty() {
+            return;
+        }
+        let mut table = Table::new(&["gates", "on", "outcome", "found"]);
+        for result in gates {
+            let (word, tone) = outcome(result.outcome);
+            let cells =
+                [kind_name(result.kind).into(), Cell::new(word, tone), Cell::from(found(result))];
+            table.row(&harmless(&result.gate), Tone::Plain, cells);
+        }
+        self.table(&table);
+        for result in gates {
+            if let Outcome::Inconclusive(doubt) = result.outcome {
+                let lead = format!("{} {}: ", harmless(&result.gate), kind_name(result.kind));
+                self.remark(&(lead + doubt_text(doubt)));
+            }
+        }
+    }
+}
+
+/// Tells whether a metric says something of a kind that another line does not.
+fn is_shown(row: &Row, kind: &KindComparison) -> bool {
+    match row.metric {
+        Metric::Objects => {
+            let rates = kind.row(Metric::Rate).map(|rate| (&rate.before, &rate.after));
+            rates != Some((&row.before, &row.after))
+        }
+        Metric::FastestObjects | Metric::MedianObjects | Metric::SlowestObjects => {
+            !kind.moves_bytes
+        }
+        _ => true,
+    }
+}
+
+/// Returns the heading that a metric stands under, and its label.
+fn label(metric: Metric) -> (Option<&'static str>, &'static str) {
+    const LATENCY: Option<&str> = Some("latency");
+    const TTFB: Option<&str> = Some("TTFB");
+    match metric {
+        Metric::Rate => (None, "ops/s"),
+        Metric::Objects => (None, "obj/s"),
+        Metric::Throughput => (None, "MiB/s"),
+        Metric::Fastest | Metric::FastestObjects => (None, "  fastest"),
+        Metric::Median | Metric::MedianObjects => (None, "  median"),
+        Metric::Slowest | Metric::SlowestObjects => (None, "  slowest"),
+        Metric::Mean => (LATENCY, "  mean"),
+        Metric::P50 => (LATENCY, "  p50"),
+        Metric::P90 => (LATENCY, "  p90"),
+        Metric::P99 => (LATENCY, "  p99"),
+        Metric::P99_9 => (LATENCY, "  p99.9"),
+        Metric::Max => (LATENCY, "  max"),
+        Metric::Min => (LATENCY, "  min"),
+        Metric::StdDev => (LATENCY, "  std dev"),
+        Metric::TtfbMean => (TTFB, "  mean"),
+        Metric::TtfbP50 => (TTFB, "  p50"),
+        Metric::TtfbP90 => (TTFB, "  p90"),
+        Metric::TtfbP99 => (TTFB, "  p99"),
+        Metric::TtfbMax => (TTFB, "  max"),
+        Metric::TtfbMin => (TTFB, "  min"),
+        Metric::TtfbStdDev => (TTFB, "  std dev"),
+        Metric::Errors => (None, "errors"),
+    }
+}
+
+fn outcome(outcome: Outcome) -> (&'static str, Tone) {
+    match outcome {
+        Outcome::Pass => ("pass", Tone::Good),
+        Outcome::Worse => ("worse", Tone::Bad),
+        Outcome::Inconclusive(_) => ("inconclusive", Tone::Warn),
+    }
+}
+
+/// Returns what a gate was held against.
+pub(crate) fn found(result: &GateResult) -> String {
+    let Some(row) = &result.row else { return UNKNOWN.to_owned() };
+    match result.limit {
+        Limit::After(_) => known(row.after.mean, |mean| figure::with_unit(row.metric.unit(), mean)),
+        Limit::ChangePercent(_) => {
+            let spread = row.verdict.evidence().and_then(|evidence| evidence.percent);
+            let spread = spread.map(|interval| percent_spread(interval.half_width()));
+            let change = known(row.percent, percent_signed);
+            match (row.percent, spread) {
+                (None, _) => change,
+                (_, None) => format!("{change} %"),
+                (_, Some(spread)) => format!("{change} ± {spread} %"),
+            }
+        }
+    }
+}
+
+/// Returns why a gate cannot be told.
+pub(crate) fn doubt_text(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::OneRun => NO_VERDICT,
+        Doubt::TooFewRuns => "one or two runs on a side: too few for a verdict",
+        Doubt::Unknown => "the figure is unknown on a side",
+        Doubt::LimitInInterval => {
+            "the limit lies within the interval of the change: more runs tell"
+        }
+        Doubt::RunsDisagree => "some runs keep the limit and some do not",
+    }
+}

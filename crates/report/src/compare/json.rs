@@ -1,0 +1,266 @@
+//! A comparison for programs. The schema is `docs/formats/compare.schema.json`; unknown is null.
+
+use plimsoll_analysis::compare::{
+    Comparison, Difference, Direction, Doubt, Evidence, GateResult, KindComparison, Limit, Outcome,
+    Presence, Row, Side, Unit, Verdict, exit_code,
+};
+use plimsoll_stats::Interval;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+
+use super::{doubt_text, kind_name};
+
+/// The name and version of the format; a field that changes its meaning gets a new one.
+pub const SCHEMA: &str = "plimsoll.compare/1";
+
+/// Returns the comparison as one JSON object.
+pub fn json(
+    comparison: &Comparison,
+    differences: &[Difference],
+    gates: &[GateResult],
+) -> serde_json::Value {
+    let document = Document {
+        schema: SCHEMA,
+        before: comparison.before.clone(),
+        after: comparison.after.clone(),
+        parameters: differences.iter().map(ParameterTwin::of).collect(),
+        kinds: comparison.kinds.iter().map(KindTwin::of).collect(),
+        gates: gates.iter().map(GateTwin::of).collect(),
+        exit_code: (!gates.is_empty()).then(|| exit_code(gates)),
+    };
+    serde_json::to_value(document).expect("the document has text keys and finite numbers")
+}
+
+/// Returns the JSON Schema, as it stands in `docs/formats/compare.schema.json`.
+pub fn schema() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<Document>().to_value()
+}
+
+/// What changed between runs before and runs after.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "plimsoll.compare/1")]
+struct Document {
+    /// Always `plimsoll.compare/1`.
+    #[schemars(extend("const" = SCHEMA))]
+    schema: &'static str,
+    /// The runs before.
+    before: Vec<String>,
+    /// The runs after.
+    after: Vec<String>,
+    /// Parameters that differ.
+    parameters: Vec<ParameterTwin>,
+    /// Each kind that occurred on a side, then all kinds together where there are several.
+    kinds: Vec<KindTwin>,
+    /// Each gate on each kind it is about.
+    gates: Vec<GateTwin>,
+    /// What the gates come to: 0 all pass, 1 one is broken, 3 one cannot be told; null without
+    /// gates.
+    exit_code: Option<u8>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Parameter")]
+struct ParameterTwin {
+    name: String,
+    /// The values that occurred before, each once; empty when it was not given.
+    before: Vec<String>,
+    /// The values that occurred after, each once; empty when it was not given.
+    after: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Kind")]
+struct KindTwin {
+    /// Such as `GET`; `total` for all kinds together.
+    kind: &'static str,
+    /// `both`, `before` or `after`: on which sides it occurred.
+    occurred: &'static str,
+    /// Operations that ended, failed ones included, all runs together.
+    ops_count_before: Option<u64>,
+    ops_count_after: Option<u64>,
+    /// Each metric that is known on a side.
+    metrics: Vec<MetricTwin>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Metric")]
+struct MetricTwin {
+    /// As in a gate, such as `p99`.
+    metric: &'static str,
+    /// `ops_per_sec`, `objects_per_sec`, `bytes_per_sec`, `ns`, or `fraction`, which is 0 to 1.
+    unit: &'static str,
+    /// `higher` or `lower`.
+    better: &'static str,
+    before: SideTwin,
+    after: SideTwin,
+    /// The mean after less the mean before, in the metric's unit.
+    change: Option<f64>,
+    /// The same in percent of the mean before; null also when that is 0.
+    change_percent: Option<f64>,
+    /// `same` (no change beyond chance), `better` or `worse`, from three runs a side on;
+    /// `one-run`, `too-few-runs` and `unknown` are no verdicts.
+    verdict: &'static str,
+    /// The 95 % interval of the change between runs; null without a verdict.
+    change_interval: Option<IntervalTwin>,
+    /// In percent of the mean before. With one run a side, the interval by the noise within runs.
+    change_percent_interval: Option<IntervalTwin>,
+    /// Hedges' g; null without a verdict and where no run deviates.
+    effect: Option<f64>,
+    /// The smallest true change, in the metric's unit, that so many runs show in 4 of 5 cases.
+    detectable: Option<f64>,
+    /// The same in percent of the mean before.
+    detectable_percent: Option<f64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Side")]
+struct SideTwin {
+    /// Of each run that knows it.
+    values: Vec<f64>,
+    mean: Option<f64>,
+    /// The sample standard deviation between runs, from two on.
+    std_dev: Option<f64>,
+    /// With one run a side, the 95 % interval by the noise within the run.
+    noise: Option<IntervalTwin>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Interval")]
+struct IntervalTwin {
+    low: f64,
+    high: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Gate")]
+struct GateTwin {
+    /// As it was written.
+    gate: String,
+    /// Such as `GET`; `total` for all kinds together.
+    kind: &'static str,
+    /// The metric it was held against; null when it is unknown on both sides.
+    metric: Option<&'static str>,
+    /// The limit of the change in percent; null where the limit is of the figure after.
+    limit_change_percent: Option<f64>,
+    /// The limit of the figure after, in the metric's unit; null where it is of the change.
+    limit_after: Option<f64>,
+    /// `pass`, `worse` or `inconclusive`.
+    outcome: &'static str,
+    /// `one-run`, `too-few-runs`, `unknown`, `limit-in-interval` or `runs-disagree`; null unless
+    /// inconclusive.
+    reason: Option<&'static str>,
+    /// The reason as text.
+    reason_text: Option<&'static str>,
+}
+
+impl ParameterTwin {
+    fn of(difference: &Difference) -> Self {
+        let Difference { name, before, after } = difference.clone();
+        Self { name, before, after }
+    }
+}
+
+impl KindTwin {
+    fn of(kind: &KindComparison) -> Self {
+        Self {
+            kind: kind_name(kind.kind),
+            occurred: match kind.presence {
+                Presence::Both => "both",
+                Presence::BeforeOnly => "before",
+                Presence::AfterOnly => "after",
+            },
+            ops_count_before: kind.operations_before,
+            ops_count_after: kind.operations_after,
+            metrics: kind.rows.iter().map(MetricTwin::of).collect(),
+        }
+    }
+}
+
+impl MetricTwin {
+    fn of(row: &Row) -> Self {
+        let evidence = row.verdict.evidence();
+        let (verdict, noise_before, noise_after, noise) = match row.verdict {
+            Verdict::Unknown => ("unknown", None, None, None),
+            Verdict::OneRun { before, after, change_percent } => {
+                ("one-run", before, after, change_percent)
+            }
+            Verdict::TooFewRuns => ("too-few-runs", None, None, None),
+            Verdict::Same(Evidence { percent, .. }) => ("same", None, None, percent),
+            Verdict::Differs { evidence: Evidence { percent, .. }, better: true } => {
+                ("better", None, None, percent)
+            }
+            Verdict::Differs { evidence: Evidence { percent, .. }, better: false } => {
+                ("worse", None, None, percent)
+            }
+        };
+        Self {
+            metric: row.metric.name(),
+            unit: match row.metric.unit() {
+                Unit::OpsPerSec => "ops_per_sec",
+                Unit::ObjectsPerSec => "objects_per_sec",
+                Unit::BytesPerSec => "bytes_per_sec",
+                Unit::Nanoseconds => "ns",
+                Unit::Fraction => "fraction",
+            },
+            better: match row.metric.direction() {
+                Direction::HigherIsBetter => "higher",
+                Direction::LowerIsBetter => "lower",
+            },
+            before: SideTwin::of(&row.before, noise_before),
+            after: SideTwin::of(&row.after, noise_after),
+            change: row.absolute,
+            change_percent: row.percent,
+            verdict,
+            change_interval: evidence.map(|evidence| IntervalTwin::of(evidence.interval)),
+            change_percent_interval: noise.map(IntervalTwin::of),
+            effect: evidence.and_then(|evidence| evidence.effect),
+            detectable: evidence.map(|evidence| evidence.detectable),
+            detectable_percent: evidence.and_then(|evidence| evidence.detectable_percent),
+        }
+    }
+}
+
+impl SideTwin {
+    fn of(side: &Side, noise: Option<Interval>) -> Self {
+        let Side { values, mean, std_dev } = side.clone();
+        Self { values, mean, std_dev, noise: noise.map(IntervalTwin::of) }
+    }
+}
+
+impl IntervalTwin {
+    fn of(Interval { low, high }: Interval) -> Self {
+        Self { low, high }
+    }
+}
+
+impl GateTwin {
+    fn of(result: &GateResult) -> Self {
+        let (outcome, doubt) = match result.outcome {
+            Outcome::Pass => ("pass", None),
+            Outcome::Worse => ("worse", None),
+            Outcome::Inconclusive(doubt) => ("inconclusive", Some(doubt)),
+        };
+        let (limit_change_percent, limit_after) = match result.limit {
+            Limit::ChangePercent(percent) => (Some(percent), None),
+            Limit::After(value) => (None, Some(value)),
+        };
+        Self {
+            gate: result.gate.clone(),
+            kind: kind_name(result.kind),
+            metric: result.row.as_ref().map(|row| row.metric.name()),
+            limit_change_percent,
+            limit_after,
+            outcome,
+            reason: doubt.map(|doubt| match doubt {
+                Doubt::OneRun => "one-run",
+                Doubt::TooFewRuns => "too-few-runs",
+                Doubt::Unknown => "unknown",
+                Doubt::LimitInInterval => "limit-in-interval",
+                Doubt::RunsDisagree => "runs-disagree",
+            }),
+            reason_text: doubt.map(doubt_text),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The report as one HTML file that needs nothing else: no request, no script, charts as SVG, the
+//! data inside.
+//!
+//! Whatever comes from a run is escaped; the policy in the head forbids requests and scripts
+//! besides.
+
+mod axis;
+mod charts;
+mod plot;
+mod tables;
+
+#[cfg(test)]
+mod tests;
+
+use plimsoll_analysis::Advice;
+
+use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent};
+use crate::table::harmless;
+use crate::{RunReport, RunState, json, words};
+use charts::{Chart, Charts};
+
+const STYLE: &str = include_str!("html/page.css");
+/// Nothing may be loaded and nothing may run, even if an escape were forgotten.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// The file is kept below this by leaving out data that the JSON report has anyway.
+const SIZE_MAX: usize = 690_000;
+/// What is left out of the data of each kind, in this order.
+const LESS_IMPORTANT: [(&str, &str); 3] = [
+    ("endpoints", "the segments of each host"),
+    ("series", "the segments of each kind"),
+    ("latency_ns_bins", "the bins of the latencies"),
+];
+
+/// What a run ran on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Names and values in the order in which they are shown: machine, kernel, cores, memory,
+    /// clock, store, ….
+    pub facts: Vec<(String, String)>,
+}
+
+/// Returns the report as an HTML document. Charts need the details of the analysis.
+pub fn render(report: &RunReport, environment: &Environment) -> String {
+    let title = format!("{} · plimsoll", title(report));
+    let mut html = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{STYLE}{}</style>\n\
+         </head>\n<body>\n<main>\n",
+        escaped(&title),
+        plot::style_rules()
+    );
+    html += &headline(report);
+    html += &warnings(report);
+    html += &origin(report);
+    html += &body(report);
+    let facts = tables::environment(report, environment);
+    html += &section("environment", "Environment", &facts);
+    let (data, left_out) = data(report, SIZE_MAX.saturating_sub(html.len()));
+    let left_out = left_out.map_or(String::new(), |note| format!(" ({})", escaped(&note)));
+    html += &format!(
+        "<p class=\"caption\">1 MiB = 1,048,576 bytes; – is unknown or from too few samples. The \
+         figures stand in this file as JSON, in the element <code>data</code>{left_out}.</p>\n\
+         </main>\n<script type=\"application/json\" id=\"data\">{data}</script>\n</body>\n</html>\n"
+    );
+    html
+}
+
+/// Returns text that is safe within an element and within a quoted attribute.
+fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    for c in harmless(text).chars() {
+        match c {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            _ => html.push(c),
+        }
+    }
+    html
+}
+
+/// Returns the JSON report with at most about `room` bytes, and what had to be left out for that.
+///
+/// Nothing in it ends the element that holds it: a `<` occurs in texts only, where JSON has another
+/// way to write it.
+fn data(report: &RunReport, room: usize) -> (String, Option<String>) {
+    let mut data = json::render(report);
+    let text = |data: &serde_json::Value| data.to_string().replace('<', "\\u003c");
+    let mut left_out = Vec::new();
+    for (field, name) in LESS_IMPORTANT {
+        if text(&data).len() <= room {
+            break;
+        }
+        let kinds = data.pointer_mut("/details/kinds").and_then(|kinds| kinds.as_array_mut());
+        let fields = kinds.into_iter().flatten().filter_map(|kind| kind.get_mut(field));
+        fields.for_each(|field| *field = serde_json::json!([]));
+        left_out.push(name);
+    }
+    if left_out.is_empty() {
+        return (text(&data), None);
+    }
+    let note = format!("left out here to keep the file small: {}", left_out.join(", "));
+    if let Some(notes) = data["notes"].as_array_mut() {
+        notes.push(note.clone().into());
+    }
+    (text(&data), Some(note))
+}
+
+fn title(report: &RunReport) -> String {
+    let state = match report.state {
+        RunState::Complete => "",
+        RunState::Interrupted => " (interrupted)",
+        RunState::Killed => " (killed)",
+        RunState::Failed => " (failed)",
+    };
+    format!("{}{state}", report.what)
+}
+
+/// Returns a part of the page with its heading, or nothing without content.
+fn section(id: &str, heading: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!("<section id=\"{id}\">\n<h2>{heading}</h2>\n{content}</section>\n")
+}
+
+/// Returns the title and the figures that matter first.
+fn headline(report: &RunReport) -> String {
+    let total = &report.analysis.total;
+    let mut tiles: Vec<(&str, String, bool)> = Vec::new();
+    if let Some(rates) = total.rates.filter(|_| !report.analysis.kinds.is_empty()) {
+        if total.moves_bytes {
+            tiles.push(("throughput", byte_rate(rates.bytes), false));
+        }
+        tiles.push(("operations", op_rate(rates.ops), false));
+        if report.analysis.kinds.len() == 1 && rates.objects > rates.ops {
+            tiles.push(("objects", object_rate(rates.objects), false));
+        }
+    }
+    let latency = &total.latency;
+    for (name, value) in [("latency p50", latency.p50), ("latency p99", latency.p99)] {
+        tiles.extend(value.map(|value| (name, duration(value), false)));
+    }
+    let failed = total.stage.failed.count();
+    tiles.push(match report.analysis.error_rate() {
+        None => ("operations", "none ended".to_owned(), true),
+        Some(rate) if failed > 0 => {
+            ("failed", format!("{} ({})", count(failed), percent(rate * 100.0)), true)
+        }
+        Some(_) => ("failed", "0".to_owned(), false),
+    });
+    let tile = |(name, value, is_bad): &(&str, String, bool)| {
+        let class = if *is_bad { " class=\"bad\"" } else { "" };
+        // The unit is smaller than the figure.
+        let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+        format!("<div{class}><dt>{name}</dt><dd>{number} <small>{unit}</small></dd></div>\n")
+    };
+    format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n<dl id=\"headline\">\n{}</dl>\n\
+         </header>\n",
+        escaped(&title(report)),
+        escaped(&report.target),
+        escaped(&words::began(report.started, report.utc_offset_seconds)),
+        tiles.iter().map(tile).collect::<String>()
+    )
+}
+
+fn warnings(report: &RunReport) -> String {
+    let shed = report.analysis.advice.iter().filter(|of| matches!(of, Advice::Throttled { .. }));
+    let warnings = shed.map(words::advice).chain(words::warnings(report));
+    let line = |class: &str, text: &str| format!("<li class=\"{class}\">{}</li>\n", escaped(text));
+    let warnings = warnings.map(|text| line("warning", &text));
+    let notes = report.notes.iter().map(|text| line("note", text));
+    let lines: String = warnings.chain(notes).collect();
+    if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
+}
+
+/// Returns where the figures come from and how to get them again.
+fn origin(report: &RunReport) -> String {
+    let mut facts = vec![
+        ("target", report.target.clone()),
+        ("load", words::loop_model(report)),
+        ("measured", words::span(&report.analysis)),
+    ];
+    facts.extend(words::remarks(report));
+    let command = if report.command.is_empty() {
+        String::new()
+    } else {
+        let command = escaped(&report.command);
+        format!("<h3>The command that repeats it</h3>\n<pre id=\"command\">{command}</pre>\n")
+    };
+    section("run", "The run", &(tables::facts(facts) + &command))
+}
+
+/// Returns tables and charts by subject.
+fn body<'a>(report: &'a RunReport) -> String {
+    let analysis = &report.analysis;
+    if analysis.kinds.is_empty() {
+        return String::new();
+    }
+    let details = analysis.details.as_ref();
+    let charts = details.map(|details| Charts { report, details });
+    let draw = |of: fn(&Charts<'a>) -> Vec<Chart>| -> String {
+        let charts = charts.as_ref().map(of).unwrap_or_default();
+        let figures = charts.iter().map(figure).collect::<String>();
+        if figures.is_empty() { figures } else { format!("<div class=\"charts\">{figures}</div>") }
+    };
+    let mut html = String::new();
+    html += &section("operations", "Operations", &tables::operations(analysis));
+    let rates = draw(Charts::rates) + &tables::rates(analysis);
+    html += &section("rates", "Throughput", &rates);
+    let times = draw(Charts::latency_over_time) + &draw(Charts::distributions);
+    html += &section("times", "Latency", &(times + &tables::times(analysis)));
+    let sizes = draw(Charts::sizes) + &tables::sizes(report);
+    html += &section("sizes", "By size", &sizes);
+    html += &section("hosts", "By host", &(draw(Charts::hosts) + &tables::hosts(report)));
+    html += &section("clients", "By client", &tables::clients(report));
+    html += &section("accesses", "First and last access of an object", &tables::accesses(report));
+    html + &section("errors", "Errors", &(draw(Charts::errors) + &tables::errors(report)))
+}
+
+/// Returns a chart with its title, its legend and its caption.
+fn figure(chart: &Chart) -> String {
+    let title = escaped(&chart.title);
+    let caption = escaped(&chart.caption);
+    let entry = |entry: &charts::Entry| {
+        let (look, variable) = (entry.stroke.class(), entry.ink.variable());
+        let name = escaped(&entry.name);
+        format!("<li><i class=\"{look}\" style=\"color:var({variable})\"></i>{name}</li>")
+    };
+    let legend: String = chart.legend.iter().map(entry).collect();
+    let class = if chart.plot.size == plot::WIDE { "wide" } else { "half" };
+    let label = format!("{title}. {caption}");
+    format!(
+        "<figure id=\"{}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption><h3>{title}</h3>\
+         <ul class=\"legend\">{legend}</ul></figcaption>\n{}<p class=\"caption\">{caption}</p>\n\
+         </figure>\n",
+        chart.id,
+        chart.plot.svg(&label),
+    )
+}

@@ -1,0 +1,357 @@
+//! The tables of a report: every figure that the text report has, and the ones by size, client
+//! and access.
+
+use std::time::Duration;
+
+use plimsoll_analysis::{Figures, Rates, SegmentRate, StageAnalysis, TimeSummary};
+use plimsoll_model::{ByteRate, Moment};
+
+use super::charts::size;
+use super::{Environment, escaped};
+use crate::format::{
+    UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, op_rate, percent,
+};
+use crate::{ErrorSample, RunReport, words};
+
+/// How many texts of one class of error are shown.
+const MESSAGES_PER_CLASS_MAX: usize = 5;
+/// How much of a text is shown.
+const MESSAGE_CHARS_MAX: usize = 1_000;
+
+/// How a row stands out.
+#[derive(Clone, Copy, PartialEq)]
+enum Tone {
+    Plain,
+    /// The sum of others.
+    Total,
+    /// A part of the row above.
+    Part,
+}
+
+/// A table under construction; all text is escaped here.
+struct Table {
+    html: String,
+    rows: usize,
+}
+
+impl Table {
+    fn new(headings: &[&str]) -> Self {
+        let cells = headings.iter().map(|text| format!("<th scope=\"col\">{}</th>", escaped(text)));
+        let html = format!(
+            "<div class=\"table\"><table><thead><tr>{}</tr></thead><tbody>\n",
+            cells.collect::<String>()
+        );
+        Self { html, rows: 0 }
+    }
+
+    fn row(&mut self, tone: Tone, head: &str, cells: impl IntoIterator<Item = String>) {
+        let class = match tone {
+            Tone::Plain => "",
+            Tone::Total => " class=\"total\"",
+            Tone::Part => " class=\"part\"",
+        };
+        let head = escaped(head);
+        let cells = cells.into_iter().map(|text| format!("<td>{}</td>", escaped(&text)));
+        let cells: String = cells.collect();
+        self.html += &format!("<tr{class}><th scope=\"row\">{head}</th>{cells}</tr>\n");
+        self.rows += 1;
+    }
+
+    /// Returns the table, or nothing without a row.
+    fn end(self) -> String {
+        if self.rows == 0 { String::new() } else { self.html + "</tbody></table></div>\n" }
+    }
+}
+
+/// Returns the kinds, and their total when there are several.
+fn sets(analysis: &StageAnalysis) -> Vec<(Tone, &'static str, Option<f64>, &Figures)> {
+    let kinds = analysis.kinds.iter();
+    let mut sets: Vec<_> = kinds
+        .map(|kind| (Tone::Plain, kind.kind.name(), kind.mix_percent, &kind.figures))
+        .collect();
+    if sets.len() > 1 {
+        let mix = (analysis.total.counts.started > 0).then_some(100.0);
+        sets.push((Tone::Total, "total", mix, &analysis.total));
+    }
+    sets
+}
+
+/// Returns what each kind did, in counts of the whole stage.
+pub(super) fn operations(analysis: &StageAnalysis) -> String {
+    let headings = [
+        "whole stage",
+        "mix",
+        "succeeded",
+        "failed",
+        "error rate",
+        "objects",
+        "content",
+        "samples",
+    ];
+    let mut table = Table::new(&headings);
+    for (tone, name, mix_percent, figures) in sets(analysis) {
+        let stage = &figures.stage;
+        let failed = stage.failed.count();
+        let ended = stage.ops_ok + failed;
+        let rate = (ended > 0).then(|| failed as f64 / ended as f64 * 100.0);
+        let content = if figures.moves_bytes { bytes(stage.bytes) } else { UNKNOWN.to_owned() };
+        let cells = [
+            known(mix_percent, |mix| format!("{mix:.1} %")),
+            count(stage.ops_ok),
+            count(failed),
+            known(rate, percent),
+            count(stage.objects),
+            content,
+            count(figures.latency.samples),
+        ];
+        table.row(tone, name, cells);
+    }
+    table.end()
+}
+
+/// Returns average, fastest, median and slowest segment of each kind.
+pub(super) fn rates(analysis: &StageAnalysis) -> String {
+    let segment = duration(analysis.segment).replace(".00", "");
+    let [fastest, median, slowest] =
+        ["fastest", "median", "slowest"].map(|name| format!("{name} {segment}"));
+    let mut table = Table::new(&["rate", "average", &fastest, &median, &slowest]);
+    for (tone, name, _, figures) in sets(analysis) {
+        let picked = figures.segments.map(|all| [all.fastest, all.median, all.slowest]);
+        let cells = |text: &dyn Fn(&Rates) -> String| -> Vec<String> {
+            let each = |of: SegmentRate| text(&of.rates);
+            let picked = picked.map_or([(); 3].map(|()| UNKNOWN.to_owned()), |all| all.map(each));
+            std::iter::once(known(figures.rates, |rates| text(&rates))).chain(picked).collect()
+        };
+        table.row(tone, name, cells(&|rates| op_rate(rates.ops)));
+        if figures.stage.objects != figures.stage.ops_ok {
+            table.row(Tone::Part, "", cells(&|rates| object_rate(rates.objects)));
+        }
+        if figures.moves_bytes {
+            table.row(Tone::Part, "", cells(&|rates| byte_rate(rates.bytes)));
+        }
+        let Some(picked) = picked else { continue };
+        let from = |of: SegmentRate| offset(analysis, of.start);
+        let over = format!("over {}", duration(analysis.span.length()));
+        table.row(Tone::Part, "", std::iter::once(over).chain(picked.map(from)));
+    }
+    table.end()
+}
+
+fn offset(analysis: &StageAnalysis, moment: Moment) -> String {
+    match moment.since(analysis.span.start) {
+        Duration::ZERO => "from the start".to_owned(),
+        offset => format!("from +{}", duration(offset)),
+    }
+}
+
+const TIMES: [&str; 8] = ["p50", "p90", "p99", "p99.9", "min", "max", "mean", "deviation"];
+
+fn times_of(times: &TimeSummary) -> Vec<String> {
+    let figures = [
+        times.p50,
+        times.p90,
+        times.p99,
+        times.p99_9,
+        times.min,
+        times.max,
+        times.mean,
+        times.std_dev,
+    ];
+    figures.into_iter().map(|time| known(time, duration)).collect()
+}
+
+fn times_headings(first: &str) -> Vec<&str> {
+    std::iter::once(first).chain(TIMES).collect()
+}
+
+/// Returns the tables of latency, of service time where it differs, and of TTFB where there is
+/// one.
+pub(super) fn times(analysis: &StageAnalysis) -> String {
+    let sets = sets(analysis);
+    let table = |name: &str, of: &dyn Fn(&Figures) -> TimeSummary| {
+        let mut table = Table::new(&times_headings(name));
+        for (tone, kind, _, figures) in &sets {
+            table.row(*tone, kind, times_of(&of(figures)));
+        }
+        table.end()
+    };
+    let mut html = table("latency", &|figures| figures.latency);
+    if sets.iter().any(|(.., figures)| figures.service_time != figures.latency) {
+        html += &table("service time", &|figures| figures.service_time);
+    }
+    if sets.iter().any(|(.., figures)| figures.ttfb.samples > 0) {
+        html += &table("TTFB", &|figures| figures.ttfb);
+    }
+    html
+}
+
+/// Returns the cells by which hosts and clients are told apart.
+fn shares(figures: &Figures) -> Vec<String> {
+    let content = known(figures.rates, |rates| byte_rate(rates.bytes));
+    let latency = &figures.latency;
+    vec![
+        count(figures.stage.ops_ok),
+        count(figures.stage.failed.count()),
+        known(figures.rates, |rates| op_rate(rates.ops)),
+        if figures.moves_bytes { content } else { UNKNOWN.to_owned() },
+        known(latency.p50, duration),
+        known(latency.p99, duration),
+        known(figures.ttfb.p50, duration),
+    ]
+}
+
+fn shares_headings(first: &str) -> [&str; 8] {
+    [first, "succeeded", "failed", "rate", "throughput", "p50", "p99", "TTFB p50"]
+}
+
+/// Returns what each host did, in all and by kind; nothing when there is only one.
+pub(super) fn hosts(report: &RunReport) -> String {
+    let analysis = &report.analysis;
+    if report.endpoints.len().max(analysis.endpoints.len()) < 2 {
+        return String::new();
+    }
+    let mut table = Table::new(&shares_headings("host"));
+    for at in &analysis.endpoints {
+        table.row(Tone::Plain, &report.endpoint(at.endpoint), shares(&at.figures));
+        for kind in analysis.kinds.iter().filter(|_| analysis.kinds.len() > 1) {
+            let of_host = kind.endpoints.iter().find(|of| of.endpoint == at.endpoint);
+            if let Some(of_host) = of_host {
+                table.row(Tone::Part, kind.kind.name(), shares(&of_host.figures));
+            }
+        }
+    }
+    table.end()
+}
+
+/// Returns what each client did, in all and by kind; nothing when there is only one.
+pub(super) fn clients(report: &RunReport) -> String {
+    let mut table = Table::new(&shares_headings("client"));
+    let details = report.analysis.details.as_ref();
+    for client in details.into_iter().flat_map(|details| &details.clients) {
+        let name = report.clients.get(usize::from(client.client)).cloned();
+        let name = name.unwrap_or_else(|| format!("client {}", client.client));
+        table.row(Tone::Plain, &name, shares(&client.total));
+        for (kind, figures) in client.kinds.iter().filter(|_| client.kinds.len() > 1) {
+            table.row(Tone::Part, kind.name(), shares(figures));
+        }
+    }
+    table.end()
+}
+
+/// Returns the figures of each class of size.
+pub(super) fn sizes(report: &RunReport) -> String {
+    let headings = [
+        "size",
+        "samples",
+        "content",
+        "latency p50",
+        "p90",
+        "p99",
+        "TTFB p50",
+        "throughput",
+        "median",
+        "slowest 1 %",
+    ];
+    let mut table = Table::new(&headings);
+    let details = report.analysis.details.as_ref();
+    for kind in details.into_iter().flat_map(|details| &details.kinds) {
+        for class in &kind.sizes {
+            let whole = |rate: u64| byte_rate(ByteRate(rate as f64));
+            let cells = [
+                count(class.latency.samples),
+                bytes(class.bytes),
+                known(class.latency.p50, duration),
+                known(class.latency.p90, duration),
+                known(class.latency.p99, duration),
+                known(class.ttfb.p50, duration),
+                known(class.rate.average, |rate| byte_rate(ByteRate(rate))),
+                known(class.rate.p50, whole),
+                known(class.rate.p99_slow, whole),
+            ];
+            let range = match class.bytes_max {
+                0 => "0 B".to_owned(),
+                _ => format!("≥ {}", size(class.bytes_min)),
+            };
+            table.row(Tone::Plain, &format!("{} {range}", kind.kind.name()), cells);
+        }
+    }
+    table.end()
+}
+
+/// Returns the times of first and last accesses; nothing where no object was accessed twice.
+pub(super) fn accesses(report: &RunReport) -> String {
+    let mut table = Table::new(&times_headings("access"));
+    let mut remarks = String::new();
+    let details = report.analysis.details.as_ref();
+    for kind in details.into_iter().flat_map(|details| &details.kinds) {
+        let Some(access) = &kind.access else { continue };
+        let name = kind.kind.name();
+        table.row(Tone::Plain, &format!("{name}, first"), times_of(&access.first));
+        table.row(Tone::Plain, &format!("{name}, last"), times_of(&access.last));
+        for (which, times) in [("first", &access.first_ttfb), ("last", &access.last_ttfb)] {
+            if times.samples > 0 {
+                table.row(Tone::Plain, &format!("{name}, TTFB of {which}"), times_of(times));
+            }
+        }
+        let objects = words::plural(access.objects_count, "object");
+        let part = match access.sampled_one_in {
+            1 => String::new(),
+            one_in => format!(", one in {one_in}, chosen by hash"),
+        };
+        remarks += &format!("<p class=\"caption\">{name}: {objects}{part}.</p>");
+    }
+    match table.end() {
+        table if table.is_empty() => String::new(),
+        table => table + &remarks,
+    }
+}
+
+/// Returns how many failed by kind and class, with the first texts of each.
+pub(super) fn errors(report: &RunReport) -> String {
+    let mut table = Table::new(&["whole stage", "class", "failed", "of its kind"]);
+    let mut texts = String::new();
+    for kind in &report.analysis.kinds {
+        let stage = &kind.figures.stage;
+        let ended = stage.ops_ok + stage.failed.count();
+        for (class, failed) in stage.failed.classes() {
+            let share = percent(failed as f64 / ended as f64 * 100.0);
+            let cells = [class.name().to_owned(), count(failed), share];
+            table.row(Tone::Plain, kind.kind.name(), cells);
+            let of_class = |of: &&ErrorSample| of.kind == kind.kind && of.class == class;
+            let line = |error: &ErrorSample| {
+                let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
+                let text = at.unwrap_or_default() + &error.message;
+                let text: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+                format!("<li>{}</li>\n", escaped(&text))
+            };
+            let first = report.errors.iter().filter(of_class).take(MESSAGES_PER_CLASS_MAX);
+            let lines: String = first.map(line).collect();
+            if !lines.is_empty() {
+                let name = format!("{} {}, first texts", kind.kind.name(), class.name());
+                texts += &format!("<h3>{name}</h3>\n<ul class=\"errors\">\n{lines}</ul>\n");
+            }
+        }
+    }
+    table.end() + &texts
+}
+
+/// Returns named texts, one a line.
+pub(super) fn facts<N: AsRef<str>>(facts: impl IntoIterator<Item = (N, String)>) -> String {
+    let line = |(name, text): (N, String)| {
+        format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name.as_ref()), escaped(&text))
+    };
+    format!("<dl>\n{}</dl>\n", facts.into_iter().map(line).collect::<String>())
+}
+
+/// Returns what the run ran on, and how it can be told from others.
+pub(super) fn environment(report: &RunReport, environment: &Environment) -> String {
+    let mut all = environment.facts.clone();
+    let mut add = |name: &str, text: Option<String>| {
+        all.extend(text.map(|text| (name.to_owned(), text)));
+    };
+    add("plimsoll", report.tool_version.clone());
+    add("read from", report.foreign.clone());
+    add("run", report.run_id.as_ref().map(ToString::to_string));
+    add("kept in", report.run_directory.clone());
+    facts(all)
+}

@@ -1,0 +1,301 @@
+//! The page against what it must be: whole, small, harmless, and as a browser sees it.
+#![allow(clippy::disallowed_methods)]
+
+use plimsoll_analysis::{Question, StageAnalysis, analyze};
+use plimsoll_model::{
+    EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+};
+use plimsoll_testkit::browser;
+
+use super::*;
+use crate::{ErrorSample, fixture};
+
+const SECOND: u64 = 1_000_000_000;
+const SIZE_MAX: usize = 700_000;
+
+/// A sequence of numbers without a pattern that an eye sees (SplitMix64; Steele, Lea, Flood 2014).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    /// Returns a number from 0 to 1.
+    fn part(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Ten workers on two hosts mix four kinds for that long; the second host is slower, sheds load
+/// in a stretch, and breaks off connections now and then.
+fn mixed_ops(seconds: u64) -> Vec<OpRecord> {
+    let mut ops = Vec::new();
+    for worker in 0..10 {
+        let mut noise = Noise(u64::from(worker));
+        let mut now = 1_000_000 * u64::from(worker);
+        while now < seconds * SECOND {
+            let (kind, base_ms, bytes) = match noise.next() % 20 {
+                0..=8 => (OpKind::Get, 12.0, 1 << (10 + noise.next() % 12)),
+                9..=14 => (OpKind::Put, 40.0, 1 << (10 + noise.next() % 12)),
+                15..=16 => (OpKind::Delete, 4.0, 0),
+                _ => (OpKind::Stat, 1.5, 0),
+            };
+            let host = (noise.next() % 2) as u16;
+            let slow = if host == 1 { 1.6 } else { 1.0 };
+            // A long tail: one in a hundred takes five times as long.
+            let tail = if noise.part() > 0.99 { 5.0 } else { 1.0 };
+            let transfer_ms = bytes as f64 / 50_000.0;
+            let took_ms = (base_ms * (0.6 + 0.8 * noise.part()) + transfer_ms) * slow * tail;
+            let took = (took_ms * 1e6) as u64;
+            let late = (seconds / 2 * SECOND..seconds * 11 / 20 * SECOND).contains(&now);
+            let outcome = match (host, late, noise.next() % 10) {
+                (1, true, 0..=3) => ErrorClass::Throttled,
+                (1, _, 9) if noise.next().is_multiple_of(20) => ErrorClass::Reset,
+                _ => ErrorClass::Ok,
+            };
+            let start = Moment::from_ns(now);
+            ops.push(OpRecord {
+                stage: StageId(1),
+                endpoint: EndpointId(host),
+                object: Some(ObjectId::new(WorkerId(worker), noise.next() % 500)),
+                objects_count: 1,
+                bytes,
+                intended: start,
+                start,
+                first_byte: Some(Moment::from_ns(now + took / 3)),
+                last_byte_sent: (kind == OpKind::Put).then(|| Moment::from_ns(now + took / 4)),
+                end: Moment::from_ns(now + took),
+                outcome,
+                ..fixture::op(kind, worker, 0, 1)
+            });
+            now += took + 20_000;
+        }
+    }
+    ops
+}
+
+fn detailed(ops: &[OpRecord], seconds: u64, workers: u32) -> StageAnalysis {
+    let ended = Moment::from_ns(seconds * SECOND);
+    let question =
+        Question { details: true, ..Question::about(StageId(1), Moment::EPOCH, ended, workers) };
+    let Ok(analysis) = analyze(ops, &question);
+    analysis
+}
+
+fn mixed(seconds: u64) -> RunReport {
+    let analysis = detailed(&mixed_ops(seconds), seconds, 10);
+    let mut report = fixture::report("s3 mixed", analysis, 10);
+    report.endpoints = vec!["http://a.example:9000".to_owned(), "http://b.example:9000".to_owned()];
+    report.errors = vec![ErrorSample {
+        class: ErrorClass::Throttled,
+        kind: OpKind::Put,
+        endpoint: Some(EndpointId(1)),
+        message: "SlowDown: please reduce your request rate".to_owned(),
+    }];
+    report
+}
+
+fn environment() -> Environment {
+    let fact = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    Environment {
+        facts: [("machine", "x86_64"), ("kernel", "Linux 6.18"), ("cores", "2")].map(fact).into(),
+    }
+}
+
+/// Returns the ids of the charts of a page, and checks that each is drawn.
+fn charts(html: &str) -> Vec<&str> {
+    let figures = html.split("<figure id=\"").skip(1);
+    let id = |figure: &'_ str| {
+        let (figure, _) = figure.split_once("</figure>").expect("a figure ends");
+        let (_, svg) = figure.split_once("<svg ").expect("a figure holds a drawing");
+        assert!(svg.contains("<text") && svg.contains("</svg>"), "{figure}");
+        let has_mark = ["<polyline", "<polygon", "<circle"].iter().any(|mark| svg.contains(mark));
+        assert!(has_mark, "{figure}");
+        figure.find('"').expect("an id ends")
+    };
+    figures.map(|figure| &figure[..id(figure)]).collect()
+}
+
+const CHARTS_OF_A_MIX: [&str; 12] = [
+    "chart-throughput",
+    "chart-operations",
+    "chart-latency",
+    "chart-latency-p99",
+    "chart-latency-distribution",
+    "chart-latency-percentiles",
+    "chart-ttfb-distribution",
+    "chart-ttfb-percentiles",
+    "chart-size-latency",
+    "chart-size-throughput",
+    "chart-hosts",
+    "chart-errors",
+];
+
+#[test]
+fn ten_minutes_of_four_kinds_on_two_hosts_are_small() {
+    let report = mixed(600);
+    assert_eq!(report.analysis.kinds.len(), 4);
+    assert_eq!(report.analysis.segments_count, 119, "segments of 5 s");
+    let html = render(&report, &environment());
+    assert!(html.len() <= SIZE_MAX, "{} bytes", html.len());
+    assert_eq!(charts(&html), CHARTS_OF_A_MIX);
+}
+
+#[test]
+fn the_most_segments_that_there_are_by_themselves_are_small_too() {
+    let report = mixed(400);
+    assert_eq!(report.analysis.segments_count, 399, "segments of 1 s");
+    let html = render(&report, &environment());
+    assert!(html.len() <= SIZE_MAX, "{} bytes", html.len());
+}
+
+#[test]
+fn the_data_inside_is_the_json_report() {
+    let mut report = mixed(5);
+    report.command = "plimsoll s3 mixed --prefix '</script><!-- x'".to_owned();
+    let html = render(&report, &environment());
+    let (_, data) = html.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
+    let (data, rest) = data.split_once("</script>").unwrap();
+    assert_eq!(rest, "\n</body>\n</html>\n");
+    assert!(serde_json::from_str::<serde_json::Value>(data).is_ok() && !data.contains('<'));
+    let whole = json::render(&report).to_string();
+    assert!(data.replace("\\u003c", "<") == whole);
+}
+
+/// Every text that comes from a run tries to become an element.
+fn hostile() -> RunReport {
+    let evil = |what: &str| format!("<script>throw '{what}'</script>\"'><img src=http://x/{what}>");
+    let mut report = mixed(5);
+    report.endpoints = vec![evil("host"), evil("other-host")];
+    report.what = evil("what");
+    report.command = evil("command");
+    report.target = evil("target");
+    report.foreign = Some(evil("foreign"));
+    report.tool_version = Some(evil("version"));
+    report.run_directory = Some(evil("directory"));
+    report.losses = vec![evil("loss")];
+    report.notes = vec![evil("note")];
+    report.errors[0].class = ErrorClass::Reset;
+    report.errors[0].message = evil("error");
+    report.errors.push(ErrorSample { endpoint: None, ..report.errors[0].clone() });
+    report
+}
+
+#[test]
+fn nothing_of_a_run_becomes_an_element() {
+    let fact = ("<script>".to_owned(), "</dd><img src=x>".to_owned());
+    let html = render(&hostile(), &Environment { facts: vec![fact] });
+    // One script, which is the data, and no picture.
+    assert_eq!(html.matches("<script").count(), 1);
+    assert_eq!(html.matches("</script").count(), 1);
+    assert_eq!(html.matches("<img").count(), 0);
+    for what in ["host", "what", "command", "target", "loss", "note", "error", "directory"] {
+        assert!(html.contains(&format!("&lt;script&gt;throw &#39;{what}&#39;")), "{what}");
+    }
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside() {
+    let html = render(&mixed(5), &environment());
+    let (page, _) = html.split_once("<script type=\"application/json\"").unwrap();
+    for outside in ["src=", "url(", "@import", "<object", "<embed", "<iframe", "xlink", "srcset"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let links: Vec<_> = page.match_indices("href=").map(|(at, _)| &page[at..at + 13]).collect();
+    assert_eq!(links, ["href=\"data:,\""]);
+    assert_eq!(page.matches("http-equiv").count(), 1);
+}
+
+#[test]
+fn the_headline_says_what_the_text_report_says() {
+    let html = render(&fixture::steady(), &Environment::default());
+    // 800 operations of 10 KiB a second.
+    for tile in [
+        "<dt>throughput</dt><dd>7.81 <small>MiB/s</small>",
+        "<dt>operations</dt><dd>800 <small>ops/s</small>",
+        "<dt>latency p50</dt><dd>10.0 <small>ms</small>",
+        "<dt>failed</dt><dd>0 ",
+    ] {
+        assert!(html.contains(tile), "{tile}");
+    }
+    assert!(html.contains("<pre id=\"command\">plimsoll s3 get --concurrent 8</pre>"));
+    assert!(!html.contains("NaN") && !html.contains("inf,"));
+}
+
+#[test]
+fn what_is_not_known_leaves_no_empty_chart_and_no_false_zero() {
+    // Without details there are tables only.
+    assert_eq!(charts(&render(&fixture::troubled(), &Environment::default())), [""; 0]);
+    let nothing = fixture::report("s3 get", detailed(&[], 1, 8), 8);
+    let html = render(&nothing, &Environment::default());
+    assert!(html.contains("none <small>ended</small>"), "{html}");
+    assert_eq!(charts(&html), [""; 0]);
+    // One operation has a latency, but no distribution worth a curve.
+    let single = [fixture::op(OpKind::Get, 0, 0, 2_500)];
+    let html = render(&fixture::report("s3 get", detailed(&single, 3, 1), 1), &environment());
+    assert!(charts(&html).contains(&"chart-throughput"), "{:?}", charts(&html));
+    assert!(!charts(&html).contains(&"chart-latency-percentiles"));
+    assert!(html.contains(crate::format::UNKNOWN) && !html.contains("NaN"));
+}
+
+#[test]
+fn failures_alone_are_shown() {
+    let failed = |op: OpRecord| OpRecord { outcome: ErrorClass::Connect, ..op };
+    let ops: Vec<_> =
+        fixture::back_to_back(OpKind::Stat, 0, 5_000, 50).into_iter().map(failed).collect();
+    let report = fixture::report("s3 stat", detailed(&ops, 5, 1), 1);
+    let html = render(&report, &Environment::default());
+    assert_eq!(charts(&html), ["chart-throughput", "chart-errors"]);
+    assert!(html.contains("<div class=\"bad\"><dt>failed</dt><dd>100 <small>(100 %)"), "{html}");
+}
+
+#[test]
+fn a_browser_shows_every_chart_asks_for_nothing_and_has_no_complaint() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, report, wanted) in [
+        ("mixed", mixed(30), CHARTS_OF_A_MIX.to_vec()),
+        ("hostile", hostile(), CHARTS_OF_A_MIX.to_vec()),
+        ("no-details", fixture::troubled(), Vec::new()),
+    ] {
+        let path = folder.path().join(format!("{name}.html"));
+        std::fs::write(&path, render(&report, &environment())).unwrap();
+        let Some(looked) = browser::look(&path) else { return };
+        assert_eq!(looked.console, [""; 0], "{name}");
+        assert_eq!(looked.requests, [""; 0], "{name}");
+        assert_eq!(charts(&looked.dom), wanted, "{name}");
+        assert_eq!(looked.dom.matches("<script").count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn of_many_hosts_the_slowest_and_the_fastest_are_drawn_and_all_are_listed() {
+    // Twenty workers on a host each; every one takes a millisecond longer than the one before.
+    let of_worker = |worker: u32| {
+        let ops = fixture::back_to_back(OpKind::Get, worker, 5_000, 10 + u64::from(worker));
+        ops.into_iter().map(move |op| OpRecord { endpoint: EndpointId(worker as u16), ..op })
+    };
+    let ops: Vec<_> = (0..20).flat_map(of_worker).collect();
+    let client_of: Vec<u16> = (0..20).map(|worker| worker / 10).collect();
+    let ended = Moment::from_ns(5 * SECOND);
+    let about = Question::about(StageId(1), Moment::EPOCH, ended, 20);
+    let Ok(analysis) = analyze(&ops, &Question { details: true, client_of: &client_of, ..about });
+    let mut report = fixture::report("s3 get", analysis, 20);
+    report.endpoints = (0..20).map(|host| format!("http://host-{host}:9000")).collect();
+    report.clients = vec!["client-east".to_owned(), "client-west".to_owned()];
+    let html = render(&report, &environment());
+    let (_, figure) = html.split_once("<figure id=\"chart-hosts\"").unwrap();
+    let (figure, _) = figure.split_once("</figure>").unwrap();
+    let drawn: Vec<u32> =
+        (0..20).filter(|host| figure.contains(&format!("host-{host}:"))).collect();
+    assert_eq!(drawn, [0, 1, 2, 3, 16, 17, 18, 19]);
+    assert_eq!(figure.matches("stroke=\"#0A01").count(), 8, "a line each");
+    for host in 0..20 {
+        let row = format!("<th scope=\"row\">http://host-{host}:9000</th>");
+        assert_eq!(html.matches(&row).count(), 1);
+    }
+    assert!(html.contains("<th scope=\"row\">client-west</th>"));
+}
