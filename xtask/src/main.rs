@@ -33,6 +33,7 @@ usage: cargo xtask COMMAND
                            apt-get where there is none; nothing else
   fuzz                     a minute of damaged input for the reader of warp's files
   deny                     licences, sources and bans of all dependencies, by cargo-deny
+  bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
   bench cost [--quick]     client CPU per operation, beside wrk and warp where they are there
 ";
 
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),
         ["bench", "cost", "--quick"] => bench::cost(&bench::Plan::quick()),
+        ["bench", "analyse"] => bench::analyse(),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

@@ -17,9 +17,10 @@ pub(crate) fn accept_warp_names() {
     }
 }
 
-/// Returns the command line as it was typed.
+/// Returns the command line as it was typed, but for where the program lies.
 pub(crate) fn command_line() -> Vec<String> {
-    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+    let typed = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("plimsoll".to_owned()).chain(typed).collect()
 }
 
 /// Tells whether the user asked all programs for plain text (no-color.org).

@@ -138,6 +138,7 @@ fn foreign(
         run_id: None,
         what,
         target: if target.is_empty() { "unknown".to_owned() } else { target.join(", ") },
+        ended_because: None,
         endpoints: record.endpoints.clone(),
         clients: record.clients.clone(),
         utc_offset_seconds: end.utc_offset_seconds,

@@ -1,15 +1,20 @@
 //! What a command line means: flags to the workload as written, refusals in the words of the flags.
 
 use anyhow::{Context, Result, bail};
+use plimsoll_engine::stop_time_min;
 use plimsoll_workload::{
     ExistingSpec, InvalidWorkload, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec,
-    RangeSpec, SPEC_SCHEMA, SizeDist, SizeSpec, WorkloadSpec,
+    RangeSpec, SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, StopRule, Workload, WorkloadSpec,
 };
 
-use crate::args::s3::{CommonArgs, ExistingArgs, S3Command};
+use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, S3Command};
 
 const DURATION_DEFAULT: std::time::Duration = std::time::Duration::from_secs(300);
 const DURATION_EMBEDDED: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// warp's defaults of `--autoterm.dur` and `--autoterm.pct`.
+const STEADY_WINDOW: std::time::Duration = std::time::Duration::from_secs(15);
+const STEADY_PERCENT: f64 = 7.5;
 
 /// What a command asks for besides what all commands share.
 struct Job<'a> {
@@ -134,14 +139,50 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
             delete_batch: job.delete_batch,
             list_page_size: job.list_page_size,
             duration_ns: u64::try_from(duration.as_nanos()).context("--duration is too long")?,
-            steady: None,
-            until: Vec::new(),
+            steady: steady(&common.load)?,
+            until: common.load.until.clone(),
         },
         pacing,
         verify: !common.load.no_verify,
     };
     spec.validate("check", None).map_err(in_flags)?;
     Ok(spec)
+}
+
+/// Returns what `--autoterm` asks for.
+fn steady(load: &LoadArgs) -> Result<Option<SteadySpec>> {
+    let (window, percent) = (load.autoterm_dur, load.autoterm_pct);
+    let given = [("--autoterm.dur", window.is_some()), ("--autoterm.pct", percent.is_some())];
+    if !load.autoterm {
+        return match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) => bail!("{flag} does nothing without --autoterm; add it"),
+            None => Ok(None),
+        };
+    }
+    let window = window.map_or(STEADY_WINDOW, |window| window.0);
+    Ok(Some(SteadySpec {
+        window_ns: u64::try_from(window.as_nanos()).context("--autoterm.dur is too long")?,
+        percent: percent.map_or(STEADY_PERCENT, |percent| percent.0),
+    }))
+}
+
+/// Returns a warning for each stop rule that cannot hold before the time is up.
+pub(crate) fn late_stop_rules(workload: &Workload) -> Vec<String> {
+    let late = |rule: &&StopRule| stop_time_min(rule) >= workload.duration;
+    let warning = |rule: &StopRule| {
+        let (flag, advice) = match rule {
+            StopRule::Steady { .. } => ("--autoterm", "lower --autoterm.dur or raise --duration"),
+            StopRule::Until(_) => ("--until", "raise --duration"),
+        };
+        let (least, time) = (stop_time_min(rule), workload.duration);
+        format!(
+            "{flag} cannot end this run: it needs more than {:.1} s of measuring, and there are \
+             {:.1} s; {advice}",
+            least.as_secs_f64(),
+            time.as_secs_f64(),
+        )
+    };
+    workload.stop_rules.iter().filter(late).map(warning).collect()
 }
 
 /// Puts a refusal of the spec into the words of the flags.
@@ -157,6 +198,9 @@ pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
         "measure.list_page_size" => "--max-keys",
         "measure.range" => "--range-size",
         "measure.duration_ns" => "--duration",
+        "measure.steady.window_ns" => "--autoterm.dur",
+        "measure.steady.percent" => "--autoterm.pct",
+        "measure.until" => "--until",
         "pacing.capped" => "--rps-limit",
         field => field,
     };
@@ -207,6 +251,12 @@ mod tests {
             ("get --duration 0", "--duration"),
             ("get --concurrent 0", "--concurrent"),
             ("get --rps-limit=-1", "--rps-limit"),
+            ("get --autoterm --autoterm.dur 0", "--autoterm.dur: must be above 0"),
+            ("get --autoterm --autoterm.pct 0", "--autoterm.pct: must be above 0"),
+            ("get --autoterm.dur 5s", "--autoterm.dur does nothing without --autoterm"),
+            ("get --autoterm.pct 5", "--autoterm.pct does nothing without --autoterm"),
+            ("get --until ci(foo)<=5%", "--until: `ci(foo)<=5%`: there is no metric `foo`"),
+            ("stat --until ci(throughput)<=5%", "--until: `ci(throughput)<=5%`: no content"),
             ("delete --objects 7999", "--objects: 7999 objects are too few"),
             ("delete --batch 1001", "--batch"),
             ("delete --list-existing", "delete --list-existing removes objects"),
@@ -216,6 +266,30 @@ mod tests {
             let error = lowered(line).unwrap_err().to_string();
             assert!(error.starts_with(start), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn stop_rules_have_the_defaults_of_warp() {
+        assert_eq!(lowered("get").unwrap().measure.steady, None);
+        let steady = |line: &str| lowered(line).unwrap().measure.steady.unwrap();
+        let defaults = SteadySpec { window_ns: 15_000_000_000, percent: 7.5 };
+        for command in ["get", "put", "delete", "list", "stat", "mixed"] {
+            assert_eq!(steady(&format!("{command} --autoterm")), defaults);
+        }
+        let asked = SteadySpec { window_ns: 5_000_000_000, percent: 10.0 };
+        assert_eq!(steady("get --autoterm --autoterm.dur=5s --autoterm.pct=10"), asked);
+        let two = lowered("get --until ci(p99)<=5% --until ci(rate)<=1%").unwrap();
+        assert_eq!(two.measure.until, ["ci(p99)<=5%", "ci(rate)<=1%"]);
+    }
+
+    #[test]
+    fn a_rule_that_cannot_hold_in_time_is_warned_of() {
+        let warnings =
+            |line: &str| late_stop_rules(&lowered(line).unwrap().validate("r", None).unwrap());
+        assert!(warnings("get --autoterm --until ci(p99)<=5%").is_empty());
+        let late = warnings("get --autoterm --until ci(p99)<=5% --duration 10s");
+        assert!(late[0].starts_with("--autoterm cannot end this run: it needs more than 53.6 s"));
+        assert!(late[1].starts_with("--until cannot end this run: it needs more than 11.0 s"));
     }
 
     #[test]

@@ -99,6 +99,7 @@ pub(crate) fn of_run(
         what: what(manifest, spec.as_ref(), entry),
         command: manifest.command_line.join(" "),
         target: format!("{}{bucket}", target.endpoints.join(", ")),
+        ended_because: entry.ended_because.clone(),
         endpoints: target.endpoints.clone(),
         clients: clients(manifest),
         utc_offset_seconds: local_offset(started),

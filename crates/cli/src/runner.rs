@@ -147,6 +147,9 @@ impl<D: Driver> Run<'_, D> {
             EngineError::Sink(OpSinkError(source)) => anyhow::Error::from_boxed(source),
             other => other.into(),
         })?;
+        if let Some(because) = &outcome.ended_because {
+            self.ui.note(&format!("ended before its time was up: {because}"));
+        }
         self.note_end(index, &outcome);
         self.directory.write_manifest(&self.manifest)?;
         Ok(outcome)
@@ -169,6 +172,7 @@ impl<D: Driver> Run<'_, D> {
             started_ns: None,
             ended_ns: None,
             ended_by: None,
+            ended_because: None,
             ops_count: None,
             ops_failed_count: None,
             bytes: None,
@@ -190,6 +194,7 @@ impl<D: Driver> Run<'_, D> {
         stage.started_ns = Some(outcome.started.as_ns());
         stage.ended_ns = Some(outcome.ended.as_ns());
         stage.ended_by = Some(outcome.ended_by.name().to_owned());
+        stage.ended_because = outcome.ended_because.clone();
         stage.ops_count = Some(outcome.ops_count);
         stage.ops_failed_count = Some(outcome.failed_count);
         let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells);

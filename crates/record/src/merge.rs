@@ -352,6 +352,8 @@ fn stages<E: std::error::Error + 'static>(
             threads_count: counts(|stage| stage.threads_count),
             started_ns,
             ended_ns,
+            // What one of them saw need not be true of all.
+            ended_because: None,
             ops_count: sum(|stage| stage.ops_count),
             ops_failed_count: sum(|stage| stage.ops_failed_count),
             bytes: sum(|stage| stage.bytes),
@@ -363,7 +365,6 @@ fn stages<E: std::error::Error + 'static>(
 }
 
 /// Returns when all parts measured.
-#[expect(clippy::type_complexity, reason = "a pair of what a stage holds")]
 fn overlap<E: std::error::Error + 'static>(
     parts: &[MergePart<'_, E>],
     epoch: u64,

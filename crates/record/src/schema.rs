@@ -179,6 +179,9 @@ pub struct Stage {
     pub ended_ns: Option<u64>,
     /// What ended it: the stop rule that held, the user, or a failure.
     pub ended_by: Option<String>,
+    /// In words and figures why a stop rule held; null where none ended it.
+    #[serde(default)]
+    pub ended_because: Option<String>,
     /// How many operations ended in it, failed ones included.
     pub ops_count: Option<u64>,
     /// How many of them failed.

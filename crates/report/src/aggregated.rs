@@ -1,4 +1,4 @@
-//! The report on an aggregated file of warp's: what its sums and figures tell, and what they cannot.
+//! The report on an aggregated file of warp's: what its figures tell, and what they cannot.
 //!
 //! warp counts failed operations among the others there. Where any failed, the rates are upper
 //! bounds and the times are those of good and failed ones together.

@@ -73,6 +73,7 @@ pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunRe
         what: what.to_owned(),
         command: format!("plimsoll {what} --concurrent {workers}"),
         target: "http://127.0.0.1:9000, bucket plimsoll".to_owned(),
+        ended_because: None,
         endpoints: vec!["http://127.0.0.1:9000".to_owned()],
         clients: Vec::new(),
         utc_offset_seconds: None,

@@ -192,8 +192,15 @@ fn origin(report: &RunReport) -> String {
     let command = if report.command.is_empty() {
         String::new()
     } else {
-        let command = escaped(&report.command);
-        format!("<h3>The command that repeats it</h3>\n<pre id=\"command\">{command}</pre>\n")
+        // Without the seed a repetition makes other choices.
+        let seed = report.seed.filter(|_| !report.command.contains("--seed"));
+        let seed = seed.map_or(String::new(), |seed| format!(" --seed {}", seed.0));
+        let with_seed = if seed.is_empty() { "" } else { ", and with the seed that it took" };
+        format!(
+            "<h3>The command to repeat</h3>\n<pre id=\"command\">{}{seed}</pre>\n\
+             <p class=\"caption\">As it was given, without secrets{with_seed}.</p>\n",
+            escaped(&report.command)
+        )
     };
     section("run", "The run", &(tables::facts(facts) + &command))
 }

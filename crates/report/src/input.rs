@@ -102,6 +102,8 @@ pub struct RunReport {
     pub command: String,
     /// The target in one line.
     pub target: String,
+    /// Why a stop rule ended the measured stage before its time was up, if one did.
+    pub ended_because: Option<String>,
     /// The target's addresses by [`EndpointId`].
     pub endpoints: Vec<String>,
     /// The clients by their number; empty when there is only one.

@@ -53,6 +53,7 @@ fn document(report: &RunReport) -> twin::Document {
             RunState::Killed => "killed",
             RunState::Failed => "failed",
         },
+        ended_because: report.ended_because.clone(),
         run_directory: report.run_directory.clone(),
         started: report.started.to_string(),
         foreign: report.foreign.clone(),

@@ -1,4 +1,5 @@
-//! What the tests of several crates share: the live servers, a clock that stands still, the committed formats.
+//! What the tests of several crates share: live servers, a clock that stands still, the
+//! committed formats.
 //!
 //! A dev-dependency only; nothing that ships may know it.
 

@@ -14,6 +14,8 @@ use crate::process;
 pub(super) struct Finished {
     pub(super) stdout: String,
     pub(super) cpu: Duration,
+    /// The most memory it held at once.
+    pub(super) rss_kib: i64,
 }
 
 /// Runs a child to its end and takes its user and system time from `wait4`.
@@ -33,7 +35,8 @@ pub(super) fn run(command: &mut Command) -> Result<Finished> {
         }
     }
     // SAFETY: wait4 filled it, and all zeroes are a valid rusage as well.
-    let cpu = total(&unsafe { usage.assume_init() });
+    let usage = unsafe { usage.assume_init() };
+    let (cpu, rss_kib) = (total(&usage), usage.ru_maxrss);
     let status = ExitStatus::from_raw(status);
     if process::interrupted() {
         bail!("interrupted");
@@ -42,7 +45,7 @@ pub(super) fn run(command: &mut Command) -> Result<Finished> {
         let program = command.get_program().to_string_lossy().into_owned();
         bail!("{program} failed ({status}): {stdout}");
     }
-    Ok(Finished { stdout, cpu })
+    Ok(Finished { stdout, cpu, rss_kib })
 }
 
 /// Returns the user and system time of the calling thread so far.

@@ -1,9 +1,12 @@
 //! `bench cost`: client CPU per operation, beside wrk, warp and a bare socket on the same store.
 
+mod analyse;
 mod cpu;
 mod peers;
 mod plimsoll;
 mod store;
+
+pub(crate) use analyse::analyse;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -137,7 +137,7 @@ fn failures_count_in_segments_where_they_end_inside() {
             segments[at].shares;
         (partial_ops, ops_started, ops_ended, errors, bytes)
     };
-    // Of the ten good ones from 100 on, the last ends at the border: partial, with all its bytes. So
+    // Of the ten good ones from 100 on, the last ends at the border: partial, with all bytes. So
     // is the one before 100, as none ended earlier, without bytes; and the failure.
     assert_eq!(counts(0), (3, 11, 10, 0, 10_000));
     // The failure began before and ends inside.

@@ -92,6 +92,22 @@ pub(crate) struct LoadArgs {
     /// How long to measure [default: 5m; 10s on the embedded store]
     #[arg(long, value_name = "DURATION")]
     pub(crate) duration: Option<Duration>,
+    /// End before that when the throughput is steady: of the time so far, cut into 25 equal parts,
+    /// the last 7 are alike
+    #[arg(long)]
+    pub(crate) autoterm: bool,
+    /// With --autoterm: those 7 parts together must be longer than this [default: 15s]
+    #[arg(long = "autoterm.dur", value_name = "DURATION")]
+    pub(crate) autoterm_dur: Option<Duration>,
+    /// With --autoterm: by how much the last part may differ from each of the six before it, of its
+    /// own throughput [default: 7.5%]
+    #[arg(long = "autoterm.pct", value_name = "PERCENT")]
+    pub(crate) autoterm_pct: Option<Percent>,
+    /// End when a figure is known well enough: 'ci(p99)<=5%' asks for a 95 % confidence interval of
+    /// at most ±5 %. Figures: rate, throughput, and of the latency mean, p50, p90, p99, p99.9. May be
+    /// given several times; all must hold
+    #[arg(long, value_name = "RULE")]
+    pub(crate) until: Vec<String>,
     /// Not more than this many operations a second over all workers; 0 for no limit
     #[arg(long, default_value_t = 0.0, value_name = "OPS")]
     pub(crate) rps_limit: f64,

@@ -39,8 +39,25 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
         ExportFormat::Csv => rows(&record, manifest, &naming, to, true),
         ExportFormat::Jsonl => rows(&record, manifest, &naming, to, false),
     };
-    written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
-    Ok(ExitCode::SUCCESS)
+    match written {
+        // A reader that has gone away is no error.
+        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        written => {
+            written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let kind = |cause: &(dyn std::error::Error + 'static)| {
+        let csv = cause.downcast_ref::<csv::Error>().map(csv::Error::kind);
+        match (cause.downcast_ref::<io::Error>(), csv) {
+            (Some(error), _) | (None, Some(csv::ErrorKind::Io(error))) => Some(error.kind()),
+            _ => cause.downcast_ref::<serde_json::Error>()?.io_error_kind(),
+        }
+    };
+    error.chain().any(|cause| kind(cause) == Some(io::ErrorKind::BrokenPipe))
 }
 
 fn format(args: &ExportArgs) -> Result<ExportFormat> {

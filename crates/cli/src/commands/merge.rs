@@ -107,6 +107,7 @@ fn foreign<'a>(
             started_ns: Some(since(stage.started)),
             ended_ns: Some(since(stage.ended)),
             ended_by: None,
+            ended_because: None,
             ops_count: Some(survey.kinds().map(|kind| kind.ops).sum()),
             ops_failed_count: None,
             bytes: None,

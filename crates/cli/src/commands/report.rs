@@ -29,11 +29,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let page = html::render(&report, &environment);
     fs::write(&args.output, &page)
         .with_context(|| format!("-o: cannot write {}", args.output.display()))?;
-    Ui::plain().note(&format!(
-        "written to {}, {}",
-        args.output.display(),
-        Bytes(page.len() as u64)
-    ));
+    let size = plimsoll_report::format::bytes(page.len() as u64);
+    Ui::plain().note(&format!("written to {}, {size}", args.output.display()));
     Ok(ExitCode::SUCCESS)
 }
 

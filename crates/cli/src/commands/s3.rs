@@ -58,6 +58,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
         }
     };
     announce(&ui, &store, &spec, &manifest.target.endpoints, &common.store.bucket);
+    lower::late_stop_rules(&workload).iter().for_each(|warning| ui.warn(warning));
     let run = Run {
         driver: &driver,
         workload,

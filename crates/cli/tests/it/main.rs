@@ -2,6 +2,8 @@
 #![expect(clippy::disallowed_methods, reason = "tests read and write files of their own")]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod analysis;
+mod autoterm;
 mod bad_input;
 mod faults;
 mod harness;

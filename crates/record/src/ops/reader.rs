@@ -38,7 +38,7 @@ pub struct OpLog {
 impl OpLog {
     /// Returns the op log of the run in `directory`.
     ///
-    /// Fails when a part between others is missing, unless an unfinished part stands in its place.
+    /// Fails when a part before others is missing, unless an unfinished part stands in its place.
     pub fn open(directory: &RunDirectory) -> Result<Self, RecordError> {
         let found = Found::of(directory)?;
         if let Some(number) = found.missing().next() {
@@ -141,7 +141,7 @@ impl Found {
 
     /// Returns the numbers below the last that neither a closed nor an unfinished part has.
     fn missing(&self) -> impl Iterator<Item = u32> + '_ {
-        let last = self.closed.last().copied().unwrap_or_default();
+        let last = self.closed.last().max(self.open.last()).copied().unwrap_or_default();
         (0..last).filter(|number| {
             self.closed.binary_search(number).is_err() && !self.open.contains(number)
         })

@@ -5,6 +5,7 @@
 
 mod directory;
 mod formats;
+mod merge;
 mod op_log;
 mod summary;
 
@@ -13,8 +14,8 @@ use plimsoll_model::{
     WorkerId,
 };
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedRun, Recorder, RunSchema,
-    RunState, Stage, StageKind, Target, Tool,
+    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedRun, Recorder,
+    RunSchema, RunState, Stage, StageKind, Target, Tool,
 };
 use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
 
@@ -59,6 +60,7 @@ fn manifest() -> Manifest {
             started_ns: Some(0),
             ended_ns: None,
             ended_by: None,
+            ended_because: None,
             ops_count: None,
             ops_failed_count: None,
             bytes: None,

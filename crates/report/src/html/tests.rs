@@ -222,7 +222,7 @@ fn the_headline_says_what_the_text_report_says() {
     ] {
         assert!(html.contains(tile), "{tile}");
     }
-    assert!(html.contains("<pre id=\"command\">plimsoll s3 get --concurrent 8</pre>"));
+    assert!(html.contains("<pre id=\"command\">plimsoll s3 get --concurrent 8 --seed 7</pre>"));
     assert!(!html.contains("NaN") && !html.contains("inf,"));
 }
 

@@ -25,6 +25,9 @@ pub(super) struct Document {
     /// `complete`; `interrupted` when the user ended it early; `killed` when it never said that it
     /// ended; `failed` when it could not go on.
     pub(super) state: &'static str,
+    /// Why a stop rule ended the measured stage before its time was up, in words and figures; null
+    /// where none did.
+    pub(super) ended_because: Option<String>,
     /// Where the run directory lies; null when nothing was kept.
     pub(super) run_directory: Option<String>,
     /// When the measured stage began, RFC 3339 in UTC.

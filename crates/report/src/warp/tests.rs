@@ -183,7 +183,7 @@ fn the_first_segment_of_the_upstream_file() {
 /// benchmark, where durations come from the monotonic clock. The file has the wall clock's moments:
 /// in 4,530 of its 15,894 GET rows the column `duration_ns` is not end minus start, mostly by some
 /// nanoseconds, once by 0.22 ms. So percentiles may be one rank off, which is at most 140 ns here,
-/// shares of objects differ in their ninth digit, and sums of shares of bytes by a byte. Moments and
+/// shares of objects differ in the ninth digit, and sums of shares of bytes by a byte. Moments and
 /// counts are equal.
 #[test]
 fn the_json_report_has_the_same_figures() {

@@ -1,0 +1,116 @@
+//! Stop rules: `--autoterm` and `--until` from the flags to the record.
+
+use serde_json::Value;
+
+use crate::harness::{plimsoll, run, run_directory, stderr};
+
+/// Runs `line` on the embedded store and returns its report, its messages and its manifest.
+fn ran(line: &str) -> (Value, String, Value) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(line.split_whitespace()).arg("--json");
+    let output = run(command);
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{line}: {told}");
+    let manifest = std::fs::read(run_directory(directory.path()).join("run.json")).unwrap();
+    let report = serde_json::from_slice(&output.stdout).unwrap();
+    (report, told, serde_json::from_slice(&manifest).unwrap())
+}
+
+/// Checks that the stage ended by `rule` before its time, and that all say why.
+fn check_ended(line: &str, rule: &str, because: &str) {
+    let (report, told, manifest) = ran(line);
+    let measure = manifest["stages"].as_array().unwrap().last().unwrap();
+    assert_eq!(measure["kind"], "measure");
+    assert_eq!(measure["ended_by"], rule, "{line}: {told}");
+    let text = measure["ended_because"].as_str().unwrap();
+    assert!(text.contains(because), "{text}");
+    assert_eq!(report["ended_because"], text);
+    assert!(told.contains(&format!("ended before its time was up: {text}")), "{told}");
+    // Ending by a rule is ending as planned.
+    assert_eq!((&manifest["state"], &report["state"]), (&"complete".into(), &"complete".into()));
+    assert!(report["stage"]["duration_ns"].as_u64().unwrap() < 300_000_000_000, "{line}");
+}
+
+#[test]
+fn a_generous_rule_ends_every_command_before_its_time() {
+    let rule = "--autoterm --autoterm.dur 100ms --autoterm.pct 100 --duration 5m --concurrent 2";
+    for (command, what) in [
+        ("get --objects 20 --obj.size 64KiB", "throughput"),
+        ("put --obj.size 1KiB --rps-limit 500", "throughput"),
+        ("list --objects 100", "rate"),
+        ("stat --objects 20", "rate"),
+        ("mixed --objects 40 --obj.size 10KiB --rps-limit 500", "throughput"),
+        ("delete --objects 20000 --batch 1 --rps-limit 500", "rate"),
+    ] {
+        let because = format!("{what} within 100 % over the last 7 of 25 parts");
+        check_ended(&format!("s3 {command} {rule}"), "steady", &because);
+    }
+}
+
+#[test]
+fn figures_known_well_enough_end_it() {
+    let line = "s3 stat --objects 20 --concurrent 2 --rps-limit 200 --duration 5m \
+                --until ci(rate)<=50% --until ci(mean)<=100%";
+    check_ended(line, "until", "at most 50 % was asked");
+}
+
+#[test]
+fn without_a_rule_nothing_is_said_of_one() {
+    let (report, told, manifest) = ran("s3 stat --objects 20 --concurrent 2 --duration 1s");
+    let measure = manifest["stages"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&measure["ended_by"], &measure["ended_because"]),
+        (&"duration".into(), &Value::Null)
+    );
+    assert_eq!(report["ended_because"], Value::Null);
+    assert!(!told.contains("before its time"), "{told}");
+    assert!(manifest["workload"]["measure"].get("steady").is_none());
+}
+
+#[test]
+fn a_rule_that_cannot_hold_in_time_is_warned_of_and_the_run_goes_on() {
+    let line = "s3 stat --objects 20 --concurrent 2 --duration 1s --autoterm --until ci(p50)<=5%";
+    let (_, told, manifest) = ran(line);
+    assert!(told.contains("warning: --autoterm cannot end this run"), "{told}");
+    assert!(told.contains("warning: --until cannot end this run"), "{told}");
+    assert_eq!(manifest["stages"].as_array().unwrap().last().unwrap()["ended_by"], "duration");
+    let measure = &manifest["workload"]["measure"];
+    assert_eq!(measure["steady"]["window_ns"], 15_000_000_000_u64);
+    assert_eq!(measure["until"][0], "ci(p50)<=5%");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
+    for (line, words) in [
+        ("s3 get --autoterm --autoterm.dur 0", &["--autoterm.dur", "above 0"] as &[&str]),
+        ("s3 get --autoterm --autoterm.pct 0", &["--autoterm.pct", "above 0"]),
+        ("s3 get --autoterm.dur 0", &["--autoterm.dur", "--autoterm;"]),
+        ("s3 get --until ci(foo)<=5%", &["--until", "`foo`", "p99.9"]),
+        ("s3 get --until p99<=5%", &["--until", "ci(p99)<=5%"]),
+        ("s3 list --until ci(throughput)<=5%", &["--until", "ci(rate)"]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(line.split_whitespace());
+        let output = run(command);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+        assert_eq!(text.trim_end().lines().count(), 1, "{line}: {text}");
+        for word in words {
+            assert!(text.contains(word), "{line}: no `{word}` in: {text}");
+        }
+    }
+}
+
+#[test]
+fn explain_shows_the_rules() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = plimsoll(directory.path());
+    let line = "s3 get --explain --autoterm --autoterm.dur=7s --until ci(p99)<=5%";
+    command.args(line.split(' '));
+    let text = String::from_utf8(run(command).stdout).unwrap();
+    for part in ["window_ns: 7000000000", "percent: 7.5", "ci(p99)<=5%"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}

@@ -1,0 +1,428 @@
+//! Runs merged into one, and what is salvaged of a damaged op log before that.
+#![expect(clippy::disallowed_methods, reason = "a test looks at the files of a run")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
+    WallTime, WorkerId,
+};
+use plimsoll_record::schema::{MergedRun, RunState, Stage, StageKind};
+use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
+use plimsoll_stats::{Sample, Timeline};
+use proptest::prelude::*;
+
+use crate::{EPOCH, endpoints, new_run, op, writer};
+
+const SECOND: u64 = 1_000_000_000;
+const WORKERS: u32 = 64;
+
+/// What a stage of a part is: its kind, its beginning and its end, in seconds since the part's
+/// epoch.
+type Span = (StageKind, u64, u64);
+
+const STAGES: [Span; 2] = [(StageKind::Prepare, 0, 20), (StageKind::Measure, 20, 90)];
+
+fn stage((kind, started, ended): Span, index: usize) -> Stage {
+    Stage {
+        index: index as u8,
+        kind,
+        workers_count: 2,
+        threads_count: 1,
+        started_ns: Some(started * SECOND),
+        ended_ns: Some(ended * SECOND),
+        ops_count: Some(10),
+        ..crate::manifest().stages[0].clone()
+    }
+}
+
+/// Returns a run that began `later` seconds after the epoch.
+fn part_manifest(run_id: &str, later: u64, stages: &[Span]) -> Manifest {
+    let mut manifest = crate::manifest();
+    manifest.run_id = run_id.to_owned();
+    manifest.state = RunState::Complete;
+    manifest.started_unix_ns = EPOCH.as_unix_ns() + later * SECOND;
+    manifest.started_at = WallTime::from_unix_ns(manifest.started_unix_ns).to_string();
+    manifest.merged = Vec::new();
+    manifest.stages = stages.iter().enumerate().map(|(index, span)| stage(*span, index)).collect();
+    manifest
+}
+
+fn merge_part(
+    manifest: Manifest,
+    ops: Vec<OpRecord>,
+    workers_count: u32,
+) -> MergePart<'static, RecordError> {
+    let stage_of = (0..manifest.stages.len()).map(|at| (StageId(at as u8), at)).collect();
+    let scan = Box::new(move |visit: &mut dyn FnMut(&OpRecord)| {
+        ops.iter().for_each(visit);
+        Ok(())
+    });
+    MergePart { manifest, stage_of, workers_count, scan }
+}
+
+fn merged(
+    parts: Vec<MergePart<'_, RecordError>>,
+    path: &Path,
+) -> Result<RunDirectory, MergeError<RecordError>> {
+    merge(parts, path, &RunId::new("merged", EPOCH, 0), vec!["plimsoll".to_owned()])
+}
+
+fn rows(directory: &RunDirectory) -> Vec<OpRecord> {
+    let mut ops = Vec::new();
+    OpLog::open(directory).unwrap().scan(&mut |op| ops.push(*op)).unwrap();
+    ops
+}
+
+fn file(directory: &RunDirectory, name: &str) -> String {
+    fs::read_to_string(directory.path().join(name)).unwrap()
+}
+
+/// Returns a download by worker 0 in a stage, from `start_ms` and for a quarter of a second.
+fn get(stage: u8, endpoint: u16, start_ms: u64) -> OpRecord {
+    let at = |ms: u64| Moment::from_ns(ms * 1_000_000);
+    OpRecord {
+        stage: StageId(stage),
+        job: JobId(0),
+        worker: WorkerId(0),
+        kind: OpKind::Get,
+        endpoint: EndpointId(endpoint),
+        object: Some(ObjectId::new(WorkerId(0), start_ms)),
+        objects_count: 1,
+        bytes: 4_096,
+        intended: at(start_ms),
+        start: at(start_ms),
+        first_byte: Some(at(start_ms + 100)),
+        last_byte_sent: None,
+        end: at(start_ms + 250),
+        outcome: ErrorClass::Ok,
+        attempts: 1,
+    }
+}
+
+fn summarised(directory: &RunDirectory, ops: &[OpRecord]) -> String {
+    let mut timeline: Timeline<SeriesKey> = Timeline::new(0, SECOND);
+    for op in ops {
+        let sample = Sample {
+            start_ns: op.start.as_ns(),
+            end_ns: op.end.as_ns(),
+            latency_ns: op.end.as_ns() - op.intended.as_ns(),
+            ttfb_ns: op.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
+            bytes: op.bytes,
+            objects: op.objects_count.into(),
+            outcome: op.outcome as u8,
+        };
+        timeline
+            .record(SeriesKey { stage: op.stage, kind: op.kind, endpoint: op.endpoint }, &sample);
+    }
+    directory.write_summary(&mut timeline).unwrap();
+    file(directory, "summary.json")
+}
+
+prop_compose! {
+    /// Makes an operation of any worker; its number is given to it later.
+    fn any_op()(
+        (stage, kind, endpoint, worker) in (0u8..2, 0usize..5, 0u16..2, 0..WORKERS),
+        start in 0u64..90 * SECOND,
+        (waited, sent, answered, ended) in
+            (0u64..1_000, 0u64..SECOND, 0u64..SECOND, 0u64..3 * SECOND),
+        (bytes, objects_count, outcome) in (any::<u32>(), 0u32..1_000, 0usize..30),
+    ) -> OpRecord {
+        let start = start.max(waited);
+        let at = Moment::from_ns;
+        OpRecord {
+            stage: StageId(stage),
+            job: JobId(0),
+            worker: WorkerId(worker),
+            kind: OpKind::ALL[kind],
+            endpoint: EndpointId(endpoint),
+            object: None,
+            objects_count,
+            bytes: bytes.into(),
+            intended: at(start - waited),
+            start: at(start),
+            first_byte: (answered % 3 > 0).then_some(at(start + sent + answered)),
+            last_byte_sent: (kind == 0).then_some(at(start + sent)),
+            end: at(start + sent + answered + ended),
+            // About half of them succeed.
+            outcome: ErrorClass::ALL.get(outcome).copied().unwrap_or(ErrorClass::Ok),
+            attempts: 1,
+        }
+    }
+}
+
+/// Returns the shard's part of the records, with workers numbered from 0: worker `w` of the whole is
+/// worker `w / shards` of shard `w % shards`.
+fn shard(ops: &[OpRecord], shard: u32, shards: u32) -> MergePart<'static, RecordError> {
+    let own = ops.iter().filter(|op| op.worker.0 % shards == shard).map(|op| {
+        let worker = WorkerId(op.worker.0 / shards);
+        OpRecord { worker, object: op.object.map(|it| ObjectId::new(worker, it.number())), ..*op }
+    });
+    let manifest = part_manifest(&format!("shard-{shard:02}"), 0, &STAGES);
+    merge_part(manifest, own.collect(), (WORKERS - shard).div_ceil(shards))
+}
+
+/// Undoes [`shard`] by what the merged manifest says of each part's workers.
+fn unsharded(op: &OpRecord, merged: &[MergedRun], shards: u32) -> OpRecord {
+    let own = |run: &&MergedRun| {
+        (run.worker_index_first..run.worker_index_first + run.workers_count).contains(&op.worker.0)
+    };
+    let owners: Vec<&MergedRun> = merged.iter().filter(own).collect();
+    let [run] = owners[..] else { panic!("worker {} is of {owners:?}", op.worker.0) };
+    let shard: u32 = run.run_id.strip_prefix("shard-").unwrap().parse().unwrap();
+    let worker = WorkerId((op.worker.0 - run.worker_index_first) * shards + shard);
+    let object = op.object.map(|object| {
+        assert_eq!(object.owner(), op.worker);
+        ObjectId::new(worker, object.number())
+    });
+    OpRecord { worker, object, ..*op }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn shards_merged_in_any_order_are_the_whole(
+        mut ops in prop::collection::vec(any_op(), 0..400),
+        shards in 2u32..=WORKERS,
+        order in Just((0..WORKERS).collect::<Vec<_>>()).prop_shuffle(),
+    ) {
+        for (number, op) in ops.iter_mut().enumerate() {
+            op.object = Some(ObjectId::new(op.worker, number as u64));
+        }
+        let place = tempfile::tempdir().unwrap();
+        let whole = RunDirectory::create(
+            &place.path().join("whole"),
+            &part_manifest("whole", 0, &STAGES),
+        ).unwrap();
+        let expected = summarised(&whole, &ops);
+        let mut log = writer(&whole);
+        log.append(&ops).unwrap();
+        let totals = log.finish().unwrap();
+
+        let parts = order.into_iter().filter(|index| *index < shards);
+        let parts = parts.map(|index| shard(&ops, index, shards)).collect();
+        let directory = merged(parts, &place.path().join("merged")).unwrap();
+        prop_assert_eq!(file(&directory, "summary.json"), expected);
+        let manifest = directory.read_manifest().unwrap();
+        prop_assert_eq!(manifest.recorder.unwrap().rows_count, totals.rows);
+        let last = manifest.merged.last().unwrap();
+        prop_assert_eq!(last.worker_index_first + last.workers_count, WORKERS);
+        let back = rows(&directory);
+        let mut back: Vec<OpRecord> =
+            back.iter().map(|op| unsharded(op, &manifest.merged, shards)).collect();
+        back.sort_by_key(|op| op.object.unwrap().number());
+        prop_assert_eq!(back, rows(&whole));
+    }
+}
+
+#[test]
+fn moments_move_to_the_earliest_epoch_and_measuring_lasts_while_all_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let early = part_manifest("b", 0, &[(StageKind::Prepare, 0, 1), (StageKind::Measure, 1, 7)]);
+    // Three seconds later: prepares from 3 s to 5 s of the whole, and measures from 5 s to 12 s.
+    let mut late = part_manifest("a", 3, &[(StageKind::Prepare, 0, 2), (StageKind::Measure, 2, 9)]);
+    late.first_errors[0].at_ns = Some(2_500_000_000);
+    let parts = vec![
+        merge_part(early, vec![get(0, 0, 500), get(1, 0, 6_000)], 1),
+        merge_part(late, vec![get(0, 0, 500), get(1, 1, 2_500)], 1),
+    ];
+    let directory = merged(parts, &place.path().join("merged")).unwrap();
+    let manifest = directory.read_manifest().unwrap();
+    assert_eq!(manifest.state, RunState::Complete);
+    assert_eq!(manifest.started_unix_ns, EPOCH.as_unix_ns());
+    assert_eq!(manifest.started_at, "2026-11-21T09:00:00.000000000Z");
+    let stages: Vec<_> = manifest
+        .stages
+        .iter()
+        .map(|stage| (stage.kind, stage.started_ns, stage.ended_ns, stage.ops_count))
+        .collect();
+    let expected = [
+        (StageKind::Prepare, Some(0), Some(5 * SECOND), Some(20)),
+        (StageKind::Measure, Some(5 * SECOND), Some(7 * SECOND), Some(20)),
+    ];
+    assert_eq!(stages, expected);
+    assert_eq!((manifest.stages[1].workers_count, manifest.stages[1].threads_count), (4, 2));
+    let errors: Vec<_> = manifest.first_errors.iter().map(|error| error.at_ns).collect();
+    assert_eq!(errors, [Some(5), Some(5_500_000_000)]);
+
+    let mut ops = rows(&directory);
+    ops.sort_by_key(|op| op.start);
+    let own = |worker: u32, op: OpRecord| OpRecord {
+        worker: WorkerId(worker),
+        object: op.object.map(|object| ObjectId::new(WorkerId(worker), object.number())),
+        ..op
+    };
+    // Parts are numbered by name, so `a` has worker 0; its objects keep their numbers.
+    let late = |stage, endpoint, own_ms: u64| OpRecord {
+        object: Some(ObjectId::new(WorkerId(0), own_ms)),
+        ..get(stage, endpoint, own_ms + 3_000)
+    };
+    let expected =
+        [own(1, get(0, 0, 500)), late(0, 0, 500), late(1, 1, 2_500), own(1, get(1, 0, 6_000))];
+    assert_eq!(ops, expected);
+}
+
+#[test]
+fn what_cannot_be_merged_is_refused_in_a_sentence() {
+    let measure = |run_id: &str, later, started, ended| {
+        let manifest = part_manifest(run_id, later, &[(StageKind::Measure, started, ended)]);
+        merge_part(manifest, Vec::new(), 1)
+    };
+    let idle = || {
+        let manifest = part_manifest("idle", 0, &[(StageKind::Prepare, 0, 9)]);
+        merge_part(manifest, Vec::new(), 1)
+    };
+    let unended = || {
+        let mut part = measure("killed", 0, 0, 9);
+        part.manifest.stages[0].ended_ns = None;
+        part
+    };
+    let cases = [
+        (Vec::new(), "merging takes at least two runs"),
+        (vec![measure("a", 0, 0, 9)], "merging takes at least two runs"),
+        (
+            vec![measure("a", 0, 0, 9), measure("b", 0, 0, 9), measure("a", 0, 0, 9)],
+            "run a is given twice: merged with itself it would count double",
+        ),
+        (
+            vec![measure("a", 0, 0, 9), idle()],
+            "run idle measured nothing, so there is nothing to merge it with",
+        ),
+        (
+            vec![measure("a", 0, 0, 9), unended()],
+            "run killed measured nothing, so there is nothing to merge it with",
+        ),
+        (
+            // The one ends as the other begins: 4 + 5 = 9 s after the epoch.
+            vec![measure("late", 4, 5, 30), measure("wide", 0, 0, 60), measure("early", 0, 1, 9)],
+            "nothing overlaps: early had ended by 2026-11-21T09:00:09.000000000Z and late began to \
+             measure at 2026-11-21T09:00:09.000000000Z; only runs that ran at the same time can be \
+             merged",
+        ),
+    ];
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("merged");
+    for (parts, sentence) in cases {
+        let refused = merged(parts, &path).map(|_| ()).unwrap_err();
+        assert_eq!(refused.to_string(), sentence);
+        assert!(!path.exists(), "a refusal leaves nothing behind");
+    }
+}
+
+#[test]
+fn endpoints_in_different_orders_are_told_apart_by_name_whatever_the_order_of_the_parts() {
+    let parts = || {
+        let there = part_manifest("a", 0, &STAGES);
+        let mut back = part_manifest("b", 0, &STAGES);
+        back.target.endpoints.reverse();
+        let mut other = part_manifest("c", 0, &STAGES);
+        other.target.endpoints = vec!["http://10.0.0.0:9000".to_owned()];
+        // Each went to 10.0.0.1, and the last to 10.0.0.0.
+        vec![
+            merge_part(there, vec![get(1, 0, 21_000)], 1),
+            merge_part(back, vec![get(1, 1, 22_000)], 1),
+            merge_part(other, vec![get(1, 0, 23_000)], 1),
+        ]
+    };
+    let place = tempfile::tempdir().unwrap();
+    let forward = merged(parts(), &place.path().join("forward")).unwrap();
+    let mut reversed = parts();
+    reversed.reverse();
+    let backward = merged(reversed, &place.path().join("backward")).unwrap();
+    for name in ["run.json", "summary.json"] {
+        assert_eq!(file(&forward, name), file(&backward, name));
+    }
+    let ops = rows(&forward);
+    assert_eq!(ops, rows(&backward));
+    let known = forward.read_manifest().unwrap().target.endpoints;
+    let expected = ["http://10.0.0.0:9000", &endpoints()[0], &endpoints()[1]];
+    assert_eq!(known, expected);
+    let went: BTreeMap<u64, &str> = ops
+        .iter()
+        .map(|op| (op.start.as_ns() / SECOND, known[usize::from(op.endpoint.0)].as_str()))
+        .collect();
+    let expected = [(21, known[1].as_str()), (22, &known[1]), (23, &known[0])];
+    assert_eq!(went, BTreeMap::from(expected));
+}
+
+/// Returns a run of five parts with ten operations each: number `n` is in part `n / 10`.
+fn five_parts(path: &Path) -> RunDirectory {
+    let directory = new_run(path);
+    let mut log = writer(&directory);
+    for part in 0..5 {
+        let ops: Vec<OpRecord> = (part * 10..part * 10 + 10).map(op).collect();
+        log.append(&ops).unwrap();
+        log.tick(Moment::from_ns(100 * SECOND)).unwrap();
+    }
+    assert_eq!(log.finish().unwrap().parts, 5);
+    directory
+}
+
+fn part_path(directory: &RunDirectory, number: u32) -> PathBuf {
+    directory.ops_path().join(format!("part-{number:06}.parquet"))
+}
+
+fn open_path(directory: &RunDirectory, number: u32) -> PathBuf {
+    directory.ops_path().join(format!("part-{number:06}.parquet.open"))
+}
+
+fn salvaged(directory: &RunDirectory) -> (Vec<OpRecord>, Vec<String>) {
+    let (log, losses) = OpLog::salvage(directory).unwrap();
+    let mut ops = Vec::new();
+    assert_eq!(log.scan(&mut |op| ops.push(*op)).unwrap(), ops.len() as u64);
+    (ops, losses)
+}
+
+#[test]
+fn what_is_left_is_salvaged_and_each_lost_part_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = five_parts(place.path());
+    assert_eq!(salvaged(&directory), ((0..50).map(op).collect(), Vec::new()));
+
+    let truncated = part_path(&directory, 0);
+    let bytes = fs::read(&truncated).unwrap();
+    fs::write(&truncated, &bytes[..bytes.len() / 2]).unwrap();
+    fs::remove_file(part_path(&directory, 2)).unwrap();
+    fs::rename(part_path(&directory, 4), open_path(&directory, 4)).unwrap();
+    let (ops, losses) = salvaged(&directory);
+    let left: Vec<OpRecord> = (10..20).chain(30..40).map(op).collect();
+    assert_eq!(ops, left);
+    let [missing, open, damaged] = &losses[..] else { panic!("{losses:?}") };
+    assert_eq!(missing, "part-000002.parquet is missing: its operations are not counted");
+    let never = "part-000004.parquet was never closed, as the run was killed or is still under \
+                 way: its operations are not counted";
+    assert_eq!(open, never);
+    assert!(damaged.starts_with("part-000000.parquet is damaged ("), "{damaged}");
+    assert!(damaged.ends_with("): its operations are not counted"), "{damaged}");
+}
+
+#[test]
+fn a_part_missing_before_an_unfinished_one_is_named_too() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = five_parts(place.path());
+    fs::remove_file(part_path(&directory, 3)).unwrap();
+    fs::rename(part_path(&directory, 4), open_path(&directory, 4)).unwrap();
+    let (ops, losses) = salvaged(&directory);
+    assert_eq!(ops, (0..30).map(op).collect::<Vec<_>>());
+    assert_eq!(losses.len(), 2, "{losses:?}");
+    assert!(losses[0].starts_with("part-000003.parquet is missing"), "{losses:?}");
+    assert!(losses[1].starts_with("part-000004.parquet was never closed"), "{losses:?}");
+}
+
+#[test]
+fn a_part_of_a_newer_version_is_no_loss_but_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = five_parts(place.path());
+    let path = part_path(&directory, 1);
+    let mut bytes = fs::read(&path).unwrap();
+    let name = b"plimsoll.ops/1";
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
+    bytes[at + name.len() - 1] = b'2';
+    fs::write(&path, bytes).unwrap();
+    let refused = OpLog::salvage(&directory).unwrap_err();
+    assert!(matches!(refused, RecordError::Version { .. }), "{refused}");
+    assert!(refused.to_string().contains("part-000001.parquet is of schema `plimsoll.ops/2`"));
+}
