@@ -190,3 +190,12 @@ fn service_time_has_a_table_of_its_own_once_it_differs() {
     );
     assert!(!text.contains("MiB/s"), "\n{text}");
 }
+
+#[test]
+fn a_stop_rule_that_ended_it_is_told() {
+    let mut report = fixture::steady();
+    assert!(!render(&report, &PLAIN).contains("ended early"));
+    report.ended_because = Some("ci(p99) is ±4.2 %, at most 5 % was asked".to_owned());
+    let line = "ended early ci(p99) is ±4.2 %, at most 5 % was asked\n";
+    assert!(render(&report, &PLAIN).contains(line), "\n{}", render(&report, &PLAIN));
+}

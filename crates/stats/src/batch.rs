@@ -134,9 +134,9 @@ impl Batches {
     /// width is t(97.5 %, m − 1) · √(Σ(Xⱼ − X)² / (m − 1) / m). This is the method of
     /// non-overlapping batch means (A. M. Law, W. D. Kelton, *Simulation Modeling and Analysis*,
     /// 3rd ed. 2000, section 9.5.3) in the form that is called sectioning, in which X is not the
-    /// mean of the Xⱼ: no percentile is averaged (S. Asmussen, P. W. Glynn, *Stochastic Simulation*,
-    /// 2007, section III.5a; M. K. Nakayama, *Confidence Intervals for Quantiles Using Sectioning
-    /// When Applying Variance-Reduction Techniques*, ACM TOMACS 24 (4), 2014).
+    /// mean of the Xⱼ: no percentile is averaged (M. K. Nakayama, *Confidence Intervals
+    /// for Quantiles Using Sectioning When Applying Variance-Reduction Techniques*, ACM TOMACS
+    /// 24 (4), 2014).
     ///
     /// The formula holds for batches that are independent and do not drift. So batches are joined
     /// by twos, then by fours, as long as there are at least ten, until von Neumann's ratio finds

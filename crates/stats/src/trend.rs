@@ -89,16 +89,17 @@ mod tests {
 
     #[test]
     fn the_ratio_tells_a_row_that_follows_itself() {
-        // Steps 1 nine times: 9; spread of 0..9 is 82.5; 9 / 82.5 = 0.11 is far below 1.06.
+        // Steps 1 nine times: 9; spread of 0..9 is 82.5; 9 / 82.5 = 0.11 is far below 1.27.
         let rising: Vec<f64> = (0..10).map(f64::from).collect();
         assert!(!independent(&rising));
         // Steps of 2 nine times: 36; spread 10.
         let zigzag: Vec<f64> = (0..10).map(|i| f64::from(i % 2) * 2.0).collect();
         assert!(independent(&zigzag));
         assert!(independent(&[4.0; 10]));
-        // The limit for n = 10 is 2 − 1.645 √(32 / 99) = 1.065. Three steps of 2 over a spread of
-        // 9.6 make 12 / 9.6 = 1.25; one step over a spread of 10 makes 0.4.
+        // The limit for n = 10 is 2 − 1.2816 √(32 / 99) = 1.271. Over a spread of 10, four steps of
+        // 2 make 16 / 10 = 1.6, and one makes 0.4; three over a spread of 9.6 make 12 / 9.6 = 1.25.
         let blocks = |text: &str| text.bytes().map(|b| f64::from(b - b'0')).collect::<Vec<_>>();
-        assert!(independent(&blocks("0022200222")) && !independent(&blocks("0000022222")));
+        assert!(independent(&blocks("0022002220")));
+        assert!(!independent(&blocks("0022200222")) && !independent(&blocks("0000022222")));
     }
 }

@@ -104,8 +104,8 @@ pub(crate) struct LoadArgs {
     #[arg(long = "autoterm.pct", value_name = "PERCENT")]
     pub(crate) autoterm_pct: Option<Percent>,
     /// End when a figure is known well enough: 'ci(p99)<=5%' asks for a 95 % confidence interval of
-    /// at most ±5 %. Figures: rate, throughput, and of the latency mean, p50, p90, p99, p99.9. May be
-    /// given several times; all must hold
+    /// at most ±5 %. Figures: rate, throughput, and of the latency mean, p50, p90, p99, p99.9.
+    /// Can be given several times; all must hold
     #[arg(long, value_name = "RULE")]
     pub(crate) until: Vec<String>,
     /// Not more than this many operations a second over all workers; 0 for no limit

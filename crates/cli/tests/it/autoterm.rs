@@ -1,8 +1,15 @@
 //! Stop rules: `--autoterm` and `--until` from the flags to the record.
 
+use std::collections::BTreeMap;
+
+use plimsoll_foreign::warp::raw;
+use plimsoll_model::OpKind;
+use plimsoll_stats::{AmountSeries, SteadyRule};
 use serde_json::Value;
 
 use crate::harness::{plimsoll, run, run_directory, stderr};
+
+const SECOND: u64 = 1_000_000_000;
 
 /// Runs `line` on the embedded store and returns its report, its messages and its manifest.
 fn ran(line: &str) -> (Value, String, Value) {
@@ -113,4 +120,39 @@ fn explain_shows_the_rules() {
     for part in ["window_ns: 7000000000", "percent: 7.5", "ci(p99)<=5%"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+#[test]
+fn the_rule_ends_a_recorded_run_of_warps_when_warp_ended_it() {
+    // `warp stat --rps-limit=200 --autoterm --autoterm.dur=5s --autoterm.pct=10 --full` said
+    // "Throughput 199.1 objects/s within 10.000000% for 5.026s", which is 7/25 of 17.95 s.
+    let path = "/../../testdata/warp/autoterm-full-rps-stat.csv.zst";
+    let file = std::fs::File::open(format!("{}{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let mut ops = Vec::new();
+    raw::scan(file, &mut raw::Names::default(), &mut |op, _| {
+        ops.extend((op.kind == OpKind::Stat).then_some(*op));
+    })
+    .unwrap();
+    let started = ops.iter().map(|op| op.start.as_ns()).min().unwrap();
+    let mut series = AmountSeries::default();
+    let mut ends: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for op in &ops {
+        let end_ns = op.end.as_ns() - started;
+        series.record(op.start.as_ns() - started, end_ns, op.bytes, 1);
+        ends.entry(op.worker.0).or_default().push(end_ns);
+    }
+    assert_eq!(ends.len(), 8);
+    ends.values_mut().for_each(|ends| ends.sort_unstable());
+    let from_ns = ends.values().map(|ends| ends[0]).max().unwrap();
+    let rule = SteadyRule { window_ns: 5 * SECOND, percent: 10.0 };
+    let held = (1..=60).find_map(|second| {
+        let last = |ends: &Vec<u64>| ends.iter().copied().rfind(|end| *end <= second * SECOND);
+        let to_ns = ends.values().map(last).min().unwrap()?;
+        Some((second, series.steady(&rule, from_ns, to_ns)?))
+    });
+    let (second, steady) = held.expect("warp found it steady");
+    assert_eq!((second, steady.by_bytes), (18, false));
+    assert!((5_000_000_000..5_040_000_000).contains(&steady.window_ns), "{steady:?}");
+    let last = ops.iter().map(|op| op.end.as_ns() - started).max().unwrap();
+    assert!((17 * SECOND..19 * SECOND).contains(&last), "warp itself ended after {last} ns");
 }

@@ -301,8 +301,9 @@ impl<'a> Decoded<'a> {
         let start = unsigned(batch, "start_ns")?.values();
         let first_byte_to_end = unsigned(batch, "first_byte_to_end_ns")?;
         let end = unsigned(batch, "end_ns")?.values();
-        check_differences(schedule_delay, start, "schedule_delay_ns")?;
-        check_differences(first_byte_to_end.values(), end, "first_byte_to_end_ns")?;
+        check_differences(schedule_delay, start, |_| true, "schedule_delay_ns")?;
+        let answered = |row| first_byte_to_end.is_valid(row);
+        check_differences(first_byte_to_end.values(), end, answered, "first_byte_to_end_ns")?;
         Ok(Self {
             stage: column(batch, "stage").as_primitive::<UInt8Type>().values(),
             job: column(batch, "job").as_primitive::<UInt8Type>().values(),
@@ -361,16 +362,23 @@ fn unsigned<'a>(
     name: &str,
 ) -> Result<&'a PrimitiveArray<Int64Type>, String> {
     let column = column(batch, name).as_primitive::<Int64Type>();
-    // The decoder leaves 0 where a row has no value, so the nulls need no look.
+    // Where a row has no value the decoder leaves 0 or the value of another row, so the nulls need
+    // no look.
     match column.values().iter().any(|value| *value < 0) {
         true => Err(format!("column {name} holds a negative number")),
         false => Ok(column),
     }
 }
 
-/// Checks that no difference leads back to before the run's epoch.
-fn check_differences(differences: &[i64], moments: &[i64], name: &str) -> Result<(), String> {
-    match differences.iter().zip(moments).any(|(difference, moment)| difference > moment) {
+/// Checks that no difference of a row that has one leads back to before the run's epoch.
+fn check_differences(
+    differences: &[i64],
+    moments: &[i64],
+    is_known: impl Fn(usize) -> bool,
+    name: &str,
+) -> Result<(), String> {
+    let mut rows = differences.iter().zip(moments).enumerate();
+    match rows.any(|(row, (difference, moment))| difference > moment && is_known(row)) {
         true => Err(format!("column {name} leads back to before the run's epoch")),
         false => Ok(()),
     }
@@ -386,8 +394,13 @@ mod tests {
 
     #[test]
     fn a_difference_may_lead_back_to_the_epoch_and_not_further() {
-        assert_eq!(check_differences(&[0, 7], &[0, 7], "schedule_delay_ns"), Ok(()));
-        let refused = check_differences(&[0, 8], &[0, 7], "schedule_delay_ns").unwrap_err();
+        let check = |differences: &[i64], known: &[bool]| {
+            check_differences(differences, &[0, 7], |row| known[row], "schedule_delay_ns")
+        };
+        assert_eq!(check(&[0, 7], &[true, true]), Ok(()));
+        let refused = check(&[0, 8], &[true, true]).unwrap_err();
         assert_eq!(refused, "column schedule_delay_ns leads back to before the run's epoch");
+        // What stands in a row that has no value means nothing.
+        assert_eq!(check(&[0, 8], &[true, false]), Ok(()));
     }
 }

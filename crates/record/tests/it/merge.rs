@@ -153,8 +153,8 @@ prop_compose! {
     }
 }
 
-/// Returns the shard's part of the records, with workers numbered from 0: worker `w` of the whole is
-/// worker `w / shards` of shard `w % shards`.
+/// Returns the shard's part of the records, with workers numbered from 0: worker `w` of the whole
+/// is worker `w / shards` of shard `w % shards`.
 fn shard(ops: &[OpRecord], shard: u32, shards: u32) -> MergePart<'static, RecordError> {
     let own = ops.iter().filter(|op| op.worker.0 % shards == shard).map(|op| {
         let worker = WorkerId(op.worker.0 / shards);
