@@ -97,6 +97,7 @@ pub(crate) fn verification(mode: VerificationMode) -> &'static str {
 /// Returns what else there is to know about a run, a name and a text each.
 pub(crate) fn remarks(report: &RunReport) -> Vec<(&'static str, String)> {
     let mut remarks = Vec::new();
+    remarks.extend(report.ended_because.clone().map(|because| ("ended early", because)));
     remarks.extend(report.prepare.as_ref().map(|work| ("prepared", stage_work(work))));
     remarks.extend(report.cleanup.as_ref().map(|work| ("cleaned up", stage_work(work))));
     remarks.extend(report.verification.map(|check| {

@@ -43,6 +43,20 @@ pub(crate) struct AnalysisArgs {
 }
 
 impl AnalysisArgs {
+    /// Returns the first flag given that needs every operation, where there are only sums.
+    pub(crate) fn needs_operations(&self) -> Option<&'static str> {
+        let flags = [
+            ("--analyze.dur", self.dur.is_some()),
+            ("--analyze.host", self.host.is_some()),
+            ("--analyze.skip", self.skip.is_some()),
+            ("--analyze.limit", self.limit.is_some()),
+            ("--analyze.offset", self.offset > 0),
+            ("--full-span", self.full_span),
+            ("--stage", self.stage.is_some()),
+        ];
+        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+    }
+
     /// Returns the kind that was asked for.
     pub(crate) fn kind(&self) -> Result<Option<OpKind>> {
         let Some(name) = &self.op else { return Ok(None) };

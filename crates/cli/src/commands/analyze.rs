@@ -94,19 +94,13 @@ impl Outcome {
         ui: &Ui,
     ) -> Result<()> {
         let asked = &args.analysis;
-        let needs_operations = [
-            ("--analyze.dur", asked.dur.is_some()),
+        let own = [
             ("--analyze.op", asked.op.is_some()),
-            ("--analyze.host", asked.host.is_some()),
-            ("--analyze.skip", asked.skip.is_some()),
-            ("--analyze.limit", asked.limit.is_some()),
-            ("--analyze.offset", asked.offset > 0),
             ("--analyze.out", args.out.is_some()),
-            ("--full-span", asked.full_span),
-            ("--stage", asked.stage.is_some()),
             ("--method warp", args.method == MethodArg::Warp),
         ];
-        if let Some((flag, _)) = needs_operations.iter().find(|(_, given)| *given) {
+        let own = own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag);
+        if let Some(flag) = asked.needs_operations().or(own) {
             bail!(
                 "{flag} needs every operation, and {} holds only warp's sums and figures; use the \
                  raw file (.csv.zst) that warp writes with --full",

@@ -109,6 +109,12 @@ impl Side {
         file: &Aggregated,
         asked: &AnalysisArgs,
     ) -> Result<()> {
+        if let Some(flag) = asked.needs_operations() {
+            bail!(
+                "{flag} needs every operation, and {} holds only warp's sums and figures",
+                path.display()
+            );
+        }
         let mut figures = aggregated::figures(&path.display().to_string(), file);
         if let Some(kind) = asked.kind()? {
             figures.kinds.retain(|figures| figures.kind == Some(kind));

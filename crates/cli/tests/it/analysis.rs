@@ -150,6 +150,11 @@ fn what_warp_wrote_can_be_merged_and_compared() {
     let mixed_kinds = format!("merge {get} {} -o merged", file("get-default.json.zst"));
     let said = refused(place.path(), &mixed_kinds);
     assert!(said.contains("sums and figures"), "{said}");
+    let sums = file("get-default.json.zst");
+    for command in [format!("analyze {sums}"), format!("compare {sums} {sums}")] {
+        let said = refused(place.path(), &format!("{command} --analyze.dur 5s"));
+        assert!(said.contains("--analyze.dur") && said.contains("sums and figures"), "{said}");
+    }
     let said = printed(place.path(), &format!("as warp cmp {get} {hosts}"));
     // As warp prints the two files' numbers of operations.
     assert!(said.contains("Operation: GET\nOperations: 6529 -> 16649\n"), "{said}");
