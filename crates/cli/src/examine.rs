@@ -13,7 +13,7 @@ use plimsoll_report::{ErrorSample, LoopModel, RunReport, RunState};
 
 use crate::args::AnalysisArgs;
 use crate::present;
-use crate::recorded::{Origin, Record, RecordStage};
+use crate::recorded::{Origin, Record, RecordStage, Source};
 
 /// How many texts of one class of failure are kept.
 const ERRORS_KEPT_PER_CLASS: usize = 3;
@@ -178,7 +178,8 @@ fn loop_model(words: &[&str], stage: &RecordStage) -> LoopModel {
 /// Reads the first texts of each kind and class of failure.
 fn first_errors(record: &Record, stage: &RecordStage) -> Result<Vec<ErrorSample>> {
     let mut kept: BTreeMap<(OpKind, ErrorClass), Vec<ErrorSample>> = BTreeMap::new();
-    record.source.scan_texts(&mut |op, texts| {
+    let Source::Warp(file) = &record.source else { return Ok(Vec::new()) };
+    file.scan_errors(&mut |op, error| {
         if op.outcome.is_ok() || !stage.stages.contains(op.stage) {
             return;
         }
@@ -188,7 +189,7 @@ fn first_errors(record: &Record, stage: &RecordStage) -> Result<Vec<ErrorSample>
                 class: op.outcome,
                 kind: op.kind,
                 endpoint: Some(op.endpoint),
-                message: texts.error.to_owned(),
+                message: error.to_owned(),
             });
         }
     })?;

@@ -15,6 +15,7 @@ mod runner;
 mod signals;
 mod store;
 mod ui;
+mod warp_file;
 
 use std::process::ExitCode;
 

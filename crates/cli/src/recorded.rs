@@ -1,20 +1,19 @@
 //! A record as it is read back: a run directory, or a raw file of warp's.
-#![expect(clippy::disallowed_methods, reason = "cli opens the files it is given")]
 
-use std::cell::RefCell;
-use std::fs::{self, File};
-use std::io::{self, BufReader, Cursor, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::{OpSource, Stages, Survey};
 use plimsoll_foreign::warp::aggregated::{self, Aggregated};
-use plimsoll_foreign::warp::raw::{self, Names, ScanEnd};
+use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_foreign::warp::{self, FileKind, WarpError};
 use plimsoll_model::{Moment, OpKind, OpRecord, StageId};
 use plimsoll_record::schema::{Manifest, StageKind};
 use plimsoll_record::{OpLog, RecordError, RunDirectory};
+
+use crate::warp_file::{Bytes, WarpFile};
 
 /// What a path given on the command line holds.
 pub(crate) enum Opened {
@@ -64,13 +63,7 @@ pub(crate) struct RecordStage {
 /// Where the operations are read from.
 pub(crate) enum Source {
     Log(OpLog),
-    Warp { bytes: Bytes, names: RefCell<Names> },
-}
-
-/// A foreign file, or what came through the standard input.
-pub(crate) enum Bytes {
-    File(PathBuf),
-    Memory(Arc<[u8]>),
+    Warp(Box<WarpFile>),
 }
 
 /// Why operations cannot be read.
@@ -84,74 +77,13 @@ pub(crate) enum ReadError {
     Open { path: PathBuf, source: io::Error },
 }
 
-impl Bytes {
-    /// Returns what is at `path`; `-` is the standard input.
-    fn at(path: &Path) -> Result<Self> {
-        if path != Path::new("-") {
-            return Ok(Self::File(path.to_path_buf()));
-        }
-        let mut all = Vec::new();
-        io::stdin().lock().read_to_end(&mut all).context("cannot read the standard input")?;
-        Ok(Self::Memory(all.into()))
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::File(path) => path,
-            Self::Memory(_) => Path::new("standard input"),
-        }
-    }
-
-    pub(crate) fn reader(&self) -> Result<Box<dyn Read + '_>, ReadError> {
-        Ok(match self {
-            Self::Memory(bytes) => Box::new(Cursor::new(bytes)),
-            Self::File(path) => {
-                let file = File::open(path)
-                    .map_err(|source| ReadError::Open { path: path.clone(), source })?;
-                Box::new(BufReader::with_capacity(1 << 18, file))
-            }
-        })
-    }
-
-    fn failed(&self, source: WarpError) -> ReadError {
-        ReadError::Warp { path: self.path().to_path_buf(), source }
-    }
-
-    fn scan(
-        &self,
-        names: &mut Names,
-        visit: &mut dyn FnMut(&OpRecord, &raw::Texts<'_>),
-    ) -> Result<ScanEnd, ReadError> {
-        raw::scan(self.reader()?, names, visit).map_err(|source| self.failed(source))
-    }
-}
-
-impl Source {
-    /// Shows every operation with the texts that only a foreign file has.
-    pub(crate) fn scan_texts(
-        &self,
-        visit: &mut dyn FnMut(&OpRecord, &raw::Texts<'_>),
-    ) -> Result<(), ReadError> {
-        match self {
-            Self::Log(log) => {
-                let none = raw::Texts { file: "", error: "" };
-                log.scan(&mut |op| visit(op, &none))?;
-            }
-            Self::Warp { bytes, names } => {
-                bytes.scan(&mut names.borrow_mut(), visit)?;
-            }
-        }
-        Ok(())
-    }
-}
-
 impl OpSource for Source {
     type Error = ReadError;
 
     fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), ReadError> {
         match self {
             Self::Log(log) => log.scan(visit).map(|_| ()).map_err(ReadError::from),
-            Self::Warp { .. } => self.scan_texts(&mut |op, _| visit(op)),
+            Self::Warp(file) => file.scan(visit),
         }
     }
 }
@@ -273,43 +205,23 @@ fn client_of(manifest: &Manifest) -> Vec<u16> {
 }
 
 fn open_warp(path: &Path, bytes: Bytes) -> Result<Record> {
-    let mut names = Names::default();
-    let end = RefCell::new(None);
-    let survey = {
-        let source = WarpOnce { bytes: &bytes, names: RefCell::new(&mut names), end: &end };
-        Survey::of(&source)?
-    };
-    let end = end.into_inner().context("the file was not read")?;
+    let file = WarpFile::new(bytes);
+    let survey = Survey::of(&file)?;
+    let end = file.end().context("the file was not read")?;
     let stages = warp_stages(&survey);
+    let names = file.names().clone();
     let several = names.clients.len() > 1;
     Ok(Record {
         path: path.to_path_buf(),
-        endpoints: names.endpoints.clone(),
-        clients: if several { names.clients.clone() } else { Vec::new() },
+        endpoints: names.endpoints,
+        clients: if several { names.clients } else { Vec::new() },
         client_of: names.workers.iter().map(|worker| worker.client).collect(),
         losses: end.losses.iter().map(ToString::to_string).collect(),
         origin: Origin::Warp { end: Box::new(end) },
-        source: Source::Warp { bytes, names: RefCell::new(names) },
+        source: Source::Warp(Box::new(file)),
         survey,
         stages,
     })
-}
-
-/// The first scan of a raw file, which alone tells how it ends.
-struct WarpOnce<'a> {
-    bytes: &'a Bytes,
-    names: RefCell<&'a mut Names>,
-    end: &'a RefCell<Option<ScanEnd>>,
-}
-
-impl OpSource for WarpOnce<'_> {
-    type Error = ReadError;
-
-    fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), ReadError> {
-        let end = self.bytes.scan(&mut self.names.borrow_mut(), &mut |op, _| visit(op))?;
-        *self.end.borrow_mut() = Some(end);
-        Ok(())
-    }
 }
 
 /// Returns the stages of a raw file, which tells of none: kinds that overlap in time belong

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_analysis::warp;
 use plimsoll_analysis::warp::{Recording, WarpQuestion, WarpWorker};
-use plimsoll_analysis::{OpSource, warp};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_model::OpRecord;
 use plimsoll_report::segments::{self, Separator};
@@ -21,6 +21,7 @@ use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg};
 use crate::examine;
 use crate::recorded::{self, Opened, Origin, Record, Source};
 use crate::ui::Ui;
+use crate::warp_file::WarpFile;
 
 /// Analyses each record by itself.
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
@@ -114,8 +115,7 @@ impl Outcome {
 
     /// Analyses a raw file as `warp analyze --full` does.
     fn warps(&mut self, record: &Record, args: &AnalyzeArgs) -> Result<()> {
-        let (Origin::Warp { end }, Source::Warp { names, .. }) = (&record.origin, &record.source)
-        else {
+        let (Origin::Warp { end }, Source::Warp(file)) = (&record.origin, &record.source) else {
             bail!(
                 "--method warp reads raw files of warp's; {} is a run of plimsoll's, which \
                  `plimsoll export` turns into one",
@@ -125,8 +125,8 @@ impl Outcome {
         if args.print.json {
             bail!("--method warp prints warp's text; leave --json out");
         }
-        let (ops, error_texts) = loaded(&record.source)?;
-        let names = names.borrow();
+        let (ops, error_texts) = loaded(file)?;
+        let names = file.names();
         let worker = |worker: &plimsoll_foreign::warp::raw::ForeignWorker| WarpWorker {
             client: worker.client,
             thread: worker.thread,
@@ -167,13 +167,12 @@ fn look(ui: &Ui) -> Look {
 }
 
 /// Reads every operation, and what the failed ones said, into memory.
-fn loaded(source: &Source) -> Result<(Vec<OpRecord>, BTreeMap<usize, String>)> {
-    let mut rows = 0;
-    source.scan(&mut |_| rows += 1)?;
+fn loaded(file: &WarpFile) -> Result<(Vec<OpRecord>, BTreeMap<usize, String>)> {
+    let rows = file.end().map_or(0, |end| end.rows as usize);
     let (mut ops, mut texts) = (Vec::with_capacity(rows), BTreeMap::new());
-    source.scan_texts(&mut |op, text| {
+    file.scan_errors(&mut |op, error| {
         if !op.outcome.is_ok() {
-            texts.insert(ops.len(), text.error.to_owned());
+            texts.insert(ops.len(), error.to_owned());
         }
         ops.push(*op);
     })?;
