@@ -1,4 +1,8 @@
-"""Object content, written a second time from docs/formats/data.md: python3 data.py SEED KEY VERSION OFFSET LENGTH"""
+"""Object content, written a second time from docs/formats/data.md.
+
+python3 data.py SEED KEY VERSION OFFSET LENGTH    prints content as hexadecimal digits
+python3 data.py trace SEED < BYTES                prints hash(key), version and offset of bytes
+"""
 import sys
 
 M = (1 << 64) - 1
@@ -10,6 +14,14 @@ def mix64(x):
     x ^= x >> 27
     x = x * 0x94D049BB133111EB & M
     return x ^ x >> 31
+
+
+def unmix64(x):
+    x ^= x >> 31 ^ x >> 62
+    x = x * pow(0x94D049BB133111EB, -1, 1 << 64) & M
+    x ^= x >> 27 ^ x >> 54
+    x = x * pow(0xBF58476D1CE4E5B9, -1, 1 << 64) & M
+    return x ^ x >> 30 ^ x >> 60
 
 
 def rotate_left(x, bits):
@@ -46,7 +58,27 @@ def byte(pad_bytes, seed, key_hash, version, offset):
     return pad_bytes[(turn + within) % 8192] ^ line[within % 64]
 
 
-if __name__ == "__main__":
+def trace(pad_bytes, seed, given):
+    seed_mix = mix64(seed)
+    for start in range(min(79, len(given) - 15)):
+        for line in range(128):
+            masked = given[start:start + 16], pad_bytes[64 * line:64 * line + 16]
+            key = bytes(a ^ b for a, b in zip(*masked))
+            second, y = int.from_bytes(key[8:], "little"), int.from_bytes(key[:8], "little")
+            x = second ^ mix64(y)
+            version, block = divmod(unmix64(y) ^ rotate_left(seed_mix, 32) ^ x, 1 << 44)
+            key_hash = unmix64(x) ^ seed_mix
+            offset = block * 8192 + (64 * line - mix64(x ^ y) % 128 * 64) % 8192 - start
+            expected = (byte(pad_bytes, seed, key_hash, version, offset + i) for i in range(len(given)))
+            if len(given) >= 24 and offset >= 0 and all(map(int.__eq__, expected, given)):
+                return key_hash, version, offset
+    return None
+
+
+if __name__ == "__main__" and sys.argv[1] == "trace":
+    seed = int(sys.argv[2])
+    print(*(trace(pad(seed), seed, sys.stdin.buffer.read()) or ["no content of this seed"]))
+elif __name__ == "__main__":
     seed, key, version, offset, length = sys.argv[1], sys.argv[2], *sys.argv[3:6]
     seed, version, offset, length = int(seed), int(version), int(offset), int(length)
     p, k = pad(seed), hash_text(key)

@@ -77,7 +77,7 @@ pub(crate) fn collect(
     let mut advice = Vec::new();
     match analysis.span.rule {
         SpanRule::FullTooShort => advice.push(Advice::FullSpanUsed),
-        SpanRule::AllWorkers | SpanRule::FullAsked => {}
+        SpanRule::AllWorkers | SpanRule::FullAsked | SpanRule::Schedule => {}
     }
     if analysis.segments_count < SEGMENTS_MIN {
         advice.push(Advice::ShortSpan { span: analysis.span.length() });
@@ -91,15 +91,9 @@ pub(crate) fn collect(
             advice.push(Advice::FewSamples { kind: kind.kind, samples });
         }
     }
-    let (active, configured) = (analysis.workers_active, question.workers);
-    if active < configured {
-        advice.push(Advice::IdleWorkers { active, configured });
-    }
-    if let (Some(first), Some(last)) = (analysis.first_done, analysis.last_done) {
-        let apart = last.since(first);
-        if ns(apart) > ns(analysis.ended.since(analysis.started)) / 10 {
-            advice.push(Advice::Imbalance { apart });
-        }
+    // When a worker has nothing to do in an open loop is the schedule's choice.
+    if !question.open {
+        advice.extend(uneven_workers(analysis, question.workers));
     }
     let count = totals.failed.of(ErrorClass::Throttled);
     if count > 0 {
@@ -111,4 +105,14 @@ pub(crate) fn collect(
         advice.push(Advice::SlowBeyondEnd { latency });
     }
     advice
+}
+
+/// Returns whether workers did nothing, or were done long before others.
+fn uneven_workers(analysis: &StageAnalysis, configured: u32) -> impl Iterator<Item = Advice> {
+    let active = analysis.workers_active;
+    let idle = (active < configured).then_some(Advice::IdleWorkers { active, configured });
+    let apart = analysis.first_done.zip(analysis.last_done).map(|(first, last)| last.since(first));
+    let long = ns(analysis.ended.since(analysis.started)) / 10;
+    let apart = apart.filter(|apart| ns(*apart) > long);
+    idle.into_iter().chain(apart.map(|apart| Advice::Imbalance { apart }))
 }

@@ -39,6 +39,8 @@ pub struct KindDetails {
     pub segment_times: Vec<SegmentTimes>,
     /// Latency of the successes wholly inside the span.
     pub latency: Histogram,
+    /// Service time of the same; `None` unless the stage is an open loop.
+    pub service_time: Option<Histogram>,
     /// Time to first byte of the same.
     pub ttfb: Histogram,
     /// The same by size, smallest first; empty for kinds that move no content.

@@ -5,6 +5,9 @@ use std::time::Duration;
 use plimsoll_model::{ByteRate, ErrorClass, Moment, OpRate};
 use plimsoll_stats::{Histogram, Percentile};
 
+/// An operation that was issued later than this after its intended start is late.
+pub const LATE_AFTER: Duration = Duration::from_millis(1);
+
 /// How many operations failed, by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failures([u64; ErrorClass::ALL.len()]);
@@ -62,6 +65,9 @@ pub struct StageTotals {
     pub objects: u64,
     /// The longest latency of a success.
     pub latency_max: Option<Duration>,
+    /// How many, failed ones included, were issued more than [`LATE_AFTER`] after their intended
+    /// start.
+    pub late: u64,
 }
 
 /// What successes got done per second; an operation across a border counts with its share by time.
@@ -164,6 +170,8 @@ pub struct Figures {
     pub latency: TimeSummary,
     /// Start to end, of the same.
     pub service_time: TimeSummary,
+    /// Intended start to start, of the same; `None` unless the stage is an open loop.
+    pub schedule_delay: Option<TimeSummary>,
     /// Time to first byte, of those of the same that have one.
     pub ttfb: TimeSummary,
 }

@@ -8,10 +8,10 @@ use plimsoll_stats::Histogram;
 
 use crate::detail::LaneDetail;
 use crate::figures::{
-    Figures, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals, TimeSummary,
+    Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals, TimeSummary,
 };
 use crate::ns;
-use crate::span::MeasuredSpan;
+use crate::span::{MeasuredSpan, SpanRule};
 
 /// Operations and objects are shared between segments in millionths.
 pub(crate) const MICRO: u64 = 1_000_000;
@@ -23,11 +23,19 @@ pub(crate) struct Frame {
     end: u64,
     segment: u64,
     pub(crate) segments_count: usize,
+    /// Whether operations come on a schedule, so that their delays are kept.
+    open: bool,
 }
 
 impl Frame {
     pub(crate) fn new(span: &MeasuredSpan, segment: u64, segments_count: usize) -> Self {
-        Self { start: span.start.as_ns(), end: span.end.as_ns(), segment, segments_count }
+        Self {
+            start: span.start.as_ns(),
+            end: span.end.as_ns(),
+            segment,
+            segments_count,
+            open: span.rule == SpanRule::Schedule,
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -138,6 +146,8 @@ pub(crate) struct Lane {
     pub(crate) latency: Histogram,
     /// Kept only once a service time differed from its latency; until then they are the same.
     service_time: Option<Histogram>,
+    /// Kept only in an open loop.
+    schedule_delay: Option<Histogram>,
     pub(crate) ttfb: Histogram,
     latency_beyond_end: u64,
 }
@@ -146,13 +156,15 @@ impl Lane {
     pub(crate) fn new(frame: &Frame, moves_bytes: bool, details: bool) -> Self {
         let segments = vec![Share::default(); frame.segments_count];
         let detail = details.then(|| LaneDetail::new(frame.segments_count));
-        Self { moves_bytes, segments, detail, ..Self::default() }
+        let schedule_delay = frame.open.then(Histogram::default);
+        Self { moves_bytes, segments, detail, schedule_delay, ..Self::default() }
     }
 
     pub(crate) fn add(&mut self, frame: &Frame, op: &OpRecord) {
         let (start, end) = (op.start.as_ns(), op.end.as_ns().max(op.start.as_ns()));
         self.counts.started += u64::from(start >= frame.start && start < frame.end);
         let ended_inside = end > frame.start && end <= frame.end;
+        self.stage.late += u64::from(op.start.since(op.intended) > LATE_AFTER);
         if !op.outcome.is_ok() {
             self.stage.failed.add(op.outcome);
             if ended_inside {
@@ -190,6 +202,9 @@ impl Lane {
         }
         if let Some(service_time) = &mut self.service_time {
             service_time.record(ns(op.service_time()));
+        }
+        if let Some(schedule_delay) = &mut self.schedule_delay {
+            schedule_delay.record(ns(op.start.since(op.intended)));
         }
         self.latency.record(ns(latency));
         if let Some(ttfb) = op.ttfb() {
@@ -233,6 +248,7 @@ impl Lane {
         self.stage.bytes += other.stage.bytes;
         self.stage.objects += other.stage.objects;
         self.stage.latency_max = self.stage.latency_max.max(other.stage.latency_max);
+        self.stage.late += other.stage.late;
         self.share.add(&other.share);
         for (mine, theirs) in self.segments.iter_mut().zip(&other.segments) {
             mine.add(theirs);
@@ -244,6 +260,9 @@ impl Lane {
             let mut both = self.service_time.take().unwrap_or_else(|| self.latency.clone());
             both.merge(other.service_time.as_ref().unwrap_or(&other.latency));
             self.service_time = Some(both);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.schedule_delay, &other.schedule_delay) {
+            merge_times(mine, theirs);
         }
         merge_times(&mut self.latency, &other.latency);
         merge_times(&mut self.ttfb, &other.ttfb);
@@ -267,9 +286,15 @@ impl Lane {
             rates: (length > 0).then(|| self.share.rates(length)),
             segments: self.segment_rates(frame),
             service_time: self.service_time.as_ref().map_or(latency, TimeSummary::of),
+            schedule_delay: self.schedule_delay.as_ref().map(TimeSummary::of),
             latency,
             ttfb: TimeSummary::of(&self.ttfb),
         }
+    }
+
+    /// Returns the times from start to end.
+    pub(crate) fn service_time(&self) -> &Histogram {
+        self.service_time.as_ref().unwrap_or(&self.latency)
     }
 
     fn segment_rates(&self, frame: &Frame) -> Option<SegmentRates> {

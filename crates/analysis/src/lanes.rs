@@ -92,6 +92,7 @@ impl<'a> Lanes<'a> {
             series: series(&whole, &self.frame, &detail.segments),
             endpoints: endpoints.map(of_each).collect(),
             segment_times: detail.segments.clone(),
+            service_time: self.question.open.then(|| whole.service_time().clone()),
             latency: whole.latency,
             ttfb: whole.ttfb,
             sizes: detail.sizes(),

@@ -9,6 +9,7 @@ mod advice;
 pub mod compare;
 mod detail;
 mod figures;
+pub mod history;
 mod lane;
 mod lanes;
 mod span;
@@ -30,7 +31,8 @@ pub use detail::{
     StageDetails, percentiles,
 };
 pub use figures::{
-    Failures, Figures, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals, TimeSummary,
+    Failures, Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
+    TimeSummary,
 };
 pub use span::{KindSpan, MeasuredSpan, SpanRule, StageSurvey, Survey};
 
@@ -99,7 +101,7 @@ pub struct Question<'a> {
     pub stages: Stages,
     /// When the stage began.
     pub started: Moment,
-    /// When its last worker had ended.
+    /// When its last operation had ended.
     pub ended: Moment,
     /// How many workers it was given.
     pub workers: u32,
@@ -108,6 +110,8 @@ pub struct Question<'a> {
     pub segment: Option<Duration>,
     /// Takes the whole stage instead of the span in which all workers ran.
     pub full_span: bool,
+    /// Takes the stage as an open loop: all of it is measured, and schedule delays are kept.
+    pub open: bool,
     /// Leaves out this much at the beginning of the stage.
     pub skip: Duration,
     /// Takes figures of this kind only; the span is that of all.
@@ -130,6 +134,7 @@ impl<'a> Question<'a> {
             workers,
             segment: None,
             full_span: false,
+            open: false,
             skip: Duration::ZERO,
             kind: None,
             endpoint: None,
@@ -212,6 +217,8 @@ pub struct StageAnalysis {
     pub total: Figures,
     /// All kinds together, per endpoint.
     pub endpoints: Vec<EndpointAnalysis>,
+    /// Whether the question left out operations of the stage.
+    pub is_part: bool,
     /// What limits the trust in these figures.
     pub advice: Vec<Advice>,
     /// Everything beyond the figures, if it was asked for.
@@ -290,6 +297,7 @@ impl<'a> Measuring<'a> {
             kinds: kinds.collect(),
             total: total.figures(frame),
             endpoints: lanes.endpoints(None),
+            is_part: question.kind.is_some() || question.endpoint.is_some(),
             advice: Vec::new(),
             details: lanes.details(),
         };

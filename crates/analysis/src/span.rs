@@ -17,6 +17,8 @@ pub enum SpanRule {
     FullAsked,
     /// The whole stage, because all workers ran together for less than a tenth of it.
     FullTooShort,
+    /// The whole stage of an open loop: its operations arrive on a schedule, from its start on.
+    Schedule,
 }
 
 /// The stretch of the stage that rates and times are taken from.
@@ -202,6 +204,9 @@ impl StageSurvey {
             let ended = question.ended.max(question.started);
             MeasuredSpan { start: skipped_to.min(ended), end: ended, rule }
         };
+        if question.open {
+            return full(SpanRule::Schedule);
+        }
         if question.full_span {
             return full(SpanRule::FullAsked);
         }

@@ -281,6 +281,61 @@ fn latency_counts_from_the_intended_start_and_service_time_from_the_real_one() {
     }
 }
 
+/// Ten arrivals 10 ms apart with one in flight at most. The first takes 25 ms, so that the second
+/// starts 15 ms and the third 7 ms late; all but the first take 2 ms. The third is throttled.
+fn scheduled() -> Vec<OpRecord> {
+    let starts = [0, 25, 27, 30, 40, 50, 60, 70, 80, 90];
+    let ops = starts.into_iter().zip(0u64..).map(|(start, index)| OpRecord {
+        intended: Moment::from_ns(index * 10 * MS),
+        outcome: if index == 2 { ErrorClass::Throttled } else { ErrorClass::Ok },
+        ..op((index % 3) as u32, start, start + if index == 0 { 25 } else { 2 })
+    });
+    ops.collect()
+}
+
+#[test]
+fn an_open_loop_is_measured_whole_and_tells_waiting_from_service() {
+    let asked = Question { open: true, ..question(100, 4) };
+    let answer = analysis(&scheduled(), &asked);
+    assert_eq!((span_ms(&answer), answer.span.rule), ((0, 100), SpanRule::Schedule));
+    let total = &answer.total;
+    assert_close(total.rates.unwrap().ops.0, 90.0);
+    // Latencies of 25, 17 and seven times 2 ms; a failure has none, and is late all the same.
+    let latency = total.latency;
+    assert_eq!((latency.samples, latency.min, latency.max), (9, ms(2), ms(25)));
+    assert_eq!(latency.mean, Some(Duration::from_nanos(6_222_222)));
+    assert_eq!(total.service_time.mean, Some(Duration::from_nanos(4_555_556)));
+    let delay = total.schedule_delay.unwrap();
+    assert_eq!((delay.samples, delay.min, delay.max), (9, ms(0), ms(15)));
+    assert_eq!((delay.p50, delay.mean), (ms(0), Some(Duration::from_nanos(1_666_667))));
+    assert_eq!(total.stage.late, 2);
+    // One of four streams had nothing to do, which is the schedule's choice.
+    let advice = |of: &Advice| matches!(of, Advice::IdleWorkers { .. } | Advice::Imbalance { .. });
+    assert!(!answer.advice.iter().any(advice), "{:?}", answer.advice);
+}
+
+#[test]
+fn an_open_loop_has_its_schedule_delay_also_where_there_is_none() {
+    let on_time = back_to_back(0, 0, 100, 10);
+    let asked = Question { open: true, full_span: true, details: true, ..question(100, 1) };
+    let answer = analysis(&on_time, &asked);
+    let delay = answer.total.schedule_delay.unwrap();
+    assert_eq!((delay.samples, delay.max, answer.total.stage.late), (10, ms(0), 0));
+    assert_eq!(answer.span.rule, SpanRule::Schedule);
+    let detail = &answer.details.unwrap().kinds[0];
+    assert_eq!(detail.service_time.as_ref(), Some(&detail.latency));
+    let closed = analysis(&on_time, &Question { details: true, ..question(100, 1) });
+    assert_eq!((closed.total.schedule_delay, closed.total.stage.late), (None, 0));
+    assert_eq!(closed.details.unwrap().kinds[0].service_time, None);
+}
+
+#[test]
+fn exactly_a_millisecond_is_not_late() {
+    let after = |ns| OpRecord { start: Moment::from_ns(5 * MS + ns), ..op(0, 5, 20) };
+    let ops = [after(MS), after(MS + 1), after(0)];
+    assert_eq!(analysis(&ops, &question(20, 1)).total.stage.late, 1);
+}
+
 #[test]
 fn percentiles_are_known_once_one_sample_lies_above_them() {
     for (samples, p50, p90, p99, p99_9) in [
@@ -386,8 +441,9 @@ proptest! {
         (ops, shuffled) in prop::collection::vec(drawn(), 0..60)
             .prop_flat_map(|ops| (Just(ops.clone()), Just(ops).prop_shuffle())),
         full_span: bool,
+        open: bool,
     ) {
-        let asked = Question { full_span, ..segments_of(70, question(5_000, 4)) };
+        let asked = Question { full_span, open, ..segments_of(70, question(5_000, 4)) };
         prop_assert_eq!(analysis(&ops, &asked), analysis(&shuffled, &asked));
     }
 

@@ -7,6 +7,9 @@
 )]
 
 mod analysis;
+mod check;
+mod prove;
+mod run;
 pub(crate) mod s3;
 mod value;
 
@@ -18,8 +21,11 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use analysis::{
     AnalysisArgs, AnalyzeArgs, AsCommand, CompareArgs, ExportArgs, ExportFormat, MergeArgs,
-    MethodArg, ReportArgs, WarpCmpArgs, WarpCommand,
+    MethodArg, ReportArgs, WarpAnalyzeArgs, WarpCmpArgs, WarpCommand, WarpMergeArgs,
 };
+pub(crate) use check::CheckArgs;
+pub(crate) use prove::ProveArgs;
+pub(crate) use run::RunArgs;
 pub(crate) use value::{ByteSize, Duration, Percent, TimeOfDay};
 
 /// A storage benchmark that can prove its own numbers.
@@ -35,6 +41,8 @@ pub(crate) enum Command {
     /// Benchmark an S3 object store
     #[command(subcommand)]
     S3(Box<s3::S3Command>),
+    /// Run a workload file, against a store or in virtual time
+    Run(Box<run::RunArgs>),
     /// Show the figures of runs, and of files that warp wrote
     Analyze(Box<AnalyzeArgs>),
     /// Show what changed between runs, and whether that can be told
@@ -48,6 +56,11 @@ pub(crate) enum Command {
     /// Take another tool's flags and print as it does
     #[command(subcommand)]
     As(AsCommand),
+    /// Measure stores whose true answers are known, and hold the figures against the truth
+    Prove(ProveArgs),
+    /// Check that a live store is consistent: that no read, listing or delete tells of a state that
+    /// is over, nor of one that never was
+    Check(Box<CheckArgs>),
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
     /// Remove what an earlier run left behind, such as after kill -9
@@ -107,6 +120,15 @@ pub(crate) struct OracleArgs {
     /// Domain under which buckets are host names
     #[arg(long, value_name = "DOMAIN")]
     pub(crate) domain: Option<String>,
+    /// Misbehave as this script says: delays, faults and lies about operations on objects
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Fix the random choices of the script [default: 0]
+    #[arg(long, value_name = "N", requires = "script")]
+    pub(crate) seed: Option<u64>,
+    /// Write what the script really did to this file at the end, not to stdout
+    #[arg(long, value_name = "FILE.json", requires = "script")]
+    pub(crate) ledger: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

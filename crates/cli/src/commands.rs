@@ -1,11 +1,14 @@
 //! One file per command.
 
 pub(crate) mod analyze;
+pub(crate) mod check;
 pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod merge;
 pub(crate) mod null;
 pub(crate) mod oracle;
+pub(crate) mod prove;
 pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod s3;

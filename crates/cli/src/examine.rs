@@ -2,13 +2,15 @@
 //! itself.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plimsoll_analysis::{Question, StageAnalysis, Survey, Window, measure};
+use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, WallTime};
-use plimsoll_record::schema::StageKind;
+use plimsoll_record::schema::{self, StageKind};
 use plimsoll_report::{ErrorSample, LoopModel, RunReport, RunState};
 
 use crate::args::AnalysisArgs;
@@ -45,9 +47,20 @@ pub(crate) fn asked<'a>(record: &'a Record, args: &AnalysisArgs) -> Result<Vec<&
     let stages: Vec<_> = wanted.filter(has_kind).collect();
     match (stages.is_empty(), kind) {
         (false, _) => Ok(stages),
-        (true, Some(kind)) => bail!("--analyze.op {}: {path} has no such operation", kind.name()),
+        (true, Some(kind)) => Err(absent(kind, &record.path)),
         (true, None) => bail!("{path}: nothing was measured, so there is nothing to analyse"),
     }
+}
+
+fn absent(kind: OpKind, path: &Path) -> anyhow::Error {
+    anyhow!("--analyze.op {}: {} has no such operation", kind.name(), path.display())
+}
+
+/// Leaves only the kind that was asked for in an aggregated file.
+pub(crate) fn narrow(file: &mut Aggregated, path: &Path, args: &AnalysisArgs) -> Result<()> {
+    let Some(kind) = args.kind()? else { return Ok(()) };
+    file.by_op_type.retain(|name, _| name == kind.name());
+    if file.by_op_type.is_empty() { Err(absent(kind, path)) } else { Ok(()) }
 }
 
 fn or_nothing(text: &str) -> &str {
@@ -67,6 +80,7 @@ pub(crate) fn analysis(
         workers: stage.workers,
         segment: args.dur.map(|dur| dur.0),
         full_span: args.full_span,
+        open: is_open(record, stage),
         skip: args.skip.map_or(Duration::ZERO, |skip| skip.0),
         kind: args.kind()?,
         endpoint: args.host.as_deref().map(|host| endpoint(record, host)).transpose()?,
@@ -81,7 +95,16 @@ pub(crate) fn analysis(
         let window = Window { source: &record.source, stages, offset, limit };
         measure(&window, &Survey::of(&window)?, questions)?
     };
-    answers.pop().ok_or_else(|| anyhow!("one question has one answer"))
+    let answer = answers.pop().ok_or_else(|| anyhow!("one question has one answer"))?;
+    let is_part = answer.is_part || args.limit.is_some() || args.offset > 0;
+    Ok(StageAnalysis { is_part, ..answer })
+}
+
+/// Tells whether the operations of a stage came on a schedule.
+fn is_open(record: &Record, stage: &RecordStage) -> bool {
+    let Origin::Run { manifest, .. } = &record.origin else { return false };
+    let open = |each: &&schema::Stage| each.loop_model == schema::LoopModel::Open;
+    manifest.stages.iter().filter(open).any(|each| each.name == stage.name)
 }
 
 /// Returns the endpoint of that name, or of that host and port.
@@ -106,7 +129,7 @@ pub(crate) fn report(
 ) -> Result<RunReport> {
     let mut report = match &record.origin {
         Origin::Run { directory, manifest } => {
-            let named = |each: &&plimsoll_record::schema::Stage| each.name == stage.name;
+            let named = |each: &&schema::Stage| each.name == stage.name;
             let index = manifest.stages.iter().find(named).map_or(0, |each| each.index);
             present::of_run(manifest, directory.path(), usize::from(index), analysis)?
         }
@@ -124,10 +147,12 @@ fn foreign(
 ) -> Result<RunReport> {
     let command = end.command_line.clone().unwrap_or_default();
     let words: Vec<&str> = command.split_whitespace().collect();
-    let benchmark = words.get(1).filter(|word| !word.starts_with('-'));
-    let what = match benchmark {
-        Some(benchmark) => format!("warp {benchmark}, {}", stage.name),
-        None => format!("warp {}", stage.name),
+    let what = match words[..] {
+        ["warp", benchmark, ..] if !benchmark.starts_with('-') => {
+            format!("warp {benchmark}, {}", stage.name)
+        }
+        // Written by `plimsoll`, or by nobody who said so.
+        _ => format!("warp {}", stage.name),
     };
     let target = record.endpoints.iter().filter(|name| !name.is_empty());
     let target: Vec<&str> = target.map(String::as_str).collect();
@@ -159,6 +184,11 @@ fn foreign(
         verification: None,
         client_cpu: None,
         recorder_wait: Duration::ZERO,
+        schedule: None,
+        certificate: None,
+        virtual_time: false,
+        stream_hash: None,
+        wrong: Vec::new(),
         command,
         analysis,
     })

@@ -3,8 +3,9 @@
 use anyhow::{Context, Result, bail};
 use plimsoll_engine::stop_time_min;
 use plimsoll_workload::{
-    ExistingSpec, InvalidWorkload, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec,
-    RangeSpec, SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, StopRule, Workload, WorkloadSpec,
+    ArrivalLaw, ExistingSpec, InvalidWorkload, KeysSpec, MAX_IN_FLIGHT_DEFAULT, MeasureSpec,
+    ObjectsSpec, OpWeightSpec, PacingSpec, RangeSpec, SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec,
+    StopRule, Workload, WorkloadSpec,
 };
 
 use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, S3Command};
@@ -111,10 +112,6 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
     let sizes = SizeDist::parse(job.size, common.objects.randsize).context("--obj.size")?;
     let default = if embedded { DURATION_EMBEDDED } else { DURATION_DEFAULT };
     let duration = common.load.duration.map_or(default, |duration| duration.0);
-    let pacing = match common.load.rps_limit {
-        0.0 => PacingSpec::Closed,
-        ops_per_sec => PacingSpec::Capped { ops_per_sec },
-    };
     let spec = WorkloadSpec {
         schema: SPEC_SCHEMA.to_owned(),
         name: job.name.to_owned(),
@@ -136,17 +133,43 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
                 .map(|(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
                 .collect(),
             range: job.range,
+            overwrite: false,
             delete_batch: job.delete_batch,
             list_page_size: job.list_page_size,
             duration_ns: u64::try_from(duration.as_nanos()).context("--duration is too long")?,
             steady: steady(&common.load)?,
             until: common.load.until.clone(),
         },
-        pacing,
+        pacing: pacing(&common.load)?,
         verify: !common.load.no_verify,
     };
     spec.validate("check", None).map_err(in_flags)?;
     Ok(spec)
+}
+
+/// Returns what `--rate` and `--rps-limit` ask for.
+fn pacing(load: &LoadArgs) -> Result<PacingSpec> {
+    let Some(rate) = load.rate.clone() else {
+        let given = [
+            ("--arrivals", load.arrivals.is_some()),
+            ("--max-in-flight", load.max_in_flight.is_some()),
+        ];
+        if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
+            bail!("{flag} does nothing without --rate; add it");
+        }
+        return Ok(match load.rps_limit {
+            0.0 => PacingSpec::Closed,
+            ops_per_sec => PacingSpec::Capped { ops_per_sec },
+        });
+    };
+    if load.rps_limit != 0.0 {
+        bail!("--rate is a schedule and --rps-limit a cap on a closed loop; give one of them");
+    }
+    Ok(PacingSpec::Open {
+        rate,
+        arrivals: load.arrivals.clone().unwrap_or_else(|| ArrivalLaw::Constant.to_string()),
+        max_in_flight: load.max_in_flight.unwrap_or(MAX_IN_FLIGHT_DEFAULT),
+    })
 }
 
 /// Returns what `--autoterm` asks for.
@@ -202,6 +225,9 @@ pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
         "measure.steady.percent" => "--autoterm.pct",
         "measure.until" => "--until",
         "pacing.capped" => "--rps-limit",
+        "pacing.open.rate" => "--rate",
+        "pacing.open.arrivals" => "--arrivals",
+        "pacing.open.max_in_flight" => "--max-in-flight",
         field => field,
     };
     anyhow::anyhow!("{flag}: {}", refused.reason)
@@ -251,6 +277,14 @@ mod tests {
             ("get --duration 0", "--duration"),
             ("get --concurrent 0", "--concurrent"),
             ("get --rps-limit=-1", "--rps-limit"),
+            ("get --rate 0/s", "--rate: `0/s`: a rate must be above 0"),
+            ("get --rate -5/s", "--rate: `-5/s`: a rate must be above 0"),
+            ("get --rate 1000", "--rate: `1000` is no rate such as 1000/s"),
+            ("get --rate 9/s --arrivals gauss", "--arrivals: `gauss` is no law of arrivals"),
+            ("get --rate 9/s --max-in-flight 0", "--max-in-flight: must be 1 to 100000"),
+            ("get --rate 9/s --rps-limit 9", "--rate is a schedule and --rps-limit a cap"),
+            ("get --arrivals poisson", "--arrivals does nothing without --rate; add it"),
+            ("get --max-in-flight 5", "--max-in-flight does nothing without --rate; add it"),
             ("get --autoterm --autoterm.dur 0", "--autoterm.dur: must be above 0"),
             ("get --autoterm --autoterm.pct 0", "--autoterm.pct: must be above 0"),
             ("get --autoterm.dur 5s", "--autoterm.dur does nothing without --autoterm"),
@@ -266,6 +300,29 @@ mod tests {
             let error = lowered(line).unwrap_err().to_string();
             assert!(error.starts_with(start), "{line}: {error}");
         }
+    }
+
+    #[test]
+    fn a_rate_is_a_schedule() {
+        assert_eq!(lowered("get").unwrap().pacing, PacingSpec::Closed);
+        for command in ["get", "put", "delete", "list", "stat", "mixed"] {
+            assert_eq!(
+                lowered(&format!("{command} --rate 1k/s")).unwrap().pacing,
+                PacingSpec::Open {
+                    rate: "1k/s".to_owned(),
+                    arrivals: "constant".to_owned(),
+                    max_in_flight: 1_024,
+                }
+            );
+        }
+        assert_eq!(
+            lowered("get --rate 5/s --arrivals poisson --max-in-flight 7").unwrap().pacing,
+            PacingSpec::Open {
+                rate: "5/s".to_owned(),
+                arrivals: "poisson".to_owned(),
+                max_in_flight: 7,
+            }
+        );
     }
 
     #[test]

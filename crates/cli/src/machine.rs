@@ -36,3 +36,10 @@ fn cpu_model() -> Option<String> {
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
+
+/// Returns the same in one line.
+pub(crate) fn in_words() -> String {
+    let Machine { kernel, cpu_model, cores_count, .. } = describe();
+    let cores = cores_count.map(|cores| format!("{cores} cores"));
+    [kernel, cpu_model, cores].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

@@ -9,10 +9,12 @@ mod lower;
 mod machine;
 mod manifest;
 mod present;
+mod prove;
 mod recorded;
 mod redact;
 mod runner;
 mod signals;
+mod simulate;
 mod store;
 mod ui;
 mod warp_file;
@@ -31,12 +33,19 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
+        Command::Run(args) => commands::run::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Compare(args) => commands::compare::run(args),
-        Command::As(AsCommand::Warp(WarpCommand::Cmp(args))) => commands::compare::as_warp(args),
+        Command::As(AsCommand::Warp(command)) => match command {
+            WarpCommand::Analyze(args) => commands::analyze::as_warp(args),
+            WarpCommand::Cmp(args) => commands::compare::as_warp(args),
+            WarpCommand::Merge(args) => commands::merge::as_warp(args),
+        },
         Command::Merge(args) => commands::merge::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),
+        Command::Prove(args) => commands::prove::run(args),
+        Command::Check(args) => commands::check::run(args),
         Command::Oracle(args) => commands::oracle::run(args),
         Command::Clean(args) => commands::clean::run(args),
         Command::Null(args) => commands::null::run(args),

@@ -2,24 +2,24 @@
 
 use plimsoll_driver::Driver;
 use plimsoll_driver_s3::{Lookup, S3Config};
-use plimsoll_engine::RunClock;
 use plimsoll_model::{RunId, WallTime};
 use plimsoll_record::schema::{
     Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
 };
 use plimsoll_workload::{KeyLayout, WorkloadSpec};
 
-use crate::args::s3::CommonArgs;
+use crate::args::s3::StoreArgs;
+use crate::runner::RunTime;
 use crate::{environment, machine, redact};
 
 /// Returns the manifest of a run that is about to begin.
 pub(crate) fn begin<D: Driver>(
     id: &RunId,
     spec: &WorkloadSpec,
-    common: &CommonArgs,
+    store: &StoreArgs,
     config: &S3Config,
     driver: &D,
-    clock: &RunClock,
+    time: &RunTime,
 ) -> Manifest {
     let keys = &spec.keys;
     let layout = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker);
@@ -31,18 +31,18 @@ pub(crate) fn begin<D: Driver>(
     let target = Target {
         kind: "s3".to_owned(),
         endpoints: driver.endpoints(),
-        bucket: Some(common.store.bucket.clone()),
+        bucket: Some(store.bucket.clone()),
         prefix: spec.objects.existing.is_none().then_some(layout.base),
         region: config.region.clone(),
         lookup: Some(lookup.to_owned()),
         tls: Some(config.tls.is_some()),
         payload_signing: Some(if config.sign_payload { "sha256" } else { "unsigned" }.to_owned()),
     };
-    bare(id, spec, target, clock)
+    bare(id, spec, target, time)
 }
 
 /// Returns a manifest for any target.
-pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, clock: &RunClock) -> Manifest {
+pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, time: &RunTime) -> Manifest {
     let cleanup = match target.prefix {
         Some(_) => CleanupState::Pending,
         None => CleanupState::NotNeeded,
@@ -54,9 +54,9 @@ pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, clock: &RunC
         state_reason: None,
         tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
         command_line: redact::command_line(&environment::command_line()),
-        started_unix_ns: clock.wall_epoch().as_unix_ns(),
-        started_at: clock.wall_epoch().to_string(),
-        clock: ClockInfo { source: clock.describe().to_owned(), resolution_ns: None },
+        started_unix_ns: time.wall_epoch.as_unix_ns(),
+        started_at: time.wall_epoch.to_string(),
+        clock: ClockInfo { source: time.describe().to_owned(), resolution_ns: None },
         seed: spec.seed,
         machine: machine::describe(),
         target,
@@ -68,6 +68,8 @@ pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, clock: &RunC
         notes: Vec::new(),
         first_errors: Vec::new(),
         merged: Vec::new(),
+        virtual_time: time.virtual_time.is_some(),
+        certificate: None,
     }
 }
 
@@ -110,5 +112,7 @@ pub(crate) fn foreign(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Ma
         notes: Vec::new(),
         first_errors: Vec::new(),
         merged: Vec::new(),
+        virtual_time: false,
+        certificate: None,
     }
 }

@@ -9,12 +9,15 @@ use jiff::{Timestamp, tz::TimeZone};
 use plimsoll_analysis::StageAnalysis;
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, RunId, Seed, WallTime};
 use plimsoll_record::schema::{self, Manifest, RunState as RecordedState};
+use plimsoll_report::proof::Certificate;
 use plimsoll_report::text::Look;
 use plimsoll_report::{
-    ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, StageWork, Verification,
-    VerificationMode, json, text,
+    CertificateLine, ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport,
+    StageWork, Verification, VerificationMode, json, text,
 };
-use plimsoll_workload::{Activity, PacingSpec, Population, Workload, WorkloadSpec};
+use plimsoll_workload::{Activity, PacingSpec, Population, RateProfile, Workload, WorkloadSpec};
+use serde::Deserialize;
+use serde_json::Value;
 
 use crate::ui::Ui;
 
@@ -61,6 +64,13 @@ pub(crate) fn is_good(report: &RunReport, max_error_rate: f64, ui: &Ui) -> bool 
         }
         Some(_) => {}
     }
+    if !report.schedule_kept() {
+        ui.warn(
+            "SCHEDULE NOT KEPT: more than 1 % of the operations were late or skipped, so this is \
+             not the load that was asked for; the report says what to change",
+        );
+        good = false;
+    }
     let differ = report.op_log.is_some_and(|check| check.rows != check.counted);
     if differ && report.losses.is_empty() {
         ui.warn(
@@ -93,10 +103,12 @@ pub(crate) fn of_run(
     let started = WallTime::from_unix_ns(manifest.started_unix_ns + analysis.started.as_ns());
     let prepare = manifest.stages.iter().find(|each| each.kind == schema::StageKind::Prepare);
     let alone = manifest.merged.is_empty();
+    // What is known of the whole stage says nothing of a part of its operations.
+    let whole = !analysis.is_part;
     Ok(RunReport {
         tool_version: Some(manifest.tool.version.clone()),
         run_id: Some(RunId::parse(&manifest.run_id).context("run.json: run_id")?),
-        what: what(manifest, spec.as_ref(), entry),
+        what: what(manifest, entry),
         command: manifest.command_line.join(" "),
         target: format!("{}{bucket}", target.endpoints.join(", ")),
         ended_because: entry.ended_because.clone(),
@@ -121,19 +133,27 @@ pub(crate) fn of_run(
             RecordedState::Interrupted => RunState::Interrupted,
             RecordedState::Failed => RunState::Failed,
         },
-        op_log: entry.ops_count.map(|counted| OpLogCheck { rows, counted }),
+        op_log: entry.ops_count.filter(|_| whole).map(|counted| OpLogCheck { rows, counted }),
         verification: verification(spec.as_ref(), &analysis),
-        client_cpu: entry.cpu_ns.map(Duration::from_nanos),
+        client_cpu: entry.cpu_ns.filter(|_| whole).map(Duration::from_nanos),
         recorder_wait: manifest
             .recorder
             .map_or(Duration::ZERO, |recorder| Duration::from_nanos(recorder.wait_ns)),
+        schedule: entry.schedule.as_ref().map(|kept| schedule(kept, manifest, &analysis)),
+        certificate: manifest.certificate.as_ref().map(certificate),
+        virtual_time: manifest.virtual_time,
+        stream_hash: entry.stream_hash.clone(),
+        wrong: match whole {
+            true => entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
+            false => Vec::new(),
+        },
         analysis,
     })
 }
 
 /// Returns what ran, as the command names it.
-fn what(manifest: &Manifest, spec: Option<&WorkloadSpec>, stage: &schema::Stage) -> String {
-    let name = spec.map_or("run", |spec| &*spec.name).replacen('-', " ", 1);
+fn what(manifest: &Manifest, stage: &schema::Stage) -> String {
+    let name = manifest.workload["name"].as_str().unwrap_or("run").replacen('-', " ", 1);
     let merged = match manifest.merged.len() {
         0 => String::new(),
         parts => format!(" of {parts} clients"),
@@ -161,14 +181,44 @@ pub(crate) fn local_offset(at: WallTime) -> Option<i32> {
 }
 
 fn loop_model(spec: Option<&WorkloadSpec>, stage: &schema::Stage) -> LoopModel {
-    match spec.map(|spec| &spec.pacing) {
-        Some(PacingSpec::Capped { ops_per_sec })
-            if stage.loop_model == schema::LoopModel::Capped =>
-        {
+    match (stage.loop_model, spec.map(|spec| &spec.pacing)) {
+        (schema::LoopModel::Open, _) => LoopModel::Open,
+        (schema::LoopModel::Capped, Some(PacingSpec::Capped { ops_per_sec })) => {
             LoopModel::Capped { rate: OpRate(*ops_per_sec) }
         }
-        _ => LoopModel::Closed,
+        (schema::LoopModel::Closed | schema::LoopModel::Capped, _) => LoopModel::Closed,
     }
+}
+
+fn schedule(
+    kept: &schema::Schedule,
+    manifest: &Manifest,
+    analysis: &StageAnalysis,
+) -> ScheduleReport {
+    // Merged runs have their rates joined; all of them may have peaked at once.
+    let rates = kept.rate.split(" + ").map(|rate| rate.parse::<RateProfile>());
+    let peak: Option<f64> = rates.map(|rate| rate.ok().map(|rate| rate.peak())).sum();
+    // Nothing arrives while the stage waits for its last operations.
+    let stage = analysis.ended.since(analysis.started);
+    let planned = manifest.workload["measure"]["duration_ns"].as_u64();
+    let lasted = planned.map_or(stage, |planned| stage.min(Duration::from_nanos(planned)));
+    ScheduleReport {
+        rate: kept.rate.clone(),
+        rate_peak: peak.map(OpRate),
+        arrivals: kept.arrivals.clone(),
+        max_in_flight: kept.max_in_flight,
+        lasted: Some(lasted),
+        offered_count: kept.offered_count,
+        late_count: kept.late_count,
+        skipped_count: kept.skipped_count,
+        delay_max: kept.delay_max_ns.map(Duration::from_nanos),
+    }
+}
+
+/// Returns what a certificate of `plimsoll prove` says.
+fn certificate(certificate: &Value) -> CertificateLine {
+    let read = Certificate::deserialize(certificate);
+    read.as_ref().map(CertificateLine::from).unwrap_or_default()
 }
 
 fn prepared(stage: &schema::Stage) -> Option<StageWork> {

@@ -71,7 +71,7 @@ pub(crate) enum Source {
 pub(crate) enum ReadError {
     #[error(transparent)]
     Record(#[from] RecordError),
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{}", path.display())]
     Warp { path: PathBuf, source: WarpError },
     #[error("cannot open {}", path.display())]
     Open { path: PathBuf, source: io::Error },
@@ -163,6 +163,9 @@ fn open_run(path: &Path) -> Result<Record> {
             Err(error) => return Err(error.into()),
         }
     };
+    if losses.is_empty() {
+        losses.extend(missing(&manifest, &survey));
+    }
     let stages = run_stages(&manifest, &survey);
     Ok(Record {
         path: path.to_path_buf(),
@@ -174,6 +177,18 @@ fn open_run(path: &Path) -> Result<Record> {
         survey,
         stages,
         losses,
+    })
+}
+
+/// Tells of operations that were recorded and are not in the op log, where no part of it is known
+/// to be missing: the last parts leave no gap.
+fn missing(manifest: &Manifest, survey: &Survey) -> Option<String> {
+    let recorded = manifest.recorder?.rows_count;
+    let held: u64 = survey.each().flat_map(|(_, stage)| stage.kinds()).map(|kind| kind.ops).sum();
+    (held != recorded).then(|| {
+        format!(
+            "the op log holds {held} operations, but {recorded} were recorded: parts are missing"
+        )
     })
 }
 

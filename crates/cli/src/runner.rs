@@ -5,29 +5,71 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plimsoll_analysis::{OpSource, Question, StageAnalysis};
+use plimsoll_analysis::{OpSource, Question};
 use plimsoll_driver::Driver;
 use plimsoll_engine::{
-    EngineConfig, EngineError, Live, OpSink, OpSinkError, RunClock, StageContext, StageOutcome,
-    run_stage,
+    EndReason, EngineConfig, EngineError, Live, OpSink, OpSinkError, RunClock, StageContext,
+    StageOutcome, VirtualTime, run_stage,
 };
 use plimsoll_model::{
-    Clock, Moment, OpRecord, PackedOp, RunId, SeriesKey, SharedClock, StageId, StageKind,
+    Moment, OpRecord, PackedOp, RunId, SeriesKey, SharedClock, StageId, StageKind, WallTime,
 };
 use plimsoll_record::schema::{self, Manifest, RunState};
 use plimsoll_record::{OpLog, OpLogTotals, OpLogWriter, RecordError, RunDirectory};
+use plimsoll_report::RunReport;
 use plimsoll_stats::Timeline;
-use plimsoll_workload::data::Generator;
-use plimsoll_workload::{Pacing, Population, Workload};
+use plimsoll_workload::data::{Generator, WrongKind};
+use plimsoll_workload::{OpenLoop, Pacing, Population, Workload};
 
+use crate::present;
 use crate::signals::Interrupts;
 use crate::ui::{Goal, Ui, Watched};
+
+/// What is asked of a record.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asked {
+    pub(crate) full_span: bool,
+    pub(crate) details: bool,
+}
+
+/// The time of a run.
+#[derive(Clone)]
+pub(crate) struct RunTime {
+    pub(crate) clock: SharedClock,
+    /// The wall time at the clock's epoch.
+    pub(crate) wall_epoch: WallTime,
+    /// The same clock where time is virtual.
+    pub(crate) virtual_time: Option<Arc<VirtualTime>>,
+}
+
+impl RunTime {
+    /// Returns the machine's time, from now on.
+    pub(crate) fn machine() -> Self {
+        let clock = RunClock::start();
+        Self { wall_epoch: clock.wall_epoch(), clock: Arc::new(clock), virtual_time: None }
+    }
+
+    /// Returns virtual time, which begins in 1970: nothing in it depends on when it was run.
+    pub(crate) fn simulated() -> Self {
+        let time = Arc::new(VirtualTime::new());
+        let clock = Arc::clone(&time) as SharedClock;
+        Self { clock, wall_epoch: WallTime::from_unix_ns(0), virtual_time: Some(time) }
+    }
+
+    /// Names the source of time for the record.
+    pub(crate) fn describe(&self) -> &'static str {
+        match self.virtual_time {
+            Some(_) => "virtual: passes from event to event",
+            None => RunClock::DESCRIPTION,
+        }
+    }
+}
 
 /// A run under way.
 pub(crate) struct Run<'a, D> {
     pub(crate) driver: &'a D,
     pub(crate) workload: Arc<Workload>,
-    pub(crate) clock: Arc<RunClock>,
+    pub(crate) time: RunTime,
     pub(crate) config: EngineConfig,
     pub(crate) directory: RunDirectory,
     pub(crate) manifest: Manifest,
@@ -74,6 +116,19 @@ impl OpSource for LogSource {
     }
 }
 
+/// Returns the schedule of an open loop that has not begun.
+fn schedule(open: &OpenLoop) -> schema::Schedule {
+    schema::Schedule {
+        rate: open.profile.to_string(),
+        arrivals: open.arrivals.to_string(),
+        max_in_flight: open.max_in_flight.get(),
+        offered_count: None,
+        late_count: None,
+        skipped_count: None,
+        delay_max_ns: None,
+    }
+}
+
 /// Returns where the record of a run lies.
 pub(crate) fn directory_for(asked: Option<&Path>, run: &RunId) -> PathBuf {
     asked.map_or_else(|| PathBuf::from(format!("plimsoll-{run}")), Path::to_path_buf)
@@ -89,7 +144,7 @@ impl<D: Driver> Run<'_, D> {
         before_measure: impl FnOnce(&Ui, &Interrupts) -> Result<()>,
     ) -> Result<Recorded> {
         let run = RunId::parse(&self.manifest.run_id).context("the run's own id")?;
-        let epoch = self.clock.wall_epoch();
+        let epoch = self.time.wall_epoch;
         let endpoints = &self.manifest.target.endpoints;
         let mut sink = LogSink(OpLogWriter::new(&self.directory, &run, epoch, endpoints));
         let generator = Arc::new(Generator::new(self.workload.seed.0));
@@ -120,10 +175,10 @@ impl<D: Driver> Run<'_, D> {
         let index = self.manifest.stages.len() as u8;
         self.manifest.stages.push(self.stage_entry(index, kind));
         self.directory.write_manifest(&self.manifest)?;
-        let shared: SharedClock = Arc::clone(&self.clock) as SharedClock;
         let live = Live::new(self.config.threads.max(1));
         let context = StageContext {
-            clock: &shared,
+            clock: &self.time.clock,
+            virtual_time: self.time.virtual_time.as_ref(),
             stop: self.interrupts.stop_flag(),
             live: &live,
             generator,
@@ -137,7 +192,8 @@ impl<D: Driver> Run<'_, D> {
             StageKind::Measure => "measuring; q or Ctrl-C ends it early, with a report",
             StageKind::Cleanup => "cleaning up",
         };
-        let watched = Watched { name: kind.name(), doing, goal, live: &live, clock: &*shared };
+        let watched =
+            Watched { name: kind.name(), doing, goal, live: &live, clock: &*self.time.clock };
         let outcome = self.ui.watch(&watched, &self.interrupts, || {
             let stage = (StageId(index), kind);
             run_stage(self.driver, &self.workload, stage, &self.config, &context, sink)
@@ -156,10 +212,12 @@ impl<D: Driver> Run<'_, D> {
     }
 
     fn stage_entry(&self, index: u8, kind: StageKind) -> schema::Stage {
-        let capped = matches!(self.workload.pacing, Pacing::Capped { .. });
-        let loop_model = match (kind, capped) {
-            (StageKind::Measure, true) => schema::LoopModel::Capped,
-            _ => schema::LoopModel::Closed,
+        let (loop_model, schedule) = match (kind, &self.workload.pacing) {
+            (StageKind::Measure, Pacing::Capped { .. }) => (schema::LoopModel::Capped, None),
+            (StageKind::Measure, Pacing::Open(open)) => {
+                (schema::LoopModel::Open, Some(schedule(open)))
+            }
+            _ => (schema::LoopModel::Closed, None),
         };
         let workers_count = self.workload.concurrency.get();
         schema::Stage {
@@ -177,6 +235,9 @@ impl<D: Driver> Run<'_, D> {
             ops_failed_count: None,
             bytes: None,
             cpu_ns: None,
+            schedule,
+            stream_hash: None,
+            wrong: Vec::new(),
         }
     }
 
@@ -199,7 +260,21 @@ impl<D: Driver> Run<'_, D> {
         stage.ops_failed_count = Some(outcome.failed_count);
         let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells);
         stage.bytes = Some(cells.map(|cell| cell.bytes).sum());
-        stage.cpu_ns = Some(outcome.cpu_time.as_nanos() as u64);
+        // In virtual time nothing that is written depends on the machine.
+        let is_real = self.time.virtual_time.is_none();
+        stage.cpu_ns = is_real.then_some(outcome.cpu_time.as_nanos() as u64);
+        stage.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
+        if let (Some(schedule), Some(kept)) = (&mut stage.schedule, &outcome.schedule) {
+            schedule.offered_count = Some(kept.offered_count);
+            schedule.late_count = Some(kept.late_count);
+            schedule.skipped_count = Some(kept.skipped_count);
+            schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
+        }
+        let count = |(kind, count): (&WrongKind, &u64)| schema::WrongCount {
+            kind: kind.name().to_owned(),
+            count: *count,
+        };
+        stage.wrong = outcome.wrong.iter().map(count).collect();
     }
 
     /// Writes the summary and the manifest with the state the run has come to.
@@ -227,24 +302,46 @@ impl<D: Driver> Run<'_, D> {
         Ok(())
     }
 
-    /// Reads the op log back and works the measured stage's figures out of it.
-    pub(crate) fn analyze(
-        &self,
-        stage: StageId,
-        outcome: &StageOutcome,
-        full_span: bool,
-    ) -> Result<StageAnalysis> {
+    /// Settles a run that measured: complete, unless the user ended it early.
+    pub(crate) fn settle_measured(&mut self, recorded: &Recorded) -> Result<()> {
+        let stopped =
+            recorded.stages.iter().any(|(_, _, outcome)| outcome.ended_by == EndReason::Stopped);
+        let (state, reason) = if stopped {
+            (RunState::Interrupted, Some("stopped by the user before its time was up".to_owned()))
+        } else {
+            (RunState::Complete, None)
+        };
+        self.settle(recorded, state, reason)
+    }
+
+    /// Reads the op log back, works the measured stage's figures out of it and notes what they
+    /// advise.
+    pub(crate) fn report(
+        &mut self,
+        recorded: &Recorded,
+        asked: Asked,
+        embedded: bool,
+    ) -> Result<RunReport> {
+        let (stage, outcome) =
+            recorded.stage(StageKind::Measure).context("nothing was measured")?;
         let log = LogSource(OpLog::open(&self.directory)?);
         let workers = self.workload.concurrency.get();
         let question = Question {
-            full_span,
+            full_span: asked.full_span,
+            details: asked.details,
+            open: matches!(self.workload.pacing, Pacing::Open(_)),
             ..Question::about(stage, outcome.started, outcome.ended, workers)
         };
-        plimsoll_analysis::analyze(&log, &question).context("cannot read the op log back")
+        let analysis = plimsoll_analysis::analyze(&log, &question);
+        let analysis = analysis.context("cannot read the op log back")?;
+        self.manifest.advice = present::advice_texts(&analysis);
+        self.manifest.notes = present::notes(&self.workload, &self.manifest, embedded);
+        self.directory.write_manifest(&self.manifest)?;
+        present::of_run(&self.manifest, self.directory.path(), usize::from(stage.0), analysis)
     }
 
     /// Returns how long the run has lasted so far.
     pub(crate) fn now(&self) -> Moment {
-        self.clock.now()
+        self.time.clock.now()
     }
 }

@@ -89,6 +89,8 @@ fn start_embedded() -> Result<Oracle> {
         anonymous: false,
         domain: None,
         tls: None,
+        script: None,
+        seed: 0,
     };
     Oracle::start(config).context("cannot start the embedded store")
 }

@@ -76,6 +76,11 @@ impl Ui {
         Self { quiet: false, color: false, width: WIDTH_DEFAULT, live: false }
     }
 
+    /// Returns the same without notes and a live display.
+    pub(crate) fn silent(self) -> Self {
+        Self { quiet: true, live: false, ..self }
+    }
+
     /// Prints a line about what goes on.
     pub(crate) fn note(&self, line: &str) {
         if !self.quiet {

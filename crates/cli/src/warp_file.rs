@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::warp::WarpError;
-use plimsoll_foreign::warp::raw::{self, Names, ScanEnd};
+use plimsoll_foreign::warp::raw::{self, Names, ScanEnd, Texts};
 use plimsoll_model::OpRecord;
 
 use crate::recorded::ReadError;
@@ -102,6 +102,16 @@ impl WarpFile {
         });
         *self.end.borrow_mut() = Some(end.map_err(|source| self.bytes.failed(source))?);
         Ok(())
+    }
+
+    /// Shows every operation with all its texts, which are never kept: the file is read again.
+    pub(crate) fn scan_texts(
+        &self,
+        visit: &mut dyn FnMut(&OpRecord, &Texts<'_>),
+    ) -> Result<(), ReadError> {
+        let mut names = self.names.borrow_mut();
+        let end = raw::scan(self.bytes.reader()?, &mut names, visit);
+        end.map(|_| ()).map_err(|source| self.bytes.failed(source))
     }
 }
 

@@ -1,9 +1,20 @@
 //! The machine's clocks and waiting: the only place that reads or sleeps on them.
 #![expect(clippy::disallowed_methods, reason = "this module owns the machine's clock")]
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use plimsoll_model::{Clock, Moment, WallTime};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+use crate::virtual_time::VirtualTime;
 
 /// The clock of one run: its epoch is when it was made.
 #[derive(Debug)]
@@ -29,9 +40,8 @@ impl RunClock {
     }
 
     /// Names the source of time for the record.
-    pub fn describe(&self) -> &'static str {
-        "processor time-stamp counter where it is invariant, else CLOCK_MONOTONIC"
-    }
+    pub const DESCRIPTION: &str =
+        "processor time-stamp counter where it is invariant, else CLOCK_MONOTONIC";
 }
 
 impl Clock for RunClock {
@@ -45,9 +55,109 @@ pub(crate) fn block_for(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Suspends the task for `duration`, rounded up to the timer's millisecond.
-pub(crate) async fn suspend_for(duration: Duration) {
-    tokio::time::sleep(duration).await;
+/// How the tasks of a stage wait: on the machine's clock, or in virtual time.
+#[derive(Clone, Debug)]
+pub(crate) enum Waiting {
+    Machine,
+    Virtual(Arc<VirtualTime>),
+}
+
+impl Waiting {
+    /// Suspends the task for `duration`; on the machine's clock rounded up to a millisecond.
+    pub(crate) async fn suspend_for(&self, duration: Duration) {
+        match self {
+            Self::Machine => tokio::time::sleep(duration).await,
+            Self::Virtual(time) => time.sleep_until(time.now().after(duration)).await,
+        }
+    }
+
+    /// Returns a timer for one thread, made inside its runtime.
+    pub(crate) fn timer(&self) -> io::Result<Timer> {
+        match self {
+            Self::Machine => PreciseTimer::new().map(Timer::Machine),
+            Self::Virtual(time) => Ok(Timer::Virtual { time: Arc::clone(time), armed: None }),
+        }
+    }
+}
+
+/// A timer finer than a millisecond.
+#[derive(Debug)]
+pub(crate) enum Timer {
+    Machine(PreciseTimer),
+    Virtual {
+        time: Arc<VirtualTime>,
+        /// For which moment it is set.
+        armed: Option<Moment>,
+    },
+}
+
+impl Timer {
+    /// Ready when `clock` has reached `at`.
+    pub(crate) fn poll_until(
+        &mut self,
+        context: &mut Context<'_>,
+        clock: &dyn Clock,
+        at: Moment,
+    ) -> Poll<()> {
+        match self {
+            Self::Machine(timer) => timer.poll_until(context, clock, at),
+            Self::Virtual { time, .. } if time.now() >= at => Poll::Ready(()),
+            Self::Virtual { time, armed } => {
+                // One that was set for later and is not waited for any more wakes in vain.
+                if armed.replace(at) != Some(at) {
+                    time.wake_at(at, context.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// A timer of the kernel that the runtime waits for as for a socket: the runtime's own rounds up to
+/// a millisecond, and a loop that looks at the clock would take a whole core.
+#[derive(Debug)]
+pub(crate) struct PreciseTimer {
+    fd: AsyncFd<OwnedFd>,
+    armed: Option<Moment>,
+}
+
+impl PreciseTimer {
+    fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // SAFETY: an owned descriptor names the same open file for as long as it lives.
+        let fd = unsafe { AsyncFd::register(fd) }?;
+        Ok(Self { fd, armed: None })
+    }
+
+    fn arm(&mut self, after: Duration) {
+        let value =
+            Timespec { tv_sec: after.as_secs() as i64, tv_nsec: after.subsec_nanos().into() };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
+        timerfd_settime(self.fd.get_ref(), TimerfdTimerFlags::empty(), &once)
+            .expect("the timer is open and the time is valid");
+    }
+
+    fn poll_until(&mut self, context: &mut Context<'_>, clock: &dyn Clock, at: Moment) -> Poll<()> {
+        loop {
+            let now = clock.now();
+            if now >= at {
+                return Poll::Ready(());
+            }
+            if self.armed != Some(at) {
+                // Zero would switch it off.
+                self.arm(at.since(now).max(Duration::from_nanos(1)));
+                self.armed = Some(at);
+            }
+            let Poll::Ready(ready) = self.fd.poll_read_ready(context) else { return Poll::Pending };
+            let Ok(mut ready) = ready else { return Poll::Ready(()) };
+            // The count of expirations says nothing; an earlier setting may have left one.
+            if rustix::io::read(self.fd.get_ref(), &mut [0u8; 8]).is_ok() {
+                self.armed = None;
+            }
+            ready.clear_ready();
+        }
+    }
 }
 
 /// Returns the processor time, user and system, that the calling thread has used so far.

@@ -1,39 +1,25 @@
-//! The instrument is measured: a scripted driver on tokio's paused time, so that the answers are
-//! exact.
-#![expect(clippy::disallowed_methods, reason = "drives tokio's paused time")]
+//! The instrument is measured: a scripted driver in virtual time, so that the answers are exact.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session};
 use plimsoll_model::{
-    Clock, EndpointId, ErrorClass, Moment, OpKind, OpRecord, PackedOp, SharedClock, StageId,
-    StageKind, WorkerId,
+    EndpointId, ErrorClass, Moment, OpKind, OpRecord, PackedOp, SharedClock, StageId, StageKind,
 };
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec, Workload,
     WorkloadSpec,
 };
-use rtrb::{Consumer, RingBuffer};
 
-use crate::live::{Live, StopFlag};
-use crate::planner::EndReason;
-use crate::pump::{ThreadOutcome, ThreadPlan, run_thread};
-use crate::watch::{Stops, Verdict, Watch};
-use crate::worker::StageFacts;
+use crate::{
+    EndReason, EngineConfig, Live, OpSink, OpSinkError, StageContext, StageOutcome, StopFlag,
+    VirtualTime, run_stage,
+};
 
 pub(crate) const MS: u64 = 1_000_000;
-
-/// Reads tokio's own time, which a paused runtime moves by itself.
-pub(crate) struct PausedClock(tokio::time::Instant);
-
-impl Clock for PausedClock {
-    fn now(&self) -> Moment {
-        Moment::from_ns(self.0.elapsed().as_nanos() as u64)
-    }
-}
 
 /// What the scripted store does with one operation.
 #[derive(Clone, Copy)]
@@ -81,7 +67,7 @@ impl Driver for Scripted {
 impl Session for ScriptedSession {
     async fn execute(&mut self, operation: Operation<'_>) -> Completion {
         let (takes, answer) = (self.script)(self.number.replace(self.number.get() + 1));
-        tokio::time::sleep(takes).await;
+        let mut end = self.clock.now().after(takes);
         let mut bytes = 0;
         match operation {
             Operation::Get { key, sink, .. } => {
@@ -91,7 +77,7 @@ impl Session for ScriptedSession {
                     Answer::WrongByte => body[500] ^= 1,
                     Answer::ShortBody => body.truncate(999),
                     Answer::Right | Answer::Fail(_) => {}
-                    Answer::Never => std::future::pending().await,
+                    Answer::Never => end = Moment::from_ns(u64::MAX),
                 }
                 sink.restart();
                 sink.accept(&body);
@@ -108,7 +94,7 @@ impl Session for ScriptedSession {
             endpoint: EndpointId(0),
             first_byte: None,
             last_byte_sent: None,
-            end: self.clock.now(),
+            end,
             bytes,
             objects_count: 1,
             object_size: None,
@@ -139,6 +125,7 @@ pub(crate) fn spec(operations: &[(&str, u32)], workers: u32, pacing: PacingSpec)
                 .map(|&(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
                 .collect(),
             range: None,
+            overwrite: false,
             delete_batch: None,
             list_page_size: None,
             duration_ns: 1_000 * MS,
@@ -154,114 +141,70 @@ fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Workload> 
     Arc::new(spec(&[(operation, 1)], workers, pacing).validate("run", None).unwrap())
 }
 
-/// What takes records off one thread's hands, as the recorder does.
-struct Recorder {
-    consumer: Consumer<PackedOp>,
-    records: Vec<PackedOp>,
-    watch: Option<Watch>,
-    rule: Arc<OnceLock<Verdict>>,
-}
+/// Keeps every record.
+#[derive(Default)]
+pub(crate) struct Kept(pub(crate) Vec<OpRecord>);
 
-impl Recorder {
-    /// How often the recorder looks in paused time.
-    const LOOK: Duration = Duration::from_millis(5);
+impl OpSink for Kept {
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
+        self.0.extend(ops.iter().map(OpRecord::from));
+        Ok(())
+    }
 
-    fn take(&mut self, now: Moment) {
-        let before = self.records.len();
-        while let Ok(packed) = self.consumer.pop() {
-            self.records.push(packed);
-        }
-        let Some(watch) = &mut self.watch else { return };
-        watch.observe(&self.records[before..]);
-        if let Some(verdict) = watch.check(now) {
-            self.rule.get_or_init(|| verdict);
-            self.watch = None;
-        }
+    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
+        Ok(())
     }
 }
 
-/// Runs one stage on one thread in paused time, and returns its outcome and records.
-fn run(
+/// Runs one stage against a scripted store in virtual time and returns its outcome and records.
+pub(crate) fn run(
     workload: &Arc<Workload>,
     kind: StageKind,
     script: Script,
     retries: u8,
-    stop_at: Option<Duration>,
-) -> (ThreadOutcome, Vec<OpRecord>) {
-    let (outcome, records, _) = run_watched(workload, kind, script, retries, stop_at);
-    (outcome, records)
-}
-
-/// The same with the stop rule that held.
-pub(crate) fn run_watched(
-    workload: &Arc<Workload>,
-    kind: StageKind,
-    script: Script,
-    retries: u8,
-    stop_at: Option<Duration>,
-) -> (ThreadOutcome, Vec<OpRecord>, Option<Verdict>) {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    let runtime = runtime.unwrap();
-    let clock: SharedClock = {
-        let _entered = runtime.enter();
-        Arc::new(PausedClock(tokio::time::Instant::now()))
-    };
+    stop: &StopFlag,
+) -> (StageOutcome, Vec<OpRecord>) {
     let generator = Arc::new(Generator::new(workload.seed.0));
-    let facts = StageFacts {
-        workload: Arc::clone(workload),
-        generator: Arc::clone(&generator),
-        stage: StageId(1),
-        op_timeout: Duration::from_millis(300),
-        retries,
-        clock: Arc::clone(&clock),
-    };
-    let driver = Scripted { script, generator };
-    let (producer, consumer) = RingBuffer::new(1 << 16);
-    let live = Live::new(1);
-    let stop = StopFlag::default();
-    if stop_at == Some(Duration::ZERO) {
-        stop.set();
-    }
-    let rule = Arc::new(OnceLock::new());
-    let watch = Watch::new(workload, kind, Moment::EPOCH);
-    let looks = watch.is_some();
-    let recorder = Recorder { consumer, records: Vec::new(), watch, rule: Arc::clone(&rule) };
-    let recorder = Arc::new(Mutex::new(recorder));
-    let plan = ThreadPlan {
-        driver: &driver,
-        facts: &facts,
+    run_with(
+        &Scripted { script, generator },
+        workload,
         kind,
-        workers: (0..workload.concurrency.get()).map(WorkerId).collect(),
-        producer,
-        counters: live.thread(0),
-        stops: Stops { user: &stop, rule: &rule },
+        (Duration::from_millis(300), retries),
+        stop,
+    )
+}
+
+/// Runs one stage in virtual time.
+pub(crate) fn run_with<D: Driver>(
+    driver: &D,
+    workload: &Arc<Workload>,
+    kind: StageKind,
+    (op_timeout, retries): (Duration, u8),
+    stop: &StopFlag,
+) -> (StageOutcome, Vec<OpRecord>) {
+    let time = Arc::new(VirtualTime::new());
+    let clock: SharedClock = Arc::clone(&time) as SharedClock;
+    let (live, generator) = (Live::new(1), Arc::new(Generator::new(workload.seed.0)));
+    let context = StageContext {
+        clock: &clock,
+        virtual_time: Some(&time),
+        stop,
+        live: &live,
+        generator: &generator,
     };
-    let outcome = run_thread(runtime, plan, || {
-        let (recorder, clock) = (Arc::clone(&recorder), Arc::clone(&clock));
-        if looks {
-            tokio::spawn(async move {
-                loop {
-                    tokio::time::sleep(Recorder::LOOK).await;
-                    recorder.lock().unwrap().take(clock.now());
-                }
-            });
-        }
-        Moment::EPOCH
-    });
-    let mut recorder = recorder.lock().unwrap();
-    recorder.watch = None;
-    recorder.take(Moment::EPOCH);
-    let records: Vec<OpRecord> = recorder.records.iter().map(OpRecord::from).collect();
+    let config = EngineConfig { threads: 1, op_timeout, retries };
+    let mut kept = Kept::default();
+    let stage = (StageId(1), kind);
+    let outcome = run_stage(driver, workload, stage, &config, &context, &mut kept).unwrap();
     let counted: u64 =
         OpKind::ALL.iter().map(|&kind| live.counts(kind)).map(|c| c.ok + c.failed).sum();
-    assert_eq!(counted, records.len() as u64);
-    assert_eq!(outcome.ops_count, records.len() as u64);
-    (outcome, records, rule.get().cloned())
+    assert_eq!(counted, kept.0.len() as u64);
+    assert_eq!(outcome.ops_count, counted);
+    (outcome, kept.0)
 }
 
-fn measure(workload: &Arc<Workload>, script: Script) -> (ThreadOutcome, Vec<OpRecord>) {
-    run(workload, StageKind::Measure, script, 0, None)
+fn measure(workload: &Arc<Workload>, script: Script) -> (StageOutcome, Vec<OpRecord>) {
+    run(workload, StageKind::Measure, script, 0, &StopFlag::default())
 }
 
 fn ok_in_10_ms(_: u64) -> (Duration, Answer) {
@@ -275,7 +218,7 @@ fn eight_workers_at_10_ms_do_800_operations_a_second() {
     assert_eq!(records.len(), 800);
     assert!(records.iter().all(|op| op.outcome.is_ok() && op.intended == op.start));
     assert!(records.iter().all(|op| op.latency() == Duration::from_millis(10)));
-    assert_eq!(outcome.reasons, [EndReason::Duration; 8]);
+    assert_eq!(outcome.ended_by, EndReason::Duration);
     let cells: Vec<_> = outcome.timeline.lanes().next().unwrap().1.cells.to_vec();
     // The last eight end exactly at the border, which belongs to the second interval; their bytes
     // do not.
@@ -362,20 +305,22 @@ fn retries_are_visible_and_inside_the_latency() {
         let answer = if number < 2 { Answer::Fail(ErrorClass::Throttled) } else { Answer::Right };
         (Duration::from_millis(10), answer)
     };
-    let (_, records) = run(&workload, StageKind::Measure, script, 3, None);
+    let (_, records) = run(&workload, StageKind::Measure, script, 3, &StopFlag::default());
     // 10 ms, a pause of 100 ms, 10 ms, a pause of 200 ms, 10 ms.
     assert_eq!((records[0].attempts, records[0].outcome), (3, ErrorClass::Ok));
     assert_eq!(records[0].latency(), Duration::from_millis(330));
     assert_eq!(records[1].attempts, 1);
-    let (_, records) = run(&workload, StageKind::Measure, script, 0, None);
+    let (_, records) = run(&workload, StageKind::Measure, script, 0, &StopFlag::default());
     assert_eq!((records[0].attempts, records[0].outcome), (1, ErrorClass::Throttled));
 }
 
 #[test]
 fn prepare_ends_when_everything_is_uploaded_and_a_stop_ends_at_once() {
     let workload = workload("GET", 3, PacingSpec::Closed);
-    let (outcome, records) = run(&workload, StageKind::Prepare, ok_in_10_ms, 0, None);
-    assert_eq!((records.len(), outcome.reasons), (24, vec![EndReason::OutOfWork; 3]));
-    let stopped = run(&workload, StageKind::Measure, ok_in_10_ms, 0, Some(Duration::ZERO));
-    assert_eq!((stopped.1.len(), stopped.0.reasons), (0, vec![EndReason::Stopped; 3]));
+    let stop = StopFlag::default();
+    let (outcome, records) = run(&workload, StageKind::Prepare, ok_in_10_ms, 0, &stop);
+    assert_eq!((records.len(), outcome.ended_by), (24, EndReason::OutOfWork));
+    stop.set();
+    let (outcome, records) = run(&workload, StageKind::Measure, ok_in_10_ms, 0, &stop);
+    assert_eq!((records.len(), outcome.ended_by), (0, EndReason::Stopped));
 }

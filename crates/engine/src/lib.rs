@@ -3,23 +3,30 @@
 //! The planner is a core without IO; the pump carries its operations to sessions on one thread per
 //! core. No concrete driver, no disk format and no terminal is known here.
 
+mod check;
 mod clock;
 mod live;
+mod open;
 mod planner;
 mod pump;
 mod stage;
 mod verify;
+mod virtual_time;
 mod watch;
 mod worker;
 
 #[cfg(test)]
 mod instrument_tests;
+#[cfg(test)]
+mod open_tests;
 
+pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};
 pub use live::{Live, LiveCounts, StopFlag};
 pub use planner::{EndReason, Planner, Step};
 pub use stage::{
-    EngineConfig, EngineError, ErrorSample, OpSink, OpSinkError, StageContext, StageOutcome,
-    run_stage,
+    EngineConfig, EngineError, ErrorSample, OpSink, OpSinkError, ScheduleOutcome, StageContext,
+    StageOutcome, run_stage,
 };
+pub use virtual_time::VirtualTime;
 pub use watch::stop_time_min;

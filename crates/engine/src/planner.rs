@@ -17,9 +17,8 @@ const BACKOFF_MAX: Duration = Duration::from_millis(100);
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Issue this operation now. A schedule wanted it at the moment given; without one it is wanted
-    /// when it is issued.
-    Start(PlannedOp, Option<Moment>),
+    /// Issue this operation now. In a closed or capped loop nothing wanted it before.
+    Start(PlannedOp),
     /// Ask again at this moment.
     WaitUntil(Moment),
     /// It is over.
@@ -64,7 +63,7 @@ enum Pacer {
     },
 }
 
-/// The planner of one worker.
+/// The planner of one worker of a closed or capped loop.
 pub struct Planner {
     stream: OpStream,
     pacer: Pacer,
@@ -85,9 +84,9 @@ impl Planner {
         started: Moment,
     ) -> Self {
         let workers = workload.concurrency.get();
-        let pacer = match (stage, workload.pacing) {
+        let pacer = match (stage, &workload.pacing) {
             (StageKind::Measure, Pacing::Capped { ops_per_sec }) => {
-                let period = Duration::from_secs_f64(f64::from(workers) / ops_per_sec);
+                let period = Duration::from_secs_f64(f64::from(workers) / *ops_per_sec);
                 // The workers' first operations are spread evenly over one period.
                 let due = started.after(period.mul_f64(f64::from(worker.0) / f64::from(workers)));
                 Pacer::Capped { period, due }
@@ -127,8 +126,7 @@ impl Planner {
             let kept = Moment::from_ns(now.as_ns() - behind.as_nanos() as u64);
             *due = kept.after(*period);
         }
-        // In a closed or capped loop nothing wanted the operation before it could be issued.
-        Step::Start(op, None)
+        Step::Start(op)
     }
 
     /// Takes note of what became of an operation that ended at `now`.

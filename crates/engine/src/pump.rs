@@ -2,24 +2,29 @@
 //! record buffer.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::{Driver, Session};
 use plimsoll_model::{ErrorClass, Moment, OpRecord, PackedOp, SeriesKey, StageKind, WorkerId};
 use plimsoll_stats::{Sample, Timeline};
+use plimsoll_workload::data::WrongKind;
+use plimsoll_workload::{Pacing, PlannedOp, Target, mix64};
 use rtrb::Producer;
 use tokio::runtime::Runtime;
 
-use crate::clock::{block_for, suspend_for};
+use crate::clock::{Timer, block_for};
 use crate::live::ThreadCounters;
+use crate::open::{LATE_ABOVE, run_open};
 use crate::planner::{EndReason, Planner, Step};
 use crate::stage::ErrorSample;
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, StageFacts};
+use crate::worker::{Doer, Finished, Listed, StageFacts};
 
-/// A waiting worker looks whether it is to stop at least this often.
-const STOP_CHECK: Duration = Duration::from_millis(50);
+/// Who waits looks whether to stop at least this often.
+pub(crate) const STOP_CHECK: Duration = Duration::from_millis(50);
 /// How long a thread rests when its record buffer is full.
 const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
 /// Operations that never suspend are interrupted after this many, so that other workers get their
@@ -29,6 +34,7 @@ const BURST_MAX: u32 = 64;
 pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
 
 /// What one thread hands in at the end of a stage.
+#[derive(Debug)]
 pub(crate) struct ThreadOutcome {
     pub(crate) timeline: Timeline<SeriesKey>,
     pub(crate) errors: Vec<ErrorSample>,
@@ -37,18 +43,82 @@ pub(crate) struct ThreadOutcome {
     pub(crate) recorder_wait: Duration,
     pub(crate) ops_count: u64,
     pub(crate) failed_count: u64,
+    /// Operations of an open loop that started late.
+    pub(crate) late_count: u64,
+    /// Operations of an open loop that were due and never issued.
+    pub(crate) skipped_count: u64,
+    /// The longest time from an intended moment to the start.
+    pub(crate) delay_max: Duration,
+    /// The sum of all planned operations' hashes.
+    pub(crate) stream_hash: u64,
+    /// How often which kind of wrong content was read.
+    pub(crate) wrong: BTreeMap<WrongKind, u64>,
+}
+
+impl Default for ThreadOutcome {
+    fn default() -> Self {
+        Self {
+            timeline: Timeline::new(0, 1_000_000_000),
+            errors: Vec::new(),
+            reasons: Vec::new(),
+            recorder_waits: 0,
+            recorder_wait: Duration::ZERO,
+            ops_count: 0,
+            failed_count: 0,
+            late_count: 0,
+            skipped_count: 0,
+            delay_max: Duration::ZERO,
+            stream_hash: 0,
+            wrong: BTreeMap::new(),
+        }
+    }
+}
+
+/// Where a thread's records go.
+pub(crate) enum Outlet<'a> {
+    /// To the recorder's thread.
+    Ring(Producer<PackedOp>),
+    /// To a list that the same thread empties between events.
+    List(&'a Mutex<Vec<PackedOp>>),
 }
 
 /// The part of a thread's state that all its workers write to.
-struct Shared<'a> {
-    producer: Producer<PackedOp>,
+pub(crate) struct Shared<'a> {
+    outlet: Outlet<'a>,
     counters: &'a ThreadCounters,
     outcome: ThreadOutcome,
 }
 
 impl Shared<'_> {
-    fn keep(&mut self, finished: Finished) {
-        let Finished { record, error } = finished;
+    /// Takes note that operation `number` of `worker` goes out as planned; `intended` is since the
+    /// stage's start.
+    pub(crate) fn note_planned(
+        &mut self,
+        worker: WorkerId,
+        number: u64,
+        op: &PlannedOp,
+        intended: Option<Duration>,
+    ) {
+        let at = intended.map_or(0, |intended| intended.as_nanos() as u64);
+        let place = mix64(mix64(u64::from(worker.0)) ^ number);
+        // A sum does not depend on the order in which workers and threads come.
+        let hash = mix64(place ^ mix64(at).wrapping_add(fingerprint(op)));
+        self.outcome.stream_hash = self.outcome.stream_hash.wrapping_add(hash);
+    }
+
+    /// Takes note of operations that were due and never issued.
+    pub(crate) fn note_skipped(&mut self, count: u64) {
+        self.outcome.skipped_count += count;
+    }
+
+    pub(crate) fn keep(&mut self, finished: Finished) {
+        let Finished { record, error, wrong } = finished;
+        let delay = record.start.since(record.intended);
+        self.outcome.late_count += u64::from(delay > LATE_ABOVE);
+        self.outcome.delay_max = self.outcome.delay_max.max(delay);
+        if let Some(wrong) = wrong {
+            *self.outcome.wrong.entry(wrong).or_default() += 1;
+        }
         let ok = record.outcome.is_ok();
         self.outcome.ops_count += 1;
         self.counters.count(record.kind, ok, record.bytes, record.latency());
@@ -78,9 +148,15 @@ impl Shared<'_> {
     /// Hands the record over. Never drops: while the buffer is full the thread rests, and says how
     /// long.
     fn push(&mut self, mut packed: PackedOp) {
+        let producer = match &mut self.outlet {
+            Outlet::Ring(producer) => producer,
+            Outlet::List(list) => {
+                return list.lock().unwrap_or_else(PoisonError::into_inner).push(packed);
+            }
+        };
         let mut full = false;
-        while let Err(rtrb::PushError::Full(back)) = self.producer.push(packed) {
-            if self.producer.is_abandoned() {
+        while let Err(rtrb::PushError::Full(back)) = producer.push(packed) {
+            if producer.is_abandoned() {
                 return;
             }
             packed = back;
@@ -90,6 +166,19 @@ impl Shared<'_> {
         }
         self.outcome.recorder_waits += u64::from(full);
     }
+}
+
+/// Returns a hash of what is planned.
+fn fingerprint(op: &PlannedOp) -> u64 {
+    let words = match op.target {
+        Target::Object(object, range) => {
+            let (offset, len) = range.map_or((0, u64::MAX), |range| range);
+            [object.id.as_u64(), object.size ^ u64::from(object.version) << 48, offset, len]
+        }
+        Target::Batch { from, count } => [from, u64::from(count), 1, 0],
+        Target::Listing => [2, 0, 0, 0],
+    };
+    words.into_iter().fold(op.kind as u64 + 1, |hash, word| mix64(hash ^ mix64(word)))
 }
 
 fn sample(record: &OpRecord) -> Sample {
@@ -110,7 +199,10 @@ pub(crate) struct ThreadPlan<'a, D> {
     pub(crate) facts: &'a StageFacts,
     pub(crate) kind: StageKind,
     pub(crate) workers: Vec<WorkerId>,
-    pub(crate) producer: Producer<PackedOp>,
+    /// How many operations may be under way at once.
+    pub(crate) in_flight_max: usize,
+    pub(crate) timer: Timer,
+    pub(crate) outlet: Outlet<'a>,
     pub(crate) counters: &'a ThreadCounters,
     pub(crate) stops: Stops<'a>,
 }
@@ -122,35 +214,34 @@ pub(crate) fn runtime() -> std::io::Result<Runtime> {
 
 /// Runs the workers of one thread to their end. `ready` is called when the sessions are open and
 /// returns when the stage begins.
-pub(crate) fn run_thread<D: Driver>(
-    runtime: Runtime,
+pub(crate) async fn run_thread<D: Driver>(
     plan: ThreadPlan<'_, D>,
     ready: impl FnOnce() -> Moment,
 ) -> ThreadOutcome {
-    let ThreadPlan { driver, facts, kind, workers, producer, counters, stops } = plan;
-    let outcome = ThreadOutcome {
-        timeline: Timeline::new(0, 1_000_000_000),
-        errors: Vec::new(),
-        reasons: Vec::new(),
-        recorder_waits: 0,
-        recorder_wait: Duration::ZERO,
-        ops_count: 0,
-        failed_count: 0,
+    let ThreadPlan { driver, facts, kind, workers, in_flight_max, mut timer, .. } = plan;
+    let ThreadPlan { outlet, counters, stops, .. } = plan;
+    let shared = RefCell::new(Shared { outlet, counters, outcome: ThreadOutcome::default() });
+    let sessions = driver.open_sessions(&facts.clock, in_flight_max);
+    let started = ready();
+    let reasons = match (&facts.workload.pacing, kind) {
+        (Pacing::Open(open), StageKind::Measure) => {
+            let by = (&mut timer, stops);
+            vec![run_open(facts, open, &workers, sessions, started, by, &shared).await]
+        }
+        _ => {
+            let listed = RefCell::new(Listed::default());
+            let loops = workers.iter().zip(sessions).map(|(&worker, session)| {
+                let planner = Planner::new(&facts.workload, kind, worker, started);
+                let doer = Doer::new(facts, &listed);
+                work(facts, worker, planner, (session, doer), &shared, stops)
+            });
+            // Only the workers whose sockets are ready are polled, so that cost does not grow with
+            // their number.
+            loops.collect::<FuturesUnordered<_>>().collect().await
+        }
     };
-    let shared = RefCell::new(Shared { producer, counters, outcome });
-    runtime.block_on(async {
-        let sessions = driver.open_sessions(&facts.clock, workers.len());
-        let started = ready();
-        let loops = workers.iter().zip(sessions).map(|(&worker, session)| {
-            let planner = Planner::new(&facts.workload, kind, worker, started);
-            work(facts, worker, planner, session, &shared, stops)
-        });
-        // Only the workers whose sockets are ready are polled, so that cost does not grow with
-        // their number.
-        let reasons = loops.collect::<FuturesUnordered<_>>().collect().await;
-        shared.borrow_mut().outcome.reasons = reasons;
-    });
     let mut outcome = shared.into_inner().outcome;
+    outcome.reasons = reasons;
     outcome.timeline.close();
     outcome
 }
@@ -159,13 +250,13 @@ async fn work<S: Session>(
     facts: &StageFacts,
     worker: WorkerId,
     mut planner: Planner,
-    mut session: S,
+    (mut session, mut doer): (S, Doer<'_>),
     shared: &RefCell<Shared<'_>>,
     stops: Stops<'_>,
 ) -> EndReason {
-    let mut doer = Doer::new(facts, worker);
     let mut now = facts.clock.now();
     let mut burst = 0;
+    let mut number = 0;
     loop {
         if let Some(reason) = stops.reason() {
             return reason;
@@ -173,11 +264,13 @@ async fn work<S: Session>(
         match planner.next(now) {
             Step::Done(reason) => return reason,
             Step::WaitUntil(until) => {
-                suspend_for(until.since(now).min(STOP_CHECK)).await;
+                facts.waiting.suspend_for(until.since(now).min(STOP_CHECK)).await;
                 now = facts.clock.now();
             }
-            Step::Start(op, intended) => {
-                let finished = doer.run(&mut session, &op, intended).await;
+            Step::Start(op) => {
+                shared.borrow_mut().note_planned(worker, number, &op, None);
+                number += 1;
+                let finished = doer.run(&mut session, worker, &op, None).await;
                 let (outcome, end): (ErrorClass, Moment) =
                     (finished.record.outcome, finished.record.end);
                 planner.completed(&op, outcome, end);

@@ -2,7 +2,7 @@
 //! reading.
 
 use plimsoll_driver::{ContentSink, ContentSource, EntrySink};
-use plimsoll_workload::data::Content;
+use plimsoll_workload::data::{Content, Evidence, Received, Wrong};
 use plimsoll_workload::hash_text;
 
 /// Gives the content of one object.
@@ -24,31 +24,58 @@ impl ContentSource for Given<'_> {
 /// Takes the content of one object or range and checks it.
 pub(crate) struct Taken<'a> {
     /// `None`: the bytes are counted only.
-    pub(crate) content: Option<Content<'a>>,
-    pub(crate) offset: u64,
-    pub(crate) received: u64,
-    pub(crate) first_wrong: Option<u64>,
+    content: Option<Content<'a>>,
+    offset: u64,
+    received: u64,
+    /// What is kept from the first wrong byte on; nothing is while all is right.
+    evidence: Option<Evidence>,
 }
 
 impl<'a> Taken<'a> {
     pub(crate) fn new(content: Option<Content<'a>>, offset: u64) -> Self {
-        Self { content, offset, received: 0, first_wrong: None }
+        Self { content, offset, received: 0, evidence: None }
+    }
+
+    /// Returns what is wrong with what came, `expected_len` bytes of `key` being right; the text is
+    /// a whole sentence.
+    pub(crate) fn judge(&self, key: &str, expected_len: u64) -> Option<Wrong> {
+        let evidence = self.evidence.as_ref();
+        let received = Received { offset: self.offset, expected_len, len: self.received, evidence };
+        let wrong = match &self.content {
+            Some(content) => content.diagnose(&received),
+            None => received.wrong_length(),
+        }?;
+        let gave = |length: &Wrong| format!("`{key}` gave {}", length.text);
+        let text = match evidence {
+            Some(evidence) if !wrong.kind.is_length() => {
+                let at = evidence.first_wrong();
+                let length = received.wrong_length();
+                let length =
+                    length.map_or_else(String::new, |length| format!("; {}", gave(&length)));
+                format!("byte {at} of `{key}` is wrong: {}{length}", wrong.text)
+            }
+            _ => gave(&wrong),
+        };
+        Some(Wrong { text, ..wrong })
     }
 }
 
 impl ContentSink for Taken<'_> {
     fn restart(&mut self) {
         self.received = 0;
-        self.first_wrong = None;
+        self.evidence = None;
     }
 
     fn accept(&mut self, bytes: &[u8]) {
         let at = self.offset + self.received;
         self.received += bytes.len() as u64;
-        if let (Some(content), None) = (&self.content, self.first_wrong)
+        if let Some(evidence) = &mut self.evidence {
+            evidence.keep(bytes);
+        } else if let Some(content) = &self.content
             && !content.matches(at, bytes)
+            && let Some(wrong) = content.first_difference(at, bytes)
         {
-            self.first_wrong = content.first_difference(at, bytes);
+            self.evidence = Some(Evidence::new(wrong, &bytes[(wrong - at) as usize..]));
         }
     }
 }
@@ -79,7 +106,7 @@ impl EntrySink for EntrySet {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_workload::data::Generator;
+    use plimsoll_workload::data::{Generator, WrongKind};
 
     use super::*;
 
@@ -92,13 +119,61 @@ mod tests {
         for cut in [1, 100, 9_999, 20_000] {
             let mut taken = Taken::new(Some(content), 300);
             bytes.chunks(cut).for_each(|piece| taken.accept(piece));
-            assert_eq!((taken.received, taken.first_wrong), (20_000, None));
+            assert_eq!(taken.judge("k", 20_000), None);
             bytes[12_345] ^= 0x40;
             taken.restart();
             bytes.chunks(cut).for_each(|piece| taken.accept(piece));
-            assert_eq!((taken.received, taken.first_wrong), (20_000, Some(300 + 12_345)));
+            let text = "byte 12645 of `k` is wrong: 1 flipped bit in 1 byte".to_owned();
+            let wrong = Wrong { kind: WrongKind::Flipped, text };
+            assert_eq!(taken.judge("k", 20_000), Some(wrong));
             bytes[12_345] ^= 0x40;
         }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_a_sentence() {
+        let generator = Generator::new(1);
+        let right = generator.content(hash_text("k"), 3);
+        let older = generator.content(hash_text("k"), 2);
+        let bytes = |content: Content<'_>, offset: u64, len: usize| {
+            let mut bytes = vec![0; len];
+            content.fill(offset, &mut bytes);
+            bytes
+        };
+        let torn = [bytes(right, 0, 4_096), bytes(older, 4_096, 60_000 - 4_096)].concat();
+        let long = [bytes(right, 0, 60_000), vec![b'x'; 9]].concat();
+        for (given, kind, text) in [
+            (
+                torn,
+                WrongKind::Torn,
+                "byte 4096 of `k` is wrong: right up to here, then bytes of an older version \
+                 (2 instead of 3)",
+            ),
+            (
+                bytes(older, 0, 50_000),
+                WrongKind::OldVersion,
+                "byte 0 of `k` is wrong: bytes of an older version (2 instead of 3); `k` gave \
+                 50000 bytes instead of 60000",
+            ),
+            (bytes(right, 0, 1), WrongKind::Short, "`k` gave 1 bytes instead of 60000"),
+            (long, WrongKind::Long, "`k` gave 60009 bytes instead of 60000"),
+        ] {
+            for cut in [7, 16_384, 1 << 20] {
+                let mut taken = Taken::new(Some(right), 0);
+                given.chunks(cut).for_each(|piece| taken.accept(piece));
+                let wrong = Wrong { kind, text: text.to_owned() };
+                assert_eq!(taken.judge("k", 60_000), Some(wrong), "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn content_that_is_not_checked_still_has_a_length() {
+        let mut taken = Taken::new(None, 0);
+        taken.accept(&[0; 10]);
+        assert_eq!(taken.judge("k", 10), None);
+        assert_eq!(taken.judge("k", 9).map(|wrong| wrong.kind), Some(WrongKind::Long));
+        assert_eq!(taken.judge("k", 11).map(|wrong| wrong.kind), Some(WrongKind::Short));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use plimsoll_model::ErrorClass;
 use plimsoll_workload::{ExistingSpec, PacingSpec, SteadySpec, WorkloadSpec};
 
 use super::*;
-use crate::instrument_tests::{Answer, MS, Script, run_watched, spec};
-use crate::pump::ThreadOutcome;
+use crate::StageOutcome;
+use crate::instrument_tests::{Answer, MS, Script, run, spec};
 
 const SECOND: u64 = 1_000 * MS;
 
@@ -25,11 +25,11 @@ fn steady_7_s(mut spec: WorkloadSpec) -> WorkloadSpec {
     spec
 }
 
-fn measure(spec: &WorkloadSpec, script: Script) -> (ThreadOutcome, Vec<OpRecord>, Option<Verdict>) {
+fn measure(spec: &WorkloadSpec, script: Script) -> (StageOutcome, Vec<OpRecord>) {
     // A survey that found nothing: a listing is complete when it is empty.
     let existing = spec.objects.existing.as_ref().map(|_| Vec::new());
     let workload = Arc::new(spec.validate("run", existing).unwrap());
-    run_watched(&workload, StageKind::Measure, script, 0, None)
+    run(&workload, StageKind::Measure, script, 0, &StopFlag::default())
 }
 
 fn ok_in_100_ms(_: u64) -> (Duration, Answer) {
@@ -55,16 +55,14 @@ fn a_steady_run_of_every_command_ends_in_the_second_the_rule_allows() {
         (steady_7_s(eight(&[("STAT", 1)])), "rate within 7.5 %"),
         (mixed, "throughput within 50 %"),
     ] {
-        let (outcome, records, held) = measure(&spec, ok_in_100_ms);
-        let held = held.expect(what);
+        let (outcome, records) = measure(&spec, ok_in_100_ms);
+        let because = outcome.ended_because.expect(what);
         assert!(records.iter().all(|op| op.outcome.is_ok()));
-        assert_eq!(outcome.reasons, [EndReason::Steady; 8]);
-        assert_eq!(held.reason.name(), "steady");
+        assert_eq!(outcome.ended_by, EndReason::Steady);
         // All workers are active from 0.1 s on. At 25 s the range is 24.9 s long, at 26 s it is
         // 25.8 s or 25.9 s, as the recorder may be a look behind; what is under way is ended.
         let end = last_end(&records);
         assert!((26 * SECOND..=26 * SECOND + 200 * MS).contains(&end), "{what}: {end}");
-        let because = &held.because;
         let begins = format!("{what} over the last 7 of 25 parts (7.2 s of 25.");
         let or = begins.replace("7.2", "7.3");
         assert!(because.starts_with(&begins) || because.starts_with(&or), "{because}");
@@ -75,14 +73,14 @@ fn a_steady_run_of_every_command_ends_in_the_second_the_rule_allows() {
 fn a_drift_runs_to_the_end_of_its_time() {
     let spec = steady_7_s(eight(&[("GET", 1)]));
     // 100 ms at first and 1 ms more after each fourth: 221 ms after two minutes.
-    let (outcome, records, held) =
+    let (outcome, records) =
         measure(&spec, |number| (Duration::from_millis(100 + number / 4), Answer::Right));
-    assert_eq!((held, outcome.reasons), (None, vec![EndReason::Duration; 8]));
+    assert_eq!((outcome.ended_because, outcome.ended_by), (None, EndReason::Duration));
     assert!(last_end(&records) >= 120 * SECOND);
     // The slower half of the same ends it once the drift is out of sight.
-    let (outcome, records, _) =
+    let (outcome, records) =
         measure(&spec, |number| (Duration::from_millis(100 + number.min(200) / 4), Answer::Right));
-    assert_eq!(outcome.reasons, [EndReason::Steady; 8]);
+    assert_eq!(outcome.ended_by, EndReason::Steady);
     // 200 operations of 100 ms to 150 ms take 24.9 s, 18/25 of 34.6 s.
     let end = last_end(&records);
     assert!((26 * SECOND..36 * SECOND).contains(&end), "{end}");
@@ -91,17 +89,17 @@ fn a_drift_runs_to_the_end_of_its_time() {
 #[test]
 fn failed_operations_are_no_throughput() {
     let spec = steady_7_s(eight(&[("GET", 1)]));
-    let (outcome, _, held) =
+    let (outcome, _) =
         measure(&spec, |_| (Duration::from_millis(100), Answer::Fail(ErrorClass::Server)));
-    assert_eq!((held, outcome.reasons), (None, vec![EndReason::Duration; 8]));
+    assert_eq!((outcome.ended_because, outcome.ended_by), (None, EndReason::Duration));
     // From 20 s on every second one fails, which halves the rate: the last 7 of 25 parts begin
     // there at 27.8 s.
-    let (_, records, held) = measure(&spec, |number| {
+    let (outcome, records) = measure(&spec, |number| {
         let fails = number >= 2_000 && number % 2 == 1;
         let answer = if fails { Answer::Fail(ErrorClass::Server) } else { Answer::Right };
         (Duration::from_millis(10), answer)
     });
-    assert!(held.is_some());
+    assert!(outcome.ended_because.is_some());
     let end = last_end(&records);
     assert!((28 * SECOND..=28 * SECOND + 20 * MS).contains(&end), "{end}");
 }
@@ -111,8 +109,8 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
     let mut spec = steady_7_s(eight(&[("GET", 1)]));
     spec.concurrency = 1;
     spec.measure.duration_ns = 30 * SECOND;
-    let (_, _, held) = measure(&spec, ok_in_100_ms);
-    assert!(held.is_some());
+    let (outcome, _) = measure(&spec, ok_in_100_ms);
+    assert!(outcome.ended_because.is_some());
     let workload = spec.validate("run", None).unwrap();
     let mut two = Watch::new(
         &Workload { concurrency: 2.try_into().unwrap(), ..workload },
@@ -120,7 +118,7 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
         Moment::EPOCH,
     )
     .unwrap();
-    let (_, records, _) = measure(&spec, ok_in_100_ms);
+    let (_, records) = measure(&spec, ok_in_100_ms);
     let packed: Vec<PackedOp> = records.iter().map(PackedOp::from).collect();
     two.observe(&packed);
     assert_eq!(two.check(Moment::from_ns(30 * SECOND)), None);
@@ -130,37 +128,36 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
 fn figures_known_well_enough_end_it() {
     let mut spec = eight(&[("GET", 1)]);
     spec.measure.until = vec!["ci(mean)<=5%".to_owned(), "ci(rate)<=5%".to_owned()];
-    let (outcome, records, held) = measure(&spec, ok_in_100_ms);
-    let held = held.unwrap();
-    assert_eq!(outcome.reasons, [EndReason::Until; 8]);
-    assert_eq!(held.reason.name(), "until");
+    let (outcome, records) = measure(&spec, ok_in_100_ms);
+    let because = outcome.ended_because.unwrap();
+    assert_eq!(outcome.ended_by, EndReason::Until);
     // The first second is that in which the workers began; ten whole ones follow, and the end of
     // the last is seen when an operation ends there or beyond.
     let end = last_end(&records);
     assert!((11 * SECOND..=12 * SECOND + 200 * MS).contains(&end), "{end}");
     let mean = "ci(mean) is ±0.0 %, at most 5 % was asked (10 batches of 1 s); ci(rate) is ±";
-    assert!(held.because.starts_with(mean), "{}", held.because);
+    assert!(because.starts_with(mean), "{because}");
     // 80 operations a second: ten batches of 1,000 for a p99.9 take 125 s.
     spec.measure.until.push("ci(p99.9)<=5%".to_owned());
-    let (outcome, _, held) = measure(&spec, ok_in_100_ms);
-    assert_eq!((held, outcome.reasons), (None, vec![EndReason::Duration; 8]));
+    let (outcome, _) = measure(&spec, ok_in_100_ms);
+    assert_eq!((outcome.ended_because, outcome.ended_by), (None, EndReason::Duration));
 }
 
 #[test]
 fn figures_that_drift_are_never_known() {
     let mut spec = eight(&[("GET", 1)]);
     spec.measure.until = vec!["ci(p50)<=50%".to_owned()];
-    let (_, _, held) =
+    let (outcome, _) =
         measure(&spec, |number| (Duration::from_millis(100 + number / 4), Answer::Right));
-    assert_eq!(held, None);
+    assert_eq!(outcome.ended_because, None);
 }
 
 #[test]
 fn the_first_rule_to_hold_ends_it_and_only_while_measuring() {
     let mut spec = steady_7_s(eight(&[("GET", 1)]));
     spec.measure.until = vec!["ci(rate)<=20%".to_owned()];
-    let (outcome, _, _) = measure(&spec, ok_in_100_ms);
-    assert_eq!(outcome.reasons, [EndReason::Until; 8]);
+    let (outcome, _) = measure(&spec, ok_in_100_ms);
+    assert_eq!(outcome.ended_by, EndReason::Until);
     let workload = spec.validate("run", None).unwrap();
     assert!(Watch::new(&workload, StageKind::Prepare, Moment::EPOCH).is_none());
     spec.measure.until.clear();

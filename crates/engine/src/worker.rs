@@ -1,17 +1,21 @@
 //! One operation from plan to record: the key, the content, the attempts, the check of what came
 //! back.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId};
-use plimsoll_workload::data::{Content, Generator};
+use plimsoll_model::{
+    Clock, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
+};
+use plimsoll_workload::data::{Content, Generator, Wrong, WrongKind};
 use plimsoll_workload::{
-    Keys, Permutation, PlannedOp, Target, Verify, Workload, delete_order, hash_text,
+    Keys, ObjectRef, Permutation, PlannedOp, Target, Verify, Workload, delete_order, hash_text,
 };
 
-use crate::clock::suspend_for;
+use crate::clock::Waiting;
 use crate::verify::{EntrySet, Given, Taken};
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
@@ -26,46 +30,50 @@ pub(crate) struct StageFacts {
     pub(crate) op_timeout: Duration,
     pub(crate) retries: u8,
     pub(crate) clock: SharedClock,
+    pub(crate) waiting: Waiting,
 }
 
 /// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
 pub(crate) struct Doer<'a> {
     facts: &'a StageFacts,
-    worker: WorkerId,
     keys: Keys,
     key: String,
     batch: Vec<String>,
     delete_order: Permutation,
-    own_prefix: String,
-    expected_entries: Option<EntrySet>,
+    listed: &'a RefCell<Listed>,
+    /// What the content was that the last attempt read, if it was wrong.
+    wrong: Option<WrongKind>,
 }
+
+/// What a listing of each worker's prefix must hold; worked out once a thread.
+pub(crate) type Listed = HashMap<WorkerId, EntrySet>;
 
 /// A finished operation with the error it ended in, if it did.
 pub(crate) struct Finished {
     pub(crate) record: OpRecord,
     pub(crate) error: Option<DriverError>,
+    /// What wrong content that was read is.
+    pub(crate) wrong: Option<WrongKind>,
 }
 
 impl<'a> Doer<'a> {
-    pub(crate) fn new(facts: &'a StageFacts, worker: WorkerId) -> Self {
-        let keys = facts.workload.keys();
-        let own_prefix = keys.prefix_of(worker);
+    pub(crate) fn new(facts: &'a StageFacts, listed: &'a RefCell<Listed>) -> Self {
         Self {
             facts,
-            worker,
-            keys,
+            keys: facts.workload.keys(),
             key: String::new(),
             batch: Vec::new(),
             delete_order: delete_order(&facts.workload),
-            own_prefix,
-            expected_entries: None,
+            listed,
+            wrong: None,
         }
     }
 
-    /// Does `op`, with visible retries, and returns its record.
+    /// Does `op` of `worker`, with visible retries, and returns its record.
     pub(crate) async fn run<S: Session>(
         &mut self,
         session: &mut S,
+        worker: WorkerId,
         op: &PlannedOp,
         intended: Option<Moment>,
     ) -> Finished {
@@ -74,24 +82,26 @@ impl<'a> Doer<'a> {
         let start = now.max(intended);
         let mut attempts: u8 = 1;
         loop {
-            let mut completion = self.attempt(session, op, start).await;
+            self.wrong = None;
+            let mut completion = self.attempt(session, worker, op, start).await;
             completion.end = completion.end.max(start);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
             if !class.is_transient() || attempts > self.facts.retries {
-                let record = self.record(op, intended, start, &completion, attempts, class);
-                return Finished { record, error: completion.result.err() };
+                let times = (intended, start);
+                let record = self.record(worker, op, times, &completion, attempts, class);
+                return Finished { record, error: completion.result.err(), wrong: self.wrong };
             }
             let pause = RETRY_PAUSE_FIRST.saturating_mul(1 << (attempts - 1).min(4));
-            suspend_for(pause.min(RETRY_PAUSE_MAX)).await;
+            self.facts.waiting.suspend_for(pause.min(RETRY_PAUSE_MAX)).await;
             attempts += 1;
         }
     }
 
     fn record(
         &self,
+        worker: WorkerId,
         op: &PlannedOp,
-        intended: Moment,
-        start: Moment,
+        (intended, start): (Moment, Moment),
         completion: &Completion,
         attempts: u8,
         outcome: ErrorClass,
@@ -103,7 +113,7 @@ impl<'a> Doer<'a> {
         OpRecord {
             stage: self.facts.stage,
             job: JobId::default(),
-            worker: self.worker,
+            worker,
             kind: op.kind,
             endpoint: completion.endpoint,
             object,
@@ -122,20 +132,21 @@ impl<'a> Doer<'a> {
     async fn attempt<S: Session>(
         &mut self,
         session: &mut S,
+        worker: WorkerId,
         op: &PlannedOp,
         start: Moment,
     ) -> Completion {
         match (op.kind, op.target) {
             (OpKind::Put, Target::Object(object, _)) => {
                 self.keys.write(object.id, &mut self.key);
-                let content = content(self.facts, &self.key);
+                let content = content(self.facts, &self.key, object.version);
                 let mut given = Given { content, size: object.size };
                 let put = Operation::Put { key: &self.key, content: &mut given };
                 bounded(self.facts, session, put, start).await
             }
             (OpKind::Get, Target::Object(object, range)) => {
                 self.keys.write(object.id, &mut self.key);
-                self.get(session, object.size, range, start).await
+                self.get(session, object, range, start).await
             }
             (OpKind::Stat, Target::Object(object, _)) => {
                 self.keys.write(object.id, &mut self.key);
@@ -156,62 +167,62 @@ impl<'a> Doer<'a> {
                 }
                 bounded(self.facts, session, Operation::Delete { keys: &self.batch }, start).await
             }
-            (OpKind::List, _) => self.list(session, start).await,
+            (OpKind::List, _) => self.list(session, worker, start).await,
             (kind, target) => unreachable!("{} of {target:?} is never planned", kind.name()),
         }
     }
 
     async fn get<S: Session>(
-        &self,
+        &mut self,
         session: &mut S,
-        size: u64,
+        object: ObjectRef,
         range: Option<(u64, u64)>,
         start: Moment,
     ) -> Completion {
         let check = self.facts.workload.verify == Verify::EveryByte;
-        let (offset, len) = range.unwrap_or((0, size));
-        let mut taken = Taken::new(check.then(|| content(self.facts, &self.key)), offset);
+        let (offset, len) = range.unwrap_or((0, object.size));
+        let mut taken =
+            Taken::new(check.then(|| content(self.facts, &self.key, object.version)), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, sink: &mut taken };
         let mut done = bounded(self.facts, session, get, start).await;
-        if done.result.is_ok() {
-            done.result = self.check_content(&taken, len);
+        let wrong = taken.judge(&self.key, len);
+        match &done.result {
+            Ok(()) => {
+                self.wrong = wrong.as_ref().map(|wrong| wrong.kind);
+                done.result = wrong.map_or(Ok(()), |wrong| Err(in_class(wrong)));
+            }
+            // The driver knew before we did.
+            Err(error) if error.class == ErrorClass::Truncated => {
+                self.wrong = wrong.map(|wrong| wrong.kind).filter(|kind| kind.is_length());
+            }
+            Err(_) => {}
         }
         done
     }
 
-    fn check_content(&self, taken: &Taken<'_>, len: u64) -> Result<(), DriverError> {
-        if let Some(at) = taken.first_wrong {
-            let message = format!("byte {at} of `{}` is wrong", self.key);
-            return Err(DriverError::new(ErrorClass::Corrupt, message));
-        }
-        if taken.received != len {
-            let received = taken.received;
-            let message = format!("`{}` gave {received} bytes instead of {len}", self.key);
-            return Err(DriverError::new(ErrorClass::Truncated, message));
-        }
-        Ok(())
-    }
-
-    async fn list<S: Session>(&mut self, session: &mut S, start: Moment) -> Completion {
-        let expected = *self.expected_entries.get_or_insert_with(|| {
-            expected_entries(&self.facts.workload, &self.keys, self.worker, &self.own_prefix)
+    async fn list<S: Session>(
+        &mut self,
+        session: &mut S,
+        worker: WorkerId,
+        start: Moment,
+    ) -> Completion {
+        let own_prefix = self.keys.prefix_of(worker);
+        let expected = *self.listed.borrow_mut().entry(worker).or_insert_with(|| {
+            expected_entries(&self.facts.workload, &self.keys, worker, &own_prefix)
         });
         let plimsoll_workload::Activity::List { page_size } = self.facts.workload.activity else {
             unreachable!("listings come from a list workload")
         };
         let mut found = EntrySet::default();
-        let list = Operation::List { prefix: &self.own_prefix, page_size, sink: &mut found };
+        let list = Operation::List { prefix: &own_prefix, page_size, sink: &mut found };
         let mut done = bounded(self.facts, session, list, start).await;
         if done.result.is_ok() && found != expected {
             let message = if found.count == expected.count {
-                format!("the listing of `{}` holds other keys than were written", self.own_prefix)
+                format!("the listing of `{own_prefix}` holds other keys than were written")
             } else {
                 let (got, want) = (found.count, expected.count);
-                format!(
-                    "the listing of `{}` holds {got} entries instead of {want}",
-                    self.own_prefix
-                )
+                format!("the listing of `{own_prefix}` holds {got} entries instead of {want}")
             };
             done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
         }
@@ -219,8 +230,13 @@ impl<'a> Doer<'a> {
     }
 }
 
-fn content<'a>(facts: &'a StageFacts, key: &str) -> Content<'a> {
-    facts.generator.content(hash_text(key), 0)
+fn content<'a>(facts: &'a StageFacts, key: &str, version: u32) -> Content<'a> {
+    facts.generator.content(hash_text(key), version)
+}
+
+fn in_class(wrong: Wrong) -> DriverError {
+    let class = if wrong.kind.is_length() { ErrorClass::Truncated } else { ErrorClass::Corrupt };
+    DriverError::new(class, wrong.text)
 }
 
 /// The entries below the worker's prefix: its own share, or everything where the prefix is common
@@ -261,11 +277,26 @@ async fn bounded<S: Session>(
     operation: Operation<'_>,
     start: Moment,
 ) -> Completion {
-    if let Ok(completion) = tokio::time::timeout(facts.op_timeout, session.execute(operation)).await
-    {
-        return completion;
-    }
+    let given_up = match &facts.waiting {
+        Waiting::Machine => {
+            let executing = session.execute(operation);
+            match tokio::time::timeout(facts.op_timeout, executing).await {
+                Ok(completion) => return completion,
+                Err(_) => facts.clock.now(),
+            }
+        }
+        Waiting::Virtual(time) => {
+            let latest = time.now().after(facts.op_timeout);
+            // A virtual driver answers at once and says when that will have been.
+            let completion = session.execute(operation).await;
+            time.sleep_until(completion.end.min(latest)).await;
+            if completion.end <= latest {
+                return completion;
+            }
+            latest
+        }
+    };
     let message = format!("no answer within {} s", facts.op_timeout.as_secs_f64());
     let error = DriverError::new(ErrorClass::Timeout, message);
-    Completion::bare(session.endpoint(), facts.clock.now().max(start), Err(error))
+    Completion::bare(session.endpoint(), given_up.max(start), Err(error))
 }

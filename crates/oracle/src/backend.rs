@@ -7,14 +7,16 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures::StreamExt;
 use hyper::StatusCode;
+use hyper::http::Extensions;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use plimsoll_model::WallTime;
+use plimsoll_model::{OpKind, WallTime};
 use s3s::dto::*;
 use s3s::{Body, S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, StdError, s3_error};
 
 use crate::clock::wall_time;
 use crate::digests::Digests;
 use crate::listing::{ListQuery, first_text_after, first_text_past};
+use crate::misbehave::{Ruling, Wanted};
 use crate::store::{Attributes, Object as Stored, ObjectPage, Store, StoreError};
 
 /// The region every bucket is in.
@@ -94,8 +96,18 @@ impl S3 for Backend {
         let body = input.body.take().unwrap_or_else(|| Body::empty().into());
         let size_bytes = input.content_length.and_then(|length| u64::try_from(length).ok());
         let size_bytes = size_bytes.ok_or_else(|| s3_error!(MissingContentLength))?;
-        self.check_bucket(&input.bucket)?;
-        let room = self.store.reserve(&input.key, size_bytes).map_err(refusal)?;
+        let room = match self.store.has_bucket(&input.bucket) {
+            true => self.store.reserve(&input.key, size_bytes),
+            false => Err(StoreError::NoSuchBucket),
+        };
+        let is_lost = match Ruling::of(&request.extensions) {
+            None => false,
+            Some(ruling) => {
+                let obstacle = room.as_ref().err().copied();
+                ruling.loses(OpKind::Put, &input.key, size_bytes, obstacle, true)?
+            }
+        };
+        let room = room.map_err(refusal)?;
         let mut digests = Digests::new(&input);
         let content = collect(body, size_bytes, &mut digests).await?;
         let tag = digests.finish(size_bytes).map_err(|mismatch| {
@@ -105,8 +117,12 @@ impl S3 for Backend {
             (None, None) => None,
             (content_type, metadata) => Some(Arc::new(Attributes { content_type, metadata })),
         };
-        let object = Stored { content, tag, modified: wall_time(), attributes };
-        self.store.put(&input.bucket, &input.key, object, room).map_err(refusal)?;
+        if is_lost {
+            self.store.lose_write(&input.bucket, &input.key);
+        } else {
+            let object = Stored { content, tag, modified: wall_time(), attributes };
+            self.store.put(&input.bucket, &input.key, object, room).map_err(refusal)?;
+        }
         Ok(S3Response::new(PutObjectOutput {
             e_tag: Some(ETag::Strong(tag.to_string())),
             checksum_crc32: input.checksum_crc32,
@@ -130,7 +146,8 @@ impl S3 for Backend {
         not_offered(conditional, "conditional reads")?;
         not_offered(input.version_id.is_some(), "versions")?;
         not_offered(input.part_number.is_some(), "parts")?;
-        let object = self.store.get(&input.bucket, &input.key).map_err(refusal)?;
+        let wanted = (&*input.bucket, &*input.key, input.range);
+        let object = self.find(&request.extensions, OpKind::Get, wanted)?;
         let (content, content_range) = match input.range {
             None => (object.content.clone(), None),
             Some(range) => cut(&object.content, range)?,
@@ -162,7 +179,8 @@ impl S3 for Backend {
         not_offered(input.version_id.is_some(), "versions")?;
         not_offered(input.part_number.is_some(), "parts")?;
         not_offered(input.range.is_some(), "ranges of HEAD")?;
-        let object = self.store.get(&input.bucket, &input.key).map_err(refusal)?;
+        let wanted = (&*input.bucket, &*input.key, None);
+        let object = self.find(&request.extensions, OpKind::Stat, wanted)?;
         let (content_type, metadata) = described(&object);
         Ok(S3Response::new(HeadObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
@@ -182,7 +200,9 @@ impl S3 for Backend {
         let input = request.input;
         not_offered(input.if_match.is_some(), "conditional deletes")?;
         not_offered(input.version_id.is_some(), "versions")?;
-        self.store.delete(&input.bucket, &input.key).map_err(refusal)?;
+        if !self.loses_delete(&request.extensions, &input.bucket, &[&input.key])? {
+            self.store.delete(&input.bucket, &input.key).map_err(refusal)?;
+        }
         Ok(S3Response::with_status(DeleteObjectOutput::default(), StatusCode::NO_CONTENT))
     }
 
@@ -197,11 +217,15 @@ impl S3 for Backend {
             return Err(error);
         }
         not_offered(delete.objects.iter().any(|object| object.version_id.is_some()), "versions")?;
+        let keys: Vec<&str> = delete.objects.iter().map(|object| &*object.key).collect();
+        let is_lost = self.loses_delete(&request.extensions, &bucket, &keys)?;
         self.check_bucket(&bucket)?;
         let quiet = delete.quiet.unwrap_or(false);
         let mut deleted = Vec::new();
         for object in delete.objects {
-            self.store.delete(&bucket, &object.key).map_err(refusal)?;
+            if !is_lost {
+                self.store.delete(&bucket, &object.key).map_err(refusal)?;
+            }
             if !quiet {
                 deleted.push(DeletedObject { key: Some(object.key), ..Default::default() });
             }
@@ -225,7 +249,7 @@ impl S3 for Backend {
         let delimiter = input.delimiter.unwrap_or_default();
         let limit = page_limit(input.max_keys)?;
         let query = ListQuery { prefix: &prefix, delimiter: &delimiter, from: &from, limit };
-        let page = self.store.list(&input.bucket, &query).map_err(refusal)?;
+        let page = self.page(&request.extensions, &input.bucket, &query)?;
         let key_count = page.objects.len() + page.common_prefixes.len();
         Ok(S3Response::new(ListObjectsV2Output {
             is_truncated: Some(page.next.is_some()),
@@ -266,7 +290,7 @@ impl S3 for Backend {
             first_text_after(&marker)
         };
         query.from = &from;
-        let page = self.store.list(&input.bucket, &query).map_err(refusal)?;
+        let page = self.page(&request.extensions, &input.bucket, &query)?;
         let truncated = page.next.is_some();
         Ok(S3Response::new(ListObjectsOutput {
             is_truncated: Some(truncated),
@@ -292,6 +316,45 @@ impl Backend {
             true => Ok(()),
             false => Err(refusal(StoreError::NoSuchBucket)),
         }
+    }
+
+    fn page(
+        &self,
+        extensions: &Extensions,
+        bucket: &str,
+        query: &ListQuery<'_>,
+    ) -> S3Result<ObjectPage> {
+        let page = match Ruling::of(extensions) {
+            None => self.store.list(bucket, query),
+            Some(ruling) => ruling.page(&self.store, bucket, query)?,
+        };
+        page.map_err(refusal)
+    }
+
+    /// Returns the object that a read of it is told about.
+    fn find(
+        &self,
+        extensions: &Extensions,
+        kind: OpKind,
+        (bucket, key, range): (&str, &str, Option<Range>),
+    ) -> S3Result<Stored> {
+        let found = self.store.get(bucket, key);
+        let told = match Ruling::of(extensions) {
+            None => found,
+            Some(ruling) => {
+                let wanted = Wanted { store: &self.store, bucket, key, range };
+                ruling.read(kind, &wanted, found)?
+            }
+        };
+        told.map_err(refusal)
+    }
+
+    /// Tells whether a delete is acknowledged and lost.
+    fn loses_delete(&self, extensions: &Extensions, bucket: &str, keys: &[&str]) -> S3Result<bool> {
+        let Some(ruling) = Ruling::of(extensions) else { return Ok(false) };
+        let obstacle = (!self.store.has_bucket(bucket)).then_some(StoreError::NoSuchBucket);
+        let changes = keys.iter().any(|key| self.store.get(bucket, key).is_ok());
+        ruling.loses(OpKind::Delete, keys[0], 0, obstacle, changes)
     }
 }
 

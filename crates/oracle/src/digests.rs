@@ -23,6 +23,15 @@ pub(crate) enum Tag {
     },
 }
 
+impl Tag {
+    /// Returns the tag of a content that nobody has sent a digest of.
+    pub(crate) fn of(content: &[u8]) -> Self {
+        let mut crc = Crc64Nvme::new();
+        crc.update(content);
+        Self::Crc64 { crc: crc.finalize(), size_bytes: content.len() as u64 }
+    }
+}
+
 impl fmt::Display for Tag {
     /// Writes the ETag without quotes. A CRC has dashes, so that nobody takes it for an MD5.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

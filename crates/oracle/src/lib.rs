@@ -11,11 +11,23 @@
 //! * A checksum sent as a trailer (aws-chunked) is not checked; one sent as a header is.
 
 mod backend;
+mod behaviour;
 mod clock;
 mod digests;
+mod ledger;
 mod listing;
+mod misbehave;
+mod script;
+mod scripted;
 mod server;
 mod store;
 mod upload;
 
+pub use behaviour::spoil::{Source, spoil};
+pub use behaviour::{
+    Act, Behaviour, ERROR_IN_SUCCESS_CODE, Lie, NEVER, Request, Verdict, WRONG_LENGTH_EXTRA,
+};
+pub use ledger::Ledger;
+pub use script::{SCRIPT_SCHEMA, Script, ScriptError};
+pub use scripted::{ScriptedDriver, ScriptedSession};
 pub use server::{Oracle, OracleConfig, OracleError, OracleStats, TlsIdentity};

@@ -27,13 +27,16 @@ use s3s::auth::{S3Auth, SecretKey};
 use s3s::host::{S3Host, VirtualHost};
 use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s::{S3Result, s3_error};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::backend::Backend;
+use crate::behaviour::Behaviour;
+use crate::ledger::Ledger;
+use crate::misbehave::{self, Misbehaviour, Socket};
+use crate::script::Script;
 use crate::store::Store;
 use crate::upload;
 
@@ -65,6 +68,10 @@ pub struct OracleConfig {
     pub domain: Option<String>,
     /// Serves TLS with this identity instead of plain TCP.
     pub tls: Option<TlsIdentity>,
+    /// How it misbehaves; without a script it does not.
+    pub script: Option<Script>,
+    /// What fixes the random choices of the script.
+    pub seed: u64,
 }
 
 /// Who a TLS server says it is.
@@ -119,6 +126,7 @@ pub struct OracleStats {
 pub struct Oracle {
     addr: SocketAddr,
     store: Arc<Store>,
+    script: Option<Arc<Misbehaviour>>,
     stop: Option<watch::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -140,10 +148,14 @@ impl Oracle {
         };
         let (addr, listener) = listening.map_err(|source| OracleError::Listen { addr, source })?;
 
-        let store = Arc::new(Store::new(config.capacity_bytes));
-        let server = Server { service: service(config, Arc::clone(&store)), tls };
+        let behaviour = config.script.as_ref().map(|script| Behaviour::new(script, config.seed));
+        let remembers = behaviour.as_ref().is_some_and(Behaviour::tells_lies);
+        let script = behaviour.map(|behaviour| Arc::new(Misbehaviour::new(behaviour)));
+        let store = Arc::new(Store::new(config.capacity_bytes, remembers));
+        let service = service(config, Arc::clone(&store));
+        let server = Server { service, tls, script: script.clone() };
         let (stop, stopped) = watch::channel(());
-        let mut oracle = Self { addr, store, stop: Some(stop), threads: Vec::new() };
+        let mut oracle = Self { addr, store, script, stop: Some(stop), threads: Vec::new() };
         let (senders, receivers): (Vec<_>, Vec<_>) =
             runtimes.iter().map(|_| mpsc::channel(HANDOVER_MAX)).unzip();
         runtimes[0].spawn(accept(listener, senders));
@@ -171,6 +183,11 @@ impl Oracle {
             objects_count: holding.objects_count,
             held_bytes: holding.bytes,
         }
+    }
+
+    /// Returns what the script has done so far; `None` where there is no script.
+    pub fn ledger(&self) -> Option<Ledger> {
+        self.script.as_ref().map(|script| script.ledger())
     }
 
     /// Stops serving, closes every connection and waits for the threads to end.
@@ -201,6 +218,7 @@ impl Drop for Oracle {
 struct Server {
     service: S3Service,
     tls: Option<TlsAcceptor>,
+    script: Option<Arc<Misbehaviour>>,
 }
 
 /// The one pair of keys.
@@ -313,17 +331,21 @@ impl Server {
     async fn converse(self, socket: StdTcpStream) -> io::Result<()> {
         socket.set_nodelay(true)?;
         let socket = TcpStream::from_std(socket)?;
-        match self.tls {
+        match self.tls.clone() {
+            None => self.speak(socket).await,
+            Some(tls) => self.speak(tls.accept(socket).await?).await,
+        }
+    }
+
+    async fn speak(self, socket: impl Socket) -> io::Result<()> {
+        match self.script {
             None => speak_http(socket, self.service).await,
-            Some(tls) => speak_http(tls.accept(socket).await?, self.service).await,
+            Some(script) => misbehave::converse(socket, self.service, script).await,
         }
     }
 }
 
-async fn speak_http(
-    socket: impl AsyncRead + AsyncWrite + Unpin,
-    service: S3Service,
-) -> io::Result<()> {
+async fn speak_http(socket: impl Socket, service: S3Service) -> io::Result<()> {
     let service = service_fn(move |request| upload::answer(service.clone(), request));
     let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), service);
     connection.await.map_err(io::Error::other)

@@ -1,11 +1,12 @@
 //! Buckets and objects in memory: maps and locks, without IO, clock or any word of the protocol.
 
 use std::collections::hash_map::RandomState;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::mem;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 use plimsoll_model::WallTime;
@@ -19,9 +20,13 @@ const SHARDS: usize = 64;
 /// What an object holds besides its content and key: map slots, index entry, attributes.
 pub(crate) const OBJECT_OVERHEAD_BYTES: u64 = 256;
 
+/// How many other keys are looked at to find one whose object has a certain size.
+const NEIGHBOURS_MAX: usize = 64;
+
 /// All buckets of a store. Point reads take two read locks, and one of those is a bucket's shard.
 pub(crate) struct Store {
     capacity_bytes: u64,
+    remembers: bool,
     held_bytes: AtomicU64,
     objects_count: AtomicU64,
     buckets: RwLock<BTreeMap<String, Bucket>>,
@@ -92,13 +97,25 @@ struct Bucket {
     hasher: RandomState,
     shards: Vec<RwLock<HashMap<Arc<str>, Object>>>,
     keys: RwLock<BTreeSet<Arc<str>>>,
+    memory: Option<Mutex<Memory>>,
+}
+
+/// What lies are made of.
+#[derive(Default)]
+struct Memory {
+    /// What was under a key before its last change; `None`: nothing.
+    earlier: HashMap<Arc<str>, Option<Object>>,
+    /// Keys whose last write was acknowledged and lost.
+    lost: HashSet<Arc<str>>,
 }
 
 impl Store {
-    /// Returns an empty store that holds up to `capacity_bytes`.
-    pub(crate) fn new(capacity_bytes: u64) -> Self {
+    /// Returns an empty store that holds up to `capacity_bytes`. One that `remembers` keeps what
+    /// every key held before its last change, and counts that as held too.
+    pub(crate) fn new(capacity_bytes: u64, remembers: bool) -> Self {
         Self {
             capacity_bytes,
+            remembers,
             held_bytes: AtomicU64::new(0),
             objects_count: AtomicU64::new(0),
             buckets: RwLock::default(),
@@ -111,7 +128,7 @@ impl Store {
         if buckets.contains_key(name) {
             return Err(StoreError::BucketExists);
         }
-        buckets.insert(name.to_owned(), Bucket::new(created));
+        buckets.insert(name.to_owned(), Bucket::new(created, self.remembers));
         Ok(())
     }
 
@@ -122,7 +139,13 @@ impl Store {
         if !read(&bucket.keys).is_empty() {
             return Err(StoreError::BucketNotEmpty);
         }
-        buckets.remove(name);
+        let removed = buckets.remove(name);
+        drop(buckets);
+        if let Some(memory) = removed.and_then(|bucket| bucket.memory) {
+            for (key, object) in lock(&memory).earlier.drain() {
+                self.give_back(&key, object.as_ref());
+            }
+        }
         Ok(())
     }
 
@@ -160,16 +183,16 @@ impl Store {
     ) -> Result<(), StoreError> {
         assert_eq!(room.bytes, object.content.len() as u64 + overhead_bytes(key));
         let buckets = read(&self.buckets);
-        let replaced = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?.insert(key, object);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let replaced = bucket.insert(key, object);
         // What was set aside is now held by the object.
         mem::forget(room);
-        drop(buckets);
-        match replaced {
-            Some(old) => self.give_back(key, &old),
-            None => {
-                self.objects_count.fetch_add(1, Ordering::Relaxed);
-            }
+        if replaced.is_none() {
+            self.objects_count.fetch_add(1, Ordering::Relaxed);
         }
+        let dropped = bucket.outlived(key, replaced);
+        drop(buckets);
+        self.give_back(key, dropped.as_ref());
         Ok(())
     }
 
@@ -183,13 +206,63 @@ impl Store {
     /// Removes the object under `key`; no object is no error.
     pub(crate) fn delete(&self, bucket: &str, key: &str) -> Result<(), StoreError> {
         let buckets = read(&self.buckets);
-        let removed = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?.remove(key);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let Some(removed) = bucket.remove(key) else { return Ok(()) };
+        self.objects_count.fetch_sub(1, Ordering::Relaxed);
+        let dropped = bucket.outlived(key, Some(removed));
         drop(buckets);
-        if let Some(old) = removed {
-            self.objects_count.fetch_sub(1, Ordering::Relaxed);
-            self.give_back(key, &old);
-        }
+        self.give_back(key, dropped.as_ref());
         Ok(())
+    }
+
+    /// Returns what was under `key` before its last change; `None` when that is not known.
+    pub(crate) fn earlier(&self, bucket: &str, key: &str) -> Option<Option<Object>> {
+        let buckets = read(&self.buckets);
+        let memory = buckets.get(bucket)?.memory.as_ref()?;
+        lock(memory).earlier.get(key).cloned()
+    }
+
+    /// Returns the first object by key that starts with `prefix` and was removed, as it was.
+    pub(crate) fn removed_below(&self, bucket: &str, prefix: &str) -> Option<(Arc<str>, Object)> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket)?;
+        let memory = lock(bucket.memory.as_ref()?);
+        let earlier = memory.earlier.iter().filter(|(key, _)| key.starts_with(prefix));
+        let removed = earlier.filter(|(key, _)| bucket.get(key).is_none());
+        let first = removed.min_by_key(|(key, _)| Arc::clone(key))?;
+        Some((Arc::clone(first.0), first.1.clone()?))
+    }
+
+    /// Notes that a write of `key` is acknowledged and lost.
+    pub(crate) fn lose_write(&self, bucket: &str, key: &str) {
+        let buckets = read(&self.buckets);
+        if let Some(memory) = buckets.get(bucket).and_then(|bucket| bucket.memory.as_ref()) {
+            lock(memory).lost.insert(key.into());
+        }
+    }
+
+    /// Tells whether the last write of `key` was acknowledged and lost.
+    pub(crate) fn lost_write(&self, bucket: &str, key: &str) -> bool {
+        let buckets = read(&self.buckets);
+        let memory = buckets.get(bucket).and_then(|bucket| bucket.memory.as_ref());
+        memory.is_some_and(|memory| lock(memory).lost.contains(key))
+    }
+
+    /// Returns the object of another key close to `key`: one of `size_bytes` if there is any, else
+    /// the largest.
+    pub(crate) fn neighbour(&self, bucket: &str, key: &str, size_bytes: usize) -> Option<Object> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket)?;
+        let near: Vec<Arc<str>> = {
+            let keys = read(&bucket.keys);
+            let after = keys.range::<str, _>((Bound::Excluded(key), Bound::Unbounded));
+            let before = keys.range::<str, _>((Bound::Unbounded, Bound::Excluded(key))).rev();
+            after.take(NEIGHBOURS_MAX).chain(before.take(NEIGHBOURS_MAX)).cloned().collect()
+        };
+        let objects: Vec<Object> = near.iter().filter_map(|key| bucket.get(key)).collect();
+        let same_size = objects.iter().find(|object| object.content.len() == size_bytes);
+        let largest = || objects.iter().max_by_key(|object| object.content.len());
+        same_size.or_else(largest).cloned()
     }
 
     /// Returns one page of a listing.
@@ -227,7 +300,8 @@ impl Store {
         }
     }
 
-    fn give_back(&self, key: &str, old: &Object) {
+    fn give_back(&self, key: &str, old: Option<&Object>) {
+        let Some(old) = old else { return };
         let bytes = old.content.len() as u64 + overhead_bytes(key);
         let before = self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "more was given back than was ever held");
@@ -241,13 +315,22 @@ impl Drop for Room<'_> {
 }
 
 impl Bucket {
-    fn new(created: WallTime) -> Self {
+    fn new(created: WallTime, remembers: bool) -> Self {
         Self {
             created,
             hasher: RandomState::new(),
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             keys: RwLock::default(),
+            memory: remembers.then(Mutex::default),
         }
+    }
+
+    /// Takes what a change of `key` has replaced, and returns what nobody needs any more.
+    fn outlived(&self, key: &str, replaced: Option<Object>) -> Option<Object> {
+        let Some(memory) = &self.memory else { return replaced };
+        let mut memory = lock(memory);
+        memory.lost.remove(key);
+        memory.earlier.insert(key.into(), replaced).flatten()
     }
 
     fn shard(&self, key: &str) -> &RwLock<HashMap<Arc<str>, Object>> {
@@ -280,6 +363,10 @@ impl Bucket {
 
 fn overhead_bytes(key: &str) -> u64 {
     OBJECT_OVERHEAD_BYTES + key.len() as u64
+}
+
+fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().expect("nobody panics while holding a lock of the store")
 }
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {

@@ -58,6 +58,24 @@ impl RunDirectory {
         removed.map_err(|source| RecordError::io("remove", &self.path, source))
     }
 
+    /// Removes every file of a run that could not be written whole, and the directory too if
+    /// `with_directory`.
+    pub(crate) fn remove_files(&self, with_directory: bool) -> Result<(), RecordError> {
+        let remove = || {
+            fs::remove_dir_all(self.ops_path())?;
+            for name in [MANIFEST_NAME, SUMMARY_NAME] {
+                for name in [name.to_owned(), temporary_name(name)] {
+                    match fs::remove_file(self.path.join(name)) {
+                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                        _ => {}
+                    }
+                }
+            }
+            if with_directory { fs::remove_dir(&self.path) } else { Ok(()) }
+        };
+        remove().map_err(|source| RecordError::io("remove", &self.path, source))
+    }
+
     /// Returns where the run lies.
     pub fn path(&self) -> &Path {
         &self.path
@@ -105,7 +123,7 @@ impl RunDirectory {
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), RecordError> {
-        let temporary = self.path.join(format!("{name}.tmp"));
+        let temporary = self.path.join(temporary_name(name));
         let written = File::create(&temporary).and_then(|file| {
             let mut buffered = BufWriter::with_capacity(1 << 16, file);
             write(&mut buffered)?;
@@ -119,6 +137,10 @@ impl RunDirectory {
             .and_then(|directory| directory.sync_all())
             .map_err(|source| RecordError::io("write", &self.path, source))
     }
+}
+
+fn temporary_name(name: &str) -> String {
+    format!("{name}.tmp")
 }
 
 fn make_directory(path: &Path) -> Result<(), RecordError> {

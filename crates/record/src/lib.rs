@@ -14,7 +14,7 @@ mod summary;
 
 pub use directory::RunDirectory;
 pub use error::RecordError;
-pub use merge::{MergeError, MergePart, Scan, merge};
+pub use merge::{MergeError, MergePart, Scan, merge, plan};
 pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX};
 pub use schema::Manifest;
 pub use segments::{SegmentRow, write_segments};

@@ -1,21 +1,38 @@
 //! Several runs, usually those of one client each, as one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use plimsoll_model::{
     EndpointId, Moment, ObjectId, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
 };
 use plimsoll_stats::{Sample, Timeline};
+use serde_json::Value;
 
 use crate::ops::OpLogWriter;
 use crate::schema::{
-    Cleanup, CleanupState, Manifest, MergedRun, Recorder, RunState, Stage, StageKind,
+    Cleanup, CleanupState, ClockInfo, Machine, Manifest, MergedRun, Recorder, RunState, Schedule,
+    Stage, StageKind, WrongCount,
 };
 use crate::{RecordError, RunDirectory};
 
 /// The interval of a summary.
 const INTERVAL_NS: u64 = 1_000_000_000;
+/// How long a merged run may be. A wrong clock makes longer ones.
+const DAYS_MAX: u64 = 32;
+const DAY_NS: u64 = 86_400 * 1_000_000_000;
+/// What stands where a text is needed and the parts differ.
+const UNKNOWN: &str = "unknown";
+/// The tool whose records come from elsewhere: it has no seed, and numbers objects by their names.
+const FOREIGN_TOOL: &str = "warp";
+/// Where the workload repeats the seed.
+const WORKLOAD_SEED: &str = "seed";
+/// Where the workload says in which version it is written.
+const WORKLOAD_VERSION: &str = "schema";
+/// What the parts differ in where one of them has no workload.
+const WHOLE_WORKLOAD: &str = "all of it";
+/// How many fields of the workload a note names.
+const FIELDS_NAMED_MAX: usize = 8;
 
 /// Reads every operation of a run.
 pub type Scan<'a, E> = Box<dyn Fn(&mut dyn FnMut(&OpRecord)) -> Result<(), E> + 'a>;
@@ -65,6 +82,34 @@ pub enum MergeError<E: std::error::Error + 'static> {
         later: String,
         /// When it began.
         began: WallTime,
+    },
+    /// A record has a worker that its run did not have.
+    #[error(
+        "the op log of run {run_id} has an operation of worker {worker}, but the run's workers \
+         are numbered from 0 to below {count}; its record is damaged"
+    )]
+    WorkerBeyond {
+        /// Its name.
+        run_id: String,
+        /// The worker.
+        worker: u32,
+        /// How many it had.
+        count: u32,
+    },
+    /// A moment is so late that the summary, a cell a second, would not fit into memory.
+    #[error(
+        "run {run_id} has an operation that ended on {ended}, {days} days after the first run \
+         began; a merged run may span {limit} days, so is its clock right?"
+    )]
+    TooLong {
+        /// Its name.
+        run_id: String,
+        /// When the operation ended.
+        ended: WallTime,
+        /// How long after the beginning that is.
+        days: u64,
+        /// How long it may be.
+        limit: u64,
     },
     /// Numbers would not fit.
     #[error("together the runs have more than {limit} {what}")]
@@ -125,38 +170,77 @@ impl Shift {
 
 /// Makes one run in `path` of several, whatever their order: workers get new numbers, moments are
 /// moved to the earliest epoch by the wall clocks as recorded, and the measure stage lasts only
-/// while all of them measured.
+/// while all of them measured. If it fails, it leaves nothing behind.
 pub fn merge<E: std::error::Error + 'static>(
     mut parts: Vec<MergePart<'_, E>>,
     path: &Path,
     run: &RunId,
     command_line: Vec<String>,
 ) -> Result<RunDirectory, MergeError<E>> {
-    parts.sort_by(|a, b| a.manifest.run_id.cmp(&b.manifest.run_id));
-    check(&parts)?;
-    let mut manifest = manifest(&parts, run, command_line)?;
-    let shifts: Vec<Shift> = parts
-        .iter()
-        .zip(&manifest.merged)
-        .map(|(part, merged)| shift(part, merged, &manifest))
-        .collect();
+    let manifest = plan(&mut parts, run, command_line)?;
+    let is_new = !path.exists();
     let directory = RunDirectory::create(path, &manifest)?;
+    match fill(&directory, &parts, run, manifest) {
+        Ok(()) => Ok(directory),
+        Err(error) => {
+            // Why the merge failed matters more than what could not be removed.
+            let _ = directory.remove_files(is_new);
+            Err(error)
+        }
+    }
+}
+
+/// Puts the parts in order and returns the manifest of the whole as it begins, or why they cannot
+/// be merged; nothing is written.
+pub fn plan<E: std::error::Error + 'static>(
+    parts: &mut [MergePart<'_, E>],
+    run: &RunId,
+    command_line: Vec<String>,
+) -> Result<Manifest, MergeError<E>> {
+    parts.sort_by(|a, b| a.manifest.run_id.cmp(&b.manifest.run_id));
+    check(parts)?;
+    manifest(parts, run, command_line)
+}
+
+/// Writes the op log, the summary and the manifest of the whole.
+fn fill<E: std::error::Error + 'static>(
+    directory: &RunDirectory,
+    parts: &[MergePart<'_, E>],
+    run: &RunId,
+    mut manifest: Manifest,
+) -> Result<(), MergeError<E>> {
     let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
-    let mut log = OpLogWriter::new(&directory, run, epoch, &manifest.target.endpoints);
+    let mut log = OpLogWriter::new(directory, run, epoch, &manifest.target.endpoints);
     let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
-    for (part, shift) in parts.iter().zip(&shifts) {
+    for (part, merged) in parts.iter().zip(&manifest.merged) {
+        let shift = shift(part, merged, &manifest);
         // Time begins anew with each part, and a time line is quick only as long as it goes on.
         let mut own: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
         let mut written = Ok(());
+        let run_id = || part.manifest.run_id.clone();
         let scanned = (part.scan)(&mut |op| {
-            if written.is_ok() && shift.stages.contains_key(&op.stage) {
-                let op = shift.apply(op);
-                own.record(series_of(&op), &sample(&op));
-                written = log.append(&[op]).and_then(|()| log.tick(op.end));
+            if written.is_err() || !shift.stages.contains_key(&op.stage) {
+                return;
             }
+            if op.worker.0 >= part.workers_count {
+                let (worker, count) = (op.worker.0, part.workers_count);
+                written = Err(MergeError::WorkerBeyond { run_id: run_id(), worker, count });
+                return;
+            }
+            let op = shift.apply(op);
+            if op.end.as_ns() > DAYS_MAX * DAY_NS {
+                written = Err(MergeError::TooLong {
+                    run_id: run_id(),
+                    ended: WallTime::from_unix_ns(epoch.as_unix_ns() + op.end.as_ns()),
+                    days: op.end.as_ns() / DAY_NS,
+                    limit: DAYS_MAX,
+                });
+                return;
+            }
+            own.record(series_of(&op), &sample(&op));
+            written = log.append(&[op]).and_then(|()| log.tick(op.end)).map_err(Into::into);
         });
-        let run_id = part.manifest.run_id.clone();
-        scanned.map_err(|source| MergeError::Read { run_id, source })?;
+        scanned.map_err(|source| MergeError::Read { run_id: run_id(), source })?;
         written?;
         timeline.merge(&own);
     }
@@ -164,10 +248,10 @@ pub fn merge<E: std::error::Error + 'static>(
     let wait_ns = parts.iter().filter_map(|part| Some(part.manifest.recorder?.wait_ns)).sum();
     manifest.recorder =
         Some(Recorder { rows_count: totals.rows, parts_count: totals.parts, wait_ns });
-    manifest.state = state(&parts);
+    manifest.state = state(parts);
     directory.write_summary(&mut timeline)?;
     directory.write_manifest(&manifest)?;
-    Ok(directory)
+    Ok(())
 }
 
 fn series_of(op: &OpRecord) -> SeriesKey {
@@ -256,20 +340,112 @@ fn manifest<E: std::error::Error + 'static>(
         }));
     }
     whole.first_errors.sort_by_key(|error| error.at_ns);
-    macro_rules! unknown_where_different {
-        ($($field:ident).+) => {
-            if manifests().any(|manifest| manifest.$($field).+ != whole.$($field).+) {
-                whole.$($field).+ = Default::default();
-            }
-        };
-    }
-    unknown_where_different!(machine);
-    unknown_where_different!(target.bucket);
-    unknown_where_different!(target.region);
-    unknown_where_different!(target.lookup);
-    unknown_where_different!(target.tls);
-    unknown_where_different!(target.payload_signing);
+    leave_out_differences(parts, &mut whole);
     Ok(whole)
+}
+
+/// Makes unknown what the parts do not agree on, so that the whole does not claim what is true of
+/// the first only, and notes what it is.
+fn leave_out_differences<E>(parts: &[MergePart<'_, E>], whole: &mut Manifest) {
+    let manifests = || parts.iter().map(|part| &part.manifest);
+    let mut differing = Vec::new();
+    macro_rules! unknown_where_different {
+        ($($name:literal: $($field:ident).+ = $unknown:expr;)+) => {$(
+            if manifests().any(|manifest| manifest.$($field).+ != whole.$($field).+) {
+                whole.$($field).+ = $unknown;
+                differing.push($name.to_owned());
+            }
+        )+};
+    }
+    unknown_where_different! {
+        "tool": tool.name = UNKNOWN.to_owned();
+        "tool version": tool.version = UNKNOWN.to_owned();
+        "clock": clock = ClockInfo { source: UNKNOWN.to_owned(), resolution_ns: None };
+        "machine": machine = Machine::default();
+        "kind of target": target.kind = UNKNOWN.to_owned();
+        "bucket": target.bucket = None;
+        "region": target.region = None;
+        "addressing": target.lookup = None;
+        "TLS": target.tls = None;
+        "payload signing": target.payload_signing = None;
+        "virtual time": virtual_time = true;
+        "certificate": certificate = None;
+    }
+    // The manifest has no place for an unknown seed; those of the parts stand under `merged`.
+    if whole.merged.iter().any(|part| part.seed != whole.merged[0].seed) {
+        differing.push("seed (each stands under `merged`)".to_owned());
+    }
+    differing.extend(unite_workloads(parts, whole));
+    for stage in &mut whole.stages {
+        let own = || manifests().flat_map(|manifest| &manifest.stages);
+        let mut alike = own().filter(|each| each.kind == stage.kind);
+        if alike.clone().any(|each| each.name != stage.name) {
+            stage.name = match stage.kind {
+                StageKind::Prepare => "prepare",
+                StageKind::Measure => "measure",
+                StageKind::Cleanup => "cleanup",
+            }
+            .to_owned();
+        }
+        if alike.clone().any(|each| each.ended_by != stage.ended_by) {
+            stage.ended_by = None;
+            differing.push(format!("what ended stage {}", stage.name));
+        }
+        if alike.any(|each| each.loop_model != stage.loop_model) {
+            differing.push(format!("loop model of stage {}", stage.name));
+        }
+    }
+    if !differing.is_empty() {
+        whole.notes.push(format!(
+            "the merged runs differ in {}; what run.json says of these is unknown, or true of one \
+             run only",
+            differing.join(", ")
+        ));
+    }
+}
+
+/// Leaves out the sections of the workload in which the parts differ, but for its seed, and returns
+/// in what they do. What is left is no workload, so it has no version.
+fn unite_workloads<E>(parts: &[MergePart<'_, E>], whole: &mut Manifest) -> Option<String> {
+    let mut fields = BTreeSet::new();
+    for part in parts {
+        differences("", &part.manifest.workload, &whole.workload, &mut fields);
+    }
+    // It repeats the manifest's own.
+    fields.remove(WORKLOAD_SEED);
+    if fields.is_empty() {
+        return None;
+    }
+    match &mut whole.workload {
+        Value::Object(sections) if !fields.contains(WHOLE_WORKLOAD) => {
+            let section = |field: &String| field.split('.').next().map(str::to_owned);
+            let differing = fields.iter().filter_map(section);
+            for name in differing.chain([WORKLOAD_VERSION.to_owned()]) {
+                sections.insert(name, Value::Null);
+            }
+        }
+        workload => *workload = Value::Null,
+    }
+    let more = fields.len().saturating_sub(FIELDS_NAMED_MAX);
+    let mut names: Vec<String> = fields.into_iter().take(FIELDS_NAMED_MAX).collect();
+    names.extend((more > 0).then(|| format!("{more} more")));
+    Some(format!("workload ({})", names.join(", ")))
+}
+
+/// Adds the names of the fields in which two documents differ.
+fn differences(name: &str, a: &Value, b: &Value, fields: &mut BTreeSet<String>) {
+    let (Value::Object(a_fields), Value::Object(b_fields)) = (a, b) else {
+        if a != b {
+            fields.insert(if name.is_empty() { WHOLE_WORKLOAD } else { name }.to_owned());
+        }
+        return;
+    };
+    for field in a_fields.keys().chain(b_fields.keys()) {
+        let inner = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+        let of = |fields: &serde_json::Map<String, Value>| fields.get(field).cloned();
+        let [a, b] = [of(a_fields), of(b_fields)].map(Option::unwrap_or_default);
+        differences(&inner, &a, &b, fields);
+    }
 }
 
 fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
@@ -310,7 +486,9 @@ fn merged<E: std::error::Error + 'static>(
             run_id: manifest.run_id.clone(),
             hostname: manifest.machine.hostname.clone(),
             started_unix_ns: manifest.started_unix_ns,
-            seed: (manifest.tool.name == "plimsoll").then_some(manifest.seed),
+            // Neither a foreign record nor one of several runs has one seed.
+            seed: (manifest.tool.name != FOREIGN_TOOL && manifest.merged.is_empty())
+                .then_some(manifest.seed),
             prefix: manifest.target.prefix.clone(),
             worker_index_first: first,
             workers_count: *workers_count,
@@ -358,6 +536,9 @@ fn stages<E: std::error::Error + 'static>(
             ops_failed_count: sum(|stage| stage.ops_failed_count),
             bytes: sum(|stage| stage.bytes),
             cpu_ns: sum(|stage| stage.cpu_ns),
+            schedule: Schedule::sum(own().filter_map(|(stage, _)| stage.schedule.as_ref())),
+            stream_hash: None,
+            wrong: WrongCount::sum(own().flat_map(|(stage, _)| &stage.wrong)),
             ..first.clone()
         });
     }
@@ -405,7 +586,10 @@ fn shift<E>(part: &MergePart<'_, E>, merged: &MergedRun, whole: &Manifest) -> Sh
         ns: merged.started_unix_ns - whole.started_unix_ns,
         worker: merged.worker_index_first,
         // Objects of records made elsewhere are numbered by their names, whoever owns them.
-        owner: merged.seed.map_or(0, |_| merged.worker_index_first),
+        owner: match &*part.manifest.tool.name {
+            FOREIGN_TOOL => 0,
+            _ => merged.worker_index_first,
+        },
         endpoints: part.manifest.target.endpoints.iter().map(place).collect(),
         stages: part.stage_of.iter().filter_map(stage).collect(),
     }

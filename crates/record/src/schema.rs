@@ -69,6 +69,16 @@ pub struct Manifest {
     /// The runs that were merged into this one; empty for a run of its own.
     #[serde(default)]
     pub merged: Vec<MergedRun>,
+    /// Whether its time was simulated: no store was asked, and no moment is one of a machine.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub virtual_time: bool,
+    /// What `plimsoll prove` had found on the machine, as that command wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<serde_json::Value>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// One of the runs that were merged into another, usually that of one client.
@@ -192,6 +202,75 @@ pub struct Stage {
     /// User and system CPU time of the workers and the recorder.
     #[serde(default)]
     pub cpu_ns: Option<u64>,
+    /// How an open loop kept its schedule; absent in other loops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// A hash of all operations as they were planned, 16 hexadecimal digits: the same for the same
+    /// workload and seed as long as operations succeed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream_hash: Option<String>,
+    /// What was wrong with content that was read; a kind that is not named was not seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wrong: Vec<WrongCount>,
+}
+
+/// How an open loop kept its schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Schedule {
+    /// The rate over all workers, as in the workload; of merged runs, their rates joined by ` + `.
+    pub rate: String,
+    /// How the arrivals lay about that rate: `constant` or `poisson`.
+    pub arrivals: String,
+    /// How many operations could be under way at once.
+    pub max_in_flight: u32,
+    /// How many operations were due before the end of the stage.
+    pub offered_count: Option<u64>,
+    /// How many of these were issued more than 1 ms after they were due.
+    pub late_count: Option<u64>,
+    /// How many of these were never issued.
+    pub skipped_count: Option<u64>,
+    /// The longest time from when an operation was due to when it was issued.
+    pub delay_max_ns: Option<u64>,
+}
+
+/// How often content was wrong in one way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WrongCount {
+    /// The way: `other-object`, `old-version`, `shifted`, `zeroed`, `torn`, `flipped`, `short`,
+    /// `long` or `foreign`.
+    pub kind: String,
+    /// How many reads.
+    pub count: u64,
+}
+
+impl Schedule {
+    /// Returns the schedule of runs that went on at the same time; `None` where none had one.
+    pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        all.cloned().reduce(|mut sum, each| {
+            sum.rate = format!("{} + {}", sum.rate, each.rate);
+            if !sum.arrivals.split(" + ").any(|law| law == each.arrivals) {
+                sum.arrivals = format!("{} + {}", sum.arrivals, each.arrivals);
+            }
+            sum.max_in_flight = sum.max_in_flight.saturating_add(each.max_in_flight);
+            sum.offered_count = both(sum.offered_count, each.offered_count);
+            sum.late_count = both(sum.late_count, each.late_count);
+            sum.skipped_count = both(sum.skipped_count, each.skipped_count);
+            sum.delay_max_ns = sum.delay_max_ns.zip(each.delay_max_ns).map(|(a, b)| a.max(b));
+            sum
+        })
+    }
+}
+
+impl WrongCount {
+    /// Returns the counts of each kind, added up.
+    pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Self> {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for Self { kind, count } in all {
+            *sums.entry(kind).or_insert(0) += count;
+        }
+        sums.into_iter().map(|(kind, count)| Self { kind: kind.to_owned(), count }).collect()
+    }
 }
 
 /// What a stage is for.

@@ -180,6 +180,13 @@ impl Writer<'_> {
             table.row(&name, Tone::Plain, cells);
         }
         self.table(&table);
+        if differences.iter().any(is_open_on_one_side) {
+            self.out.push('\n');
+            self.remark(
+                "one side is an open loop, whose latency is from the intended start, waiting \
+                 included; that of the other is not: these latencies are no measure of a change",
+            );
+        }
     }
 
     fn kind(&mut self, kind: &KindComparison) {
@@ -277,6 +284,13 @@ impl Writer<'_> {
             }
         }
     }
+}
+
+/// Tells whether the runs of one side are open loops, and those of the other are known not to be.
+fn is_open_on_one_side(difference: &Difference) -> bool {
+    let sides = [&difference.before, &difference.after];
+    let open = sides.map(|values| values.iter().any(|value| value == "open"));
+    difference.name == "loop" && open[0] != open[1] && sides.iter().all(|side| !side.is_empty())
 }
 
 /// Tells whether a metric says something of a kind that another line does not.

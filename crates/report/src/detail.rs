@@ -170,7 +170,9 @@ impl Writer<'_> {
     fn percentiles(&mut self) {
         let columns = self.details.kinds.iter().flat_map(|kind| {
             let name = |time: &str| format!("{} {time}", kind.kind.name());
-            [(name("latency"), &kind.latency), (name("TTFB"), &kind.ttfb)]
+            let service_time = kind.service_time.as_ref().map(|times| (name("service"), times));
+            let latency = std::iter::once((name("latency"), &kind.latency));
+            latency.chain(service_time).chain([(name("TTFB"), &kind.ttfb)])
         });
         let columns: Vec<(String, &Histogram)> =
             columns.filter(|(_, times)| !times.is_empty()).collect();

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use plimsoll_analysis::{Question, StageAnalysis, analyze};
 use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, Seed, StageId,
-    WallTime, WorkerId,
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRate, OpRecord, RunId, Seed,
+    StageId, WallTime, WorkerId,
 };
 
 use crate::{
-    ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, StageWork, Verification,
-    VerificationMode,
+    ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport, StageWork,
+    Verification, VerificationMode,
 };
 
 const MS: u64 = 1_000_000;
@@ -104,6 +104,11 @@ pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunRe
         }),
         client_cpu: Some(Duration::from_millis(48)),
         recorder_wait: Duration::ZERO,
+        schedule: None,
+        certificate: None,
+        virtual_time: false,
+        stream_hash: None,
+        wrong: Vec::new(),
         analysis,
     }
 }
@@ -113,6 +118,53 @@ pub(crate) fn steady() -> RunReport {
     let ops: Vec<_> =
         (0..8).flat_map(|worker| back_to_back(OpKind::Get, worker, 6_000, 10)).collect();
     report("s3 get", analysis(&ops, 6_000, 8), 8)
+}
+
+/// An open loop of 1,000 GETs a second for 2 s with at most 20 in flight, of 2 ms each. The store
+/// answers nothing from 1,000 ms on until 1,102 ms: the 20 that came first wait for it, the other
+/// 82 for them, and are then issued in batches of 20, one each 2 ms; the last 11 at 1,110 ms.
+pub(crate) fn stalled() -> RunReport {
+    let ops = (0..2_000).map(|index| {
+        let (start, end) = match index {
+            1_000..1_020 => (index, 1_102),
+            1_020..=1_110 => {
+                let start = 1_102 + (index - 1_020) / 20 * 2;
+                (start, start + 2)
+            }
+            _ => (index, index + 2),
+        };
+        let intended = Moment::from_ns(index * MS);
+        OpRecord { intended, ..op(OpKind::Get, (index % 8) as u32, start, end - start) }
+    });
+    let ops: Vec<_> = ops.collect();
+    let analysis = analysis_with(&ops, 2_001, 8, |asked| asked.open = true);
+    let mut report = report("s3 get", analysis, 8);
+    report.loop_model = LoopModel::Open;
+    report.schedule = Some(ScheduleReport {
+        rate: "1000/s".to_owned(),
+        rate_peak: Some(OpRate(1_000.0)),
+        arrivals: "constant".to_owned(),
+        max_in_flight: 20,
+        lasted: Some(Duration::from_secs(2)),
+        offered_count: Some(2_000),
+        late_count: Some(89),
+        skipped_count: Some(0),
+        delay_max: Some(Duration::from_millis(82)),
+    });
+    report
+}
+
+/// As [`steady`], but nothing succeeds: the second of two contents is wrong, the rest is refused.
+pub(crate) fn failing() -> RunReport {
+    let ops = (0..8).flat_map(|worker| back_to_back(OpKind::Get, worker, 6_000, 10));
+    let ops = ops.zip(0..).map(|(op, index)| {
+        let classes = [ErrorClass::Server, ErrorClass::Corrupt];
+        OpRecord { outcome: classes[index % 2], ..op }
+    });
+    let ops: Vec<_> = ops.collect();
+    let mut report = report("s3 get", analysis(&ops, 6_000, 8), 8);
+    report.wrong = vec![("old-version".to_owned(), 1_000), ("torn".to_owned(), 1_400)];
+    report
 }
 
 /// Three workers for 3 s: GETs of 10 ms on the first host, PUTs of 20 ms on the second until it

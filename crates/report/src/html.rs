@@ -173,11 +173,13 @@ fn headline(report: &RunReport) -> String {
 
 fn warnings(report: &RunReport) -> String {
     let shed = report.analysis.advice.iter().filter(|of| matches!(of, Advice::Throttled { .. }));
-    let warnings = shed.map(words::advice).chain(words::warnings(report));
+    let wrong = words::wrong(report).into_iter().map(|(class, text)| format!("{class}: {text}"));
+    let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report));
     let line = |class: &str, text: &str| format!("<li class=\"{class}\">{}</li>\n", escaped(text));
+    let not_kept = report.schedule_warning().map(|text| line("failure", &text));
     let warnings = warnings.map(|text| line("warning", &text));
     let notes = report.notes.iter().map(|text| line("note", text));
-    let lines: String = warnings.chain(notes).collect();
+    let lines: String = not_kept.into_iter().chain(warnings).chain(notes).collect();
     if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
 }
 
@@ -188,6 +190,8 @@ fn origin(report: &RunReport) -> String {
         ("load", words::loop_model(report)),
         ("measured", words::span(&report.analysis)),
     ];
+    facts.extend(report.schedule_facts());
+    facts.extend(words::goodput(report).map(|text| ("goodput", text)));
     facts.extend(words::remarks(report));
     let command = if report.command.is_empty() {
         String::new()

@@ -5,6 +5,9 @@ use std::time::Duration;
 use plimsoll_analysis::StageAnalysis;
 use plimsoll_model::{EndpointId, ErrorClass, Moment, OpKind, OpRate, RunId, Seed, WallTime};
 
+use crate::ScheduleReport;
+use crate::proof::{Certificate, Verdict};
+
 /// When operations start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoopModel {
@@ -16,11 +19,8 @@ pub enum LoopModel {
         /// The cap over all workers.
         rate: OpRate,
     },
-    /// On a schedule, whatever the target does.
-    Open {
-        /// The rate the schedule asks for.
-        rate: OpRate,
-    },
+    /// On a schedule, whatever the target does; the report says which.
+    Open,
 }
 
 /// Whether the run came to its own end.
@@ -89,6 +89,37 @@ pub struct Verification {
     pub bytes: u64,
 }
 
+/// What the proofs said of the instrument that measured; of a certificate that cannot be read
+/// nothing is known and nothing passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CertificateLine {
+    /// The version of plimsoll that was proved.
+    pub tool_version: Option<String>,
+    /// The machine it was proved on.
+    pub machine: Option<String>,
+    /// The seed of the proofs.
+    pub seed: Option<u64>,
+    /// How many proofs passed.
+    pub passed_count: u64,
+    /// How many did not.
+    pub failed_count: u64,
+    /// When, as the certificate says it.
+    pub when: Option<String>,
+}
+
+impl From<&Certificate> for CertificateLine {
+    fn from(certificate: &Certificate) -> Self {
+        Self {
+            tool_version: Some(certificate.tool_version.clone()),
+            machine: Some(certificate.machine.clone()),
+            seed: Some(certificate.seed),
+            passed_count: certificate.count(Verdict::Pass) as u64,
+            failed_count: certificate.count(Verdict::Fail) as u64,
+            when: Some(certificate.made_at.clone()),
+        }
+    }
+}
+
 /// Everything a report says about a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunReport {
@@ -146,6 +177,18 @@ pub struct RunReport {
     pub client_cpu: Option<Duration>,
     /// How long workers waited for the recorder, all added up.
     pub recorder_wait: Duration,
+    /// The schedule of an open loop; `None` in others.
+    pub schedule: Option<ScheduleReport>,
+    /// What the proofs said of the instrument, if the run was given their certificate.
+    pub certificate: Option<CertificateLine>,
+    /// Whether time was that of a simulation: what this machine did while it ran says nothing then,
+    /// and is not shown.
+    pub virtual_time: bool,
+    /// The hash of all operations as they were planned.
+    pub stream_hash: Option<String>,
+    /// How many contents that were read were wrong, by the name of what was wrong with them; those
+    /// that were too short or too long are `short` and `long`.
+    pub wrong: Vec<(String, u64)>,
 }
 
 impl RunReport {

@@ -16,7 +16,10 @@ use plimsoll_analysis::{
 use plimsoll_model::Moment;
 use schemars::generate::SchemaSettings;
 
-use crate::{LoopModel, RunReport, RunState, StageWork, VerificationMode, words};
+use crate::{
+    CertificateLine, LoopModel, RunReport, RunState, ScheduleReport, StageWork, VerificationMode,
+    words,
+};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.report/1";
@@ -34,6 +37,7 @@ pub fn schema() -> serde_json::Value {
 
 fn document(report: &RunReport) -> twin::Document {
     let analysis = &report.analysis;
+    let is_real = !report.virtual_time;
     let endpoints = |all: &[EndpointAnalysis]| endpoints(report, all);
     let kind = |kind: &KindAnalysis| twin::Kind {
         kind: kind.kind.name(),
@@ -58,7 +62,8 @@ fn document(report: &RunReport) -> twin::Document {
         started: report.started.to_string(),
         foreign: report.foreign.clone(),
         target: report.target.clone(),
-        loop_model: loop_model(report.loop_model),
+        loop_model: loop_model(report),
+        schedule: report.schedule.as_ref().map(|of| schedule(report, of)),
         seed: report.seed.map(|seed| seed.0.to_string()),
         concurrency: report.concurrency,
         threads_count: report.threads,
@@ -74,8 +79,8 @@ fn document(report: &RunReport) -> twin::Document {
         total: figures(&analysis.total),
         endpoints: endpoints(&analysis.endpoints),
         errors: errors(report),
-        client_cpu_seconds: report.client_cpu.map(|cpu| cpu.as_secs_f64()),
-        recorder_wait_ns: ns(report.recorder_wait),
+        client_cpu_seconds: report.client_cpu.filter(|_| is_real).map(|cpu| cpu.as_secs_f64()),
+        recorder_wait_ns: is_real.then(|| ns(report.recorder_wait)),
         op_log: report
             .op_log
             .map(|check| twin::OpLog { rows_count: check.rows, ops_counted_count: check.counted }),
@@ -89,16 +94,50 @@ fn document(report: &RunReport) -> twin::Document {
         details: analysis.details.as_ref().map(|details| details::details(report, details)),
         losses: report.losses.clone(),
         notes: report.notes.clone(),
+        virtual_time: report.virtual_time,
+        stream_hash: report.stream_hash.clone(),
+        wrong_by_kind: report.wrong.iter().cloned().collect(),
+        certificate: report.certificate.as_ref().map(certificate),
     }
 }
 
-fn loop_model(model: LoopModel) -> twin::LoopModel {
-    let (model, rate) = match model {
+fn loop_model(report: &RunReport) -> twin::LoopModel {
+    let (model, rate) = match report.loop_model {
         LoopModel::Closed => ("closed", None),
         LoopModel::Capped { rate } => ("capped", Some(rate)),
-        LoopModel::Open { rate } => ("open", Some(rate)),
+        LoopModel::Open => {
+            ("open", report.schedule.as_ref().and_then(ScheduleReport::rate_offered))
+        }
     };
     twin::LoopModel { model, ops_per_sec: rate.map(|rate| rate.0) }
+}
+
+fn schedule(report: &RunReport, of: &ScheduleReport) -> twin::Schedule {
+    twin::Schedule {
+        rate: of.rate.clone(),
+        arrivals: of.arrivals.clone(),
+        in_flight_count_max: of.max_in_flight,
+        duration_ns: of.lasted.map(ns),
+        rate_offered_ops_per_sec: of.rate_offered().map(|rate| rate.0),
+        rate_achieved_ops_per_sec: report.achieved().map(|rate| rate.0),
+        offered_count: of.offered_count,
+        late_count: of.late_count,
+        skipped_count: of.skipped_count,
+        delay_ns_max: of.delay_max.map(ns),
+        kept: of.offered_count.map(|_| of.is_kept()),
+        warning: report.schedule_warning(),
+    }
+}
+
+fn certificate(of: &CertificateLine) -> twin::Certificate {
+    twin::Certificate {
+        tool_version: of.tool_version.clone(),
+        machine: of.machine.clone(),
+        seed: of.seed.map(|seed| seed.to_string()),
+        passed_count: of.passed_count,
+        failed_count: of.failed_count,
+        when: of.when.clone(),
+    }
 }
 
 fn stage(report: &RunReport) -> twin::Stage {
@@ -123,6 +162,7 @@ fn span(report: &RunReport) -> twin::Span {
             SpanRule::AllWorkers => "all-workers",
             SpanRule::FullAsked => "full-asked",
             SpanRule::FullTooShort => "full-too-short",
+            SpanRule::Schedule => "schedule",
         },
     }
 }
@@ -162,6 +202,7 @@ fn figures(figures: &Figures) -> twin::Figures {
         }),
         latency_ns: times(&figures.latency),
         service_time_ns: times(&figures.service_time),
+        schedule_delay_ns: figures.schedule_delay.as_ref().map(times),
         ttfb_ns: times(&figures.ttfb),
     }
 }
@@ -174,6 +215,7 @@ fn totals(totals: &StageTotals) -> twin::Totals {
         bytes: totals.bytes,
         objects_count: totals.objects,
         latency_ns_max: totals.latency_max.map(ns),
+        ops_late_count: totals.late,
     }
 }
 

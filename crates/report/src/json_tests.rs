@@ -27,6 +27,7 @@ fn a_steady_run() {
         "bytes": 49_152_000,
         "objects_count": 4_800,
         "latency_ns_max": 10_000_000,
+        "ops_late_count": 0,
     });
     assert_eq!(report["stage_total"], totals);
     let span = json!({
@@ -84,6 +85,54 @@ fn a_run_without_operations_has_no_numbers_made_up() {
     assert_eq!((&report["error_rate"], &report["total"]["rates"]), (&Value::Null, &Value::Null));
     assert_eq!(report["total"]["latency_ns"]["max"], Value::Null);
     assert_eq!(report["kinds"], json!([]));
+}
+
+#[test]
+fn an_open_loop_has_its_schedule_and_both_times() {
+    let report = render(&fixture::stalled());
+    assert_eq!(report["loop_model"], json!({ "model": "open", "ops_per_sec": 1_000.0 }));
+    assert_eq!(report["span"]["rule"], "schedule");
+    let mut schedule = report["schedule"].clone();
+    let warning = schedule["warning"].take();
+    assert!(warning.as_str().unwrap().starts_with("SCHEDULE NOT KEPT: 89 of 2,000"), "{warning}");
+    let expected = json!({
+        "rate": "1000/s",
+        "arrivals": "constant",
+        "in_flight_count_max": 20,
+        "duration_ns": 2_000_000_000,
+        "rate_offered_ops_per_sec": 1_000.0,
+        "rate_achieved_ops_per_sec": 2_000.0 / 2.001,
+        "offered_count": 2_000,
+        "late_count": 89,
+        "skipped_count": 0,
+        "delay_ns_max": 82_000_000,
+        "kept": false,
+        "warning": null,
+    });
+    assert_eq!(schedule, expected);
+    // Worked out in the test of the text.
+    let get = &report["kinds"][0];
+    let of = |time: &str, what: &str| get[format!("{time}_ns")][what].as_u64();
+    assert_eq!(of("latency", "mean"), Some(4_752_500));
+    assert_eq!(of("service_time", "mean"), Some(2_905_000));
+    assert_eq!(of("schedule_delay", "mean"), Some(1_847_500));
+    assert_eq!(of("schedule_delay", "max"), Some(82_000_000));
+    assert_eq!(get["stage_total"]["ops_late_count"], 89);
+    let closed = render(&fixture::steady());
+    assert_eq!(
+        (&closed["schedule"], &closed["total"]["schedule_delay_ns"]),
+        (&Value::Null, &Value::Null)
+    );
+}
+
+#[test]
+fn a_run_in_which_all_failed_has_a_goodput_of_zero() {
+    let report = render(&fixture::failing());
+    assert_eq!(report["error_rate"], 1.0);
+    let none = json!({ "ops_per_sec": 0.0, "objects_per_sec": 0.0, "bytes_per_sec": 0.0 });
+    assert_eq!(report["total"]["rates"], none);
+    assert_eq!(report["total"]["latency_ns"]["mean"], Value::Null);
+    assert_eq!(report["wrong_by_kind"], json!({ "old-version": 1_000, "torn": 1_400 }));
 }
 
 #[test]

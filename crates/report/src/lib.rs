@@ -3,10 +3,12 @@
 //! Returns text and values; knows no terminal, no file and no clock.
 
 pub mod aggregated;
+pub mod check;
 pub mod compare;
 pub mod format;
 pub mod html;
 pub mod json;
+pub mod proof;
 pub mod segments;
 pub mod text;
 pub mod warp;
@@ -14,6 +16,7 @@ pub mod warp_cmp;
 
 mod detail;
 mod input;
+mod schedule;
 mod table;
 mod words;
 
@@ -21,9 +24,10 @@ mod words;
 mod fixture;
 
 pub use input::{
-    ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, StageWork, Verification,
-    VerificationMode,
+    CertificateLine, ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, StageWork,
+    Verification, VerificationMode,
 };
+pub use schedule::ScheduleReport;
 
 /// Returns a piece of advice as a sentence.
 pub fn advice_text(advice: &plimsoll_analysis::Advice) -> String {

@@ -49,6 +49,7 @@ pub fn render(report: &RunReport, look: &Look) -> String {
         out: String::new(),
     };
     writer.headline();
+    writer.schedule_not_kept();
     writer.origin();
     if !report.analysis.kinds.is_empty() {
         writer.operations();
@@ -111,7 +112,11 @@ impl Writer<'_> {
         };
         let title = format!("{}{state}:", harmless(&report.what));
         self.out.push_str(&self.paint.apply(Tone::Bold, &title));
-        let tone = if failed > 0 || total.stage.ops_ok == 0 { Tone::Bad } else { Tone::Good };
+        let tone = match failed > 0 || total.stage.ops_ok == 0 {
+            true => Tone::Bad,
+            false if report.schedule_kept() => Tone::Good,
+            false => Tone::Warn,
+        };
         let mut used = title.chars().count();
         for (index, part) in parts.iter().enumerate() {
             let lead = if index == 0 { " " } else { " · " };
@@ -128,6 +133,16 @@ impl Writer<'_> {
         self.out.push_str("\n\n");
     }
 
+    /// Writes, where nobody can overlook it, that the load was not the one that was asked for.
+    fn schedule_not_kept(&mut self) {
+        let Some(text) = self.report.schedule_warning() else { return };
+        let mut lines = String::new();
+        paragraph("", &text, self.width, &mut lines);
+        let lines = lines.lines().map(|line| self.paint.apply(Tone::Bad, line) + "\n");
+        self.out.extend(lines);
+        self.out.push('\n');
+    }
+
     /// Writes one named line.
     fn fact(&mut self, name: &str, text: &str) {
         paragraph(&format!("{name:<12}"), &harmless(text), self.width, &mut self.out);
@@ -138,6 +153,9 @@ impl Writer<'_> {
         let report = self.report;
         self.fact("target", &report.target);
         self.fact("load", &words::loop_model(report));
+        for (name, text) in report.schedule_facts() {
+            self.fact(name, &text);
+        }
         self.fact("measured", &words::span(&report.analysis));
         let offset = report.utc_offset_seconds;
         self.fact("began", &words::began(report.started, offset));
@@ -168,6 +186,12 @@ impl Writer<'_> {
         });
         if let Some(text) = throttled {
             self.fact("  throttled", &text);
+        }
+        for (class, text) in words::wrong(self.report) {
+            self.fact(&format!("  {class}"), &text);
+        }
+        if let Some(text) = words::goodput(self.report) {
+            self.fact("  goodput", &text);
         }
     }
 
@@ -219,15 +243,37 @@ impl Writer<'_> {
     }
 
     fn times(&mut self) {
-        let differs = |row: &Row<'_>| row.figures.service_time != row.figures.latency;
         let has_ttfb = |row: &Row<'_>| row.figures.ttfb.samples > 0;
-        self.times_table("latency", |figures| figures.latency);
-        if self.rows().iter().any(differs) {
-            self.times_table("service", |figures| figures.service_time);
+        if self.rows().iter().any(|row| words::has_delays(row.figures)) {
+            self.open_times();
+        } else {
+            self.times_table("latency", |figures| figures.latency);
         }
         if self.rows().iter().any(has_ttfb) {
             self.times_table("TTFB", |figures| figures.ttfb);
         }
+    }
+
+    /// Writes latency and service time beside each other, and the delay that lies between them.
+    fn open_times(&mut self) {
+        let mut table = Table::new(&["times", "p50", "p90", "p99", "p99.9", "max", "mean"]);
+        for row in self.rows() {
+            let delay = row.figures.schedule_delay;
+            let times = [
+                (format!("{} latency", row.name), Some(row.figures.latency)),
+                ("    service".to_owned(), Some(row.figures.service_time)),
+                ("    delay".to_owned(), delay),
+            ];
+            for (label, times) in times {
+                let Some(times) = times else { continue };
+                let TimeSummary { p50, p90, p99, p99_9, max, mean, .. } = times;
+                let cells = [p50, p90, p99, p99_9, max, mean];
+                let cells = cells.map(|value| Cell::from(known(value, duration)));
+                table.row(&label, Tone::Plain, cells);
+            }
+        }
+        self.table(&table);
+        paragraph("  ", words::OPEN_TIMES, self.width, &mut self.out);
     }
 
     fn times_table(&mut self, name: &str, of: impl Fn(&Figures) -> TimeSummary) {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use plimsoll_model::{ByteRate, OpRate, OpRecord};
+use plimsoll_model::{ByteRate, OpRate};
 
 use super::*;
-use crate::{LoopModel, fixture};
+use crate::proof::{Certificate, PROOF_SCHEMA, Proof, Verdict};
+use crate::{CertificateLine, LoopModel, ScheduleReport, fixture, json};
 
 const PLAIN: Look = Look { width: 80, color: false };
 
@@ -124,6 +125,15 @@ fn the_largest_figures_fit_into_80_columns() {
         (figures.latency.p99_9, figures.latency.max) = (long, long);
         (figures.latency.mean, figures.latency.std_dev) = (long, long);
     }
+    report.analysis.total.schedule_delay = Some(report.analysis.total.latency);
+    let schedule = fixture::stalled().schedule;
+    report.schedule = schedule.map(|of| ScheduleReport {
+        rate: "100/s..5000/s over 2m, 4000/s for 30s, 1/s".to_owned(),
+        offered_count: Some(12_345_678_901),
+        late_count: Some(1_234_567_890),
+        ..of
+    });
+    report.loop_model = LoopModel::Open;
     report.target = "https://".to_owned() + &"x".repeat(200);
     report.errors[0].message = "word ".repeat(100);
     let text = render(&report, &PLAIN);
@@ -155,11 +165,7 @@ fn the_loop_model_says_what_the_latency_means() {
             "closed loop capped at 1,000 ops/s, 8 workers on 2 threads: latency = service time, \
              waiting for the cap is not in it",
         ),
-        (
-            LoopModel::Open { rate: OpRate(0.5) },
-            "open loop at 0.500 ops/s, 8 workers on 2 threads: latency counts from the intended \
-             start",
-        ),
+        (LoopModel::Open, "open loop, 8 workers on 2 threads: latency from the intended start"),
     ] {
         report.loop_model = model;
         let text = render(&report, &Look { width: 200, color: false });
@@ -169,26 +175,87 @@ fn the_loop_model_says_what_the_latency_means() {
 }
 
 #[test]
-fn service_time_has_a_table_of_its_own_once_it_differs() {
-    let ops: Vec<OpRecord> = fixture::back_to_back(OpKind::Stat, 0, 2_000, 10);
-    let late = ops.into_iter().map(|op| OpRecord {
-        intended: Moment::from_ns(op.start.as_ns().saturating_sub(5_000_000)),
-        ..op
-    });
-    let late: Vec<_> = late.collect();
-    let report = fixture::report("s3 stat", fixture::analysis(&late, 2_000, 1), 1);
+fn an_open_loop_that_was_held_back() {
+    insta::assert_snapshot!(render(&fixture::stalled(), &PLAIN));
+}
+
+#[test]
+fn a_run_in_which_all_failed() {
+    insta::assert_snapshot!(render(&fixture::failing(), &PLAIN));
+}
+
+#[test]
+fn a_run_in_virtual_time_tells_nothing_of_the_machine() {
+    let of_machine = |cpu_ms: u64| {
+        let mut report = fixture::steady();
+        report.virtual_time = true;
+        report.stream_hash = Some("0123456789abcdef".to_owned());
+        report.client_cpu = Some(Duration::from_millis(cpu_ms));
+        report.recorder_wait = Duration::from_millis(cpu_ms);
+        report
+    };
+    let text = render(&of_machine(10), &PLAIN);
+    assert!(
+        text.contains("\ntime        virtual, seed 7, stream hash 0123456789abcdef\n"),
+        "{text}"
+    );
+    assert!(!text.contains("CPU") && !text.contains("recorder"), "{text}");
+    assert_eq!(render(&of_machine(20), &PLAIN), text);
+    assert_eq!(json::render(&of_machine(20)), json::render(&of_machine(10)));
+}
+
+#[test]
+fn wrong_content_is_counted_by_what_is_wrong_with_it() {
+    let mut report = fixture::troubled();
+    let wrong = [("old-version", 5), ("torn", 7), ("short", 1_200), ("flipped", 0)];
+    report.wrong = wrong.map(|(name, count)| (name.to_owned(), count)).to_vec();
     let text = render(&report, &PLAIN);
-    // 199 inside, all of 15 ms latency and 10 ms service time; a STAT moves no bytes.
-    let row = |name: &str| text.lines().skip_while(|line| !line.starts_with(name)).nth(1).unwrap();
-    assert_eq!(
-        row("latency").split_whitespace().take(3).collect::<Vec<_>>(),
-        ["STAT", "15.0", "ms"]
-    );
-    assert_eq!(
-        row("service").split_whitespace().take(3).collect::<Vec<_>>(),
-        ["STAT", "10.0", "ms"]
-    );
-    assert!(!text.contains("MiB/s"), "\n{text}");
+    assert!(text.contains("\n  corrupt   12 (5 old-version, 7 torn)\n"), "{text}");
+    assert!(text.contains("\n  truncated 1,200 (1,200 short)\n"), "{text}");
+    assert_eq!(too_wide(&text), None);
+}
+
+#[test]
+fn a_certificate_is_shown_and_warned_of() {
+    let mut report = fixture::steady();
+    report.certificate = Some(CertificateLine {
+        tool_version: Some("0.1.0".to_owned()),
+        machine: Some("bench1".to_owned()),
+        seed: Some(9),
+        passed_count: 12,
+        failed_count: 0,
+        when: Some("2026-11-21".to_owned()),
+    });
+    let text = render(&report, &PLAIN);
+    let line = "certificate plimsoll 0.1.0 on bench1, seed 9: 12 proofs passed, 0 failed";
+    assert!(text.contains(line) && !text.contains("warning"), "{text}");
+    report.tool_version = Some("0.2.0".to_owned());
+    let of_another = "warning: the certificate is of plimsoll 0.1.0, and the run was made by 0.2.0";
+    assert!(render(&report, &PLAIN).contains(of_another));
+    report.certificate.as_mut().unwrap().failed_count = 1;
+    assert!(render(&report, &PLAIN).contains("warning: the certificate tells of 1 failed proof"));
+    report.certificate = Some(CertificateLine::default());
+    let text = render(&report, &PLAIN);
+    assert!(text.contains("certificate plimsoll – on –, seed –: 0 proofs passed, 0 failed (–)"));
+    assert!(text.contains("warning: the certificate holds no proof that passed"), "{text}");
+}
+
+#[test]
+fn a_certificate_is_counted_by_its_verdicts() {
+    let verdicts = [Verdict::Pass, Verdict::Pass, Verdict::Fail, Verdict::Skip];
+    let proof = |verdict| Proof::without("stall", "claim", verdict, "reason".to_owned());
+    let certificate = Certificate {
+        schema: PROOF_SCHEMA.to_owned(),
+        tool_version: "0.1.0".to_owned(),
+        made_at: "2026-11-21T09:00:00Z".to_owned(),
+        machine: "x86_64, 2 cores".to_owned(),
+        seed: 7,
+        place: "virtual".to_owned(),
+        proofs: verdicts.map(proof).to_vec(),
+    };
+    let line = CertificateLine::from(&certificate);
+    assert_eq!((line.passed_count, line.failed_count, line.seed), (2, 1, Some(7)));
+    assert_eq!(line.when.as_deref(), Some("2026-11-21T09:00:00Z"));
 }
 
 #[test]

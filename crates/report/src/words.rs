@@ -2,14 +2,18 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Advice, SpanRule, StageAnalysis, TimeSummary};
-use plimsoll_model::WallTime;
+use plimsoll_analysis::{Advice, Figures, SpanRule, StageAnalysis, TimeSummary};
+use plimsoll_model::{ErrorClass, WallTime};
 
-use crate::format::{self, bytes, count, duration, known, number};
-use crate::{LoopModel, OpLogCheck, RunReport, RunState, StageWork, VerificationMode};
+use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate};
+use crate::{
+    CertificateLine, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport, StageWork,
+    VerificationMode,
+};
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
 pub(crate) fn loop_model(report: &RunReport) -> String {
+    const FROM_INTENDED: &str = "latency from the intended start";
     let workers = plural(u64::from(report.concurrency), "worker");
     let threads = report.threads.map(|threads| plural(u64::from(threads), "thread"));
     let threads = threads.map_or(String::new(), |threads| format!(" on {threads}"));
@@ -19,10 +23,16 @@ pub(crate) fn loop_model(report: &RunReport) -> String {
             format!("closed loop capped at {} ops/s", number(rate.0)),
             "latency = service time, waiting for the cap is not in it",
         ),
-        LoopModel::Open { rate } => (
-            format!("open loop at {} ops/s", number(rate.0)),
-            "latency counts from the intended start",
-        ),
+        LoopModel::Open => match &report.schedule {
+            Some(schedule) => {
+                let ScheduleReport { rate, arrivals, .. } = schedule;
+                let limit = count(u64::from(schedule.max_in_flight));
+                return format!(
+                    "open loop, {rate} {arrivals}, up to {limit} in flight: {FROM_INTENDED}"
+                );
+            }
+            None => ("open loop".to_owned(), FROM_INTENDED),
+        },
     };
     format!("{name}, {workers}{threads}: {meaning}")
 }
@@ -68,6 +78,7 @@ pub(crate) fn span(analysis: &StageAnalysis) -> String {
             duration(stage),
             plural(u64::from(analysis.workers_active), "worker")
         ),
+        SpanRule::Schedule => format!("all of {}, as operations arrived", duration(stage)),
         SpanRule::FullAsked => format!("all of {}, start and end included", duration(stage)),
         SpanRule::FullTooShort if analysis.workers_active == 0 => {
             format!("nothing, in {}", duration(stage))
@@ -76,6 +87,15 @@ pub(crate) fn span(analysis: &StageAnalysis) -> String {
             format!("all of {}, as the workers hardly ran together", duration(stage))
         }
     }
+}
+
+/// What the times of an open loop are, in one sentence.
+pub(crate) const OPEN_TIMES: &str =
+    "latency is from the intended start, service from the real one, delay between";
+
+/// Tells whether operations started later than they should have, or might have.
+pub(crate) fn has_delays(figures: &Figures) -> bool {
+    figures.schedule_delay.is_some() || figures.service_time != figures.latency
 }
 
 /// Returns the mean of times with their deviation: `10.0 ms ± 1.20 ms`.
@@ -103,7 +123,7 @@ pub(crate) fn remarks(report: &RunReport) -> Vec<(&'static str, String)> {
     remarks.extend(report.verification.map(|check| {
         ("verified", format!("{}, {}", bytes(check.bytes), verification(check.mode)))
     }));
-    remarks.extend(report.client_cpu.map(|cpu| {
+    remarks.extend(report.client_cpu.filter(|_| !report.virtual_time).map(|cpu| {
         let totals = &report.analysis.total.stage;
         let ended = totals.ops_ok + totals.failed.count();
         let each = (ended > 0).then(|| cpu.as_nanos() as f64 / ended as f64);
@@ -116,8 +136,61 @@ pub(crate) fn remarks(report: &RunReport) -> Vec<(&'static str, String)> {
             ("op log", format!("{}, all that were counted", plural(check.rows, "row")))
         }),
     );
-    remarks.extend(report.seed.map(|seed| ("seed", seed.0.to_string())));
+    remarks.extend(identity(report));
+    remarks.extend(report.certificate.as_ref().map(|of| ("certificate", certificate(of))));
     remarks
+}
+
+/// Returns what fixes all choices of a run; in virtual time it fixes the result.
+fn identity(report: &RunReport) -> Option<(&'static str, String)> {
+    if !report.virtual_time {
+        return report.seed.map(|seed| ("seed", seed.0.to_string()));
+    }
+    let seed = known(report.seed, |seed| seed.0.to_string());
+    let hash = known(report.stream_hash.as_deref(), str::to_owned);
+    Some(("time", format!("virtual, seed {seed}, stream hash {hash}")))
+}
+
+fn certificate(of: &CertificateLine) -> String {
+    let text = |known: &Option<String>| format::known(known.as_deref(), str::to_owned);
+    format!(
+        "plimsoll {} on {}, seed {}: {} passed, {} failed ({})",
+        text(&of.tool_version),
+        text(&of.machine),
+        known(of.seed, |seed| seed.to_string()),
+        plural(of.passed_count, "proof"),
+        count(of.failed_count),
+        text(&of.when)
+    )
+}
+
+/// Returns how many contents that were read were wrong: for each class of failure a name and a
+/// text, `12 (5 old-version, 7 torn)`.
+pub(crate) fn wrong(report: &RunReport) -> Vec<(&'static str, String)> {
+    let of_length = |name: &str| matches!(name, "short" | "long");
+    let class = |class: ErrorClass| {
+        let is_truncated = class == ErrorClass::Truncated;
+        let of_class = |(name, n): &&(String, u64)| *n > 0 && of_length(name) == is_truncated;
+        let kinds: Vec<_> = report.wrong.iter().filter(of_class).collect();
+        let all: u64 = kinds.iter().map(|(_, n)| n).sum();
+        let each = kinds.iter().map(|(name, n)| format!("{} {name}", count(*n)));
+        let each = each.collect::<Vec<_>>().join(", ");
+        (all > 0).then(|| (class.name(), format!("{} ({each})", count(all))))
+    };
+    [ErrorClass::Corrupt, ErrorClass::Truncated].into_iter().filter_map(class).collect()
+}
+
+/// Returns what the failures leave of the rates; `None` without failures.
+pub(crate) fn goodput(report: &RunReport) -> Option<String> {
+    let total = &report.analysis.total;
+    if total.stage.failed.count() == 0 {
+        return None;
+    }
+    let rates = known(total.rates, |rates| {
+        let bytes = total.moves_bytes.then(|| format!("{}, ", byte_rate(rates.bytes)));
+        format!("{}{}", bytes.unwrap_or_default(), op_rate(rates.ops))
+    });
+    Some(format!("{rates}: failures are in no rate and in no time"))
 }
 
 /// Returns what a stage did in one line.
@@ -139,7 +212,10 @@ pub(crate) fn warnings(report: &RunReport) -> Vec<String> {
     warnings.extend(state_warning(report.state).map(str::to_owned));
     warnings.extend(report.losses.iter().cloned());
     warnings.extend(report.op_log.as_ref().and_then(op_log_warning));
-    warnings.extend(recorder_warning(report.recorder_wait));
+    if !report.virtual_time {
+        warnings.extend(recorder_warning(report.recorder_wait));
+    }
+    warnings.extend(report.certificate.as_ref().and_then(|of| certificate_warning(of, report)));
     let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
     warnings.extend(report.analysis.advice.iter().filter(|of| !has_own_line(of)).map(advice));
     warnings
@@ -154,6 +230,22 @@ pub(crate) fn op_log_warning(check: &OpLogCheck) -> Option<String> {
             plural(check.counted, "operation")
         )
     })
+}
+
+/// Returns why a certificate does not vouch for a run, if there is a reason.
+fn certificate_warning(of: &CertificateLine, report: &RunReport) -> Option<String> {
+    if of.failed_count > 0 {
+        let failed = plural(of.failed_count, "failed proof");
+        return Some(format!("the certificate tells of {failed}: do not trust these figures"));
+    }
+    if of.passed_count == 0 {
+        return Some(
+            "the certificate holds no proof that passed, so it vouches for nothing".into(),
+        );
+    }
+    let (proved, ran) = (of.tool_version.as_ref()?, report.tool_version.as_ref()?);
+    (proved != ran)
+        .then(|| format!("the certificate is of plimsoll {proved}, and the run was made by {ran}"))
 }
 
 /// Returns what the recorder did to the load, if it did something.

@@ -5,6 +5,7 @@
 mod batch;
 mod bootstrap;
 mod coarse;
+mod goodness;
 mod grid;
 mod histogram;
 mod share;
@@ -16,6 +17,7 @@ mod welch;
 pub use batch::{BATCH_NS_MIN, BATCHES_MAX, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval};
 pub use bootstrap::Resamples;
 pub use coarse::CoarseHistogram;
+pub use goodness::KolmogorovSmirnov;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
 pub use timeline::{Cell, INTERVALS_PER_STRETCH, LaneView, OUTCOMES_MAX, Sample, Timeline, Times};

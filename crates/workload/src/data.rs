@@ -5,6 +5,12 @@
 //! the key's hash, version and block number, so that wrong bytes can be traced to where they
 //! belong. `docs/formats/data.md` has the definition to the letter.
 
+mod trace;
+mod wrong;
+
+pub use trace::Origin;
+pub use wrong::{Evidence, Received, Wrong, WrongKind};
+
 use crate::{Random, mix64};
 
 /// Bytes per block.
@@ -45,7 +51,7 @@ impl Generator {
     }
 }
 
-/// The content of one version of one object, without end.
+/// The content of one version of one object, without end. The version is below 2^20.
 #[derive(Clone, Copy)]
 pub struct Content<'a> {
     generator: &'a Generator,
@@ -87,10 +93,24 @@ impl Content<'_> {
 
     /// Returns where `bytes` first differs from the content from `offset` on.
     pub fn first_difference(&self, offset: u64, bytes: &[u8]) -> Option<u64> {
-        let mut expected = vec![0; bytes.len()];
-        self.fill(offset, &mut expected);
-        let index = expected.iter().zip(bytes).position(|(expected, got)| expected != got)?;
-        Some(offset + index as u64)
+        let agreement = self.agreement(offset, bytes);
+        (agreement < bytes.len()).then(|| offset + agreement as u64)
+    }
+
+    /// Returns how many of the first bytes are the content from `offset` on.
+    fn agreement(&self, offset: u64, bytes: &[u8]) -> usize {
+        const STEP: usize = 512;
+        let mut expected = [0; STEP];
+        for (index, piece) in bytes.chunks(STEP).enumerate() {
+            let done = index * STEP;
+            let expected = &mut expected[..piece.len()];
+            self.fill(offset + done as u64, expected);
+            if expected != piece {
+                let differs = expected.iter().zip(piece).position(|(right, got)| right != got);
+                return done + differs.expect("they differ");
+            }
+        }
+        bytes.len()
     }
 
     /// Returns the pad slice and the 64-byte key, turned so that both begin at `offset`.

@@ -5,7 +5,9 @@
 //! is a function of the seed: no driver, no async, no clock.
 
 pub mod data;
+pub mod history;
 mod keys;
+mod pacing;
 mod seed;
 mod sizes;
 mod spec;
@@ -14,14 +16,15 @@ mod stream;
 mod workload;
 
 pub use keys::{KeyLayout, Keys};
+pub use pacing::{ArrivalLaw, Arrivals, OpenLoop, Pacing, RateProfile};
 pub use seed::{Permutation, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
 pub use spec::{
-    ExistingSpec, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, RangeSpec,
-    SPEC_SCHEMA, SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
+    ExistingSpec, KeysSpec, MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec,
+    PacingSpec, RangeSpec, SPEC_SCHEMA, SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
 };
 pub use stop::{Metric, Precision, StopRule};
 pub use stream::{ObjectRef, OpStream, PlannedOp, Target, delete_order};
 pub use workload::{
-    Activity, ExistingObject, InvalidWorkload, Mix, Pacing, Population, RangeRule, Verify, Workload,
+    Activity, ExistingObject, InvalidWorkload, Mix, Population, RangeRule, Verify, Workload,
 };

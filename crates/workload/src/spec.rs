@@ -10,8 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Activity, ExistingObject, InvalidWorkload, KeyLayout, Metric, Mix, Pacing, Population,
-    Precision, RangeRule, SizeBar, SizeDist, StopRule, Verify, Workload,
+    Activity, ArrivalLaw, ExistingObject, InvalidWorkload, KeyLayout, Metric, Mix, OpenLoop,
+    Pacing, Population, Precision, RangeRule, RateProfile, SizeBar, SizeDist, StopRule, Verify,
+    Workload,
 };
 
 /// The schema's name and version.
@@ -23,6 +24,10 @@ const BATCH_MAX: u32 = 1_000;
 const PAGE_SIZE_MAX: u32 = 5_000;
 /// The largest object one PUT can write (S3's limit).
 const PUT_BYTES_MAX: u64 = 5 << 30;
+/// The most operations an open loop may have under way; each needs a session of its own.
+const MAX_IN_FLIGHT_MAX: u32 = 100_000;
+/// So many operations an open loop may have under way where nothing else is said.
+pub const MAX_IN_FLIGHT_DEFAULT: u32 = 1_024;
 /// A delete run needs this many batches per worker to be worth measuring (warp's bound).
 const BATCHES_PER_WORKER_MIN: u64 = 4;
 
@@ -36,7 +41,9 @@ pub struct WorkloadSpec {
     pub name: String,
     /// Fixes every choice of the run.
     pub seed: u64,
-    /// Workers, each with one operation under way at a time.
+    /// Workers, each with one operation under way at a time. In an open loop they do that while
+    /// preparing; the measured stage has as many streams of operations, whose arrivals and objects
+    /// are their own and of which each may have several operations under way.
     pub concurrency: u32,
     /// Where the run's own objects lie.
     pub keys: KeysSpec,
@@ -119,6 +126,10 @@ pub struct MeasureSpec {
     /// Which part of an object a get reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<RangeSpec>,
+    /// Whether a put writes the next version of an object of the worker's own instead of a new
+    /// object. Where none is free of operations under way a new one is written after all.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub overwrite: bool,
     /// Objects per delete call, when delete is the only operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_batch: Option<u32>,
@@ -179,6 +190,31 @@ pub enum PacingSpec {
         /// The cap.
         ops_per_sec: f64,
     },
+    /// On a schedule, whatever the store does.
+    Open {
+        /// Operations a second over all workers: `1000/s`, a ramp `100/s..5000/s over 2m`, or steps
+        /// `100/s for 30s, 200/s for 30s, 400/s`. After the end of it its last rate holds.
+        rate: String,
+        /// How the arrivals lie about that rate: evenly (`constant`) or as a Poisson process
+        /// (`poisson`).
+        #[serde(default = "constant_arrivals")]
+        arrivals: String,
+        /// How many operations may be under way at once, over all workers.
+        #[serde(default = "max_in_flight_default")]
+        max_in_flight: u32,
+    },
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn constant_arrivals() -> String {
+    ArrivalLaw::Constant.to_string()
+}
+
+fn max_in_flight_default() -> u32 {
+    MAX_IN_FLIGHT_DEFAULT
 }
 
 impl SizeSpec {
@@ -256,6 +292,11 @@ impl WorkloadSpec {
     /// Returns the spec as YAML.
     pub fn to_yaml(&self) -> String {
         serde_saphyr::to_string(self).expect("a spec holds nothing that YAML cannot")
+    }
+
+    /// Reads a spec from YAML; the error says where and what.
+    pub fn from_yaml(text: &str) -> Result<Self, String> {
+        serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
 
     /// Returns the workload if the spec is sound. `existing` is what a survey found where the spec
@@ -347,6 +388,10 @@ impl WorkloadSpec {
             );
         };
         let only = (mix.weights().len() == 1).then(|| mix.weights()[0].0);
+        if measure.overwrite && (mix.weight(OpKind::Put) == 0 || mix.weight(OpKind::Delete) > 0) {
+            // Overwriting adds no object, so a mix with DELETE would run out of them.
+            return invalid("measure.overwrite", "needs PUT among the operations, and no DELETE");
+        }
         match (only, measure.delete_batch) {
             (Some(OpKind::List), _) => {
                 let page_size = measure.list_page_size.unwrap_or(1_000);
@@ -391,7 +436,7 @@ impl WorkloadSpec {
             }
             Some(RangeSpec::FixedBytes(len)) => RangeRule::Fixed(len),
         };
-        Ok(Activity::Mix { mix, range })
+        Ok(Activity::Mix { mix, range, overwrite: self.measure.overwrite })
     }
 
     fn check_count(&self, activity: &Activity) -> Result<(), InvalidWorkload> {
@@ -400,7 +445,9 @@ impl WorkloadSpec {
         }
         let (count, workers) = (self.objects.count, u64::from(self.concurrency));
         let needs_objects = match activity {
-            Activity::Mix { mix, .. } => mix.weights().iter().any(|(kind, _)| *kind != OpKind::Put),
+            Activity::Mix { mix, overwrite, .. } => {
+                *overwrite || mix.weights().iter().any(|(kind, _)| *kind != OpKind::Put)
+            }
             Activity::List { .. } | Activity::Delete { .. } => true,
         };
         if needs_objects && count < workers {
@@ -422,14 +469,28 @@ impl WorkloadSpec {
     }
 
     fn lower_pacing(&self) -> Result<Pacing, InvalidWorkload> {
-        match self.pacing {
+        match &self.pacing {
             PacingSpec::Closed => Ok(Pacing::Closed),
-            PacingSpec::Capped { ops_per_sec } if ops_per_sec > 0.0 && ops_per_sec.is_finite() => {
+            &PacingSpec::Capped { ops_per_sec } if ops_per_sec > 0.0 && ops_per_sec.is_finite() => {
                 Ok(Pacing::Capped { ops_per_sec })
             }
             PacingSpec::Capped { .. } => invalid("pacing.capped", "the rate must be above 0"),
+            PacingSpec::Open { rate, arrivals, max_in_flight } => {
+                lower_open(rate, arrivals, *max_in_flight).map(Pacing::Open)
+            }
         }
     }
+}
+
+fn lower_open(rate: &str, arrivals: &str, max_in_flight: u32) -> Result<OpenLoop, InvalidWorkload> {
+    let refused = |field| move |reason| InvalidWorkload { field, reason };
+    let profile: RateProfile = rate.parse().map_err(refused("pacing.open.rate"))?;
+    let arrivals: ArrivalLaw = arrivals.parse().map_err(refused("pacing.open.arrivals"))?;
+    let in_bounds = NonZeroU32::new(max_in_flight).filter(|max| max.get() <= MAX_IN_FLIGHT_MAX);
+    let Some(max_in_flight) = in_bounds else {
+        return invalid("pacing.open.max_in_flight", format!("must be 1 to {MAX_IN_FLIGHT_MAX}"));
+    };
+    Ok(OpenLoop { profile, arrivals, max_in_flight })
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
                 .map(|(op, weight)| OpWeightSpec { op: (*op).to_owned(), weight: *weight })
                 .collect(),
             range: None,
+            overwrite: false,
             delete_batch: None,
             list_page_size: None,
             duration_ns: 1_000_000_000,
@@ -27,10 +28,14 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
     }
 }
 
+fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
+    PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight }
+}
+
 #[test]
 fn every_refusal_names_its_field() {
     type Change = fn(&mut WorkloadSpec);
-    let cases: [(&str, Change); 17] = [
+    let cases: [(&str, Change); 25] = [
         ("schema", |s| s.schema = "plimsoll.workload/9".to_owned()),
         ("concurrency", |s| s.concurrency = 0),
         ("objects.size", |s| s.objects.size = SizeSpec::FixedBytes(0)),
@@ -56,6 +61,24 @@ fn every_refusal_names_its_field() {
         ("measure.until", |s| s.measure.until = vec!["ci(foo)<=5%".to_owned()]),
         ("pacing.capped", |s| s.pacing = PacingSpec::Capped { ops_per_sec: 0.0 }),
         ("pacing.capped", |s| s.pacing = PacingSpec::Capped { ops_per_sec: f64::NAN }),
+        ("pacing.open.rate", |s| s.pacing = open("0/s", "constant", 1)),
+        ("pacing.open.rate", |s| s.pacing = open("9/s..0/s over 1m", "constant", 1)),
+        ("pacing.open.arrivals", |s| s.pacing = open("9/s", "gauss", 1)),
+        ("pacing.open.max_in_flight", |s| s.pacing = open("9/s", "poisson", 0)),
+        ("pacing.open.max_in_flight", |s| s.pacing = open("9/s", "poisson", 100_001)),
+        // Nothing is written, objects are deleted, or there is nothing to overwrite.
+        ("measure.overwrite", |s| s.measure.overwrite = true),
+        ("measure.overwrite", |s| {
+            s.measure.overwrite = true;
+            for op in ["PUT", "DELETE"] {
+                s.measure.operations.push(OpWeightSpec { op: op.to_owned(), weight: 1 });
+            }
+        }),
+        ("objects.count", |s| {
+            s.measure.overwrite = true;
+            s.measure.operations[0].op = "PUT".to_owned();
+            s.objects.count = 0;
+        }),
     ];
     for (field, change) in cases {
         let mut spec = spec(&[("GET", 1)]);
@@ -90,8 +113,29 @@ fn yaml_comes_back_the_same_and_strangers_are_refused() {
     spec.measure.until = vec!["ci(p99)<=5%".to_owned()];
     let yaml = spec.to_yaml();
     assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    assert!(!yaml.contains("overwrite"), "{yaml}");
+    spec.measure.overwrite = true;
+    spec.pacing = open("1/s..9/s over 2m", "poisson", 7);
+    let yaml = spec.to_yaml();
+    assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
     let strange = format!("{yaml}\nconcurency: 5\n");
     assert!(serde_saphyr::from_str::<WorkloadSpec>(&strange).is_err());
+}
+
+#[test]
+fn an_open_loop_has_defaults_and_becomes_a_schedule() {
+    let yaml = |spec: &WorkloadSpec| {
+        spec.to_yaml().replace("pacing: closed", "pacing:\n  open:\n    rate: 1k/s")
+    };
+    for operation in ["GET", "LIST", "DELETE"] {
+        let spec: WorkloadSpec = serde_saphyr::from_str(&yaml(&spec(&[(operation, 1)]))).unwrap();
+        assert_eq!(spec.pacing, open("1k/s", "constant", 1_024));
+        let Pacing::Open(open) = spec.validate("r", None).unwrap().pacing else {
+            panic!("{spec:?}")
+        };
+        assert_eq!((open.profile.peak(), open.arrivals), (1_000.0, ArrivalLaw::Constant));
+        assert_eq!(open.max_in_flight.get(), 1_024);
+    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The operations of one worker, in order: a function of the seed, the worker and what became of
 //! its own operations before, whatever thread it runs on.
 
+mod pool;
+
 use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, OpKind, StageKind, WorkerId};
 
+use self::pool::{Held, Pool, Use};
 use crate::sizes::log_uniform;
 use crate::{Activity, Permutation, Population, Random, RangeRule, Workload};
 
@@ -13,13 +16,15 @@ const DELETE_DOMAIN: u64 = 0x6465_6c65;
 /// Without a length given, a range is at least this part of its object.
 const RANGE_SPAN: u64 = 256;
 
-/// An object by id and size.
+/// An object by id, size and version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObjectRef {
     /// Its id.
     pub id: ObjectId,
     /// Its size.
     pub size: u64,
+    /// Which of its contents a PUT writes or a GET expects: 0 until it is overwritten.
+    pub version: u32,
 }
 
 /// What an operation is about.
@@ -71,9 +76,10 @@ struct MixState {
     deck: Vec<OpKind>,
     drawn: usize,
     range: RangeRule,
+    overwrite: bool,
     /// The worker's own objects when operations change the population; `None`: all objects of the
     /// population.
-    pool: Option<Vec<ObjectId>>,
+    pool: Option<Pool>,
     /// The number that the next new object gets.
     next_number: u64,
 }
@@ -93,9 +99,9 @@ impl OpStream {
                 next: u64::from(worker.0),
                 step: u64::from(workload.concurrency.get()),
             },
-            (StageKind::Measure, Activity::Mix { mix, range }) => {
+            (StageKind::Measure, Activity::Mix { mix, range, overwrite }) => {
                 let own_pool =
-                    || (0..share).map(|number| workload.share_id(worker, number)).collect();
+                    || Pool::new((0..share).map(|number| workload.share_id(worker, number)));
                 let index = u64::from(worker.0);
                 let deck = mix.deck();
                 Source::Mix(MixState {
@@ -103,7 +109,8 @@ impl OpStream {
                     drawn: deck.len(),
                     deck,
                     range: *range,
-                    pool: mix.changes_population().then(own_pool),
+                    overwrite: *overwrite,
+                    pool: (*overwrite || mix.changes_population()).then(own_pool),
                     next_number: share,
                 })
             }
@@ -119,7 +126,7 @@ impl OpStream {
                 if next == end {
                     return None;
                 }
-                let object = object_ref(workload, ObjectId::new(worker, *next));
+                let object = object_ref(workload, ObjectId::new(worker, *next), 0);
                 *next += 1;
                 Some(PlannedOp { kind: OpKind::Put, target: Target::Object(object, None) })
             }
@@ -139,19 +146,22 @@ impl OpStream {
         }
     }
 
-    /// Takes note of what became of an operation: a new object joins the pool, or a failed one
-    /// stays out.
+    /// Takes note of what became of an operation, which may have begun before others that are still
+    /// under way: what was written joins the pool or stays out, what was read may be changed again.
     pub fn completed(&mut self, op: &PlannedOp, ok: bool) {
         let Source::Mix(MixState { pool: Some(pool), .. }) = &mut self.source else { return };
         let Target::Object(object, _) = op.target else { return };
-        if op.kind == OpKind::Put && ok {
-            pool.push(object.id);
+        match op.kind {
+            OpKind::Put => pool.written(object.id, ok.then_some(object.version)),
+            // It left the pool when the operation was drawn, and ids do not come back.
+            OpKind::Delete => {}
+            _ => pool.was_read(object.id),
         }
     }
 }
 
-fn object_ref(workload: &Workload, id: ObjectId) -> ObjectRef {
-    ObjectRef { id, size: workload.size_of(id) }
+fn object_ref(workload: &Workload, id: ObjectId, version: u32) -> ObjectRef {
+    ObjectRef { id, size: workload.size_of(id), version }
 }
 
 /// Returns the order in which a delete workload removes the population.
@@ -162,45 +172,31 @@ pub fn delete_order(workload: &Workload) -> Permutation {
 impl MixState {
     fn draw(&mut self, workload: &Workload, worker: WorkerId) -> Option<PlannedOp> {
         let kind = self.draw_kind(workload)?;
-        let id = match kind {
-            OpKind::Put => {
-                self.next_number += 1;
-                ObjectId::new(worker, self.next_number - 1)
-            }
-            OpKind::Delete => {
-                let pool = self.pool.as_mut().expect("a mix with DELETE has a pool");
-                let index = self.random.below(pool.len() as u64) as usize;
-                pool.swap_remove(index)
-            }
-            OpKind::Get | OpKind::Stat | OpKind::List => match &self.pool {
-                Some(pool) => pool[self.random.below(pool.len() as u64) as usize],
-                None => workload.population_id(self.random.below(workload.population_count())),
-            },
-            OpKind::Append | OpKind::Post | OpKind::PutPart | OpKind::Retention => {
-                unreachable!("a mix is made of PUT, GET, STAT and DELETE")
-            }
-        };
-        let object = object_ref(workload, id);
+        let object = self.draw_object(kind, workload, worker);
         let range = if kind == OpKind::Get { self.draw_range(object.size) } else { None };
         Some(PlannedOp { kind, target: Target::Object(object, range) })
     }
 
-    /// Takes the next kind off the deck. With an empty pool the next PUT of the deck comes first;
-    /// without one there is nothing left to do.
+    /// Takes the next kind off the deck. If there is no object for it, the next kind of the deck
+    /// that there is one for comes first; if there is none for any, there is nothing left to do.
     fn draw_kind(&mut self, workload: &Workload) -> Option<OpKind> {
         if self.drawn == self.deck.len() {
             self.random.shuffle(&mut self.deck);
             self.drawn = 0;
         }
-        let objects =
-            self.pool.as_ref().map_or(workload.population_count(), |pool| pool.len() as u64);
-        if objects == 0 && self.deck[self.drawn] != OpKind::Put {
-            let ahead = self.deck[self.drawn..].iter().position(|kind| *kind == OpKind::Put);
-            match ahead {
+        let can = |kind: &OpKind| match (&self.pool, kind) {
+            // A new object can always be written, also where none is free to be overwritten.
+            (_, OpKind::Put) => true,
+            (Some(pool), OpKind::Delete) => pool.any_free(Use::Changed),
+            (Some(pool), _) => pool.any_free(Use::Read),
+            (None, _) => workload.population_count() > 0,
+        };
+        if !can(&self.deck[self.drawn]) {
+            match self.deck[self.drawn..].iter().position(can) {
                 Some(ahead) => self.deck.swap(self.drawn, self.drawn + ahead),
-                None if self.deck.contains(&OpKind::Put) => {
+                None if self.deck.iter().any(can) => {
                     // The rest of this deck cannot be done: it is dropped, and the next one begins
-                    // with a PUT.
+                    // with what can.
                     self.drawn = self.deck.len();
                     return self.draw_kind(workload);
                 }
@@ -209,6 +205,27 @@ impl MixState {
         }
         self.drawn += 1;
         Some(self.deck[self.drawn - 1])
+    }
+
+    fn draw_object(&mut self, kind: OpKind, workload: &Workload, worker: WorkerId) -> ObjectRef {
+        let random = &mut self.random;
+        let mut new_id = || {
+            self.next_number += 1;
+            ObjectId::new(worker, self.next_number - 1)
+        };
+        let Held { id, version } = match (kind, &mut self.pool) {
+            (OpKind::Put, None) => Held::new(new_id()),
+            (_, None) => {
+                Held::new(workload.population_id(random.below(workload.population_count())))
+            }
+            (OpKind::Put, Some(pool)) if self.overwrite && pool.any_free(Use::Changed) => {
+                pool.overwrite(random)
+            }
+            (OpKind::Put, Some(pool)) => pool.write_new(new_id()),
+            (OpKind::Delete, Some(pool)) => pool.remove(random),
+            (_, Some(pool)) => pool.read(random),
+        };
+        object_ref(workload, id, version)
     }
 
     fn draw_range(&mut self, size: u64) -> Option<(u64, u64)> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
 
-use crate::{KeyLayout, Keys, SizeDist, StopRule};
+use crate::{KeyLayout, Keys, Pacing, SizeDist, StopRule};
 
 /// What a run will do, checked.
 #[derive(Clone, Debug)]
@@ -63,6 +63,8 @@ pub enum Activity {
         mix: Mix,
         /// Which part of an object a GET reads.
         range: RangeRule,
+        /// Whether a PUT overwrites an object of the worker's own instead of writing a new one.
+        overwrite: bool,
     },
     /// Complete listings; each worker lists its own prefix.
     List {
@@ -144,18 +146,6 @@ pub enum RangeRule {
     Random,
     /// This many bytes at a random offset.
     Fixed(u64),
-}
-
-/// When operations start.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Pacing {
-    /// The next one when the one before has ended.
-    Closed,
-    /// As closed, but not more than this many per second in all; waiting is outside of the latency.
-    Capped {
-        /// The cap over all workers.
-        ops_per_sec: f64,
-    },
 }
 
 /// How content that is read is checked.

@@ -275,7 +275,7 @@ fn a_percentile_has_samples_on_its_far_side() {
         let known = of(count).into_iter().filter(|(_, time)| time.is_some());
         known.map(|(percent, _)| percent).collect::<Vec<_>>()
     };
-    assert_eq!(known(1), []);
+    assert_eq!(known(1), [0.0; 0]);
     assert_eq!(known(2), [50.0]);
     assert_eq!(known(10), [25.0, 50.0, 75.0, 90.0]);
     assert_eq!(known(20), [10.0, 25.0, 50.0, 75.0, 90.0, 95.0]);

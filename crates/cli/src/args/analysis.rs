@@ -43,8 +43,8 @@ pub(crate) struct AnalysisArgs {
 }
 
 impl AnalysisArgs {
-    /// Returns the first flag given that needs every operation, where there are only sums.
-    pub(crate) fn needs_operations(&self) -> Option<&'static str> {
+    /// Returns the flags given that need every operation, where there are only sums.
+    pub(crate) fn needing_operations(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             ("--analyze.dur", self.dur.is_some()),
             ("--analyze.host", self.host.is_some()),
@@ -54,7 +54,12 @@ impl AnalysisArgs {
             ("--full-span", self.full_span),
             ("--stage", self.stage.is_some()),
         ];
-        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+        given(flags)
+    }
+
+    /// Returns the flags given that warp does not have.
+    pub(crate) fn unknown_to_warp(&self) -> impl Iterator<Item = &'static str> {
+        given([("--full-span", self.full_span), ("--stage", self.stage.is_some())])
     }
 
     /// Returns the kind that was asked for.
@@ -64,6 +69,11 @@ impl AnalysisArgs {
         let known = || OpKind::ALL.map(|kind| kind.name().to_lowercase()).join(", ");
         kind.map(Some).ok_or_else(|| anyhow!("--analyze.op {name}: choose one of {}", known()))
     }
+}
+
+/// Returns the names of those that were given.
+fn given<const N: usize>(flags: [(&'static str, bool); N]) -> impl Iterator<Item = &'static str> {
+    flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag)
 }
 
 /// Whose definitions the figures follow.
@@ -179,8 +189,27 @@ pub(crate) enum AsCommand {
 /// The commands of warp's that are understood.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WarpCommand {
+    /// Show the figures of files: of raw ones those of `warp analyze --full`
+    Analyze(Box<WarpAnalyzeArgs>),
     /// Compare two runs or files
     Cmp(Box<WarpCmpArgs>),
+    /// Make one raw file of the raw files of several clients
+    Merge(Box<WarpMergeArgs>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WarpAnalyzeArgs {
+    /// Raw (.csv.zst) and aggregated files (.json.zst) of warp's, `-` for the standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) analysis: AnalysisArgs,
+    /// Write every segment of raw files to this file, as tab-separated text; `-` for the standard
+    /// output
+    #[arg(long = "analyze.out", value_name = "FILE", help_heading = "Analysis")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shared: WarpArgs,
 }
 
 #[derive(Args, Debug)]
@@ -193,4 +222,86 @@ pub(crate) struct WarpCmpArgs {
     pub(crate) after: PathBuf,
     #[command(flatten)]
     pub(crate) analysis: AnalysisArgs,
+    #[command(flatten)]
+    pub(crate) shared: WarpArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WarpMergeArgs {
+    /// Raw files of warp's (.csv.zst)
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// The file to write, to which .csv.zst is added [default: warp-merge-<date>[<time>]]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) benchdata: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shared: WarpArgs,
+}
+
+/// The flags that all commands of warp's have.
+#[derive(Args, Debug)]
+pub(crate) struct WarpArgs {
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) print: PrintArgs,
+    /// Use every operation, which is always done
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    idle: WarpIdleArgs,
+}
+
+/// The flags of warp's that do nothing here; each is accepted with a warning.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Accepted without effect")]
+struct WarpIdleArgs {
+    #[arg(long, hide = true)]
+    debug: bool,
+    #[arg(long, hide = true)]
+    insecure: bool,
+    #[arg(long, hide = true)]
+    autocompletion: bool,
+    #[arg(long, hide = true)]
+    web: bool,
+    #[arg(long, hide = true, value_name = "ADDR")]
+    serve: Option<String>,
+    #[arg(long, hide = true, value_name = "DIR")]
+    pprofdir: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    cpu: bool,
+    #[arg(long, hide = true)]
+    mem: bool,
+    #[arg(long, hide = true)]
+    block: bool,
+    #[arg(long, hide = true)]
+    mutex: bool,
+    #[arg(long, hide = true)]
+    threads: bool,
+    #[arg(long, hide = true)]
+    trace: bool,
+}
+
+impl WarpArgs {
+    /// Returns a sentence on each flag given that does nothing.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = String> {
+        let idle = &self.idle;
+        let no_wire = "no request is made";
+        let no_server = "`plimsoll report` writes a page that needs no server";
+        let no_profile = "plimsoll does not profile itself";
+        let flags = [
+            ("--debug", idle.debug, no_wire),
+            ("--insecure", idle.insecure, no_wire),
+            ("--autocompletion", idle.autocompletion, "there is nothing to install"),
+            ("--web", idle.web, no_server),
+            ("--serve", idle.serve.is_some(), no_server),
+            ("--pprofdir", idle.pprofdir.is_some(), no_profile),
+            ("--cpu", idle.cpu, no_profile),
+            ("--mem", idle.mem, no_profile),
+            ("--block", idle.block, no_profile),
+            ("--mutex", idle.mutex, no_profile),
+            ("--threads", idle.threads, no_profile),
+            ("--trace", idle.trace, no_profile),
+        ];
+        let given = flags.into_iter().filter(|(_, given, _)| *given);
+        given.map(|(flag, _, why)| format!("{flag} has no effect: {why}"))
+    }
 }

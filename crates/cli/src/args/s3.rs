@@ -82,11 +82,32 @@ pub(crate) enum LookupArg {
     Dns,
 }
 
+/// How the operations are carried out, whatever they are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConductArgs {
+    /// Threads that drive the workers [default: one per core; half of them on the embedded store]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Begin to measure at this time of day, hh:mm or hh:mm:ss, in the machine's time zone
+    #[arg(long, value_name = "TIME")]
+    pub(crate) syncstart: Option<TimeOfDay>,
+    /// Further attempts after a transient failure; counted, and inside the latency
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(crate) retries: u8,
+    /// Give an operation up after this long
+    #[arg(long, default_value = "2m", value_name = "DURATION")]
+    pub(crate) op_timeout: Duration,
+    /// Exit with 1 when more than this share of the operations failed
+    #[arg(long, default_value = "1%", value_name = "PERCENT")]
+    pub(crate) max_error_rate: Percent,
+}
+
 /// What is done, how hard and for how long.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadArgs {
-    /// Workers, each with one operation under way at a time
+    /// Workers, each with one operation under way at a time; with --rate they prepare, and there
+    /// are as many streams of operations, each with arrivals and objects of its own
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) concurrent: u32,
     /// How long to measure [default: 5m; 10s on the embedded store]
@@ -108,27 +129,27 @@ pub(crate) struct LoadArgs {
     /// Can be given several times; all must hold
     #[arg(long, value_name = "RULE")]
     pub(crate) until: Vec<String>,
-    /// Not more than this many operations a second over all workers; 0 for no limit
+    /// Not more than this many operations a second over all workers; 0 for no limit. The next one
+    /// still waits for the one before
     #[arg(long, default_value_t = 0.0, value_name = "OPS")]
     pub(crate) rps_limit: f64,
+    /// Start operations on a schedule, whatever the store does (an open loop): 1000/s, a ramp
+    /// '100/s..5000/s over 2m' or steps '100/s for 30s, 200/s for 30s, 400/s', over all workers
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
+    pub(crate) rate: Option<String>,
+    /// With --rate: evenly (constant) or as of many users who know nothing of each other (poisson)
+    /// [default: constant]
+    #[arg(long, value_name = "LAW")]
+    pub(crate) arrivals: Option<String>,
+    /// With --rate: operations that may be under way at once; what would be more is issued late
+    /// [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_in_flight: Option<u32>,
     /// Fixes every choice of the run [default: chosen anew, and recorded]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Threads that drive the workers [default: one per core; half of them on the embedded store]
-    #[arg(long, value_name = "N")]
-    pub(crate) threads: Option<usize>,
-    /// Begin to measure at this time of day, hh:mm or hh:mm:ss, in the machine's time zone
-    #[arg(long, value_name = "TIME")]
-    pub(crate) syncstart: Option<TimeOfDay>,
-    /// Further attempts after a transient failure; counted, and inside the latency
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(crate) retries: u8,
-    /// Give an operation up after this long
-    #[arg(long, default_value = "2m", value_name = "DURATION")]
-    pub(crate) op_timeout: Duration,
-    /// Exit with 1 when more than this share of the operations failed
-    #[arg(long, default_value = "1%", value_name = "PERCENT")]
-    pub(crate) max_error_rate: Percent,
+    #[command(flatten)]
+    pub(crate) conduct: ConductArgs,
     /// Do not check the content of downloads, only its length
     #[arg(long)]
     pub(crate) no_verify: bool,

@@ -17,7 +17,7 @@ use plimsoll_report::text::Look;
 use plimsoll_report::warp::WarpNames;
 use plimsoll_report::{RunReport, aggregated, json, text};
 
-use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg};
+use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
 use crate::examine;
 use crate::recorded::{self, Opened, Origin, Record, Source};
 use crate::ui::Ui;
@@ -28,24 +28,60 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     let mut outcome = Outcome::default();
     for path in &args.records {
-        match recorded::open(path)? {
-            Opened::Aggregated(file) => outcome.aggregated(path, &file, args, &ui)?,
-            Opened::Record(record) => match args.method {
-                MethodArg::Plimsoll => outcome.ours(&record, args, &ui)?,
-                MethodArg::Warp => outcome.warps(&record, args)?,
-            },
-        }
+        outcome.read(path, recorded::open(path)?, args, &ui)?;
     }
-    if let Some(path) = &args.out {
-        write_segments(path, &outcome.segments, &ui)?;
+    outcome.show(args, &ui)
+}
+
+/// Analyses each file in the words of warp.
+pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
+    let (asked, print) = (&args.analysis, &args.shared.print);
+    let ui = Ui::new(print);
+    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
+    if print.json {
+        ui.warn(
+            "--json: document and figures are plimsoll's, as of `plimsoll analyze --json`; without \
+             --json raw files are shown with warp's",
+        );
     }
-    let printed = match args.print.json {
-        false => outcome.texts.join("\n"),
-        true if outcome.documents.len() == 1 => format!("{:#}\n", outcome.documents[0]),
-        true => format!("{:#}\n", serde_json::Value::Array(outcome.documents)),
+    let of_raw = AnalyzeArgs {
+        records: Vec::new(),
+        analysis: asked.clone(),
+        out: args.out.clone(),
+        method: if print.json { MethodArg::Plimsoll } else { MethodArg::Warp },
+        print: print.clone(),
     };
-    ui.result(&printed)?;
-    Ok(ExitCode::SUCCESS)
+    let of_sums = AnalyzeArgs {
+        analysis: AnalysisArgs { op: asked.op.clone(), ..AnalysisArgs::default() },
+        out: None,
+        method: MethodArg::Plimsoll,
+        records: Vec::new(),
+        print: print.clone(),
+    };
+    let mut outcome = Outcome::default();
+    let mut has_segments = false;
+    for path in &args.files {
+        let opened = recorded::open(path)?;
+        let args = match &opened {
+            Opened::Record(_) => {
+                has_segments = true;
+                &of_raw
+            }
+            Opened::Aggregated(_) => {
+                let full = args.shared.full.then_some("--full");
+                let out = args.out.is_some().then_some("--analyze.out");
+                for flag in asked.needing_operations().chain(full).chain(out) {
+                    ui.warn(&format!(
+                        "{flag} has no effect: {} holds only warp's sums and figures",
+                        path.display()
+                    ));
+                }
+                &of_sums
+            }
+        };
+        outcome.read(path, opened, args, &ui)?;
+    }
+    outcome.show(if has_segments { &of_raw } else { &of_sums }, &ui)
 }
 
 /// What all records gave.
@@ -65,6 +101,30 @@ struct Segments {
 }
 
 impl Outcome {
+    fn read(&mut self, path: &Path, opened: Opened, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
+        match opened {
+            Opened::Aggregated(file) => self.aggregated(path, *file, args, ui),
+            Opened::Record(record) => match args.method {
+                MethodArg::Plimsoll => self.ours(&record, args, ui),
+                MethodArg::Warp => self.warps(&record, args, ui),
+            },
+        }
+    }
+
+    /// Prints everything, and writes the segments.
+    fn show(self, args: &AnalyzeArgs, ui: &Ui) -> Result<ExitCode> {
+        if let Some(path) = &args.out {
+            write_segments(path, &self.segments, ui)?;
+        }
+        let printed = match args.print.json {
+            false => self.texts.join("\n"),
+            true if self.documents.len() == 1 => format!("{:#}\n", self.documents[0]),
+            true => format!("{:#}\n", serde_json::Value::Array(self.documents)),
+        };
+        ui.result(&printed)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
     fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
         let asked = AnalysisArgs {
             details: args.analysis.details || args.out.is_some(),
@@ -90,34 +150,34 @@ impl Outcome {
     fn aggregated(
         &mut self,
         path: &Path,
-        file: &Aggregated,
+        mut file: Aggregated,
         args: &AnalyzeArgs,
         ui: &Ui,
     ) -> Result<()> {
         let asked = &args.analysis;
         let own = [
-            ("--analyze.op", asked.op.is_some()),
             ("--analyze.out", args.out.is_some()),
             ("--method warp", args.method == MethodArg::Warp),
         ];
         let own = own.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag);
-        if let Some(flag) = asked.needs_operations().or(own) {
+        if let Some(flag) = asked.needing_operations().chain(own).next() {
             bail!(
                 "{flag} needs every operation, and {} holds only warp's sums and figures; use the \
                  raw file (.csv.zst) that warp writes with --full",
                 path.display()
             );
         }
-        self.texts.push(aggregated::text(file, &look(ui)));
-        self.documents.push(aggregated::json(file));
+        examine::narrow(&mut file, path, asked)?;
+        self.texts.push(aggregated::text(&file, &look(ui)));
+        self.documents.push(aggregated::json(&file));
         Ok(())
     }
 
     /// Analyses a raw file as `warp analyze --full` does.
-    fn warps(&mut self, record: &Record, args: &AnalyzeArgs) -> Result<()> {
+    fn warps(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
         let (Origin::Warp { end }, Source::Warp(file)) = (&record.origin, &record.source) else {
             bail!(
-                "--method warp reads raw files of warp's; {} is a run of plimsoll's, which \
+                "the method of warp is for raw files of warp's; {} is a run of plimsoll's, which \
                  `plimsoll export` turns into one",
                 record.path.display()
             );
@@ -125,6 +185,14 @@ impl Outcome {
         if args.print.json {
             bail!("--method warp prints warp's text; leave --json out");
         }
+        if let Some(flag) = args.analysis.unknown_to_warp().next() {
+            bail!("{flag}: the method of warp knows no such thing; leave it out");
+        }
+        // The text is warp's, which has no place for them.
+        record
+            .losses
+            .iter()
+            .for_each(|loss| ui.warn(&format!("{}: {loss}", record.path.display())));
         let (ops, error_texts) = loaded(file)?;
         let names = file.names();
         let worker = |worker: &plimsoll_foreign::warp::raw::ForeignWorker| WarpWorker {

@@ -10,7 +10,7 @@ use plimsoll_analysis::compare::{
     Comparison, Difference, Gate, RunFigures, compare, differing, exit_code, judge,
 };
 use plimsoll_foreign::warp::aggregated::Aggregated;
-use plimsoll_record::schema::Manifest;
+use plimsoll_record::schema::{Manifest, StageKind};
 use plimsoll_report::text::Look;
 use plimsoll_report::{aggregated, compare as report, warp_cmp};
 use serde_json::Value;
@@ -58,9 +58,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 /// Compares two files or runs in warp's layout.
 pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
     let (before, after) = ([args.before.clone()], [args.after.clone()]);
-    let ui = Ui::plain();
+    let ui = Ui::new(&args.shared.print);
+    args.shared.idle().for_each(|sentence| ui.warn(&sentence));
+    if args.shared.full {
+        ui.warn("--full has no effect: every operation of a raw file is always used");
+    }
     let (comparison, differences) = compared(&before, &after, &args.analysis, &ui)?;
-    ui.result(&warp_cmp::text(&comparison, &differences))?;
+    if args.shared.print.json {
+        ui.warn("--json: the document is plimsoll's, as of `plimsoll compare --json`");
+        ui.result(&format!("{:#}\n", report::json::json(&comparison, &differences, &[])))?;
+    } else {
+        ui.result(&warp_cmp::text(&comparison, &differences))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -81,7 +90,7 @@ fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
     for path in recorded::runs(paths)? {
         match recorded::open(&path)? {
             Opened::Record(record) => side.add(&path, &record, asked, ui)?,
-            Opened::Aggregated(file) => side.add_aggregated(&path, &file, asked)?,
+            Opened::Aggregated(file) => side.add_aggregated(&path, *file, asked)?,
         }
     }
     Ok(side)
@@ -106,20 +115,17 @@ impl Side {
     fn add_aggregated(
         &mut self,
         path: &Path,
-        file: &Aggregated,
+        mut file: Aggregated,
         asked: &AnalysisArgs,
     ) -> Result<()> {
-        if let Some(flag) = asked.needs_operations() {
+        if let Some(flag) = asked.needing_operations().next() {
             bail!(
                 "{flag} needs every operation, and {} holds only warp's sums and figures",
                 path.display()
             );
         }
-        let mut figures = aggregated::figures(&path.display().to_string(), file);
-        if let Some(kind) = asked.kind()? {
-            figures.kinds.retain(|figures| figures.kind == Some(kind));
-        }
-        self.figures.push(figures);
+        examine::narrow(&mut file, path, asked)?;
+        self.figures.push(aggregated::figures(&path.display().to_string(), &file));
         self.parameters.push(flags(file.commandline.as_deref()));
         Ok(())
     }
@@ -138,7 +144,11 @@ fn flags(command: Option<&str>) -> Parameters {
 /// Returns what a run was made with, but for what differs between any two runs.
 fn parameters(manifest: &Manifest) -> Parameters {
     let mut all = Vec::new();
+    let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
+    let schedule = measured.and_then(|stage| stage.schedule.as_ref());
     let target = serde_json::json!({
+        "loop": measured.map(|stage| stage.loop_model),
+        "rate": schedule.map(|schedule| &schedule.rate),
         "tool": manifest.tool.version,
         "machine": serde_json::to_value(&manifest.machine).unwrap_or_default(),
         "endpoints": manifest.target.endpoints.join(", "),

@@ -11,8 +11,9 @@ use plimsoll_analysis::OpSource;
 use plimsoll_foreign::warp::raw::{RawRow, THREAD_MAX_OF_WARP, Writer};
 use plimsoll_model::{Moment, OpRecord, WallTime};
 use plimsoll_record::schema::Manifest;
-use plimsoll_workload::{KeyLayout, Keys, WorkloadSpec};
+use plimsoll_workload::{KeyLayout, Keys};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::recorded::{self, Origin, Record};
@@ -79,9 +80,10 @@ struct Naming {
 
 impl Naming {
     fn of(manifest: &Manifest) -> Self {
-        let spec = serde_json::from_value::<WorkloadSpec>(manifest.workload.clone()).ok();
-        let per_worker = spec.is_some_and(|spec| spec.keys.per_worker);
+        // Merged runs whose workloads differ elsewhere still agree on this.
+        let per_worker = manifest.workload.pointer("/keys/per_worker").and_then(Value::as_bool);
         let keys = |prefix: &Option<String>, seed: Option<u64>| {
+            let per_worker = per_worker?;
             let layout = KeyLayout { base: prefix.clone()?, per_worker };
             Some(Keys::Generated { layout, seed: seed? })
         };
@@ -129,14 +131,13 @@ fn warp(
     // warp's readers count on the order of starts.
     ops.sort_by_key(|op| (op.start, op.worker));
     let wall = |at: Moment| manifest.started_unix_ns + at.as_ns();
-    let mut writer = Writer::new(BufWriter::new(to))?;
-    let (mut key, mut too_high) = (String::new(), false);
+    let mut file = RawFile::new(to)?;
+    let mut key = String::new();
     for op in &ops {
         naming.write(op, &mut key);
-        too_high |= op.worker.0 > THREAD_MAX_OF_WARP;
         let client = record.client_of.get(op.worker.0 as usize).copied().unwrap_or_default();
         let upload = op.last_byte_sent.is_some();
-        writer.row(&RawRow {
+        file.row(&RawRow {
             thread: op.worker.0,
             op: op.kind.name(),
             client_id: &format!("p{client:03}"),
@@ -151,14 +152,37 @@ fn warp(
             end_unix_ns: wall(op.end),
         })?;
     }
-    if too_high {
-        ui.warn(&format!(
-            "warp reads worker numbers up to {THREAD_MAX_OF_WARP} only, and this run has more"
-        ));
+    file.finish(&[manifest.command_line.join(" ")], ui)
+}
+
+/// A raw file of warp's that is being written.
+pub(crate) struct RawFile<W: Write> {
+    writer: Writer<BufWriter<W>>,
+    thread_max: u32,
+}
+
+impl<W: Write> RawFile<W> {
+    pub(crate) fn new(to: W) -> Result<Self> {
+        Ok(Self { writer: Writer::new(BufWriter::new(to))?, thread_max: 0 })
     }
-    writer.comment(&manifest.command_line.join(" "))?;
-    writer.finish()?.flush()?;
-    Ok(())
+
+    /// Writes one operation. The caller hands them over in the order of their starts.
+    pub(crate) fn row(&mut self, row: &RawRow<'_>) -> Result<()> {
+        self.thread_max = self.thread_max.max(row.thread);
+        Ok(self.writer.row(row)?)
+    }
+
+    /// Ends the file with the command lines that made it.
+    pub(crate) fn finish(mut self, command_lines: &[String], ui: &Ui) -> Result<()> {
+        if self.thread_max > THREAD_MAX_OF_WARP {
+            ui.warn(&format!(
+                "warp reads worker numbers up to {THREAD_MAX_OF_WARP} only, and there are more"
+            ));
+        }
+        command_lines.iter().try_for_each(|line| self.writer.comment(line))?;
+        self.writer.finish()?.flush()?;
+        Ok(())
+    }
 }
 
 /// One operation, as a line of CSV or JSON.

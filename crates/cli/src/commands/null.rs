@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::Result;
 use plimsoll_driver::Driver;
 use plimsoll_driver::null::NullDriver;
-use plimsoll_engine::{EngineConfig, RunClock};
-use plimsoll_model::{RunId, StageKind};
+use plimsoll_engine::EngineConfig;
+use plimsoll_model::RunId;
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::{RunState, Target};
+use plimsoll_record::schema::Target;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
     WorkloadSpec,
@@ -19,16 +19,16 @@ use plimsoll_workload::{
 
 use crate::args::NullArgs;
 use crate::present;
-use crate::runner::{Run, directory_for};
+use crate::runner::{Asked, Run, RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
 
 /// Runs GETs of nothing for as long as asked.
 pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
-    let clock = Arc::new(RunClock::start());
+    let time = RunTime::machine();
     let spec = spec(args);
-    let id = RunId::new(&spec.name, clock.wall_epoch(), clock.wall_epoch().as_unix_ns());
+    let id = RunId::new(&spec.name, time.wall_epoch, time.wall_epoch.as_unix_ns());
     let target = Target {
         kind: "null".to_owned(),
         endpoints: NullDriver.endpoints(),
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
         tls: None,
         payload_signing: None,
     };
-    let manifest = manifest::bare(&id, &spec, target, &clock);
+    let manifest = manifest::bare(&id, &spec, target, &time);
     let directory = directory_for(args.output.run_dir.as_deref(), &id);
     let config = EngineConfig {
         threads: args.threads.unwrap_or_else(machine::cores),
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let mut run = Run {
         driver: &NullDriver,
         workload: Arc::new(spec.validate(id.as_str(), Some(objects())).map_err(lower::in_flags)?),
-        clock,
+        time,
         config,
         directory: RunDirectory::create(&directory, &manifest)?,
         manifest,
@@ -57,11 +57,9 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
         interrupts: Interrupts::listen()?,
     };
     let recorded = run.stages(|_, _| Ok(()))?;
-    run.settle(&recorded, RunState::Complete, None)?;
-    let (stage, outcome) = recorded.stage(StageKind::Measure).expect("nothing was to be prepared");
-    let analysis = run.analyze(stage, outcome, args.output.full_span)?;
-    let report =
-        present::of_run(&run.manifest, run.directory.path(), usize::from(stage.0), analysis)?;
+    run.settle_measured(&recorded)?;
+    let asked = Asked { full_span: args.output.full_span, details: false };
+    let report = run.report(&recorded, asked, false)?;
     present::print(&report, args.output.print.form(), &run.ui)?;
     Ok(present::exit_code(present::is_good(&report, 0.0, &run.ui)))
 }
@@ -83,6 +81,7 @@ fn spec(args: &NullArgs) -> WorkloadSpec {
         measure: MeasureSpec {
             operations: vec![OpWeightSpec { op: "STAT".to_owned(), weight: 1 }],
             range: None,
+            overwrite: false,
             delete_batch: None,
             list_page_size: None,
             duration_ns: args.duration.0.as_nanos() as u64,

@@ -1,12 +1,20 @@
 //! `plimsoll oracle`: the embedded store on its own.
-#![expect(clippy::disallowed_methods, reason = "waits for Ctrl-C and has nothing else to do")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "waits for Ctrl-C and has nothing else to do; cli reads and writes the user's files"
+)]
 
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plimsoll_driver_s3::Credentials;
-use plimsoll_oracle::{Oracle, OracleConfig};
+use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_oracle::{Ledger, Oracle, OracleConfig, Script};
+use serde_json::{Map, Value, json};
 
 use crate::args::OracleArgs;
 use crate::signals::Interrupts;
@@ -17,13 +25,18 @@ use crate::{machine, store};
 const LOOK: Duration = Duration::from_millis(100);
 /// What is taken when no credentials are given.
 const DEFAULT_KEY: &str = "plimsoll";
+/// The ledger's schema: its name and version.
+const LEDGER_SCHEMA: &str = "plimsoll.ledger/1";
 
-/// Serves the embedded store until Ctrl-C.
+/// Serves the embedded store until Ctrl-C, then tells what its script did where it has one.
 pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     let (access_key, secret_key) = match store::credentials(&args.credentials)? {
         Credentials::Keys { access_key, secret_key, .. } => (access_key, secret_key),
         Credentials::Anonymous => (DEFAULT_KEY.to_owned(), DEFAULT_KEY.to_owned()),
     };
+    let script = args.script.as_deref().map(read_script).transpose()?;
+    // Made at once, so that a place that cannot be written to is no surprise at the end.
+    let ledger_file = args.ledger.as_deref().map(create).transpose()?;
     let interrupts = Interrupts::listen()?;
     let config = OracleConfig {
         listen: args.listen,
@@ -34,6 +47,8 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         anonymous: args.anonymous,
         domain: args.domain.clone(),
         tls: None,
+        script,
+        seed: args.seed.unwrap_or(0),
     };
     let oracle = Oracle::start(config).context("--listen")?;
     let ui = Ui::plain();
@@ -44,6 +59,48 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     while !interrupts.stop_flag().is_set() {
         std::thread::sleep(LOOK);
     }
+    let ledger = oracle.ledger();
     oracle.shutdown();
+    let Some(ledger) = ledger else { return Ok(ExitCode::SUCCESS) };
+    let text = format!("{:#}\n", as_json(&ledger));
+    match (ledger_file, &args.ledger) {
+        (Some(mut file), Some(path)) => {
+            file.write_all(text.as_bytes()).with_context(|| unwritable(path))?;
+            ui.note(&format!("the ledger is in {}", path.display()));
+        }
+        _ => ui.result(&text)?,
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| unwritable(path))
+}
+
+fn unwritable(path: &Path) -> String {
+    format!("--ledger: cannot write {}", path.display())
+}
+
+fn read_script(path: &Path) -> Result<Script> {
+    let text = fs::read_to_string(path)
+        .with_context(|| format!("--script: cannot read {}", path.display()))?;
+    Script::from_yaml(&text).with_context(|| format!("--script: {}", path.display()))
+}
+
+fn as_json(ledger: &Ledger) -> Value {
+    let done = OpKind::ALL.into_iter().filter(|kind| ledger.operations_count(*kind) > 0);
+    let kinds = done.map(|kind| {
+        let counts = ErrorClass::ALL.map(|class| (class.name(), ledger.count(kind, class)));
+        let classes = counts.into_iter().filter(|(_, count)| *count > 0);
+        let classes: Map<String, Value> =
+            classes.map(|(name, count)| (name.to_owned(), count.into())).collect();
+        json!({
+            "kind": kind.name(),
+            "operations_count": ledger.operations_count(kind),
+            "classes": classes,
+            "content_bytes": ledger.content_bytes(kind),
+            "acts": ledger.acts(kind),
+        })
+    });
+    json!({ "schema": LEDGER_SCHEMA, "kinds": kinds.collect::<Vec<_>>() })
 }

@@ -7,49 +7,72 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver::{DriverError, RootState, Steward};
 use plimsoll_driver_s3::{S3Driver, S3Steward};
-use plimsoll_engine::{EndReason, EngineConfig, RunClock};
-use plimsoll_model::{Bytes, ErrorClass, RunId, SharedClock, StageKind, WallTime};
+use plimsoll_engine::EngineConfig;
+use plimsoll_model::{Bytes, ErrorClass, RunId, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, RunState};
 use plimsoll_workload::{ExistingObject, Population, Workload, WorkloadSpec, mix64};
 
-use crate::args::TimeOfDay;
-use crate::args::s3::{CommonArgs, S3Command};
+use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
+use crate::args::{OutputArgs, TimeOfDay};
 use crate::present;
-use crate::runner::{Recorded, Run, directory_for};
+use crate::runner::{Asked, Recorded, Run, RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::store::{self, Store};
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
 
+/// How a run against an S3 store is conducted, whatever it does.
+pub(crate) struct Settings<'a> {
+    pub(crate) store: &'a StoreArgs,
+    pub(crate) conduct: &'a ConductArgs,
+    pub(crate) output: &'a OutputArgs,
+    /// Whether what the run wrote stays in the bucket.
+    pub(crate) keeps_data: bool,
+}
+
 /// Runs one `s3` command.
 pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
     let common = command.common();
-    let clock = Arc::new(RunClock::start());
-    let embedded = common.store.host.is_none();
-    let seed = common.load.seed.unwrap_or_else(|| fresh_seed(clock.wall_epoch()));
-    let spec = lower::workload(command, embedded, seed)?;
-    let ui = Ui::new(&common.output.print);
+    let time = RunTime::machine();
+    let seed = common.load.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
+    let spec = lower::workload(command, common.store.host.is_none(), seed)?;
     if common.explain {
-        ui.result(&spec.to_yaml())?;
+        Ui::new(&common.output.print).result(&spec.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let settings = Settings {
+        store: &common.store,
+        conduct: &common.load.conduct,
+        output: &common.output,
+        keeps_data: common.objects.noclear || common.objects.keep_data,
+    };
+    run_spec(&spec, &settings, time)
+}
+
+/// Runs a workload against the store that the settings name.
+pub(crate) fn run_spec(
+    spec: &WorkloadSpec,
+    settings: &Settings<'_>,
+    time: RunTime,
+) -> Result<ExitCode> {
+    let embedded = settings.store.host.is_none();
+    let ui = Ui::new(&settings.output.print);
     if embedded {
-        check_embedded_memory(&spec)?;
+        check_embedded_memory(spec)?;
     }
-    time_until(common.load.syncstart)?;
+    time_until(settings.conduct.syncstart)?;
     let interrupts = Interrupts::listen()?;
-    let store = store::open(&common.store, clock.wall_epoch())?;
+    let store = store::open(settings.store, time.wall_epoch)?;
     let id =
-        RunId::new(&spec.name, clock.wall_epoch(), mix64(seed ^ clock.wall_epoch().as_unix_ns()));
+        RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed ^ time.wall_epoch.as_unix_ns()));
     let driver = S3Driver::new(store.config.clone())?;
-    let manifest = manifest::begin(&id, &spec, common, &store.config, &driver, &clock);
-    let path = directory_for(common.output.run_dir.as_deref(), &id);
+    let manifest = manifest::begin(&id, spec, settings.store, &store.config, &driver, &time);
+    let path = directory_for(settings.output.run_dir.as_deref(), &id);
     let directory = RunDirectory::create(&path, &manifest)?;
 
-    let shared: SharedClock = Arc::clone(&clock) as SharedClock;
-    let mut keeper = Keeper::new(driver.steward(&shared))?;
-    let workload = match keeper.prepare_root(&spec, &id, common) {
+    let mut keeper = Keeper::new(driver.steward(&time.clock))?;
+    let workload = match keeper.prepare_root(spec, &id, &settings.store.bucket) {
         Ok(workload) => Arc::new(workload),
         Err(error) => {
             // Nothing was measured, so the record holds nothing that anybody could want.
@@ -57,65 +80,56 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
             return Err(error);
         }
     };
-    announce(&ui, &store, &spec, &manifest.target.endpoints, &common.store.bucket);
+    announce(&ui, &store, spec, &manifest.target.endpoints, &settings.store.bucket);
     lower::late_stop_rules(&workload).iter().for_each(|warning| ui.warn(warning));
     let run = Run {
         driver: &driver,
         workload,
-        clock,
-        config: engine_config(common, embedded),
+        time,
+        config: engine_config(settings.conduct, embedded),
         directory,
         manifest,
         ui,
         interrupts,
     };
-    drive(run, keeper, common, store)
+    drive(run, keeper, settings, &store)
 }
 
 /// Runs the stages, cleans up and reports.
 fn drive(
     mut run: Run<'_, S3Driver>,
     mut keeper: Keeper,
-    common: &CommonArgs,
-    store: Store,
+    settings: &Settings<'_>,
+    store: &Store,
 ) -> Result<ExitCode> {
-    let syncstart = common.load.syncstart;
+    let syncstart = settings.conduct.syncstart;
     let recorded = run.stages(|ui, interrupts| wait_for(syncstart, ui, interrupts));
     let recorded = match recorded {
         Ok(recorded) => recorded,
         Err(error) => {
             run.manifest.state = RunState::Failed;
             run.manifest.state_reason = Some(error.to_string());
-            clean_up(&mut run, &mut keeper, common);
+            clean_up(&mut run, &mut keeper, settings.keeps_data);
             // The disk may be what failed; the first error is the one to tell.
             let _ = run.directory.write_manifest(&run.manifest);
             return Err(error);
         }
     };
-    let Some((stage, outcome)) = recorded.stage(StageKind::Measure) else {
+    if recorded.stage(StageKind::Measure).is_none() {
         let error = why_not_prepared(&recorded);
         let settled = run.settle(&recorded, RunState::Failed, Some(error.to_string()));
-        clean_up(&mut run, &mut keeper, common);
+        clean_up(&mut run, &mut keeper, settings.keeps_data);
         settled.and_then(|()| Ok(run.directory.write_manifest(&run.manifest)?))?;
         return Err(error);
-    };
-    let (state, reason) = if outcome.ended_by == EndReason::Stopped {
-        (RunState::Interrupted, Some("stopped by the user before its time was up".to_owned()))
-    } else {
-        (RunState::Complete, None)
-    };
+    }
     // The record is whole before cleaning begins, and cleaning is done whatever the record came to.
-    let settled = run.settle(&recorded, state, reason);
-    let left = clean_up(&mut run, &mut keeper, common);
+    let settled = run.settle_measured(&recorded);
+    let left = clean_up(&mut run, &mut keeper, settings.keeps_data);
     settled?;
-    let analysis = run.analyze(stage, outcome, common.output.full_span)?;
-    run.manifest.advice = present::advice_texts(&analysis);
-    run.manifest.notes = present::notes(&run.workload, &run.manifest, store.embedded.is_some());
-    run.directory.write_manifest(&run.manifest)?;
-    let report =
-        present::of_run(&run.manifest, run.directory.path(), usize::from(stage.0), analysis)?;
-    present::print(&report, common.output.print.form(), &run.ui)?;
-    let good = present::is_good(&report, common.load.max_error_rate.0, &run.ui);
+    let asked = Asked { full_span: settings.output.full_span, details: false };
+    let report = run.report(&recorded, asked, store.embedded.is_some())?;
+    present::print(&report, settings.output.print.form(), &run.ui)?;
+    let good = present::is_good(&report, settings.conduct.max_error_rate.0, &run.ui);
     Ok(present::exit_code(good && left.is_none()))
 }
 
@@ -150,7 +164,7 @@ fn advice_for(class: ErrorClass) -> &'static str {
     }
 }
 
-fn in_words(error: DriverError) -> anyhow::Error {
+pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
     let advice = advice_for(error.class);
     let told = error.message.contains("--");
     anyhow!("{}{}", error.message, if told { "" } else { advice })
@@ -169,17 +183,11 @@ impl Keeper {
     }
 
     /// Makes sure that the bucket is there and finds what the workload wants to find in it.
-    fn prepare_root(
-        &mut self,
-        spec: &WorkloadSpec,
-        id: &RunId,
-        common: &CommonArgs,
-    ) -> Result<Workload> {
+    fn prepare_root(&mut self, spec: &WorkloadSpec, id: &RunId, bucket: &str) -> Result<Workload> {
         let root = self.runtime.block_on(self.steward.ensure_root()).map_err(in_words)?;
         let Some(existing) = &spec.objects.existing else {
             return spec.validate(id.as_str(), None).map_err(lower::in_flags);
         };
-        let bucket = &common.store.bucket;
         if root == RootState::Created {
             bail!("--list-existing: bucket `{bucket}` was not there, so nothing is in it");
         }
@@ -202,17 +210,13 @@ impl Keeper {
 /// Removes what the run wrote, unless it is to be kept, and says in the manifest what became of it.
 ///
 /// Returns the sentence that names what is left, if something is.
-fn clean_up(
-    run: &mut Run<'_, S3Driver>,
-    keeper: &mut Keeper,
-    common: &CommonArgs,
-) -> Option<String> {
+fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) -> Option<String> {
     let started = run.now();
     let wrote = matches!(run.workload.population, Population::Uploaded(_));
     let (mut removed, mut left) = (None, None);
     let state = if !wrote {
         CleanupState::NotNeeded
-    } else if common.objects.noclear || common.objects.keep_data {
+    } else if keeps_data {
         CleanupState::Kept
     } else {
         run.interrupts.leave_on_next();
@@ -255,13 +259,13 @@ fn announce(ui: &Ui, store: &Store, spec: &WorkloadSpec, endpoints: &[String], b
     ui.note(&format!("{} on {hosts}, bucket {bucket}, seed {}", spec.name, spec.seed));
 }
 
-fn engine_config(common: &CommonArgs, embedded: bool) -> EngineConfig {
+fn engine_config(conduct: &ConductArgs, embedded: bool) -> EngineConfig {
     let cores = machine::cores();
     let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
     EngineConfig {
-        threads: common.load.threads.unwrap_or(free).max(1),
-        op_timeout: common.load.op_timeout.0,
-        retries: common.load.retries,
+        threads: conduct.threads.unwrap_or(free).max(1),
+        op_timeout: conduct.op_timeout.0,
+        retries: conduct.retries,
     }
 }
 
@@ -285,7 +289,7 @@ fn check_embedded_memory(spec: &WorkloadSpec) -> Result<()> {
 }
 
 /// A seed that no other run has, short enough to be typed again.
-fn fresh_seed(at: WallTime) -> u64 {
+pub(crate) fn fresh_seed(at: WallTime) -> u64 {
     let process = u64::from(rustix::process::getpid().as_raw_nonzero().get() as u32);
     mix64(at.as_unix_ns() ^ process.rotate_left(48)) >> 32
 }

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use plimsoll_foreign::warp::raw::{self, Names};
+use plimsoll_model::{Moment, OpRecord, WorkerId};
+
 use crate::harness::plimsoll;
 
 const WARP_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/warp");
@@ -172,6 +175,289 @@ fn what_warp_wrote_can_be_merged_and_compared() {
     let said = printed(place.path(), &format!("as warp cmp {get} {hosts}"));
     // As warp prints the two files' numbers of operations.
     assert!(said.contains("Operation: GET\nOperations: 6529 -> 16649\n"), "{said}");
+}
+
+#[test]
+fn a_kind_of_an_aggregated_file_is_shown_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let sums = format!("{WARP_FILES}/mixed-default.json.zst");
+    let kinds = |line: &str| -> Vec<String> {
+        let document: serde_json::Value =
+            serde_json::from_str(&printed(place.path(), line)).unwrap();
+        let kinds = document["kinds"].as_array().unwrap().iter();
+        kinds.map(|kind| kind["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(kinds(&format!("analyze --json {sums}")), ["DELETE", "GET", "PUT", "STAT"]);
+    assert_eq!(kinds(&format!("analyze --json --analyze.op put {sums}")), ["PUT"]);
+    for command in ["analyze", "as warp analyze"] {
+        let said = printed(place.path(), &format!("{command} --analyze.op put {sums}"));
+        assert!(said.contains("PUT") && !said.contains("DELETE"), "{said}");
+    }
+    for command in [format!("analyze {sums}"), format!("compare {sums} {sums}")] {
+        let said = refused(place.path(), &format!("{command} --analyze.op list"));
+        assert_eq!(said, format!("plimsoll: --analyze.op LIST: {sums} has no such operation\n"));
+    }
+}
+
+#[test]
+fn as_warp_analyze_prints_what_warp_printed() {
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str| format!("{WARP_FILES}/{name}");
+    let raw = file("get-full.csv.zst");
+    let as_warp = printed(place.path(), &format!("as warp analyze --no-color --full {raw}"));
+    let (_, body) = as_warp.split_once("----\n").unwrap();
+    // As warp printed it after the run.
+    let report = fs::read_to_string(file("get-full.txt")).unwrap();
+    assert!(
+        body.contains("10.18 MiB/s, 651.78 obj/s") && report.contains(body.trim_end()),
+        "{body}"
+    );
+    assert_eq!(as_warp, printed(place.path(), &format!("analyze --method warp {raw}")));
+    let sums = file("get-default.json.zst");
+    let both = printed(place.path(), &format!("as warp analyze {raw} {sums}"));
+    let own = printed(place.path(), &format!("analyze {sums}"));
+    assert_eq!(both, format!("{as_warp}\n{own}"));
+    let shorter = printed(place.path(), &format!("as warp analyze --analyze.dur 2s {raw}"));
+    assert!(shorter.contains(" x 2s"), "{shorter}");
+}
+
+/// Returns the warnings of a command that must succeed.
+#[track_caller]
+fn warnings(directory: &Path, line: &str) -> Vec<String> {
+    let output = run(directory, line);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{line}: {said}");
+    said.lines().filter_map(|line| Some(line.strip_prefix("warning: ")?.to_owned())).collect()
+}
+
+#[test]
+fn a_flag_of_warps_without_effect_is_never_silent() {
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str| format!("{WARP_FILES}/{name}");
+    let (raw, sums) = (file("get-full.csv.zst"), file("get-default.json.zst"));
+    let on_raw = warnings(place.path(), &format!("as warp analyze -q --full --debug --cpu {raw}"));
+    let expected = [
+        "--debug has no effect: no request is made",
+        "--cpu has no effect: plimsoll does not profile itself",
+    ];
+    assert_eq!(on_raw, expected);
+    let line = format!("as warp analyze --full --analyze.skip 2s --analyze.out x.tsv {sums}");
+    let on_sums = warnings(place.path(), &line);
+    let why = format!("has no effect: {sums} holds only warp's sums and figures");
+    let flags = ["--analyze.skip", "--full", "--analyze.out"];
+    assert_eq!(on_sums, flags.map(|flag| format!("{flag} {why}")));
+    assert!(!place.path().join("x.tsv").exists());
+    let json = warnings(place.path(), &format!("as warp analyze --json {raw}"));
+    assert!(json.len() == 1 && json[0].starts_with("--json: "), "{json:?}");
+    let compared = warnings(place.path(), &format!("as warp cmp --full --web {raw} {raw}"));
+    assert_eq!(compared.len(), 2, "{compared:?}");
+    let said = refused(place.path(), &format!("analyze --method warp --full-span {raw}"));
+    assert!(said.contains("--full-span"), "{said}");
+    null_run(place.path(), "run");
+    let said = refused(place.path(), "as warp analyze run");
+    assert!(said.contains("plimsoll export"), "{said}");
+}
+
+/// A row of a raw file, but for the worker's number: operation, client, endpoint, object, error.
+type Row = (OpRecord, [String; 4]);
+
+struct RawFile {
+    rows: Vec<Row>,
+    threads: Vec<u32>,
+    end: raw::ScanEnd,
+    workers: usize,
+}
+
+fn raw_file(path: &Path) -> RawFile {
+    let (mut names, mut found) = (Names::default(), Vec::new());
+    let end = raw::scan(fs::File::open(path).unwrap(), &mut names, &mut |op, texts| {
+        found.push((*op, texts.file.to_owned(), texts.error.to_owned()));
+    });
+    let (mut rows, mut threads) = (Vec::new(), Vec::new());
+    for (op, file, error) in found {
+        let worker = &names.workers[op.worker.0 as usize];
+        let client = names.clients[usize::from(worker.client)].clone();
+        let endpoint = names.endpoints[usize::from(op.endpoint.0)].clone();
+        threads.push(worker.thread);
+        rows.push((OpRecord { worker: WorkerId(0), ..op }, [client, endpoint, file, error]));
+    }
+    RawFile { rows, threads, end: end.unwrap(), workers: names.workers.len() }
+}
+
+/// Writes what every second worker of a file did, workers numbered anew from 0.
+fn write_half(whole: &RawFile, odd: u32, path: &Path) {
+    let mut writer = raw::Writer::new(fs::File::create(path).unwrap()).unwrap();
+    for ((op, [client, endpoint, file, error]), thread) in whole.rows.iter().zip(&whole.threads) {
+        if thread % 2 == odd {
+            let row = raw::RawRow {
+                thread: thread / 2,
+                op: op.kind.name(),
+                client_id: client,
+                objects: op.objects_count,
+                bytes: op.bytes,
+                endpoint,
+                file,
+                error,
+                start_unix_ns: op.start.as_ns(),
+                first_byte: op.first_byte.map(Moment::as_ns),
+                last_byte: op.last_byte_sent.map(Moment::as_ns),
+                end_unix_ns: op.end.as_ns(),
+            };
+            writer.row(&row).unwrap();
+        }
+    }
+    writer.comment(whole.end.command_line.as_ref().unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn as_warp_merge_puts_raw_files_together_and_loses_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    // The second has failures with their texts.
+    for (number, name) in ["get-full", "append-errors-full"].into_iter().enumerate() {
+        let path = PathBuf::from(format!("{WARP_FILES}/{name}.csv.zst"));
+        let mut whole = raw_file(&path);
+        write_half(&whole, 0, &at("one.csv.zst"));
+        write_half(&whole, 1, &at("two.csv.zst"));
+        let line = format!("as warp merge one.csv.zst two.csv.zst --benchdata both{number}");
+        printed(place.path(), &line);
+        let merged = at(&format!("both{number}.csv.zst"));
+        // So its figures are those of the file before it was cut in two.
+        let figures =
+            |path: &Path| printed(place.path(), &format!("as warp analyze {}", path.display()));
+        assert_eq!(figures(&merged), figures(&path));
+        let mut merged = raw_file(&merged);
+        assert!(merged.rows.is_sorted_by_key(|(op, _)| op.start));
+        for file in [&mut whole, &mut merged] {
+            file.rows.sort_by(|(a, a_texts), (b, b_texts)| {
+                (a.start, a.end, a_texts).cmp(&(b.start, b.end, b_texts))
+            });
+        }
+        assert_eq!((merged.workers, merged.end), (whole.workers, whole.end));
+        assert!(merged.rows == whole.rows, "{name}");
+    }
+    for (line, named) in [
+        ("as warp merge one.csv.zst two.csv.zst --benchdata both0", "cannot write both0.csv.zst"),
+        ("as warp merge one.csv.zst one.csv.zst --benchdata x", "given twice"),
+        ("as warp merge one.csv.zst --benchdata x", "at least two runs"),
+    ] {
+        let said = refused(place.path(), line);
+        assert!(said.contains(named), "{line}: {said}");
+    }
+    assert!(!at("x.csv.zst").exists());
+    printed(place.path(), "as warp merge one.csv.zst two.csv.zst");
+    let names = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = names.filter_map(|name| name.into_string().ok());
+    let is_default = |name: &String| name.starts_with("warp-merge-") && name.ends_with("].csv.zst");
+    assert_eq!(names.filter(is_default).count(), 1);
+}
+
+const HEADER: &str = "idx\tthread\top\tclient_id\tn_objects\tbytes\tendpoint\tfile\terror\tstart\t\
+                      first_byte\tlast_byte\tend\tduration_ns\tcat\n";
+
+/// Returns a row of one second's download of `bytes` bytes, by one of two workers.
+fn row(index: usize, bytes: u64, end: &str) -> String {
+    let thread = index % 2;
+    let second = index % 60;
+    format!(
+        "{index}\t{thread}\tGET\tb2Zi\t1\t{bytes}\thttp://a:1\tp/1.rnd\t\t\
+         2026-11-20T20:53:{second:02}Z\t\t\t{end}\t\t0\n"
+    )
+}
+
+fn good_row(index: usize) -> String {
+    row(index, 16_384, &format!("2026-11-20T20:53:{:02}.9Z", index % 60))
+}
+
+#[test]
+fn absurd_sizes_are_a_loss_and_no_overflow() {
+    let place = tempfile::tempdir().unwrap();
+    let good: String = (0..30).map(good_row).collect();
+    let absurd: String =
+        (30..40).map(|index| row(index, u64::MAX - 1, "2026-11-20T20:53:59Z")).collect();
+    // Each would do, but not the sum of so many.
+    let many: String =
+        (0..2_100).map(|index| row(index, 1 << 53, "2026-11-20T20:54:59Z")).collect();
+    fs::write(place.path().join("absurd.csv"), format!("{HEADER}{good}{absurd}")).unwrap();
+    fs::write(place.path().join("many.csv"), format!("{HEADER}{good}{many}")).unwrap();
+    for (file, loss) in [
+        ("absurd.csv", "10 rows with an unreadable value in column `bytes` were skipped"),
+        // Beside the good rows, 127 fit into 2^60 bytes: 2,100 - 127 do not.
+        ("many.csv", "1973 rows with more in column `bytes` than can be added up"),
+    ] {
+        let said = printed(place.path(), &format!("analyze --analyze.v {file}"));
+        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(loss), "{file}: {said}");
+        let found = warnings(place.path(), &format!("analyze --method warp {file}"));
+        assert!(found.len() == 1 && found[0].contains(loss), "{found:?}");
+    }
+    let shown = printed(place.path(), "analyze absurd.csv --json");
+    let document: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(document["stage_total"]["bytes"], 30 * 16_384);
+}
+
+#[test]
+fn a_file_that_holds_nothing_of_use_is_refused_in_one_sentence() {
+    let place = tempfile::tempdir().unwrap();
+    let backwards = row(0, 1, "2026-11-20T20:52:59Z");
+    let real = fs::read(format!("{WARP_FILES}/get-full.csv.zst")).unwrap();
+    for (name, content, sentence) in [
+        ("empty.csv.zst", Vec::new(), "the file holds no operation"),
+        ("header.csv", HEADER.into(), "the file holds no operation"),
+        (
+            "backwards.csv",
+            format!("{HEADER}{backwards}").into_bytes(),
+            "the file holds no operation that can be used: 1 row that ends before it starts was \
+             skipped (line 2)",
+        ),
+        (
+            "cut.csv.zst",
+            real[..200].to_vec(),
+            "the compressed stream is damaged or cut off before anything of use",
+        ),
+    ] {
+        fs::write(place.path().join(name), content).unwrap();
+        for line in [
+            format!("analyze {name}"),
+            format!("as warp analyze {name}"),
+            format!("compare {name} {name}"),
+            format!("merge -o merged {name} {name}"),
+        ] {
+            assert_eq!(refused(place.path(), &line), format!("plimsoll: {name}: {sentence}\n"));
+        }
+    }
+    fs::write(place.path().join("cut.csv.zst"), &real[..real.len() / 2]).unwrap();
+    let said = printed(place.path(), "analyze cut.csv.zst");
+    assert!(said.contains("the file is cut off or damaged at line"), "{said}");
+}
+
+#[test]
+fn a_run_without_its_parts_says_what_is_missing() {
+    let place = tempfile::tempdir().unwrap();
+    null_run(place.path(), "run");
+    null_run(place.path(), "whole");
+    fs::remove_file(place.path().join("run/ops/part-000000.parquet")).unwrap();
+    let lost = "the op log holds 0 operations, but ";
+    let said = printed(place.path(), "analyze run");
+    assert!(said.contains(lost) && said.contains("no operation ended"), "{said}");
+    for line in ["compare run whole", "export run -o ops.csv"] {
+        let found = warnings(place.path(), line);
+        assert!(found.len() == 1 && found[0].contains(lost), "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_years_off_is_analysed_but_not_merged() {
+    let place = tempfile::tempdir().unwrap();
+    let good: String = (0..30).map(good_row).collect();
+    let far = good_row(31).replace("2026", "2096");
+    fs::write(place.path().join("good.csv"), format!("{HEADER}{good}{}", good_row(30))).unwrap();
+    fs::write(place.path().join("far.csv"), format!("{HEADER}{good}{far}")).unwrap();
+    printed(place.path(), "analyze far.csv");
+    let said = refused(place.path(), "merge good.csv far.csv -o merged");
+    assert!(said.contains("a merged run may span 32 days"), "{said}");
+    assert!(!place.path().join("merged").exists());
 }
 
 #[test]

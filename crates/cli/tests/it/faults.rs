@@ -144,6 +144,8 @@ fn a_failed_upload_in_prepare_ends_the_run_before_it_measures() {
         anonymous: false,
         domain: None,
         tls: None,
+        script: None,
+        seed: 0,
     })
     .unwrap();
     target.host = small.addr().to_string();

@@ -48,6 +48,8 @@ pub(crate) fn oracle() -> Target {
         anonymous: false,
         domain: None,
         tls: None,
+        script: None,
+        seed: 0,
     };
     let oracle = Oracle::start(config).unwrap();
     Target {

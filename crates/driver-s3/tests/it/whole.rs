@@ -143,6 +143,8 @@ fn oracle() -> Oracle {
         anonymous: false,
         domain: None,
         tls: None,
+        script: None,
+        seed: 0,
     })
     .unwrap()
 }

@@ -7,7 +7,7 @@ use super::*;
 const T0: WallTime = WallTime::from_unix_ns(1_000);
 
 fn store(capacity_bytes: u64) -> Store {
-    let store = Store::new(capacity_bytes);
+    let store = Store::new(capacity_bytes, false);
     store.create_bucket("b", T0).unwrap();
     store
 }
@@ -110,4 +110,48 @@ fn map_index_and_books_agree_after_threads_fought_over_few_keys() {
     let objects_count = (0..11).filter(|i| store.get("b", &format!("k{i}")).is_ok()).count() as u64;
     assert_eq!(keys.len() as u64, objects_count);
     assert_eq!(store.holding(), Holding { buckets_count: 1, objects_count, bytes: contents });
+}
+
+#[test]
+fn what_was_before_is_remembered_once_and_counts_as_held() {
+    let store = Store::new(u64::MAX, true);
+    store.create_bucket("b", T0).unwrap();
+    let before = |key| {
+        let before = store.earlier("b", key);
+        before.map(|before| before.map(|object| object.content))
+    };
+    assert_eq!(before("k"), None);
+    put(&store, "k", b"one").unwrap();
+    assert_eq!(before("k"), Some(None));
+    put(&store, "k", b"three").unwrap();
+    assert_eq!(before("k"), Some(Some("one".into())));
+    let held = 2 * (OBJECT_OVERHEAD_BYTES + 1) + 3 + 5;
+    assert_eq!(store.holding(), Holding { buckets_count: 1, objects_count: 1, bytes: held });
+    store.delete("b", "k").unwrap();
+    store.delete("b", "k").unwrap();
+    assert_eq!(before("k"), Some(Some("three".into())));
+    assert_eq!(store.removed_below("b", "").unwrap().1.content, "three");
+    let held = OBJECT_OVERHEAD_BYTES + 1 + 5;
+    assert_eq!(store.holding(), Holding { buckets_count: 1, objects_count: 0, bytes: held });
+    store.lose_write("b", "k");
+    assert!(store.lost_write("b", "k") && !store.lost_write("b", "other"));
+    put(&store, "k", b"").unwrap();
+    assert!(!store.lost_write("b", "k"));
+    assert_eq!(before("k"), Some(None), "it was not there");
+    store.delete("b", "k").unwrap();
+    store.delete_bucket("b").unwrap();
+    assert_eq!(store.holding(), Holding { buckets_count: 0, objects_count: 0, bytes: 0 });
+}
+
+#[test]
+fn the_neighbour_is_of_the_same_size_if_there_is_one() {
+    let store = store(u64::MAX);
+    put(&store, "k", b"aaaa").unwrap();
+    assert!(store.neighbour("b", "k", 4).is_none());
+    put(&store, "a", b"bb").unwrap();
+    put(&store, "x", b"ccc").unwrap();
+    assert_eq!(store.neighbour("b", "k", 4).unwrap().content, "ccc");
+    put(&store, "y", b"dddd").unwrap();
+    assert_eq!(store.neighbour("b", "k", 4).unwrap().content, "dddd");
+    assert_eq!(store.neighbour("b", "k", 2).unwrap().content, "bb");
 }

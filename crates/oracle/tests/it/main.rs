@@ -6,6 +6,7 @@ mod access;
 mod client;
 mod listing;
 mod objects;
+mod script;
 
 use std::net::SocketAddr;
 
@@ -25,6 +26,8 @@ fn config() -> OracleConfig {
         anonymous: false,
         domain: None,
         tls: None,
+        script: None,
+        seed: 0,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use plimsoll_record::schema::RunState;
+use plimsoll_record::schema::{RunState, Schedule, WrongCount};
 use plimsoll_record::{Manifest, RecordError, RunDirectory};
 
 use crate::{manifest, new_run};
@@ -42,6 +42,33 @@ fn what_is_not_known_is_null() {
     }
     assert_eq!(json.pointer("/seed"), Some(&u64::MAX.into()));
     assert_eq!(json.pointer("/schema"), Some(&"plimsoll.run/1".into()));
+}
+
+#[test]
+fn what_an_older_run_lacks_is_absent_and_what_is_there_comes_back() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    let path = place.path().join("run.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for name in ["schedule", "stream_hash", "wrong", "virtual_time", "certificate"] {
+        assert!(!text.contains(&format!("\"{name}\"")), "{text}");
+    }
+    let mut whole = manifest();
+    whole.virtual_time = true;
+    whole.certificate = Some(serde_json::json!({"verdicts": {"stall": "holds"}}));
+    whole.stages[0].schedule = Some(Schedule {
+        rate: "100/s..5000/s over 2m".to_owned(),
+        arrivals: "poisson".to_owned(),
+        max_in_flight: 1_024,
+        offered_count: Some(306_000),
+        late_count: Some(7),
+        skipped_count: Some(0),
+        delay_max_ns: None,
+    });
+    whole.stages[0].stream_hash = Some("00c0ffee00c0ffee".to_owned());
+    whole.stages[0].wrong = vec![WrongCount { kind: "torn".to_owned(), count: 3 }];
+    directory.write_manifest(&whole).unwrap();
+    assert_eq!(directory.read_manifest().unwrap(), whole);
 }
 
 #[test]

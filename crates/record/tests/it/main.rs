@@ -65,6 +65,9 @@ fn manifest() -> Manifest {
             ops_failed_count: None,
             bytes: None,
             cpu_ns: None,
+            schedule: None,
+            stream_hash: None,
+            wrong: Vec::new(),
         }],
         recorder: Some(Recorder { rows_count: 7, parts_count: 1, wait_ns: 0 }),
         cleanup: Cleanup {
@@ -90,6 +93,8 @@ fn manifest() -> Manifest {
             worker_index_first: 0,
             workers_count: 20,
         }],
+        virtual_time: false,
+        certificate: None,
     }
 }
 

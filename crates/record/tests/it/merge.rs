@@ -9,7 +9,7 @@ use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
     WallTime, WorkerId,
 };
-use plimsoll_record::schema::{MergedRun, RunState, Stage, StageKind};
+use plimsoll_record::schema::{MergedRun, RunState, Schedule, Stage, StageKind, WrongCount};
 use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
 use plimsoll_stats::{Sample, Timeline};
 use proptest::prelude::*;
@@ -266,6 +266,49 @@ fn moments_move_to_the_earliest_epoch_and_measuring_lasts_while_all_measured() {
 }
 
 #[test]
+fn schedules_and_wrong_content_add_up() {
+    let place = tempfile::tempdir().unwrap();
+    let part = |run_id: &str, rate: &str, counts: [u64; 4], wrong: &[(&str, u64)]| {
+        let mut manifest = part_manifest(run_id, 0, &[(StageKind::Measure, 0, 9)]);
+        let [offered, late, skipped, delay] = counts.map(Some);
+        let stage = &mut manifest.stages[0];
+        stage.schedule = Some(Schedule {
+            rate: rate.to_owned(),
+            arrivals: "constant".to_owned(),
+            max_in_flight: 10,
+            offered_count: offered,
+            late_count: late,
+            skipped_count: skipped,
+            delay_max_ns: delay,
+        });
+        stage.stream_hash = Some("00c0ffee00c0ffee".to_owned());
+        let count = |&(kind, count): &(&str, u64)| WrongCount { kind: kind.to_owned(), count };
+        stage.wrong = wrong.iter().map(count).collect();
+        merge_part(manifest, Vec::new(), 1)
+    };
+    let parts = vec![
+        part("a", "100/s", [900, 5, 1, 70], &[("zeroed", 1), ("torn", 2)]),
+        part("b", "200/s", [1_800, 0, 0, 90], &[("torn", 5)]),
+        part("c", "300/s", [2_700, 1, 0, 80], &[]),
+    ];
+    let whole = merged(parts, &place.path().join("merged")).unwrap().read_manifest().unwrap();
+    let expected = Schedule {
+        rate: "100/s + 200/s + 300/s".to_owned(),
+        arrivals: "constant".to_owned(),
+        max_in_flight: 30,
+        offered_count: Some(5_400),
+        late_count: Some(6),
+        skipped_count: Some(1),
+        delay_max_ns: Some(90),
+    };
+    assert_eq!(whole.stages[0].schedule, Some(expected));
+    assert_eq!(whole.stages[0].stream_hash, None);
+    let wrong: Vec<_> =
+        whole.stages[0].wrong.iter().map(|wrong| (wrong.kind.as_str(), wrong.count)).collect();
+    assert_eq!(wrong, [("torn", 7), ("zeroed", 1)]);
+}
+
+#[test]
 fn what_cannot_be_merged_is_refused_in_a_sentence() {
     let measure = |run_id: &str, later, started, ended| {
         let manifest = part_manifest(run_id, later, &[(StageKind::Measure, started, ended)]);
@@ -310,6 +353,126 @@ fn what_cannot_be_merged_is_refused_in_a_sentence() {
         assert_eq!(refused.to_string(), sentence);
         assert!(!path.exists(), "a refusal leaves nothing behind");
     }
+}
+
+/// Returns a part whose operations are `ops`, and another that measured at the same time.
+fn pair(ops: Vec<OpRecord>) -> Vec<MergePart<'static, RecordError>> {
+    vec![
+        merge_part(part_manifest("a", 0, &STAGES), ops, 1),
+        merge_part(part_manifest("b", 0, &STAGES), vec![get(1, 0, 21_000)], 1),
+    ]
+}
+
+#[test]
+fn a_merge_that_fails_midway_leaves_nothing_behind() {
+    let unreadable = || {
+        let mut parts = pair(Vec::new());
+        parts[1].scan = Box::new(|visit| {
+            visit(&get(1, 0, 21_000));
+            Err(RecordError::Missing { path: "part-000001.parquet".into() })
+        });
+        parts
+    };
+    let beyond =
+        || pair(vec![get(1, 0, 21_000), OpRecord { worker: WorkerId(1), ..get(1, 0, 22_000) }]);
+    // 33 days, and so past the limit.
+    let late = || pair(vec![get(1, 0, 33 * 86_400_000)]);
+    let place = tempfile::tempdir().unwrap();
+    for (parts, sentence) in [
+        (&unreadable as &dyn Fn() -> _, "cannot read run b"),
+        (
+            &beyond,
+            "the op log of run a has an operation of worker 1, but the run's workers are numbered \
+             from 0 to below 1; its record is damaged",
+        ),
+        (
+            &late,
+            "run a has an operation that ended on 2026-12-24T09:00:00.250000000Z, 33 days after \
+             the first run began; a merged run may span 32 days, so is its clock right?",
+        ),
+    ] {
+        let path = place.path().join("merged");
+        let refused = merged(parts(), &path).map(|_| ()).unwrap_err();
+        assert_eq!(refused.to_string(), sentence);
+        assert!(!path.exists(), "{sentence}");
+        // A directory that was there before stays, as empty as it was.
+        fs::create_dir(&path).unwrap();
+        assert!(merged(parts(), &path).is_err());
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 0, "{sentence}");
+        fs::remove_dir(&path).unwrap();
+    }
+}
+
+#[test]
+fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let path = |name: &str| place.path().join(name);
+    let alike = || {
+        let mut parts = pair(Vec::new());
+        for part in &mut parts {
+            let seed = part.manifest.seed;
+            part.manifest.workload = serde_json::json!({
+                "schema": "plimsoll.workload/1",
+                "seed": seed,
+                "keys": { "per_worker": true },
+                "measure": { "duration_ns": 5, "operations": [] },
+            });
+            part.manifest.stages[1].ended_by = Some("duration".to_owned());
+        }
+        parts
+    };
+    let own = alike()[0].manifest.clone();
+    let same = merged(alike(), &path("same")).unwrap().read_manifest().unwrap();
+    assert_eq!((&same.workload, &same.tool, &same.notes), (&own.workload, &own.tool, &own.notes));
+    assert_eq!(same.stages[1].ended_by, own.stages[1].ended_by);
+
+    let differing = |turned: bool| {
+        let mut parts = alike();
+        let other = &mut parts[1].manifest;
+        other.tool.version = "0.2.0".to_owned();
+        other.seed -= 1;
+        other.workload["seed"] = other.seed.into();
+        other.workload["measure"]["duration_ns"] = 6.into();
+        other.stages[1].ended_by = Some("user".to_owned());
+        if turned {
+            parts.reverse();
+        }
+        parts
+    };
+    let directory = merged(differing(false), &path("differing")).unwrap();
+    let turned = merged(differing(true), &path("turned")).unwrap();
+    assert_eq!(file(&directory, "run.json"), file(&turned, "run.json"));
+    let whole = directory.read_manifest().unwrap();
+    assert_eq!((&*whole.tool.name, &*whole.tool.version), ("plimsoll", "unknown"));
+    let left = serde_json::json!({
+        "schema": null,
+        "seed": own.seed,
+        "keys": { "per_worker": true },
+        "measure": null,
+    });
+    assert_eq!(whole.workload, left);
+    let ended: Vec<Option<&str>> = whole.stages.iter().map(|it| it.ended_by.as_deref()).collect();
+    assert_eq!(ended, [own.stages[0].ended_by.as_deref(), None]);
+    let seeds: Vec<Option<u64>> = whole.merged.iter().map(|part| part.seed).collect();
+    assert_eq!(seeds, [Some(own.seed), Some(own.seed - 1)]);
+    let note = "the merged runs differ in tool version, seed (each stands under `merged`), \
+                workload (measure.duration_ns), what ended stage get; what run.json says of these \
+                is unknown, or true of one run only";
+    assert_eq!(whole.notes.last().map(String::as_str), Some(note));
+
+    // A record made elsewhere has no workload.
+    let mut parts = alike();
+    parts[1].manifest.workload = serde_json::Value::Null;
+    let whole = merged(parts, &path("foreign")).unwrap().read_manifest().unwrap();
+    assert!(whole.workload.is_null());
+
+    // The seed alone is no other workload.
+    let mut parts = alike();
+    parts[1].manifest.seed -= 1;
+    parts[1].manifest.workload["seed"] = parts[1].manifest.seed.into();
+    let whole = merged(parts, &path("seeds")).unwrap().read_manifest().unwrap();
+    assert_eq!(whole.workload, own.workload);
+    assert_eq!(whole.notes.len(), own.notes.len() + 1);
 }
 
 #[test]

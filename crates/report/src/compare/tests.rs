@@ -111,6 +111,24 @@ fn one_run_a_side() {
 }
 
 #[test]
+fn an_open_loop_against_a_closed_one_is_told() {
+    let comparison = one_a_side();
+    let side = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+    let loops = |before: &[&str], after: &[&str]| {
+        let (name, before, after) = ("loop".to_owned(), side(before), side(after));
+        text(&comparison, &[Difference { name, before, after }], &[], &PLAIN)
+    };
+    let remark = "one side is an open loop";
+    let open_after = loops(&["closed"], &["open"]);
+    assert!(open_after.contains(remark), "{open_after}");
+    fits(&open_after);
+    assert!(loops(&["open"], &["capped", "closed"]).contains(remark));
+    assert!(!loops(&["capped"], &["closed"]).contains(remark));
+    // A record that does not tell is no closed loop.
+    assert!(!loops(&["open"], &[]).contains(remark));
+}
+
+#[test]
 fn two_runs_are_too_few() {
     let runs = [get("a", 1.0, 1.0), get("b", 1.0, 1.0)];
     let text = text(&compare(&runs, &runs), &[], &[], &PLAIN);

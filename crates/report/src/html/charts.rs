@@ -271,7 +271,7 @@ impl<'a> Charts<'a> {
 
     fn latency_meaning(&self) -> &'static str {
         match self.report.loop_model {
-            LoopModel::Open { .. } => {
+            LoopModel::Open => {
                 "Latency: from the intended start of a success to its end, waiting included."
             }
             LoopModel::Closed | LoopModel::Capped { .. } => {
@@ -290,9 +290,19 @@ impl<'a> Charts<'a> {
                       answer; of an upload, from the last byte sent.",
             of: |kind| &kind.ttfb,
         };
+        let service_time = Timing {
+            name: "Service time",
+            meaning: "From the real start of a success to its end, waiting not included.",
+            of: |kind| kind.service_time.as_ref().unwrap_or(&kind.latency),
+        };
+        let open = self.report.loop_model == LoopModel::Open;
+        let service_time = Some(&service_time).filter(|_| open);
+        let (shares, levels) = ("chart-service-distribution", "chart-service-percentiles");
         [
             self.histogram("chart-latency-distribution", &latency),
             self.percentiles("chart-latency-percentiles", &latency),
+            service_time.and_then(|timing| self.histogram(shares, timing)),
+            service_time.and_then(|timing| self.percentiles(levels, timing)),
             self.histogram("chart-ttfb-distribution", &ttfb),
             self.percentiles("chart-ttfb-percentiles", &ttfb),
         ]

@@ -63,8 +63,11 @@ impl Table {
     }
 }
 
+/// A set of operations: how it stands out, its name, its part of the mix, its figures.
+type Set<'a> = (Tone, &'static str, Option<f64>, &'a Figures);
+
 /// Returns the kinds, and their total when there are several.
-fn sets(analysis: &StageAnalysis) -> Vec<(Tone, &'static str, Option<f64>, &Figures)> {
+fn sets(analysis: &StageAnalysis) -> Vec<Set<'_>> {
     let kinds = analysis.kinds.iter();
     let mut sets: Vec<_> = kinds
         .map(|kind| (Tone::Plain, kind.kind.name(), kind.mix_percent, &kind.figures))
@@ -164,7 +167,20 @@ fn times_headings(first: &str) -> Vec<&str> {
     std::iter::once(first).chain(TIMES).collect()
 }
 
-/// Returns the tables of latency, of service time where it differs, and of TTFB where there is
+/// Returns latency and service time beside each other, and the delay that lies between them.
+fn open_times(sets: &[Set<'_>]) -> String {
+    let mut table = Table::new(&times_headings("latency and service time"));
+    for (tone, kind, _, figures) in sets {
+        table.row(*tone, &format!("{kind} latency"), times_of(&figures.latency));
+        table.row(Tone::Part, "service time", times_of(&figures.service_time));
+        if let Some(delay) = &figures.schedule_delay {
+            table.row(Tone::Part, "schedule delay", times_of(delay));
+        }
+    }
+    format!("{}<p class=\"caption\">{}</p>\n", table.end(), words::OPEN_TIMES)
+}
+
+/// Returns the tables of latency, with service time where it differs, and of TTFB where there is
 /// one.
 pub(super) fn times(analysis: &StageAnalysis) -> String {
     let sets = sets(analysis);
@@ -175,10 +191,11 @@ pub(super) fn times(analysis: &StageAnalysis) -> String {
         }
         table.end()
     };
-    let mut html = table("latency", &|figures| figures.latency);
-    if sets.iter().any(|(.., figures)| figures.service_time != figures.latency) {
-        html += &table("service time", &|figures| figures.service_time);
-    }
+    let mut html = if sets.iter().any(|(.., figures)| words::has_delays(figures)) {
+        open_times(&sets)
+    } else {
+        table("latency", &|figures| figures.latency)
+    };
     if sets.iter().any(|(.., figures)| figures.ttfb.samples > 0) {
         html += &table("TTFB", &|figures| figures.ttfb);
     }

@@ -227,6 +227,44 @@ fn the_headline_says_what_the_text_report_says() {
 }
 
 #[test]
+fn an_open_loop_that_was_held_back_says_so_first() {
+    let report = fixture::stalled();
+    let html = render(&report, &environment());
+    let (head, _) = html.split_once("<section").unwrap();
+    assert!(head.contains("<li class=\"failure\">SCHEDULE NOT KEPT: 89 of 2,000"), "{head}");
+    for text in [
+        "open loop, 1000/s constant, up to 20 in flight: latency from the intended start",
+        "<th scope=\"row\">GET latency</th><td>2.00 ms</td><td>2.00 ms</td><td>83.0 ms</td>",
+        "<th scope=\"row\">service time</th><td>2.00 ms</td><td>2.00 ms</td><td>2.00 ms</td>",
+        "<th scope=\"row\">schedule delay</th><td>0 s</td><td>0 s</td><td>63.0 ms</td>",
+        "1,000 ops/s (2,000 operations in 2.00 s); achieved 1,000 ops/s",
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+    let Ok(analysis) = analyze(
+        &mixed_ops(5),
+        &Question {
+            details: true,
+            open: true,
+            ..Question::about(StageId(1), Moment::EPOCH, Moment::from_ns(6 * SECOND), 10)
+        },
+    );
+    let html = render(&RunReport { analysis, ..report }, &environment());
+    let charts = charts(&html);
+    for chart in ["chart-service-distribution", "chart-service-percentiles"] {
+        assert!(charts.contains(&chart), "{charts:?}");
+    }
+}
+
+#[test]
+fn failures_and_wrong_content_stand_with_the_warnings_and_the_goodput_is_zero() {
+    let html = render(&fixture::failing(), &environment());
+    assert!(html.contains("corrupt: 2,400 (1,000 old-version, 1,400 torn)</li>"), "{html}");
+    assert!(html.contains("<dt>goodput</dt><dd>0 MiB/s, 0 ops/s: failures"), "{html}");
+    assert!(!html.contains("NaN"));
+}
+
+#[test]
 fn what_is_not_known_leaves_no_empty_chart_and_no_false_zero() {
     // Without details there are tables only.
     assert_eq!(charts(&render(&fixture::troubled(), &Environment::default())), [""; 0]);
@@ -260,6 +298,7 @@ fn a_browser_shows_every_chart_asks_for_nothing_and_has_no_complaint() {
         ("mixed", mixed(30), CHARTS_OF_A_MIX.to_vec()),
         ("hostile", hostile(), CHARTS_OF_A_MIX.to_vec()),
         ("no-details", fixture::troubled(), Vec::new()),
+        ("open-loop", fixture::stalled(), Vec::new()),
     ] {
         let path = folder.path().join(format!("{name}.html"));
         std::fs::write(&path, render(&report, &environment())).unwrap();

@@ -27,6 +27,7 @@ fn kind(report: &RunReport, kind: &KindDetails) -> twin::KindDetails {
         series: series(&kind.series),
         endpoints: endpoints.collect(),
         latency_ns_percentiles: each_percentile(&kind.latency),
+        service_time_ns_percentiles: kind.service_time.as_ref().map(each_percentile),
         ttfb_ns_percentiles: each_percentile(&kind.ttfb),
         latency_ns_bins: kind.latency.bins().map(|bin| (bin.lowest, bin.count)).collect(),
         sizes: kind.sizes.iter().map(size).collect(),

@@ -36,6 +36,8 @@ pub(super) struct Document {
     pub(super) foreign: Option<String>,
     pub(super) target: String,
     pub(super) loop_model: LoopModel,
+    /// Null but in an open loop.
+    pub(super) schedule: Option<Schedule>,
     /// A 64-bit number in decimal digits, as text: many readers hold only 53 bits; null when
     /// unknown.
     pub(super) seed: Option<String>,
@@ -57,10 +59,10 @@ pub(super) struct Document {
     pub(super) endpoints: Vec<Endpoint>,
     /// First errors, a few of each class.
     pub(super) errors: Vec<Error>,
-    /// User and system CPU time of the client during the measured stage.
+    /// User and system CPU time of the client during the measured stage; null in virtual time.
     pub(super) client_cpu_seconds: Option<f64>,
-    /// How long workers waited for the recorder, all added up.
-    pub(super) recorder_wait_ns: u64,
+    /// How long workers waited for the recorder, all added up; null in virtual time.
+    pub(super) recorder_wait_ns: Option<u64>,
     /// The op log against the workers' counters; null when no log was kept.
     pub(super) op_log: Option<OpLog>,
     /// Null when the workload reads nothing.
@@ -74,6 +76,54 @@ pub(super) struct Document {
     /// What of the record could not be read or used.
     pub(super) losses: Vec<String>,
     pub(super) notes: Vec<String>,
+    /// Whether time was that of a simulation.
+    pub(super) virtual_time: bool,
+    /// The hash of all operations of the stage as they were planned, 16 hexadecimal digits.
+    pub(super) stream_hash: Option<String>,
+    /// How many contents that were read were wrong, by what was wrong with them, such as `torn`.
+    pub(super) wrong_by_kind: BTreeMap<String, u64>,
+    /// What the proofs said of the instrument; null where the run was given no certificate.
+    pub(super) certificate: Option<Certificate>,
+}
+
+/// The schedule of an open loop, and what came of it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Schedule {
+    /// As it was asked for, such as `100/s..5000/s over 2m`.
+    pub(super) rate: String,
+    /// `constant` or `poisson`.
+    pub(super) arrivals: String,
+    /// How many operations may have been under way at once.
+    pub(super) in_flight_count_max: u32,
+    /// How long operations arrived.
+    pub(super) duration_ns: Option<u64>,
+    /// Arrivals over that time.
+    pub(super) rate_offered_ops_per_sec: Option<f64>,
+    /// Successes over the span.
+    pub(super) rate_achieved_ops_per_sec: Option<f64>,
+    /// How many arrived.
+    pub(super) offered_count: Option<u64>,
+    /// Issued more than 1 ms after their intended start.
+    pub(super) late_count: Option<u64>,
+    /// Never issued.
+    pub(super) skipped_count: Option<u64>,
+    /// From the intended start to the start.
+    pub(super) delay_ns_max: Option<u64>,
+    /// Whether at most 1 % were late or skipped; null when unknown.
+    pub(super) kept: Option<bool>,
+    /// By how much it was not kept, and what to change; null if it was.
+    pub(super) warning: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Certificate {
+    pub(super) tool_version: Option<String>,
+    pub(super) machine: Option<String>,
+    /// Decimal digits.
+    pub(super) seed: Option<String>,
+    pub(super) passed_count: u64,
+    pub(super) failed_count: u64,
+    pub(super) when: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -96,6 +146,8 @@ pub(super) struct Totals {
     pub(super) objects_count: u64,
     /// The longest latency of a success.
     pub(super) latency_ns_max: Option<u64>,
+    /// Issued more than 1 ms after their intended start, failed ones included.
+    pub(super) ops_late_count: u64,
 }
 
 /// The measured stage; moments are nanoseconds since the run's epoch.
@@ -118,7 +170,7 @@ pub(super) struct Span {
     pub(super) started_ns: u64,
     pub(super) ended_ns: u64,
     pub(super) duration_ns: u64,
-    /// `all-workers`, `full-asked` or `full-too-short`.
+    /// `all-workers`, `full-asked`, `full-too-short`, or `schedule` in an open loop.
     pub(super) rule: &'static str,
 }
 
@@ -153,7 +205,8 @@ pub(super) struct Endpoint {
 pub(super) struct Figures {
     pub(super) span_counts: SpanCounts,
     pub(super) stage_total: Totals,
-    /// Averages over the span; null when it has no length.
+    /// Averages over the span, of whole and right answers only (goodput): 0 when all failed; null
+    /// when it has no length.
     pub(super) rates: Option<Rates>,
     /// Null when the span holds no whole segment.
     pub(super) segments: Option<PickedSegments>,
@@ -161,6 +214,8 @@ pub(super) struct Figures {
     pub(super) latency_ns: Times,
     /// Start to end, of the same.
     pub(super) service_time_ns: Times,
+    /// Intended start to start, of the same; null but in an open loop.
+    pub(super) schedule_delay_ns: Option<Times>,
     /// Time to first byte, of those of the same that have one.
     pub(super) ttfb_ns: Times,
 }
@@ -272,6 +327,8 @@ pub(super) struct KindDetails {
     /// Pairs of percent and nanoseconds of the successes wholly inside the span; null for want of
     /// samples beyond it.
     pub(super) latency_ns_percentiles: Vec<(f64, Option<u64>)>,
+    /// The same of the service time; null but in an open loop.
+    pub(super) service_time_ns_percentiles: Option<Vec<(f64, Option<u64>)>>,
     /// The same of the time to first byte.
     pub(super) ttfb_ns_percentiles: Vec<(f64, Option<u64>)>,
     /// Pairs of the smallest nanoseconds of a bin and how many latencies lie in it, smallest first;

@@ -18,6 +18,9 @@ pub enum LossKind {
     BadRow,
     /// Rows with a value in this column that cannot be read; skipped.
     BadField(&'static str),
+    /// Rows that would take the sum of this column beyond `BYTES_SUM_MAX` or `OBJECTS_SUM_MAX`;
+    /// skipped.
+    BeyondSum(&'static str),
     /// Rows that end before they start, as after a clock that went backwards; skipped.
     EndBeforeStart,
     /// First-byte moments outside start to end; the row is kept without it.
@@ -62,6 +65,9 @@ impl fmt::Display for Loss {
             }
             LossKind::BadField(column) => {
                 write!(f, "with an unreadable value in column `{column}` {were} skipped")
+            }
+            LossKind::BeyondSum(column) => {
+                write!(f, "with more in column `{column}` than can be added up {were} skipped")
             }
             LossKind::EndBeforeStart => {
                 let verb =

@@ -17,6 +17,14 @@ use crate::warp::{FileKind, WarpError};
 /// clock and the moments from the wall clock, which is slewed by up to a thousandth.
 const DURATION_TOLERANCE_NS: u64 = 1_000_000;
 
+/// How many bytes one operation may have moved. More is no measurement.
+pub const BYTES_MAX: u64 = 1 << 53;
+/// How many bytes all operations of a file together may have moved. Sums of several files must fit
+/// 64 bits too.
+pub const BYTES_SUM_MAX: u64 = 1 << 60;
+/// How many objects all operations of a file together may have handled. Sums are of millionths.
+pub const OBJECTS_SUM_MAX: u64 = 1 << 40;
+
 /// The texts of one row that the record has no place for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Texts<'a> {
@@ -213,13 +221,17 @@ struct Mapper<'n> {
     times: Timestamps,
     classifier: Classifier,
     utc_offset_seconds: Option<i32>,
+    /// Of all records so far.
+    bytes_sum: u64,
+    objects_sum: u64,
 }
 
 impl<'n> Mapper<'n> {
     fn new(columns: Columns, names: &'n mut Names) -> Self {
         let (names, times, classifier) =
             (Interner::new(names), Timestamps::new(), Classifier::default());
-        Self { columns, names, times, classifier, utc_offset_seconds: None }
+        let (utc_offset_seconds, bytes_sum, objects_sum) = (None, 0, 0);
+        Self { columns, names, times, classifier, utc_offset_seconds, bytes_sum, objects_sum }
     }
 
     fn map<'a, R: Read>(&mut self, row: &'a Rows<R>) -> Result<Mapped<'a>, Fault> {
@@ -230,7 +242,8 @@ impl<'n> Mapper<'n> {
         let kind = op_kind(row.field(columns.op)).ok_or(Fault::UnknownOp)?;
         let thread = integer(row.field(columns.thread), "thread")?;
         let objects_count = integer(row.field(columns.objects), "n_objects")?;
-        let bytes = whole_number(row.field(columns.bytes)).ok_or_else(|| bad_field("bytes"))?;
+        let bytes = whole_number(row.field(columns.bytes)).filter(|bytes| *bytes <= BYTES_MAX);
+        let bytes = bytes.ok_or_else(|| bad_field("bytes"))?;
         let times = &mut self.times;
         let start = time(times, row.field(columns.start), "start")?;
         let end = time(times, row.field(columns.end), "end")?.unix_ns;
@@ -241,11 +254,15 @@ impl<'n> Mapper<'n> {
         if end < start {
             return Err(Fault::Lost(LossKind::EndBeforeStart));
         }
+        let bytes_sum = sum(self.bytes_sum, bytes, BYTES_SUM_MAX, "bytes")?;
+        let objects_sum =
+            sum(self.objects_sum, objects_count.into(), OBJECTS_SUM_MAX, "n_objects")?;
         let client = name(optional_field(row, columns.client), "client_id")?;
         let endpoint = name(optional_field(row, columns.endpoint), "endpoint")?;
         let worker = self.names.worker(&client, thread)?;
         let endpoint = self.names.endpoint(&endpoint)?;
         self.utc_offset_seconds.get_or_insert(offset_seconds);
+        (self.bytes_sum, self.objects_sum) = (bytes_sum, objects_sum);
 
         let is_outside = |ns: &u64| !(start..=end).contains(ns);
         let disagrees = !duration_agrees(optional_field(row, columns.duration), end - start);
@@ -281,6 +298,12 @@ impl<'n> Mapper<'n> {
 
 fn bad_field(column: &'static str) -> Fault {
     Fault::Lost(LossKind::BadField(column))
+}
+
+/// Returns the sum with one more value in it, if it may get that large.
+fn sum(so_far: u64, value: u64, max: u64, column: &'static str) -> Result<u64, Fault> {
+    let sum = so_far.checked_add(value).filter(|sum| *sum <= max);
+    sum.ok_or(Fault::Lost(LossKind::BeyondSum(column)))
 }
 
 /// Returns a field whose column may be missing; then it is empty.

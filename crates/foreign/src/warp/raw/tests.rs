@@ -233,6 +233,12 @@ fn a_row_that_cannot_be_used_is_skipped_and_counted() {
             "1 row with an unreadable value in column `bytes` was skipped (line 3)",
         ),
         (
+            // 2^53 + 1.
+            "16384",
+            "9007199254740993",
+            "1 row with an unreadable value in column `bytes` was skipped (line 3)",
+        ),
+        (
             "2026-11-20T20:53:18.2Z",
             "NaN",
             "1 row with an unreadable value in column `start` was skipped (line 3)",
@@ -271,6 +277,22 @@ fn a_row_that_cannot_be_used_is_skipped_and_counted() {
         losses(&long),
         ["1 row with an unreadable value in column `endpoint` was skipped (line 3)"]
     );
+}
+
+#[test]
+fn sums_of_a_file_have_a_limit() {
+    // 2^60 bytes are 128 rows of 2^53; 2^40 objects are 256 rows of 2^32 and less of 2^32 - 1.
+    let bytes = ROW.replace("16384", "9007199254740992").repeat(130);
+    let scanned = scan_text(&format!("{HEADER}{bytes}{}", ROW.replace("16384", "0")));
+    assert_eq!(scanned.ops.len(), 129);
+    assert_eq!(scanned.ops.iter().map(|(op, ..)| op.bytes).sum::<u64>(), BYTES_SUM_MAX);
+    let said: Vec<String> = scanned.end.losses.iter().map(Loss::to_string).collect();
+    let loss =
+        "2 rows with more in column `bytes` than can be added up were skipped (first in line 130)";
+    assert_eq!(said, [loss]);
+    let objects = ROW.replace("\t1\t", "\t4294967295\t").repeat(257);
+    let loss = "1 row with more in column `n_objects` than can be added up was skipped (line 258)";
+    assert_eq!(losses(&format!("{HEADER}{objects}")), [loss]);
 }
 
 #[test]
@@ -587,7 +609,7 @@ type Made = ((u32, u8, usize), (u32, u64), (String, String), (u64, u32, Option<u
 fn made() -> impl Strategy<Value = Made> {
     let text = "[ -~\t\r\n\"#é]{0,12}";
     let moments = (0..u64::MAX / 2, any::<u32>(), any::<Option<u32>>(), any::<Option<u32>>());
-    ((any::<u32>(), 0..3u8, 0..9usize), any::<(u32, u64)>(), (text, text), moments)
+    ((any::<u32>(), 0..3u8, 0..9usize), (any::<u32>(), 0..=BYTES_MAX), (text, text), moments)
 }
 
 proptest! {

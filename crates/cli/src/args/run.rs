@@ -1,0 +1,36 @@
+//! The flags of `plimsoll run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::OutputArgs;
+use super::s3::{ConductArgs, StoreArgs};
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The workload as YAML, such as --explain prints
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Run in virtual time against a scripted store: exact, repeatable, and no socket is opened
+    #[arg(long = "virtual")]
+    pub(crate) is_virtual: bool,
+    /// With --virtual: what the store does [default: it serves everything in 1ms]
+    #[arg(long, value_name = "FILE", requires = "is_virtual")]
+    pub(crate) script: Option<PathBuf>,
+    /// Instead of the file's seed
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Leave what the run wrote in the bucket
+    #[arg(long)]
+    pub(crate) keep_data: bool,
+    /// Print the workload as it is understood, as YAML, and end
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+    #[command(flatten, next_help_heading = "Load")]
+    pub(crate) conduct: ConductArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: OutputArgs,
+}

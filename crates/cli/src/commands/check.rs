@@ -1,0 +1,206 @@
+//! `plimsoll check`: whether a live store keeps its promises of consistency.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_analysis::history::History;
+use plimsoll_driver::{Driver, Steward};
+use plimsoll_driver_s3::S3Driver;
+use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, RunClock, run_check};
+use plimsoll_model::{OpKind, RunId, SharedClock};
+use plimsoll_report::check::{self, CheckReport};
+use plimsoll_workload::mix64;
+
+use crate::args::CheckArgs;
+use crate::args::s3::StoreArgs;
+use crate::present::{self, Form};
+use crate::signals::Interrupts;
+use crate::ui::{Goal, Ui, Watched};
+use crate::{machine, store};
+
+const DURATION_DEFAULT: Duration = Duration::from_secs(30);
+
+/// Checks the store that the arguments name.
+pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
+    let ui = Ui::new(&args.print);
+    let mut store_args = args.store.clone();
+    if let Some(url) = &args.url {
+        take_url(url, &mut store_args)?;
+    }
+    let clock = Arc::new(RunClock::start());
+    let interrupts = Interrupts::listen()?;
+    let store = store::open(&store_args, clock.wall_epoch())?;
+    let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(clock.wall_epoch()));
+    let entropy = mix64(super::s3::fresh_seed(clock.wall_epoch()) ^ seed);
+    let id = RunId::new("check", clock.wall_epoch(), entropy);
+    let driver = S3Driver::new(store.config.clone())?;
+    let shared: SharedClock = Arc::clone(&clock) as SharedClock;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the event loop")?;
+    let mut steward = driver.steward(&shared);
+    runtime.block_on(steward.ensure_root()).map_err(super::s3::in_words)?;
+    let config = config(args, &id, seed, entropy, store.embedded.is_some());
+    let endpoints = driver.endpoints();
+    announce(&ui, &endpoints, &store_args.bucket, &config, store.embedded.is_some());
+
+    let live = Live::new(config.threads);
+    let watched = Watched {
+        name: "check",
+        doing: "checking ...",
+        goal: match (config.duration, config.ops_max) {
+            (Some(time), _) => Goal::Time(time),
+            (None, ops) => Goal::Ops(ops.unwrap_or(u64::MAX)),
+        },
+        live: &live,
+        clock: &*clock,
+    };
+    let context = CheckContext { clock: &shared, stop: interrupts.stop_flag(), live: &live };
+    let mut history = History::new(args.show);
+    let checked =
+        ui.watch(&watched, &interrupts, || run_check(&driver, &config, &context, &mut history));
+    interrupts.leave_on_next();
+    ui.note("cleaning up");
+    let swept = runtime.block_on(steward.sweep(&config.prefix));
+    let outcome = checked?;
+    let report = CheckReport {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        endpoints,
+        bucket: store_args.bucket,
+        prefix: config.prefix.clone(),
+        embedded: store.embedded.is_some(),
+        seed,
+        workers: config.workers,
+        threads: config.threads,
+        keys: config.keys,
+        keys_used: outcome.keys_count,
+        started: outcome.started,
+        ended: outcome.ended,
+        interrupted: interrupts.stop_flag().is_set(),
+        history: history.finish(),
+    };
+    must_tell_something(&report, &outcome)?;
+    print(&report, args.print.form(), &ui)?;
+    for error in &outcome.errors {
+        ui.warn(&format!("an operation failed: {error}"));
+    }
+    let found = report.violations_count() > 0;
+    if let Err(error) = swept {
+        let prefix = &config.prefix;
+        ui.warn(&format!("objects below `{prefix}` could not all be removed: {error}"));
+        return Ok(present::exit_code(false));
+    }
+    Ok(present::exit_code(!found))
+}
+
+/// Takes host, port, TLS and bucket from a URL.
+fn take_url(url: &str, args: &mut StoreArgs) -> Result<()> {
+    let (tls, rest) = match url.split_once("://") {
+        Some(("http", rest)) => (false, rest),
+        Some(("https", rest)) => (true, rest),
+        _ => bail!("`{url}` does not begin with http:// or https://"),
+    };
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if authority.is_empty() {
+        bail!("`{url}` names no host");
+    }
+    if authority.contains('@') {
+        bail!("the URL holds credentials; give them with --access-key and --secret-key");
+    }
+    let bucket = path.trim_end_matches('/');
+    if bucket.contains(['/', '?', '#']) {
+        bail!("`{url}` names more than a bucket; keys are made below plimsoll/ in it");
+    }
+    if !bucket.is_empty() {
+        bucket.clone_into(&mut args.bucket);
+    }
+    args.tls = tls;
+    args.host = Some(authority.to_owned());
+    Ok(())
+}
+
+fn config(args: &CheckArgs, id: &RunId, seed: u64, salt: u64, embedded: bool) -> CheckConfig {
+    let cores = machine::cores();
+    let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
+    let workers = args.concurrent;
+    let threads = args.threads.unwrap_or(free).clamp(1, workers as usize);
+    let duration = args.duration.map(|duration| duration.0);
+    CheckConfig {
+        prefix: format!("plimsoll/{id}/"),
+        workers,
+        threads,
+        keys: args.keys,
+        seed,
+        salt,
+        duration: duration.or_else(|| args.ops.is_none().then_some(DURATION_DEFAULT)),
+        ops_max: args.ops,
+        op_timeout: args.op_timeout.0,
+    }
+}
+
+fn announce(ui: &Ui, endpoints: &[String], bucket: &str, config: &CheckConfig, embedded: bool) {
+    if embedded {
+        ui.note("no URL: checking the embedded in-memory store");
+    }
+    let host = endpoints.first().map_or("", String::as_str);
+    let CheckConfig { prefix, seed, .. } = config;
+    ui.note(&format!("check on {host}, bucket {bucket}, keys below {prefix}, seed {seed}"));
+}
+
+/// A check in which nothing was written, or nothing read, has not checked anything.
+fn must_tell_something(report: &CheckReport, outcome: &CheckOutcome) -> Result<()> {
+    let done = |kind| report.history.ops.get(&kind).map_or(0, |tally| tally.done);
+    if report.ops_count() == 0 {
+        bail!("stopped before anything was done");
+    }
+    let reads = done(OpKind::Get) + done(OpKind::Stat) + done(OpKind::List);
+    let missing = match (done(OpKind::Put), reads) {
+        (0, _) => "PUT",
+        (_, 0) => "read",
+        _ => return Ok(()),
+    };
+    match outcome.errors.first() {
+        Some(error) => {
+            bail!("no {missing} succeeded, so nothing was checked; the first error: {error}")
+        }
+        None => bail!("no {missing} was done, so nothing was checked; give it more --ops or time"),
+    }
+}
+
+fn print(report: &CheckReport, form: Form, ui: &Ui) -> Result<()> {
+    ui.result(&match form {
+        Form::Json => format!("{:#}\n", check::json(report)),
+        Form::Text => check::text(report, ui.color),
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn taken(url: &str) -> Result<(String, bool, String)> {
+        let cli = Cli::parse_from(["plimsoll", "check", "--bucket", "flag"]);
+        let Command::Check(args) = cli.command else { unreachable!("it is a check") };
+        let mut store = args.store;
+        take_url(url, &mut store)?;
+        Ok((store.host.unwrap(), store.tls, store.bucket))
+    }
+
+    #[test]
+    fn a_url_names_host_scheme_and_bucket() {
+        let of = |host: &str, tls, bucket: &str| (host.to_owned(), tls, bucket.to_owned());
+        assert_eq!(taken("http://h:9000/b").unwrap(), of("h:9000", false, "b"));
+        assert_eq!(taken("https://h/b/").unwrap(), of("h", true, "b"));
+        assert_eq!(taken("http://h").unwrap(), of("h", false, "flag"));
+        for url in
+            ["h/b", "ftp://h/b", "http:///b", "http://u:p@h/b", "http://h/b/c", "http://h/b?x"]
+        {
+            assert!(taken(url).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The proofs: stores whose true answers are known are measured, and the figures held against the
+//! truth.
+
+mod bytes;
+mod errors;
+mod merge;
+mod poisson;
+mod quantiles;
+mod schedule;
+mod stall;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use plimsoll_analysis::KindAnalysis;
+use plimsoll_model::OpKind;
+use plimsoll_oracle::Script;
+use plimsoll_report::proof::{Check, Proof, Verdict};
+use plimsoll_workload::{
+    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
+    WorkloadSpec,
+};
+
+use crate::runner::Asked;
+use crate::signals::Interrupts;
+use crate::simulate::{self, Simulated, Simulation};
+use crate::ui::Ui;
+
+/// One proof by name.
+pub(crate) struct NamedProof {
+    pub(crate) name: &'static str,
+    pub(crate) claim: &'static str,
+    make: fn(&Bench) -> Result<Vec<Check>>,
+}
+
+/// All proofs in virtual time.
+pub(crate) const PROOFS: [NamedProof; 7] = [
+    NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
+    NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
+    NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
+    NamedProof { name: "bytes", claim: bytes::CLAIM, make: bytes::checks },
+    NamedProof { name: "merge", claim: merge::CLAIM, make: merge::checks },
+    NamedProof { name: "poisson", claim: poisson::CLAIM, make: poisson::checks },
+    NamedProof { name: "schedule", claim: schedule::CLAIM, make: schedule::checks },
+];
+
+impl NamedProof {
+    /// Makes the proof; what keeps it from being made is a failure.
+    pub(crate) fn prove(&self, bench: &Bench) -> Proof {
+        match (self.make)(bench) {
+            Ok(checks) => Proof::of(self.name, self.claim, checks),
+            Err(error) => {
+                Proof::without(self.name, self.claim, Verdict::Fail, format!("{error:#}"))
+            }
+        }
+    }
+}
+
+/// What proofs are made with.
+pub(crate) struct Bench {
+    pub(crate) seed: u64,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) ui: Ui,
+}
+
+/// A workload of a proof in short.
+struct Load<'a> {
+    operations: &'a [(&'a str, u32)],
+    pacing: PacingSpec,
+    seconds: u64,
+    workers: u32,
+    objects: u64,
+    size: u64,
+}
+
+impl Load<'_> {
+    fn spec(&self, seed: u64) -> WorkloadSpec {
+        let weight =
+            |(op, weight): &(&str, u32)| OpWeightSpec { op: (*op).to_owned(), weight: *weight };
+        WorkloadSpec {
+            schema: SPEC_SCHEMA.to_owned(),
+            name: "proof".to_owned(),
+            seed,
+            concurrency: self.workers,
+            keys: KeysSpec { prefix: String::new(), per_worker: true },
+            objects: ObjectsSpec {
+                count: self.objects,
+                size: SizeSpec::FixedBytes(self.size),
+                existing: None,
+            },
+            measure: MeasureSpec {
+                operations: self.operations.iter().map(weight).collect(),
+                range: None,
+                overwrite: false,
+                delete_batch: None,
+                list_page_size: None,
+                duration_ns: Duration::from_secs(self.seconds).as_nanos() as u64,
+                steady: None,
+                until: Vec::new(),
+            },
+            pacing: self.pacing.clone(),
+            verify: true,
+        }
+    }
+}
+
+/// A schedule of evenly spaced arrivals that nothing keeps from being sent.
+fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
+    PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight }
+}
+
+impl Bench {
+    /// Runs a workload against a script in virtual time and analyses the whole of it.
+    fn simulate(&self, spec: &WorkloadSpec, script: &str) -> Result<Simulated> {
+        self.simulate_into(spec, script, None)
+    }
+
+    /// The same, with a place where the record is kept.
+    fn simulate_into(
+        &self,
+        spec: &WorkloadSpec,
+        script: &str,
+        run_dir: Option<&Path>,
+    ) -> Result<Simulated> {
+        let script = format!("schema: plimsoll.oracle/1\n{script}");
+        let script = Script::from_yaml(&script).context("the script of the proof")?;
+        let simulation = Simulation {
+            spec,
+            script: &script,
+            op_timeout: Duration::from_secs(60),
+            retries: 0,
+            asked: Asked { full_span: true, details: true },
+            run_dir,
+        };
+        simulate::run(&simulation, &self.interrupts, self.ui)
+    }
+}
+
+impl Simulated {
+    /// Returns the figures of a kind.
+    fn kind(&self, kind: OpKind) -> Result<&KindAnalysis> {
+        let mut kinds = self.report.analysis.kinds.iter();
+        kinds.find(|each| each.kind == kind).with_context(|| format!("no {}", kind.name()))
+    }
+
+    /// Returns a percentile of the latency of a kind, in nanoseconds.
+    fn percentile(&self, kind: OpKind, percent: f64) -> Result<u64> {
+        let details = self.report.analysis.details.as_ref().context("no details")?;
+        let kind = details.kinds.iter().find(|each| each.kind == kind).context("no such kind")?;
+        let percent = plimsoll_stats::Percentile::new(percent).context("no percentile")?;
+        kind.latency.percentile(percent).context("no samples")
+    }
+}
+
+/// Returns a check of two numbers that must be the same.
+fn same(what: impl Into<String>, truth: u64, measured: u64) -> Check {
+    Check {
+        what: what.into(),
+        truth: grouped(truth),
+        measured: grouped(measured),
+        holds: truth == measured,
+    }
+}
+
+/// Tells whether `measured` is within `part` of the truth.
+fn is_near(truth: u64, measured: u64, part: f64) -> bool {
+    (measured as f64 - truth as f64).abs() <= part * truth as f64
+}
+
+/// Returns several times in milliseconds with four figures.
+fn times(ns: &[u64]) -> String {
+    let one = |ns: &u64| plimsoll_report::format::duration(Duration::from_nanos(*ns));
+    ns.iter().map(one).collect::<Vec<_>>().join("  ")
+}
+
+fn grouped(number: u64) -> String {
+    plimsoll_report::format::count(number)
+}

@@ -1,0 +1,74 @@
+//! Every class of failure, counted.
+
+use anyhow::Result;
+use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_report::proof::Check;
+use plimsoll_report::text::{self, Look};
+
+use crate::present;
+
+use super::{Bench, Load, open, same};
+
+pub(super) const CLAIM: &str = "\
+    of 1,000,000 operations each failure is counted once and in its class; what moved \
+    rightly and wholly is the goodput, and nothing else; a store that only fails has none, \
+    and the exit code is 1";
+
+const SCRIPT: &str = "service: {time: {exponential: {mean: 2ms}}}
+faults:
+  all:
+    slow_down: 0.02
+    status: {500: 0.01, 502: 0.005, 403: 0.004, 404: 0.006, 412: 0.003, 400: 0.002}
+    reset: 0.01
+    half_body: 0.01
+    wrong_length: 0.005
+    error_in_success: 0.005
+    silence: 0.001
+lies: {zeroed: 0.002, flipped: 0.002}";
+
+pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+    let load = Load {
+        operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
+        pacing: open("10000/s", "poisson", 60_000),
+        seconds: 100,
+        workers: 16,
+        objects: 1_000,
+        size: 512,
+    };
+    let simulated = bench.simulate(&load.spec(bench.seed), SCRIPT)?;
+    let (analysis, ledger) = (&simulated.report.analysis, &simulated.ledger);
+    let total = &analysis.total.stage;
+    let mut checks = Vec::new();
+    for class in ErrorClass::ALL {
+        let truth = ledger.class_count(class);
+        let measured = if class.is_ok() { total.ops_ok } else { total.failed.of(class) };
+        if truth + measured > 0 {
+            checks.push(same(format!("operations that ended `{}`", class.name()), truth, measured));
+        }
+    }
+    let goodput = ledger.content_bytes(OpKind::Get) + ledger.content_bytes(OpKind::Put);
+    checks.push(same("bytes of right, whole contents", goodput, total.bytes));
+    let look = Look { width: 80, color: false };
+    let shown = text::render(&simulated.report, &look);
+    let own_line =
+        shown.lines().any(|line| line.contains("throttled") && line.contains("SlowDown"));
+    checks.push(Check {
+        what: "load that the store shed (SlowDown) in the report".to_owned(),
+        truth: "a line of its own".to_owned(),
+        measured: if own_line { "a line of its own" } else { "none" }.to_owned(),
+        holds: own_line,
+    });
+
+    let short = Load { seconds: 1, ..load };
+    let failing = bench.simulate(
+        &short.spec(bench.seed),
+        "service: {time: {constant: 1ms}}\nfaults: {all: {status: {500: 1.0}}}",
+    )?;
+    let total = &failing.report.analysis.total;
+    checks.push(same("goodput of a store that only fails, bytes", 0, total.stage.bytes));
+    checks.push(same("goodput of a store that only fails, operations", 0, total.stage.ops_ok));
+    let quiet = bench.ui.silent();
+    let exit = u64::from(!present::is_good(&failing.report, 1.0, &quiet));
+    checks.push(same("its exit code", 1, exit));
+    Ok(checks)
+}

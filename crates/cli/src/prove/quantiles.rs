@@ -1,0 +1,78 @@
+//! Percentiles, counts and bytes of eight service times.
+
+use anyhow::Result;
+use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_report::proof::Check;
+
+use super::{Bench, Load, grouped, is_near, open, times};
+
+pub(super) const CLAIM: &str = "\
+    p50, p90, p99 and p99.9 of the latency are within 0.5 % of those of the operations \
+    themselves; counts and bytes are exact";
+
+/// What is compared, in percent.
+const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// By how much a percentile may be off.
+const OFF_MAX: f64 = 0.005;
+
+/// What the store's service time is.
+const SCRIPTS: [(&str, &str); 8] = [
+    ("constant", "{time: {constant: 2ms}}"),
+    ("exponential", "{time: {exponential: {mean: 2ms}}}"),
+    ("lognormal", "{time: {lognormal: {median: 2ms, sigma: 0.8}}}"),
+    ("pareto", "{time: {pareto: {scale: 1ms, shape: 1.8}}}"),
+    (
+        "bimodal",
+        "{time: {bimodal: {first: {constant: 1ms}, second: {exponential: {mean: 50ms}}, share: 0.95}}}",
+    ),
+    ("uniform", "{time: {uniform: {from: 1ms, to: 9ms}}}"),
+    ("by size", "{time: {exponential: {mean: 1ms}}, per_byte: 2us}"),
+    ("drift", "{time: {exponential: {mean: 2ms}}, drift: {percent_per_minute: 50}}"),
+];
+
+pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for (name, script) in SCRIPTS {
+        let load = Load {
+            operations: &[("GET", 1)],
+            pacing: open("1000/s", "poisson", 20_000),
+            seconds: 100,
+            workers: 8,
+            objects: 64,
+            size: 1_000,
+        };
+        let simulated = bench.simulate(&load.spec(bench.seed), &format!("service: {script}"))?;
+        let kind = OpKind::Get;
+        let mut latencies = simulated.ledger.latencies_ns(kind).to_vec();
+        latencies.sort_unstable();
+        // The smallest value that is not exceeded by that part of all (nearest rank).
+        let exact = PERCENTS.map(|percent| {
+            let rank = (percent / 100.0 * latencies.len() as f64).ceil() as usize;
+            latencies.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+        });
+        let mut measured = [0; 4];
+        for (slot, percent) in measured.iter_mut().zip(PERCENTS) {
+            *slot = simulated.percentile(kind, percent)?;
+        }
+        checks.push(Check {
+            what: format!("{name}: p50, p90, p99, p99.9"),
+            truth: times(&exact),
+            measured: times(&measured),
+            holds: exact.iter().zip(&measured).all(|(a, b)| is_near(*a, *b, OFF_MAX)),
+        });
+        let figures = &simulated.kind(kind)?.figures;
+        let counted = |count: u64, bytes: u64| {
+            format!("{} operations, {} bytes", grouped(count), grouped(bytes))
+        };
+        let truth =
+            (simulated.ledger.count(kind, ErrorClass::Ok), simulated.ledger.content_bytes(kind));
+        let seen = (figures.stage.ops_ok, figures.stage.bytes);
+        checks.push(Check {
+            what: format!("{name}: what was done"),
+            truth: counted(truth.0, truth.1),
+            measured: counted(seen.0, seen.1),
+            holds: truth == seen && figures.latency.samples == truth.0,
+        });
+    }
+    Ok(checks)
+}

@@ -1,0 +1,89 @@
+//! A generator that cannot keep its schedule says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use plimsoll_driver::null::NullDriver;
+use plimsoll_engine::{
+    EngineConfig, Live, OpSink, OpSinkError, RunClock, StageContext, StopFlag, run_stage,
+};
+use plimsoll_model::{Moment, PackedOp, SharedClock, StageId, StageKind};
+use plimsoll_report::proof::Check;
+use plimsoll_report::text::{self, Look};
+use plimsoll_workload::data::Generator;
+
+use super::{Bench, Load, grouped, open, same};
+
+pub(super) const CLAIM: &str = "\
+    a schedule that was not kept is never passed over: neither when the store holds too many \
+    operations up, nor when the generator is too slow";
+
+/// What nobody looks at.
+struct Forgotten;
+
+impl OpSink for Forgotten {
+    fn append(&mut self, _: &[PackedOp]) -> Result<(), OpSinkError> {
+        Ok(())
+    }
+
+    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
+        Ok(())
+    }
+}
+
+pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+    let load = |rate: &str, max_in_flight| Load {
+        operations: &[("STAT", 1)],
+        pacing: open(rate, "constant", max_in_flight),
+        seconds: 10,
+        workers: 4,
+        objects: 8,
+        size: 1,
+    };
+    let script = "service: {time: {constant: 10ms}}";
+    // 10 ms each: 20 under way are needed for 2,000 a second, and 5 serve 500 of them.
+    let held_up = bench.simulate(&load("2000/s", 5).spec(bench.seed), script)?;
+    let kept = bench.simulate(&load("2000/s", 40).spec(bench.seed), script)?;
+    let mut checks = Vec::new();
+    for (what, simulated, is_kept) in [("5 in flight", &held_up, false), ("40", &kept, true)] {
+        let shown = text::render(&simulated.report, &Look { width: 80, color: false });
+        let says_so = shown.contains("SCHEDULE NOT KEPT");
+        let word = |kept: bool| if kept { "kept" } else { "SCHEDULE NOT KEPT" }.to_owned();
+        checks.push(Check {
+            what: format!("10 ms of service at 2,000/s with at most {what}"),
+            truth: word(is_kept),
+            measured: word(!says_so),
+            holds: says_so != is_kept && simulated.report.schedule_kept() == is_kept,
+        });
+    }
+    let issued = held_up.outcome.ops_count;
+    checks.push(same("issued in 10 s with 5 in flight", 5_000, issued));
+
+    // Ten million a second are 100 ns each, less than any operation takes to issue.
+    let mut spec = load("10000k/s", 8).spec(bench.seed);
+    spec.measure.duration_ns = Duration::from_millis(200).as_nanos() as u64;
+    let workload = Arc::new(spec.validate("proof", None)?);
+    let clock: SharedClock = Arc::new(RunClock::start());
+    let (live, generator) = (Live::new(1), Arc::new(Generator::new(bench.seed)));
+    let context = StageContext {
+        clock: &clock,
+        virtual_time: None,
+        stop: &StopFlag::default(),
+        live: &live,
+        generator: &generator,
+    };
+    let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
+    let stage = (StageId(0), StageKind::Measure);
+    let slow = run_stage(&NullDriver, &workload, stage, &config, &context, &mut Forgotten)?;
+    let schedule = slow
+        .schedule
+        .map_or((0, 0), |kept| (kept.offered_count, kept.late_count + kept.skipped_count));
+    checks.push(Check {
+        what: "a generator asked for 10,000,000/s on one thread for 0.2 s".to_owned(),
+        truth: "more than 1 % late or skipped".to_owned(),
+        measured: format!("{} of {}", grouped(schedule.1), grouped(schedule.0)),
+        holds: schedule.1 as f64 > 0.01 * schedule.0 as f64 && schedule.0 == 2_000_000,
+    });
+    Ok(checks)
+}

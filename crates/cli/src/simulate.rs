@@ -1,0 +1,98 @@
+//! A run in virtual time against a scripted store, with recorder and analysis as in a real one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_driver::Driver;
+use plimsoll_engine::{EngineConfig, StageOutcome};
+use plimsoll_model::{RunId, StageKind};
+use plimsoll_oracle::{Behaviour, Ledger, Script, ScriptedDriver};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::Target;
+use plimsoll_report::RunReport;
+use plimsoll_workload::{WorkloadSpec, mix64};
+
+use crate::runner::{Asked, Run, RunTime};
+use crate::signals::Interrupts;
+use crate::ui::Ui;
+use crate::{lower, manifest};
+
+/// What is to be simulated.
+pub(crate) struct Simulation<'a> {
+    pub(crate) spec: &'a WorkloadSpec,
+    pub(crate) script: &'a Script,
+    pub(crate) op_timeout: Duration,
+    pub(crate) retries: u8,
+    pub(crate) asked: Asked,
+    /// Where the record is kept; without a place it is gone with the run.
+    pub(crate) run_dir: Option<&'a Path>,
+}
+
+/// What came of it.
+pub(crate) struct Simulated {
+    /// What was measured, from the record.
+    pub(crate) report: RunReport,
+    /// What the engine counted.
+    pub(crate) outcome: StageOutcome,
+    /// What the store truly did while it was measured.
+    pub(crate) ledger: Ledger,
+}
+
+/// Runs it.
+pub(crate) fn run(
+    simulation: &Simulation<'_>,
+    interrupts: &Interrupts,
+    ui: Ui,
+) -> Result<Simulated> {
+    let spec = simulation.spec;
+    if spec.objects.existing.is_some() {
+        bail!("objects.existing: nothing was there before in a store that is simulated");
+    }
+    let time = RunTime::simulated();
+    let id = RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed));
+    let behaviour = Behaviour::new(simulation.script, spec.seed).keeping_latencies().resting();
+    let driver = ScriptedDriver::new(behaviour);
+    let target = Target {
+        kind: "oracle".to_owned(),
+        endpoints: driver.endpoints(),
+        bucket: None,
+        prefix: None,
+        region: None,
+        lookup: None,
+        tls: None,
+        payload_signing: None,
+    };
+    let manifest = manifest::bare(&id, spec, target, &time);
+    let place = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let temporary = place.path().join("run");
+    let path = simulation.run_dir.unwrap_or(&temporary);
+    let mut run = Run {
+        driver: &driver,
+        workload: Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?),
+        time,
+        config: EngineConfig {
+            threads: 1,
+            op_timeout: simulation.op_timeout,
+            retries: simulation.retries,
+        },
+        directory: RunDirectory::create(path, &manifest)?,
+        manifest,
+        ui,
+        interrupts: interrupts.clone(),
+    };
+    let clock = Arc::clone(&run.time.clock);
+    let recorded = run.stages(|_, _| {
+        driver.begin(clock.now());
+        Ok(())
+    })?;
+    run.settle_measured(&recorded)?;
+    let mut report = run.report(&recorded, simulation.asked, false)?;
+    if simulation.run_dir.is_none() {
+        report.run_directory = None;
+    }
+    let measured = recorded.stages.into_iter().find(|(_, kind, _)| *kind == StageKind::Measure);
+    let (_, _, outcome) = measured.context("nothing was measured")?;
+    Ok(Simulated { report, outcome, ledger: driver.ledger() })
+}

@@ -1,0 +1,81 @@
+//! What a scripted store truly did: the truth that a measurement is held against.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::{ErrorClass, OpKind};
+
+use crate::behaviour::{Act, Lie};
+
+/// What a scripted store truly did, by kind of operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    kinds: [Entry; OpKind::ALL.len()],
+}
+
+/// What was done with operations of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    classes: [u64; ErrorClass::ALL.len()],
+    /// By [`Act::name`], all but what was served as it should.
+    acts: BTreeMap<&'static str, u64>,
+    pub(crate) content_bytes: u64,
+    pub(crate) latencies_ns: Vec<u64>,
+}
+
+impl Entry {
+    pub(crate) fn count(&mut self, class: ErrorClass, act: Act) {
+        self.classes[class as usize] += 1;
+        if act != Act::Serve {
+            *self.acts.entry(act.name()).or_default() += 1;
+        }
+    }
+}
+
+impl Ledger {
+    pub(crate) fn of_mut(&mut self, kind: OpKind) -> &mut Entry {
+        &mut self.kinds[kind as usize]
+    }
+
+    fn of(&self, kind: OpKind) -> &Entry {
+        &self.kinds[kind as usize]
+    }
+
+    /// Returns how many operations of `kind` there were.
+    pub fn operations_count(&self, kind: OpKind) -> u64 {
+        self.of(kind).classes.iter().sum()
+    }
+
+    /// Returns how many operations of `kind` a right client must see end with `class`.
+    pub fn count(&self, kind: OpKind, class: ErrorClass) -> u64 {
+        self.of(kind).classes[class as usize]
+    }
+
+    /// Returns how many operations of all kinds a right client must see end with `class`.
+    pub fn class_count(&self, class: ErrorClass) -> u64 {
+        OpKind::ALL.into_iter().map(|kind| self.count(kind, class)).sum()
+    }
+
+    /// Returns the content bytes of the operations of `kind` that a right client must see succeed:
+    /// of get the right and whole contents or ranges, of put what was acknowledged.
+    pub fn content_bytes(&self, kind: OpKind) -> u64 {
+        self.of(kind).content_bytes
+    }
+
+    /// Returns how often `lie` was told.
+    pub fn lie_count(&self, lie: Lie) -> u64 {
+        let of_kind = |kind| self.of(kind).acts.get(lie.name()).copied().unwrap_or(0);
+        OpKind::ALL.into_iter().map(of_kind).sum()
+    }
+
+    /// Returns how often each thing was done to operations of `kind` that is not right, by its name
+    /// in scripts; `slow_down` counts those turned away too.
+    pub fn acts(&self, kind: OpKind) -> &BTreeMap<&'static str, u64> {
+        &self.of(kind).acts
+    }
+
+    /// Returns the latencies, from arrival to the last byte, of the operations of `kind` that a
+    /// right client must see succeed, in order of arrival; empty unless they are kept.
+    pub fn latencies_ns(&self, kind: OpKind) -> &[u64] {
+        &self.of(kind).latencies_ns
+    }
+}

@@ -1,0 +1,200 @@
+//! Requests as the script rules them: what a right client must make of the truth, and what is told
+//! in its place.
+
+use std::ops::Range as Span;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use plimsoll_model::{ErrorClass, OpKind};
+use s3s::S3Result;
+use s3s::dto::Range;
+
+use super::Ruling;
+use crate::behaviour::spoil::{Source, spoil};
+use crate::behaviour::{Lie, Request};
+use crate::clock::wall_time;
+use crate::digests::Tag;
+use crate::listing::ListQuery;
+use crate::store::{Object, ObjectPage, Store, StoreError};
+
+/// An object that is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) bucket: &'a str,
+    pub(crate) key: &'a str,
+    pub(crate) range: Option<Range>,
+}
+
+type Found = Result<Object, StoreError>;
+
+impl Ruling {
+    /// Returns what a GET or HEAD is to be told it has found, where `found` is the truth.
+    pub(crate) fn read(&self, kind: OpKind, wanted: &Wanted<'_>, found: Found) -> S3Result<Found> {
+        let span = found.as_ref().ok().and_then(|object| wanted.span_of(object));
+        let honest = match (&found, &span) {
+            (Err(_), _) => ErrorClass::NotFound,
+            (Ok(_), None) => ErrorClass::Client,
+            // A write that was acknowledged and lost shows as soon as the object is read.
+            (Ok(_), Some(_)) if kind == OpKind::Get && wanted.is_lost() => ErrorClass::Corrupt,
+            (Ok(_), Some(_)) => ErrorClass::Ok,
+        };
+        let content_bytes = match kind {
+            OpKind::Get => span.as_ref().map_or(0, |span| span.len() as u64),
+            _ => 0,
+        };
+        let request = Request { kind, key: wanted.key, content_bytes, honest };
+        let mut told = None;
+        let lie = self.ask(&request, &mut |lie, salt| {
+            let (tale, class) = match lie {
+                Lie::StaleRead => wanted.before(kind, found.as_ref().ok())?,
+                _ => wanted.spoiled(lie, salt, found.as_ref().ok()?, span.clone()?)?,
+            };
+            told = Some(tale);
+            Some(class)
+        })?;
+        Ok(match lie {
+            None => found,
+            Some(_) => told.expect("a lie is told only after it was made ready"),
+        })
+    }
+
+    /// Tells whether a write or delete is to be acknowledged and lost. `obstacle` is why it cannot
+    /// be done, if so; `changes` tells whether it would change anything.
+    pub(crate) fn loses(
+        &self,
+        kind: OpKind,
+        key: &str,
+        content_bytes: u64,
+        obstacle: Option<StoreError>,
+        changes: bool,
+    ) -> S3Result<bool> {
+        let honest = match obstacle {
+            None => ErrorClass::Ok,
+            Some(StoreError::Full { .. }) => ErrorClass::Server,
+            Some(_) => ErrorClass::NotFound,
+        };
+        let request = Request { kind, key, content_bytes, honest };
+        let lie = self.ask(&request, &mut |_, _| changes.then_some(ErrorClass::Ok))?;
+        Ok(lie.is_some())
+    }
+
+    /// Returns the page that a LIST is to be told.
+    pub(crate) fn page(
+        &self,
+        store: &Store,
+        bucket: &str,
+        query: &ListQuery<'_>,
+    ) -> S3Result<Result<ObjectPage, StoreError>> {
+        let page = store.list(bucket, query);
+        let honest = if page.is_ok() { ErrorClass::Ok } else { ErrorClass::NotFound };
+        let request = Request { kind: OpKind::List, key: query.prefix, content_bytes: 0, honest };
+        let count = page.as_ref().map_or(0, |page| page.objects.len());
+        let lie = self.ask(&request, &mut |lie, _| {
+            (lie == Lie::ListGhost || count > 0).then_some(ErrorClass::Corrupt)
+        })?;
+        let Some((lie, salt)) = lie else { return Ok(page) };
+        if lie == Lie::ListOmission {
+            return Ok(page.map(|mut page| {
+                page.objects.remove(salt as usize % count);
+                page
+            }));
+        }
+        // The page must not grow beyond what was asked for.
+        let query = ListQuery { limit: (query.limit - 1).max(1), ..*query };
+        let ghost = ghost(store, bucket, &query, salt);
+        Ok(store.list(bucket, &query).map(|mut page| {
+            let at = page.objects.partition_point(|(key, _)| *key < ghost.0);
+            page.objects.insert(at, ghost);
+            page
+        }))
+    }
+}
+
+impl Wanted<'_> {
+    /// Returns which bytes of an object are asked for, `None` if it has none of them.
+    fn span_of(&self, object: &Object) -> Option<Span<usize>> {
+        let size = object.content.len();
+        let Some(range) = self.range else { return Some(0..size) };
+        let span = range.check(size as u64).ok().filter(|span| !span.is_empty())?;
+        Some(span.start as usize..span.end as usize)
+    }
+
+    fn is_lost(&self) -> bool {
+        self.store.lost_write(self.bucket, self.key)
+    }
+
+    /// Returns the state before the last change, and what a right client makes of it; `None` if it
+    /// is not known or the same.
+    fn before(&self, kind: OpKind, now: Option<&Object>) -> Option<(Found, ErrorClass)> {
+        let before = self.store.earlier(self.bucket, self.key)?;
+        let class = match (&before, now) {
+            (None, None) => return None,
+            (None, Some(_)) => ErrorClass::NotFound,
+            (Some(before), now) => match (self.span_of(before), now) {
+                (None, _) => ErrorClass::Client,
+                (Some(_), None) => ErrorClass::Ok,
+                (Some(_), Some(now)) if kind != OpKind::Get => {
+                    let differs = before.content.len() != now.content.len();
+                    differs.then_some(ErrorClass::Corrupt)?
+                }
+                (Some(span), Some(now)) => {
+                    let right = self.span_of(now)?;
+                    class_of_content(&before.content[span], &now.content[right])?
+                }
+            },
+        };
+        Some((before.ok_or(StoreError::NoSuchKey), class))
+    }
+
+    /// Returns the object with wrong bytes in what is asked for. Its ETag is that of what is sent.
+    fn spoiled(
+        &self,
+        lie: Lie,
+        salt: u64,
+        object: &Object,
+        span: Span<usize>,
+    ) -> Option<(Found, ErrorClass)> {
+        let right = &object.content;
+        let older = self.store.earlier(self.bucket, self.key).flatten();
+        let other = match lie {
+            Lie::OtherKey | Lie::Torn => self.store.neighbour(self.bucket, self.key, right.len()),
+            _ => None,
+        };
+        let source = Source {
+            object: right,
+            offset: span.start,
+            len: span.len(),
+            older: older.as_ref().map(|older| &older.content[..]),
+            other: other.as_ref().map(|other| &other.content[..]),
+        };
+        let wrong = spoil(lie, salt, &source)?;
+        let content: Bytes = match span.len() == right.len() {
+            true => wrong.into(),
+            false => [&right[..span.start], &wrong, &right[span.end..]].concat().into(),
+        };
+        let tag = Tag::of(&content);
+        Some((Ok(Object { content, tag, ..object.clone() }), ErrorClass::Corrupt))
+    }
+}
+
+/// Returns a listed object that is not there: one that was removed, else one that never was.
+fn ghost(store: &Store, bucket: &str, query: &ListQuery<'_>, salt: u64) -> (Arc<str>, Object) {
+    let removed = store.removed_below(bucket, query.prefix);
+    removed.filter(|(key, _)| query.common_prefix(key).is_none()).unwrap_or_else(|| {
+        let key = format!("{}ghost-{salt:016x}", query.prefix);
+        let content = Bytes::new();
+        let tag = Tag::of(&content);
+        (key.into(), Object { content, tag, modified: wall_time(), attributes: None })
+    })
+}
+
+/// Returns how a client that knows what is right classes a content, `None` if it is right.
+fn class_of_content(given: &[u8], right: &[u8]) -> Option<ErrorClass> {
+    let shared = given.len().min(right.len());
+    match given[..shared] == right[..shared] {
+        true if given.len() == right.len() => None,
+        true => Some(ErrorClass::Truncated),
+        false => Some(ErrorClass::Corrupt),
+    }
+}

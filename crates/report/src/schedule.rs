@@ -1,0 +1,184 @@
+//! How well an open loop kept its schedule, and what to change where it did not.
+
+use std::time::Duration;
+
+use plimsoll_model::OpRate;
+
+use crate::RunReport;
+use crate::format::{UNKNOWN, count, duration, known, number, op_rate, percent};
+use crate::words::plural;
+
+/// The schedule of an open loop, and what came of it. What a run that was killed did not write
+/// down is `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScheduleReport {
+    /// The rate as it was asked for: `1000/s`, `100/s..5000/s over 2m`.
+    pub rate: String,
+    /// The highest rate it asks for.
+    pub rate_peak: Option<OpRate>,
+    /// How the arrivals lie about the rate: `constant` or `poisson`.
+    pub arrivals: String,
+    /// How many operations may have been under way at once.
+    pub max_in_flight: u32,
+    /// How long operations arrived.
+    pub lasted: Option<Duration>,
+    /// How many arrived.
+    pub offered_count: Option<u64>,
+    /// How many of them were issued more than 1 ms after their intended start.
+    pub late_count: Option<u64>,
+    /// How many of them were never issued.
+    pub skipped_count: Option<u64>,
+    /// The longest schedule delay of those that were issued.
+    pub delay_max: Option<Duration>,
+}
+
+impl ScheduleReport {
+    /// One in so many operations may be late or skipped.
+    const MISSED_ONE_IN_MIN: u64 = 100;
+
+    /// Returns how many operations a second arrived.
+    pub fn rate_offered(&self) -> Option<OpRate> {
+        let seconds = self.lasted.map(|lasted| lasted.as_secs_f64()).filter(|s| *s > 0.0)?;
+        Some(OpRate(self.offered_count? as f64 / seconds))
+    }
+
+    /// Tells whether at most 1 % of the operations were late or skipped, as far as is known.
+    pub fn is_kept(&self) -> bool {
+        let missed = self.missed_count().saturating_mul(Self::MISSED_ONE_IN_MIN);
+        self.offered_count.is_none_or(|offered| missed <= offered)
+    }
+
+    fn missed_count(&self) -> u64 {
+        self.late_count.unwrap_or(0).saturating_add(self.skipped_count.unwrap_or(0))
+    }
+
+    /// Returns the highest rate that the load had to follow.
+    fn rate_needed(&self) -> Option<f64> {
+        self.rate_peak.or_else(|| self.rate_offered()).map(|rate| rate.0)
+    }
+}
+
+impl RunReport {
+    /// Tells whether the load came as it should have: not more than 1 % of the operations of an
+    /// open loop were late or skipped; always true in other loops.
+    pub fn schedule_kept(&self) -> bool {
+        self.schedule.as_ref().is_none_or(ScheduleReport::is_kept)
+    }
+
+    /// Returns how many operations a second succeeded; `None` where some were left out.
+    pub(crate) fn achieved(&self) -> Option<OpRate> {
+        let rates = self.analysis.total.rates.filter(|_| !self.analysis.is_part);
+        rates.map(|rates| rates.ops)
+    }
+
+    /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
+    pub fn schedule_warning(&self) -> Option<String> {
+        let schedule = self.schedule.as_ref().filter(|schedule| !schedule.is_kept())?;
+        let (missed, offered) = (schedule.missed_count(), schedule.offered_count?);
+        let text = |number: Option<u64>| known(number, count);
+        Some(format!(
+            "SCHEDULE NOT KEPT: {} of {} ({}) did not start on time, {} by more than 1 ms and {} \
+             not at all, so the load was not the one that was asked for. {}",
+            count(missed),
+            plural(offered, "operation"),
+            percent(missed as f64 / offered as f64 * 100.0),
+            text(schedule.late_count),
+            text(schedule.skipped_count),
+            self.schedule_hint(schedule)
+        ))
+    }
+
+    /// Returns what held the load back, by Little's law: in flight = rate × time.
+    fn schedule_hint(&self, schedule: &ScheduleReport) -> String {
+        let total = &self.analysis.total;
+        let limit = schedule.max_in_flight;
+        let rate = schedule.rate_needed();
+        let needs = |time: Option<Duration>| {
+            let (rate, time) = (rate?, time?);
+            let needed = (rate * time.as_secs_f64()).ceil() as u64;
+            (needed > u64::from(limit)).then_some((needed, rate, time))
+        };
+        let limit = count(u64::from(limit));
+        if let Some((needed, rate, time)) = needs(total.service_time.mean) {
+            return format!(
+                "--max-in-flight {limit} is below the {} that {}/s needs at the observed {}: raise \
+                 it, or lower --rate",
+                count(needed),
+                number(rate),
+                duration(time)
+            );
+        }
+        if let Some((needed, rate, time)) = needs(total.service_time.max) {
+            return format!(
+                "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
+                 flight, and --max-in-flight is {limit}: raise it; if that does not help, the \
+                 machine that makes the load is too slow",
+                duration(time),
+                number(rate),
+                count(needed)
+            );
+        }
+        if total.stage.failed.count() > 0 || total.service_time.max.is_none() {
+            return format!(
+                "Operations that failed may have taken all of --max-in-flight {limit}: raise it; \
+                 if that does not help, the machine that makes the load is too slow"
+            );
+        }
+        format!(
+            "--max-in-flight {limit} was enough at the observed {}, so the machine that makes the \
+             load is too slow or too busy for {}: lower --rate, or take another",
+            known(total.service_time.mean, duration),
+            rate.map_or_else(|| schedule.rate.clone(), |rate| format!("{}/s", number(rate)))
+        )
+    }
+
+    /// Returns offered and achieved rate and how well the schedule was kept, a name and a text
+    /// each; nothing in a closed loop.
+    pub(crate) fn schedule_facts(&self) -> Vec<(&'static str, String)> {
+        let Some(schedule) = &self.schedule else { return Vec::new() };
+        // A part of the operations achieves nothing that could be held against the schedule.
+        let achieved = match self.analysis.is_part {
+            false => format!("; achieved {}", known(self.achieved(), op_rate)),
+            true => String::new(),
+        };
+        let offered = known(schedule.offered_count, |offered| plural(offered, "operation"));
+        let share = |missed: Option<u64>| {
+            let share = missed.zip(schedule.offered_count.filter(|offered| *offered > 0));
+            let share = share.filter(|(missed, _)| *missed > 0);
+            share.map_or(String::new(), |(missed, offered)| {
+                format!(" ({})", percent(missed as f64 / offered as f64 * 100.0))
+            })
+        };
+        let (late, skipped) = (schedule.late_count, schedule.skipped_count);
+        let kept = match schedule.offered_count {
+            None => UNKNOWN,
+            Some(_) if schedule.is_kept() => "kept",
+            Some(_) => "NOT KEPT",
+        };
+        vec![
+            (
+                "offered",
+                format!(
+                    "{} ({offered} in {}){achieved}",
+                    known(schedule.rate_offered(), op_rate),
+                    known(schedule.lasted, duration)
+                ),
+            ),
+            (
+                "schedule",
+                format!(
+                    "{kept}: {} late by more than 1 ms{}, {} skipped{}, longest delay {}",
+                    known(late, count),
+                    share(late),
+                    known(skipped, count),
+                    share(skipped),
+                    known(schedule.delay_max, duration)
+                ),
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+#[path = "schedule_tests.rs"]
+mod tests;

@@ -1,0 +1,140 @@
+//! When operations start: in answer to the ones before, or on a schedule of arrivals.
+
+mod profile;
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+use plimsoll_model::WorkerId;
+
+use crate::Random;
+pub use profile::RateProfile;
+
+const ARRIVAL_DOMAIN: u64 = 0x6172_7276;
+
+/// When operations start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pacing {
+    /// The next one when the one before has ended.
+    Closed,
+    /// As closed, but not more than this many per second in all; waiting is outside of the latency.
+    Capped {
+        /// The cap over all workers.
+        ops_per_sec: f64,
+    },
+    /// On a schedule, whatever the store does.
+    Open(OpenLoop),
+}
+
+/// A schedule of arrivals that does not wait for the store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenLoop {
+    /// How many operations a second, over all workers.
+    pub profile: RateProfile,
+    /// How the arrivals lie about that rate.
+    pub arrivals: ArrivalLaw,
+    /// How many operations may be under way at once, over all workers.
+    pub max_in_flight: NonZeroU32,
+}
+
+/// How arrivals lie about their rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrivalLaw {
+    /// Evenly.
+    Constant,
+    /// Independently of each other: a Poisson process, as of many users who know nothing of each
+    /// other.
+    Poisson,
+}
+
+impl ArrivalLaw {
+    /// Every law.
+    pub const ALL: [Self; 2] = [Self::Constant, Self::Poisson];
+
+    /// Returns the name it has in files and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Constant => "constant",
+            Self::Poisson => "poisson",
+        }
+    }
+}
+
+impl fmt::Display for ArrivalLaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for ArrivalLaw {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|law| law.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(" and ");
+            format!("`{text}` is no law of arrivals; there are {names}")
+        })
+    }
+}
+
+/// The moments at which one worker's operations are wanted, counted from the stage's start, in
+/// order and without end: a function of the seed and the worker, not of what the store does.
+///
+/// With Λ(t) the number of operations that the rate amounts to within t, constant arrival k of all
+/// workers together is at Λ⁻¹(k), and of W workers number w has those with k ≡ w mod W. Poisson
+/// arrivals are those of W independent processes of the rate λ(t) / W, made by inversion: with E₁,
+/// E₂, … independent exponential variables of mean 1, arrival n is at Λ⁻¹(W · (E₁ + … + Eₙ)) (E.
+/// Çınlar, *Introduction to Stochastic Processes*, 1975, section 4.7).
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    profile: RateProfile,
+    workers: u32,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// The number of the next arrival among those of all workers.
+    Constant { next: u64 },
+    /// How many arrivals the worker's own rate amounts to so far.
+    Poisson { random: Random, amount: f64 },
+}
+
+impl Arrivals {
+    /// Returns the arrivals of `worker`, one of `workers`.
+    pub fn new(open: &OpenLoop, seed: u64, workers: u32, worker: WorkerId) -> Self {
+        let index = u64::from(worker.0);
+        let source = match open.arrivals {
+            ArrivalLaw::Constant => Source::Constant { next: index },
+            ArrivalLaw::Poisson => {
+                Source::Poisson { random: Random::new(seed, ARRIVAL_DOMAIN, index), amount: 0.0 }
+            }
+        };
+        Self { profile: open.profile.clone(), workers, source }
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let count = match &mut self.source {
+            Source::Constant { next } => {
+                let count = *next as f64;
+                *next += u64::from(self.workers);
+                count
+            }
+            Source::Poisson { random, amount } => {
+                // 1 − u is in (0, 1], so the logarithm is finite.
+                *amount -= (1.0 - random.unit()).ln();
+                *amount * f64::from(self.workers)
+            }
+        };
+        Some(self.profile.time_of(count))
+    }
+}
+
+#[cfg(test)]
+mod tests;
