@@ -231,11 +231,18 @@ impl History {
     }
 
     /// Reports content that is no value of its key, with the write of the value that left traces.
-    fn wrong_content(&mut self, read: Event, wrong: WrongContent) {
+    fn wrong_content(&mut self, read: Event, mut wrong: WrongContent) {
         let Some(key) = read.op.key() else { return };
-        let source = wrong.value.and_then(|value| {
-            self.registers.get(&value.key).and_then(|register| register.write_of(value))
-        });
+        let register_of = |key| self.registers.get(&key);
+        // The beginning of one version that is as long as another one.
+        if wrong.kind == WrongKind::Short
+            && let Some(value) = wrong.value
+            && register_of(key).is_some_and(|register| register.has_other(value, wrong.at))
+        {
+            wrong.kind = WrongKind::OldVersion;
+        }
+        let source = wrong.value.and_then(|value| register_of(value.key)?.write_of(value));
+        let read = Event { saw: Saw::Wrong(wrong), ..read };
         let proof = source.into_iter().chain([read]).collect();
         self.findings.add(ViolationKind::Content(wrong.kind), Ok(key), proof, 0);
         self.judged_count += 1;
@@ -289,7 +296,7 @@ impl Witness for History {
         }
     }
 
-    fn end(&mut self, worker: WorkerId, answer: &Answer, at: Moment) -> bool {
+    fn end(&mut self, worker: WorkerId, answer: &Answer, at: Moment) -> Option<KeyNumber> {
         let begun = self.under_way.remove(&worker).expect("what ends was begun");
         self.tally(begun.op.kind(), answer);
         let mut event = Event { end: Some(at.max(begun.begin)), ..begun };
@@ -302,8 +309,6 @@ impl Witness for History {
             Answer::Failed(class) => Saw::Failed(class),
             Answer::Listed(..) | Answer::OutOfRange => Saw::Pending,
         };
-        let suspicious_before = self.findings.total();
-        let mut suspicious = false;
         if let Answer::Listed(entries, strange) = answer {
             self.judge_listing(event, entries, strange);
         }
@@ -311,13 +316,17 @@ impl Witness for History {
         if let Some(register) = key.and_then(|key| self.registers.get_mut(&key)) {
             register.ended(worker);
             self.judged_count += u64::from(register.seen(event, &mut self.findings));
-            suspicious = register.suspects.any_open();
         }
         if let Saw::Wrong(wrong) = event.saw {
             self.wrong_content(event, wrong);
         }
         self.forget(key, event.end.unwrap_or(at));
-        suspicious || self.findings.total() > suspicious_before
+        let doubtful = |(_, register): &(&KeyNumber, &Register)| register.suspects.any_open();
+        match key {
+            Some(key) => self.registers.get_key_value(&key).filter(doubtful),
+            None => self.registers.iter().find(doubtful),
+        }
+        .map(|(key, _)| *key)
     }
 
     fn unsettled_count(&self, key: KeyNumber) -> usize {

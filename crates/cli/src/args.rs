@@ -182,6 +182,9 @@ pub(crate) struct OutputArgs {
     /// Take figures from the whole measured stage, not only from while all workers ran
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) full_span: bool,
+    /// Put what `plimsoll prove --certificate FILE` wrote into the record and the report
+    #[arg(long, value_name = "FILE")]
+    pub(crate) certificate: Option<PathBuf>,
 }
 
 impl PrintArgs {

@@ -1,12 +1,19 @@
 //! The manifest of a run as it begins.
+#![expect(clippy::disallowed_methods, reason = "cli reads the files it is given")]
 
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
 use plimsoll_driver::Driver;
 use plimsoll_driver_s3::{Lookup, S3Config};
 use plimsoll_model::{RunId, WallTime};
 use plimsoll_record::schema::{
     Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
 };
+use plimsoll_report::proof::{Certificate, PROOF_SCHEMA};
 use plimsoll_workload::{KeyLayout, WorkloadSpec};
+use serde_json::Value;
 
 use crate::args::s3::StoreArgs;
 use crate::runner::RunTime;
@@ -71,6 +78,19 @@ pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, time: &RunTi
         virtual_time: time.virtual_time.is_some(),
         certificate: None,
     }
+}
+
+/// Reads a certificate that `plimsoll prove` wrote.
+pub(crate) fn certificate(path: Option<&Path>) -> Result<Option<Value>> {
+    let Some(path) = path else { return Ok(None) };
+    let named = || format!("--certificate {}", path.display());
+    let text = fs::read_to_string(path).with_context(named)?;
+    let read: serde_json::Result<Certificate> = serde_json::from_str(&text);
+    let certificate = read.with_context(|| format!("{} is no certificate", named()))?;
+    if certificate.schema != PROOF_SCHEMA {
+        bail!("{}: `{}` is not {PROOF_SCHEMA}", named(), certificate.schema);
+    }
+    Ok(Some(serde_json::from_str(&text)?))
 }
 
 /// Returns the manifest of a record that another tool made.

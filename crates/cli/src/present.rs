@@ -49,36 +49,34 @@ pub(crate) fn print(report: &RunReport, form: Form, ui: &Ui) -> Result<()> {
 ///
 /// `max_error_rate` is in percent.
 pub(crate) fn is_good(report: &RunReport, max_error_rate: f64, ui: &Ui) -> bool {
-    let mut good = true;
+    let flaws = flaws(report, max_error_rate);
+    flaws.iter().for_each(|flaw| ui.warn(flaw));
+    flaws.is_empty()
+}
+
+/// Returns what is not as it should be; any of it makes the exit code 1.
+pub(crate) fn flaws(report: &RunReport, max_error_rate: f64) -> Vec<String> {
+    let mut flaws = Vec::new();
     match report.analysis.error_rate().map(|rate| rate * 100.0) {
-        None => {
-            ui.warn("no operation ended while measuring, so there is no result");
-            good = false;
-        }
-        Some(percent) if percent > max_error_rate => {
-            ui.warn(&format!(
-                "{percent:.2} % of the operations failed, more than --max-error-rate \
-                 {max_error_rate}% allows"
-            ));
-            good = false;
-        }
+        None => flaws.push("no operation ended while measuring, so there is no result".to_owned()),
+        Some(percent) if percent > max_error_rate => flaws.push(format!(
+            "{percent:.2} % of the operations failed, more than --max-error-rate \
+             {max_error_rate}% allows"
+        )),
         Some(_) => {}
     }
     if !report.schedule_kept() {
-        ui.warn(
-            "SCHEDULE NOT KEPT: more than 1 % of the operations were late or skipped, so this is \
-             not the load that was asked for; the report says what to change",
-        );
-        good = false;
+        let flaw = "SCHEDULE NOT KEPT: more than 1 % of the operations were late or skipped, so \
+                    this is not the load that was asked for; the report says what to change";
+        flaws.push(flaw.to_owned());
     }
     let differ = report.op_log.is_some_and(|check| check.rows != check.counted);
     if differ && report.losses.is_empty() {
-        ui.warn(
-            "the op log and the counters differ: this is a fault of plimsoll; please report it",
-        );
-        good = false;
+        let flaw = "the op log and the counters differ: this is a fault of plimsoll; please report \
+                    it";
+        flaws.push(flaw.to_owned());
     }
-    good
+    flaws
 }
 
 /// Returns the exit code of a command that ran.

@@ -131,6 +131,8 @@ impl Bench {
             op_timeout: Duration::from_secs(60),
             retries: 0,
             asked: Asked { full_span: true, details: true },
+            keeps_latencies: true,
+            certificate: None,
             run_dir,
         };
         simulate::run(&simulation, &self.interrupts, self.ui)

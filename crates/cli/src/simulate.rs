@@ -26,6 +26,10 @@ pub(crate) struct Simulation<'a> {
     pub(crate) op_timeout: Duration,
     pub(crate) retries: u8,
     pub(crate) asked: Asked,
+    /// Whether the ledger keeps the latency of every operation.
+    pub(crate) keeps_latencies: bool,
+    /// What `plimsoll prove` found.
+    pub(crate) certificate: Option<serde_json::Value>,
     /// Where the record is kept; without a place it is gone with the run.
     pub(crate) run_dir: Option<&'a Path>,
 }
@@ -52,7 +56,9 @@ pub(crate) fn run(
     }
     let time = RunTime::simulated();
     let id = RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed));
-    let behaviour = Behaviour::new(simulation.script, spec.seed).keeping_latencies().resting();
+    let behaviour = Behaviour::new(simulation.script, spec.seed).resting();
+    let behaviour =
+        if simulation.keeps_latencies { behaviour.keeping_latencies() } else { behaviour };
     let driver = ScriptedDriver::new(behaviour);
     let target = Target {
         kind: "oracle".to_owned(),
@@ -64,7 +70,8 @@ pub(crate) fn run(
         tls: None,
         payload_signing: None,
     };
-    let manifest = manifest::bare(&id, spec, target, &time);
+    let mut manifest = manifest::bare(&id, spec, target, &time);
+    manifest.certificate = simulation.certificate.clone();
     let place = tempfile::tempdir().context("cannot make a temporary directory")?;
     let temporary = place.path().join("run");
     let path = simulation.run_dir.unwrap_or(&temporary);

@@ -40,7 +40,7 @@ struct Slot<'a, S> {
 
 /// An operation that has ended.
 struct Ended<'a, S> {
-    slot: Slot<'a, S>,
+    slot: Box<Slot<'a, S>>,
     lane: usize,
     op: PlannedOp,
     finished: Finished,
@@ -127,7 +127,8 @@ pub(crate) async fn run_open<S: Session>(
 ) -> EndReason {
     let clock: &dyn Clock = &*facts.clock;
     let listed = RefCell::new(Listed::default());
-    let slot = |session| Slot { session, doer: Doer::new(facts, &listed) };
+    // Boxed, as it moves with every operation.
+    let slot = |session| Box::new(Slot { session, doer: Doer::new(facts, &listed) });
     // The session used last is used next: its connection is the least likely to be closed.
     let mut free: Vec<_> = sessions.into_iter().map(slot).collect();
     let mut schedule = Schedule::new(facts, open, workers, started);
@@ -147,7 +148,8 @@ pub(crate) async fn run_open<S: Session>(
             shared.borrow_mut().note_planned(worker, issued_count, &op, Some(at.since(started)));
             let mut slot = free.pop().expect("one is free");
             under_way.push(async move {
-                let finished = slot.doer.run(&mut slot.session, worker, &op, Some(at)).await;
+                let Slot { session, doer } = &mut *slot;
+                let finished = doer.run(session, worker, &op, Some(at)).await;
                 Ended { slot, lane, op, finished }
             });
         }

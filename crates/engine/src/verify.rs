@@ -36,6 +36,17 @@ impl<'a> Taken<'a> {
         Self { content, offset, received: 0, evidence: None }
     }
 
+    /// Tells whether an error document came in the place of the content.
+    pub(crate) fn is_error_document(&self) -> bool {
+        let (Some(content), Some(evidence)) = (&self.content, &self.evidence) else { return false };
+        // The first bytes of a document may be right by chance.
+        let mut head = [0; 8];
+        let right_len = (evidence.first_wrong() - self.offset) as usize;
+        let Some(head) = head.get_mut(..right_len) else { return false };
+        content.fill(self.offset, head);
+        evidence.is_error_document(head)
+    }
+
     /// Returns what is wrong with what came, `expected_len` bytes of `key` being right; the text is
     /// a whole sentence.
     pub(crate) fn judge(&self, key: &str, expected_len: u64) -> Option<Wrong> {
@@ -174,6 +185,33 @@ mod tests {
         assert_eq!(taken.judge("k", 10), None);
         assert_eq!(taken.judge("k", 9).map(|wrong| wrong.kind), Some(WrongKind::Long));
         assert_eq!(taken.judge("k", 11).map(|wrong| wrong.kind), Some(WrongKind::Short));
+    }
+
+    #[test]
+    fn an_error_document_is_told_from_wrong_content() {
+        let generator = Generator::new(1);
+        let is_error = |body: &[u8]| {
+            let mut taken = Taken::new(Some(generator.content(5, 0)), 300);
+            taken.accept(body);
+            taken.is_error_document()
+        };
+        assert!(is_error(b"<Error><Code>InternalError</Code></Error>"));
+        assert!(is_error(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>x</Code>"));
+        assert!(!is_error(b"<?xml version=\"1.0\"?><ListBucketResult><Error>"));
+        assert!(!is_error(b"<?xml"));
+        assert!(!is_error(&[0; 100]));
+        let mut right = [0; 64];
+        generator.content(5, 0).fill(300, &mut right);
+        assert!(!is_error(&right));
+        // An object whose content begins with `<`, which one in 256 does.
+        let key = (0..).find(|key| {
+            let mut first = [0];
+            generator.content(*key, 0).fill(0, &mut first);
+            first == *b"<"
+        });
+        let mut taken = Taken::new(Some(generator.content(key.unwrap(), 0)), 0);
+        taken.accept(b"<Error><Code>InternalError</Code></Error>");
+        assert!(taken.is_error_document());
     }
 
     #[test]

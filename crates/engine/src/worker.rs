@@ -188,6 +188,10 @@ impl<'a> Doer<'a> {
         let mut done = bounded(self.facts, session, get, start).await;
         let wrong = taken.judge(&self.key, len);
         match &done.result {
+            Ok(()) if taken.is_error_document() => {
+                let message = format!("the success of reading `{}` holds an error", self.key);
+                done.result = Err(DriverError::new(ErrorClass::Protocol, message));
+            }
             Ok(()) => {
                 self.wrong = wrong.as_ref().map(|wrong| wrong.kind);
                 done.result = wrong.map_or(Ok(()), |wrong| Err(in_class(wrong)));

@@ -31,6 +31,8 @@ fn main() {
         anonymous: false,
         domain: None,
         tls: None,
+        script: None,
+        seed: 0,
     };
     let oracle = Oracle::start(config).unwrap();
     let client = Client {

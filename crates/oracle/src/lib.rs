@@ -9,6 +9,9 @@
 //!   `NotImplemented`.
 //! * A full store answers 507 `InsufficientStorage`, a code that S3 does not have.
 //! * A checksum sent as a trailer (aws-chunked) is not checked; one sent as a header is.
+//!
+//! A [`Script`] says how a store takes its time, fails and lies, and its [`Ledger`] what it truly
+//! did: over loopback, and as [`ScriptedDriver`] in virtual time.
 
 mod backend;
 mod behaviour;

@@ -57,6 +57,11 @@ impl CheckReport {
         self.history.ops.values().map(of).sum()
     }
 
+    /// Returns how long the check ran.
+    pub fn took(&self) -> Duration {
+        self.ended.since(self.started)
+    }
+
     /// Returns how many violations there were.
     pub fn violations_count(&self) -> u64 {
         self.history.counts.values().sum()
@@ -88,7 +93,7 @@ fn headline(report: &CheckReport, paint: Paint) -> String {
         1 => paint.apply(Tone::Bad, "1 VIOLATION"),
         many => paint.apply(Tone::Bad, &format!("{} VIOLATIONS", count(many))),
     };
-    let took = report.ended.since(report.started);
+    let took = report.took();
     let stopped = if report.interrupted { ", stopped by the user" } else { "" };
     let ops = count(report.ops_count());
     format!("check: {found} in {ops} operations in {}{stopped}\n", duration(took))
@@ -162,7 +167,7 @@ fn one(number: u64, violation: &Violation, started: Moment, paint: Paint, out: &
     let base = proof.first().map_or(started, |event| event.begin);
     let after = duration(base.since(started));
     out.push_str(&format!("{number}. {name} of {key_name}, {after} after the start\n"));
-    paragraph("   ", sentence(*kind), WIDTH, out);
+    paragraph("   ", sentence(violation), WIDTH, out);
     let rows: Vec<[String; 4]> = proof
         .iter()
         .map(|event| {
@@ -191,8 +196,11 @@ fn one(number: u64, violation: &Violation, started: Moment, paint: Paint, out: &
 }
 
 /// Returns what is wrong, in words.
-fn sentence(kind: ViolationKind) -> &'static str {
-    match kind {
+fn sentence(violation: &Violation) -> &'static str {
+    match violation.kind {
+        ViolationKind::ListGhost if violation.key.is_err() => {
+            "the listing holds a name that nobody wrote"
+        }
         ViolationKind::Content(_) => "a read gave content that was never written to the key",
         ViolationKind::StaleRead => "the last read tells of an older state than was certain",
         ViolationKind::LostWrite => "a write was acknowledged, and no look found it again",
@@ -248,9 +256,4 @@ fn told(event: &Event, key: Option<&KeyNumber>) -> String {
             format!("gave {} content from byte {}{of}", wrong.kind.name(), wrong.at)
         }
     }
-}
-
-/// Returns how long the check ran.
-fn took(report: &CheckReport) -> Duration {
-    report.ended.since(report.started)
 }

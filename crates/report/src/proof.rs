@@ -187,6 +187,12 @@ mod tests {
     }
 
     #[test]
+    fn the_committed_schema_is_the_schema() {
+        let current = serde_json::to_string_pretty(&Certificate::json_schema()).unwrap() + "\n";
+        plimsoll_testkit::check_format("proof.schema.json", &current);
+    }
+
+    #[test]
     fn what_does_not_hold_is_always_shown() {
         let mut checks = vec![check(true); 30];
         checks.push(check(false));

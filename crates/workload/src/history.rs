@@ -144,9 +144,9 @@ pub trait Witness {
     /// Takes note that `worker` begins an operation.
     fn begin(&mut self, worker: WorkerId, op: HistoryOp, at: Moment);
 
-    /// Takes note of how the operation of `worker` ended. Returns true when a second look at the
-    /// key would tell more.
-    fn end(&mut self, worker: WorkerId, answer: &Answer, at: Moment) -> bool;
+    /// Takes note of how the operation of `worker` ended. Returns a key at which another look would
+    /// tell more.
+    fn end(&mut self, worker: WorkerId, answer: &Answer, at: Moment) -> Option<KeyNumber>;
 
     /// Returns how many PUTs and DELETEs of `key` may still take effect though they have failed.
     fn unsettled_count(&self, key: KeyNumber) -> usize;

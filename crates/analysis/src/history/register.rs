@@ -7,7 +7,7 @@ use plimsoll_model::{Moment, WorkerId};
 use plimsoll_workload::history::{HistoryOp, KeyNumber, ValueId};
 
 use super::findings::Findings;
-use super::suspects::{State, Suspects};
+use super::suspects::{Miss, State, Suspects};
 use super::{Event, Saw, ViolationKind};
 
 /// Values that are over and are remembered, for the proof when one of them is seen again.
@@ -74,6 +74,16 @@ impl Cluster {
     fn events(&self) -> impl Iterator<Item = Event> {
         self.first_end.into_iter().chain([self.last_begin])
     }
+
+    /// Returns what a read misses that does not see this value.
+    fn missed(&self, before: Option<Event>) -> Miss {
+        Miss {
+            state: State::Value(self.value),
+            since: self.end().unwrap_or(self.last_begin.begin),
+            acknowledged: self.write.saw == Saw::Done,
+            proof: before.into_iter().chain(self.events()).collect(),
+        }
+    }
 }
 
 /// A value that no operation may see again.
@@ -83,13 +93,6 @@ struct Buried {
     size: u64,
     write: Event,
     /// What proves it.
-    proof: Vec<Event>,
-}
-
-/// Why an operation does not fit: the certain state that it missed.
-struct Miss {
-    state: State,
-    since: Moment,
     proof: Vec<Event>,
 }
 
@@ -145,6 +148,11 @@ impl Register {
     pub(super) fn write_of(&self, value: ValueId) -> Option<Event> {
         let live = self.clusters.iter().find(|it| it.value == value).map(|it| it.write);
         live.or_else(|| self.buried.iter().find(|it| it.value == value).map(|it| it.write))
+    }
+
+    /// Tells whether another value than `value` has that size.
+    pub(super) fn has_other(&self, value: ValueId, size: u64) -> bool {
+        self.clusters.iter().any(|it| it.value != value && it.size == size)
     }
 
     /// Takes note of an operation that begins.
@@ -231,7 +239,7 @@ impl Register {
         };
         match (fits, at) {
             (Ok(joined), Some(at)) => self.join(at, joined, findings),
-            (Err(miss), _) => self.missed(miss, read, findings),
+            (Err(miss), _) => self.suspects.miss(miss, read, findings),
             (Ok(_), None) => unreachable!("only a value that is there fits"),
         }
     }
@@ -258,7 +266,7 @@ impl Register {
         let was_there = self.buried.iter().any(|it| of_size(it.size));
         if first_miss.is_some() || was_there {
             let miss = first_miss.unwrap_or_else(|| self.seen_again(|it| of_size(it.size), read));
-            return self.missed(miss, read, findings);
+            return self.suspects.miss(miss, read, findings);
         }
         let kind = match read.op {
             HistoryOp::List if self.clusters.is_empty() => ViolationKind::ListGhost,
@@ -273,19 +281,14 @@ impl Register {
         if let Some(newest) = before.max_by_key(|it| it.last_begin.begin) {
             // A removal that can have come after everything that is known of the newest value.
             let removes = |event: &&Event| {
-                matches!(event.op, HistoryOp::Delete(_))
+                is_removal(event)
                     && read.end.is_some_and(|end| event.begin <= end)
                     && event.end.is_none_or(|end| end >= newest.last_begin.begin)
             };
             let covered = self.clusters.iter().find(|it| it.covers(&read));
             if covered.is_some() || !self.erasures.iter().any(|event| removes(&event)) {
-                let missed = covered.unwrap_or(newest);
-                let miss = Miss {
-                    state: State::Value(missed.value),
-                    since: missed.end().unwrap_or(read.begin),
-                    proof: missed.events().collect(),
-                };
-                return self.missed(miss, read, findings);
+                let miss = covered.unwrap_or(newest).missed(None);
+                return self.suspects.miss(miss, read, findings);
             }
         }
         self.erasures.push(read);
@@ -297,24 +300,21 @@ impl Register {
         let joined = cluster.with(read);
         let other = |it: &&Cluster| it.value != joined.value && joined.excludes(it);
         let value = self.clusters.iter().filter(other).max_by_key(|it| it.last_begin.begin);
-        let erasure = self.erasures.iter().filter(|it| joined.covers(it)).max_by_key(|it| it.begin);
-        let own = joined.first_end;
+        // A removal that was acknowledged says more than a read that found nothing.
+        let erasure = self
+            .erasures
+            .iter()
+            .filter(|it| joined.covers(it))
+            .max_by_key(|it| (is_removal(it), it.begin));
         match (value, erasure) {
             (None, None) => Ok(joined),
-            (Some(value), erasure)
-                if erasure.is_none_or(|erasure| erasure.begin < value.last_begin.begin) =>
-            {
-                Err(Miss {
-                    state: State::Value(value.value),
-                    since: value.end().unwrap_or(read.begin),
-                    proof: own.into_iter().chain(value.events()).collect(),
-                })
+            (Some(value), None) => Err(value.missed(joined.first_end)),
+            (Some(value), Some(erasure)) if erasure.begin < value.last_begin.begin => {
+                Err(value.missed(joined.first_end))
             }
-            (_, erasure) => Err(Miss {
-                state: State::Absent,
-                since: erasure.and_then(|it| it.end).unwrap_or(read.begin),
-                proof: own.into_iter().chain(erasure.copied()).collect(),
-            }),
+            (_, Some(erasure)) => {
+                Err(absence(joined.first_end.into_iter().chain([*erasure]).collect(), read.begin))
+            }
         }
     }
 
@@ -322,39 +322,25 @@ impl Register {
     fn seen_again(&self, which: impl Fn(&Buried) -> bool, read: Event) -> Miss {
         let buried = self.buried.iter().rev().find(|it| which(it));
         let newest = self.newest(read.begin);
-        let (state, since) =
-            newest.as_ref().map_or((State::Absent, read.begin), |it| (it.state, it.since));
-        let proof = match buried {
-            Some(buried) => buried.proof.clone(),
-            None => newest.map(|it| it.proof).unwrap_or_default(),
-        };
-        Miss { state, since, proof }
+        match (newest, buried) {
+            (Some(newest), Some(buried)) => Miss { proof: buried.proof.clone(), ..newest },
+            (Some(newest), None) => newest,
+            (None, Some(buried)) => absence(buried.proof.clone(), read.begin),
+            (None, None) => absence(Vec::new(), read.begin),
+        }
     }
 
     /// Returns the newest state that was certain before `moment`, with what proves it.
     fn newest(&self, moment: Moment) -> Option<Miss> {
         let values = self.clusters.iter().filter(|it| it.is_before(moment));
-        let value = values.max_by_key(|it| it.last_begin.begin);
-        if let Some(value) = value {
-            return Some(Miss {
-                state: State::Value(value.value),
-                since: value.end().unwrap_or(moment),
-                proof: value.events().collect(),
-            });
+        if let Some(value) = values.max_by_key(|it| it.last_begin.begin) {
+            return Some(value.missed(None));
         }
-        let erasures =
-            self.erasures.iter().filter(|event| event.end.is_some_and(|end| end < moment));
-        let last = erasures.max_by_key(|event| event.begin).copied();
-        let proof = last.map(|event| vec![event]);
+        let before = |event: &&Event| event.end.is_some_and(|end| end < moment);
+        let last = self.erasures.iter().filter(before).max_by_key(|event| event.begin);
+        let proof = last.map(|event| vec![*event]);
         let proof = proof.or_else(|| self.buried.back().map(|buried| buried.proof.clone()))?;
-        let since = last.and_then(|event| event.end).unwrap_or(moment);
-        Some(Miss { state: State::Absent, since, proof })
-    }
-
-    fn missed(&mut self, miss: Miss, read: Event, findings: &mut Findings) {
-        let Miss { state, since, mut proof } = miss;
-        proof.push(read);
-        self.suspects.miss(state, since, read, proof, findings);
+        Some(absence(proof, moment))
     }
 
     fn join(&mut self, at: usize, joined: Cluster, findings: &mut Findings) {
@@ -394,7 +380,7 @@ impl Register {
         let settled = |event: &Event| event.end.is_some_and(|end| end < now);
         let clusters = &self.clusters;
         let useful = |event: &&Event| {
-            matches!(event.op, HistoryOp::Delete(_))
+            is_removal(event)
                 && clusters.iter().any(|it| {
                     it.end().is_some() && event.end.is_some_and(|end| end >= it.last_begin.begin)
                 })
@@ -402,6 +388,20 @@ impl Register {
         let last = self.erasures.iter().filter(|event| settled(event)).filter(useful);
         let last = last.max_by_key(|event| event.end).map(|event| event.number);
         self.erasures.retain(|event| !settled(event) || last == Some(event.number));
+    }
+}
+
+fn is_removal(event: &Event) -> bool {
+    matches!(event.op, HistoryOp::Delete(_))
+}
+
+/// Returns what a read misses that sees something where `proof` says that nothing was.
+fn absence(proof: Vec<Event>, moment: Moment) -> Miss {
+    Miss {
+        state: State::Absent,
+        since: proof.iter().rev().find_map(|event| event.end).unwrap_or(moment),
+        acknowledged: proof.iter().any(|event| is_removal(event) && event.saw == Saw::Done),
+        proof,
     }
 }
 

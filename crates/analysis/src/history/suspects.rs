@@ -19,12 +19,25 @@ pub(super) enum State {
     Absent,
 }
 
+/// Why a read does not fit: it missed a state that was certain.
+#[derive(Debug)]
+pub(super) struct Miss {
+    pub(super) state: State,
+    /// When the state was certain.
+    pub(super) since: Moment,
+    /// Whether a write or a removal was acknowledged, so that the state does not rest on another
+    /// read's word.
+    pub(super) acknowledged: bool,
+    /// What proves that the state was certain.
+    pub(super) proof: Vec<Event>,
+}
+
 /// A certain state that was missed.
 #[derive(Debug)]
 struct Suspect {
     state: State,
-    /// When it was certain.
     since: Moment,
+    acknowledged: bool,
     misses: Vec<(ViolationKind, Vec<Event>)>,
     /// Misses beyond those that are kept.
     further: u64,
@@ -49,25 +62,24 @@ impl Suspects {
         self.all.iter().any(|suspect| suspect.name.is_none())
     }
 
-    /// Notes that `by` missed `state`, which was certain `since` before it began.
-    pub(super) fn miss(
-        &mut self,
-        state: State,
-        since: Moment,
-        by: Event,
-        proof: Vec<Event>,
-        findings: &mut Findings,
-    ) {
+    /// Notes that `by` missed a state.
+    pub(super) fn miss(&mut self, miss: Miss, by: Event, findings: &mut Findings) {
+        let Miss { state, since, acknowledged, mut proof } = miss;
+        proof.push(by);
         let kind = kind_of_miss(state, &by);
         let known = self.all.iter_mut().rev().find(|suspect| suspect.state == state);
         match known {
             Some(suspect) if suspect.name == Some(lost(state)) => {}
             Some(suspect) if suspect.name.is_some() => findings.add(kind, Ok(self.key), proof, 0),
-            Some(suspect) => suspect.add(kind, &by, proof),
+            Some(suspect) => {
+                suspect.acknowledged |= acknowledged;
+                suspect.add(kind, &by, proof);
+            }
             None => {
                 let mut suspect = Suspect {
                     state,
                     since,
+                    acknowledged,
                     misses: Vec::new(),
                     further: 0,
                     reads_count: 0,
@@ -140,14 +152,20 @@ impl Suspect {
             return;
         }
         let count = self.misses.len() as u64 + self.further;
-        if count < 2 || self.reads_count == 0 {
+        // The word of a listing against that of one read, which brought content with it.
+        let doubt_listing = !self.acknowledged && self.reads_count > 0;
+        if (count < 2 && !doubt_listing) || self.reads_count == 0 {
             return self.was_stale(key, findings);
         }
-        let kind = lost(self.state);
-        self.name = Some(kind);
         // A listing that lacks what is lost is right; the read proves it better.
         let best = self.misses.iter().position(|(kind, _)| *kind == ViolationKind::StaleRead);
         let (_, proof) = self.misses.swap_remove(best.unwrap_or(0));
+        let kind = match self.acknowledged {
+            true => lost(self.state),
+            // All say otherwise than the one operation that told of the state.
+            false => kind_of_doubt(self.state, &proof),
+        };
+        self.name = Some(kind);
         findings.add(kind, Ok(key), proof, count - 1);
         self.misses.clear();
     }
@@ -176,5 +194,14 @@ fn kind_of_miss(state: State, by: &Event) -> ViolationKind {
         (HistoryOp::List, _, State::Absent) => ViolationKind::ListGhost,
         (HistoryOp::List, ..) => ViolationKind::ListStale,
         _ => ViolationKind::StaleRead,
+    }
+}
+
+/// Names what it is when a state was told of once and denied ever after.
+fn kind_of_doubt(state: State, proof: &[Event]) -> ViolationKind {
+    match (proof.iter().any(|event| event.op == HistoryOp::List), state) {
+        (false, _) => ViolationKind::StaleRead,
+        (true, State::Absent) => ViolationKind::ListOmission,
+        (true, State::Value(_)) => ViolationKind::ListGhost,
     }
 }

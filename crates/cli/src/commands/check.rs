@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let interrupts = Interrupts::listen()?;
     let store = store::open(&store_args, clock.wall_epoch())?;
     let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(clock.wall_epoch()));
-    let entropy = mix64(super::s3::fresh_seed(clock.wall_epoch()) ^ seed);
+    let entropy = mix64(seed ^ clock.wall_epoch().as_unix_ns());
     let id = RunId::new("check", clock.wall_epoch(), entropy);
     let driver = S3Driver::new(store.config.clone())?;
     let shared: SharedClock = Arc::clone(&clock) as SharedClock;

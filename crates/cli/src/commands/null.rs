@@ -39,7 +39,8 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
         tls: None,
         payload_signing: None,
     };
-    let manifest = manifest::bare(&id, &spec, target, &time);
+    let mut manifest = manifest::bare(&id, &spec, target, &time);
+    manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
     let directory = directory_for(args.output.run_dir.as_deref(), &id);
     let config = EngineConfig {
         threads: args.threads.unwrap_or_else(machine::cores),

@@ -11,11 +11,11 @@ use plimsoll_workload::WorkloadSpec;
 
 use crate::args::RunArgs;
 use crate::commands::s3::{self, Settings};
-use crate::present;
 use crate::runner::{Asked, RunTime};
 use crate::signals::Interrupts;
 use crate::simulate::{self, Simulation};
 use crate::ui::Ui;
+use crate::{manifest, present};
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
@@ -54,6 +54,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         op_timeout: args.conduct.op_timeout.0,
         retries: args.conduct.retries,
         asked: Asked { full_span: args.output.full_span, details: false },
+        keeps_latencies: false,
+        certificate: manifest::certificate(args.output.certificate.as_deref())?,
         run_dir: args.output.run_dir.as_deref(),
     };
     let simulated = simulate::run(&simulation, &Interrupts::listen()?, ui)?;

@@ -62,12 +62,14 @@ pub(crate) fn run_spec(
         check_embedded_memory(spec)?;
     }
     time_until(settings.conduct.syncstart)?;
+    let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
     let interrupts = Interrupts::listen()?;
     let store = store::open(settings.store, time.wall_epoch)?;
     let id =
         RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed ^ time.wall_epoch.as_unix_ns()));
     let driver = S3Driver::new(store.config.clone())?;
-    let manifest = manifest::begin(&id, spec, settings.store, &store.config, &driver, &time);
+    let mut manifest = manifest::begin(&id, spec, settings.store, &store.config, &driver, &time);
+    manifest.certificate = certificate;
     let path = directory_for(settings.output.run_dir.as_deref(), &id);
     let directory = RunDirectory::create(&path, &manifest)?;
 

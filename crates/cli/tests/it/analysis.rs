@@ -2,37 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use plimsoll_foreign::warp::raw::{self, Names};
 use plimsoll_model::{Moment, OpRecord, WorkerId};
 
-use crate::harness::plimsoll;
+use crate::harness::{printed, refused, run_line};
 
 const WARP_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/warp");
-
-fn run(directory: &Path, line: &str) -> Output {
-    plimsoll(directory).args(line.split_whitespace()).output().unwrap()
-}
-
-/// Returns what a command that must succeed printed.
-#[track_caller]
-fn printed(directory: &Path, line: &str) -> String {
-    let output = run(directory, line);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{line}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Returns what a command that cannot be run said, which must be one line.
-#[track_caller]
-fn refused(directory: &Path, line: &str) -> String {
-    let output = run(directory, line);
-    assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said.lines().count(), 1, "{said}");
-    said
-}
 
 /// Makes a short run of the null driver.
 fn null_run(directory: &Path, name: &str) -> String {
@@ -124,7 +100,7 @@ fn one_run_a_side_is_no_verdict_and_three_may_be() {
     }
     let said = printed(place.path(), "compare before/1 before/2");
     assert!(said.contains("one run a side: not a verdict"), "{said}");
-    let gate = run(place.path(), "compare before/1 before/2 --gate rate>=-90%");
+    let gate = run_line(place.path(), "compare before/1 before/2 --gate rate>=-90%");
     assert_eq!(gate.status.code(), Some(3));
     // A side against itself does not differ, whatever the machine does.
     let line = "compare before before --gate rate>=-90% --gate p50<=+900% --junit gates.xml --json";
@@ -132,7 +108,7 @@ fn one_run_a_side_is_no_verdict_and_three_may_be() {
     assert_eq!(same["schema"], "plimsoll.compare/1");
     let junit = fs::read_to_string(place.path().join("gates.xml")).unwrap();
     assert_eq!(junit.matches("<testcase").count(), 2, "{junit}");
-    let worse = run(place.path(), "compare before before --gate p50<=1ns");
+    let worse = run_line(place.path(), "compare before before --gate p50<=1ns");
     assert_eq!(worse.status.code(), Some(1), "{worse:?}");
 }
 
@@ -224,7 +200,7 @@ fn as_warp_analyze_prints_what_warp_printed() {
 /// Returns the warnings of a command that must succeed.
 #[track_caller]
 fn warnings(directory: &Path, line: &str) -> Vec<String> {
-    let output = run(directory, line);
+    let output = run_line(directory, line);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{line}: {said}");
     said.lines().filter_map(|line| Some(line.strip_prefix("warning: ")?.to_owned())).collect()

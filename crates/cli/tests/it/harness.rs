@@ -26,6 +26,30 @@ pub(crate) fn plimsoll(directory: &Path) -> Command {
     command
 }
 
+/// Runs a command line, words separated by blanks.
+pub(crate) fn run_line(directory: &Path, line: &str) -> Output {
+    plimsoll(directory).args(line.split_whitespace()).output().unwrap()
+}
+
+/// Returns what a command that must succeed printed.
+#[track_caller]
+pub(crate) fn printed(directory: &Path, line: &str) -> String {
+    let output = run_line(directory, line);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{line}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns what a command that cannot be run said, which must be one line.
+#[track_caller]
+pub(crate) fn refused(directory: &Path, line: &str) -> String {
+    let output = run_line(directory, line);
+    assert_eq!(output.status.code(), Some(2), "{line}: {output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
 /// A store that the binary under test speaks to, and the test behind its back.
 pub(crate) struct Target {
     pub(crate) host: String,

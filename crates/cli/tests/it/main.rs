@@ -5,8 +5,11 @@
 mod analysis;
 mod autoterm;
 mod bad_input;
+mod check;
 mod faults;
 mod harness;
 mod live;
+mod oracle_script;
 mod output;
+mod proof;
 mod safety;

@@ -81,7 +81,7 @@ impl Stamps {
     }
 
     /// Returns which value `bytes` are from, read at `offset` of an object, or what they are
-    /// instead. `size` gives the size of a value where all of it was asked for.
+    /// instead.
     pub(super) fn identify(
         self,
         bytes: &[u8],
@@ -105,7 +105,8 @@ impl Stamps {
         if value.key != expected.key {
             return wrong(WrongKind::OtherObject, offset);
         }
-        let wanted = expected.end.unwrap_or_else(|| (expected.size)(value));
+        let size = (expected.size)(value);
+        let wanted = expected.end.map_or(size, |end| end.min(size));
         match end.cmp(&wanted) {
             std::cmp::Ordering::Less => wrong(WrongKind::Short, end),
             std::cmp::Ordering::Greater => wrong(WrongKind::Long, wanted),
@@ -129,7 +130,7 @@ impl Stamps {
     /// Names content that holds whole stamps but is not right from end to end.
     fn kind_of_mixture(self, bytes: &[u8], offset: u64) -> WrongKind {
         let mut first = None;
-        let (mut shifted, mut zeroed) = (false, false);
+        let mut shifted = false;
         for (place, origin) in self.stamps_of(bytes, offset) {
             let Some(origin) = origin else { continue };
             if *first.get_or_insert(origin.value) != origin.value {
@@ -137,8 +138,7 @@ impl Stamps {
             }
             shifted |= origin.place != place;
         }
-        zeroed |= has_long_zeros(bytes);
-        match (shifted, zeroed) {
+        match (shifted, has_long_zeros(bytes)) {
             (true, _) => WrongKind::Shifted,
             (_, true) => WrongKind::Zeroed,
             _ => WrongKind::Flipped,
@@ -158,8 +158,22 @@ impl Stamps {
         match bytes.windows(STAMP_BYTES).find_map(|window| self.read(window)) {
             Some(origin) => wrong(WrongKind::Shifted, Some(origin.value), offset),
             None if has_long_zeros(bytes) => wrong(WrongKind::Zeroed, None, offset),
-            None => wrong(WrongKind::Foreign, None, offset),
+            None => match self.with_one_bit_flipped(bytes, offset) {
+                Some(value) => wrong(WrongKind::Flipped, Some(value), offset),
+                None => wrong(WrongKind::Foreign, None, offset),
+            },
         }
+    }
+
+    /// Returns the value of a stamp that is whole but for one bit.
+    fn with_one_bit_flipped(self, bytes: &[u8], offset: u64) -> Option<ValueId> {
+        let skipped = (offset.next_multiple_of(STAMP_BYTES as u64) - offset) as usize;
+        let stamp: Stamp = bytes.get(skipped..skipped + STAMP_BYTES)?.try_into().ok()?;
+        (0..8 * STAMP_BYTES).find_map(|bit| {
+            let mut mended = stamp;
+            mended[bit / 8] ^= 1 << (bit % 8);
+            self.read(&mended).map(|origin| origin.value)
+        })
     }
 }
 
@@ -250,6 +264,11 @@ mod tests {
             let mut flipped = right.clone();
             flipped[at] ^= 4;
             assert_eq!(name(&flipped), WrongKind::Flipped, "at {at}");
+        }
+        for at in [5, 20, 35, 60] {
+            let mut piece = bytes(value(1, 5), 9, 9 + PIECE_BYTES_MIN);
+            piece[at] ^= 0x80;
+            assert_eq!(identify(&piece, 9, Some(9 + PIECE_BYTES_MIN)), Err(WrongKind::Flipped));
         }
         assert_eq!(name(&right[..900]), WrongKind::Short);
         assert_eq!(name(&[]), WrongKind::Short);

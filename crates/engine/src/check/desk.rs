@@ -160,24 +160,26 @@ impl<'a, W: Witness> Desk<'a, W> {
         at: Moment,
         error: Option<DriverError>,
     ) {
-        let suspicious = self.witness.end(worker, answer, at);
+        let doubtful = self.witness.end(worker, answer, at);
         if let Some(error) = error
             && self.errors.iter().all(|known| known.class != error.class)
         {
             self.errors.push(error);
-        }
-        let Some(key) = op.key() else { return };
-        if *answer == Answer::Done {
-            choices.fresh = Some(key);
         }
         if let Some((_, left)) = &mut choices.suspicion {
             *left -= 1;
             if *left == 0 {
                 self.leave(choices);
             }
-        } else if suspicious && matches!(op, HistoryOp::Get(..) | HistoryOp::Stat(_)) {
-            choices.suspicion = Some((key, LOOKS));
-            self.slot_of(key).into_iter().for_each(|slot| slot.looks += 1);
+        } else if let Some(doubtful) = doubtful
+            && let Some(slot) = self.slot_of(doubtful)
+        {
+            slot.looks += 1;
+            choices.suspicion = Some((doubtful, LOOKS));
+        }
+        let Some(key) = op.key() else { return };
+        if *answer == Answer::Done {
+            choices.fresh = Some(key);
         }
         if let (HistoryOp::Put(_, size), Some(slot)) = (op, self.slot_of(key)) {
             slot.size = size;

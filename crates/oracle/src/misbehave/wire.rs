@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body_util::StreamBody;
 use hyper::body::{Frame, Incoming};
+use hyper::ext::ReasonPhrase;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::response::Parts;
 use hyper::server::conn::http1;
@@ -29,6 +30,9 @@ use super::timer::Timer;
 use super::{Misbehaviour, Ruling};
 use crate::behaviour::{Act, ERROR_IN_SUCCESS_CODE, Verdict, WRONG_LENGTH_EXTRA};
 use crate::upload;
+
+/// The code of an answer that sheds load.
+const SLOW_DOWN_CODE: &str = "SlowDown";
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
@@ -161,6 +165,10 @@ impl Answer {
              <Message>the script of this oracle says so</Message></Error>"
         );
         self.parts.status = status;
+        if code == SLOW_DOWN_CODE {
+            // As S3 has it: the one thing that tells it from other 503s in an answer to HEAD.
+            self.parts.extensions.insert(ReasonPhrase::from_static(b"Slow Down"));
+        }
         self.parts.headers.clear();
         self.parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
         self.content = if self.headless { Bytes::new() } else { text.into() };

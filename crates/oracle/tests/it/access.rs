@@ -89,14 +89,10 @@ fn a_bucket_may_be_a_host_name() {
     assert_eq!(client.request("GET", "/?list-type=2", &[], b"").elements("Key"), ["k"]);
 }
 
-#[test]
-fn it_speaks_tls_when_given_an_identity() {
+/// Returns an identity for a server, and what opens a connection to one that has it.
+pub(crate) fn tls() -> (TlsIdentity, impl Fn(&Oracle) -> StreamOwned<ClientConnection, TcpStream>) {
     let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let mut config = config();
     let (cert_pem, key_pem) = (pair.cert.pem(), pair.signing_key.serialize_pem());
-    config.tls = Some(TlsIdentity { cert_pem, key_pem });
-    let oracle = Oracle::start(config.clone()).unwrap();
-
     let mut roots = RootCertStore::empty();
     roots.add(pair.cert.der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -105,10 +101,22 @@ fn it_speaks_tls_when_given_an_identity() {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
-    let connection = ClientConnection::new(Arc::new(tls), name).unwrap();
-    let socket = TcpStream::connect(oracle.addr()).unwrap();
-    let mut socket = StreamOwned::new(connection, socket);
+    let tls = Arc::new(tls);
+    let open = move |oracle: &Oracle| {
+        let name = ServerName::try_from("localhost").unwrap();
+        let connection = ClientConnection::new(Arc::clone(&tls), name).unwrap();
+        StreamOwned::new(connection, TcpStream::connect(oracle.addr()).unwrap())
+    };
+    (TlsIdentity { cert_pem, key_pem }, open)
+}
+
+#[test]
+fn it_speaks_tls_when_given_an_identity() {
+    let (identity, open) = tls();
+    let mut config = config();
+    config.tls = Some(identity);
+    let oracle = Oracle::start(config.clone()).unwrap();
+    let mut socket = open(&oracle);
     let client = client(&oracle);
     assert_eq!(client.converse(&mut socket, "PUT", "/bucket", &[], b"").status, 200);
     let content = vec![3; 300_000];

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::{Lie, Oracle, OracleConfig, OracleStats, Script, WRONG_LENGTH_EXTRA};
 
+use crate::access::tls;
 use crate::client::{Answer, Client, path};
-use crate::{config, start};
+use crate::{client, config, start};
 
 const CONTENT: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 const SERVICE: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 10us}}\n";
@@ -363,7 +364,7 @@ fn a_listing_leaves_one_out_or_adds_one() {
 fn class_seen(client: &Client, content: &[u8]) -> &'static str {
     let ending = {
         let mut socket = TcpStream::connect(client.addr).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
         let head = client.head("GET", "/bucket/k", &[("connection", "close")], b"");
         socket.write_all(head.as_bytes()).unwrap();
         let mut bytes = Vec::new();
@@ -413,4 +414,27 @@ fn without_a_script_there_is_no_ledger() {
     let (oracle, client) = start(config());
     assert_eq!(put(&client, "k", CONTENT), 200);
     assert!(oracle.ledger().is_none());
+}
+
+#[test]
+fn a_connection_over_tls_misbehaves_too() {
+    let (identity, open) = tls();
+    for fault in ["half_body", "reset"] {
+        let mut config = scripted(&format!("faults: {{get: {{{fault}: 1}}}}"));
+        config.tls = Some(identity.clone());
+        let oracle = Oracle::start(config).unwrap();
+        let client = client(&oracle);
+        let mut socket = open(&oracle);
+        for (target, content) in [("/bucket", b"".as_slice()), ("/bucket/k", CONTENT)] {
+            assert_eq!(client.converse(&mut socket, "PUT", target, &[], content).status, 200);
+        }
+        socket.write_all(client.head("GET", "/bucket/k", &[], b"").as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        let ended = socket.read_to_end(&mut bytes).map_err(|error| error.kind());
+        if fault == "reset" {
+            assert_eq!((ended, bytes.len()), (Err(ErrorKind::ConnectionReset), 0));
+        } else {
+            assert!(ended.is_ok() && bytes.ends_with(&CONTENT[..18]), "{ended:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use super::{CheckReport, sentence, took};
+use super::{CheckReport, sentence};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.check/1";
@@ -77,7 +77,7 @@ struct Operations {
 struct Violation {
     /// `stale-read`, `lost-write`, `resurrected-delete`, `list-omission`, `list-ghost`,
     /// `list-stale`, `wrong-size`, or what content is instead: `other-object`, `shifted`,
-    /// `zeroed`, `torn`, `flipped`, `short`, `long`, `foreign`.
+    /// `old-version`, `zeroed`, `torn`, `flipped`, `short`, `long`, `foreign`.
     kind: &'static str,
     /// The same as a sentence.
     sentence: &'static str,
@@ -137,7 +137,7 @@ fn document(report: &CheckReport) -> Document {
     });
     let violations = history.violations.iter().map(|violation| Violation {
         kind: violation.kind.name(),
-        sentence: sentence(violation.kind),
+        sentence: sentence(violation),
         key: violation.key.as_ref().map_or_else(Clone::clone, ToString::to_string),
         proof: violation.proof.iter().map(|event| operation(report, event)).collect(),
         repeats_count: violation.repeats_count,
@@ -156,7 +156,7 @@ fn document(report: &CheckReport) -> Document {
         threads: report.threads,
         keys: report.keys,
         keys_used: report.keys_used,
-        duration_ns: took(report).as_nanos() as u64,
+        duration_ns: report.took().as_nanos() as u64,
         interrupted: report.interrupted,
         operations: operations.collect(),
         failures: history.failures.iter().map(|(class, count)| (class.name(), *count)).collect(),

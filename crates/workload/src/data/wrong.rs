@@ -67,6 +67,9 @@ const HEAD_BYTES: usize = 16 << 10;
 /// Bytes kept of the end, where it is further away.
 const TAIL_BYTES: usize = 4 << 10;
 
+/// How much of a document is looked at to tell whether it is one.
+const DOCUMENT_HEAD_BYTES: usize = 256;
+
 /// What is kept of a read from its first wrong byte on: the first bytes and the last.
 #[derive(Clone, Debug)]
 pub struct Evidence {
@@ -96,6 +99,18 @@ impl Evidence {
             tail.copy_within(rest.len().., 0);
             tail[TAIL_BYTES - rest.len()..].copy_from_slice(rest);
         }
+    }
+
+    /// Tells whether `before`, the right bytes before it, and the wrong ones begin as an error
+    /// document of S3.
+    pub fn is_error_document(&self, before: &[u8]) -> bool {
+        let (wrong, _) = self.parts();
+        let head = [before, &wrong[..wrong.len().min(DOCUMENT_HEAD_BYTES)]].concat();
+        let text = head.strip_prefix(b"<?xml").map_or(&head[..], |rest| {
+            let after = rest.windows(2).position(|pair| pair == b"?>").map_or(0, |at| at + 2);
+            rest[after..].trim_ascii_start()
+        });
+        text.starts_with(b"<Error>")
     }
 
     /// Returns the place in the object of the first wrong byte.
