@@ -58,8 +58,7 @@ pub(crate) enum Command {
     As(AsCommand),
     /// Measure stores whose true answers are known, and hold the figures against the truth
     Prove(ProveArgs),
-    /// Check that a live store is consistent: that no read, listing or delete tells of a state that
-    /// is over, nor of one that never was
+    /// Check that a live store is consistent: no stale reads, lost writes or ghosts in listings
     Check(Box<CheckArgs>),
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),

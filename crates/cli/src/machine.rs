@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells about the machine")]
 
 use plimsoll_record::schema::Machine;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Returns what is known about this machine.
 pub(crate) fn describe() -> Machine {
@@ -23,6 +24,14 @@ pub(crate) fn describe() -> Machine {
 /// Returns how many cores this process may use.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Lets this process open as many files as it may: a connection is one, and shells set the limit to
+/// 1,024 by custom.
+pub(crate) fn allow_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it is refused, a connection that cannot be made will say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Returns how much main memory the machine has.

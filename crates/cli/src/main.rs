@@ -30,6 +30,7 @@ const EXIT_COULD_NOT_RUN: u8 = 2;
 
 fn main() -> ExitCode {
     environment::accept_warp_names();
+    machine::allow_open_files();
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),

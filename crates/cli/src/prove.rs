@@ -1,22 +1,27 @@
 //! The proofs: stores whose true answers are known are measured, and the figures held against the
 //! truth.
 
+mod bare;
 mod bytes;
 mod errors;
+mod loopback;
 mod merge;
 mod poisson;
 mod quantiles;
+mod rivals;
 mod schedule;
 mod stall;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plimsoll_analysis::KindAnalysis;
 use plimsoll_model::OpKind;
-use plimsoll_oracle::Script;
+use plimsoll_oracle::{SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
+use plimsoll_stats::Percentile;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
     WorkloadSpec,
@@ -24,8 +29,11 @@ use plimsoll_workload::{
 
 use crate::runner::Asked;
 use crate::signals::Interrupts;
-use crate::simulate::{self, Simulated, Simulation};
+use crate::simulate::{self, Measured, Simulation};
 use crate::ui::Ui;
+
+pub(crate) use loopback::PROOFS as LOOPBACK_PROOFS;
+pub(crate) use rivals::{PROOF as RIVALS, Rival};
 
 /// One proof by name.
 pub(crate) struct NamedProof {
@@ -46,10 +54,17 @@ pub(crate) const PROOFS: [NamedProof; 7] = [
 ];
 
 impl NamedProof {
-    /// Makes the proof; what keeps it from being made is a failure.
+    /// Makes the proof; what keeps it from being made is a failure, unless it is [`Skipped`].
     pub(crate) fn prove(&self, bench: &Bench) -> Proof {
-        match (self.make)(bench) {
-            Ok(checks) => Proof::of(self.name, self.claim, checks),
+        let error = match (self.make)(bench) {
+            Ok(checks) => return Proof::of(self.name, self.claim, checks),
+            Err(error) => error,
+        };
+        match error.downcast() {
+            Ok(Skipped { reason, checks }) => {
+                let skipped = Proof::without(self.name, self.claim, Verdict::Skip, reason);
+                Proof { checks, ..skipped }
+            }
             Err(error) => {
                 Proof::without(self.name, self.claim, Verdict::Fail, format!("{error:#}"))
             }
@@ -57,12 +72,28 @@ impl NamedProof {
     }
 }
 
+/// Why a proof cannot be judged here.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct Skipped {
+    reason: String,
+    /// What was judged all the same, and holds.
+    checks: Vec<Check>,
+}
+
 /// What proofs are made with.
 pub(crate) struct Bench {
     pub(crate) seed: u64,
+    /// The other program that measures, for the proof that wants one.
+    pub(crate) rival: Option<Rival>,
+    /// Every workload with its script as they were measured, in YAML.
+    pub(crate) explained: RefCell<Vec<(String, String)>>,
     pub(crate) interrupts: Interrupts,
     pub(crate) ui: Ui,
 }
+
+/// What every proof asks of a record.
+const ASKED: Asked = Asked { full_span: true, details: true };
 
 /// A workload of a proof in short.
 struct Load<'a> {
@@ -111,8 +142,15 @@ fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
 }
 
 impl Bench {
+    /// Returns the script of a measurement, and notes what is measured.
+    fn script(&self, spec: &WorkloadSpec, script: &str) -> Result<Script> {
+        let script = format!("schema: {SCRIPT_SCHEMA}\n{script}\n");
+        self.explained.borrow_mut().push((spec.to_yaml(), script.clone()));
+        Script::from_yaml(&script).context("the script of the proof")
+    }
+
     /// Runs a workload against a script in virtual time and analyses the whole of it.
-    fn simulate(&self, spec: &WorkloadSpec, script: &str) -> Result<Simulated> {
+    fn simulate(&self, spec: &WorkloadSpec, script: &str) -> Result<Measured> {
         self.simulate_into(spec, script, None)
     }
 
@@ -122,15 +160,13 @@ impl Bench {
         spec: &WorkloadSpec,
         script: &str,
         run_dir: Option<&Path>,
-    ) -> Result<Simulated> {
-        let script = format!("schema: plimsoll.oracle/1\n{script}");
-        let script = Script::from_yaml(&script).context("the script of the proof")?;
+    ) -> Result<Measured> {
         let simulation = Simulation {
             spec,
-            script: &script,
+            script: &self.script(spec, script)?,
             op_timeout: Duration::from_secs(60),
             retries: 0,
-            asked: Asked { full_span: true, details: true },
+            asked: ASKED,
             keeps_latencies: true,
             certificate: None,
             run_dir,
@@ -139,19 +175,23 @@ impl Bench {
     }
 }
 
-impl Simulated {
+impl Measured {
     /// Returns the figures of a kind.
     fn kind(&self, kind: OpKind) -> Result<&KindAnalysis> {
         let mut kinds = self.report.analysis.kinds.iter();
         kinds.find(|each| each.kind == kind).with_context(|| format!("no {}", kind.name()))
     }
 
-    /// Returns a percentile of the latency of a kind, in nanoseconds.
-    fn percentile(&self, kind: OpKind, percent: f64) -> Result<u64> {
+    /// Returns percentiles of the latency of a kind, in nanoseconds.
+    fn percentiles<const N: usize>(&self, kind: OpKind, percents: [f64; N]) -> Result<[u64; N]> {
         let details = self.report.analysis.details.as_ref().context("no details")?;
         let kind = details.kinds.iter().find(|each| each.kind == kind).context("no such kind")?;
-        let percent = plimsoll_stats::Percentile::new(percent).context("no percentile")?;
-        kind.latency.percentile(percent).context("no samples")
+        let mut values = [0; N];
+        for (value, percent) in values.iter_mut().zip(percents) {
+            let percent = Percentile::new(percent).context("no percentile")?;
+            *value = kind.latency.percentile(percent).context("no samples")?;
+        }
+        Ok(values)
     }
 }
 

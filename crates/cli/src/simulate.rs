@@ -14,7 +14,7 @@ use plimsoll_record::schema::Target;
 use plimsoll_report::RunReport;
 use plimsoll_workload::{WorkloadSpec, mix64};
 
-use crate::runner::{Asked, Run, RunTime};
+use crate::runner::{Asked, Recorded, Run, RunTime};
 use crate::signals::Interrupts;
 use crate::ui::Ui;
 use crate::{lower, manifest};
@@ -35,7 +35,7 @@ pub(crate) struct Simulation<'a> {
 }
 
 /// What came of it.
-pub(crate) struct Simulated {
+pub(crate) struct Measured {
     /// What was measured, from the record.
     pub(crate) report: RunReport,
     /// What the engine counted.
@@ -49,7 +49,7 @@ pub(crate) fn run(
     simulation: &Simulation<'_>,
     interrupts: &Interrupts,
     ui: Ui,
-) -> Result<Simulated> {
+) -> Result<Measured> {
     let spec = simulation.spec;
     if spec.objects.existing.is_some() {
         bail!("objects.existing: nothing was there before in a store that is simulated");
@@ -60,16 +60,7 @@ pub(crate) fn run(
     let behaviour =
         if simulation.keeps_latencies { behaviour.keeping_latencies() } else { behaviour };
     let driver = ScriptedDriver::new(behaviour);
-    let target = Target {
-        kind: "oracle".to_owned(),
-        endpoints: driver.endpoints(),
-        bucket: None,
-        prefix: None,
-        region: None,
-        lookup: None,
-        tls: None,
-        payload_signing: None,
-    };
+    let target = Target::bare("oracle", driver.endpoints());
     let mut manifest = manifest::bare(&id, spec, target, &time);
     manifest.certificate = simulation.certificate.clone();
     let place = tempfile::tempdir().context("cannot make a temporary directory")?;
@@ -94,12 +85,25 @@ pub(crate) fn run(
         driver.begin(clock.now());
         Ok(())
     })?;
-    run.settle_measured(&recorded)?;
-    let mut report = run.report(&recorded, simulation.asked, false)?;
+    let mut measured = Measured::of(&mut run, recorded, simulation.asked, driver.ledger())?;
     if simulation.run_dir.is_none() {
-        report.run_directory = None;
+        measured.report.run_directory = None;
     }
-    let measured = recorded.stages.into_iter().find(|(_, kind, _)| *kind == StageKind::Measure);
-    let (_, _, outcome) = measured.context("nothing was measured")?;
-    Ok(Simulated { report, outcome, ledger: driver.ledger() })
+    Ok(measured)
+}
+
+impl Measured {
+    /// Settles a run whose stages have ended, and says what came of it.
+    pub(crate) fn of<D: Driver>(
+        run: &mut Run<'_, D>,
+        recorded: Recorded,
+        asked: Asked,
+        ledger: Ledger,
+    ) -> Result<Self> {
+        run.settle_measured(&recorded)?;
+        let report = run.report(&recorded, asked, false)?;
+        let measured = recorded.stages.into_iter().find(|(_, kind, _)| *kind == StageKind::Measure);
+        let (_, _, outcome) = measured.context("nothing was measured")?;
+        Ok(Self { report, outcome, ledger })
+    }
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use plimsoll_driver_s3::{Credentials, Lookup, S3Config};
 use plimsoll_http::{Endpoint, HostSelect, TlsConfig, TlsOptions, expand_hosts, expand_lines};
 use plimsoll_model::WallTime;
-use plimsoll_oracle::{Oracle, OracleConfig};
+use plimsoll_oracle::{Oracle, OracleConfig, Script};
 
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, TlsArgs};
@@ -17,7 +17,7 @@ const FILE_SCHEME: &str = "file:";
 pub(crate) const PORT_PLAIN: u16 = 80;
 pub(crate) const PORT_TLS: u16 = 443;
 /// The embedded store's credentials; it listens on loopback only and lives as long as the run.
-const EMBEDDED_KEY: &str = "plimsoll-embedded";
+pub(crate) const EMBEDDED_KEY: &str = "plimsoll-embedded";
 
 /// A store to be measured.
 pub(crate) struct Store {
@@ -29,16 +29,9 @@ pub(crate) struct Store {
 
 /// Returns the store that the flags name, starting the embedded one when they name none.
 pub(crate) fn open(args: &StoreArgs, wall_epoch: WallTime) -> Result<Store> {
-    let embedded = args.host.is_none().then(start_embedded).transpose()?;
+    let embedded = args.host.is_none().then(|| start_embedded(None, 0)).transpose()?;
     let (endpoints, credentials, tls) = match (&embedded, &args.host) {
-        (Some(oracle), _) => {
-            let addr = oracle.addr();
-            let endpoint = Endpoint { host: addr.ip().to_string(), port: addr.port() };
-            let key = EMBEDDED_KEY.to_owned();
-            let keys =
-                Credentials::Keys { access_key: key.clone(), secret_key: key, session_token: None };
-            (vec![endpoint], keys, None)
-        }
+        (Some(oracle), _) => (vec![embedded_endpoint(oracle)], embedded_credentials(), None),
         (None, Some(hosts)) => {
             let endpoints = endpoints(hosts, args.tls)?;
             (endpoints, credentials(&args.credentials)?, tls(args.tls, &args.tls_trust)?)
@@ -79,7 +72,20 @@ pub(crate) fn embedded_capacity() -> u64 {
     machine::memory_bytes() / 2
 }
 
-fn start_embedded() -> Result<Oracle> {
+/// Returns where the embedded store listens.
+pub(crate) fn embedded_endpoint(oracle: &Oracle) -> Endpoint {
+    let addr = oracle.addr();
+    Endpoint { host: addr.ip().to_string(), port: addr.port() }
+}
+
+/// Returns whom the embedded store serves.
+pub(crate) fn embedded_credentials() -> Credentials {
+    let key = EMBEDDED_KEY.to_owned();
+    Credentials::Keys { access_key: key.clone(), secret_key: key, session_token: None }
+}
+
+/// Starts the embedded store, which does as the script says.
+pub(crate) fn start_embedded(script: Option<Script>, seed: u64) -> Result<Oracle> {
     let config = OracleConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         access_key: EMBEDDED_KEY.to_owned(),
@@ -89,8 +95,8 @@ fn start_embedded() -> Result<Oracle> {
         anonymous: false,
         domain: None,
         tls: None,
-        script: None,
-        seed: 0,
+        script,
+        seed,
     };
     Oracle::start(config).context("cannot start the embedded store")
 }

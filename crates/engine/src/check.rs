@@ -155,7 +155,7 @@ fn run_thread<D: Driver, W: Witness>(
     runtime: Runtime,
     driver: &D,
     facts: &Facts<'_, '_, W>,
-    workers: impl Iterator<Item = WorkerId> + ExactSizeIterator,
+    workers: impl ExactSizeIterator<Item = WorkerId>,
     counters: &ThreadCounters,
 ) {
     runtime.block_on(async {

@@ -4,8 +4,9 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::convert::Infallible;
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -32,18 +33,65 @@ struct Lane {
     is_done: bool,
 }
 
-/// A session with what it needs to do an operation.
-struct Slot<'a, S> {
-    session: S,
-    doer: Doer<'a>,
+/// An operation on its way to a slot.
+struct Job {
+    lane: usize,
+    worker: WorkerId,
+    op: PlannedOp,
+    at: Moment,
 }
 
-/// An operation that has ended.
-struct Ended<'a, S> {
-    slot: Box<Slot<'a, S>>,
-    lane: usize,
-    op: PlannedOp,
-    finished: Finished,
+/// Where the schedule and the slots of a thread meet. A slot is a session with a task of its own,
+/// which does one operation at a time.
+#[derive(Default)]
+struct Desk {
+    /// By slot: what it is to do next, and how to tell it.
+    jobs: Vec<(Option<Job>, Option<Waker>)>,
+    /// Slots without anything to do. The one used last is used next: its connection is the least
+    /// likely to be closed.
+    free: Vec<usize>,
+    /// What has ended since it was last looked at.
+    ended: Vec<(Job, Finished)>,
+    under_way: usize,
+}
+
+impl Desk {
+    /// Gives a free slot something to do.
+    fn assign(&mut self, slot: usize, job: Job) {
+        self.under_way += 1;
+        let (next, waker) = &mut self.jobs[slot];
+        *next = Some(job);
+        if let Some(waker) = waker.take() {
+            waker.wake();
+        }
+    }
+
+    /// Ready when `slot` has something to do.
+    fn poll_job(&mut self, context: &mut Context<'_>, slot: usize) -> Poll<Job> {
+        let (job, waker) = &mut self.jobs[slot];
+        let Some(job) = job.take() else {
+            *waker = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        Poll::Ready(job)
+    }
+}
+
+/// Does what `slot` is given, for as long as it is asked.
+async fn serve<S: Session>(
+    desk: &RefCell<Desk>,
+    slot: usize,
+    mut session: S,
+    mut doer: Doer<'_>,
+) -> Infallible {
+    loop {
+        let job = poll_fn(|context| desk.borrow_mut().poll_job(context, slot)).await;
+        let finished = doer.run(&mut session, job.worker, &job.op, Some(job.at)).await;
+        let mut desk = desk.borrow_mut();
+        desk.free.push(slot);
+        desk.under_way -= 1;
+        desk.ended.push((job, finished));
+    }
 }
 
 /// The lanes of a thread, ordered by what is due next.
@@ -127,12 +175,10 @@ pub(crate) async fn run_open<S: Session>(
 ) -> EndReason {
     let clock: &dyn Clock = &*facts.clock;
     let listed = RefCell::new(Listed::default());
-    // Boxed, as it moves with every operation.
-    let slot = |session| Box::new(Slot { session, doer: Doer::new(facts, &listed) });
-    // The session used last is used next: its connection is the least likely to be closed.
-    let mut free: Vec<_> = sessions.into_iter().map(slot).collect();
+    let desk = RefCell::new(Desk::default());
+    let mut sessions = sessions.into_iter().enumerate();
+    let mut slots = FuturesUnordered::new();
     let mut schedule = Schedule::new(facts, open, workers, started);
-    let mut under_way = FuturesUnordered::new();
     let reason = loop {
         if let Some(reason) = stops.reason() {
             break reason;
@@ -141,39 +187,57 @@ pub(crate) async fn run_open<S: Session>(
         if now >= schedule.deadline {
             break EndReason::Duration;
         }
-        while !free.is_empty()
-            && let Some((at, lane, op)) = schedule.take_due(now)
-        {
+        let mut has_room = true;
+        while schedule.next_due().is_some_and(|due| due <= now) {
+            let free = desk.borrow_mut().free.pop();
+            let free = free.or_else(|| {
+                let (slot, session) = sessions.next()?;
+                desk.borrow_mut().jobs.push((None, None));
+                slots.push(serve(&desk, slot, session, Doer::new(facts, &listed)));
+                Some(slot)
+            });
+            has_room = free.is_some();
+            let Some(slot) = free else { break };
+            let Some((at, lane, op)) = schedule.take_due(now) else {
+                desk.borrow_mut().free.push(slot);
+                break;
+            };
             let Lane { worker, issued_count, .. } = schedule.lanes[lane];
             shared.borrow_mut().note_planned(worker, issued_count, &op, Some(at.since(started)));
-            let mut slot = free.pop().expect("one is free");
-            under_way.push(async move {
-                let Slot { session, doer } = &mut *slot;
-                let finished = doer.run(session, worker, &op, Some(at)).await;
-                Ended { slot, lane, op, finished }
-            });
+            desk.borrow_mut().assign(slot, Job { lane, worker, op, at });
         }
-        if under_way.is_empty() && schedule.lanes.iter().all(|lane| lane.is_done) {
+        let is_idle = desk.borrow().under_way == 0;
+        if is_idle && schedule.lanes.iter().all(|lane| lane.is_done) {
             break EndReason::OutOfWork;
         }
-        let due = schedule.next_due().filter(|_| !free.is_empty());
+        let due = schedule.next_due().filter(|_| has_room);
         let until = due.unwrap_or(schedule.deadline).min(now.after(STOP_CHECK));
-        let event = poll_fn(|context| {
-            if let Poll::Ready(Some(ended)) = under_way.poll_next_unpin(context) {
-                return Poll::Ready(Some(ended));
+        poll_fn(|context| {
+            // Slots never end; this lets those go on that can.
+            let _ = slots.poll_next_unpin(context);
+            if desk.borrow().ended.is_empty() {
+                return timer.poll_until(context, clock, until);
             }
-            timer.poll_until(context, clock, until).map(|()| None)
-        });
-        if let Some(Ended { slot, lane, op, finished }) = event.await {
-            schedule.lanes[lane].stream.completed(&op, finished.record.outcome.is_ok());
-            shared.borrow_mut().keep(finished);
-            free.push(slot);
-        }
+            Poll::Ready(())
+        })
+        .await;
+        keep_ended(&desk, &mut schedule, shared);
     };
-    let ended = clock.now().min(schedule.deadline);
-    shared.borrow_mut().note_skipped(schedule.count_skipped(ended));
-    while let Some(ended) = under_way.next().await {
-        shared.borrow_mut().keep(ended.finished);
-    }
+    let over = clock.now().min(schedule.deadline);
+    poll_fn(|context| {
+        let _ = slots.poll_next_unpin(context);
+        if desk.borrow().under_way == 0 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    keep_ended(&desk, &mut schedule, shared);
+    shared.borrow_mut().note_skipped(schedule.count_skipped(over));
     reason
+}
+
+/// Keeps what has ended, and tells the streams what became of it.
+fn keep_ended(desk: &RefCell<Desk>, schedule: &mut Schedule, shared: &RefCell<Shared<'_>>) {
+    for (job, finished) in desk.borrow_mut().ended.drain(..) {
+        schedule.lanes[job.lane].stream.completed(&job.op, finished.record.outcome.is_ok());
+        shared.borrow_mut().keep(finished);
+    }
 }

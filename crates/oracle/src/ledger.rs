@@ -23,6 +23,16 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    fn forget(&mut self, before: &Self) {
+        self.classes.iter_mut().zip(before.classes).for_each(|(count, old)| *count -= old);
+        for (name, old) in &before.acts {
+            self.acts.entry(name).and_modify(|count| *count -= old);
+        }
+        self.acts.retain(|_, count| *count > 0);
+        self.content_bytes -= before.content_bytes;
+        self.latencies_ns.drain(..before.latencies_ns.len());
+    }
+
     pub(crate) fn count(&mut self, class: ErrorClass, act: Act) {
         self.classes[class as usize] += 1;
         if act != Act::Serve {
@@ -32,6 +42,15 @@ impl Entry {
 }
 
 impl Ledger {
+    /// Returns what was done after `before`, which is an earlier state of the same ledger.
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = self.clone();
+        for (entry, before) in since.kinds.iter_mut().zip(&before.kinds) {
+            entry.forget(before);
+        }
+        since
+    }
+
     pub(crate) fn of_mut(&mut self, kind: OpKind) -> &mut Entry {
         &mut self.kinds[kind as usize]
     }
@@ -77,5 +96,39 @@ impl Ledger {
     /// right client must see succeed, in order of arrival; empty unless they are kept.
     pub fn latencies_ns(&self, kind: OpKind) -> &[u64] {
         &self.of(kind).latencies_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_before_is_left_out() {
+        let mut ledger = Ledger::default();
+        let put = ledger.of_mut(OpKind::Put);
+        put.count(ErrorClass::Ok, Act::Serve);
+        (put.content_bytes, put.latencies_ns) = (100, vec![7]);
+        ledger.of_mut(OpKind::Get).count(ErrorClass::Truncated, Act::HalfBody);
+        let before = ledger.clone();
+        assert_eq!(ledger.since(&before), Ledger::default());
+
+        let put = ledger.of_mut(OpKind::Put);
+        put.count(ErrorClass::Throttled, Act::SLOW_DOWN);
+        put.count(ErrorClass::Ok, Act::Serve);
+        put.content_bytes += 50;
+        put.latencies_ns.push(9);
+        let since = ledger.since(&before);
+        assert_eq!(
+            (since.operations_count(OpKind::Put), since.class_count(ErrorClass::Ok)),
+            (2, 1)
+        );
+        assert_eq!(since.operations_count(OpKind::Get), 0);
+        assert_eq!(
+            (since.content_bytes(OpKind::Put), since.latencies_ns(OpKind::Put)),
+            (50, &[9][..])
+        );
+        assert_eq!(since.acts(OpKind::Put), &BTreeMap::from([("slow_down", 1)]));
+        assert!(since.acts(OpKind::Get).is_empty());
     }
 }

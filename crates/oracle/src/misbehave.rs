@@ -42,6 +42,12 @@ impl Misbehaviour {
         self.behaviour().ledger().clone()
     }
 
+    /// Keeps the latency of every operation from now on.
+    pub(crate) fn keep_latencies(&self) {
+        let mut behaviour = self.behaviour();
+        *behaviour = behaviour.clone().keeping_latencies();
+    }
+
     fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
         self.behaviour.lock().expect("nobody panics while asking the script")
     }

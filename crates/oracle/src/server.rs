@@ -190,6 +190,14 @@ impl Oracle {
         self.script.as_ref().map(|script| script.ledger())
     }
 
+    /// Makes the ledger keep the latency of every operation from now on; without a script there is
+    /// no ledger.
+    pub fn keep_latencies(&self) {
+        if let Some(script) = &self.script {
+            script.keep_latencies();
+        }
+    }
+
     /// Stops serving, closes every connection and waits for the threads to end.
     pub fn shutdown(self) {
         drop(self);

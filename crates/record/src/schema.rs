@@ -150,7 +150,7 @@ pub struct Machine {
 /// What the load was put on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// Its kind: `s3`.
+    /// Its kind: `s3`, `oracle` (scripted, in virtual time) or `null`.
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
@@ -166,6 +166,22 @@ pub struct Target {
     pub tls: Option<bool>,
     /// How payloads are signed.
     pub payload_signing: Option<String>,
+}
+
+impl Target {
+    /// Returns a target of which nothing but its addresses is known.
+    pub fn bare(kind: &str, endpoints: Vec<String>) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            endpoints,
+            bucket: None,
+            prefix: None,
+            region: None,
+            lookup: None,
+            tls: None,
+            payload_signing: None,
+        }
+    }
 }
 
 /// A stage of the run.

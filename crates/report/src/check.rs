@@ -2,6 +2,9 @@
 
 mod twin;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use plimsoll_analysis::history::{

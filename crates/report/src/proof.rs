@@ -118,7 +118,7 @@ pub fn text(proof: &Proof, color: bool) -> String {
         (true, Verdict::Skip) => format!("\x1b[33m{}\x1b[0m", proof.verdict.name()),
     };
     let reason = proof.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
-    let _ = writeln!(out, "{painted}  {}{reason}", proof.name);
+    let _ = writeln!(out, "{painted}  {}", wrapped(&format!("{}{reason}", proof.name), 74, 6));
     let _ = writeln!(out, "      claim     {}", wrapped(&proof.claim, 64, 16));
     let hidden = proof.checks.len().saturating_sub(CHECKS_SHOWN_MAX);
     let (mut shown, mut left_out) = (0, 0);

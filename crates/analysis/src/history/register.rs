@@ -106,6 +106,8 @@ pub(super) struct Register {
     buried: VecDeque<Buried>,
     under_way: Vec<(WorkerId, Moment)>,
     retired: bool,
+    /// Up to when everything was forgotten that can be.
+    forgotten_until: Option<Moment>,
     pub(super) suspects: Suspects,
     /// What `kept_count` was when the history last added it up.
     pub(super) kept_count_before: usize,
@@ -120,6 +122,7 @@ impl Register {
             buried: VecDeque::new(),
             under_way: Vec::new(),
             retired: false,
+            forgotten_until: None,
             suspects: Suspects::new(key),
             kept_count_before: 0,
         }
@@ -360,6 +363,10 @@ impl Register {
     /// Forgets what no operation can meet any more that is under way or begins at `now` or later.
     pub(super) fn forget(&mut self, now: Moment) {
         let now = self.under_way.iter().map(|(_, begin)| *begin).fold(now, Moment::min);
+        // While an operation hangs nothing more can be forgotten, and much may have gathered.
+        if self.forgotten_until.replace(now) == Some(now) {
+            return;
+        }
         let all = self.clusters.clone();
         let mut over = Vec::new();
         self.clusters.retain(|cluster| {

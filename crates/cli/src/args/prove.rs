@@ -5,18 +5,31 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::PrintArgs;
+use crate::prove::Rival;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {
-    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, schedule [default: all]
+    /// Which proofs: quantiles, stall, errors, bytes, merge, poisson, schedule; with --loopback the
+    /// first four; with --against also rivals [default: all but rivals]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// All proofs
+    /// All proofs but rivals
     #[arg(long, conflicts_with = "names")]
     pub(crate) all: bool,
+    /// Measure an S3 server on this machine over real sockets, which takes a minute; a proof whose
+    /// times a noisy machine spoils is skipped
+    #[arg(long)]
+    pub(crate) loopback: bool,
+    /// The program that the proof `rivals` sets beside this one: `warp`, or `warp=PATH`; implies
+    /// --loopback
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) against: Option<Rival>,
     /// Fixes every choice
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub(crate) seed: u64,
+    /// Also print each workload and script that was measured, for `run` and `oracle`
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) explain: bool,
     /// Also write what was found to this file, which --certificate of a run puts into its record
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,

@@ -1,17 +1,14 @@
 //! `plimsoll analyze`: the figures of records that are there already.
 #![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_analysis::warp;
-use plimsoll_analysis::warp::{Recording, WarpQuestion, WarpWorker};
+use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_foreign::warp::aggregated::Aggregated;
-use plimsoll_model::OpRecord;
 use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::text::Look;
 use plimsoll_report::warp::WarpNames;
@@ -21,7 +18,6 @@ use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
 use crate::examine;
 use crate::recorded::{self, Opened, Origin, Record, Source};
 use crate::ui::Ui;
-use crate::warp_file::WarpFile;
 
 /// Analyses each record by itself.
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
@@ -193,35 +189,19 @@ impl Outcome {
             .losses
             .iter()
             .for_each(|loss| ui.warn(&format!("{}: {loss}", record.path.display())));
-        let (ops, error_texts) = loaded(file)?;
-        let names = file.names();
-        let worker = |worker: &plimsoll_foreign::warp::raw::ForeignWorker| WarpWorker {
-            client: worker.client,
-            thread: worker.thread,
-        };
-        let workers: Vec<WarpWorker> = names.workers.iter().map(worker).collect();
-        let recording = Recording {
-            ops: &ops,
-            endpoints: &names.endpoints,
-            clients: &names.clients,
-            workers: &workers,
-            error_texts: &error_texts,
-        };
         let asked = &args.analysis;
         let host = asked.host.as_deref().map(|host| examine::endpoint(record, host)).transpose()?;
-        let analysis = warp::analyze(
-            &recording,
-            &WarpQuestion {
-                segment: asked.dur.map(|dur| dur.0),
-                op: asked.kind()?,
-                host,
-                skip: asked.skip.map_or(Duration::ZERO, |skip| skip.0),
-                offset: asked.offset,
-                limit: asked.limit,
-                verbose: asked.details,
-            },
-        );
+        let analysis = file.analyze(&WarpQuestion {
+            segment: asked.dur.map(|dur| dur.0),
+            op: asked.kind()?,
+            host,
+            skip: asked.skip.map_or(Duration::ZERO, |skip| skip.0),
+            offset: asked.offset,
+            limit: asked.limit,
+            verbose: asked.details,
+        })?;
         let offset = end.utc_offset_seconds.unwrap_or_default();
+        let names = file.names();
         let names = WarpNames { endpoints: &names.endpoints, clients: &names.clients };
         self.segments.warps += &plimsoll_report::warp::segments_tsv(&analysis, names, offset);
         let report = plimsoll_report::warp::text(&analysis, names, offset);
@@ -232,19 +212,6 @@ impl Outcome {
 
 fn look(ui: &Ui) -> Look {
     Look { width: ui.width, color: ui.color }
-}
-
-/// Reads every operation, and what the failed ones said, into memory.
-fn loaded(file: &WarpFile) -> Result<(Vec<OpRecord>, BTreeMap<usize, String>)> {
-    let rows = file.end().map_or(0, |end| end.rows as usize);
-    let (mut ops, mut texts) = (Vec::with_capacity(rows), BTreeMap::new());
-    file.scan_errors(&mut |op, error| {
-        if !op.outcome.is_ok() {
-            texts.insert(ops.len(), error.to_owned());
-        }
-        ops.push(*op);
-    })?;
-    Ok((ops, texts))
 }
 
 /// Writes the segments in the format that the name's ending asks for.

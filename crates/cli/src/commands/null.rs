@@ -29,16 +29,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let time = RunTime::machine();
     let spec = spec(args);
     let id = RunId::new(&spec.name, time.wall_epoch, time.wall_epoch.as_unix_ns());
-    let target = Target {
-        kind: "null".to_owned(),
-        endpoints: NullDriver.endpoints(),
-        bucket: None,
-        prefix: None,
-        region: None,
-        lookup: None,
-        tls: None,
-        payload_signing: None,
-    };
+    let target = Target::bare("null", NullDriver.endpoints());
     let mut manifest = manifest::bare(&id, &spec, target, &time);
     manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
     let directory = directory_for(args.output.run_dir.as_deref(), &id);

@@ -1,6 +1,7 @@
 //! `plimsoll prove`: the program measured by itself.
 #![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
+use std::cell::RefCell;
 use std::fs;
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 use crate::args::ProveArgs;
 use crate::machine;
 use crate::present;
-use crate::prove::{Bench, NamedProof, PROOFS};
+use crate::prove::{Bench, LOOPBACK_PROOFS, NamedProof, PROOFS, RIVALS};
 use crate::signals::Interrupts;
 use crate::ui::Ui;
 
@@ -19,7 +20,13 @@ use crate::ui::Ui;
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     let chosen = chosen(args)?;
-    let bench = Bench { seed: args.seed, interrupts: Interrupts::listen()?, ui: ui.silent() };
+    let bench = Bench {
+        seed: args.seed,
+        rival: args.against.clone(),
+        explained: RefCell::default(),
+        interrupts: Interrupts::listen()?,
+        ui: ui.silent(),
+    };
     let mut proofs: Vec<Proof> = Vec::new();
     for named in chosen {
         if !args.print.json {
@@ -32,6 +39,10 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         if !args.print.json {
             ui.result(&(proof::text(&proof, ui.color) + "\n"))?;
         }
+        let explained = bench.explained.take();
+        if args.explain {
+            ui.result(&in_full(named.name, &explained))?;
+        }
         proofs.push(proof);
     }
     let certificate = Certificate {
@@ -40,7 +51,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         made_at: RunClock::start().wall_epoch().to_string(),
         machine: machine::in_words(),
         seed: args.seed,
-        place: "virtual".to_owned(),
+        place: if over_sockets(args) { "loopback" } else { "virtual" }.to_owned(),
         proofs,
     };
     let document = serde_json::to_string_pretty(&certificate)? + "\n";
@@ -52,14 +63,40 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     Ok(present::exit_code(certificate.count(Verdict::Fail) == 0))
 }
 
+/// Tells whether the scripted stores are servers, rather than in virtual time.
+fn over_sockets(args: &ProveArgs) -> bool {
+    args.loopback || args.against.is_some()
+}
+
 fn chosen(args: &ProveArgs) -> Result<Vec<&'static NamedProof>> {
-    let names = || PROOFS.iter().map(|proof| proof.name).collect::<Vec<_>>().join(", ");
-    if args.all || args.names.is_empty() {
-        return Ok(PROOFS.iter().collect());
+    let usual: &[NamedProof] = if over_sockets(args) { &LOOPBACK_PROOFS } else { &PROOFS };
+    if args.against.is_some() && !args.names.iter().any(|name| name == RIVALS.name) {
+        bail!("--against is for the proof `{}`, which is made only by name", RIVALS.name);
     }
+    if args.all || args.names.is_empty() {
+        return Ok(usual.iter().collect());
+    }
+    let names = || usual.iter().map(|proof| proof.name).collect::<Vec<_>>().join(", ");
     let named = |name: &String| {
-        let found = PROOFS.iter().find(|proof| proof.name == name);
-        found.with_context(|| format!("no proof is called `{name}`; there are {}", names()))
+        if name == RIVALS.name {
+            let needed = args.against.as_ref().map(|_| &RIVALS);
+            return needed.with_context(|| format!("{name}: name the other program (--against)"));
+        }
+        let found = usual.iter().find(|proof| proof.name == name);
+        let place = if over_sockets(args) { " over loopback" } else { "" };
+        found.with_context(|| format!("no proof is called `{name}`{place}; there are {}", names()))
     };
     args.names.iter().map(named).collect()
+}
+
+/// Returns what a proof measured, so that anybody can repeat it.
+fn in_full(name: &str, measured: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for (number, (workload, script)) in (1..).zip(measured) {
+        text += &format!(
+            "# {name}, measurement {number}: the workload\n{workload}\n\
+             # {name}, measurement {number}: the script\n{script}\n"
+        );
+    }
+    text
 }

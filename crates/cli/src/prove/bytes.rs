@@ -1,12 +1,15 @@
 //! Wrong contents, planted one by one, are found and named.
 
-use anyhow::{Context, Result};
+use std::time::Duration;
+
+use anyhow::Result;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
-use plimsoll_workload::RangeSpec;
 use plimsoll_workload::data::WrongKind;
+use plimsoll_workload::{RangeSpec, WorkloadSpec};
 
 use super::{Bench, Load, grouped, open, same};
+use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     1,000 wrong contents of 8 kinds, planted in 1,000,000 reads of whole objects and ranges, \
@@ -24,57 +27,94 @@ const PLANTED: [(&str, WrongKind); 8] = [
     ("half_body", WrongKind::Short),
     ("wrong_length", WrongKind::Long),
 ];
-/// Of each kind; half of them in whole objects and half in ranges.
-const PLANTED_EACH: u64 = 125;
-const READS: u64 = 1_000_000;
+
+/// How much is read, and how fast.
+pub(super) struct Scale {
+    /// Planted of each kind; half of them in whole objects and half in ranges.
+    pub(super) planted_each: u64,
+    pub(super) reads: u64,
+    pub(super) ops_per_sec: u64,
+    pub(super) objects: u64,
+}
+
+const SCALE: Scale =
+    Scale { planted_each: 125, reads: 1_000_000, ops_per_sec: 10_000, objects: 400 };
+/// Wrong contents are planted in the first of these of a hundred reads.
+const PLANTED_WITHIN_PERCENT: u64 = 80;
+
+/// Measurements: each kind in whole objects and in ranges.
+const PARTS: u64 = 2 * PLANTED.len() as u64;
+
+impl Scale {
+    /// Returns the workload of one part.
+    fn spec(&self, seed: u64, ranges: bool) -> WorkloadSpec {
+        let load = Load {
+            operations: &[("GET", 9), ("PUT", 1)],
+            pacing: open(&format!("{}/s", self.ops_per_sec), "constant", 256),
+            seconds: 0,
+            workers: 8,
+            objects: self.objects,
+            size: 4_096,
+        };
+        let mut spec = load.spec(seed);
+        // Nine of ten are reads.
+        let operations = self.reads / PARTS * 10 / 9;
+        let tenths = (10 * operations).div_ceil(self.ops_per_sec);
+        spec.measure.duration_ns = Duration::from_millis(100 * tenths).as_nanos() as u64;
+        spec.measure.overwrite = true;
+        spec.measure.range = ranges.then_some(RangeSpec::FixedBytes(1_500));
+        spec
+    }
+}
 
 pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
-    let (mut checks, mut named, mut reads, mut false_alarms) = (Vec::new(), 0, 0, 0);
+    let (mut checks, enough) = found(bench, &SCALE, &|spec, script| bench.simulate(spec, script))?;
+    checks.push(enough);
+    Ok(checks)
+}
+
+/// Measures stores with each kind of wrong content in turn, and returns what was found, and whether
+/// it was as much as there should be.
+pub(super) fn found(
+    bench: &Bench,
+    scale: &Scale,
+    measure: &dyn Fn(&WorkloadSpec, &str) -> Result<Measured>,
+) -> Result<(Vec<Check>, Check)> {
+    let planted_each = scale.planted_each;
+    let (mut checks, mut all, mut named) = (Vec::new(), 0, 0);
+    let (mut reads, mut false_alarms) = (0, 0);
     // One kind at a time, so that what is named can be held against what was planted.
     for (planted, kind) in PLANTED {
-        let (mut found, mut right) = (0, 0);
-        for (ranges, count) in [(false, PLANTED_EACH / 2), (true, PLANTED_EACH.div_ceil(2))] {
-            let each = READS / 16;
-            let mut spec = Load {
-                operations: &[("GET", 9), ("PUT", 1)],
-                // Nine of ten are reads.
-                pacing: open("10000/s", "constant", 1_000),
-                seconds: (each * 10 / 9).div_ceil(10_000),
-                workers: 8,
-                objects: 400,
-                size: 4_096,
-            }
-            .spec(bench.seed);
-            spec.measure.overwrite = true;
-            spec.measure.range = ranges.then_some(RangeSpec::FixedBytes(1_500));
+        let (mut told, mut found, mut right) = (0, 0, 0);
+        for (ranges, count) in [(false, planted_each / 2), (true, planted_each.div_ceil(2))] {
             let script = format!(
                 "service: {{time: {{constant: 1ms}}}}\n\
-                 plant: {{count: {count}, of: 50000, kinds: [{planted}]}}"
+                 plant: {{count: {count}, of: {}, kinds: [{planted}]}}",
+                scale.reads / PARTS * PLANTED_WITHIN_PERCENT / 100
             );
-            let simulated = bench.simulate(&spec, &script)?;
-            let gets = simulated.kind(OpKind::Get)?.figures.stage;
+            let measured = measure(&scale.spec(bench.seed, ranges), &script)?;
+            let gets = measured.kind(OpKind::Get)?.figures.stage;
             reads += gets.ops_ok + gets.failed.count();
-            let truly: u64 = simulated.ledger.acts(OpKind::Get).values().sum();
-            (truly == count).then_some(()).with_context(|| format!("{planted}: {truly} told"))?;
+            let truly: u64 = measured.ledger.acts(OpKind::Get).values().sum();
             let wrong = gets.failed.count();
-            found += wrong.min(count);
-            false_alarms += wrong.saturating_sub(count);
-            false_alarms += simulated.report.analysis.total.stage.failed.count() - wrong;
-            right += simulated.outcome.wrong.get(&kind).copied().unwrap_or(0).min(count);
+            told += truly;
+            found += wrong.min(truly);
+            false_alarms += wrong.saturating_sub(truly);
+            false_alarms += measured.report.analysis.total.stage.failed.count() - wrong;
+            right += measured.outcome.wrong.get(&kind).copied().unwrap_or(0).min(truly);
             let classes =
                 gets.failed.of(ErrorClass::Corrupt) + gets.failed.of(ErrorClass::Truncated);
             false_alarms += wrong - classes;
         }
-        named += right;
-        checks.push(same(format!("{planted}: found"), PLANTED_EACH, found));
+        (all, named) = (all + told, named + right);
+        checks.push(same(format!("{planted}: found"), told, found));
         checks.push(Check {
             what: format!("{planted}: called `{}`", kind.name()),
-            truth: grouped(PLANTED_EACH),
+            truth: grouped(told),
             measured: grouped(right),
-            holds: right * 100 >= PLANTED_EACH * 95,
+            holds: right * 100 >= told * 95,
         });
     }
-    let all = PLANTED_EACH * PLANTED.len() as u64;
     checks.push(Check {
         what: "named as the right kind, of all".to_owned(),
         truth: format!("at least 99 % of {}", grouped(all)),
@@ -82,11 +122,13 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         holds: named * 100 >= all * 99,
     });
     checks.push(same("right contents called wrong", 0, false_alarms));
-    checks.push(Check {
-        what: "reads in all".to_owned(),
-        truth: format!("at least {}", grouped(READS)),
-        measured: grouped(reads),
-        holds: reads >= READS,
-    });
-    Ok(checks)
+    let much = |reads: u64, wrong: u64| format!("{} and {}", grouped(reads), grouped(wrong));
+    let planted = planted_each * PLANTED.len() as u64;
+    let enough = Check {
+        what: "reads in all, and wrong contents among them".to_owned(),
+        truth: format!("at least {}", much(scale.reads, planted)),
+        measured: much(reads, all),
+        holds: reads >= scale.reads && all >= planted,
+    };
+    Ok((checks, enough))
 }

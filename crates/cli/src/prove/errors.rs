@@ -5,16 +5,16 @@ use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 
-use crate::present;
-
 use super::{Bench, Load, open, same};
+use crate::present;
+use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     of 1,000,000 operations each failure is counted once and in its class; what moved \
     rightly and wholly is the goodput, and nothing else; a store that only fails has none, \
     and the exit code is 1";
 
-const SCRIPT: &str = "service: {time: {exponential: {mean: 2ms}}}
+pub(super) const SCRIPT: &str = "service: {time: {exponential: {mean: 2ms}}}
 faults:
   all:
     slow_down: 0.02
@@ -35,29 +35,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         objects: 1_000,
         size: 512,
     };
-    let simulated = bench.simulate(&load.spec(bench.seed), SCRIPT)?;
-    let (analysis, ledger) = (&simulated.report.analysis, &simulated.ledger);
-    let total = &analysis.total.stage;
-    let mut checks = Vec::new();
-    for class in ErrorClass::ALL {
-        let truth = ledger.class_count(class);
-        let measured = if class.is_ok() { total.ops_ok } else { total.failed.of(class) };
-        if truth + measured > 0 {
-            checks.push(same(format!("operations that ended `{}`", class.name()), truth, measured));
-        }
-    }
-    let goodput = ledger.content_bytes(OpKind::Get) + ledger.content_bytes(OpKind::Put);
-    checks.push(same("bytes of right, whole contents", goodput, total.bytes));
-    let look = Look { width: 80, color: false };
-    let shown = text::render(&simulated.report, &look);
-    let own_line =
-        shown.lines().any(|line| line.contains("throttled") && line.contains("SlowDown"));
-    checks.push(Check {
-        what: "load that the store shed (SlowDown) in the report".to_owned(),
-        truth: "a line of its own".to_owned(),
-        measured: if own_line { "a line of its own" } else { "none" }.to_owned(),
-        holds: own_line,
-    });
+    let mut checks = counted(&bench.simulate(&load.spec(bench.seed), SCRIPT)?);
 
     let short = Load { seconds: 1, ..load };
     let failing = bench.simulate(
@@ -70,4 +48,31 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
     let exit = u64::from(!present::flaws(&failing.report, 1.0).is_empty());
     checks.push(same("its exit code", 1, exit));
     Ok(checks)
+}
+
+/// Returns the checks of every class, of the goodput and of what the report says of load that was
+/// shed.
+pub(super) fn counted(measured: &Measured) -> Vec<Check> {
+    let (total, ledger) = (&measured.report.analysis.total.stage, &measured.ledger);
+    let mut checks = Vec::new();
+    for class in ErrorClass::ALL {
+        let truth = ledger.class_count(class);
+        let measured = if class.is_ok() { total.ops_ok } else { total.failed.of(class) };
+        if truth + measured > 0 {
+            checks.push(same(format!("operations that ended `{}`", class.name()), truth, measured));
+        }
+    }
+    let goodput = ledger.content_bytes(OpKind::Get) + ledger.content_bytes(OpKind::Put);
+    checks.push(same("bytes of right, whole contents", goodput, total.bytes));
+    let look = Look { width: 80, color: false };
+    let shown = text::render(&measured.report, &look);
+    let own_line =
+        shown.lines().any(|line| line.contains("throttled") && line.contains("SlowDown"));
+    checks.push(Check {
+        what: "load that the store shed (SlowDown) in the report".to_owned(),
+        truth: "a line of its own".to_owned(),
+        measured: if own_line { "a line of its own" } else { "none" }.to_owned(),
+        holds: own_line,
+    });
+    checks
 }

@@ -2,9 +2,11 @@
 
 use anyhow::Result;
 use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_oracle::Ledger;
 use plimsoll_report::proof::Check;
 
 use super::{Bench, Load, grouped, is_near, open, times};
+use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     p50, p90, p99 and p99.9 of the latency are within 0.5 % of those of the operations \
@@ -42,37 +44,42 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
             size: 1_000,
         };
         let simulated = bench.simulate(&load.spec(bench.seed), &format!("service: {script}"))?;
-        let kind = OpKind::Get;
-        let mut latencies = simulated.ledger.latencies_ns(kind).to_vec();
-        latencies.sort_unstable();
-        // The smallest value that is not exceeded by that part of all (nearest rank).
-        let exact = PERCENTS.map(|percent| {
-            let rank = (percent / 100.0 * latencies.len() as f64).ceil() as usize;
-            latencies.get(rank.saturating_sub(1)).copied().unwrap_or(0)
-        });
-        let mut measured = [0; 4];
-        for (slot, percent) in measured.iter_mut().zip(PERCENTS) {
-            *slot = simulated.percentile(kind, percent)?;
-        }
+        let exact = exact(&simulated.ledger, PERCENTS);
+        let measured = simulated.percentiles(OpKind::Get, PERCENTS)?;
         checks.push(Check {
             what: format!("{name}: p50, p90, p99, p99.9"),
             truth: times(&exact),
             measured: times(&measured),
             holds: exact.iter().zip(&measured).all(|(a, b)| is_near(*a, *b, OFF_MAX)),
         });
-        let figures = &simulated.kind(kind)?.figures;
-        let counted = |count: u64, bytes: u64| {
-            format!("{} operations, {} bytes", grouped(count), grouped(bytes))
-        };
-        let truth =
-            (simulated.ledger.count(kind, ErrorClass::Ok), simulated.ledger.content_bytes(kind));
-        let seen = (figures.stage.ops_ok, figures.stage.bytes);
-        checks.push(Check {
-            what: format!("{name}: what was done"),
-            truth: counted(truth.0, truth.1),
-            measured: counted(seen.0, seen.1),
-            holds: truth == seen && figures.latency.samples == truth.0,
-        });
+        checks.push(counted(name, &simulated)?);
     }
     Ok(checks)
+}
+
+/// Returns percentiles of the latencies of GETs that the store knows of: the smallest value that is
+/// not exceeded by that part of all (nearest rank).
+pub(super) fn exact<const N: usize>(ledger: &Ledger, percents: [f64; N]) -> [u64; N] {
+    let mut latencies = ledger.latencies_ns(OpKind::Get).to_vec();
+    latencies.sort_unstable();
+    percents.map(|percent| {
+        let rank = (percent / 100.0 * latencies.len() as f64).ceil() as usize;
+        latencies.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+    })
+}
+
+/// Returns the check of how many GETs there were and what they moved.
+pub(super) fn counted(name: &str, measured: &Measured) -> Result<Check> {
+    let (kind, ledger) = (OpKind::Get, &measured.ledger);
+    let figures = &measured.kind(kind)?.figures;
+    let counted =
+        |count: u64, bytes: u64| format!("{} operations, {} bytes", grouped(count), grouped(bytes));
+    let truth = (ledger.count(kind, ErrorClass::Ok), ledger.content_bytes(kind));
+    let seen = (figures.stage.ops_ok, figures.stage.bytes);
+    Ok(Check {
+        what: format!("{name}: what was done"),
+        truth: counted(truth.0, truth.1),
+        measured: counted(seen.0, seen.1),
+        holds: truth == seen && figures.latency.samples == truth.0,
+    })
 }

@@ -1,36 +1,17 @@
 //! A generator that cannot keep its schedule says so.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use plimsoll_driver::null::NullDriver;
-use plimsoll_engine::{
-    EngineConfig, Live, OpSink, OpSinkError, RunClock, StageContext, StopFlag, run_stage,
-};
-use plimsoll_model::{Moment, PackedOp, SharedClock, StageId, StageKind};
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
-use plimsoll_workload::data::Generator;
 
-use super::{Bench, Load, grouped, open, same};
+use super::{Bench, Load, bare, grouped, open, same};
+use crate::runner::RunTime;
 
 pub(super) const CLAIM: &str = "\
     a schedule that was not kept is never passed over: neither when the store holds too many \
     operations up, nor when the generator is too slow";
-
-/// What nobody looks at.
-struct Forgotten;
-
-impl OpSink for Forgotten {
-    fn append(&mut self, _: &[PackedOp]) -> Result<(), OpSinkError> {
-        Ok(())
-    }
-
-    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
-        Ok(())
-    }
-}
 
 pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
     let load = |rate: &str, max_in_flight| Load {
@@ -63,19 +44,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
     // Ten million a second are 100 ns each, less than any operation takes to issue.
     let mut spec = load("10000k/s", 8).spec(bench.seed);
     spec.measure.duration_ns = Duration::from_millis(200).as_nanos() as u64;
-    let workload = Arc::new(spec.validate("proof", None)?);
-    let clock: SharedClock = Arc::new(RunClock::start());
-    let (live, generator) = (Live::new(1), Arc::new(Generator::new(bench.seed)));
-    let context = StageContext {
-        clock: &clock,
-        virtual_time: None,
-        stop: &StopFlag::default(),
-        live: &live,
-        generator: &generator,
-    };
-    let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
-    let stage = (StageId(0), StageKind::Measure);
-    let slow = run_stage(&NullDriver, &workload, stage, &config, &context, &mut Forgotten)?;
+    let (slow, _) = bare::run(&spec, &RunTime::machine())?;
     let schedule = slow
         .schedule
         .map_or((0, 0), |kept| (kept.offered_count, kept.late_count + kept.skipped_count));

@@ -7,6 +7,7 @@ use plimsoll_report::text::{self, Look};
 use plimsoll_workload::PacingSpec;
 
 use super::{Bench, Load, is_near, open, times};
+use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     a store that serves in 2 ms and freezes for 1 s in every 10 s has, for users who do not \
@@ -17,7 +18,8 @@ const SCRIPT: &str =
     "service: {time: {constant: 2ms}}\nstalls: {every: 10s, lasting: 1s, offset: 5s}";
 /// A tenth of the arrivals find the store frozen and wait for an even share of 1 s, so the part p
 /// of all waits longer than 1 s · (1 − p / 0.1), and then 2 ms.
-const PERCENTS: [(f64, u64); 3] = [(95.0, 502), (99.0, 902), (99.9, 992)];
+const PERCENTS: [f64; 3] = [95.0, 99.0, 99.9];
+const TRUTH: [u64; 3] = [502 * MS, 902 * MS, 992 * MS];
 const OFF_MAX: f64 = 0.05;
 const MS: u64 = 1_000_000;
 
@@ -31,36 +33,34 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         size: 1_000,
     };
     let opened = bench.simulate(&load.spec(bench.seed), SCRIPT)?;
-    let mut measured = [0; 3];
-    for (slot, (percent, _)) in measured.iter_mut().zip(PERCENTS) {
-        *slot = opened.percentile(OpKind::Get, percent)?;
-    }
-    let truth = PERCENTS.map(|(_, ms)| ms * MS);
+    let measured = opened.percentiles(OpKind::Get, PERCENTS)?;
     let mut checks = vec![Check {
         what: "open loop: p95, p99, p99.9, each ± 5 %".to_owned(),
-        truth: times(&truth),
+        truth: times(&TRUTH),
         measured: times(&measured),
-        holds: truth.iter().zip(&measured).all(|(a, b)| is_near(*a, *b, OFF_MAX)),
+        holds: TRUTH.iter().zip(&measured).all(|(a, b)| is_near(*a, *b, OFF_MAX)),
     }];
     load.pacing = PacingSpec::Closed;
     let closed = bench.simulate(&load.spec(bench.seed), SCRIPT)?;
-    let p99 = closed.percentile(OpKind::Get, 99.0)?;
+    let [p99] = closed.percentiles(OpKind::Get, [99.0])?;
     checks.push(Check {
         what: "closed loop, 16 workers: p99, with the freeze left out".to_owned(),
         truth: times(&[2 * MS]),
         measured: times(&[p99]),
         holds: is_near(2 * MS, p99, OFF_MAX),
     });
-    let look = Look { width: 80, color: false };
-    let labels = [("open loop", &opened), ("closed loop", &closed)].map(|(label, simulated)| {
-        let shown = text::render(&simulated.report, &look).contains(label);
-        Check {
-            what: "what the report calls it".to_owned(),
-            truth: label.to_owned(),
-            measured: if shown { label.to_owned() } else { "not so".to_owned() },
-            holds: shown,
-        }
-    });
-    checks.extend(labels);
+    checks.extend([labelled("open loop", &opened), labelled("closed loop", &closed)]);
     Ok(checks)
+}
+
+/// Returns the check of what a report calls its loop.
+pub(super) fn labelled(label: &str, measured: &Measured) -> Check {
+    let look = Look { width: 80, color: false };
+    let shown = text::render(&measured.report, &look).contains(label);
+    Check {
+        what: "what the report calls it".to_owned(),
+        truth: label.to_owned(),
+        measured: if shown { label } else { "not so" }.to_owned(),
+        holds: shown,
+    }
 }

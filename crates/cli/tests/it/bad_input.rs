@@ -121,3 +121,17 @@ fn warps_variables_are_taken_and_ours_win() {
     command.env("PLIMSOLL_HOST", format!("127.0.0.1:{port}"));
     assert!(stderr(&run(command)).contains(&port.to_string()));
 }
+
+#[test]
+fn a_low_limit_of_open_files_is_raised_as_far_as_it_may() {
+    let directory = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_plimsoll");
+    // 100 connections are 200 descriptors here, as the embedded store has the other ends.
+    let line = "s3 stat --concurrent 100 --objects 100 --duration 300ms --quiet";
+    let shell = format!("ulimit -S -n 64 && exec {binary} {line}");
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", &shell]).current_dir(directory.path());
+    limited.env_remove("PLIMSOLL_HOST").env_remove("WARP_HOST");
+    let output = run(limited);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}

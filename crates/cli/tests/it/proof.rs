@@ -103,3 +103,77 @@ fn every_proof_holds_and_its_certificate_goes_into_a_run() {
     assert!(certified.contains("7 proofs"), "{certified}");
     assert!(printed(here, "analyze run").contains(certified));
 }
+
+#[test]
+fn over_real_sockets_counts_are_exact_and_times_hold_unless_the_machine_is_noisy() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let found = printed(here, "prove --loopback --json --quiet");
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["place"], "loopback");
+    let proofs = found["proofs"].as_array().unwrap();
+    let names: Vec<&str> = proofs.iter().map(|proof| proof["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["quantiles", "stall", "errors", "bytes"]);
+    for proof in proofs {
+        match proof["verdict"].as_str().unwrap() {
+            "pass" => {}
+            // Whatever the machine does, what is done is counted.
+            "skip" if proof["name"] != "errors" => {
+                let reason = proof["reason"].as_str().unwrap();
+                assert!(reason.starts_with("noisy machine (operations start up to "), "{reason}");
+            }
+            _ => panic!("{proof:#}"),
+        }
+        // What is shown of a skipped proof are the counts, which are exact all the same.
+        let checks = proof["checks"].as_array().unwrap();
+        assert!(
+            checks.len() >= 3 && checks.iter().all(|check| check["holds"] == true),
+            "{proof:#}"
+        );
+    }
+    assert_eq!(fs::read_dir(here).unwrap().count(), 0);
+}
+
+#[test]
+fn a_proof_can_be_repeated_from_what_it_explains() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let shown = printed(here, "prove stall --explain --quiet");
+    let mut parts = shown.split("# stall, measurement ");
+    assert!(parts.next().unwrap().starts_with("PASS  stall\n"));
+    for (part, file) in parts.zip(["workload.yaml", "script.yaml"]) {
+        let (title, yaml) = part.split_once('\n').unwrap();
+        assert!(title.starts_with("1: the ") && file.starts_with(&title[7..]), "{title}");
+        fs::write(here.join(file), yaml).unwrap();
+    }
+    let line = "run workload.yaml --virtual --script script.yaml --quiet --json";
+    let report: Value = serde_json::from_str(&printed(here, line)).unwrap();
+    // As the proof has it: 902 ms, within 5 %.
+    let p99 = report["total"]["latency_ns"]["p99"].as_u64().unwrap();
+    assert!((856_900_000..=947_100_000).contains(&p99), "{p99}");
+}
+
+#[test]
+fn a_rival_that_is_not_there_is_skipped_and_one_that_is_not_named_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    for (path, reason) in [
+        ("nowhere/warp", "no `nowhere/warp` is found; --against warp=PATH names one"),
+        (env!("CARGO_BIN_EXE_plimsoll"), "is not the benchmark warp"),
+    ] {
+        let found = printed(here, &format!("prove rivals --against warp={path} --json --quiet"));
+        let found: Value = serde_json::from_str(&found).unwrap();
+        let proof = &found["proofs"][0];
+        assert_eq!((&found["place"], &proof["verdict"]), (&"loopback".into(), &"skip".into()));
+        assert!(proof["reason"].as_str().unwrap().ends_with(reason), "{proof:#}");
+    }
+    for (line, named) in [
+        ("prove rivals", "--against"),
+        ("prove --against warp", "made only by name"),
+        ("prove stall --against warp", "made only by name"),
+        ("prove --loopback merge", "no proof is called `merge` over loopback"),
+    ] {
+        let said = refused(here, line);
+        assert!(said.contains(named), "{line}: {said}");
+    }
+}

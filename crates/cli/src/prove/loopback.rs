@@ -1,0 +1,377 @@
+//! The proofs over sockets: the scripted store is an S3 server on this machine, and nothing between
+//! it and the report is left out: S3 driver, machine's clock, recorder, op log, analysis.
+//!
+//! What was counted is judged always. Times are held against wider bands than in virtual time, and
+//! only on a machine that wakes what waits in time.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use plimsoll_driver::{Driver, Steward};
+use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_engine::EngineConfig;
+use plimsoll_http::HostSelect;
+use plimsoll_model::{OpKind, RunId, WallTime};
+use plimsoll_oracle::{Ledger, Oracle};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::Target;
+use plimsoll_report::format;
+use plimsoll_report::proof::Check;
+use plimsoll_workload::{PacingSpec, WorkloadSpec, mix64};
+
+use super::bytes::Scale;
+use super::{
+    ASKED, Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times,
+};
+use crate::runner::{Run, RunTime};
+use crate::simulate::Measured;
+use crate::{lower, machine, manifest, store};
+
+/// The proofs over sockets.
+pub(crate) const PROOFS: [NamedProof; 4] = [
+    NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
+    NamedProof { name: "stall", claim: STALL, make: stall_checks },
+    NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
+    NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
+];
+
+const QUANTILES: &str = "\
+    over real sockets p50, p90 and p99 of the latency are within 10 % and 1 ms of what the \
+    store itself took; counts and bytes are exact";
+const STALL: &str = "\
+    over real sockets a store that serves in 2 ms and freezes for 1 s in every 5 s has, for \
+    users who do not wait for each other (200/s), p90, p95 and p99 of 502, 752 and 952 ms; \
+    a closed loop does not see it, and is labelled";
+const ERRORS: &str = "\
+    over real sockets each failure of some 20,000 operations is counted once and in its \
+    class, and what moved rightly and wholly is the goodput";
+const BYTES: &str = "\
+    over real sockets 160 wrong contents of 8 kinds, planted in some 20,000 reads of whole \
+    objects and ranges, are all found, nothing right is called wrong, and at least 99 % are \
+    given their right name";
+
+/// Where the objects are.
+pub(super) const BUCKET: &str = "proof";
+/// Generous: only what is never answered takes as long.
+const OP_TIMEOUT: Duration = Duration::from_secs(5);
+/// By how much a time may be off: by a part of it, and by what sockets and two programs add.
+const OFF_PART: f64 = 0.1;
+const OFF_NS: f64 = 1e6;
+
+/// What the store's service time is; at 400 a second.
+const SERVICES: [(&str, &str); 3] = [
+    ("exponential", "{exponential: {mean: 5ms}}"),
+    ("lognormal", "{lognormal: {median: 5ms, sigma: 0.8}}"),
+    (
+        "bimodal",
+        "{bimodal: {first: {constant: 2ms}, second: {exponential: {mean: 50ms}}, share: 0.95}}",
+    ),
+];
+
+/// Frozen for whole seconds of whole periods, wherever in a period the measurement begins; the
+/// objects are there before the first of them.
+pub(super) const STALLED: &str =
+    "service: {time: {constant: 2ms}}\nstalls: {every: 5s, lasting: 1s, offset: 2s}";
+/// How long each period is.
+pub(super) const STALL_PERIOD_S: u64 = 5;
+/// A fifth of the arrivals find the store frozen and wait for an even share of 1 s, so the part p
+/// of all waits longer than 1 s · (1 − p / 0.2), and then 2 ms.
+const STALL_PERCENTS: [f64; 3] = [90.0, 95.0, 99.0];
+const STALL_TRUTH: [u64; 3] = [502 * MS, 752 * MS, 952 * MS];
+/// A closed loop of 16 issues 16 operations a freeze, which are far less than a hundredth.
+const CLOSED_P99_MAX: u64 = 100 * MS;
+const MS: u64 = 1_000_000;
+
+const READ: Scale = Scale { planted_each: 20, reads: 20_000, ops_per_sec: 2_000, objects: 100 };
+
+fn quantiles_checks(bench: &Bench) -> Result<Vec<Check>> {
+    const PERCENTS: [f64; 3] = [50.0, 90.0, 99.0];
+    let mut noise = Noise::of_machine(bench)?;
+    let (mut counts, mut timings) = (Vec::new(), Vec::new());
+    for (name, time) in SERVICES {
+        let load = Load {
+            operations: &[("GET", 1)],
+            pacing: open("400/s", "poisson", 256),
+            seconds: 3,
+            workers: 8,
+            objects: 64,
+            size: 1_000,
+        };
+        let script = format!("service: {{time: {time}}}");
+        let measured = measure(bench, &load.spec(bench.seed), &script)?;
+        noise.note(&measured);
+        let exact = quantiles::exact(&measured.ledger, PERCENTS);
+        let what = format!("{name}: p50, p90, p99");
+        timings.push(near(what, &exact, &measured.percentiles(OpKind::Get, PERCENTS)?));
+        counts.push(quantiles::counted(name, &measured)?);
+    }
+    noise.note_machine(bench)?;
+    judged(counts, timings, &noise)
+}
+
+fn stall_checks(bench: &Bench) -> Result<Vec<Check>> {
+    let mut noise = Noise::of_machine(bench)?;
+    let (opened, closed) = stalled_loops(bench, 2, 1)?;
+    noise.note(&opened);
+    noise.note_machine(bench)?;
+    let open_times = opened.percentiles(OpKind::Get, STALL_PERCENTS)?;
+    let [p99] = closed.percentiles(OpKind::Get, [99.0])?;
+    let timings = vec![
+        near("open loop: p90, p95, p99".to_owned(), &STALL_TRUTH, &open_times),
+        Check {
+            what: "closed loop, 16 workers: p99, with the freeze left out".to_owned(),
+            truth: format!("below {}", times(&[CLOSED_P99_MAX])),
+            measured: times(&[p99]),
+            holds: p99 < CLOSED_P99_MAX,
+        },
+    ];
+    let counts = vec![
+        quantiles::counted("open loop", &opened)?,
+        quantiles::counted("closed loop", &closed)?,
+        stall::labelled("open loop", &opened),
+        stall::labelled("closed loop", &closed),
+    ];
+    judged(counts, timings, &noise)
+}
+
+/// Measures the store that freezes, for so many of its periods, by an open loop and by a closed one
+/// of 16 workers.
+pub(super) fn stalled_loops(
+    bench: &Bench,
+    open_periods: u64,
+    closed_periods: u64,
+) -> Result<(Measured, Measured)> {
+    let mut load = Load {
+        operations: &[("GET", 1)],
+        // A freeze holds 200 of them up; each takes three open files.
+        pacing: open("200/s", "constant", 300),
+        seconds: open_periods * STALL_PERIOD_S,
+        workers: 16,
+        objects: 64,
+        size: 1_024,
+    };
+    let opened = measure(bench, &load.spec(bench.seed), STALLED)?;
+    load.pacing = PacingSpec::Closed;
+    load.seconds = closed_periods * STALL_PERIOD_S;
+    let closed = measure(bench, &load.spec(bench.seed), STALLED)?;
+    Ok((opened, closed))
+}
+
+fn errors_checks(bench: &Bench) -> Result<Vec<Check>> {
+    let load = Load {
+        // An answer to HEAD has no document that could tell SlowDown from other refusals.
+        operations: &[("GET", 9), ("PUT", 1)],
+        pacing: open("4000/s", "poisson", 256),
+        seconds: 5,
+        workers: 16,
+        objects: 200,
+        size: 512,
+    };
+    Ok(errors::counted(&measure(bench, &load.spec(bench.seed), errors::SCRIPT)?))
+}
+
+fn bytes_checks(bench: &Bench) -> Result<Vec<Check>> {
+    let noise = RefCell::new(Noise::of_machine(bench)?);
+    let (counts, enough) = bytes::found(bench, &READ, &|spec, script| {
+        let measured = measure(bench, spec, script)?;
+        noise.borrow_mut().note(&measured);
+        Ok(measured)
+    })?;
+    // What comes too late is never issued, and nothing is planted in it.
+    judged(counts, vec![enough], &noise.into_inner())
+}
+
+/// Runs a workload over loopback against a server that the script rules, and analyses the whole of
+/// it.
+fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured> {
+    let script = format!("grace_count: {}\n{script}", spec.objects.count);
+    let oracle = store::start_embedded(Some(bench.script(spec, &script)?), spec.seed)?;
+    let time = RunTime::machine();
+    let driver = S3Driver::new(config(&oracle, time.wall_epoch))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the event loop")?;
+    runtime.block_on(driver.steward(&time.clock).ensure_root())?;
+
+    let id = RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed));
+    let target = Target::bare("s3", driver.endpoints());
+    let manifest = manifest::bare(&id, spec, target, &time);
+    let place = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let mut run = Run {
+        driver: &driver,
+        workload: Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?),
+        time,
+        config: EngineConfig {
+            threads: (machine::cores() - store::embedded_threads().min(machine::cores() - 1))
+                .max(1),
+            op_timeout: OP_TIMEOUT,
+            retries: 0,
+        },
+        directory: RunDirectory::create(&place.path().join("run"), &manifest)?,
+        manifest,
+        ui: bench.ui,
+        interrupts: bench.interrupts.clone(),
+    };
+    let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
+    let mut prepared = Ledger::default();
+    let recorded = run.stages(|_, _| {
+        oracle.keep_latencies();
+        prepared = ledger()?;
+        Ok(())
+    })?;
+    Measured::of(&mut run, recorded, ASKED, ledger()?.since(&prepared))
+}
+
+fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {
+    S3Config {
+        endpoints: vec![store::embedded_endpoint(oracle)],
+        tls: None,
+        credentials: store::embedded_credentials(),
+        region: None,
+        bucket: BUCKET.to_owned(),
+        lookup: Lookup::Path,
+        host_select: HostSelect::RoundRobin,
+        sign_payload: false,
+        content_md5: false,
+        connect_timeout: OP_TIMEOUT,
+        keep_alive: true,
+        wall_epoch,
+    }
+}
+
+/// Returns the check of times that must be within the band.
+pub(super) fn near(what: String, truth: &[u64], measured: &[u64]) -> Check {
+    let is_near = |(truth, measured): (&u64, &u64)| {
+        (*measured as f64 - *truth as f64).abs() <= OFF_PART * *truth as f64 + OFF_NS
+    };
+    Check {
+        what,
+        truth: times(truth),
+        measured: times(measured),
+        holds: truth.iter().zip(measured).all(is_near),
+    }
+}
+
+/// Returns all checks, but for times that are off on a machine that is too noisy to judge them:
+/// these make the proof one that is skipped.
+pub(super) fn judged(
+    mut counts: Vec<Check>,
+    timings: Vec<Check>,
+    noise: &Noise,
+) -> Result<Vec<Check>> {
+    let counts_hold = counts.iter().all(|check| check.holds);
+    let (good, off): (Vec<Check>, Vec<Check>) = timings.into_iter().partition(|check| check.holds);
+    counts.splice(..0, good);
+    if off.is_empty() || !counts_hold || !noise.is_loud() {
+        counts.splice(..0, off);
+        return Ok(counts);
+    }
+    let figure = |check: &Check| {
+        let Check { what, truth, measured, .. } = check;
+        format!("{what}: {measured} instead of {truth}")
+    };
+    let figures: Vec<String> = off.iter().map(figure).collect();
+    let reason = format!("noisy machine ({noise}); {}", figures.join("; "));
+    Err(Skipped { reason, checks: counts }.into())
+}
+
+/// How late this machine does what is due.
+pub(super) struct Noise {
+    /// The longest time that a hundredth of the operations of a run started late.
+    delay_p99: Duration,
+    schedules_kept: bool,
+}
+
+impl Noise {
+    /// More than this is noise.
+    const DELAY_P99_MAX: Duration = Duration::from_millis(1);
+
+    /// Returns how late the engine starts operations that take no time.
+    pub(super) fn of_machine(bench: &Bench) -> Result<Self> {
+        let mut noise = Self { delay_p99: Duration::ZERO, schedules_kept: true };
+        noise.note_machine(bench)?;
+        Ok(noise)
+    }
+
+    /// Looks at the machine again.
+    pub(super) fn note_machine(&mut self, bench: &Bench) -> Result<()> {
+        let load = Load {
+            operations: &[("STAT", 1)],
+            pacing: open("1000/s", "constant", 64),
+            seconds: 0,
+            workers: 1,
+            objects: 1,
+            size: 1,
+        };
+        let mut spec = load.spec(bench.seed);
+        spec.measure.duration_ns = Duration::from_millis(300).as_nanos() as u64;
+        let (_, ops) = bare::run(&spec, &RunTime::machine())?;
+        let mut delays: Vec<Duration> = ops.iter().map(|op| op.start.since(op.intended)).collect();
+        delays.sort_unstable();
+        let p99 = delays.get(delays.len() * 99 / 100).copied().unwrap_or(Duration::MAX);
+        self.delay_p99 = self.delay_p99.max(p99);
+        Ok(())
+    }
+
+    /// Looks at how late the operations of an open loop started.
+    pub(super) fn note(&mut self, measured: &Measured) {
+        let delay = measured.report.analysis.total.schedule_delay.and_then(|delay| delay.p99);
+        self.delay_p99 = self.delay_p99.max(delay.unwrap_or_default());
+        self.schedules_kept &= measured.report.schedule_kept();
+    }
+
+    fn is_loud(&self) -> bool {
+        self.delay_p99 > Self::DELAY_P99_MAX || !self.schedules_kept
+    }
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (delay, most) = (format::duration(self.delay_p99), Self::DELAY_P99_MAX);
+        let most = format::duration(most);
+        write!(f, "operations start up to {delay} late at p99, and {most} is allowed")?;
+        if !self.schedules_kept {
+            write!(f, "; SCHEDULE NOT KEPT")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(holds: bool) -> Check {
+        let text = |text: &str| text.to_owned();
+        Check { what: text("p99"), truth: text("952 ms"), measured: text("2 ms"), holds }
+    }
+
+    fn noise(delay_us: u64) -> Noise {
+        Noise { delay_p99: Duration::from_micros(delay_us), schedules_kept: true }
+    }
+
+    #[test]
+    fn the_band_is_a_tenth_and_a_millisecond() {
+        let near = |measured| near(String::new(), &[10 * MS], &[measured]).holds;
+        assert!(near(12 * MS) && near(8 * MS));
+        assert!(!near(12 * MS + 1) && !near(8 * MS - 1));
+    }
+
+    #[test]
+    fn noise_excuses_times_and_nothing_else() {
+        let (good, bad) = (|| vec![check(true)], || vec![check(false)]);
+        let (quiet, loud) = (noise(1_000), noise(33_800));
+        assert!(!quiet.is_loud() && noise(1_001).is_loud());
+        assert!(Noise { schedules_kept: false, ..noise(0) }.is_loud());
+        assert_eq!(judged(good(), bad(), &quiet).unwrap(), [check(false), check(true)]);
+        assert_eq!(judged(good(), good(), &loud).unwrap(), [check(true), check(true)]);
+        assert_eq!(judged(bad(), bad(), &loud).unwrap(), [check(false), check(false)]);
+        let skipped: Skipped = judged(good(), bad(), &loud).unwrap_err().downcast().unwrap();
+        assert_eq!(skipped.checks, good());
+        let expected = "noisy machine (operations start up to 33.8 ms late at p99, and 1.00 ms is \
+                        allowed); p99: 2 ms instead of 952 ms";
+        assert_eq!(skipped.reason, expected);
+    }
+}
