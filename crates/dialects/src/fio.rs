@@ -1,0 +1,69 @@
+//! fio's job files and command lines: how they are written, and what each option asks for.
+//!
+//! An option is taken, or taken with a [`Note`] of what differs, or refused by name; none is
+//! passed over. The table of `docs/coming-from-fio.md` lists them one by one.
+
+mod arguments;
+mod error;
+mod job;
+mod lines;
+mod options;
+mod resolve;
+mod sums;
+mod values;
+
+use lines::Reader;
+
+pub use arguments::{CommandLine, Output, OutputFormat, from_args};
+pub use error::{FioError, Place, Problem};
+pub use job::{
+    Amount, Batch, BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution,
+    Engine, Files, Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates,
+    Reporting, Span, SyncMode, Thinktime, Timing, Verify,
+};
+
+/// How numbers with a suffix are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Units {
+    /// A number that fio reads otherwise than it looks is refused, with the reason.
+    #[default]
+    Strict,
+    /// Every number is what fio makes of it.
+    Fio,
+}
+
+/// What `$ncpus`, `$mb_memory` and `$pagesize` stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Processors.
+    pub cpus_count: u64,
+    /// Memory in MiB.
+    pub memory_mib: u64,
+    /// Bytes of a page.
+    pub page_size_bytes: u64,
+}
+
+/// How job files are read, and what they may look at.
+#[derive(Clone)]
+pub struct Options<'a> {
+    /// How numbers with a suffix are read.
+    pub units: Units,
+    /// Returns the text of a file: one that is included, or a job file of a command line.
+    pub read: &'a dyn Fn(&str) -> Result<String, String>,
+    /// Returns the value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The machine that the jobs are meant for.
+    pub host: Host,
+    /// The only sections to take; all of them where it is empty.
+    pub sections: Vec<String>,
+}
+
+/// Returns the jobs of the job file `name`, whose text is `text`.
+pub fn parse(text: &str, name: &str, options: &Options<'_>) -> Result<JobFile, FioError> {
+    let mut reader = Reader::new(options);
+    reader.file(text, name)?;
+    resolve::resolve(name, reader.sections, options)
+}
+
+#[cfg(test)]
+mod tests;

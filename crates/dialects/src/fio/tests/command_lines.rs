@@ -1,0 +1,135 @@
+//! Command lines of fio.
+
+use super::*;
+
+const FILES: [(&str, &str); 3] = [
+    ("one.fio", "[global]\niodepth=2\n[x]\nrw=read\n[y]\nrw=write\nstonewall\n"),
+    ("two.fio", "[z]\nrw=randread\n"),
+    ("-", "[piped]\nrw=read\n"),
+];
+
+fn arguments(line: &str) -> Result<CommandLine, FioError> {
+    let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    with(Units::Strict, &FILES, |options| from_args(&args, options))
+}
+
+fn refusal(line: &str) -> String {
+    arguments(line).map_or_else(|error| error.to_string(), |line| format!("taken: {line:?}"))
+}
+
+/// Name, wave, group, depth.
+fn seen(line: &str) -> Vec<(String, u32, u32, u32)> {
+    let jobs = arguments(line).expect(line).file.jobs;
+    let seen = |job: Job| (job.name, job.flow.wave, job.flow.group, job.queue.iodepth);
+    jobs.into_iter().map(seen).collect()
+}
+
+/// `mixed.showcmd.txt` is what fio printed for `mixed.fio` when asked for its command line.
+#[test]
+fn a_command_line_is_the_job_file_that_fio_made_it_of() {
+    let line = testdata("fio/mixed.showcmd.txt");
+    let args: Vec<String> = line.split_whitespace().skip(1).map(str::to_owned).collect();
+    let command = with(Units::Strict, &[], |options| from_args(&args, options)).unwrap();
+    let file = real("fio/mixed.fio");
+    assert_eq!(command.file.notes, file.notes);
+    assert_eq!(command.file.global_options, file.global_options);
+    assert_eq!(command.file.jobs.len(), 2);
+    for (given, written) in command.file.jobs.iter().zip(&file.jobs) {
+        assert_eq!(given.options, written.options);
+        assert_eq!(*given, Job { place: given.place.clone(), ..written.clone() });
+    }
+    assert_eq!(command.output, Output::default());
+}
+
+#[test]
+fn options_take_the_next_argument_and_flags_do_not() {
+    let line =
+        "--name j --rw randread --direct 1 --group_reporting --bs=8k --time_based --runtime 5";
+    let command = arguments(line).unwrap();
+    let job = &command.file.jobs[0];
+    assert_eq!(job.name, "j");
+    assert!(job.queue.direct && job.flow.group_reporting && job.timing.time_based);
+    assert_eq!(job.pattern.blocks.read, Blocks::Fixed(8_192));
+    assert_eq!(command.file.name, "command line");
+}
+
+#[test]
+fn what_stands_before_the_first_name_goes_for_all() {
+    let name = |text: &str| text.to_owned();
+    assert_eq!(
+        seen(
+            "--iodepth=4 --rw=read --name=a --name=b --iodepth=8 --name=global --iodepth=16 --name=c"
+        ),
+        [(name("a"), 0, 0, 4), (name("b"), 0, 0, 8), (name("c"), 0, 0, 16)]
+    );
+}
+
+#[test]
+fn job_files_wait_for_the_one_before() {
+    let name = |text: &str| text.to_owned();
+    assert_eq!(
+        seen("one.fio two.fio"),
+        [(name("x"), 0, 0, 2), (name("y"), 1, 1, 2), (name("z"), 2, 2, 1)]
+    );
+    // The command line's global options go for each file, those of a file only for itself.
+    assert_eq!(
+        seen("--iodepth=4 one.fio two.fio"),
+        [(name("x"), 0, 0, 2), (name("y"), 1, 1, 2), (name("z"), 2, 2, 4)]
+    );
+    assert_eq!(seen("-"), [(name("piped"), 0, 0, 1)]);
+    assert_eq!(seen("--section=z one.fio two.fio"), [(name("z"), 0, 0, 1)]);
+    assert_eq!(seen("--section=y --section=x one.fio").len(), 2);
+    assert_eq!(arguments("one.fio").unwrap().file.name, "one.fio");
+}
+
+#[test]
+fn what_is_printed() {
+    let output = arguments("--output=o.json --output-format=normal,json+ --parse-only one.fio")
+        .unwrap()
+        .output;
+    let formats = vec![OutputFormat::Normal, OutputFormat::JsonPlus];
+    assert_eq!(output, Output { path: Some("o.json".to_owned()), formats, parse_only: true });
+    let line = arguments("--eta=never --minimal one.fio").unwrap();
+    assert_eq!(line.output.formats, [OutputFormat::Terse]);
+    assert_eq!(
+        notes(&line.file),
+        [
+            "[command line] `--eta=never`: progress is shown our way",
+            "[x] `iodepth=2`: psync waits for each operation, so one is in flight, as in fio",
+            "[y] `iodepth=2`: psync waits for each operation, so one is in flight, as in fio"
+        ]
+    );
+}
+
+#[test]
+fn refusals() {
+    for (line, words) in [
+        ("", "command line: there is no job: give a job file, or `--name=NAME --rw=KIND`"),
+        ("--rw=read", "command line: there is no job: give a job file, or `--name=NAME --rw=KIND`"),
+        (
+            "--name=a --bs=4k",
+            "command line: [a] the job has no `rw`; fio would read, so write `rw=read` if that is meant",
+        ),
+        ("--name=a --rw", "command line: [a] `rw`: it has no value"),
+        ("--name=", "command line: `name=`: a job has no name"),
+        ("--name=a --rwx=read", "command line: [a] `rwx` is no option of fio; did you mean `rw`?"),
+        (
+            "--outputformat=json one.fio",
+            "command line: `outputformat` is no option of fio; did you mean `output-format`?",
+        ),
+        (
+            "--output-format=xml one.fio",
+            "command line: `output-format=xml`: it is normal, terse, json or json+",
+        ),
+        ("-x one.fio", "command line: `-x` is no option; fio's have two dashes"),
+        ("gone.fio", "command line: cannot read gone.fio: no such file"),
+        (
+            "--client=h one.fio",
+            "command line: `--client=h` is not taken: fio's servers and clients are not spoken to",
+        ),
+        ("--section=nobody one.fio", "one.fio: there is no section of the name nobody"),
+        ("--readonly one.fio", "one.fio:5: [y] the job writes and `--readonly` is given"),
+    ] {
+        assert_eq!(refusal(line), words, "{line}");
+    }
+}
