@@ -12,7 +12,7 @@ use plimsoll_model::{
 };
 use plimsoll_workload::data::{Content, Generator, Wrong, WrongKind};
 use plimsoll_workload::{
-    Keys, ObjectRef, Permutation, PlannedOp, Target, Verify, Workload, delete_order, hash_text,
+    Keys, ObjectRef, Permutation, PlannedOp, PrefixHash, Target, Verify, Workload, delete_order,
 };
 
 use crate::clock::Waiting;
@@ -38,6 +38,7 @@ pub(crate) struct Doer<'a> {
     facts: &'a StageFacts,
     keys: Keys,
     key: String,
+    key_hash: PrefixHash,
     batch: Vec<String>,
     delete_order: Permutation,
     listed: &'a RefCell<Listed>,
@@ -62,6 +63,7 @@ impl<'a> Doer<'a> {
             facts,
             keys: facts.workload.keys(),
             key: String::new(),
+            key_hash: PrefixHash::new(&facts.workload.layout.base),
             batch: Vec::new(),
             delete_order: delete_order(&facts.workload),
             listed,
@@ -139,7 +141,7 @@ impl<'a> Doer<'a> {
         match (op.kind, op.target) {
             (OpKind::Put, Target::Object(object, _)) => {
                 self.keys.write(object.id, &mut self.key);
-                let content = content(self.facts, &self.key, object.version);
+                let content = self.content(object.version);
                 let mut given = Given { content, size: object.size };
                 let put = Operation::Put { key: &self.key, content: &mut given };
                 bounded(self.facts, session, put, start).await
@@ -181,8 +183,7 @@ impl<'a> Doer<'a> {
     ) -> Completion {
         let check = self.facts.workload.verify == Verify::EveryByte;
         let (offset, len) = range.unwrap_or((0, object.size));
-        let mut taken =
-            Taken::new(check.then(|| content(self.facts, &self.key, object.version)), offset);
+        let mut taken = Taken::new(check.then(|| self.content(object.version)), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, sink: &mut taken };
         let mut done = bounded(self.facts, session, get, start).await;
@@ -203,6 +204,11 @@ impl<'a> Doer<'a> {
             Err(_) => {}
         }
         done
+    }
+
+    /// Returns what `version` of the object under the present key holds.
+    fn content(&self, version: u32) -> Content<'a> {
+        self.facts.generator.content(self.key_hash.hash(&self.key), version)
     }
 
     async fn list<S: Session>(
@@ -232,10 +238,6 @@ impl<'a> Doer<'a> {
         }
         done
     }
-}
-
-fn content<'a>(facts: &'a StageFacts, key: &str, version: u32) -> Content<'a> {
-    facts.generator.content(hash_text(key), version)
 }
 
 fn in_class(wrong: Wrong) -> DriverError {

@@ -17,7 +17,7 @@ mod workload;
 
 pub use keys::{KeyLayout, Keys};
 pub use pacing::{ArrivalLaw, Arrivals, OpenLoop, Pacing, RateProfile};
-pub use seed::{Permutation, Random, hash_text, mix64};
+pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
 pub use spec::{
     ExistingSpec, KeysSpec, MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec,

@@ -15,10 +15,34 @@ pub const fn mix64(mut x: u64) -> u64 {
 
 /// Hashes a text to 64 bits: FNV-1a over its bytes, then mixed. Part of the content's definition.
 pub fn hash_text(text: &str) -> u64 {
-    let fnv = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    mix64(fnv)
+    mix64(fnv(FNV_OFFSET, text))
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn fnv(start: u64, text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    text.bytes().fold(start, step)
+}
+
+/// Hashes texts that mostly begin alike, as [`hash_text`] does and in less time.
+#[derive(Clone, Debug)]
+pub struct PrefixHash {
+    prefix: String,
+    state: u64,
+}
+
+impl PrefixHash {
+    /// Returns a hash for texts that begin with `prefix`.
+    pub fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.to_owned(), state: fnv(FNV_OFFSET, prefix) }
+    }
+
+    /// Returns the hash of `text`, whether it begins so or not.
+    pub fn hash(&self, text: &str) -> u64 {
+        let rest = text.strip_prefix(&*self.prefix);
+        rest.map_or_else(|| hash_text(text), |rest| mix64(fnv(self.state, rest)))
+    }
 }
 
 /// A stream of random numbers (SplitMix64).
@@ -103,6 +127,14 @@ impl Permutation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_known_prefix_changes_no_hash() {
+        let prefix = PrefixHash::new("plimsoll/r1/");
+        for text in ["plimsoll/r1/a/7.rnd", "plimsoll/r1/", "plimsoll/r2/a", ""] {
+            assert_eq!(prefix.hash(text), hash_text(text), "{text}");
+        }
+    }
 
     #[test]
     fn splitmix64_is_the_published_one() {
