@@ -36,6 +36,9 @@ const RECORDER_BATCH_MIN: usize = 1_024;
 /// How often the stop rules are looked at in virtual time.
 const VIRTUAL_LOOK: Duration = Duration::from_millis(5);
 
+/// How many events of virtual time pass until the recorder looks whether enough has come together.
+const VIRTUAL_ROUNDS: u64 = 64;
+
 /// How the engine drives a stage.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineConfig {
@@ -296,8 +299,13 @@ impl<'a, D: Driver> Staged<'a, D> {
         let mut recorder = Recorder { context: self.context, sink, watch, rule: self.stops.rule };
         let mut recorded = Ok(());
         let mut look = started.after(VIRTUAL_LOOK);
+        let mut rounds = 0u64;
         let thread = time.run(run_thread(plan, || started), || {
+            rounds += 1;
             let looks = recorder.watch.is_some() && time.now() >= look;
+            if !looks && !rounds.is_multiple_of(VIRTUAL_ROUNDS) {
+                return;
+            }
             let mut records = lock();
             if recorded.is_ok() && (looks || records.len() >= BUFFER_OPS) {
                 recorded = recorder.take(&records, &[]);

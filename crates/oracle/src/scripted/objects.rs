@@ -5,6 +5,8 @@ use std::mem;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use foldhash::fast::FixedState;
+
 /// The content of an object.
 pub(super) type Bytes = Arc<[u8]>;
 
@@ -14,7 +16,8 @@ const NEIGHBOURS_MAX: usize = 16;
 /// All objects.
 #[derive(Debug)]
 pub(super) struct Objects {
-    entries: HashMap<Arc<str>, Entry>,
+    /// Hashed the same way every time: no key is chosen by an adversary, and runs are alike.
+    entries: HashMap<Arc<str>, Entry, FixedState>,
     /// The keys in order, of removed objects too where those are remembered.
     keys: BTreeSet<Arc<str>>,
     /// Whether the state before the last write is kept.
@@ -32,7 +35,7 @@ struct Entry {
 
 impl Objects {
     pub(super) fn new(remembers: bool) -> Self {
-        Self { entries: HashMap::new(), keys: BTreeSet::new(), remembers }
+        Self { entries: HashMap::default(), keys: BTreeSet::new(), remembers }
     }
 
     /// Returns the object as it is.
