@@ -16,6 +16,9 @@ pub(crate) const DOCUMENT_BYTES_MAX: usize = 32 << 20;
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_length: Option<u64>,
+    /// Whether its reason phrase says that load is shed. An answer to HEAD has no body that could:
+    /// Amazon and Ceph say it here, MinIO nowhere.
+    pub(crate) says_slow_down: bool,
     /// The region the server says the bucket is in; empty if it does not say.
     pub(crate) bucket_region: String,
     /// Where a redirect leads; empty if nowhere.
@@ -33,6 +36,7 @@ impl Answer {
         self.body_bytes_max = body_bytes_max;
         self.status = 0;
         self.content_length = None;
+        self.says_slow_down = false;
         self.bucket_region.clear();
         self.location.clear();
         self.body.clear();
@@ -47,6 +51,7 @@ impl ResponseSink for Answer {
         self.status = head.status;
         self.content_length = head.content_length;
         if head.status >= 300 {
+            self.says_slow_down = head.reason.eq_ignore_ascii_case("Slow Down");
             let text = |name| head.header(name).unwrap_or_default();
             text("x-amz-bucket-region").clone_into(&mut self.bucket_region);
             text("location").clone_into(&mut self.location);

@@ -27,7 +27,8 @@ pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
 /// Returns the meaning of an answer whose status is not the one of success.
 pub(crate) fn of_answer(answer: &Answer) -> DriverError {
     let text = xml::parse_error(&answer.body);
-    let code = text.as_ref().map_or("", |text| text.code.as_str());
+    let unsaid = if answer.says_slow_down { SLOW_DOWN } else { "" };
+    let code = text.as_ref().map_or(unsaid, |text| text.code.as_str());
     let class = class_of_status(answer.status, code);
     let mut message = match &text {
         Some(text) => stated(text),
@@ -80,9 +81,12 @@ fn class_of_code(code: &str) -> ErrorClass {
     }
 }
 
+/// What S3 says when it sheds load.
+const SLOW_DOWN: &str = "SlowDown";
+
 /// MinIO says `SlowDownRead` and `SlowDownWrite` beside `SlowDown`.
 fn is_slow_down(code: &str) -> bool {
-    code.starts_with("SlowDown")
+    code.starts_with(SLOW_DOWN)
 }
 
 fn stated(text: &ErrorText) -> String {
@@ -155,6 +159,20 @@ mod tests {
         format!(
             "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
         )
+    }
+
+    #[test]
+    fn an_answer_without_a_body_may_say_slow_down_in_its_reason() {
+        let bare = |says_slow_down| {
+            let answer = Answer { says_slow_down, ..answer(503, "") };
+            of_answer(&answer).class
+        };
+        assert_eq!(bare(true), ErrorClass::Throttled);
+        assert_eq!(bare(false), ErrorClass::Server);
+        // What the body says counts for more.
+        let stated = answer(503, &error_xml("ServiceUnavailable", "why"));
+        let stated = Answer { says_slow_down: true, ..stated };
+        assert_eq!(of_answer(&stated).class, ErrorClass::Server);
     }
 
     #[test]

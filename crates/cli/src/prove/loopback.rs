@@ -162,8 +162,7 @@ pub(super) fn stalled_loops(
 
 fn errors_checks(bench: &Bench) -> Result<Vec<Check>> {
     let load = Load {
-        // An answer to HEAD has no document that could tell SlowDown from other refusals.
-        operations: &[("GET", 9), ("PUT", 1)],
+        operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
         pacing: open("4000/s", "poisson", 256),
         seconds: 5,
         workers: 16,

@@ -20,6 +20,8 @@ const TLS_MAJOR: u8 = 3;
 pub struct ResponseHead<'a> {
     /// The status code.
     pub status: u16,
+    /// The text behind it; empty if there is none.
+    pub reason: &'a str,
     /// The header fields in the order received.
     pub headers: &'a [httparse::Header<'a>],
     /// What Content-Length states, where it stands (also for HEAD, where no body follows).
@@ -84,6 +86,7 @@ pub(super) fn parse(
     let framing = fields.framing(status, version_minor, method_is_head)?;
     sink.head(&ResponseHead {
         status,
+        reason: response.reason.unwrap_or_default(),
         headers: response.headers,
         content_length: fields.content_length,
     });
