@@ -84,6 +84,12 @@ pub(crate) fn exit_code(good: bool) -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NOT_GOOD) }
 }
 
+/// Returns a command line as it can be typed into a shell.
+pub(crate) fn typed_again(words: &[String]) -> String {
+    // Only a NUL cannot be quoted, and no command line has one.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
 /// Returns the report on one stage of a run, from what the run directory says.
 pub(crate) fn of_run(
     manifest: &Manifest,
@@ -107,7 +113,7 @@ pub(crate) fn of_run(
         tool_version: Some(manifest.tool.version.clone()),
         run_id: Some(RunId::parse(&manifest.run_id).context("run.json: run_id")?),
         what: what(manifest, entry),
-        command: manifest.command_line.join(" "),
+        command: typed_again(&manifest.command_line),
         target: format!("{}{bucket}", target.endpoints.join(", ")),
         ended_because: entry.ended_because.clone(),
         endpoints: target.endpoints.clone(),
@@ -281,4 +287,18 @@ pub(crate) fn notes(workload: &Workload, manifest: &Manifest, embedded: bool) ->
         notes.push(format!("payload of uploads: {signing}"));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again() {
+        let words = ["plimsoll", "s3", "get", "--rate", "1/s..9/s over 2m", "--host", "a{1...3}"];
+        let words = words.map(str::to_owned);
+        let line = typed_again(&words);
+        assert_eq!(shlex::split(&line).unwrap(), words);
+        assert!(line.starts_with("plimsoll s3 get --rate '1/s..9/s over 2m' --host "), "{line}");
+    }
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{ExportArgs, ExportFormat};
+use crate::present;
 use crate::recorded::{self, Origin, Record};
 use crate::ui::Ui;
 
@@ -152,7 +153,7 @@ fn warp(
             end_unix_ns: wall(op.end),
         })?;
     }
-    file.finish(&[manifest.command_line.join(" ")], ui)
+    file.finish(&[present::typed_again(&manifest.command_line)], ui)
 }
 
 /// A raw file of warp's that is being written.

@@ -153,7 +153,11 @@ fn command_lines(records: &[Record]) -> Vec<String> {
     };
     let first = records.first().and_then(line);
     let same = records.iter().all(|record| line(record) == first);
-    first.filter(|_| same).into_iter().chain([environment::command_line().join(" ")]).collect()
+    first
+        .filter(|_| same)
+        .into_iter()
+        .chain([present::typed_again(&environment::command_line())])
+        .collect()
 }
 
 fn opened(paths: &[PathBuf]) -> Result<Vec<Record>> {
