@@ -187,18 +187,20 @@ impl<'a> Doer<'a> {
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, sink: &mut taken };
         let mut done = bounded(self.facts, session, get, start).await;
-        let wrong = taken.judge(&self.key, len);
         match &done.result {
             Ok(()) if taken.is_error_document() => {
                 let message = format!("the success of reading `{}` holds an error", self.key);
                 done.result = Err(DriverError::new(ErrorClass::Protocol, message));
             }
             Ok(()) => {
-                self.wrong = wrong.as_ref().map(|wrong| wrong.kind);
-                done.result = wrong.map_or(Ok(()), |wrong| Err(in_class(wrong)));
+                if let Some(wrong) = taken.judge(&self.key, len) {
+                    self.wrong = Some(wrong.kind);
+                    done.result = Err(in_class(wrong));
+                }
             }
             // The driver knew before we did.
             Err(error) if error.class == ErrorClass::Truncated => {
+                let wrong = taken.judge(&self.key, len);
                 self.wrong = wrong.map(|wrong| wrong.kind).filter(|kind| kind.is_length());
             }
             Err(_) => {}

@@ -284,7 +284,7 @@ impl Objects {
                 (Some(before), Some(current)) => {
                     let (from, until) = part_of(before.len(), range)?;
                     let here = part_of(current.len(), range).map(|(a, b)| &current[a..b]);
-                    class_of_content(&before[from..until], here?)?
+                    spoil::class_of_content(&before[from..until], here?)?
                 }
             };
             return Some((Told::Before(before.cloned()), class));
@@ -297,16 +297,6 @@ impl Objects {
         let older = self.before(key).flatten().map(|before| &before[..]);
         let source = spoil::Source { object, offset: from, len: until - from, older, other };
         Some((Told::Content(spoil::spoil(lie, salt, &source)?), ErrorClass::Corrupt))
-    }
-}
-
-/// Returns how a client that knows what is right classes a content, `None` if it is right.
-fn class_of_content(given: &[u8], right: &[u8]) -> Option<ErrorClass> {
-    let shared = given.len().min(right.len());
-    match given[..shared] == right[..shared] {
-        true if given.len() == right.len() => None,
-        true => Some(ErrorClass::Truncated),
-        false => Some(ErrorClass::Corrupt),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Compares generated documents with the committed ones in `docs/formats`.
 #![expect(clippy::disallowed_methods, reason = "tests compare files of the repository")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -19,4 +20,26 @@ pub fn check_format(name: &str, fresh: &str) {
          else, raise its version (`plimsoll.…/2`) first; then describe the change in \
          docs/formats/*.md and run this test again with PLIMSOLL_BLESS=1"
     );
+}
+
+/// Returns the names of all properties in a JSON schema.
+pub fn property_names(schema: &serde_json::Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    collect_property_names(schema, &mut names);
+    names
+}
+
+fn collect_property_names(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
+    match schema {
+        serde_json::Value::Object(fields) => {
+            if let Some(serde_json::Value::Object(found)) = fields.get("properties") {
+                names.extend(found.keys().cloned());
+            }
+            fields.values().for_each(|value| collect_property_names(value, names));
+        }
+        serde_json::Value::Array(values) => {
+            values.iter().for_each(|value| collect_property_names(value, names));
+        }
+        _ => (),
+    }
 }

@@ -10,5 +10,5 @@ mod formats;
 mod live;
 
 pub use clock::ManualClock;
-pub use formats::check_format;
+pub use formats::{check_format, property_names};
 pub use live::{LiveKind, LiveServer, live};

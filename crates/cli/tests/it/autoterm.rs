@@ -7,6 +7,7 @@ use plimsoll_model::OpKind;
 use plimsoll_stats::{AmountSeries, SteadyRule};
 use serde_json::Value;
 
+use crate::bad_input;
 use crate::harness::{plimsoll, run, run_directory, stderr};
 
 const SECOND: u64 = 1_000_000_000;
@@ -97,16 +98,7 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("s3 get --until p99<=5%", &["--until", "ci(p99)<=5%"]),
         ("s3 list --until ci(throughput)<=5%", &["--until", "ci(rate)"]),
     ] {
-        let directory = tempfile::tempdir().unwrap();
-        let mut command = plimsoll(directory.path());
-        command.args(line.split_whitespace());
-        let output = run(command);
-        let text = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{line}: {text}");
-        assert_eq!(text.trim_end().lines().count(), 1, "{line}: {text}");
-        for word in words {
-            assert!(text.contains(word), "{line}: no `{word}` in: {text}");
-        }
+        bad_input::check(line, words);
     }
 }
 

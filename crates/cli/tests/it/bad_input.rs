@@ -11,7 +11,7 @@ fn refused_port() -> u16 {
 
 /// Checks that `line` ends with exit code 2 and one line that holds all of `words`, and leaves
 /// nothing behind.
-fn check(line: &str, words: &[&str]) {
+pub(crate) fn check(line: &str, words: &[&str]) {
     let directory = tempfile::tempdir().unwrap();
     let mut command = plimsoll(directory.path());
     command.args(line.split_whitespace());

@@ -8,13 +8,11 @@ use plimsoll_analysis::history::{History, HistoryReport};
 use plimsoll_driver::{Completion, ContentSource, Driver, DriverError, Operation, Session};
 use plimsoll_engine::{CheckConfig, CheckContext, Live, RunClock, StopFlag, run_check};
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, SharedClock};
-use plimsoll_oracle::{Oracle, OracleConfig, Script};
+use plimsoll_oracle::Script;
 use plimsoll_testkit::{LiveKind, live};
 use rustix::process::Signal;
 
-use crate::harness::{
-    self, ACCESS_KEY, Background, SECRET_KEY, Target, oracle, plimsoll, run, run_json, stderr,
-};
+use crate::harness::{self, Background, oracle, plimsoll, run, run_json, scripted, stderr};
 
 /// Operations before the first lie, so that there is something to lie about.
 const HONEST_FIRST: u64 = 500;
@@ -306,35 +304,11 @@ fn the_embedded_store_passes_and_nothing_is_left() {
     target.assert_only_planted(100);
 }
 
-fn scripted(script: &str) -> Target {
-    let config = OracleConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        access_key: ACCESS_KEY.to_owned(),
-        secret_key: SECRET_KEY.to_owned(),
-        capacity_bytes: 1 << 30,
-        threads: 1,
-        anonymous: false,
-        domain: None,
-        tls: None,
-        script: Some(Script::from_yaml(script).unwrap()),
-        seed: 5,
-    };
-    let oracle = Oracle::start(config).unwrap();
-    Target {
-        host: oracle.addr().to_string(),
-        access_key: ACCESS_KEY.to_owned(),
-        secret_key: SECRET_KEY.to_owned(),
-        tls_ca: None,
-        bucket: "lies".to_owned(),
-        oracle: Some(oracle),
-    }
-}
-
 #[test]
 fn a_store_that_lies_ends_with_one_and_shows_the_proof() {
     let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 200us}}\n\
                   grace_count: 300\nlies: {flipped: 0.01, list_omission: 0.05, lost_write: 0.01}\n";
-    let target = scripted(script);
+    let target = scripted(Some(Script::from_yaml(script).unwrap()));
     let directory = tempfile::tempdir().unwrap();
     let line = "check --ops 4000 --concurrent 4 --show 3 --quiet";
     let output = run(target.command(directory.path(), line));

@@ -9,7 +9,7 @@ use plimsoll_driver::{ByteRange, ContentSink, ContentSource, Driver, Operation, 
 use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Driver};
 use plimsoll_http::{HostSelect, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Clock, SharedClock};
-use plimsoll_oracle::{Oracle, OracleConfig};
+use plimsoll_oracle::{Oracle, OracleConfig, Script};
 use plimsoll_testkit::LiveServer;
 use serde_json::Value;
 
@@ -63,6 +63,11 @@ pub(crate) struct Target {
 
 /// Returns a fresh in-memory store.
 pub(crate) fn oracle() -> Target {
+    scripted(None)
+}
+
+/// Returns a fresh in-memory store that behaves as a script says.
+pub(crate) fn scripted(script: Option<Script>) -> Target {
     let config = OracleConfig {
         listen: ([127, 0, 0, 1], 0).into(),
         access_key: ACCESS_KEY.to_owned(),
@@ -72,8 +77,8 @@ pub(crate) fn oracle() -> Target {
         anonymous: false,
         domain: None,
         tls: None,
-        script: None,
-        seed: 0,
+        script,
+        seed: 5,
     };
     let oracle = Oracle::start(config).unwrap();
     Target {

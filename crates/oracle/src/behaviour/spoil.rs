@@ -1,5 +1,7 @@
 //! Wrong content made of right content, the same for every store that acts out a script.
 
+use plimsoll_model::ErrorClass;
+
 use super::Lie;
 
 /// The largest distance of [`Lie::Shifted`].
@@ -18,6 +20,16 @@ pub struct Source<'a> {
     pub older: Option<&'a [u8]>,
     /// A whole other object.
     pub other: Option<&'a [u8]>,
+}
+
+/// Returns how a client that knows what is right classes a content, `None` if it is right.
+pub(crate) fn class_of_content(given: &[u8], right: &[u8]) -> Option<ErrorClass> {
+    let shared = given.len().min(right.len());
+    match given[..shared] == right[..shared] {
+        true if given.len() == right.len() => None,
+        true => Some(ErrorClass::Truncated),
+        false => Some(ErrorClass::Corrupt),
+    }
 }
 
 /// Returns as many bytes as are asked for, wrong in the way of `lie`; `None` if that cannot be done

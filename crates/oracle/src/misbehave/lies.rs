@@ -10,7 +10,7 @@ use s3s::S3Result;
 use s3s::dto::Range;
 
 use super::Ruling;
-use crate::behaviour::spoil::{Source, spoil};
+use crate::behaviour::spoil::{Source, class_of_content, spoil};
 use crate::behaviour::{Lie, Request};
 use crate::clock::wall_time;
 use crate::digests::Tag;
@@ -187,14 +187,4 @@ fn ghost(store: &Store, bucket: &str, query: &ListQuery<'_>, salt: u64) -> (Arc<
         let tag = Tag::of(&content);
         (key.into(), Object { content, tag, modified: wall_time(), attributes: None })
     })
-}
-
-/// Returns how a client that knows what is right classes a content, `None` if it is right.
-fn class_of_content(given: &[u8], right: &[u8]) -> Option<ErrorClass> {
-    let shared = given.len().min(right.len());
-    match given[..shared] == right[..shared] {
-        true if given.len() == right.len() => None,
-        true => Some(ErrorClass::Truncated),
-        false => Some(ErrorClass::Corrupt),
-    }
 }

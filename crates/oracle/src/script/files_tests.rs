@@ -1,9 +1,10 @@
 //! The documents about scripts, held against the code.
 #![expect(clippy::disallowed_methods, reason = "a test reads files of the repository")]
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
+
+use plimsoll_testkit::property_names;
 
 use super::Script;
 
@@ -11,27 +12,10 @@ fn docs() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"))
 }
 
-/// Collects the names of all properties in a JSON schema.
-fn properties(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
-    match schema {
-        serde_json::Value::Object(fields) => {
-            if let Some(serde_json::Value::Object(found)) = fields.get("properties") {
-                names.extend(found.keys().cloned());
-            }
-            fields.values().for_each(|value| properties(value, names));
-        }
-        serde_json::Value::Array(values) => {
-            values.iter().for_each(|value| properties(value, names));
-        }
-        _ => (),
-    }
-}
-
 #[test]
 fn every_field_is_described() {
     let page = fs::read_to_string(docs().join("formats/oracle.md")).unwrap();
-    let mut names = BTreeSet::new();
-    properties(&Script::json_schema(), &mut names);
+    let names = property_names(&Script::json_schema());
     assert!(names.len() > 40, "{names:?}");
     let missing: Vec<&String> =
         names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();

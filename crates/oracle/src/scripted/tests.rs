@@ -115,7 +115,7 @@ impl Client {
         let judge = |()| {
             let expected = expected.ok_or(ErrorClass::Ok)?;
             let (from, until) = part_of(expected.len(), range).ok_or(ErrorClass::Ok)?;
-            match class_of_content(&taken.0, &expected[from..until]) {
+            match spoil::class_of_content(&taken.0, &expected[from..until]) {
                 Some(class) => Err(class),
                 None => Ok(()),
             }

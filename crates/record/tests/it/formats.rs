@@ -3,13 +3,12 @@
 //! `PLIMSOLL_BLESS=1 cargo test -p plimsoll-record formats` writes the generated ones anew.
 #![expect(clippy::disallowed_methods, reason = "a test compares files of the repository")]
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use plimsoll_record::Manifest;
 use plimsoll_record::schema::Summary;
-use plimsoll_testkit::check_format;
+use plimsoll_testkit::{check_format, property_names};
 use schemars::schema_for;
 
 use crate::{new_run, op, writer};
@@ -58,27 +57,10 @@ fn ops_schema_txt_is_current() {
     check_format("ops.schema.txt", &ops_schema());
 }
 
-/// Collects the names of all properties in a JSON schema.
-fn properties(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
-    match schema {
-        serde_json::Value::Object(fields) => {
-            if let Some(serde_json::Value::Object(found)) = fields.get("properties") {
-                names.extend(found.keys().cloned());
-            }
-            fields.values().for_each(|value| properties(value, names));
-        }
-        serde_json::Value::Array(values) => {
-            values.iter().for_each(|value| properties(value, names));
-        }
-        _ => (),
-    }
-}
-
 #[test]
 fn every_field_is_described() {
-    let mut names = BTreeSet::new();
-    properties(schema_for!(Manifest).as_value(), &mut names);
-    properties(schema_for!(Summary).as_value(), &mut names);
+    let mut names = property_names(schema_for!(Manifest).as_value());
+    names.append(&mut property_names(schema_for!(Summary).as_value()));
     assert!(names.contains("started_unix_ns") && names.contains("objects_micro"));
     let run = page("run.md");
     for name in names {

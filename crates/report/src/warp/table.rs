@@ -7,26 +7,7 @@ use plimsoll_model::OpKind;
 
 use super::WarpNames;
 use super::words::date_time;
-
-const COLUMNS: [&str; 17] = [
-    "index",
-    "op",
-    "host",
-    "duration_s",
-    "objects_per_op",
-    "bytes",
-    "full_ops",
-    "partial_ops",
-    "ops_started",
-    "ops_ended",
-    "errors",
-    "mb_per_sec",
-    "ops_ended_per_sec",
-    "objs_per_sec",
-    "reqs_ended_avg_ms",
-    "start_time",
-    "end_time",
-];
+use crate::segments::COLUMNS;
 
 /// Returns the segments of each kind, and of each endpoint of it, in the order of time; every
 /// table begins with its header line.
