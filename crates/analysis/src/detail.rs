@@ -142,20 +142,21 @@ pub struct RateSummary {
 /// The percentiles that a detailed report shows, in percent.
 pub const PERCENTS: [f64; 11] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-/// Returns each of [`PERCENTS`] with its time, `None` for want of samples: from the median on at
-/// least one has to lie above it, before it at least one below.
+/// Returns each of [`PERCENTS`] with its time, `None` for want of samples.
 pub fn percentiles(times: &Histogram) -> Vec<(f64, Option<Duration>)> {
-    let samples_min = |percent: f64| match percent {
+    PERCENTS.into_iter().map(|percent| (percent, percentile(times, percent))).collect()
+}
+
+/// Returns a percentile, `None` for want of samples: from the median on at least one has to lie
+/// above it, before it at least one below.
+pub(crate) fn percentile(times: &Histogram, percent: f64) -> Option<Duration> {
+    let samples_min = match percent {
         ..50.0 => (100.0 / percent).floor() as u64 + 1,
         // Nudged down, as 100 - 99.9 is not exactly a tenth.
         _ => (100.0 / (100.0 - percent) * (1.0 - 1e-9)).ceil() as u64,
     };
-    let time = |percent: f64| {
-        let enough = times.count() >= samples_min(percent);
-        let percentile = Percentile::new(percent).filter(|_| enough)?;
-        times.percentile(percentile).map(Duration::from_nanos)
-    };
-    PERCENTS.into_iter().map(|percent| (percent, time(percent))).collect()
+    let percentile = Percentile::new(percent).filter(|_| times.count() >= samples_min)?;
+    times.percentile(percentile).map(Duration::from_nanos)
 }
 
 /// Counts of the segments of one lane.

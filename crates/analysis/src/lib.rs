@@ -12,6 +12,7 @@ mod figures;
 pub mod history;
 mod lane;
 mod lanes;
+pub mod phases;
 mod span;
 pub mod warp;
 mod window;

@@ -8,6 +8,7 @@
 
 mod analysis;
 mod check;
+pub(crate) mod file;
 mod prove;
 mod run;
 pub(crate) mod s3;
@@ -41,7 +42,10 @@ pub(crate) enum Command {
     /// Benchmark an S3 object store
     #[command(subcommand)]
     S3(Box<s3::S3Command>),
-    /// Run a workload file, against a store or in virtual time
+    /// Benchmark a file system: blocks, names, or all that WEKA's guide measures
+    #[command(subcommand)]
+    File(Box<file::FileCommand>),
+    /// Run a workload file or a job file of fio's
     Run(Box<run::RunArgs>),
     /// Show the figures of runs, and of files that warp wrote
     Analyze(Box<AnalyzeArgs>),
@@ -132,9 +136,15 @@ pub(crate) struct OracleArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CleanArgs {
-    /// The run directory
-    #[arg(value_name = "RUN")]
+    /// The run directory; or a directory in which runs on files worked, to list what they left there
+    #[arg(value_name = "RUN|DIR")]
     pub(crate) run: PathBuf,
+    /// In a directory in which runs worked: only what this run left
+    #[arg(long = "run", value_name = "ID")]
+    pub(crate) id: Option<String>,
+    /// In a directory in which runs worked: yes, remove what is listed
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) credentials: CredentialArgs,
     #[command(flatten)]

@@ -23,6 +23,11 @@ pub(crate) fn command_line() -> Vec<String> {
     std::iter::once("plimsoll".to_owned()).chain(typed).collect()
 }
 
+/// Returns the value of a variable, as job files of fio's name them.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Tells whether the user asked all programs for plain text (no-color.org).
 pub(crate) fn wants_no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())

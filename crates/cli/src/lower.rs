@@ -210,7 +210,7 @@ pub(crate) fn late_stop_rules(workload: &Workload) -> Vec<String> {
 
 /// Puts a refusal of the spec into the words of the flags.
 pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
-    let flag = match refused.field {
+    let flag = match &*refused.field {
         "concurrency" => "--concurrent",
         "objects.size" => "--obj.size",
         "objects.count" => "--objects",

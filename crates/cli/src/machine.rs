@@ -1,7 +1,7 @@
 //! The machine that makes the load, for the record.
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells about the machine")]
 
-use plimsoll_record::schema::Machine;
+use plimsoll_record::schema::{Machine, ProcessUsage};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Returns what is known about this machine.
@@ -32,6 +32,40 @@ pub(crate) fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // Where it is refused, a connection that cannot be made will say so.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Returns how many files this process may have open.
+pub(crate) fn open_files_max() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Returns what this process has used so far, all of its threads.
+pub(crate) fn usage() -> ProcessUsage {
+    // SAFETY: the call fills a struct of integers, for which zeros are a value.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+    ProcessUsage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        context_switches_count: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
+        faults_major_count: usage.ru_majflt as u64,
+        faults_minor_count: usage.ru_minflt as u64,
+    }
+}
+
+/// Returns what was used between two moments.
+pub(crate) fn usage_since(now: &ProcessUsage, before: &ProcessUsage) -> ProcessUsage {
+    ProcessUsage {
+        user_ns: now.user_ns - before.user_ns,
+        system_ns: now.system_ns - before.system_ns,
+        context_switches_count: now.context_switches_count - before.context_switches_count,
+        faults_major_count: now.faults_major_count - before.faults_major_count,
+        faults_minor_count: now.faults_minor_count - before.faults_minor_count,
+    }
 }
 
 /// Returns how much main memory the machine has.

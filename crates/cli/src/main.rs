@@ -5,13 +5,17 @@ mod args;
 mod commands;
 mod environment;
 mod examine;
+mod files;
 mod lower;
+mod lower_files;
 mod machine;
 mod manifest;
 mod present;
+mod present_files;
 mod prove;
 mod recorded;
 mod redact;
+mod run_record;
 mod runner;
 mod signals;
 mod simulate;
@@ -34,6 +38,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
+        Command::File(command) => commands::file::run(command),
         Command::Run(args) => commands::run::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
         Command::Compare(args) => commands::compare::run(args),
@@ -42,6 +47,8 @@ fn main() -> ExitCode {
             WarpCommand::Cmp(args) => commands::compare::as_warp(args),
             WarpCommand::Merge(args) => commands::merge::as_warp(args),
         },
+        Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
+        Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),

@@ -44,12 +44,24 @@ pub(crate) fn begin<D: Driver>(
         lookup: Some(lookup.to_owned()),
         tls: Some(config.tls.is_some()),
         payload_signing: Some(if config.sign_payload { "sha256" } else { "unsigned" }.to_owned()),
+        files: None,
     };
     bare(id, spec, target, time)
 }
 
 /// Returns a manifest for any target.
 pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, time: &RunTime) -> Manifest {
+    let workload = serde_json::to_value(spec).unwrap_or_default();
+    of_workload(id, (workload, spec.seed), target, time)
+}
+
+/// Returns a manifest for any workload.
+pub(crate) fn of_workload(
+    id: &RunId,
+    (workload, seed): (Value, u64),
+    target: Target,
+    time: &RunTime,
+) -> Manifest {
     let cleanup = match target.prefix {
         Some(_) => CleanupState::Pending,
         None => CleanupState::NotNeeded,
@@ -64,10 +76,10 @@ pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, time: &RunTi
         started_unix_ns: time.wall_epoch.as_unix_ns(),
         started_at: time.wall_epoch.to_string(),
         clock: ClockInfo { source: time.describe().to_owned(), resolution_ns: None },
-        seed: spec.seed,
+        seed,
         machine: machine::describe(),
         target,
-        workload: serde_json::to_value(spec).unwrap_or_default(),
+        workload,
         stages: Vec::new(),
         recorder: None,
         cleanup: Cleanup { state: cleanup, objects_removed_count: None, took_ns: None },

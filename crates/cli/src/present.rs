@@ -237,7 +237,7 @@ fn cleaned(cleanup: &schema::Cleanup) -> Option<StageWork> {
 }
 
 /// Returns the first errors of one stage.
-fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
+pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
     let inside = |at: u64| {
         stage.started_ns.is_none_or(|started| at >= started)
             && stage.ended_ns.is_none_or(|ended| at <= ended)

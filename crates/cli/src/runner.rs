@@ -2,26 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plimsoll_analysis::{OpSource, Question};
 use plimsoll_driver::Driver;
 use plimsoll_engine::{
-    EndReason, EngineConfig, EngineError, Live, OpSink, OpSinkError, RunClock, StageContext,
-    StageOutcome, VirtualTime, run_stage,
+    EngineConfig, EngineError, Live, OpSinkError, RunClock, StageContext, StageOutcome,
+    VirtualTime, run_stage,
 };
-use plimsoll_model::{
-    Moment, OpRecord, PackedOp, RunId, SeriesKey, SharedClock, StageId, StageKind, WallTime,
-};
-use plimsoll_record::schema::{self, Manifest, RunState};
-use plimsoll_record::{OpLog, OpLogTotals, OpLogWriter, RecordError, RunDirectory};
+use plimsoll_model::{OpRecord, RunId, SharedClock, StageId, StageKind, WallTime};
+use plimsoll_record::schema;
+use plimsoll_record::{OpLog, OpLogWriter, RecordError};
 use plimsoll_report::RunReport;
-use plimsoll_stats::Timeline;
-use plimsoll_workload::data::{Generator, WrongKind};
+use plimsoll_workload::data::Generator;
 use plimsoll_workload::{OpenLoop, Pacing, Population, Workload};
 
 use crate::present;
+use crate::run_record::{LogSink, Recorded, RunRecord};
 use crate::signals::Interrupts;
 use crate::ui::{Goal, Ui, Watched};
 
@@ -69,44 +66,12 @@ impl RunTime {
 pub(crate) struct Run<'a, D> {
     pub(crate) driver: &'a D,
     pub(crate) workload: Arc<Workload>,
-    pub(crate) time: RunTime,
     pub(crate) config: EngineConfig,
-    pub(crate) directory: RunDirectory,
-    pub(crate) manifest: Manifest,
-    pub(crate) ui: Ui,
-    pub(crate) interrupts: Interrupts,
-}
-
-/// What the stages gave.
-pub(crate) struct Recorded {
-    /// Outcomes with their stages, in order.
-    pub(crate) stages: Vec<(StageId, StageKind, StageOutcome)>,
-    /// What the op log holds.
-    pub(crate) totals: OpLogTotals,
-}
-
-impl Recorded {
-    /// Returns the outcome of the stage of that kind.
-    pub(crate) fn stage(&self, kind: StageKind) -> Option<(StageId, &StageOutcome)> {
-        self.stages.iter().find(|(_, each, _)| *each == kind).map(|(id, _, outcome)| (*id, outcome))
-    }
-}
-
-/// Hands operations to the op log.
-struct LogSink(OpLogWriter);
-
-impl OpSink for LogSink {
-    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
-        self.0.append_packed(ops).map_err(|error| OpSinkError(Box::new(error)))
-    }
-
-    fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
-        self.0.tick(now).map_err(|error| OpSinkError(Box::new(error)))
-    }
+    pub(crate) record: RunRecord,
 }
 
 /// The op log as the analysis reads it.
-struct LogSource(OpLog);
+pub(crate) struct LogSource(pub(crate) OpLog);
 
 impl OpSource for LogSource {
     type Error = RecordError;
@@ -143,21 +108,21 @@ impl<D: Driver> Run<'_, D> {
         &mut self,
         before_measure: impl FnOnce(&Ui, &Interrupts) -> Result<()>,
     ) -> Result<Recorded> {
-        let run = RunId::parse(&self.manifest.run_id).context("the run's own id")?;
-        let epoch = self.time.wall_epoch;
-        let endpoints = &self.manifest.target.endpoints;
-        let mut sink = LogSink(OpLogWriter::new(&self.directory, &run, epoch, endpoints));
+        let run = RunId::parse(&self.record.manifest.run_id).context("the run's own id")?;
+        let epoch = self.record.time.wall_epoch;
+        let endpoints = &self.record.manifest.target.endpoints;
+        let mut sink = LogSink(OpLogWriter::new(&self.record.directory, &run, epoch, endpoints));
         let generator = Arc::new(Generator::new(self.workload.seed.0));
         let mut stages = Vec::new();
         let uploads = matches!(self.workload.population, Population::Uploaded(1..));
         let mut whole = true;
         if uploads {
             let outcome = self.stage(StageKind::Prepare, &generator, &mut sink)?;
-            whole = outcome.failed_count == 0 && !self.interrupts.stop_flag().is_set();
+            whole = outcome.failed_count == 0 && !self.record.interrupts.stop_flag().is_set();
             stages.push((StageId(0), StageKind::Prepare, outcome));
         }
         if whole {
-            before_measure(&self.ui, &self.interrupts)?;
+            before_measure(&self.record.ui, &self.record.interrupts)?;
             let id = StageId(u8::from(uploads));
             let outcome = self.stage(StageKind::Measure, &generator, &mut sink)?;
             stages.push((id, StageKind::Measure, outcome));
@@ -172,14 +137,14 @@ impl<D: Driver> Run<'_, D> {
         generator: &Arc<Generator>,
         sink: &mut LogSink,
     ) -> Result<StageOutcome> {
-        let index = self.manifest.stages.len() as u8;
-        self.manifest.stages.push(self.stage_entry(index, kind));
-        self.directory.write_manifest(&self.manifest)?;
+        let index = self.record.manifest.stages.len() as u8;
+        self.record.manifest.stages.push(self.stage_entry(index, kind));
+        self.record.directory.write_manifest(&self.record.manifest)?;
         let live = Live::new(self.config.threads.max(1));
         let context = StageContext {
-            clock: &self.time.clock,
-            virtual_time: self.time.virtual_time.as_ref(),
-            stop: self.interrupts.stop_flag(),
+            clock: &self.record.time.clock,
+            virtual_time: self.record.time.virtual_time.as_ref(),
+            stop: self.record.interrupts.stop_flag(),
             live: &live,
             generator,
         };
@@ -192,9 +157,14 @@ impl<D: Driver> Run<'_, D> {
             StageKind::Measure => "measuring; q or Ctrl-C ends it early, with a report",
             StageKind::Cleanup => "cleaning up",
         };
-        let watched =
-            Watched { name: kind.name(), doing, goal, live: &live, clock: &*self.time.clock };
-        let outcome = self.ui.watch(&watched, &self.interrupts, || {
+        let watched = Watched {
+            name: kind.name(),
+            doing,
+            goal,
+            live: &live,
+            clock: &*self.record.time.clock,
+        };
+        let outcome = self.record.ui.watch(&watched, &self.record.interrupts, || {
             let stage = (StageId(index), kind);
             run_stage(self.driver, &self.workload, stage, &self.config, &context, sink)
         });
@@ -204,10 +174,10 @@ impl<D: Driver> Run<'_, D> {
             other => other.into(),
         })?;
         if let Some(because) = &outcome.ended_because {
-            self.ui.note(&format!("ended before its time was up: {because}"));
+            self.record.ui.note(&format!("ended before its time was up: {because}"));
         }
-        self.note_end(index, &outcome);
-        self.directory.write_manifest(&self.manifest)?;
+        self.record.note_end(index, &outcome);
+        self.record.directory.write_manifest(&self.record.manifest)?;
         Ok(outcome)
     }
 
@@ -220,98 +190,12 @@ impl<D: Driver> Run<'_, D> {
             _ => (schema::LoopModel::Closed, None),
         };
         let workers_count = self.workload.concurrency.get();
+        let threads = (self.config.threads as u32).clamp(1, workers_count);
+        let workers = (workers_count, threads);
         schema::Stage {
-            index,
-            kind: kind.into(),
-            name: kind.name().to_owned(),
-            loop_model,
-            workers_count,
-            threads_count: (self.config.threads as u32).clamp(1, workers_count),
-            started_ns: None,
-            ended_ns: None,
-            ended_by: None,
-            ended_because: None,
-            ops_count: None,
-            ops_failed_count: None,
-            bytes: None,
-            cpu_ns: None,
             schedule,
-            stream_hash: None,
-            wrong: Vec::new(),
+            ..schema::Stage::begun(index, kind.into(), kind.name(), loop_model, workers)
         }
-    }
-
-    fn note_end(&mut self, index: u8, outcome: &StageOutcome) {
-        let endpoints = &self.manifest.target.endpoints;
-        let first_errors = outcome.errors.iter().map(|error| schema::FirstError {
-            class: error.class.name().to_owned(),
-            kind: error.kind.name().to_owned(),
-            endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
-            at_ns: Some(error.at.as_ns()),
-            message: error.message.clone(),
-        });
-        self.manifest.first_errors.extend(first_errors);
-        let stage = &mut self.manifest.stages[usize::from(index)];
-        stage.started_ns = Some(outcome.started.as_ns());
-        stage.ended_ns = Some(outcome.ended.as_ns());
-        stage.ended_by = Some(outcome.ended_by.name().to_owned());
-        stage.ended_because = outcome.ended_because.clone();
-        stage.ops_count = Some(outcome.ops_count);
-        stage.ops_failed_count = Some(outcome.failed_count);
-        let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells);
-        stage.bytes = Some(cells.map(|cell| cell.bytes).sum());
-        // In virtual time nothing that is written depends on the machine.
-        let is_real = self.time.virtual_time.is_none();
-        stage.cpu_ns = is_real.then_some(outcome.cpu_time.as_nanos() as u64);
-        stage.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
-        if let (Some(schedule), Some(kept)) = (&mut stage.schedule, &outcome.schedule) {
-            schedule.offered_count = Some(kept.offered_count);
-            schedule.late_count = Some(kept.late_count);
-            schedule.skipped_count = Some(kept.skipped_count);
-            schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
-        }
-        let count = |(kind, count): (&WrongKind, &u64)| schema::WrongCount {
-            kind: kind.name().to_owned(),
-            count: *count,
-        };
-        stage.wrong = outcome.wrong.iter().map(count).collect();
-    }
-
-    /// Writes the summary and the manifest with the state the run has come to.
-    pub(crate) fn settle(
-        &mut self,
-        recorded: &Recorded,
-        state: RunState,
-        reason: Option<String>,
-    ) -> Result<()> {
-        let mut timeline: Timeline<SeriesKey> = Timeline::new(0, 1_000_000_000);
-        let mut wait = Duration::ZERO;
-        for (_, _, outcome) in &recorded.stages {
-            timeline.merge(&outcome.timeline);
-            wait += outcome.recorder_wait;
-        }
-        self.directory.write_summary(&mut timeline)?;
-        self.manifest.recorder = Some(schema::Recorder {
-            rows_count: recorded.totals.rows,
-            parts_count: recorded.totals.parts,
-            wait_ns: wait.as_nanos() as u64,
-        });
-        self.manifest.state = state;
-        self.manifest.state_reason = reason;
-        self.directory.write_manifest(&self.manifest)?;
-        Ok(())
-    }
-
-    /// Settles a run that measured: complete, unless the user ended it early.
-    pub(crate) fn settle_measured(&mut self, recorded: &Recorded) -> Result<()> {
-        let stopped =
-            recorded.stages.iter().any(|(_, _, outcome)| outcome.ended_by == EndReason::Stopped);
-        let (state, reason) = if stopped {
-            (RunState::Interrupted, Some("stopped by the user before its time was up".to_owned()))
-        } else {
-            (RunState::Complete, None)
-        };
-        self.settle(recorded, state, reason)
     }
 
     /// Reads the op log back, works the measured stage's figures out of it and notes what they
@@ -324,7 +208,7 @@ impl<D: Driver> Run<'_, D> {
     ) -> Result<RunReport> {
         let (stage, outcome) =
             recorded.stage(StageKind::Measure).context("nothing was measured")?;
-        let log = LogSource(OpLog::open(&self.directory)?);
+        let log = LogSource(OpLog::open(&self.record.directory)?);
         let workers = self.workload.concurrency.get();
         let question = Question {
             full_span: asked.full_span,
@@ -334,14 +218,15 @@ impl<D: Driver> Run<'_, D> {
         };
         let analysis = plimsoll_analysis::analyze(&log, &question);
         let analysis = analysis.context("cannot read the op log back")?;
-        self.manifest.advice = present::advice_texts(&analysis);
-        self.manifest.notes = present::notes(&self.workload, &self.manifest, embedded);
-        self.directory.write_manifest(&self.manifest)?;
-        present::of_run(&self.manifest, self.directory.path(), usize::from(stage.0), analysis)
-    }
-
-    /// Returns how long the run has lasted so far.
-    pub(crate) fn now(&self) -> Moment {
-        self.time.clock.now()
+        self.record.manifest.advice = present::advice_texts(&analysis);
+        self.record.manifest.notes =
+            present::notes(&self.workload, &self.record.manifest, embedded);
+        self.record.directory.write_manifest(&self.record.manifest)?;
+        present::of_run(
+            &self.record.manifest,
+            self.record.directory.path(),
+            usize::from(stage.0),
+            analysis,
+        )
     }
 }

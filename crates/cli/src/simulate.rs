@@ -14,7 +14,8 @@ use plimsoll_record::schema::Target;
 use plimsoll_report::RunReport;
 use plimsoll_workload::{WorkloadSpec, mix64};
 
-use crate::runner::{Asked, Recorded, Run, RunTime};
+use crate::run_record::{Recorded, RunRecord};
+use crate::runner::{Asked, Run, RunTime};
 use crate::signals::Interrupts;
 use crate::ui::Ui;
 use crate::{lower, manifest};
@@ -69,18 +70,20 @@ pub(crate) fn run(
     let mut run = Run {
         driver: &driver,
         workload: Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?),
-        time,
         config: EngineConfig {
             threads: 1,
             op_timeout: simulation.op_timeout,
             retries: simulation.retries,
         },
-        directory: RunDirectory::create(path, &manifest)?,
-        manifest,
-        ui,
-        interrupts: interrupts.clone(),
+        record: RunRecord {
+            time,
+            directory: RunDirectory::create(path, &manifest)?,
+            manifest,
+            ui,
+            interrupts: interrupts.clone(),
+        },
     };
-    let clock = Arc::clone(&run.time.clock);
+    let clock = Arc::clone(&run.record.time.clock);
     let recorded = run.stages(|_, _| {
         driver.begin(clock.now());
         Ok(())
@@ -100,7 +103,7 @@ impl Measured {
         asked: Asked,
         ledger: Ledger,
     ) -> Result<Self> {
-        run.settle_measured(&recorded)?;
+        run.record.settle_measured(&recorded)?;
         let report = run.report(&recorded, asked, false)?;
         let measured = recorded.stages.into_iter().find(|(_, kind, _)| *kind == StageKind::Measure);
         let (_, _, outcome) = measured.context("nothing was measured")?;

@@ -172,9 +172,9 @@ fn progress_bar() -> ProgressBar {
 /// A stage as the display sees it.
 pub(crate) struct Watched<'a> {
     /// What it is called.
-    pub(crate) name: &'static str,
+    pub(crate) name: &'a str,
     /// The same as something that goes on.
-    pub(crate) doing: &'static str,
+    pub(crate) doing: &'a str,
     /// How far it has to go.
     pub(crate) goal: Goal,
     /// Its counters.

@@ -7,6 +7,7 @@ mod arguments;
 mod error;
 mod job;
 mod lines;
+mod lower;
 mod options;
 mod resolve;
 mod sums;
@@ -17,10 +18,11 @@ use lines::Reader;
 pub use arguments::{CommandLine, Output, OutputFormat, from_args};
 pub use error::{FioError, Place, Problem};
 pub use job::{
-    Amount, Batch, BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution,
-    Engine, Files, Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates,
-    Reporting, Span, SyncMode, Thinktime, Timing, Verify,
+    Amount, BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution, Engine,
+    Files, Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates, Reporting,
+    Span, SyncMode, Thinktime, Timing, Verify,
 };
+pub use lower::{Lowered, LoweredStage, Machine, lower};
 
 /// How numbers with a suffix are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,3 +5,6 @@
 //! machine) is handed in. Knows neither the engine nor a driver.
 
 pub mod fio;
+pub mod mdtest;
+
+mod spelling;

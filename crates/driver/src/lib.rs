@@ -9,6 +9,7 @@ mod content;
 mod error;
 pub mod memory;
 pub mod null;
+mod ring;
 
 use std::future::Future;
 
@@ -16,6 +17,9 @@ use plimsoll_model::{EndpointId, Moment, SharedClock};
 
 pub use content::{ContentSink, ContentSource, EntrySink};
 pub use error::DriverError;
+pub use ring::{
+    Access, Handle, NullRing, NullRings, OpenMode, Place, Reply, Request, Ring, RingDriver,
+};
 
 /// A range of an object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

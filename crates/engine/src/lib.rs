@@ -5,10 +5,13 @@
 
 mod check;
 mod clock;
+mod crew;
+mod lane;
 mod live;
 mod open;
 mod planner;
 mod pump;
+mod ring;
 mod stage;
 mod verify;
 mod virtual_time;
@@ -24,6 +27,7 @@ pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};
 pub use live::{Live, LiveCounts, StopFlag};
 pub use planner::{EndReason, Planner, Step};
+pub use ring::{RingConfig, ring_threads, run_ring_stage};
 pub use stage::{
     EngineConfig, EngineError, ErrorSample, OpSink, OpSinkError, ScheduleOutcome, StageContext,
     StageOutcome, run_stage,

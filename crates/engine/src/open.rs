@@ -16,7 +16,7 @@ use plimsoll_workload::{Arrivals, OpStream, OpenLoop, PlannedOp};
 
 use crate::clock::Timer;
 use crate::planner::EndReason;
-use crate::pump::{STOP_CHECK, Shared};
+use crate::pump::{STOP_CHECK, Shared, fingerprint};
 use crate::watch::Stops;
 use crate::worker::{Doer, Finished, Listed, StageFacts};
 
@@ -203,7 +203,12 @@ pub(crate) async fn run_open<S: Session>(
                 break;
             };
             let Lane { worker, issued_count, .. } = schedule.lanes[lane];
-            shared.borrow_mut().note_planned(worker, issued_count, &op, Some(at.since(started)));
+            shared.borrow_mut().note_planned(
+                worker,
+                issued_count,
+                fingerprint(&op),
+                Some(at.since(started)),
+            );
             desk.borrow_mut().assign(slot, Job { lane, worker, op, at });
         }
         let is_idle = desk.borrow().under_way == 0;

@@ -8,11 +8,11 @@ use plimsoll_model::{ErrorClass, Moment, StageKind, WorkerId};
 use plimsoll_workload::{OpStream, Pacing, PlannedOp, Workload};
 
 /// How far a capped worker may catch up after it was held up.
-const CATCH_UP_MAX: Duration = Duration::from_secs(1);
+pub(crate) const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 /// The pause after the first failure that the store had no part in.
-const BACKOFF_FIRST: Duration = Duration::from_millis(10);
+pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(10);
 /// The longest such pause; each failure in a row doubles it.
-const BACKOFF_MAX: Duration = Duration::from_millis(100);
+pub(crate) const BACKOFF_MAX: Duration = Duration::from_millis(100);
 
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub enum EndReason {
     Steady,
     /// The figures asked for were known well enough.
     Until,
+    /// An operation failed where the first failure was to end it.
+    Failure,
     /// It was asked to stop.
     Stopped,
 }
@@ -48,6 +50,7 @@ impl EndReason {
             Self::Duration => "duration",
             Self::Steady => "steady",
             Self::Until => "until",
+            Self::Failure => "failure",
             Self::Stopped => "stopped",
         }
     }

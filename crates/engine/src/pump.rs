@@ -89,20 +89,32 @@ pub(crate) struct Shared<'a> {
     outcome: ThreadOutcome,
 }
 
-impl Shared<'_> {
-    /// Takes note that operation `number` of `worker` goes out as planned; `intended` is since the
-    /// stage's start.
+impl<'a> Shared<'a> {
+    pub(crate) fn new(outlet: Outlet<'a>, counters: &'a ThreadCounters) -> Self {
+        Self { outlet, counters, outcome: ThreadOutcome::default() }
+    }
+
+    /// Returns what the thread hands in.
+    pub(crate) fn finish(self, reasons: Vec<EndReason>) -> ThreadOutcome {
+        let mut outcome = self.outcome;
+        outcome.reasons = reasons;
+        outcome.timeline.close();
+        outcome
+    }
+
+    /// Takes note that operation `number` of `worker`, whose plan has this hash, goes out;
+    /// `intended` is since the stage's start.
     pub(crate) fn note_planned(
         &mut self,
         worker: WorkerId,
         number: u64,
-        op: &PlannedOp,
+        fingerprint: u64,
         intended: Option<Duration>,
     ) {
         let at = intended.map_or(0, |intended| intended.as_nanos() as u64);
         let place = mix64(mix64(u64::from(worker.0)) ^ number);
         // A sum does not depend on the order in which workers and threads come.
-        let hash = mix64(place ^ mix64(at).wrapping_add(fingerprint(op)));
+        let hash = mix64(place ^ mix64(at).wrapping_add(fingerprint));
         self.outcome.stream_hash = self.outcome.stream_hash.wrapping_add(hash);
     }
 
@@ -169,7 +181,7 @@ impl Shared<'_> {
 }
 
 /// Returns a hash of what is planned.
-fn fingerprint(op: &PlannedOp) -> u64 {
+pub(crate) fn fingerprint(op: &PlannedOp) -> u64 {
     let words = match op.target {
         Target::Object(object, range) => {
             let (offset, len) = range.map_or((0, u64::MAX), |range| range);
@@ -220,7 +232,7 @@ pub(crate) async fn run_thread<D: Driver>(
 ) -> ThreadOutcome {
     let ThreadPlan { driver, facts, kind, workers, in_flight_max, mut timer, .. } = plan;
     let ThreadPlan { outlet, counters, stops, .. } = plan;
-    let shared = RefCell::new(Shared { outlet, counters, outcome: ThreadOutcome::default() });
+    let shared = RefCell::new(Shared::new(outlet, counters));
     let sessions = driver.open_sessions(&facts.clock, in_flight_max);
     let started = ready();
     let reasons = match (&facts.workload.pacing, kind) {
@@ -240,10 +252,7 @@ pub(crate) async fn run_thread<D: Driver>(
             loops.collect::<FuturesUnordered<_>>().collect().await
         }
     };
-    let mut outcome = shared.into_inner().outcome;
-    outcome.reasons = reasons;
-    outcome.timeline.close();
-    outcome
+    shared.into_inner().finish(reasons)
 }
 
 async fn work<S: Session>(
@@ -268,7 +277,7 @@ async fn work<S: Session>(
                 now = facts.clock.now();
             }
             Step::Start(op) => {
-                shared.borrow_mut().note_planned(worker, number, &op, None);
+                shared.borrow_mut().note_planned(worker, number, fingerprint(&op), None);
                 number += 1;
                 let finished = doer.run(&mut session, worker, &op, None).await;
                 let (outcome, end): (ErrorClass, Moment) =

@@ -2,11 +2,10 @@
 //! of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::thread::ScopedJoinHandle;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plimsoll_driver::Driver;
+use plimsoll_driver::{Driver, DriverError};
 use plimsoll_model::{
     Clock, EndpointId, ErrorClass, Moment, OpKind, PackedOp, SeriesKey, SharedClock, StageId,
     StageKind, WorkerId,
@@ -14,24 +13,16 @@ use plimsoll_model::{
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::{OpenLoop, Pacing, Workload};
-use rtrb::{Consumer, RingBuffer};
 use thiserror::Error;
 
-use crate::clock::{Timer, Waiting, block_for, thread_cpu_time};
+use crate::clock::{Timer, Waiting, thread_cpu_time};
+use crate::crew::{BUFFER_OPS, Crew, Gate, Recorder, sum};
 use crate::live::{Live, StopFlag};
 use crate::planner::EndReason;
-use crate::pump::{ERRORS_KEPT_PER_CLASS, Outlet, ThreadOutcome, ThreadPlan, run_thread, runtime};
+use crate::pump::{Outlet, ThreadPlan, run_thread, runtime};
 use crate::virtual_time::VirtualTime;
-use crate::watch::{Stops, Verdict, Watch};
+use crate::watch::{Stops, Watch};
 use crate::worker::StageFacts;
-
-/// Records that one thread can be ahead of the recorder: 1 MiB. Larger ones are touched for the
-/// first time over minutes, which looks like a leak.
-const BUFFER_OPS: usize = 1 << 14;
-/// How long the recorder rests when little has come in.
-const RECORDER_REST: Duration = Duration::from_millis(2);
-/// Below this many records a round the recorder rests.
-const RECORDER_BATCH_MIN: usize = 1_024;
 
 /// How often the stop rules are looked at in virtual time.
 const VIRTUAL_LOOK: Duration = Duration::from_millis(5);
@@ -73,6 +64,9 @@ pub enum EngineError {
     /// A thread or its runtime could not be made.
     #[error("cannot start a worker thread")]
     Thread(#[source] std::io::Error),
+    /// The target could not be used before the first operation.
+    #[error("{0}")]
+    Target(DriverError),
 }
 
 /// What a stage runs with.
@@ -229,58 +223,22 @@ impl<'a, D: Driver> Staged<'a, D> {
     fn run_threads(
         self,
         threads: usize,
-        sink: &mut dyn OpSink,
+        sink: &'a mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
-        let (context, workload) = (self.context, &self.facts.workload);
+        let workload = &self.facts.workload;
         let workers = workload.concurrency.get() as usize;
         let threads = threads.clamp(1, workers.min(self.in_flight_max()));
-        let gate = Gate::default();
-        let recorder_cpu = thread_cpu_time();
-        std::thread::scope(|scope| {
-            let gate = &gate;
-            let mut consumers = Vec::new();
-            let mut handles = Vec::new();
-            for index in 0..threads {
-                let (producer, consumer) = RingBuffer::new(BUFFER_OPS);
-                consumers.push(consumer);
-                let spawned = runtime().and_then(|runtime| {
-                    let entered = runtime.enter();
-                    let timer = self.facts.waiting.timer()?;
-                    drop(entered);
-                    let plan = self.plan((index, threads), timer, Outlet::Ring(producer));
-                    let body = move || {
-                        let outcome = runtime.block_on(run_thread(plan, || gate.wait()));
-                        (outcome, thread_cpu_time())
-                    };
-                    std::thread::Builder::new()
-                        .name(format!("worker-{index}"))
-                        .spawn_scoped(scope, body)
-                });
-                match spawned {
-                    Ok(handle) => handles.push(handle),
-                    Err(error) => {
-                        // The threads that are there wait at the gate; they must see the flag and
-                        // go home.
-                        context.stop.set();
-                        gate.open(0, &handles, context.clock);
-                        return Err(EngineError::Thread(error));
-                    }
-                }
-            }
-            let started = gate.open(threads, &handles, context.clock);
-            let watch = Watch::new(workload, self.kind, started);
-            let mut recorder = Recorder { context, sink, watch, rule: self.stops.rule };
-            let drained = recorder.drain(&mut consumers, &handles);
-            // Threads whose records nobody takes any more must not wait for room.
-            drop(consumers);
-            let joined = handles.into_iter().map(|handle| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            let mut outcome = self.sum(started, joined);
-            outcome.cpu_time += thread_cpu_time() - recorder_cpu;
-            drained?;
-            Ok(outcome)
-        })
+        let is_open = self.open_loop().is_some();
+        let crew = Crew { context: self.context, stops: self.stops, sink, is_open };
+        let body = |index, outlet| {
+            let runtime = runtime()?;
+            let entered = runtime.enter();
+            let timer = self.facts.waiting.timer()?;
+            drop(entered);
+            let plan = self.plan((index, threads), timer, outlet);
+            Ok(move |gate: &Gate| Ok(runtime.block_on(run_thread(plan, || gate.wait()))))
+        };
+        crew.run(threads, body, |started| Watch::new(workload, self.kind, started))
     }
 
     /// Runs the stage on the calling thread in virtual time.
@@ -317,178 +275,10 @@ impl<'a, D: Driver> Staged<'a, D> {
             }
         });
         recorded.and_then(|()| recorder.take(&lock(), &[]))?;
-        let mut outcome = self.sum(started, [(thread, Duration::ZERO)].into_iter());
+        let threads = [(thread, Duration::ZERO)];
+        let is_open = self.open_loop().is_some();
+        let mut outcome = sum(self.context, self.stops, is_open, started, threads);
         outcome.cpu_time = thread_cpu_time() - cpu;
         Ok(outcome)
     }
-
-    /// Adds up what the threads hand in.
-    fn sum(
-        &self,
-        started: Moment,
-        threads: impl Iterator<Item = (ThreadOutcome, Duration)>,
-    ) -> StageOutcome {
-        let mut all = ThreadOutcome::default();
-        let mut cpu_time = Duration::ZERO;
-        let (mut recorder_waits, mut recorder_wait) = (0, Duration::ZERO);
-        for (mut thread, cpu) in threads {
-            all.timeline.merge(&thread.timeline);
-            all.errors.append(&mut thread.errors);
-            all.reasons.append(&mut thread.reasons);
-            all.ops_count += thread.ops_count;
-            all.failed_count += thread.failed_count;
-            all.late_count += thread.late_count;
-            all.skipped_count += thread.skipped_count;
-            all.delay_max = all.delay_max.max(thread.delay_max);
-            all.stream_hash = all.stream_hash.wrapping_add(thread.stream_hash);
-            thread.wrong.iter().for_each(|(kind, n)| *all.wrong.entry(*kind).or_default() += n);
-            recorder_waits += thread.recorder_waits;
-            recorder_wait += thread.recorder_wait;
-            cpu_time += cpu;
-        }
-        let ended_by = all.reasons.into_iter().fold(EndReason::OutOfWork, EndReason::max);
-        // A rule may hold in the moment in which the time is up, or the user has had enough.
-        let held = self.stops.rule.get().filter(|rule| rule.reason == ended_by);
-        keep_first_errors(&mut all.errors);
-        let schedule = self.open_loop().map(|_| ScheduleOutcome {
-            offered_count: all.ops_count + all.skipped_count,
-            late_count: all.late_count,
-            skipped_count: all.skipped_count,
-            delay_max: all.delay_max,
-        });
-        StageOutcome {
-            started,
-            ended: self.context.clock.now(),
-            ended_by,
-            ended_because: held.map(|rule| rule.because.clone()),
-            timeline: all.timeline,
-            errors: all.errors,
-            ops_count: all.ops_count,
-            failed_count: all.failed_count,
-            schedule,
-            stream_hash: all.stream_hash,
-            wrong: all.wrong,
-            recorder_waits,
-            recorder_wait,
-            cpu_time,
-        }
-    }
-}
-
-/// Lets all threads begin at one moment.
-#[derive(Default)]
-struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct GateState {
-    ready: usize,
-    started: Option<Moment>,
-}
-
-impl Gate {
-    /// A thread that dies before it is ready is noticed after at most this long.
-    const LOOK: Duration = Duration::from_millis(100);
-
-    /// Waits, as a thread that is ready, for the stage to begin.
-    fn wait(&self) -> Moment {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.ready += 1;
-        self.changed.notify_all();
-        loop {
-            if let Some(started) = state.started {
-                return started;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Waits until `threads` threads are ready, or one has died, and lets them go.
-    fn open(&self, threads: usize, handles: &[Handle<'_>], clock: &SharedClock) -> Moment {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while state.ready < threads && !handles.iter().any(ScopedJoinHandle::is_finished) {
-            let waited = self.changed.wait_timeout(state, Self::LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        let started = clock.now();
-        state.started = Some(started);
-        self.changed.notify_all();
-        started
-    }
-}
-
-type Handle<'scope> = ScopedJoinHandle<'scope, (ThreadOutcome, Duration)>;
-
-/// Takes the records off the threads, and watches them for a rule that ends the stage.
-struct Recorder<'a> {
-    context: &'a StageContext<'a>,
-    sink: &'a mut dyn OpSink,
-    watch: Option<Watch>,
-    rule: &'a OnceLock<Verdict>,
-}
-
-impl Recorder<'_> {
-    /// Hands records to the sink until all threads have ended and nothing is left.
-    fn drain(
-        &mut self,
-        consumers: &mut [Consumer<PackedOp>],
-        handles: &[Handle<'_>],
-    ) -> Result<(), OpSinkError> {
-        loop {
-            let all_ended = handles.iter().all(ScopedJoinHandle::is_finished);
-            let mut taken = 0;
-            for consumer in consumers.iter_mut() {
-                let chunk = consumer.read_chunk(consumer.slots()).expect("these slots are filled");
-                taken += chunk.len();
-                let (first, second) = chunk.as_slices();
-                self.take(first, second)?;
-                chunk.commit_all();
-            }
-            self.tick()?;
-            self.check_rules();
-            if all_ended && taken == 0 {
-                return Ok(());
-            }
-            if !all_ended && taken < RECORDER_BATCH_MIN {
-                block_for(RECORDER_REST);
-            }
-        }
-    }
-
-    /// Hands records to the sink; one that cannot take them ends the stage.
-    fn take(&mut self, first: &[PackedOp], second: &[PackedOp]) -> Result<(), OpSinkError> {
-        if let Some(watch) = &mut self.watch {
-            watch.observe(first);
-            watch.observe(second);
-        }
-        let appended = self.sink.append(first).and_then(|()| self.sink.append(second));
-        appended.inspect_err(|_| self.context.stop.set())
-    }
-
-    /// Lets the sink do what is due by time.
-    fn tick(&mut self) -> Result<(), OpSinkError> {
-        let ticked = self.sink.tick(self.context.clock.now());
-        ticked.inspect_err(|_| self.context.stop.set())
-    }
-
-    /// Ends the stage when a rule holds.
-    fn check_rules(&mut self) {
-        let Some(watch) = &mut self.watch else { return };
-        if let Some(verdict) = watch.check(self.context.clock.now()) {
-            self.rule.get_or_init(|| verdict);
-            self.watch = None;
-        }
-    }
-}
-
-/// Sorts by time and keeps the first few of each class.
-fn keep_first_errors(errors: &mut Vec<ErrorSample>) {
-    errors.sort_by_key(|error| error.at);
-    let mut kept = [0; ErrorClass::ALL.len()];
-    errors.retain(|error| {
-        kept[error.class as usize] += 1;
-        kept[error.class as usize] <= ERRORS_KEPT_PER_CLASS
-    });
 }

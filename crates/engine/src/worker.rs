@@ -242,7 +242,7 @@ impl<'a> Doer<'a> {
     }
 }
 
-fn in_class(wrong: Wrong) -> DriverError {
+pub(crate) fn in_class(wrong: Wrong) -> DriverError {
     let class = if wrong.kind.is_length() { ErrorClass::Truncated } else { ErrorClass::Corrupt };
     DriverError::new(class, wrong.text)
 }

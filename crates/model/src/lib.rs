@@ -3,6 +3,7 @@
 //!
 //! Plain values without IO: no serde, no async, no files, no protocol.
 
+mod files;
 mod ids;
 mod op;
 mod outcome;
@@ -11,6 +12,7 @@ mod series;
 mod time;
 mod units;
 
+pub use files::{Interface, SyncMode};
 pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
 pub use op::OpKind;
 pub use outcome::ErrorClass;

@@ -22,11 +22,29 @@ pub enum OpKind {
     PutPart = 7,
     /// Sets until when an object may not be removed.
     Retention = 8,
+    /// Reads one block of an open file.
+    Read = 9,
+    /// Writes one block of an open file.
+    Write = 10,
+    /// Has what was written to a file put on the medium (`fsync`, `fdatasync`).
+    Sync = 11,
+    /// Makes a file: opens it anew, writes what it is to hold, closes it.
+    Create = 12,
+    /// Opens a file, reads what is asked of it, closes it.
+    Open = 13,
+    /// Removes a file.
+    Unlink = 14,
+    /// Gives a file or a directory another name.
+    Rename = 15,
+    /// Makes a directory.
+    Mkdir = 16,
+    /// Removes a directory.
+    Rmdir = 17,
 }
 
 impl OpKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 18] = [
         Self::Put,
         Self::Get,
         Self::Delete,
@@ -36,6 +54,15 @@ impl OpKind {
         Self::Post,
         Self::PutPart,
         Self::Retention,
+        Self::Read,
+        Self::Write,
+        Self::Sync,
+        Self::Create,
+        Self::Open,
+        Self::Unlink,
+        Self::Rename,
+        Self::Mkdir,
+        Self::Rmdir,
     ];
 
     /// Returns the name used in files and reports.
@@ -50,6 +77,15 @@ impl OpKind {
             Self::Post => "POST",
             Self::PutPart => "PUTPART",
             Self::Retention => "RETENTION",
+            Self::Read => "READ",
+            Self::Write => "WRITE",
+            Self::Sync => "SYNC",
+            Self::Create => "CREATE",
+            Self::Open => "OPEN",
+            Self::Unlink => "UNLINK",
+            Self::Rename => "RENAME",
+            Self::Mkdir => "MKDIR",
+            Self::Rmdir => "RMDIR",
         }
     }
 
@@ -65,6 +101,17 @@ impl OpKind {
 
     /// Tells whether the operation moves object content, so that bytes per second mean something.
     pub const fn moves_bytes(self) -> bool {
-        matches!(self, Self::Put | Self::Get | Self::Append | Self::Post | Self::PutPart)
+        matches!(
+            self,
+            Self::Put
+                | Self::Get
+                | Self::Append
+                | Self::Post
+                | Self::PutPart
+                | Self::Read
+                | Self::Write
+                | Self::Create
+                | Self::Open
+        )
     }
 }

@@ -150,7 +150,7 @@ pub struct Machine {
 /// What the load was put on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// Its kind: `s3`, `oracle` (scripted, in virtual time) or `null`.
+    /// Its kind: `s3`, `file`, `oracle` (scripted, in virtual time) or `null`.
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
@@ -166,6 +166,26 @@ pub struct Target {
     pub tls: Option<bool>,
     /// How payloads are signed.
     pub payload_signing: Option<String>,
+    /// Where files lay; absent for other kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FilesTarget>,
+}
+
+/// Where the files of a run lay. What is not known is null.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesTarget {
+    /// The directories in which the run made one of its own, `plimsoll/<run id>`.
+    pub directories: Vec<String>,
+    /// The type of the file system of the first of them, such as `ext4`.
+    pub file_system: Option<String>,
+    /// Where it is mounted.
+    pub mount_point: Option<String>,
+    /// What is mounted there.
+    pub device: Option<String>,
+    /// How large it is.
+    pub size_bytes: Option<u64>,
+    /// How much of it was free when the run began.
+    pub free_bytes: Option<u64>,
 }
 
 impl Target {
@@ -180,6 +200,7 @@ impl Target {
             lookup: None,
             tls: None,
             payload_signing: None,
+            files: None,
         }
     }
 }
@@ -228,6 +249,72 @@ pub struct Stage {
     /// What was wrong with content that was read; a kind that is not named was not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<WrongCount>,
+    /// What is known of a stage on files; absent for others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FilesStage>,
+}
+
+impl Stage {
+    /// Returns a stage of which nothing has happened yet, with its workers and the threads that
+    /// carry them.
+    pub fn begun(
+        index: u8,
+        kind: StageKind,
+        name: &str,
+        loop_model: LoopModel,
+        (workers_count, threads_count): (u32, u32),
+    ) -> Self {
+        Self {
+            index,
+            kind,
+            name: name.to_owned(),
+            loop_model,
+            workers_count,
+            threads_count,
+            started_ns: None,
+            ended_ns: None,
+            ended_by: None,
+            ended_because: None,
+            ops_count: None,
+            ops_failed_count: None,
+            bytes: None,
+            cpu_ns: None,
+            schedule: None,
+            stream_hash: None,
+            wrong: Vec::new(),
+            files: None,
+        }
+    }
+}
+
+/// What is known of a stage on files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesStage {
+    /// Which repetition of the stage it is, 0-based.
+    pub iteration: u32,
+    /// How operations of each job reached the kernel: `io_uring`, `libaio`, `psync` or `null`.
+    pub interfaces: Vec<String>,
+    /// What was done about caches: `dropped`, `bypassed`, `cached` or `unknown`.
+    pub caches: String,
+    /// Why caches could not be dropped as asked, where they could not.
+    pub caches_reason: Option<String>,
+    /// What the whole process used while the stage lasted.
+    pub usage: Option<ProcessUsage>,
+}
+
+/// What a process used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessUsage {
+    /// Processor time of its own code.
+    pub user_ns: u64,
+    /// Processor time of the kernel on its behalf.
+    pub system_ns: u64,
+    /// How often a thread gave the processor away or lost it.
+    pub context_switches_count: u64,
+    /// Page faults that read from a medium.
+    pub faults_major_count: u64,
+    /// Other page faults.
+    pub faults_minor_count: u64,
 }
 
 /// How an open loop kept its schedule.

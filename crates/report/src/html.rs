@@ -4,6 +4,8 @@
 //! Whatever comes from a run is escaped; the policy in the head forbids requests and scripts
 //! besides.
 
+pub mod phases;
+
 mod axis;
 mod charts;
 mod plot;
@@ -42,17 +44,7 @@ pub struct Environment {
 
 /// Returns the report as an HTML document. Charts need the details of the analysis.
 pub fn render(report: &RunReport, environment: &Environment) -> String {
-    let title = format!("{} · plimsoll", title(report));
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{STYLE}{}</style>\n\
-         </head>\n<body>\n<main>\n",
-        escaped(&title),
-        plot::style_rules()
-    );
+    let mut html = head(&title(report));
     html += &headline(report);
     html += &warnings(report);
     html += &origin(report);
@@ -67,6 +59,20 @@ pub fn render(report: &RunReport, environment: &Environment) -> String {
          </main>\n<script type=\"application/json\" id=\"data\">{data}</script>\n</body>\n</html>\n"
     );
     html
+}
+
+/// Returns the beginning of a page, up to where its content stands.
+fn head(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{STYLE}{}</style>\n\
+         </head>\n<body>\n<main>\n",
+        escaped(&format!("{title} · plimsoll")),
+        plot::style_rules()
+    )
 }
 
 /// Returns text that is safe within an element and within a quoted attribute.
@@ -238,6 +244,11 @@ fn body<'a>(report: &'a RunReport) -> String {
 
 /// Returns a chart with its title, its legend and its caption.
 fn figure(chart: &Chart) -> String {
+    figure_as(chart.id, chart)
+}
+
+/// Returns a chart under another name, for a page that has several of its kind.
+fn figure_as(id: &str, chart: &Chart) -> String {
     let title = escaped(&chart.title);
     let caption = escaped(&chart.caption);
     let entry = |entry: &charts::Entry| {
@@ -249,10 +260,9 @@ fn figure(chart: &Chart) -> String {
     let class = if chart.plot.size == plot::WIDE { "wide" } else { "half" };
     let label = format!("{title}. {caption}");
     format!(
-        "<figure id=\"{}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption><h3>{title}</h3>\
+        "<figure id=\"{id}\" class=\"{class}\" aria-label=\"{title}\">\n<figcaption><h3>{title}</h3>\
          <ul class=\"legend\">{legend}</ul></figcaption>\n{}<p class=\"caption\">{caption}</p>\n\
          </figure>\n",
-        chart.id,
         chart.plot.svg(&label),
     )
 }

@@ -5,9 +5,12 @@
 pub mod aggregated;
 pub mod check;
 pub mod compare;
+pub mod fio;
 pub mod format;
 pub mod html;
 pub mod json;
+pub mod mdtest;
+pub mod phases;
 pub mod proof;
 pub mod segments;
 pub mod text;

@@ -8,6 +8,14 @@ use crate::RunReport;
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate, percent};
 use crate::words::plural;
 
+/// What was seen of the operations of an open loop, for the advice on its schedule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observed {
+    pub(crate) service_mean: Option<Duration>,
+    pub(crate) service_max: Option<Duration>,
+    pub(crate) failed_count: u64,
+}
+
 /// The schedule of an open loop, and what came of it. What a run that was killed did not write
 /// down is `None`.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +64,108 @@ impl ScheduleReport {
     fn rate_needed(&self) -> Option<f64> {
         self.rate_peak.or_else(|| self.rate_offered()).map(|rate| rate.0)
     }
+
+    /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
+    pub(crate) fn warning(&self, observed: &Observed) -> Option<String> {
+        let offered = self.offered_count.filter(|_| !self.is_kept())?;
+        let missed = self.missed_count();
+        let text = |number: Option<u64>| known(number, count);
+        Some(format!(
+            "SCHEDULE NOT KEPT: {} of {} ({}) did not start on time, {} by more than 1 ms and {} \
+             not at all, so the load was not the one that was asked for. {}",
+            count(missed),
+            plural(offered, "operation"),
+            percent(missed as f64 / offered as f64 * 100.0),
+            text(self.late_count),
+            text(self.skipped_count),
+            self.hint(observed)
+        ))
+    }
+
+    /// Returns what held the load back, by Little's law: in flight = rate × time.
+    fn hint(&self, observed: &Observed) -> String {
+        let limit = self.max_in_flight;
+        let rate = self.rate_needed();
+        let needs = |time: Option<Duration>| {
+            let (rate, time) = (rate?, time?);
+            let needed = (rate * time.as_secs_f64()).ceil() as u64;
+            (needed > u64::from(limit)).then_some((needed, rate, time))
+        };
+        let limit = count(u64::from(limit));
+        if let Some((needed, rate, time)) = needs(observed.service_mean) {
+            return format!(
+                "--max-in-flight {limit} is below the {} that {}/s needs at the observed {}: raise \
+                 it, or lower --rate",
+                count(needed),
+                number(rate),
+                duration(time)
+            );
+        }
+        if let Some((needed, rate, time)) = needs(observed.service_max) {
+            return format!(
+                "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
+                 flight, and --max-in-flight is {limit}: raise it; if that does not help, the \
+                 machine that makes the load is too slow",
+                duration(time),
+                number(rate),
+                count(needed)
+            );
+        }
+        if observed.failed_count > 0 || observed.service_max.is_none() {
+            return format!(
+                "Operations that failed may have taken all of --max-in-flight {limit}: raise it; \
+                 if that does not help, the machine that makes the load is too slow"
+            );
+        }
+        format!(
+            "--max-in-flight {limit} was enough at the observed {}, so the machine that makes the \
+             load is too slow or too busy for {}: lower --rate, or take another",
+            known(observed.service_mean, duration),
+            rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate)))
+        )
+    }
+
+    /// Returns offered and achieved rate and how well the schedule was kept, a name and a text
+    /// each; without the achieved rate where it is not asked for.
+    pub(crate) fn facts(&self, achieved: Option<Option<OpRate>>) -> Vec<(&'static str, String)> {
+        let achieved =
+            achieved.map_or(String::new(), |rate| format!("; achieved {}", known(rate, op_rate)));
+        let offered = known(self.offered_count, |offered| plural(offered, "operation"));
+        let share = |missed: Option<u64>| {
+            let share = missed.zip(self.offered_count.filter(|offered| *offered > 0));
+            let share = share.filter(|(missed, _)| *missed > 0);
+            share.map_or(String::new(), |(missed, offered)| {
+                format!(" ({})", percent(missed as f64 / offered as f64 * 100.0))
+            })
+        };
+        let (late, skipped) = (self.late_count, self.skipped_count);
+        let kept = match self.offered_count {
+            None => UNKNOWN,
+            Some(_) if self.is_kept() => "kept",
+            Some(_) => "NOT KEPT",
+        };
+        vec![
+            (
+                "offered",
+                format!(
+                    "{} ({offered} in {}){achieved}",
+                    known(self.rate_offered(), op_rate),
+                    known(self.lasted, duration)
+                ),
+            ),
+            (
+                "schedule",
+                format!(
+                    "{kept}: {} late by more than 1 ms{}, {} skipped{}, longest delay {}",
+                    known(late, count),
+                    share(late),
+                    known(skipped, count),
+                    share(skipped),
+                    known(self.delay_max, duration)
+                ),
+            ),
+        ]
+    }
 }
 
 impl RunReport {
@@ -73,63 +183,12 @@ impl RunReport {
 
     /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
     pub fn schedule_warning(&self) -> Option<String> {
-        let schedule = self.schedule.as_ref().filter(|schedule| !schedule.is_kept())?;
-        let (missed, offered) = (schedule.missed_count(), schedule.offered_count?);
-        let text = |number: Option<u64>| known(number, count);
-        Some(format!(
-            "SCHEDULE NOT KEPT: {} of {} ({}) did not start on time, {} by more than 1 ms and {} \
-             not at all, so the load was not the one that was asked for. {}",
-            count(missed),
-            plural(offered, "operation"),
-            percent(missed as f64 / offered as f64 * 100.0),
-            text(schedule.late_count),
-            text(schedule.skipped_count),
-            self.schedule_hint(schedule)
-        ))
-    }
-
-    /// Returns what held the load back, by Little's law: in flight = rate × time.
-    fn schedule_hint(&self, schedule: &ScheduleReport) -> String {
         let total = &self.analysis.total;
-        let limit = schedule.max_in_flight;
-        let rate = schedule.rate_needed();
-        let needs = |time: Option<Duration>| {
-            let (rate, time) = (rate?, time?);
-            let needed = (rate * time.as_secs_f64()).ceil() as u64;
-            (needed > u64::from(limit)).then_some((needed, rate, time))
-        };
-        let limit = count(u64::from(limit));
-        if let Some((needed, rate, time)) = needs(total.service_time.mean) {
-            return format!(
-                "--max-in-flight {limit} is below the {} that {}/s needs at the observed {}: raise \
-                 it, or lower --rate",
-                count(needed),
-                number(rate),
-                duration(time)
-            );
-        }
-        if let Some((needed, rate, time)) = needs(total.service_time.max) {
-            return format!(
-                "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
-                 flight, and --max-in-flight is {limit}: raise it; if that does not help, the \
-                 machine that makes the load is too slow",
-                duration(time),
-                number(rate),
-                count(needed)
-            );
-        }
-        if total.stage.failed.count() > 0 || total.service_time.max.is_none() {
-            return format!(
-                "Operations that failed may have taken all of --max-in-flight {limit}: raise it; \
-                 if that does not help, the machine that makes the load is too slow"
-            );
-        }
-        format!(
-            "--max-in-flight {limit} was enough at the observed {}, so the machine that makes the \
-             load is too slow or too busy for {}: lower --rate, or take another",
-            known(total.service_time.mean, duration),
-            rate.map_or_else(|| schedule.rate.clone(), |rate| format!("{}/s", number(rate)))
-        )
+        self.schedule.as_ref()?.warning(&Observed {
+            service_mean: total.service_time.mean,
+            service_max: total.service_time.max,
+            failed_count: total.stage.failed.count(),
+        })
     }
 
     /// Returns offered and achieved rate and how well the schedule was kept, a name and a text
@@ -137,45 +196,7 @@ impl RunReport {
     pub(crate) fn schedule_facts(&self) -> Vec<(&'static str, String)> {
         let Some(schedule) = &self.schedule else { return Vec::new() };
         // A part of the operations achieves nothing that could be held against the schedule.
-        let achieved = match self.analysis.is_part {
-            false => format!("; achieved {}", known(self.achieved(), op_rate)),
-            true => String::new(),
-        };
-        let offered = known(schedule.offered_count, |offered| plural(offered, "operation"));
-        let share = |missed: Option<u64>| {
-            let share = missed.zip(schedule.offered_count.filter(|offered| *offered > 0));
-            let share = share.filter(|(missed, _)| *missed > 0);
-            share.map_or(String::new(), |(missed, offered)| {
-                format!(" ({})", percent(missed as f64 / offered as f64 * 100.0))
-            })
-        };
-        let (late, skipped) = (schedule.late_count, schedule.skipped_count);
-        let kept = match schedule.offered_count {
-            None => UNKNOWN,
-            Some(_) if schedule.is_kept() => "kept",
-            Some(_) => "NOT KEPT",
-        };
-        vec![
-            (
-                "offered",
-                format!(
-                    "{} ({offered} in {}){achieved}",
-                    known(schedule.rate_offered(), op_rate),
-                    known(schedule.lasted, duration)
-                ),
-            ),
-            (
-                "schedule",
-                format!(
-                    "{kept}: {} late by more than 1 ms{}, {} skipped{}, longest delay {}",
-                    known(late, count),
-                    share(late),
-                    known(skipped, count),
-                    share(skipped),
-                    known(schedule.delay_max, duration)
-                ),
-            ),
-        ]
+        schedule.facts((!self.analysis.is_part).then(|| self.achieved()))
     }
 }
 

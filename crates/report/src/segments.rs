@@ -190,7 +190,7 @@ fn line(fields: [String; COLUMNS.len()], separator: Separator, out: &mut String)
 }
 
 /// Returns a field in quotation marks if it holds one or a comma.
-fn quoted(field: String) -> String {
+pub(crate) fn quoted(field: String) -> String {
     if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
 }
 

@@ -5,6 +5,7 @@
 //! is a function of the seed: no driver, no async, no clock.
 
 pub mod data;
+pub mod files;
 pub mod history;
 mod keys;
 mod pacing;

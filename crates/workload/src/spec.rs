@@ -253,7 +253,7 @@ impl From<&SizeDist> for SizeSpec {
 }
 
 fn invalid<T>(field: &'static str, reason: impl Into<String>) -> Result<T, InvalidWorkload> {
-    Err(InvalidWorkload { field, reason: reason.into() })
+    Err(InvalidWorkload { field: field.into(), reason: reason.into() })
 }
 
 impl MeasureSpec {
@@ -482,8 +482,13 @@ impl WorkloadSpec {
     }
 }
 
-fn lower_open(rate: &str, arrivals: &str, max_in_flight: u32) -> Result<OpenLoop, InvalidWorkload> {
-    let refused = |field| move |reason| InvalidWorkload { field, reason };
+pub(crate) fn lower_open(
+    rate: &str,
+    arrivals: &str,
+    max_in_flight: u32,
+) -> Result<OpenLoop, InvalidWorkload> {
+    let refused =
+        |field: &'static str| move |reason| InvalidWorkload { field: field.into(), reason };
     let profile: RateProfile = rate.parse().map_err(refused("pacing.open.rate"))?;
     let arrivals: ArrivalLaw = arrivals.parse().map_err(refused("pacing.open.arrivals"))?;
     let in_bounds = NonZeroU32::new(max_in_flight).filter(|max| max.get() <= MAX_IN_FLIGHT_MAX);

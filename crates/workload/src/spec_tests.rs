@@ -164,6 +164,6 @@ fn a_throughput_is_not_waited_for_where_nothing_moves() {
         let mut spec = spec(&[(operation, 1)]);
         spec.measure.until = vec!["ci(throughput)<=5%".to_owned()];
         let field = spec.validate("r", None).err().map(|refused| refused.field);
-        assert_eq!(field, (!moves).then_some("measure.until"), "{operation}");
+        assert_eq!(field, (!moves).then_some("measure.until".into()), "{operation}");
     }
 }

@@ -1,5 +1,6 @@
 //! The validated workload.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -163,7 +164,7 @@ pub enum Verify {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidWorkload {
     /// The field of the spec, such as `objects.count`.
-    pub field: &'static str,
+    pub field: Cow<'static, str>,
     /// What is wrong with it.
     pub reason: String,
 }

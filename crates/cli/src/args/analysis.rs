@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_model::OpKind;
 
+use super::file::{FioArgs, MdtestArgs};
 use super::{Duration, PrintArgs};
 
 /// Which figures are taken from a record.
@@ -45,14 +46,20 @@ pub(crate) struct AnalysisArgs {
 impl AnalysisArgs {
     /// Returns the flags given that need every operation, where there are only sums.
     pub(crate) fn needing_operations(&self) -> impl Iterator<Item = &'static str> {
+        let of_one_stage = self.of_one_stage().filter(|flag| *flag != "--analyze.op");
+        of_one_stage.chain(given([("--stage", self.stage.is_some())]))
+    }
+
+    /// Returns the flags given that ask about one stage.
+    pub(crate) fn of_one_stage(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             ("--analyze.dur", self.dur.is_some()),
+            ("--analyze.op", self.op.is_some()),
             ("--analyze.host", self.host.is_some()),
             ("--analyze.skip", self.skip.is_some()),
             ("--analyze.limit", self.limit.is_some()),
             ("--analyze.offset", self.offset > 0),
             ("--full-span", self.full_span),
-            ("--stage", self.stage.is_some()),
         ];
         given(flags)
     }
@@ -184,6 +191,10 @@ pub(crate) enum AsCommand {
     /// MinIO warp
     #[command(subcommand)]
     Warp(WarpCommand),
+    /// fio, with its text, JSON and terse output
+    Fio(Box<FioArgs>),
+    /// mdtest, with its table
+    Mdtest(Box<MdtestArgs>),
 }
 
 /// The commands of warp's that are understood.

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::OutputArgs;
+use super::file::{FileConductArgs, InterfaceArg, JobFileArgs};
 use super::s3::{ConductArgs, StoreArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The workload as YAML, such as --explain prints
+    /// The workload as YAML, such as --explain prints, or a job file of fio's; `-` for the
+    /// standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Run in virtual time against a scripted store: exact, repeatable, and no socket is opened
@@ -21,16 +23,32 @@ pub(crate) struct RunArgs {
     /// Instead of the file's seed
     #[arg(long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
-    /// Leave what the run wrote in the bucket
+    /// Leave what the run wrote in the bucket or directory
     #[arg(long)]
     pub(crate) keep_data: bool,
     /// Print the workload as it is understood, as YAML, and end
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
     #[command(flatten)]
+    pub(crate) reading: JobFileArgs,
+    /// On files: how operations reach the kernel, where the job does not say it
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Load")]
+    pub(crate) interface: Option<InterfaceArg>,
+    #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten, next_help_heading = "Load")]
     pub(crate) conduct: ConductArgs,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputArgs,
+}
+
+impl RunArgs {
+    /// Returns how operations on files are carried out.
+    pub(crate) fn file_conduct(&self) -> FileConductArgs {
+        FileConductArgs {
+            interface: self.interface,
+            threads: self.conduct.threads,
+            max_error_rate: self.conduct.max_error_rate,
+        }
+    }
 }

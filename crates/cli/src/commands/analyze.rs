@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_foreign::warp::aggregated::Aggregated;
+use plimsoll_report::phases::{self, PhasesReport};
 use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::text::Look;
 use plimsoll_report::warp::WarpNames;
@@ -16,6 +17,7 @@ use plimsoll_report::{RunReport, aggregated, json, text};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
 use crate::examine;
+use crate::present_files::{self, Rows};
 use crate::recorded::{self, Opened, Origin, Record, Source};
 use crate::ui::Ui;
 
@@ -122,6 +124,11 @@ impl Outcome {
     }
 
     fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
+        if let Some(report) = on_files(record, args)? {
+            self.texts.push(phases::text::render(&report, &look(ui)));
+            self.documents.push(phases::json::render(&report));
+            return Ok(());
+        }
         let asked = AnalysisArgs {
             details: args.analysis.details || args.out.is_some(),
             ..args.analysis.clone()
@@ -255,4 +262,21 @@ fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::Segme
         end_time_unix_ns: row.end_time.as_unix_ns(),
     };
     rows.iter().map(row).collect()
+}
+
+/// Returns the report on a run on files with all its stages; `None` where it is another run, or one
+/// stage is asked for.
+fn on_files(record: &Record, args: &AnalyzeArgs) -> Result<Option<PhasesReport>> {
+    let Origin::Run { directory, manifest } = &record.origin else { return Ok(None) };
+    let spec = present_files::spec_of(manifest).filter(|_| args.analysis.stage.is_none());
+    let Some(spec) = spec else { return Ok(None) };
+    let own = args.out.is_some().then_some("--analyze.out");
+    if let Some(flag) = args.analysis.of_one_stage().chain(own).next() {
+        bail!(
+            "{flag} is for one stage, and {} is a run on files with several; name one with --stage",
+            record.path.display()
+        );
+    }
+    let phases = present_files::analyse(&record.source, manifest, &spec, |_| Rows::Groups)?;
+    present_files::of_run(manifest, directory.path(), &spec, phases).map(Some)
 }

@@ -1,15 +1,17 @@
 //! `plimsoll clean`: removes what an earlier run left in its bucket, and nothing else.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_driver::Steward;
+use plimsoll_driver_file::yard::{find, sweep};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_engine::RunClock;
 use plimsoll_http::{Endpoint, HostSelect, expand_hosts};
-use plimsoll_model::{RunId, SharedClock};
+use plimsoll_model::{Bytes, Clock, RunId, SharedClock};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
 
@@ -17,13 +19,22 @@ use crate::args::CleanArgs;
 use crate::store;
 use crate::ui::Ui;
 
+/// What a run directory is known by.
+const MANIFEST: &str = "run.json";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Finishes the cleaning of the run in a directory.
 pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let ui = Ui::plain();
+    if !args.run.join(MANIFEST).exists() && args.run.is_dir() {
+        return clean_yard(args, &ui);
+    }
     let directory = RunDirectory::open(&args.run)?;
     let mut manifest = directory.read_manifest()?;
+    if let Some(files) = &manifest.target.files {
+        let directories = files.directories.clone();
+        return clean_files(&directories, &directory, manifest, &ui);
+    }
     let Some(prefix) = own_prefix(&manifest)? else {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -47,6 +58,53 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     };
     directory.write_manifest(&manifest)?;
     ui.result(&format!("removed {removed} objects below `{prefix}`\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes what a run on files left in the directories that it was given.
+fn clean_files(
+    directories: &[String],
+    directory: &RunDirectory,
+    mut manifest: Manifest,
+    ui: &Ui,
+) -> Result<ExitCode> {
+    let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
+    let begun = RunClock::start();
+    let mut removed = 0;
+    for place in directories {
+        removed += sweep(Path::new(place), id.as_str())?.files;
+        ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
+    }
+    manifest.cleanup = Cleanup {
+        state: CleanupState::Complete,
+        objects_removed_count: Some(removed),
+        took_ns: Some(begun.now().as_ns()),
+    };
+    directory.write_manifest(&manifest)?;
+    ui.result(&format!("removed {removed} files\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists what runs left in a directory, and removes it when asked to.
+fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
+    let place = args.run.display();
+    let mut found = find(&args.run)?;
+    found.retain(|left| args.id.as_ref().is_none_or(|id| *id == left.run_id));
+    if found.is_empty() {
+        ui.result(&format!("no run left anything in {place}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for left in &found {
+        let (files, bytes) = (left.files, Bytes(left.bytes));
+        ui.result(&format!("{}: {files} files, {bytes}, since {}\n", left.run_id, left.modified))?;
+        if args.yes {
+            sweep(&args.run, &left.run_id)?;
+        }
+    }
+    ui.result(match args.yes {
+        true => "removed\n",
+        false => "nothing was removed; add --yes to remove this\n",
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -227,24 +227,18 @@ fn foreign<'a>(
         let survey = record.survey.stages(stage.stages);
         let kinds = OpKind::ALL.into_iter().map(|kind| StageId(kind as u8));
         stage_of.extend(kinds.filter(|id| stage.stages.contains(*id)).map(|id| (id, index)));
+        let begun = schema::Stage::begun(
+            index as u8,
+            stage.kind,
+            &stage.name,
+            schema::LoopModel::Closed,
+            (stage.workers, 0),
+        );
         manifest.stages.push(schema::Stage {
-            index: index as u8,
-            kind: stage.kind,
-            name: stage.name.clone(),
-            loop_model: schema::LoopModel::Closed,
-            workers_count: stage.workers,
-            threads_count: 0,
             started_ns: Some(since(stage.started)),
             ended_ns: Some(since(stage.ended)),
-            ended_by: None,
-            ended_because: None,
             ops_count: Some(survey.kinds().map(|kind| kind.ops).sum()),
-            ops_failed_count: None,
-            bytes: None,
-            cpu_ns: None,
-            schedule: None,
-            stream_hash: None,
-            wrong: Vec::new(),
+            ..begun
         });
     }
     let shifted = Box::new(move |visit: &mut dyn FnMut(&OpRecord)| {

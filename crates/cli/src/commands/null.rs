@@ -19,6 +19,7 @@ use plimsoll_workload::{
 
 use crate::args::NullArgs;
 use crate::present;
+use crate::run_record::RunRecord;
 use crate::runner::{Asked, Run, RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::ui::Ui;
@@ -41,19 +42,21 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let mut run = Run {
         driver: &NullDriver,
         workload: Arc::new(spec.validate(id.as_str(), Some(objects())).map_err(lower::in_flags)?),
-        time,
         config,
-        directory: RunDirectory::create(&directory, &manifest)?,
-        manifest,
-        ui: Ui::new(&args.output.print),
-        interrupts: Interrupts::listen()?,
+        record: RunRecord {
+            time,
+            directory: RunDirectory::create(&directory, &manifest)?,
+            manifest,
+            ui: Ui::new(&args.output.print),
+            interrupts: Interrupts::listen()?,
+        },
     };
     let recorded = run.stages(|_, _| Ok(()))?;
-    run.settle_measured(&recorded)?;
+    run.record.settle_measured(&recorded)?;
     let asked = Asked { full_span: args.output.full_span, details: false };
     let report = run.report(&recorded, asked, false)?;
-    present::print(&report, args.output.print.form(), &run.ui)?;
-    Ok(present::exit_code(present::is_good(&report, 0.0, &run.ui)))
+    present::print(&report, args.output.print.form(), &run.record.ui)?;
+    Ok(present::exit_code(present::is_good(&report, 0.0, &run.record.ui)))
 }
 
 /// Objects that are thought of as there, so that nothing has to be uploaded.

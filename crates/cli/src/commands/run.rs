@@ -8,9 +8,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_oracle::Script;
 use plimsoll_workload::WorkloadSpec;
+use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
 
 use crate::args::RunArgs;
 use crate::commands::s3::{self, Settings};
+use crate::commands::{file, fio};
+use crate::files::FileSettings;
 use crate::runner::{Asked, RunTime};
 use crate::signals::Interrupts;
 use crate::simulate::{self, Simulation};
@@ -22,7 +25,11 @@ const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant
 
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let spec = WorkloadSpec::from_yaml(&read(&args.file)?)
+    let text = read(&args.file)?;
+    if fio::is_job_file(&text) || is_on_files(&text) {
+        return run_on_files(args, &text);
+    }
+    let spec = WorkloadSpec::from_yaml(&text)
         .map_err(|error| anyhow!("{}: {error}", args.file.display()))?;
     let spec = WorkloadSpec { seed: args.seed.unwrap_or(spec.seed), ..spec };
     if args.explain {
@@ -64,6 +71,51 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(present::exit_code(present::is_good(&simulated.report, most, &ui)))
 }
 
+/// Tells whether a text is a workload on files.
+fn is_on_files(text: &str) -> bool {
+    let schema = |line: &str| {
+        line.strip_prefix("schema:").map(|name| name.trim().trim_matches('"').to_owned())
+    };
+    text.lines().find_map(schema).is_some_and(|name| name.trim_matches('\'') == FILES_SCHEMA)
+}
+
+/// Runs a job file of fio's or a workload on files.
+fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
+    if args.is_virtual {
+        bail!("--virtual simulates a store; files are real, so leave it out");
+    }
+    let conduct = args.file_conduct();
+    let settings = fio::Settings {
+        reading: &args.reading,
+        conduct: &conduct,
+        output: &args.output,
+        keeps_data: args.keep_data,
+        seed: args.seed,
+        explain: args.explain,
+    };
+    if fio::is_job_file(text) {
+        return fio::run(&args.file, text, &settings);
+    }
+    let spec =
+        FilesSpec::from_yaml(text).map_err(|error| anyhow!("{}: {error}", args.file.display()))?;
+    let spec = FilesSpec { seed: args.seed.unwrap_or(spec.seed), ..spec };
+    if args.explain {
+        Ui::new(&args.output.print).result(&spec.to_yaml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = FileSettings {
+        conduct: &conduct,
+        output: &args.output,
+        keeps_data: args.keep_data,
+        null: false,
+        notes: Vec::new(),
+    };
+    file::run_spec(&spec, &settings)
+}
+
 fn read(path: &Path) -> Result<String> {
+    if path == Path::new("-") {
+        return std::io::read_to_string(std::io::stdin()).context("cannot read the standard input");
+    }
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -16,7 +16,8 @@ use plimsoll_workload::{ExistingObject, Population, Workload, WorkloadSpec, mix6
 use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
 use crate::present;
-use crate::runner::{Asked, Recorded, Run, RunTime, directory_for};
+use crate::run_record::{Recorded, RunRecord};
+use crate::runner::{Asked, Run, RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::store::{self, Store};
 use crate::ui::Ui;
@@ -87,12 +88,8 @@ pub(crate) fn run_spec(
     let run = Run {
         driver: &driver,
         workload,
-        time,
         config: engine_config(settings.conduct, embedded),
-        directory,
-        manifest,
-        ui,
-        interrupts,
+        record: RunRecord { time, directory, manifest, ui, interrupts },
     };
     drive(run, keeper, settings, &store)
 }
@@ -109,29 +106,29 @@ fn drive(
     let recorded = match recorded {
         Ok(recorded) => recorded,
         Err(error) => {
-            run.manifest.state = RunState::Failed;
-            run.manifest.state_reason = Some(error.to_string());
+            run.record.manifest.state = RunState::Failed;
+            run.record.manifest.state_reason = Some(error.to_string());
             clean_up(&mut run, &mut keeper, settings.keeps_data);
             // The disk may be what failed; the first error is the one to tell.
-            let _ = run.directory.write_manifest(&run.manifest);
+            let _ = run.record.directory.write_manifest(&run.record.manifest);
             return Err(error);
         }
     };
     if recorded.stage(StageKind::Measure).is_none() {
         let error = why_not_prepared(&recorded);
-        let settled = run.settle(&recorded, RunState::Failed, Some(error.to_string()));
+        let settled = run.record.settle(&recorded, RunState::Failed, Some(error.to_string()));
         clean_up(&mut run, &mut keeper, settings.keeps_data);
-        settled.and_then(|()| Ok(run.directory.write_manifest(&run.manifest)?))?;
+        settled.and_then(|()| Ok(run.record.directory.write_manifest(&run.record.manifest)?))?;
         return Err(error);
     }
     // The record is whole before cleaning begins, and cleaning is done whatever the record came to.
-    let settled = run.settle_measured(&recorded);
+    let settled = run.record.settle_measured(&recorded);
     let left = clean_up(&mut run, &mut keeper, settings.keeps_data);
     settled?;
     let asked = Asked { full_span: settings.output.full_span, details: false };
     let report = run.report(&recorded, asked, store.embedded.is_some())?;
-    present::print(&report, settings.output.print.form(), &run.ui)?;
-    let good = present::is_good(&report, settings.conduct.max_error_rate.0, &run.ui);
+    present::print(&report, settings.output.print.form(), &run.record.ui)?;
+    let good = present::is_good(&report, settings.conduct.max_error_rate.0, &run.record.ui);
     Ok(present::exit_code(good && left.is_none()))
 }
 
@@ -213,7 +210,7 @@ impl Keeper {
 ///
 /// Returns the sentence that names what is left, if something is.
 fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) -> Option<String> {
-    let started = run.now();
+    let started = run.record.now();
     let wrote = matches!(run.workload.population, Population::Uploaded(_));
     let (mut removed, mut left) = (None, None);
     let state = if !wrote {
@@ -221,8 +218,8 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
     } else if keeps_data {
         CleanupState::Kept
     } else {
-        run.interrupts.leave_on_next();
-        run.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
+        run.record.interrupts.leave_on_next();
+        run.record.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
         let base = run.workload.layout.base.clone();
         match keeper.runtime.block_on(keeper.steward.sweep(&base)) {
             Ok(objects) => {
@@ -230,19 +227,19 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
                 CleanupState::Complete
             }
             Err(error) => {
-                let path = run.directory.path().display();
+                let path = run.record.directory.path().display();
                 let message = format!(
                     "objects below `{base}` could not all be removed ({error}); \
                      `plimsoll clean {path}` finishes the job"
                 );
-                run.ui.warn(&message);
+                run.record.ui.warn(&message);
                 left = Some(message);
                 CleanupState::Failed
             }
         }
     };
-    let took = run.now().since(started).as_nanos() as u64;
-    run.manifest.cleanup =
+    let took = run.record.now().since(started).as_nanos() as u64;
+    run.record.manifest.cleanup =
         Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
     left
 }

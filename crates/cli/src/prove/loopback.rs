@@ -26,6 +26,7 @@ use super::bytes::Scale;
 use super::{
     ASKED, Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times,
 };
+use crate::run_record::RunRecord;
 use crate::runner::{Run, RunTime};
 use crate::simulate::Measured;
 use crate::{lower, machine, manifest, store};
@@ -201,17 +202,19 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
     let mut run = Run {
         driver: &driver,
         workload: Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?),
-        time,
         config: EngineConfig {
             threads: (machine::cores() - store::embedded_threads().min(machine::cores() - 1))
                 .max(1),
             op_timeout: OP_TIMEOUT,
             retries: 0,
         },
-        directory: RunDirectory::create(&place.path().join("run"), &manifest)?,
-        manifest,
-        ui: bench.ui,
-        interrupts: bench.interrupts.clone(),
+        record: RunRecord {
+            time,
+            directory: RunDirectory::create(&place.path().join("run"), &manifest)?,
+            manifest,
+            ui: bench.ui,
+            interrupts: bench.interrupts.clone(),
+        },
     };
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
     let mut prepared = Ledger::default();

@@ -130,6 +130,20 @@ pub struct Pattern {
     pub seed: Option<u64>,
 }
 
+impl Pattern {
+    /// Returns what fio calls it, such as `randread`.
+    pub fn rw_name(&self) -> &'static str {
+        match (self.direction, self.order) {
+            (Direction::Read, Order::Sequential) => "read",
+            (Direction::Read, Order::Random) => "randread",
+            (Direction::Write, Order::Sequential) => "write",
+            (Direction::Write, Order::Random) => "randwrite",
+            (Direction::Mixed, Order::Sequential) => "rw",
+            (Direction::Mixed, Order::Random) => "randrw",
+        }
+    }
+}
+
 /// Whether a job reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -171,6 +185,15 @@ pub struct BlockShare {
 }
 
 impl Blocks {
+    /// Returns the smallest block.
+    pub fn size_bytes_min(&self) -> u64 {
+        match self {
+            Self::Fixed(size) => *size,
+            Self::Range(range) => range.min,
+            Self::Split(shares) => shares.iter().map(|s| s.size_bytes).min().unwrap_or_default(),
+        }
+    }
+
     /// Returns the largest block.
     pub fn size_bytes_max(&self) -> u64 {
         match self {
@@ -222,8 +245,6 @@ pub struct Files {
     pub io_size: Option<Amount>,
     /// After how many operations the job ends.
     pub operations_max: Option<u64>,
-    /// Whether the files of a job are made before any clone starts, one after the other.
-    pub create_serialize: bool,
     /// Whether the job only makes its files.
     pub create_only: bool,
     /// Whether files that are missing may be made.
@@ -297,8 +318,6 @@ pub struct Queue {
     pub engine_written: Option<String>,
     /// How many operations a clone keeps in flight, as written; see [`Queue::depth`].
     pub iodepth: u32,
-    /// How many are handed over and taken back at once.
-    pub batch: Batch,
     /// Whether the page cache is passed by.
     pub direct: bool,
     /// Whether each write is on the medium when it returns.
@@ -331,8 +350,6 @@ pub enum Engine {
     Libaio,
     /// By `pread` and `pwrite`.
     Psync,
-    /// By copying from and to mapped memory.
-    Mmap,
     /// Not at all; it measures the instrument.
     Null,
     /// Creates files.
@@ -348,17 +365,6 @@ impl Engine {
     pub fn is_metadata(self) -> bool {
         matches!(self, Self::FileCreate | Self::FileStat | Self::FileDelete)
     }
-}
-
-/// How many operations are handed over and taken back at once; at most `iodepth` each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// Handed over.
-    pub submit: u32,
-    /// Waited for; 0 asks without waiting.
-    pub complete_min: u32,
-    /// Taken back at most.
-    pub complete_max: u32,
 }
 
 /// Whether each write is on the medium when it returns.
@@ -379,6 +385,8 @@ pub struct Timing {
     pub runtime: Option<Duration>,
     /// Whether it begins anew when all is read and written, until the time is up.
     pub time_based: bool,
+    /// How often all is read and written, where no time says so.
+    pub loops: u32,
     /// How long it runs before the measured time begins, on top of `runtime`.
     pub ramp: Duration,
 }
@@ -390,10 +398,6 @@ pub struct Rates {
     pub bytes_per_sec: Directions<Option<u64>>,
     /// Operations per second.
     pub ops_per_sec: Directions<Option<u64>>,
-    /// Bytes per second below which the job ends.
-    pub bytes_per_sec_min: Directions<Option<u64>>,
-    /// Operations per second below which the job ends.
-    pub ops_per_sec_min: Directions<Option<u64>>,
     /// How operations are spread.
     pub process: RateProcess,
 }
@@ -427,8 +431,6 @@ pub struct Verify {
     pub after_writing: bool,
     /// Whether the job ends at the first block that is wrong.
     pub fatal: bool,
-    /// Whether the job checks what an earlier run wrote, and writes nothing.
-    pub only: bool,
 }
 
 /// What is reported of a job.
@@ -470,7 +472,6 @@ impl Job {
     /// Returns whether the job writes to its files once they are made.
     pub fn writes(&self) -> bool {
         !self.files.create_only
-            && !self.verify.only
             && match self.queue.engine {
                 Engine::FileCreate | Engine::FileDelete => true,
                 Engine::FileStat => false,

@@ -7,6 +7,7 @@ mod taken;
 
 use super::resolve::Draft;
 use super::values::Value;
+use crate::spelling;
 
 /// Sets in the draft what the value says, or tells why it cannot.
 type Take = fn(&mut Draft, &mut Value<'_>) -> Result<(), String>;
@@ -89,24 +90,7 @@ pub(super) fn find(name: &str) -> Option<&'static Known> {
 /// Returns the name that is spelled most like `name`, if it is at least half like it.
 pub(super) fn nearest(name: &str, more: &[&'static str]) -> Option<&'static str> {
     let names = all().flat_map(Known::names).chain(more.iter().copied());
-    let (distance, nearest) = names.map(|known| (distance(name, known), known)).min()?;
-    (distance * 2 <= name.chars().count()).then_some(nearest)
-}
-
-/// Returns how many letters must be put in, taken out or changed to make one word of the other.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, l) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, &r) in right.iter().enumerate() {
-            let changed = diagonal + usize::from(l != r);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
+    spelling::nearest(name, names)
 }
 
 #[cfg(test)]
@@ -115,8 +99,6 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_half_like_it_at_least() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
         assert_eq!(nearest("iodept", &[]), Some("iodepth"));
         assert_eq!(nearest("blocksiz", &[]), Some("blocksize"));
         assert_eq!(nearest("qqqqqqqqqqqq", &[]), None);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::error::{FioError, Place, Problem};
 use super::job::{
-    Batch, BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution, Engine,
-    Files, Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates, Reporting,
-    Span, SyncMode, Thinktime, Timing, Verify,
+    BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution, Engine, Files,
+    Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates, Reporting, Span,
+    SyncMode, Thinktime, Timing, Verify,
 };
 use super::lines::{Section, WrittenOption};
 use super::options::{self, Deal};
@@ -270,18 +270,7 @@ impl Draft {
         Ok(())
     }
 
-    fn queue(&mut self, notes: &mut Vec<Note>) {
-        let queue = &mut self.job.queue;
-        let Batch { submit, complete_min, complete_max } = &mut queue.batch;
-        if *submit == 0 {
-            *submit = queue.iodepth;
-        }
-        if *complete_max == 0 {
-            *complete_max = queue.iodepth;
-        }
-        for count in [submit, complete_min, complete_max] {
-            *count = (*count).min(queue.iodepth);
-        }
+    fn queue(&self, notes: &mut Vec<Note>) {
         let queue = &self.job.queue;
         if queue.iodepth > 1 && queue.depth() == 1 {
             let engine = queue.engine_written.as_deref().unwrap_or("psync");
@@ -329,9 +318,6 @@ fn check(job: &Job, has_rw: bool) -> Result<(), String> {
     let is_set = |rate: &Directions<Option<u64>>| rate.read.is_some() || rate.write.is_some();
     if is_set(&rates.bytes_per_sec) && is_set(&rates.ops_per_sec) {
         return Err("`rate` and `rate_iops` cannot both hold; leave one out".to_owned());
-    }
-    if job.verify.only && job.verify.method.is_none() {
-        return Err("`verify_only` needs a way to check, such as `verify=crc32c`".to_owned());
     }
     if job.files.create_only && !job.files.allow_file_create {
         return Err("`create_only` makes files and `allow_file_create=0` forbids it".to_owned());
@@ -388,23 +374,20 @@ fn defaults(section: &Section) -> Job {
             engine: Engine::Psync,
             engine_written: None,
             iodepth: 1,
-            batch: Batch { submit: 1, complete_min: 1, complete_max: 0 },
             direct: false,
             sync: SyncMode::Off,
             fsync_every: None,
             fdatasync_every: None,
             end_fsync: false,
         },
-        timing: Timing { runtime: None, time_based: false, ramp: Duration::ZERO },
+        timing: Timing { runtime: None, time_based: false, loops: 1, ramp: Duration::ZERO },
         rates: Rates {
             bytes_per_sec: nothing.clone(),
-            ops_per_sec: nothing.clone(),
-            bytes_per_sec_min: nothing.clone(),
-            ops_per_sec_min: nothing,
+            ops_per_sec: nothing,
             process: RateProcess::Linear,
         },
         thinktime: Thinktime { pause: Duration::ZERO, spin: Duration::ZERO, operations: 1 },
-        verify: Verify { method: None, after_writing: true, fatal: false, only: false },
+        verify: Verify { method: None, after_writing: true, fatal: false },
         reporting: Reporting {
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             clat_percentiles: true,
@@ -426,7 +409,6 @@ fn default_files() -> Files {
         file_size_bytes: None,
         io_size: None,
         operations_max: None,
-        create_serialize: true,
         create_only: false,
         allow_file_create: true,
         overwrite: false,

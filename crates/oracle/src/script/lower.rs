@@ -69,7 +69,7 @@ fn name_of(kind: OpKind) -> Option<&'static str> {
         OpKind::Delete => Some("delete"),
         OpKind::List => Some("list"),
         OpKind::Stat => Some("stat"),
-        OpKind::Append | OpKind::Post | OpKind::PutPart | OpKind::Retention => None,
+        _ => None,
     }
 }
 
@@ -81,7 +81,7 @@ impl<T> KindsSpec<T> {
             OpKind::Delete => self.delete.as_ref(),
             OpKind::List => self.list.as_ref(),
             OpKind::Stat => self.stat.as_ref(),
-            OpKind::Append | OpKind::Post | OpKind::PutPart | OpKind::Retention => None,
+            _ => None,
         }
     }
 }

@@ -48,6 +48,7 @@ fn manifest() -> Manifest {
             lookup: Some("path".to_owned()),
             tls: Some(false),
             payload_signing: Some("unsigned".to_owned()),
+            files: None,
         },
         workload: serde_json::json!({"mix": {"GET": 1}}),
         stages: vec![Stage {
@@ -68,6 +69,7 @@ fn manifest() -> Manifest {
             schedule: None,
             stream_hash: None,
             wrong: Vec::new(),
+            files: None,
         }],
         recorder: Some(Recorder { rows_count: 7, parts_count: 1, wait_ns: 0 }),
         cleanup: Cleanup {

@@ -20,7 +20,7 @@ const MESSAGE_CHARS_MAX: usize = 1_000;
 
 /// How a row stands out.
 #[derive(Clone, Copy, PartialEq)]
-enum Tone {
+pub(super) enum Tone {
     Plain,
     /// The sum of others.
     Total,
@@ -29,13 +29,13 @@ enum Tone {
 }
 
 /// A table under construction; all text is escaped here.
-struct Table {
+pub(super) struct Table {
     html: String,
     rows: usize,
 }
 
 impl Table {
-    fn new(headings: &[&str]) -> Self {
+    pub(super) fn new(headings: &[&str]) -> Self {
         let cells = headings.iter().map(|text| format!("<th scope=\"col\">{}</th>", escaped(text)));
         let html = format!(
             "<div class=\"table\"><table><thead><tr>{}</tr></thead><tbody>\n",
@@ -44,7 +44,7 @@ impl Table {
         Self { html, rows: 0 }
     }
 
-    fn row(&mut self, tone: Tone, head: &str, cells: impl IntoIterator<Item = String>) {
+    pub(super) fn row(&mut self, tone: Tone, head: &str, cells: impl IntoIterator<Item = String>) {
         let class = match tone {
             Tone::Plain => "",
             Tone::Total => " class=\"total\"",
@@ -58,7 +58,7 @@ impl Table {
     }
 
     /// Returns the table, or nothing without a row.
-    fn end(self) -> String {
+    pub(super) fn end(self) -> String {
         if self.rows == 0 { String::new() } else { self.html + "</tbody></table></div>\n" }
     }
 }

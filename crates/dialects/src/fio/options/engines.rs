@@ -8,7 +8,6 @@ pub(super) fn engine(name: &str) -> Result<(Engine, Option<String>), String> {
         "io_uring" => (Engine::IoUring, ""),
         "libaio" => (Engine::Libaio, ""),
         "psync" => (Engine::Psync, ""),
-        "mmap" => (Engine::Mmap, ""),
         "null" => (Engine::Null, ""),
         "filecreate" => (Engine::FileCreate, ""),
         "filestat" => (Engine::FileStat, ""),
@@ -26,7 +25,9 @@ pub(super) fn engine(name: &str) -> Result<(Engine, Option<String>), String> {
             "run on io_uring: glibc's threads behind posixaio cost more and serve a file one by one",
         ),
         "solarisaio" | "windowsaio" => (Engine::IoUring, "run on io_uring: not of this system"),
-        "libpmem" | "dev-dax" => (Engine::Mmap, "run as mmap: without persistent memory's flushes"),
+        "mmap" | "libpmem" | "dev-dax" => {
+            (Engine::Psync, "run as psync: memory is not mapped, each block is copied by a call")
+        }
         "dircreate" | "dirstat" | "dirdelete" => {
             return Err(
                 "directories are not made by job files; take `plimsoll as mdtest -D`".into()

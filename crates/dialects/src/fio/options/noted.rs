@@ -17,6 +17,9 @@ const NAMES: &str = "names of files carry no address; agents have directories of
 const LAYOUT: &str = "files are filled by writing them, and synced before anything is measured";
 const STATE: &str = "what was written is known from the seed; no state is saved";
 const FAILURES: &str = "a failed operation is counted and the job goes on";
+const HALF_SECONDS: &str = "rates over time are of half seconds";
+const BATCHES: &str =
+    "what is ready is handed over at once, and what is done is taken back at once";
 const RINGS: &str = "the ring is set up as well as the kernel allows";
 
 pub(super) const NOTED: &[Known] = &[
@@ -35,8 +38,8 @@ pub(super) const NOTED: &[Known] = &[
     note("unit_base", &["0", "8"], "rates are printed in bytes"),
     note("significant_figures", &["4"], "figures are printed our way"),
     note("block_error_percentiles", &["0"], "nothing is trimmed"),
-    note("bwavgtime", &[], "rates over time are of whole seconds"),
-    note("iopsavgtime", &[], "rates over time are of whole seconds"),
+    note("bwavgtime", &["500"], HALF_SECONDS),
+    note("iopsavgtime", &["500"], HALF_SECONDS),
     note("write_hist_log", &[], OP_LOG),
     note("log_hist_msec", &[], OP_LOG),
     note("log_hist_coarseness", &[], OP_LOG),
@@ -72,6 +75,7 @@ pub(super) const NOTED: &[Known] = &[
     // Files.
     note("fallocate", &["none", "0"], LAYOUT),
     note("create_fsync", &["1"], LAYOUT),
+    note("create_serialize", &["0"], "all processors fill files at once, before what is measured"),
     note("filetype", &["none", "file"], "what a path names is looked up"),
     note("openfiles", &[], "all files of a job are kept open"),
     note("unlink", &["0"], "files go when the run cleans up, not when the job ends"),
@@ -85,7 +89,7 @@ pub(super) const NOTED: &[Known] = &[
     note("continue_on_error", &["all", "1"], FAILURES),
     note("ignore_error", &[], FAILURES),
     note("error_dump", &["0"], FAILURES),
-    note("rate_cycle", &["1000"], "the least rate is looked at once a second").or(&["ratecycle"]),
+    note("rate_cycle", &["1000"], "no job ends for being slow").or(&["ratecycle"]),
     // Content and its check.
     note("refill_buffers", &["1"], OWN_CONTENT),
     note("zero_buffers", &["0"], OWN_CONTENT),
@@ -110,6 +114,9 @@ pub(super) const NOTED: &[Known] = &[
     note("verify_state_save", &["0"], STATE),
     note("experimental_verify", &["0"], NO_SUM),
     // Engines.
+    note("iodepth_batch", &[], BATCHES).or(&["iodepth_batch_submit"]),
+    note("iodepth_batch_complete_min", &[], BATCHES).or(&["iodepth_batch_complete"]),
+    note("iodepth_batch_complete_max", &[], BATCHES),
     note("fixedbufs", &["1"], RINGS),
     note("registerfiles", &["1"], RINGS),
     note("nonvectored", &["1"], RINGS),

@@ -18,6 +18,8 @@ const VERIFY_ORDER: &str = "a job checks at its end, or what it reads; not in be
 const FLAGS_OF_CALLS: &str = "the calls are made without it";
 const COMMAND_PRIORITY: &str = "operations have no priorities of their own";
 const EXIT: &str = "a job ends by itself, or all on a failure by `exitall_on_error`";
+const SLOW: &str = "no job ends for being slow; the rate that it reached is reported";
+const EARLIER_RUN: &str = "what an earlier run wrote is not known; write and check in one run";
 const ONE_ORDER: &str = "blocks are all drawn or all in order";
 
 pub(super) const REFUSED: &[Known] = &[
@@ -39,7 +41,6 @@ pub(super) const REFUSED: &[Known] = &[
     refuse("spr_cs", &["0"], "devices are not conditioned; write them full by a job before"),
     refuse("fill_device", &["0"], "a file system is not filled up; say a `size`").or(&["fill_fs"]),
     refuse("file_append", &["0"], OFFSETS),
-    refuse("loops", &["1"], "write the section several times, or use `time_based`"),
     // Files.
     refuse("file_service_type", &["roundrobin"], "files are taken in turn, a block of each"),
     refuse("opendir", &[], "files that the job did not name are never touched"),
@@ -72,6 +73,8 @@ pub(super) const REFUSED: &[Known] = &[
     refuse("thinktime_blocks_type", &["complete"], "pauses come after completed operations"),
     refuse("thinktime_iotime", &["0"], "pauses come after so many operations: `thinktime_blocks`"),
     refuse("rate_ignore_thinktime", &["0"], "pauses count against the rate"),
+    refuse("rate_min", &["0"], SLOW).or(&["ratemin"]),
+    refuse("rate_iops_min", &["0"], SLOW),
     refuse("max_latency", &["0"], "no operation is too slow to be measured"),
     refuse("latency_target", &["0"], SEEK_LATENCY),
     refuse("latency_window", &["0"], SEEK_LATENCY),
@@ -88,6 +91,7 @@ pub(super) const REFUSED: &[Known] = &[
     refuse("flow_watermark", &[], FLOWS),
     refuse("flow_sleep", &["0"], FLOWS),
     // Checking.
+    refuse("verify_only", &["0"], EARLIER_RUN),
     refuse("verify_backlog", &["0"], VERIFY_ORDER),
     refuse("verify_backlog_batch", &[], VERIFY_ORDER),
     refuse("verify_state_load", &["0"], "what was written is known from the seed; set `randseed`"),

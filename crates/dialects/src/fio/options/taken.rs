@@ -78,7 +78,6 @@ pub(super) const TAKEN: &[Known] = &[
         d.job.files.operations_max = Some(number).filter(|&number| number > 0);
         Ok(())
     }),
-    take("create_serialize", &[], |d, v| set(&mut d.job.files.create_serialize, v.switch())),
     take("create_only", &[], |d, v| set(&mut d.job.files.create_only, v.switch())),
     take("allow_file_create", &[], |d, v| set(&mut d.job.files.allow_file_create, v.switch())),
     take("overwrite", &[], |d, v| set(&mut d.job.files.overwrite, v.switch())),
@@ -92,15 +91,6 @@ pub(super) const TAKEN: &[Known] = &[
         Ok(())
     }),
     take("iodepth", &[], |d, v| set(&mut d.job.queue.iodepth, v.count(MANY))),
-    take("iodepth_batch", &["iodepth_batch_submit"], |d, v| {
-        set(&mut d.job.queue.batch.submit, v.count(ANY))
-    }),
-    take("iodepth_batch_complete_min", &["iodepth_batch_complete"], |d, v| {
-        set(&mut d.job.queue.batch.complete_min, v.count(ANY))
-    }),
-    take("iodepth_batch_complete_max", &[], |d, v| {
-        set(&mut d.job.queue.batch.complete_max, v.count(ANY))
-    }),
     take("direct", &[], |d, v| set(&mut d.job.queue.direct, v.switch())),
     take("buffered", &[], |d, v| set(&mut d.job.queue.direct, v.switch().map(|on| !on))),
     take("sync", &[], |d, v| {
@@ -124,22 +114,15 @@ pub(super) const TAKEN: &[Known] = &[
         Ok(())
     }),
     take("time_based", &[], |d, v| set(&mut d.job.timing.time_based, v.flag())),
+    take("loops", &[], |d, v| set(&mut d.job.timing.loops, v.count(MANY))),
     take("ramp_time", &[], |d, v| set(&mut d.job.timing.ramp, v.time(v.word()?, Bare::Seconds))),
     take("rate", &[], |d, v| {
         let rates = v.directions(Value::size)?;
         limit(&mut d.job.rates.bytes_per_sec, rates)
     }),
-    take("rate_min", &["ratemin"], |d, v| {
-        let rates = v.directions(Value::size)?;
-        limit(&mut d.job.rates.bytes_per_sec_min, rates)
-    }),
     take("rate_iops", &[], |d, v| {
         let rates = v.directions(Value::number)?;
         limit(&mut d.job.rates.ops_per_sec, rates)
-    }),
-    take("rate_iops_min", &[], |d, v| {
-        let rates = v.directions(Value::number)?;
-        limit(&mut d.job.rates.ops_per_sec_min, rates)
     }),
     take("rate_process", &[], |d, v| {
         set(
@@ -160,7 +143,6 @@ pub(super) const TAKEN: &[Known] = &[
     take("verify", &[], verify),
     take("do_verify", &[], |d, v| set(&mut d.job.verify.after_writing, v.switch())),
     take("verify_fatal", &[], |d, v| set(&mut d.job.verify.fatal, v.switch())),
-    take("verify_only", &[], |d, v| set(&mut d.job.verify.only, v.flag())),
     take("percentile_list", &[], |d, v| set(&mut d.job.reporting.percentiles, percentiles(v))),
     take("clat_percentiles", &[], |d, v| set(&mut d.job.reporting.clat_percentiles, v.switch())),
     take("lat_percentiles", &[], |d, v| set(&mut d.job.reporting.lat_percentiles, v.switch())),

@@ -4,9 +4,23 @@ use proptest::prelude::*;
 
 use super::*;
 
+const MACHINE: Machine<'_> = Machine {
+    cores: 2,
+    default_directory: "/tmp",
+    file_size: &|path| path.ends_with('0').then_some(1 << 20),
+    is_device: &|_| false,
+    destroys: false,
+    seed: 1,
+    size_scale: None,
+    runtime_scale: None,
+    clones_max: Some(8),
+};
+
 fn read_all(text: &str) {
     for units in [Units::Strict, Units::Fio] {
-        if let Err(error) = parse_with(units, text, &[("x", "bs=4k\n")]) {
+        let lowered = parse_with(units, text, &[("x", "bs=4k\n")])
+            .and_then(|file| lower(&file, &MACHINE).map(|_| ()));
+        if let Err(error) = lowered {
             assert!(!error.to_string().is_empty());
         }
     }
@@ -22,7 +36,7 @@ proptest! {
     fn any_value_of_any_option(index in 0_usize..1_000, value in "[0-9kmgib%.:,/()$a-z+µ-]{0,12}") {
         let names: Vec<&str> = options::all().map(|known| known.name).collect();
         let name = names[index % names.len()];
-        read_all(&format!("[a]\nrw=randrw\n{name}={value}\n"));
+        read_all(&format!("[a]\nrw=randrw\nsize=1m\n{name}={value}\n"));
         let args = vec!["--name=a".to_owned(), "--rw=rw".to_owned(), format!("--{name}"), value];
         let _ = with(Units::Strict, &[], |options| from_args(&args, options));
     }

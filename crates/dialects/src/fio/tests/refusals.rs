@@ -111,7 +111,9 @@ fn options_of_fio_that_are_not_taken() {
     for (line, words) in [
         ("zonemode=zbd", "zoned devices are not measured"),
         ("offset=1m", "a job works on whole files; give it a file of its own"),
-        ("loops=3", "write the section several times, or use `time_based`"),
+        ("rate_min=1m", "no job ends for being slow; the rate that it reached is reported"),
+        ("rate_iops_min=5", "no job ends for being slow; the rate that it reached is reported"),
+        ("verify_only", "what an earlier run wrote is not known; write and check in one run"),
         ("exec_prerun=sync", "no commands are run; run it yourself before or after"),
         ("read_iolog=trace", "no record of operations is played back"),
         (
@@ -146,7 +148,6 @@ fn options_that_cannot_hold_together() {
             "create_only=1\nallow_file_create=0",
             "`create_only` makes files and `allow_file_create=0` forbids it",
         ),
-        ("rw=read\nverify_only", "`verify_only` needs a way to check, such as `verify=crc32c`"),
         (
             "rw=read\ndirectory=/mnt\nfilename=/data/x",
             "`filename` names /data/x from the root and `directory` is given too; leave one out",

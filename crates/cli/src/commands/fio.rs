@@ -1,0 +1,413 @@
+//! fio's job files: `plimsoll run JOB.fio` with our report, `plimsoll as fio` with fio's.
+#![expect(clippy::disallowed_methods, reason = "cli reads and writes the files it is given")]
+
+use std::fs;
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use plimsoll_analysis::OpSource;
+use plimsoll_analysis::phases::{KindFigures, RowFigures};
+use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputFormat, Units};
+use plimsoll_driver_file::facts::{device_size, is_device};
+use plimsoll_model::{ErrorClass, OpKind, StageId};
+use plimsoll_record::OpLog;
+use plimsoll_report::fio::{
+    self as layout, FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp,
+    FioPercentilesOf, FioRecord, FioRun, FioSection,
+};
+
+use crate::args::OutputArgs;
+use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
+use crate::commands::file::{self, conclude};
+use crate::commands::s3::fresh_seed;
+use crate::files::{self, FileSettings};
+use crate::present_files::{Phase, Rows};
+use crate::run_record::RunRecord;
+use crate::runner::{LogSource, RunTime};
+use crate::ui::Ui;
+use crate::{environment, machine};
+
+/// Tells whether a text is a job file: the first line that says anything is a section.
+pub(crate) fn is_job_file(text: &str) -> bool {
+    let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
+    text.lines().map(str::trim).find(says).is_some_and(|line| line.starts_with('['))
+}
+
+/// How a job file is run.
+pub(crate) struct Settings<'a> {
+    pub(crate) reading: &'a JobFileArgs,
+    pub(crate) conduct: &'a FileConductArgs,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) keeps_data: bool,
+    pub(crate) seed: Option<u64>,
+    pub(crate) explain: bool,
+}
+
+/// Runs a job file and prints our report.
+pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<ExitCode> {
+    let name = path.display().to_string();
+    let read = |path: &str| read_included(path, &name);
+    let file = fio::parse(text, &name, &options(settings.reading, &read))?;
+    let lowered = lower(&file, settings)?;
+    if settings.explain {
+        return explain(&lowered, settings);
+    }
+    let of_files = of_files(&lowered, settings);
+    if lowered.null {
+        Ui::new(&settings.output.print).note("ioengine=null: no file is touched");
+    }
+    file::run_spec(&lowered.spec, &of_files)
+}
+
+/// Takes fio's command line and prints as fio does.
+pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
+    let read = |path: &str| read_included(path, "");
+    let line = fio::from_args(&args.words, &options(&args.reading, &read))?;
+    let settings = Settings {
+        reading: &args.reading,
+        conduct: &args.conduct,
+        output: &args.output,
+        keeps_data: args.keep_data,
+        seed: None,
+        explain: args.explain,
+    };
+    if line.output.parse_only {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let lowered = lower(&line.file, &settings)?;
+    if settings.explain {
+        return explain(&lowered, &settings);
+    }
+    let ui = Ui::new(&settings.output.print);
+    lowered.notes.iter().for_each(|note| ui.note(&note.to_string()));
+    let of_files = of_files(&lowered, &settings);
+    let ran = files::run(&lowered.spec, &of_files)?;
+    let by_clone = |stage: usize| {
+        let groups = |job: &usize| line.file.jobs[*job].flow.group_reporting;
+        let grouped = lowered.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups));
+        if grouped { Rows::Groups } else { Rows::Clones }
+    };
+    let (report, phases) = file::report(&ran.record, by_clone)?;
+    let text = render(
+        &Told { ran: &ran.record, file: &line.file, lowered: &lowered, phases: &phases },
+        &line.output.formats,
+    );
+    match &line.output.path {
+        Some(path) => {
+            fs::write(path, text).with_context(|| format!("--output: cannot write {path}"))?;
+        }
+        None => ran.record.ui.result(&text)?,
+    }
+    write_logs(&ran.record, &line.file, &lowered)?;
+    conclude(&ran, &report, &of_files)
+}
+
+fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> FileSettings<'a> {
+    FileSettings {
+        conduct: settings.conduct,
+        output: settings.output,
+        keeps_data: settings.keeps_data,
+        null: lowered.null,
+        notes: lowered.notes.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Prints what a job file comes to, and what changed on the way.
+fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
+    let mut text = String::new();
+    for note in &lowered.notes {
+        text.push_str(&format!("# {note}\n"));
+    }
+    text.push_str(&lowered.spec.to_yaml());
+    Ui::new(&settings.output.print).result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options<'a>(
+    args: &JobFileArgs,
+    read: &'a dyn Fn(&str) -> Result<String, String>,
+) -> Options<'a> {
+    Options {
+        units: if args.fio_units { Units::Fio } else { Units::Strict },
+        read,
+        variable: &environment::variable,
+        host: Host {
+            cpus_count: machine::cores() as u64,
+            memory_mib: machine::memory_bytes() >> 20,
+            page_size_bytes: rustix::param::page_size() as u64,
+        },
+        sections: args.section.clone(),
+    }
+}
+
+/// Returns the text of a job file or of one that it includes: as given, else beside the including one.
+fn read_included(path: &str, beside: &str) -> Result<String, String> {
+    if path == "-" {
+        return std::io::read_to_string(std::io::stdin()).map_err(|error| error.to_string());
+    }
+    let sibling = Path::new(beside).parent().map(|parent| parent.join(path));
+    fs::read_to_string(path)
+        .or_else(|error| sibling.map_or(Err(error), fs::read_to_string))
+        .map_err(|error| error.to_string())
+}
+
+fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
+    let reading = settings.reading;
+    let directory =
+        reading.dir.as_ref().map_or_else(|| ".".to_owned(), |dir| dir.display().to_string());
+    let file_size = |path: &str| {
+        let path = Path::new(path);
+        match is_device(path) {
+            true => device_size(path).ok(),
+            false => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|facts| facts.len()),
+        }
+    };
+    let machine = fio::Machine {
+        cores: machine::cores() as u32,
+        default_directory: &directory,
+        file_size: &file_size,
+        is_device: &|path| is_device(Path::new(path)),
+        destroys: reading.i_know_this_destroys_data,
+        seed: settings.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch)),
+        size_scale: reading.scale.map(|scale| scale.0),
+        runtime_scale: reading.scale_time.map(|scale| scale.0),
+        clones_max: reading.jobs_max,
+    };
+    Ok(fio::lower(file, &machine)?)
+}
+
+/// A run with the job file that it comes from.
+struct Told<'a> {
+    ran: &'a RunRecord,
+    file: &'a JobFile,
+    lowered: &'a Lowered,
+    phases: &'a [Phase],
+}
+
+fn render(told: &Told<'_>, formats: &[OutputFormat]) -> String {
+    let now = told.ran.time.wall_epoch.as_unix_ns() + told.ran.now().as_ns();
+    let time = jiff::Timestamp::from_nanosecond(i128::from(now)).unwrap_or_default();
+    let time = time.to_zoned(jiff::tz::TimeZone::system());
+    let run = FioRun {
+        version: concat!("plimsoll-", env!("CARGO_PKG_VERSION")).to_owned(),
+        timestamp_ms: now / 1_000_000,
+        time: time.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+        global_options: told.file.global_options.clone(),
+        sections: told.file.jobs.iter().map(section).collect(),
+        records: told.records(),
+    };
+    let formats = if formats.is_empty() { &[OutputFormat::Normal] } else { formats };
+    let one = |format: &OutputFormat| match format {
+        OutputFormat::Normal => layout::normal(&run),
+        OutputFormat::Terse => layout::terse(&run),
+        OutputFormat::Json => layout::json(&run),
+        OutputFormat::JsonPlus => layout::json_plus(&run),
+    };
+    formats.iter().map(one).collect()
+}
+
+fn section(job: &Job) -> FioSection {
+    let span = |blocks: &fio::Blocks| (blocks.size_bytes_min(), blocks.size_bytes_max());
+    let (read, write) = (span(&job.pattern.blocks.read), span(&job.pattern.blocks.write));
+    FioSection {
+        name: job.name.clone(),
+        group: job.flow.group,
+        clones: job.flow.numjobs,
+        rw: job.pattern.rw_name().to_owned(),
+        block_bytes: [read, write, write],
+        engine: job.queue.engine_written.clone().unwrap_or_else(|| "psync".to_owned()),
+        depth: job.queue.iodepth,
+    }
+}
+
+impl<'a> Told<'a> {
+    /// Returns a row for each row of each stage that is a result.
+    fn records(&self) -> Vec<FioRecord<'a>> {
+        let mut records = Vec::new();
+        for phase in self.phases {
+            if self.lowered.spec.stages[phase.stage].prepares {
+                continue;
+            }
+            let of_stage = &self.lowered.stages[phase.stage];
+            for (row, figures) in phase.rows.iter().zip(&phase.analysis.rows) {
+                let job = &self.file.jobs[of_stage.jobs[row.jobs[0]]];
+                records.push(self.record(phase.stage, job, row.clone, figures));
+            }
+        }
+        records
+    }
+
+    fn record(
+        &self,
+        stage: usize,
+        job: &'a Job,
+        clone: Option<u32>,
+        figures: &'a RowFigures,
+    ) -> FioRecord<'a> {
+        let entry = &self.ran.manifest.stages[stage];
+        let ended_ns = entry.ended_ns.unwrap_or_default();
+        let failed: u64 = figures.kinds.iter().map(|kind| kind.failed.count()).sum();
+        let of = |kind: OpKind| figures.kind(kind);
+        let ops: u64 = figures.kinds.iter().map(|kind| kind.ops_ok).sum();
+        let depth = job.queue.depth();
+        let reporting = &job.reporting;
+        FioRecord {
+            name: job.name.clone(),
+            group: job.flow.group,
+            clones: clone.map_or(figures.workers_count, |_| 1),
+            description: job.description.clone(),
+            options: job.options.clone(),
+            pid: rustix::process::getpid().as_raw_nonzero().get() as u32,
+            error: self.first_errno(stage),
+            errors_count: failed,
+            elapsed_s: ended_ns.div_ceil(1_000_000_000),
+            job_runtime_ms: figures.worker_took_sum.as_millis() as u64,
+            read: direction(of(OpKind::Read), figures),
+            write: direction(of(OpKind::Write), figures),
+            sync: of(OpKind::Sync).map(|kind| kind.service_time.histogram()),
+            cpu: self.cpu(stage, figures),
+            depth,
+            depths: depths(depth, ops),
+            percentiles: reporting.percentiles.clone(),
+            percentiles_of: FioPercentilesOf {
+                slat: reporting.slat_percentiles,
+                clat: reporting.clat_percentiles,
+                lat: reporting.lat_percentiles,
+            },
+        }
+    }
+
+    /// Returns the system's number of the first failure of a stage.
+    fn first_errno(&self, stage: usize) -> i32 {
+        let entry = &self.ran.manifest.stages[stage];
+        let errors = crate::present::first_errors(&self.ran.manifest, entry);
+        let Some(first) = errors.first() else { return 0 };
+        // Messages of the system end in `(os error N)`; wrong content is EILSEQ to fio.
+        let number = first
+            .message
+            .rsplit_once("os error ")
+            .and_then(|(_, rest)| rest.trim_end_matches(')').parse().ok());
+        match first.class {
+            ErrorClass::Corrupt => rustix::io::Errno::ILSEQ.raw_os_error(),
+            _ => number.unwrap_or(rustix::io::Errno::IO.raw_os_error()),
+        }
+    }
+
+    /// Returns what the whole program used in a stage, as parts of the clones' time.
+    fn cpu(&self, stage: usize, figures: &RowFigures) -> FioCpu {
+        let entry = &self.ran.manifest.stages[stage];
+        let usage = entry.files.as_ref().and_then(|files| files.usage).unwrap_or_default();
+        let time = figures.worker_took_sum.as_nanos() as f64;
+        let percent = |ns: u64| if time > 0.0 { ns as f64 / time * 100.0 } else { 0.0 };
+        FioCpu {
+            user_percent: percent(usage.user_ns),
+            system_percent: percent(usage.system_ns),
+            context_switches: usage.context_switches_count,
+            major_faults: usage.faults_major_count,
+            minor_faults: usage.faults_minor_count,
+        }
+    }
+}
+
+fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirection<'a> {
+    let Some(kind) = kind else { return FioDirection::default() };
+    let whole = Duration::from_millis(500);
+    let rates = || kind.windows.iter().filter(move |window| window.length >= whole);
+    let per_second = |count: u64, window: Duration| count as f64 / window.as_secs_f64();
+    FioDirection {
+        bytes: kind.bytes,
+        runtime_ms: row.took.unwrap_or_default().as_millis() as u64,
+        ops: kind.ops_ok,
+        short_ops: kind.failed.of(ErrorClass::Truncated),
+        dropped_ops: 0,
+        slat: None,
+        clat: Some(kind.service_time.histogram()),
+        lat: Some(kind.latency.histogram()),
+        bw_kib_per_sec: rates()
+            .map(|window| per_second(window.bytes, window.length) / 1024.0)
+            .collect(),
+        iops: rates().map(|window| per_second(window.ops, window.length)).collect(),
+    }
+}
+
+/// Returns how full the queue was: a closed loop keeps it full.
+fn depths(depth: u32, ops: u64) -> FioDepths {
+    let mut depths = FioDepths::default();
+    let place = (31 - depth.max(1).leading_zeros()).min(6) as usize;
+    depths.level[place] = ops;
+    depths.submit[1] = ops;
+    depths.complete[1] = ops;
+    depths
+}
+
+/// Writes the logs that jobs ask for, each clone's in a file of its own as fio does.
+fn write_logs(record: &RunRecord, file: &JobFile, lowered: &Lowered) -> Result<()> {
+    let asks = |job: &Job| {
+        let logs = &job.reporting.logs;
+        logs.bw.is_some() || logs.iops.is_some() || logs.lat.is_some()
+    };
+    if !file.jobs.iter().any(asks) {
+        return Ok(());
+    }
+    let source = LogSource(OpLog::open(&record.directory)?);
+    for (stage, spec) in lowered.spec.stages.iter().enumerate().filter(|(_, spec)| !spec.prepares) {
+        let Some(entry) = record.manifest.stages.get(stage) else { continue };
+        let (Some(started), Some(ended)) = (entry.started_ns, entry.ended_ns) else { continue };
+        let mut worker = 0;
+        for (index, job) in spec.jobs.iter().enumerate() {
+            let of = &file.jobs[lowered.stages[stage].jobs[index]];
+            if asks(of) {
+                let clones = (StageId(stage as u8), worker..worker + job.clones);
+                write_job_logs(&source, of, clones, (started, ended))?;
+            }
+            worker += job.clones;
+        }
+    }
+    Ok(())
+}
+
+fn write_job_logs(
+    source: &LogSource,
+    job: &Job,
+    (stage, clones): (StageId, std::ops::Range<u32>),
+    (started, ended): (u64, u64),
+) -> Result<()> {
+    let logs = &job.reporting.logs;
+    let window = logs.average.and_then(|average| NonZeroU64::new(average.as_millis() as u64));
+    let kinds = [
+        (&logs.bw, "bw", FioLogKind::Throughput),
+        (&logs.iops, "iops", FioLogKind::Iops),
+        (&logs.lat, "lat", FioLogKind::Time),
+        (&logs.lat, "clat", FioLogKind::Time),
+    ];
+    for (number, clone) in (1..).zip(clones) {
+        let mut outs: Vec<(String, FioLog, String)> = kinds
+            .iter()
+            .filter_map(|(prefix, name, kind)| {
+                let path = format!("{}_{name}.{number}.log", prefix.as_ref()?);
+                Some((path, FioLog::new(*kind, window), String::new()))
+            })
+            .collect();
+        source.scan(&mut |op| {
+            let is_block = matches!(op.kind, OpKind::Read | OpKind::Write);
+            if op.stage != stage || op.worker.0 != clone || !is_block || !op.outcome.is_ok() {
+                return;
+            }
+            let entry = FioLogOp {
+                ended_ms: (op.end.as_ns().saturating_sub(started)) / 1_000_000,
+                write: op.kind == OpKind::Write,
+                bytes: op.bytes,
+                ns: op.service_time().as_nanos() as u64,
+            };
+            outs.iter_mut().for_each(|(_, log, text)| log.add(&entry, text));
+        })?;
+        for (path, log, mut text) in outs {
+            log.finish((ended - started) / 1_000_000, &mut text);
+            fs::write(&path, text).map_err(|error| anyhow!("cannot write {path}: {error}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! `plimsoll as mdtest`: mdtest's command line and table, on our engine.
+#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
+
+use std::fs;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use plimsoll_analysis::phases::KindFigures;
+use plimsoll_dialects::mdtest::{self, MdtestPlan, PlannedRow};
+use plimsoll_record::schema::Manifest;
+use plimsoll_report::mdtest::{
+    FileSystem, MdtestReport, MdtestRow, MdtestShows, MdtestStep, json, text,
+};
+
+use crate::args::file::MdtestArgs;
+use crate::commands::file;
+use crate::commands::s3::fresh_seed;
+use crate::environment;
+use crate::files::{self, FileSettings};
+use crate::present_files::{Phase, Rows};
+use crate::runner::RunTime;
+use crate::ui::Ui;
+
+/// Takes mdtest's command line and prints its table.
+pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
+    let mut plan = mdtest::from_args(&args.words)?;
+    plan.spec.seed = plan.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
+    let ui = Ui::new(&args.output.print);
+    if args.explain {
+        let notes: String = plan.notes.iter().map(|note| format!("# {note}\n")).collect();
+        ui.result(&format!("{notes}{}", plan.spec.to_yaml()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = FileSettings {
+        conduct: &args.conduct,
+        output: &args.output,
+        keeps_data: false,
+        null: false,
+        notes: plan.notes.iter().map(ToString::to_string).collect(),
+    };
+    let file_system = plan.directories.first().and_then(|path| file_system(path));
+    let ran = files::run(&plan.spec, &settings)?;
+    let (report, clones) = file::report(&ran.record, |_| Rows::Clones)?;
+    let manifest = &ran.record.manifest;
+    let client = manifest.machine.hostname.clone().unwrap_or_else(|| "this machine".to_owned());
+    let told = MdtestReport {
+        tool_version: manifest.tool.version.clone(),
+        run_id: Some(manifest.run_id.clone()),
+        started: civil(manifest.started_unix_ns),
+        ended: civil(manifest.started_unix_ns + ran.record.now().as_ns()),
+        command: environment::command_line(),
+        ranks: plan.ranks,
+        clients: vec![client.clone()],
+        path: plan.directories.join("@"),
+        file_system,
+        shift: plan.shift,
+        entries: plan.entries.clone(),
+        iterations: plan.iterations,
+        shows: MdtestShows {
+            rates: plan.table.rates,
+            times: plan.table.times,
+            each_iteration: plan.table.each_iteration,
+        },
+        rows: plan
+            .rows
+            .iter()
+            .map(|row| table_row(row, &plan, &clones, manifest, &client))
+            .collect(),
+        notes: manifest.notes.clone(),
+    };
+    let document = || format!("{:#}\n", json::render(&told));
+    if let Some(path) = &args.json_file {
+        fs::write(path, document())
+            .with_context(|| format!("--json-file: cannot write {}", path.display()))?;
+    }
+    ui.result(&if args.output.print.json { document() } else { text::render(&told) })?;
+    file::conclude(&ran, &report, &settings)
+}
+
+/// Returns a time as mdtest writes it, in the machine's time zone.
+fn civil(unix_ns: u64) -> String {
+    let at = Timestamp::from_nanosecond(i128::from(unix_ns)).unwrap_or_default();
+    at.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string()
+}
+
+fn file_system(path: &str) -> Option<FileSystem> {
+    let facts = rustix::fs::statvfs(path).ok()?;
+    Some(FileSystem {
+        size_bytes: facts.f_blocks * facts.f_frsize,
+        free_bytes: facts.f_bfree * facts.f_frsize,
+        inodes_count: facts.f_files,
+        inodes_free_count: facts.f_ffree,
+    })
+}
+
+fn table_row(
+    row: &PlannedRow,
+    plan: &MdtestPlan,
+    phases: &[Phase],
+    manifest: &Manifest,
+    client: &str,
+) -> MdtestRow {
+    let step = |stage: &usize| {
+        let phase = phases.iter().find(|phase| phase.stage == *stage)?;
+        Some(step(phase, plan, manifest))
+    };
+    let stage = row.stages.first().map(|stage| plan.spec.stages[*stage].name.clone());
+    MdtestRow {
+        label: row.label.to_owned(),
+        name: stage.unwrap_or_default(),
+        shift: row.shift,
+        looks_back: row.looks_back,
+        clients: vec![client.to_owned()],
+        iterations: row.stages.iter().filter_map(step).collect(),
+    }
+}
+
+/// Returns what one repetition of a row came to. Its ranks are the rows of the phase.
+fn step(phase: &Phase, plan: &MdtestPlan, manifest: &Manifest) -> MdtestStep {
+    let entry = &manifest.stages[phase.stage];
+    let kinds = || phase.analysis.rows.iter().filter_map(|row| row.kinds.first());
+    let mut latency = plimsoll_stats::Histogram::new();
+    kinds().for_each(|kind| latency.merge(kind.latency.histogram()));
+    let done = |kind: &KindFigures| kind.last_done.map(|done| done.after);
+    let dones = || kinds().filter_map(done);
+    let rate = |kind: Option<&KindFigures>| {
+        let kind = kind?;
+        let after: Duration = done(kind)?;
+        (!after.is_zero()).then(|| kind.ops_ok as f64 / after.as_secs_f64())
+    };
+    let rates = phase.analysis.rows.iter().map(|row| rate(row.kinds.first()));
+    MdtestStep {
+        ops_ok: kinds().map(|kind| kind.ops_ok).sum(),
+        failed: entry.ops_failed_count.unwrap_or_default(),
+        took: dones().max(),
+        latency,
+        first_done: dones().min(),
+        last_done: dones().max(),
+        rank_rates: if plan.table.rank_statistics { rates.collect() } else { Vec::new() },
+    }
+}

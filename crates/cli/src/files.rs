@@ -1,0 +1,559 @@
+//! A run on files, from its plan to its record: checks, directories, stages, and what is removed
+//! again.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_driver::{NullRings, RingDriver};
+use plimsoll_driver_file::caches::drop_caches;
+use plimsoll_driver_file::facts::{is_device, probe};
+use plimsoll_driver_file::yard::{Yard, sweep};
+use plimsoll_driver_file::{FilesDriver, available, best};
+use plimsoll_engine::{
+    EndReason, EngineError, Live, OpSinkError, RingConfig, StageContext, StageOutcome,
+    ring_threads, run_ring_stage,
+};
+use plimsoll_model::{Bytes, Interface, RunId, StageId, StageKind, WorkerId};
+use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, RunState, Target};
+use plimsoll_record::{OpLogWriter, RunDirectory};
+use plimsoll_workload::data::Generator;
+use plimsoll_workload::files::{
+    BlocksSpec, FileJobSpec, FilePacingSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
+};
+use plimsoll_workload::{RateProfile, mix64};
+
+use crate::args::OutputArgs;
+use crate::args::file::FileConductArgs;
+use crate::run_record::{LogSink, Recorded, RunRecord};
+use crate::runner::{RunTime, directory_for};
+use crate::signals::Interrupts;
+use crate::ui::{Goal, Ui, Watched};
+use crate::{lower, machine, manifest, present_files};
+
+/// Descriptors that are not for files under test: the record, the terminal, the rings.
+const DESCRIPTORS_SPARE: u64 = 64;
+
+/// How a run on files is conducted.
+pub(crate) struct FileSettings<'a> {
+    pub(crate) conduct: &'a FileConductArgs,
+    pub(crate) output: &'a OutputArgs,
+    /// Whether what the run wrote stays.
+    pub(crate) keeps_data: bool,
+    /// Whether nothing is asked of files: what remains is the cost of the instrument.
+    pub(crate) null: bool,
+    /// Remarks to be kept with the run.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A run that has ended, with its record.
+pub(crate) struct FilesRan {
+    pub(crate) record: RunRecord,
+    /// Why something could not be removed or done, a sentence each.
+    pub(crate) troubles: Vec<String>,
+}
+
+/// A run under way.
+struct FilesRun<'a> {
+    plan: FilePlan,
+    settings: &'a FileSettings<'a>,
+    config: RingConfig,
+    record: RunRecord,
+    /// Files that are there.
+    made: HashSet<u32>,
+}
+
+/// Runs a workload on files and records it.
+pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<FilesRan> {
+    let time = RunTime::machine();
+    let ui = Ui::new(&settings.output.print);
+    let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
+    let mut spec = spec.clone();
+    let mut notes = settings.notes.clone();
+    let interface = settle_interfaces(&mut spec, settings, &mut notes);
+    let entropy = mix64(spec.seed ^ time.wall_epoch.as_unix_ns());
+    let id = RunId::new(&spec.name, time.wall_epoch, entropy);
+    let plan = spec.validate(id.as_str()).map_err(lower::in_flags)?;
+    let config = RingConfig {
+        threads: settings.conduct.threads.unwrap_or_else(machine::cores).max(1),
+        interface,
+    };
+    if !settings.null {
+        check(&plan, &config)?;
+    }
+    let interrupts = Interrupts::listen()?;
+    let target = target(&plan, settings);
+    let workload = serde_json::to_value(&plan.spec).unwrap_or_default();
+    let mut manifest = manifest::of_workload(&id, (workload, plan.spec.seed), target, &time);
+    manifest.certificate = certificate;
+    manifest.notes = notes;
+    let directory =
+        RunDirectory::create(&directory_for(settings.output.run_dir.as_deref(), &id), &manifest)?;
+    let record = RunRecord { time, directory, manifest, ui, interrupts };
+    let mut run = FilesRun { plan, settings, config, record, made: HashSet::new() };
+    let yards = match run.make_yards(&id) {
+        Ok(yards) => yards,
+        Err(error) => {
+            // Nothing was measured, so the record holds nothing that anybody could want.
+            run.record.directory.discard()?;
+            return Err(error);
+        }
+    };
+    let endpoints = run.record.manifest.target.endpoints.join(", ");
+    run.record
+        .ui
+        .note(&format!("{} in {endpoints}, seed {}", run.plan.spec.name, run.plan.spec.seed));
+    let done = if settings.null {
+        run.stages(&NullRings, &yards)
+    } else {
+        run.stages(&FilesDriver::new(endpoints), &yards)
+    };
+    run.finish(done, &yards)
+}
+
+/// Gives every job an interface that the machine allows, and returns that of jobs without one.
+fn settle_interfaces(
+    spec: &mut FilesSpec,
+    settings: &FileSettings<'_>,
+    notes: &mut Vec<String>,
+) -> Interface {
+    let asked = settings.conduct.interface.map(Interface::from);
+    let mut told = HashSet::new();
+    let mut settle = |interface: Interface| match available(interface) {
+        Ok(()) => interface,
+        Err(why) => {
+            let instead = best();
+            if told.insert(interface.name()) {
+                notes.push(format!("{} instead of {}: {why}", instead.name(), interface.name()));
+            }
+            instead
+        }
+    };
+    for job in spec.stages.iter_mut().flat_map(|stage| &mut stage.jobs) {
+        job.interface = job.interface.map(&mut settle);
+    }
+    asked.map_or_else(best, settle)
+}
+
+/// Refuses what cannot go well before anything is made.
+fn check(plan: &FilePlan, config: &RingConfig) -> Result<()> {
+    let mut needed: u64 = 0;
+    for file in 0..plan.table.len() as u32 {
+        let entry = plan.table.entry(file);
+        let path = Path::new(&entry.path);
+        if !entry.existing {
+            needed += entry.size;
+            continue;
+        }
+        if is_device(path) && !destroys(plan, &entry.path) {
+            bail!(
+                "{} is a device; a run on it needs --i-know-this-destroys-data, also to read it",
+                entry.path
+            );
+        }
+        if let Err(error) = probe(path) {
+            bail!("{}", error.message);
+        }
+    }
+    let directories = plan.run_directories();
+    if let Some(directory) = directories.first().map(|path| asked_directory(path))
+        && let Ok(facts) = probe(&directory)
+        && facts.free_bytes < needed
+    {
+        bail!(
+            "the files need {}, and {} has {} free; make them smaller (--file-size, --scale)",
+            Bytes(needed),
+            directory.display(),
+            Bytes(facts.free_bytes)
+        );
+    }
+    let limit = machine::open_files_max();
+    for stage in 0..plan.spec.stages.len() {
+        let workers = (0..plan.workers(stage)).map(WorkerId);
+        let files: usize = workers.map(|worker| plan.files_of(stage, worker).len()).sum();
+        let threads = ring_threads(plan, stage, config);
+        let wanted = files as u64 + 2 * threads as u64 + DESCRIPTORS_SPARE;
+        if wanted > limit {
+            bail!(
+                "stage {} keeps {wanted} files open, and this process may have {limit}; raise \
+                 `ulimit -n`, or use fewer files or jobs",
+                plan.spec.stages[stage].name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether the plan may write to a file that was there before.
+fn destroys(plan: &FilePlan, path: &str) -> bool {
+    let jobs = plan.spec.stages.iter().flat_map(|stage| &stage.jobs);
+    jobs.into_iter().any(|job| match &job.work {
+        FileWorkSpec::Blocks(BlocksSpec { files, .. }) => {
+            files.destroys && files.names.iter().any(|name| name == path)
+        }
+        _ => false,
+    })
+}
+
+/// Returns the directory in which a yard was made.
+fn asked_of(yard: &Yard) -> PathBuf {
+    asked_directory(&yard.path().to_string_lossy())
+}
+
+/// Returns the yard in which a path lies.
+fn yard_of<'y>(yards: &'y [Yard], path: &Path) -> Result<&'y Yard> {
+    let found = yards.iter().find(|yard| path.starts_with(yard.path()));
+    found.with_context(|| format!("{} lies in no directory of the run", path.display()))
+}
+
+/// Returns the directory in which a run directory `<directory>/plimsoll/<run>` lies.
+fn asked_directory(run_directory: &str) -> PathBuf {
+    let path = Path::new(run_directory);
+    path.ancestors()
+        .nth(2)
+        .filter(|path| !path.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+        .to_path_buf()
+}
+
+fn target(plan: &FilePlan, settings: &FileSettings<'_>) -> Target {
+    let directories: Vec<String> = plan
+        .run_directories()
+        .iter()
+        .map(|path| asked_directory(path).display().to_string())
+        .collect();
+    if settings.null {
+        return Target::bare("null", vec!["null".to_owned()]);
+    }
+    let existing = (0..plan.table.len() as u32).map(|file| plan.table.entry(file));
+    let existing = existing.filter(|entry| entry.existing).map(|entry| entry.path.clone());
+    let names: Vec<String> = directories.iter().cloned().chain(existing).collect();
+    let facts = names.first().and_then(|path| probe(Path::new(path)).ok());
+    let files = schema::FilesTarget {
+        directories,
+        file_system: facts.as_ref().map(|facts| facts.file_system.clone()),
+        mount_point: facts
+            .as_ref()
+            .and_then(|facts| facts.mount_point.as_ref().map(|path| path.display().to_string())),
+        device: facts.as_ref().and_then(|facts| facts.device.clone()),
+        size_bytes: facts.as_ref().map(|facts| facts.size_bytes),
+        free_bytes: facts.as_ref().map(|facts| facts.free_bytes),
+    };
+    let prefix = (!files.directories.is_empty()).then(|| "plimsoll".to_owned());
+    Target {
+        files: Some(files),
+        prefix,
+        // One endpoint stands for all paths: blocks are told apart by their files.
+        ..Target::bare("file", vec![names.join(", ")])
+    }
+}
+
+impl FilesRun<'_> {
+    /// Makes the run's own directories, one in each that it was given.
+    fn make_yards(&self, id: &RunId) -> Result<Vec<Yard>> {
+        let directories = self.plan.run_directories();
+        if self.settings.null {
+            return Ok(Vec::new());
+        }
+        let mut yards: Vec<Yard> = Vec::new();
+        for path in directories {
+            match Yard::make(&asked_directory(&path), id.as_str()) {
+                Ok(yard) => yards.push(yard),
+                Err(error) => {
+                    // What was made so far is empty.
+                    for yard in &yards {
+                        let _ = sweep(&asked_of(yard), id.as_str());
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(yards)
+    }
+
+    /// Runs the stages until one ends the run.
+    fn stages<D: RingDriver>(&mut self, driver: &D, yards: &[Yard]) -> Result<Recorded> {
+        let run = RunId::parse(&self.record.manifest.run_id).context("the run's own id")?;
+        let (epoch, endpoints) =
+            (self.record.time.wall_epoch, &self.record.manifest.target.endpoints);
+        let mut sink = LogSink(OpLogWriter::new(&self.record.directory, &run, epoch, endpoints));
+        let generator = Arc::new(Generator::new(self.plan.spec.seed));
+        let mut stages = Vec::new();
+        let mut failed = None;
+        for stage in 0..self.plan.spec.stages.len() {
+            let outcome = self.stage(driver, stage, yards, &generator, &mut sink);
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            };
+            let spec = &self.plan.spec.stages[stage];
+            let kind = kind_of(spec);
+            let why = why_over(spec, &outcome);
+            let stopped = outcome.ended_by == EndReason::Stopped;
+            stages.push((StageId(stage as u8), kind, outcome));
+            failed = why;
+            if failed.is_some() || stopped {
+                break;
+            }
+        }
+        let totals = sink.0.finish().context("cannot complete the op log")?;
+        match failed {
+            Some(error) => {
+                let recorded = Recorded { stages, totals };
+                self.record.settle(&recorded, RunState::Failed, Some(format!("{error:#}")))?;
+                Err(error)
+            }
+            None => Ok(Recorded { stages, totals }),
+        }
+    }
+
+    fn stage<D: RingDriver>(
+        &mut self,
+        driver: &D,
+        stage: usize,
+        yards: &[Yard],
+        generator: &Arc<Generator>,
+        sink: &mut LogSink,
+    ) -> Result<StageOutcome> {
+        let made = if self.settings.null { None } else { Some(self.make_ready(stage, yards)?) };
+        let spec = &self.plan.spec.stages[stage];
+        let threads = ring_threads(&self.plan, stage, &self.config);
+        let workers = (self.plan.workers(stage), threads as u32);
+        let kind = kind_of(spec);
+        let (loop_model, schedule) = pacing_of(spec);
+        let mut entry =
+            schema::Stage::begun(stage as u8, kind.into(), &spec.name, loop_model, workers);
+        entry.schedule = schedule;
+        entry.files = Some(self.facts_of(spec, made));
+        self.record.manifest.stages.push(entry);
+        self.record.directory.write_manifest(&self.record.manifest)?;
+        let live = Live::new(threads);
+        let context = StageContext {
+            clock: &self.record.time.clock,
+            virtual_time: None,
+            stop: self.record.interrupts.stop_flag(),
+            live: &live,
+            generator,
+        };
+        let doing = match spec.iteration {
+            0 => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),
+            iteration => format!("{}, repetition {}", spec.name, iteration + 1),
+        };
+        let watched = Watched {
+            name: &spec.name,
+            doing: &doing,
+            goal: goal(&self.plan, stage),
+            live: &live,
+            clock: &*self.record.time.clock,
+        };
+        let before = machine::usage();
+        let outcome = self.record.ui.watch(&watched, &self.record.interrupts, || {
+            run_ring_stage(driver, (&self.plan, stage), &self.config, &context, sink)
+        });
+        let usage = machine::usage();
+        let outcome = outcome.map_err(|error| match error {
+            EngineError::Sink(OpSinkError(source)) => anyhow::Error::from_boxed(source),
+            EngineError::Target(error) => anyhow!("{}", error.message),
+            other => other.into(),
+        })?;
+        self.record.note_end(stage as u8, &outcome);
+        if let Some(files) = &mut self.record.manifest.stages[stage].files {
+            files.usage = Some(machine::usage_since(&usage, &before));
+        }
+        self.record.directory.write_manifest(&self.record.manifest)?;
+        Ok(outcome)
+    }
+
+    /// Makes directories and files that the stage needs, and drops caches where it asks for that.
+    fn make_ready(&mut self, stage: usize, yards: &[Yard]) -> Result<(String, Option<String>)> {
+        let spec = &self.plan.spec.stages[stage];
+        let directories = self.plan.directories_before(stage);
+        for path in directories.iter().map(Path::new) {
+            yard_of(yards, path)?.make_directories([path])?;
+        }
+        let mut paths = Vec::new();
+        for worker in (0..self.plan.workers(stage)).map(WorkerId) {
+            for file in self.plan.files_of(stage, worker) {
+                let entry = self.plan.table.entry(*file);
+                paths.push(PathBuf::from(&entry.path));
+                if !entry.existing && self.made.insert(*file) {
+                    let path = Path::new(&entry.path);
+                    yard_of(yards, path)?.make_file(path, entry.size)?;
+                }
+            }
+        }
+        let invalidates = |job: &FileJobSpec| matches!(&job.work, FileWorkSpec::Blocks(blocks) if blocks.invalidates && !blocks.direct);
+        let direct = !spec.jobs.is_empty() && spec.jobs.iter().all(is_direct);
+        if !spec.drop_caches && !spec.jobs.iter().any(invalidates) {
+            return Ok(if direct {
+                ("bypassed".to_owned(), None)
+            } else {
+                ("cached".to_owned(), None)
+            });
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        let dropped = drop_caches(&paths);
+        let in_memory = directories.first().map(String::as_str).into_iter();
+        let in_memory = in_memory
+            .chain(paths.first().and_then(|path| path.to_str()))
+            .any(|path| probe(Path::new(path)).is_ok_and(|facts| facts.is_memory));
+        Ok(if in_memory {
+            ("cached".to_owned(), Some("the file system lies in memory".to_owned()))
+        } else if direct {
+            ("bypassed".to_owned(), None)
+        } else {
+            match dropped.machine {
+                Ok(()) => ("dropped".to_owned(), None),
+                // Of files it is enough to have dropped their own pages; of names nothing was.
+                Err(_) if !paths.is_empty() => ("dropped".to_owned(), None),
+                Err(why) => ("cached".to_owned(), Some(why)),
+            }
+        })
+    }
+
+    fn facts_of(&self, spec: &FileStageSpec, made: Option<(String, Option<String>)>) -> FilesStage {
+        let interface = |job: &FileJobSpec| match (&job.work, made.is_some()) {
+            (_, false) => "null".to_owned(),
+            (FileWorkSpec::Names(_), true) => Interface::Psync.name().to_owned(),
+            (_, true) => job.interface.unwrap_or(self.config.interface).name().to_owned(),
+        };
+        let interfaces = spec.jobs.iter().map(interface).collect();
+        let (caches, caches_reason) = made.unwrap_or_else(|| ("unknown".to_owned(), None));
+        FilesStage { iteration: spec.iteration, interfaces, caches, caches_reason, usage: None }
+    }
+
+    /// Removes what the run wrote and settles the record.
+    fn finish(mut self, done: Result<Recorded>, yards: &[Yard]) -> Result<FilesRan> {
+        // The record is whole before cleaning begins, and cleaning is done whatever it came to.
+        let settled = match &done {
+            Ok(recorded) => self.record.settle_measured(recorded),
+            Err(_) => Ok(()),
+        };
+        let troubles = self.clean_up(yards);
+        let written = self.record.directory.write_manifest(&self.record.manifest);
+        if let Err(error) = done {
+            // The disk may be what failed; the first error is the one to tell.
+            return Err(error);
+        }
+        settled?;
+        written?;
+        Ok(FilesRan { record: self.record, troubles })
+    }
+
+    fn clean_up(&mut self, yards: &[Yard]) -> Vec<String> {
+        let begun = self.record.now();
+        let mut troubles = Vec::new();
+        let (mut state, mut removed) = (CleanupState::NotNeeded, None);
+        if self.settings.keeps_data && !yards.is_empty() {
+            state = CleanupState::Kept;
+        } else if !yards.is_empty() {
+            self.record.interrupts.leave_on_next();
+            state = CleanupState::Complete;
+            let mut count = 0;
+            for yard in yards {
+                match sweep(&asked_of(yard), &self.record.manifest.run_id) {
+                    Ok(swept) => count += swept.files,
+                    Err(error) => {
+                        state = CleanupState::Failed;
+                        let path = self.record.directory.path().display();
+                        let trouble = format!("{error}; `plimsoll clean {path}` finishes the job");
+                        self.record.ui.warn(&trouble);
+                        troubles.push(trouble);
+                    }
+                }
+            }
+            removed = Some(count);
+        }
+        let took = self.record.now().since(begun).as_nanos() as u64;
+        self.record.manifest.cleanup =
+            Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
+        troubles
+    }
+}
+
+fn kind_of(spec: &FileStageSpec) -> StageKind {
+    if spec.prepares { StageKind::Prepare } else { StageKind::Measure }
+}
+
+/// Returns why the run cannot go on after a stage.
+fn why_over(spec: &FileStageSpec, outcome: &StageOutcome) -> Option<anyhow::Error> {
+    let is_over =
+        outcome.ended_by == EndReason::Failure || (spec.prepares && outcome.failed_count > 0);
+    let first = outcome.errors.first().filter(|_| is_over)?;
+    let (failed, ops) = (outcome.failed_count, outcome.ops_count);
+    Some(anyhow!(
+        "{} failed: {failed} of {ops} operations; the first: {}",
+        spec.name,
+        first.message
+    ))
+}
+
+fn is_direct(job: &FileJobSpec) -> bool {
+    match &job.work {
+        FileWorkSpec::Blocks(blocks) => blocks.direct,
+        FileWorkSpec::Fill(fill) => fill.direct,
+        FileWorkSpec::Names(_) => false,
+    }
+}
+
+fn pacing_of(spec: &FileStageSpec) -> (schema::LoopModel, Option<schema::Schedule>) {
+    let mut model = schema::LoopModel::Closed;
+    for job in &spec.jobs {
+        match &job.pacing {
+            FilePacingSpec::Closed => {}
+            FilePacingSpec::Capped { .. } => model = schema::LoopModel::Capped,
+            FilePacingSpec::Open { rate, arrivals, max_in_flight } => {
+                let schedule = schema::Schedule {
+                    rate: rate.parse::<RateProfile>().map_or(rate.clone(), |rate| rate.to_string()),
+                    arrivals: arrivals.clone(),
+                    max_in_flight: *max_in_flight,
+                    offered_count: None,
+                    late_count: None,
+                    skipped_count: None,
+                    delay_max_ns: None,
+                };
+                return (schema::LoopModel::Open, Some(schedule));
+            }
+        }
+    }
+    (model, None)
+}
+
+/// Returns how far a stage has to go.
+fn goal(plan: &FilePlan, stage: usize) -> Goal {
+    let spec = &plan.spec.stages[stage];
+    let lasts = |job: &FileJobSpec| {
+        let end = job.duration_ns?.saturating_add(job.ramp_ns);
+        Some(end.saturating_add(job.start_delay_ns.max))
+    };
+    let longest: Option<u64> =
+        spec.jobs.iter().map(lasts).try_fold(0, |longest, each| Some(longest.max(each?)));
+    match longest {
+        Some(ns) if ns > 0 => Goal::Time(std::time::Duration::from_nanos(ns)),
+        _ => Goal::Ops(ops_expected(plan, stage).max(1)),
+    }
+}
+
+/// Returns about how many operations a stage without a time has.
+fn ops_expected(plan: &FilePlan, stage: usize) -> u64 {
+    let workers = (0..plan.workers(stage)).map(WorkerId);
+    let mut files: Vec<u32> =
+        workers.flat_map(|worker| plan.files_of(stage, worker)).copied().collect();
+    files.sort_unstable();
+    files.dedup();
+    let bytes: u64 = files.iter().map(|file| plan.table.entry(*file).size).sum();
+    let of_job = |job: &FileJobSpec| match &job.work {
+        FileWorkSpec::Names(names) => present_files::names_count(names, job.clones),
+        FileWorkSpec::Fill(fill) => bytes / u64::from(fill.block_bytes.max(1)),
+        FileWorkSpec::Blocks(_) => {
+            let block = plan.buffer_bytes(stage, WorkerId(0)).max(1) as u64;
+            job.ops_max.map_or(bytes / block, |ops| ops * u64::from(job.clones))
+        }
+    };
+    plan.spec.stages[stage].jobs.iter().map(of_job).sum()
+}

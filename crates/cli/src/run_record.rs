@@ -1,0 +1,133 @@
+//! The record of a run under way: its directory, its manifest, and what is noted there as stages end.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use plimsoll_engine::{EndReason, OpSink, OpSinkError, StageOutcome};
+use plimsoll_model::{Moment, PackedOp, SeriesKey, StageId, StageKind};
+use plimsoll_record::schema::{self, Manifest, RunState};
+use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
+use plimsoll_stats::Timeline;
+use plimsoll_workload::data::WrongKind;
+
+use crate::runner::RunTime;
+use crate::signals::Interrupts;
+use crate::ui::Ui;
+
+/// The record of a run under way, and the user who waits for it.
+pub(crate) struct RunRecord {
+    pub(crate) time: RunTime,
+    pub(crate) directory: RunDirectory,
+    pub(crate) manifest: Manifest,
+    pub(crate) ui: Ui,
+    pub(crate) interrupts: Interrupts,
+}
+
+/// What the stages gave.
+pub(crate) struct Recorded {
+    /// Outcomes with their stages, in order.
+    pub(crate) stages: Vec<(StageId, StageKind, StageOutcome)>,
+    /// What the op log holds.
+    pub(crate) totals: OpLogTotals,
+}
+
+impl Recorded {
+    /// Returns the outcome of the stage of that kind.
+    pub(crate) fn stage(&self, kind: StageKind) -> Option<(StageId, &StageOutcome)> {
+        self.stages.iter().find(|(_, each, _)| *each == kind).map(|(id, _, outcome)| (*id, outcome))
+    }
+}
+
+/// Hands operations to the op log.
+pub(crate) struct LogSink(pub(crate) OpLogWriter);
+
+impl OpSink for LogSink {
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
+        self.0.append_packed(ops).map_err(|error| OpSinkError(Box::new(error)))
+    }
+
+    fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
+        self.0.tick(now).map_err(|error| OpSinkError(Box::new(error)))
+    }
+}
+
+impl RunRecord {
+    /// Notes what came of a stage.
+    pub(crate) fn note_end(&mut self, index: u8, outcome: &StageOutcome) {
+        let endpoints = &self.manifest.target.endpoints;
+        let first_errors = outcome.errors.iter().map(|error| schema::FirstError {
+            class: error.class.name().to_owned(),
+            kind: error.kind.name().to_owned(),
+            endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
+            at_ns: Some(error.at.as_ns()),
+            message: error.message.clone(),
+        });
+        self.manifest.first_errors.extend(first_errors);
+        let stage = &mut self.manifest.stages[usize::from(index)];
+        stage.started_ns = Some(outcome.started.as_ns());
+        stage.ended_ns = Some(outcome.ended.as_ns());
+        stage.ended_by = Some(outcome.ended_by.name().to_owned());
+        stage.ended_because = outcome.ended_because.clone();
+        stage.ops_count = Some(outcome.ops_count);
+        stage.ops_failed_count = Some(outcome.failed_count);
+        let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells);
+        stage.bytes = Some(cells.map(|cell| cell.bytes).sum());
+        // In virtual time nothing that is written depends on the machine.
+        let is_real = self.time.virtual_time.is_none();
+        stage.cpu_ns = is_real.then_some(outcome.cpu_time.as_nanos() as u64);
+        stage.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
+        if let (Some(schedule), Some(kept)) = (&mut stage.schedule, &outcome.schedule) {
+            schedule.offered_count = Some(kept.offered_count);
+            schedule.late_count = Some(kept.late_count);
+            schedule.skipped_count = Some(kept.skipped_count);
+            schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
+        }
+        let count = |(kind, count): (&WrongKind, &u64)| schema::WrongCount {
+            kind: kind.name().to_owned(),
+            count: *count,
+        };
+        stage.wrong = outcome.wrong.iter().map(count).collect();
+    }
+
+    /// Writes the summary and the manifest with the state the run has come to.
+    pub(crate) fn settle(
+        &mut self,
+        recorded: &Recorded,
+        state: RunState,
+        reason: Option<String>,
+    ) -> Result<()> {
+        let mut timeline: Timeline<SeriesKey> = Timeline::new(0, 1_000_000_000);
+        let mut wait = Duration::ZERO;
+        for (_, _, outcome) in &recorded.stages {
+            timeline.merge(&outcome.timeline);
+            wait += outcome.recorder_wait;
+        }
+        self.directory.write_summary(&mut timeline)?;
+        self.manifest.recorder = Some(schema::Recorder {
+            rows_count: recorded.totals.rows,
+            parts_count: recorded.totals.parts,
+            wait_ns: wait.as_nanos() as u64,
+        });
+        self.manifest.state = state;
+        self.manifest.state_reason = reason;
+        self.directory.write_manifest(&self.manifest)?;
+        Ok(())
+    }
+
+    /// Settles a run that measured: complete, unless the user ended it early.
+    pub(crate) fn settle_measured(&mut self, recorded: &Recorded) -> Result<()> {
+        let stopped =
+            recorded.stages.iter().any(|(_, _, outcome)| outcome.ended_by == EndReason::Stopped);
+        let (state, reason) = if stopped {
+            (RunState::Interrupted, Some("stopped by the user before its time was up".to_owned()))
+        } else {
+            (RunState::Complete, None)
+        };
+        self.settle(recorded, state, reason)
+    }
+
+    /// Returns how long the run has lasted so far.
+    pub(crate) fn now(&self) -> Moment {
+        self.time.clock.now()
+    }
+}

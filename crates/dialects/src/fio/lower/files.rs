@@ -1,0 +1,409 @@
+//! Where the files of a job lie, how large they are, and what is in them.
+
+use std::collections::HashSet;
+
+use plimsoll_workload::files::{JobFilesSpec, SpanSpec};
+
+use super::super::error::FioError;
+use super::super::job::{Amount, Direction, Engine, Files, Job};
+use super::scale::block_bytes_max;
+use super::{Lowering, refuse};
+
+/// How many files a job may have, over all clones.
+const FILES_MAX: u64 = 10_000_000;
+/// How many jobs one job may become, where the files of its clones are there already.
+const PARTS_MAX: usize = 256;
+/// What must be given before anything is done to a device, or written to a file of others.
+const FLAG: &str = "--i-know-this-destroys-data";
+
+/// A file that the run makes.
+pub(super) struct KnownFile {
+    size: SpanSpec,
+    section: String,
+    content: Content,
+}
+
+/// What is in a file.
+enum Content {
+    /// Nothing that was written: there is only room.
+    Room,
+    /// What a job has written here and there.
+    Parts {
+        /// The section of the job.
+        by: String,
+    },
+    /// Every byte has been written.
+    Whole,
+}
+
+/// The files of a job.
+#[derive(Clone)]
+pub(super) struct Placed {
+    /// By clones that have the same description.
+    pub(super) parts: Vec<Part>,
+    /// All paths, each once.
+    pub(super) paths: Vec<String>,
+    /// The size of each.
+    pub(super) size: SpanSpec,
+    /// Whether they were there before the run.
+    pub(super) existing: bool,
+}
+
+/// Clones whose files are described alike.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) clones: u32,
+    pub(super) files: JobFilesSpec,
+}
+
+impl Lowering<'_> {
+    /// Returns the files of a job, or why they cannot be used.
+    pub(super) fn place(&self, job: &Job) -> Result<Placed, FioError> {
+        let clones = self.clones(job);
+        if u64::from(clones) * u64::from(job.files.count) > FILES_MAX {
+            let text = format!("its clones have more than {FILES_MAX} files altogether");
+            return Err(refuse(job, text));
+        }
+        let files = self.whole_paths(&job.files);
+        let of_clones = |clones| (0..clones).map(|clone| files.paths(&job.name, clone));
+        // Clones share what has a name, but for the directory.
+        let lists = match files.names.is_empty() {
+            true => clones,
+            false => clones.min(u32::try_from(files.directories.len()).unwrap_or(u32::MAX).max(1)),
+        };
+        let paths = each_once(of_clones(lists).flatten().collect());
+        let sizes_there = self.sizes_there(job, &paths)?;
+        let existing = sizes_there.is_some();
+        let size = self.size(job, &paths, sizes_there.as_deref())?;
+        if !existing && files.directories.is_empty() {
+            let text = "`filename` names files of several directories; give each a job of its own";
+            return Err(refuse(job, text.to_owned()));
+        }
+        let lists_of_clones = match existing {
+            true => of_clones(clones).collect(),
+            false => Vec::new(),
+        };
+        let leads_out = |name: &&String| name.split('/').any(|part| part == "..");
+        let outside = files.names.iter().chain([&files.name_format]).find(leads_out);
+        if let Some(name) = outside.filter(|_| !existing) {
+            return Err(refuse(job, format!("`{name}` leads out of the directory of the run")));
+        }
+        let spec = JobFilesSpec {
+            directories: files.directories,
+            names: files.names,
+            name_format: files.name_format,
+            count: files.count,
+            size_bytes: size,
+            existing,
+            destroys: existing && self.machine.destroys,
+        };
+        let parts = match existing {
+            false => vec![Part { clones, files: spec }],
+            true => existing_parts(&spec, lists_of_clones),
+        };
+        if parts.len() > PARTS_MAX {
+            let text = format!(
+                "its files are there already and each clone has its own: {PARTS_MAX} clones are the \
+                 most"
+            );
+            return Err(refuse(job, text));
+        }
+        Ok(Placed { parts, paths, size, existing })
+    }
+
+    /// Returns the files with directories from the root on; with none where names from the root lie
+    /// in several.
+    pub(super) fn whole_paths(&self, files: &Files) -> Files {
+        let here = self.machine.default_directory;
+        let whole = |path: &str| match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{}/{path}", here.trim_end_matches('/')),
+        };
+        let mut files = files.clone();
+        if files.names.iter().any(|name| name.starts_with('/')) {
+            let names: Vec<String> = files.names.iter().map(|name| whole(name)).collect();
+            let folders: HashSet<&str> =
+                names.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
+            if let [folder] = folders.into_iter().collect::<Vec<_>>().as_slice() {
+                files.names =
+                    names.iter().map(|name| name[folder.len() + 1..].to_owned()).collect();
+                files.directories = vec![if folder.is_empty() { "/" } else { folder }.to_owned()];
+            } else {
+                files.names = names;
+            }
+            return files;
+        }
+        files.directories = match files.directories.as_slice() {
+            [] => vec![here.to_owned()],
+            directories => directories.iter().map(|directory| whole(directory)).collect(),
+        };
+        files
+    }
+
+    /// Returns the sizes of a job's files if they are there already and it takes them as they are.
+    /// Files that it does not name are looked for only where it may not make them.
+    fn sizes_there(&self, job: &Job, paths: &[String]) -> Result<Option<Vec<u64>>, FioError> {
+        if self.null {
+            return Ok(None);
+        }
+        let is_device = |path: &&String| {
+            (self.machine.is_device)(path)
+                || (path.starts_with("/dev/") && !path.starts_with("/dev/shm/"))
+        };
+        let device = paths.iter().find(is_device);
+        if let Some(device) = device.filter(|_| !self.machine.destroys) {
+            let text = format!("`{device}` is a device: the run is refused without `{FLAG}`");
+            return Err(refuse(job, text));
+        }
+        let may_make = job.files.allow_file_create;
+        let unknown = paths.iter().find(|path| !self.known.contains_key(*path));
+        let is_none_known = paths.iter().all(|path| !self.known.contains_key(path));
+        let sizes: Vec<Option<u64>> =
+            match is_none_known && !(job.files.names.is_empty() && may_make) {
+                true => paths.iter().map(|path| (self.machine.file_size)(path)).collect(),
+                false => Vec::new(),
+            };
+        let all: Option<Vec<u64>> = sizes.iter().copied().collect();
+        if let Some(sizes) = all.filter(|sizes| !sizes.is_empty()) {
+            return self.check_existing(job, paths).map(|()| Some(sizes));
+        }
+        if let Some(device) = device {
+            return Err(refuse(job, format!("the size of the device `{device}` is not known")));
+        }
+        let missing = sizes.iter().position(Option::is_none).map(|index| &paths[index]);
+        if let Some(path) = missing.or(unknown).filter(|_| !may_make) {
+            let text = format!(
+                "`allow_file_create=0`: `{path}` is not there and no section before it makes it"
+            );
+            return Err(refuse(job, text));
+        }
+        match (missing, sizes.iter().position(Option::is_some)) {
+            (Some(missing), Some(there)) => {
+                let there = &paths[there];
+                let text = format!("its file `{there}` is there already and `{missing}` is not");
+                Err(refuse(job, text))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn check_existing(&self, job: &Job, paths: &[String]) -> Result<(), FioError> {
+        let path = &paths[0];
+        if job.writes() && !self.machine.destroys {
+            let text = format!(
+                "`{path}` is there already and the job writes to it: the run is refused without \
+                 `{FLAG}`"
+            );
+            return Err(refuse(job, text));
+        }
+        if job.verify.method.is_some() && !job.files.create_only {
+            let text = format!(
+                "`{path}` was there before the run, so `verify` cannot tell what is right in it"
+            );
+            return Err(refuse(job, text));
+        }
+        Ok(())
+    }
+
+    /// Returns the size of each file of a job.
+    fn size(
+        &self,
+        job: &Job,
+        paths: &[String],
+        sizes_there: Option<&[u64]>,
+    ) -> Result<SpanSpec, FioError> {
+        let refuse = |text: String| Err(refuse(job, text));
+        let scaled = |bytes: u64| self.scale.size(bytes);
+        let files = &job.files;
+        let common = match sizes_there {
+            Some([first, others @ ..]) if others.iter().any(|size| size != first) => None,
+            sizes => sizes.and_then(|sizes| sizes.first().copied()),
+        };
+        let size = match (files.file_size_bytes, files.size, common) {
+            (Some(span), ..) => SpanSpec { min: scaled(span.min), max: scaled(span.max) },
+            (None, Some(Amount::Bytes(all)), _) => {
+                SpanSpec::of(scaled(all / u64::from(files.count.max(1))))
+            }
+            (None, Some(Amount::Percent(percent)), Some(size)) => {
+                let part = u128::from(size) * u128::from(percent) / 100;
+                SpanSpec::of(scaled(u64::try_from(part).unwrap_or(u64::MAX)))
+            }
+            (None, None, Some(size)) => SpanSpec::of(scaled(size)),
+            (None, _, None) if sizes_there.is_some() => {
+                let text =
+                    "its files are of several sizes; say by `filesize` how much of each is used";
+                return refuse(text.to_owned());
+            }
+            (None, Some(Amount::Percent(percent)), None) => {
+                return refuse(format!(
+                    "`size={percent}%` is a share of files that are there already, and `{}` is not",
+                    paths[0]
+                ));
+            }
+            (None, None, None) => match self.known_size(paths) {
+                Some(size) => size,
+                None => {
+                    return refuse(format!("it has no `size` and `{}` is not there", paths[0]));
+                }
+            },
+        };
+        self.check_size(job, paths, sizes_there, size)?;
+        Ok(size)
+    }
+
+    /// Returns the size that earlier sections gave to all these files.
+    fn known_size(&self, paths: &[String]) -> Option<SpanSpec> {
+        let first = self.known.get(paths.first()?)?.size;
+        let is_same = |path| self.known.get(path).is_some_and(|known| known.size == first);
+        paths.iter().all(is_same).then_some(first)
+    }
+
+    fn check_size(
+        &self,
+        job: &Job,
+        paths: &[String],
+        sizes_there: Option<&[u64]>,
+        size: SpanSpec,
+    ) -> Result<(), FioError> {
+        let there = sizes_there.unwrap_or_default();
+        if let Some(small) = there.iter().position(|&there| there < size.max) {
+            let (path, there) = (&paths[small], there[small]);
+            let text = format!("`{path}` has {there} bytes and the job wants {}", size.max);
+            return Err(refuse(job, text));
+        }
+        for path in paths {
+            let Some(known) = self.known.get(path) else { continue };
+            // A job may use the first part of a file.
+            if known.size != size && size.max > known.size.min {
+                let text = format!(
+                    "`{path}` has {} here and {} in [{}], which comes first; make it as large there",
+                    in_bytes(size),
+                    in_bytes(known.size),
+                    known.section
+                );
+                return Err(refuse(job, text));
+            }
+        }
+        let block = block_bytes_max(job);
+        if block > size.min && !job.files.create_only {
+            let text = format!("a block of {block} bytes is larger than a file of {}", size.min);
+            return Err(refuse(job, text));
+        }
+        if size.min == 0 {
+            return Err(refuse(job, format!("`{}` is empty", paths[0])));
+        }
+        Ok(())
+    }
+
+    /// Returns whether any of these files must be filled for a job; says so where what another job
+    /// has written goes by that.
+    pub(super) fn needs_filling(&mut self, index: usize, files: &Placed) -> bool {
+        if self.null || files.existing {
+            return false;
+        }
+        let job = self.job(index);
+        let content = |path| self.known.get(path).map(|known| &known.content);
+        let mut lacking = files
+            .paths
+            .iter()
+            .map(content)
+            .filter(|c| !matches!(c, Some(Content::Whole)))
+            .peekable();
+        if lacking.peek().is_none() {
+            return false;
+        }
+        let by = lacking.find_map(|content| match content {
+            Some(Content::Parts { by }) => Some(by.clone()),
+            _ => None,
+        });
+        if let Some(by) = by {
+            let what = format!(
+                "[{by}] may have left gaps in its files, so they are filled anew before it; fio \
+                 would read the gaps"
+            );
+            self.note(job, "rw", &what);
+        }
+        if job.files.create_only
+            && job.pattern.direction == Direction::Write
+            && !job.files.overwrite
+        {
+            self.note(
+                job,
+                "create_only",
+                "its files are filled; fio would only make room for them",
+            );
+        }
+        true
+    }
+
+    /// Takes the files of a job into account before its stage begins.
+    pub(super) fn remember(&mut self, job: &Job, files: &Placed) {
+        if files.existing {
+            return;
+        }
+        let fills = (job.files.create_only || job.fills_files()) && !self.null;
+        let section = job.place.section.as_ref().unwrap_or(&job.name);
+        for path in &files.paths {
+            let known = self.known.entry(path.clone()).or_insert_with(|| KnownFile {
+                size: files.size,
+                section: section.clone(),
+                content: Content::Room,
+            });
+            if fills {
+                known.content = Content::Whole;
+            }
+        }
+    }
+
+    /// Takes into account what a job has written.
+    pub(super) fn written(&mut self, index: usize, files: &Placed) {
+        let job = self.job(index);
+        if !job.writes() || job.queue.engine == Engine::Null {
+            return;
+        }
+        let is_whole = self.covers_files(job, files);
+        let section = job.place.section.as_ref().unwrap_or(&job.name);
+        for path in &files.paths {
+            let Some(known) = self.known.get_mut(path) else { continue };
+            match known.content {
+                Content::Whole => {}
+                _ if is_whole && known.size == files.size => known.content = Content::Whole,
+                _ => known.content = Content::Parts { by: section.clone() },
+            }
+        }
+    }
+}
+
+fn each_once(paths: Vec<String>) -> Vec<String> {
+    let mut seen = HashSet::with_capacity(paths.len());
+    let is_new: Vec<bool> = paths.iter().map(|path| seen.insert(path.as_str())).collect();
+    paths.into_iter().zip(is_new).filter_map(|(path, is_new)| is_new.then_some(path)).collect()
+}
+
+/// Returns the description of files by their whole paths, for each clone where they differ.
+fn existing_parts(spec: &JobFilesSpec, of_clones: Vec<Vec<String>>) -> Vec<Part> {
+    let part = |clones: usize, names: Vec<String>| Part {
+        clones: u32::try_from(clones).unwrap_or(u32::MAX),
+        files: JobFilesSpec { directories: vec![parent(&names).to_owned()], names, ..spec.clone() },
+    };
+    if of_clones.windows(2).all(|pair| pair[0] == pair[1]) {
+        let clones = of_clones.len();
+        return of_clones.into_iter().take(1).map(|names| part(clones, names)).collect();
+    }
+    of_clones.into_iter().map(|names| part(1, names)).collect()
+}
+
+/// Returns the directory of the first of these paths.
+fn parent(paths: &[String]) -> &str {
+    match paths.first().and_then(|path| path.rsplit_once('/')) {
+        None | Some(("", _)) => "/",
+        Some((parent, _)) => parent,
+    }
+}
+
+fn in_bytes(size: SpanSpec) -> String {
+    match size.min == size.max {
+        true => format!("{} bytes", size.min),
+        false => format!("{} to {} bytes", size.min, size.max),
+    }
+}

@@ -1,0 +1,180 @@
+//! Jobs that make, look at and remove files without reading or writing them.
+
+use std::collections::HashMap;
+
+use plimsoll_workload::files::{
+    FileJobSpec, FileWorkSpec, NameActSpec, NamesSpec, SpanSpec, TreeSpec,
+};
+
+use super::super::error::FioError;
+use super::super::job::{Engine, Job};
+use super::{Lowering, refuse};
+
+/// The trees that the run has made for names so far, by where they lie.
+pub(super) type Trees = HashMap<TreePlace, Tree>;
+/// A tree's directories and its name.
+type TreePlace = (Vec<String>, String);
+
+/// The names of a tree.
+pub(super) struct Tree {
+    /// How many clones have a directory in it.
+    clones: u32,
+    /// How many files each of them has.
+    files_count: u64,
+    /// Whether its files are there.
+    has_files: bool,
+    section: String,
+}
+
+/// fio's engine makes files and leaves them empty.
+const CREATE: NameActSpec = NameActSpec::Create { bytes: 0, fsync: false };
+
+impl Lowering<'_> {
+    /// Returns why a job on names cannot be run.
+    pub(super) fn check_names(&mut self, job: &Job) -> Result<(), FioError> {
+        let has_rates = [&job.rates.bytes_per_sec, &job.rates.ops_per_sec]
+            .iter()
+            .any(|rates| rates.read.is_some() || rates.write.is_some());
+        let engine = job.queue.engine_written.as_deref().unwrap_or_default();
+        let text = if job.files.create_only {
+            "`create_only` fills files, and this engine works on their names; leave it out"
+        } else if !job.files.names.is_empty() {
+            "`filename` names each file; with this engine say how many by `nrfiles`"
+        } else if job.timing.time_based {
+            "`time_based` begins anew, and each file is made, looked at or removed once; leave it out"
+        } else if job.timing.loops > 1 {
+            "`loops` begins anew, and each file is made, looked at or removed once; leave it out"
+        } else if has_rates {
+            "rates are those of reads and writes, and this engine does neither"
+        } else {
+            let option = format!("ioengine={engine}");
+            let what = "each clone has a directory of its own, and files in it under names of ours";
+            self.note(job, &option, what);
+            return Ok(());
+        };
+        Err(refuse(job, format!("`ioengine={engine}`: {text}")))
+    }
+
+    /// Adds the stages that make the directories of jobs on names, and the files of those that do
+    /// not make them.
+    pub(super) fn prepare_names(&mut self, indices: &[usize]) -> Result<(), FioError> {
+        let mut directories = Vec::new();
+        let mut files = Vec::new();
+        let mut changed: HashMap<TreePlace, bool> = HashMap::new();
+        for &index in indices {
+            let job = self.job(index);
+            if !job.queue.engine.is_metadata() {
+                continue;
+            }
+            let tree = self.tree(job);
+            let (clones, files_count) = (self.clones(job), tree.entries_per_directory);
+            let place = (tree.directories, tree.name);
+            let creates = job.queue.engine == Engine::FileCreate;
+            let changes = job.queue.engine != Engine::FileStat;
+            if changed.get(&place).is_some_and(|&is_changed| is_changed || changes) {
+                let text = "a job beside it works on the same files; let one wait for the other";
+                return Err(refuse(job, text.to_owned()));
+            }
+            changed.insert(place.clone(), changes);
+            let known = self.trees.get(&place);
+            if let Some(known) = known
+                && (known.clones < clones
+                    || known.files_count != files_count
+                    || (creates && known.has_files))
+            {
+                let text = format!(
+                    "[{}] has made its files already: {} for each of {} clones",
+                    known.section, known.files_count, known.clones
+                );
+                return Err(refuse(job, text));
+            }
+            let has_files = known.is_some_and(|known| known.has_files);
+            if !creates && !has_files && !job.files.allow_file_create {
+                let text = "`allow_file_create=0`: no section before it makes its files";
+                return Err(refuse(job, text.to_owned()));
+            }
+            if known.is_none() {
+                directories.push(index);
+            }
+            if !creates && !has_files {
+                files.push(index);
+            }
+            let section = job.place.section.clone().unwrap_or_else(|| job.name.clone());
+            let tree = Tree { clones, files_count, has_files, section };
+            self.trees.entry(place).or_insert(tree).has_files |= !creates;
+        }
+        self.prepare_acts("directories", directories, NameActSpec::MakeTree);
+        self.prepare_acts("files", files, CREATE);
+        Ok(())
+    }
+
+    fn prepare_acts(&mut self, name: &str, indices: Vec<usize>, act: NameActSpec) {
+        if indices.is_empty() {
+            return;
+        }
+        let job = |&index: &usize| FileJobSpec {
+            start_delay_ns: SpanSpec::default(),
+            ramp_ns: 0,
+            duration_ns: None,
+            think: None,
+            ..self.plain_job(index, self.act(index, act))
+        };
+        let jobs = indices.iter().map(job).collect();
+        self.prepare(name, jobs, indices);
+    }
+
+    /// Returns what a job on names comes to.
+    pub(super) fn name_job(&self, index: usize) -> FileJobSpec {
+        let job = self.job(index);
+        let act = match job.queue.engine {
+            Engine::FileCreate => CREATE,
+            Engine::FileDelete => NameActSpec::Remove,
+            _ => NameActSpec::Stat,
+        };
+        let ops_max = job.files.operations_max.map(|count| self.scale.count(count));
+        FileJobSpec { ops_max, ..self.plain_job(index, self.act(index, act)) }
+    }
+
+    /// Takes into account what jobs on names have done.
+    pub(super) fn names_done(&mut self, indices: &[usize]) {
+        for &index in indices {
+            let job = self.job(index);
+            let TreeSpec { directories, name, .. } = self.tree(job);
+            match (job.queue.engine, self.trees.get_mut(&(directories, name))) {
+                (Engine::FileCreate, Some(tree)) => tree.has_files = true,
+                (Engine::FileDelete, Some(tree)) => tree.has_files = false,
+                _ => {}
+            }
+        }
+    }
+
+    fn act(&self, index: usize, act: NameActSpec) -> FileWorkSpec {
+        let tree = self.tree(self.job(index));
+        FileWorkSpec::Names(NamesSpec { tree, act, shift: 0, shuffled: false })
+    }
+
+    /// Returns the directories of a job on names: one for each clone. Jobs whose files have the
+    /// same paths for fio have the same ones.
+    fn tree(&self, job: &Job) -> TreeSpec {
+        let name = job
+            .files
+            .name_format
+            .replace("$jobnum", "")
+            .replace("$filenum", "")
+            .replace("$jobname", &job.name);
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
+        let name: String = name.chars().map(|c| if is_plain(&c) { c } else { '_' }).collect();
+        let name = name.trim_matches(['.', '_', '-']);
+        TreeSpec {
+            directories: self.whole_paths(&job.files).directories,
+            name: if name.is_empty() { "files" } else { name }.to_owned(),
+            depth: 0,
+            branching: 1,
+            entries_per_directory: u64::from(job.files.count),
+            leaves_only: false,
+            per_clone: true,
+            shared_names: false,
+            of_directories: false,
+        }
+    }
+}

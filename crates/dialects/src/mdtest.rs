@@ -1,0 +1,25 @@
+//! mdtest's command lines: what each flag asks for, as stages of a run on files.
+//!
+//! A flag is taken, or taken with a [`Note`] of what differs, or refused by name; none is passed
+//! over. The table of `docs/coming-from-mdtest.md` lists them one by one.
+
+mod arguments;
+mod error;
+mod flags;
+mod lower;
+mod plan;
+mod written;
+
+pub use error::MdtestError;
+pub use plan::{MdtestPlan, Note, PlannedRow, TableOptions};
+
+/// Returns what a command line asks for; `args` begin behind mdtest's name, or with the
+/// `mpiexec -np N mdtest` before it.
+///
+/// Without `--random-seed` the seed of [`MdtestPlan::spec`] is 1; [`MdtestPlan::seed`] tells.
+pub fn from_args(args: &[String]) -> Result<MdtestPlan, MdtestError> {
+    lower::lower(arguments::read(args)?)
+}
+
+#[cfg(test)]
+mod tests;

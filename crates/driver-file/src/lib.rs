@@ -1,0 +1,62 @@
+//! Real files: blocks and names, put to the kernel by one of three interfaces, and all that goes
+//! with files under test: the run's own directories, what is known of a file system, page caches.
+//! What is asked of them, and how often, is not known here.
+
+mod block;
+mod buffers;
+pub mod caches;
+pub mod facts;
+mod libaio;
+mod names;
+mod open;
+mod psync;
+mod ring;
+mod trouble;
+mod uring;
+pub mod yard;
+
+use plimsoll_driver::{DriverError, RingDriver};
+use plimsoll_model::Interface;
+
+pub use ring::FilesRing;
+
+/// Makes rings on real files.
+#[derive(Clone, Debug)]
+pub struct FilesDriver {
+    name: String,
+}
+
+impl FilesDriver {
+    /// Returns a driver; reports call its target `name`.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+}
+
+impl RingDriver for FilesDriver {
+    type Ring = FilesRing;
+
+    fn ring(
+        &self,
+        interface: Interface,
+        slots: usize,
+        buffer_bytes: usize,
+    ) -> Result<FilesRing, DriverError> {
+        FilesRing::new(interface, slots, buffer_bytes)
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        vec![self.name.clone()]
+    }
+}
+
+/// Returns whether the kernel lets us use an interface, or in words why not.
+pub fn available(interface: Interface) -> Result<(), String> {
+    FilesRing::new(interface, 1, 4096).map(drop).map_err(|error| error.message)
+}
+
+/// Returns the preferred interface among those that the kernel lets us use.
+pub fn best() -> Interface {
+    let is_available = |each: &Interface| available(*each).is_ok();
+    Interface::ALL.into_iter().find(is_available).unwrap_or(Interface::Psync)
+}

@@ -1,0 +1,253 @@
+//! The kernel's older asynchronous calls, without the library of that name. Only direct blocks are
+//! truly asynchronous; others are done while they are sent.
+
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::time::Duration;
+
+use libc::{c_long, c_ulong, timespec};
+use plimsoll_driver::{DriverError, Reply};
+use rustix::io::Errno;
+
+use crate::block::{Act, Block, Progress};
+use crate::buffers::Slab;
+use crate::open::{OpenFile, OpenFiles};
+use crate::{psync, trouble};
+
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
+
+/// What the kernel is asked (`struct iocb` of `linux/aio_abi.h`, on little-endian machines).
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Control {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    len: u64,
+    offset: u64,
+    reserved: u64,
+    flags: u32,
+    event_fd: u32,
+}
+
+/// What it answers (`struct io_event`).
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    control: u64,
+    result: i64,
+    second_result: i64,
+}
+
+const _: () = assert!(size_of::<Control>() == 64 && size_of::<Event>() == 32);
+
+/// A context of the kernel.
+pub(crate) struct Libaio {
+    context: c_ulong,
+    slots: Vec<Progress>,
+    /// By slot. Never moves, as `queue` points into it.
+    controls: Box<[Control]>,
+    /// What was submitted and not sent.
+    queue: Vec<*mut Control>,
+    events: Box<[Event]>,
+    /// How many operations the kernel has and has not answered.
+    sent: usize,
+}
+
+impl Libaio {
+    pub(crate) fn new(slots: usize) -> Result<Self, DriverError> {
+        let mut context: c_ulong = 0;
+        // SAFETY: the kernel writes the new context to where we tell it.
+        let result = unsafe { libc::syscall(libc::SYS_io_setup, slots, &raw mut context) };
+        check(result).map_err(|errno| match errno {
+            Errno::NOSYS => trouble::with_text(errno, "this kernel has no io_setup (libaio)"),
+            Errno::AGAIN => trouble::with_text(
+                errno,
+                "the machine has no room for more of libaio (sysctl fs.aio-max-nr)",
+            ),
+            _ => trouble::failed("cannot set up libaio", errno),
+        })?;
+        Ok(Self {
+            context,
+            slots: vec![Progress::IDLE; slots],
+            controls: vec![Control::default(); slots].into_boxed_slice(),
+            queue: Vec::with_capacity(slots),
+            events: vec![Event::default(); slots].into_boxed_slice(),
+            sent: 0,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_under_way(&self, slot: usize) -> bool {
+        self.slots[slot].is_under_way
+    }
+
+    pub(crate) fn submit(
+        &mut self,
+        slot: usize,
+        block: Block,
+        file: &OpenFile,
+        room: *mut u8,
+    ) -> Option<Reply> {
+        self.slots[slot] = Progress::new(block);
+        self.enqueue(slot, file, room);
+        None
+    }
+
+    /// Puts the rest of a slot's block into the queue. `room` is where the slot begins.
+    fn enqueue(&mut self, slot: usize, file: &OpenFile, room: *mut u8) {
+        let Progress { block, done, .. } = self.slots[slot];
+        let (offset, len) = self.slots[slot].rest();
+        let is_sync = matches!(block.act, Act::Sync { .. });
+        let control = &mut self.controls[slot];
+        *control = Control {
+            data: slot as u64,
+            opcode: match block.act {
+                Act::Read => PREAD,
+                Act::Write => PWRITE,
+                Act::Sync { data_only: false } => FSYNC,
+                Act::Sync { data_only: true } => FDSYNC,
+            },
+            fd: file.fd.as_raw_fd() as u32,
+            // The kernel refuses a sync with a buffer.
+            buffer: if is_sync {
+                0
+            } else {
+                room.wrapping_add(done as usize).expose_provenance() as u64
+            },
+            len: u64::from(len),
+            offset,
+            ..Control::default()
+        };
+        self.queue.push(ptr::from_mut(control));
+    }
+
+    pub(crate) fn reap(
+        &mut self,
+        files: &OpenFiles,
+        slab: &Slab,
+        wait: Option<Duration>,
+        replies: &mut Vec<(usize, Reply)>,
+    ) {
+        let before = replies.len();
+        loop {
+            self.send(files, replies);
+            let has_replies = replies.len() > before;
+            if self.sent > 0 {
+                let wait = if has_replies { Some(Duration::ZERO) } else { wait };
+                let count = self.take_events(wait);
+                self.drain(count, files, slab, replies);
+            }
+            let is_all_sent = self.queue.is_empty();
+            if replies.len() > before || (wait.is_some() && is_all_sent) {
+                return;
+            }
+        }
+    }
+
+    /// Sends what is in the queue, as far as the kernel takes it now.
+    fn send(&mut self, files: &OpenFiles, replies: &mut Vec<(usize, Reply)>) {
+        while !self.queue.is_empty() {
+            // SAFETY: the queue points to controls of ours, which point to buffers that are kept
+            // until the kernel has answered.
+            let result = unsafe {
+                let (count, first) = (self.queue.len(), self.queue.as_mut_ptr());
+                libc::syscall(libc::SYS_io_submit, self.context, count, first)
+            };
+            match check(result) {
+                Ok(count) => {
+                    self.queue.drain(..count);
+                    self.sent += count;
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.sent > 0 => return,
+                Err(Errno::AGAIN) => std::thread::yield_now(),
+                Err(errno) => self.refuse_first(errno, files, replies),
+            }
+        }
+    }
+
+    /// Answers the first of the queue, which the kernel did not take.
+    #[cold]
+    fn refuse_first(&mut self, errno: Errno, files: &OpenFiles, replies: &mut Vec<(usize, Reply)>) {
+        let control = self.queue.remove(0);
+        // SAFETY: the queue points to controls of ours, and the kernel does not have this one.
+        let slot = unsafe { (*control).data } as usize;
+        let progress = &mut self.slots[slot];
+        let file = files.get(progress.block.file);
+        let result = match progress.block.act {
+            // Many file systems know no asynchronous sync.
+            Act::Sync { data_only } if errno == Errno::INVAL => psync::sync(file, data_only),
+            _ => Err(errno),
+        };
+        progress.is_under_way = false;
+        let reply = result.map(|()| 0).map_err(|errno| progress.failed(errno, file));
+        replies.push((slot, reply));
+    }
+
+    /// Waits for events; returns how many there are now.
+    fn take_events(&mut self, wait: Option<Duration>) -> usize {
+        let least: c_long = if wait == Some(Duration::ZERO) { 0 } else { 1 };
+        let mut time = timespec { tv_sec: 0, tv_nsec: 0 };
+        let time = match wait {
+            Some(wait) => {
+                time.tv_sec = wait.as_secs().min(1 << 30) as libc::time_t;
+                time.tv_nsec = c_long::from(wait.subsec_nanos());
+                &raw mut time
+            }
+            None => ptr::null_mut(),
+        };
+        // SAFETY: the kernel writes at most as many events as there is room for.
+        let result = unsafe {
+            let (room, first) = (self.events.len(), self.events.as_mut_ptr());
+            libc::syscall(libc::SYS_io_getevents, self.context, least, room, first, time)
+        };
+        match check(result) {
+            Ok(count) => count,
+            Err(Errno::INTR) => 0,
+            Err(errno) => unreachable!("io_getevents of a context of ours: {errno}"),
+        }
+    }
+
+    fn drain(
+        &mut self,
+        count: usize,
+        files: &OpenFiles,
+        slab: &Slab,
+        replies: &mut Vec<(usize, Reply)>,
+    ) {
+        self.sent -= count;
+        for index in 0..count {
+            let Event { data, result, .. } = self.events[index];
+            let slot = data as usize;
+            let result =
+                u32::try_from(result).map_err(|_| Errno::from_raw_os_error(-result as i32));
+            let file = files.get(self.slots[slot].block.file);
+            match self.slots[slot].advance(result, file) {
+                Some(reply) => replies.push((slot, reply)),
+                None => self.enqueue(slot, file, slab.pointer(slot)),
+            }
+        }
+    }
+
+    /// Waits until the kernel has nothing of ours any more.
+    pub(crate) fn settle(&mut self) -> bool {
+        // SAFETY: the context is ours; the call returns when nothing of it is under way.
+        let result = unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+        self.sent = 0;
+        result == 0
+    }
+}
+
+/// Returns what a system call returned, or its error.
+fn check(result: c_long) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| trouble::last())
+}

@@ -1,0 +1,128 @@
+//! A ring over any of the three interfaces: which request goes which way.
+
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_driver::{DriverError, Handle, OpenMode, Reply, Request, Ring};
+use plimsoll_model::Interface;
+
+use crate::block::{Act, Block};
+use crate::buffers::Slab;
+use crate::libaio::Libaio;
+use crate::open::OpenFiles;
+use crate::uring::Uring;
+use crate::{names, psync, trouble};
+
+/// The most slots a ring may have: what the kernel's rings take at once.
+const SLOTS_MAX: usize = 32_768;
+
+/// A ring on real files. Dropping it waits for what is under way, as the kernel writes to its
+/// buffers until then.
+pub struct FilesRing {
+    way: Way,
+    files: OpenFiles,
+    slab: Slab,
+}
+
+enum Way {
+    Uring(Box<Uring>),
+    Libaio(Box<Libaio>),
+    Psync,
+}
+
+impl FilesRing {
+    pub(crate) fn new(
+        interface: Interface,
+        slots: usize,
+        buffer_bytes: usize,
+    ) -> Result<Self, DriverError> {
+        assert!((1..=SLOTS_MAX).contains(&slots), "a ring has 1 to {SLOTS_MAX} slots");
+        let slab = Slab::new(slots, buffer_bytes).map_err(|errno| {
+            let what = format!("cannot get {slots} buffers of {buffer_bytes} bytes");
+            trouble::failed(what, errno)
+        })?;
+        let way = match interface {
+            Interface::IoUring => Way::Uring(Box::new(Uring::new(&slab)?)),
+            Interface::Libaio => Way::Libaio(Box::new(Libaio::new(slots)?)),
+            Interface::Psync => Way::Psync,
+        };
+        Ok(Self { way, files: OpenFiles::default(), slab })
+    }
+
+    #[inline]
+    fn submit_block(&mut self, slot: usize, block: Block) -> Option<Reply> {
+        let room = self.slab.room(slot, block.len);
+        let file = self.files.get(block.file);
+        match &mut self.way {
+            Way::Psync => {
+                let buffer = &mut self.slab.slot_mut(slot)[..block.len as usize];
+                Some(psync::run(block, file, buffer))
+            }
+            Way::Uring(uring) => uring.submit(slot, block, file, room),
+            Way::Libaio(libaio) => libaio.submit(slot, block, file, room),
+        }
+    }
+
+    fn is_under_way(&self, slot: usize) -> bool {
+        match &self.way {
+            Way::Uring(uring) => uring.is_under_way(slot),
+            Way::Libaio(libaio) => libaio.is_under_way(slot),
+            Way::Psync => false,
+        }
+    }
+}
+
+impl Ring for FilesRing {
+    fn open_file(&mut self, path: &Path, mode: OpenMode) -> Result<Handle, DriverError> {
+        let (handle, is_new) = self.files.open(path, Some(mode))?;
+        if let (true, Way::Uring(uring)) = (is_new, &mut self.way) {
+            uring.register(handle, &self.files.get(handle).fd);
+        }
+        Ok(handle)
+    }
+
+    fn open_directory(&mut self, path: &Path) -> Result<Handle, DriverError> {
+        self.files.open(path, None).map(|(handle, _)| handle)
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        assert!(!self.is_under_way(slot), "the kernel is at the buffer of slot {slot}");
+        self.slab.slot_mut(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, slot: usize, request: &Request<'_>) -> Option<Reply> {
+        assert!(!self.is_under_way(slot), "slot {slot} has an operation under way");
+        let block = match *request {
+            Request::Read { file, offset, len } => Block { act: Act::Read, file, offset, len },
+            Request::Write { file, offset, len } => Block { act: Act::Write, file, offset, len },
+            Request::Sync { file, data_only } => {
+                Block { act: Act::Sync { data_only }, file, offset: 0, len: 0 }
+            }
+            _ => return Some(names::run(&self.files, request, self.slab.slot_mut(slot))),
+        };
+        self.submit_block(slot, block)
+    }
+
+    fn reap(&mut self, wait: Option<Duration>, replies: &mut Vec<(usize, Reply)>) {
+        match &mut self.way {
+            Way::Uring(uring) => uring.reap(&self.files, &self.slab, wait, replies),
+            Way::Libaio(libaio) => libaio.reap(&self.files, &self.slab, wait, replies),
+            Way::Psync => {}
+        }
+    }
+}
+
+impl Drop for FilesRing {
+    fn drop(&mut self) {
+        let is_settled = match &mut self.way {
+            Way::Uring(uring) => uring.settle(),
+            Way::Libaio(libaio) => libaio.settle(),
+            Way::Psync => true,
+        };
+        if !is_settled {
+            self.slab.leak();
+        }
+    }
+}

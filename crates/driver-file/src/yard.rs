@@ -1,0 +1,355 @@
+//! The run's own directories, `<directory>/plimsoll/<run id>`: made, filled with files, swept. All
+//! that lies beside them belongs to others and is never touched.
+
+mod sweep;
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+
+use crate::facts;
+
+pub use sweep::{Found, Swept, find, sweep};
+
+/// What all runs lie in.
+const HOME: &str = "plimsoll";
+/// The file that says which run made a directory.
+const MARKER: &str = ".plimsoll-run";
+/// A marker holds no more than this.
+const RUN_ID_BYTES_MAX: usize = 255;
+
+/// Why the run's directories could not be made or swept.
+#[derive(Debug, thiserror::Error)]
+pub enum YardError {
+    /// The directory does not exist.
+    #[error("the directory {} is not there", .0.display())]
+    Missing(PathBuf),
+    /// Something else has that name.
+    #[error("{} is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// The user lacks the rights.
+    #[error("this user may not work in {}: permission denied", .0.display())]
+    NotWritable(PathBuf),
+    /// Nobody can.
+    #[error("the file system of {} is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    /// A symbolic link may lead anywhere.
+    #[error("{} is a symbolic link, and no run makes any; it is not followed", .0.display())]
+    Link(PathBuf),
+    /// What is mounted there is not the run's.
+    #[error("{} is a mount point, and no run makes any; it is left alone", .0.display())]
+    Mount(PathBuf),
+    /// The marker names another run, or there is none.
+    #[error("{} has no marker of the run {run_id}, so it is left alone", path.display())]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// The run whose marker it should have.
+        run_id: String,
+    },
+    /// A path that no plan should have.
+    #[error("{} does not lie in {}, and a run writes nowhere else", path.display(), yard.display())]
+    Outside {
+        /// The path.
+        path: PathBuf,
+        /// The run's directory.
+        yard: PathBuf,
+    },
+    /// The id is no name of a directory.
+    #[error("{0:?} is not the id of a run")]
+    RunId(String),
+    /// The file system is full.
+    #[error("no space is left for {}, which takes {size_bytes} bytes", path.display())]
+    Full {
+        /// The file or directory.
+        path: PathBuf,
+        /// How large it was to be.
+        size_bytes: u64,
+    },
+    /// The user's share of the file system is used up.
+    #[error("the quota leaves no space for {}, which takes {size_bytes} bytes", path.display())]
+    Quota {
+        /// The file or directory.
+        path: PathBuf,
+        /// How large it was to be.
+        size_bytes: u64,
+    },
+    /// Anything else.
+    #[error("cannot {what} {}", path.display())]
+    Failed {
+        /// What was done.
+        what: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl YardError {
+    fn new(what: &'static str, path: &Path, errno: Errno) -> Self {
+        Self::with_size(what, path, 0, errno)
+    }
+
+    fn with_size(what: &'static str, path: &Path, size_bytes: u64, errno: Errno) -> Self {
+        let path = path.to_owned();
+        match errno {
+            Errno::ACCESS | Errno::PERM => Self::NotWritable(path),
+            Errno::ROFS => Self::ReadOnly(path),
+            Errno::NOSPC => Self::Full { path, size_bytes },
+            Errno::DQUOT => Self::Quota { path, size_bytes },
+            _ => Self::Failed { what, path, source: errno.into() },
+        }
+    }
+}
+
+/// A directory below which everything is one run's.
+#[derive(Debug)]
+pub struct Yard {
+    directory: Directory,
+}
+
+impl Yard {
+    /// Makes `<directory>/plimsoll/<run id>` with its marker. One that this run made before is used
+    /// as it is.
+    pub fn make(directory: &Path, run_id: &str) -> Result<Self, YardError> {
+        check_run_id(run_id)?;
+        let home = Directory::open_top(directory)?.make(HOME.as_ref())?;
+        let yard = home.make(run_id.as_ref())?;
+        match yard.marker()? {
+            Some(found) if found == run_id => {}
+            None if yard.is_empty()? => yard.mark(run_id)?,
+            _ => return Err(YardError::Foreign { path: yard.path, run_id: run_id.to_owned() }),
+        }
+        Ok(Self { directory: yard })
+    }
+
+    /// Returns the run's directory.
+    pub fn path(&self) -> &Path {
+        &self.directory.path
+    }
+
+    /// Makes directories, with all that is above them, that are not there. Each path lies in the
+    /// run's directory.
+    pub fn make_directories<P: AsRef<Path>>(
+        &self,
+        paths: impl IntoIterator<Item = P>,
+    ) -> Result<(), YardError> {
+        for path in paths {
+            let names = self.names(path.as_ref())?;
+            let mut last: Option<Directory> = None;
+            for name in names {
+                last = Some(last.as_ref().unwrap_or(&self.directory).make(name)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a file of at least `size_bytes` with its space reserved, where the file system can do
+    /// that; the directory above it is there. A file that is larger stays so.
+    pub fn make_file(&self, path: &Path, size_bytes: u64) -> Result<(), YardError> {
+        let names = self.names(path)?;
+        let outside = || YardError::Outside { path: path.into(), yard: self.path().into() };
+        let (name, above) = names.split_last().ok_or_else(outside)?;
+        let mut last: Option<Directory> = None;
+        for name in above {
+            last = Some(last.as_ref().unwrap_or(&self.directory).enter(name)?);
+        }
+        let directory = last.as_ref().unwrap_or(&self.directory);
+        let failed = |errno| YardError::with_size("make the file", path, size_bytes, errno);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&directory.fd, *name, flags, Mode::from_raw_mode(0o644))
+            .map_err(|errno| match errno {
+                Errno::LOOP => YardError::Link(path.to_owned()),
+                errno => failed(errno),
+            })?;
+        reserve(&file, size_bytes).map_err(failed)
+    }
+
+    /// Returns the names on the way from the run's directory to a path below it.
+    fn names<'a>(&self, path: &'a Path) -> Result<Vec<&'a OsStr>, YardError> {
+        let outside = || YardError::Outside { path: path.into(), yard: self.path().into() };
+        let below = path.strip_prefix(self.path()).map_err(|_| outside())?;
+        below
+            .components()
+            .map(|each| match each {
+                Component::Normal(name) => Ok(name),
+                _ => Err(outside()),
+            })
+            .collect()
+    }
+}
+
+/// Gives a file its size, and its space where the file system can do that.
+fn reserve(file: &OwnedFd, size_bytes: u64) -> Result<(), Errno> {
+    if size_bytes == 0 {
+        return Ok(());
+    }
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, size_bytes) {
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => break,
+            other => return other,
+        }
+    }
+    let is_smaller = (rustix::fs::fstat(file)?.st_size as u64) < size_bytes;
+    if is_smaller { rustix::fs::ftruncate(file, size_bytes) } else { Ok(()) }
+}
+
+fn check_run_id(run_id: &str) -> Result<(), YardError> {
+    let is_name = !run_id.is_empty()
+        && run_id.len() <= RUN_ID_BYTES_MAX
+        && !run_id.starts_with('.')
+        && !run_id.contains(['/', '\0', '\n']);
+    if is_name { Ok(()) } else { Err(YardError::RunId(run_id.to_owned())) }
+}
+
+/// An open directory that was reached without following a link or crossing to another mount.
+#[derive(Debug)]
+struct Directory {
+    fd: OwnedFd,
+    path: PathBuf,
+    place: MountPlace,
+}
+
+/// What differs between two mounts: bind mounts have the same device, subvolumes the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct MountPlace {
+    device: u64,
+    /// Known since Linux 5.8.
+    mount_id: Option<u64>,
+}
+
+impl Directory {
+    /// Opens a directory that the user named, wherever links lead.
+    fn open_top(path: &Path) -> Result<Self, YardError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(fd) => Self::new(fd, path.to_owned()),
+            Err(Errno::NOENT) => Err(YardError::Missing(path.to_owned())),
+            Err(Errno::NOTDIR) => Err(YardError::NotADirectory(path.to_owned())),
+            Err(errno) => Err(YardError::new("open", path, errno)),
+        }
+    }
+
+    fn new(fd: OwnedFd, path: PathBuf) -> Result<Self, YardError> {
+        let stat = rustix::fs::fstat(&fd);
+        let device = stat.map_err(|errno| YardError::new("look at", &path, errno))?.st_dev;
+        let mount_id = facts::statx(&fd, StatxFlags::MNT_ID).map(|facts| facts.stx_mnt_id);
+        Ok(Self { fd, path, place: MountPlace { device, mount_id } })
+    }
+
+    /// Opens a directory in this one.
+    fn enter(&self, name: &OsStr) -> Result<Self, YardError> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Err(YardError::Missing(path)),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+                let is_link = stat
+                    .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
+                let error = if is_link { YardError::Link } else { YardError::NotADirectory };
+                return Err(error(path));
+            }
+            Err(errno) => return Err(YardError::new("open", &path, errno)),
+        };
+        let inner = Self::new(fd, path)?;
+        if inner.place == self.place { Ok(inner) } else { Err(YardError::Mount(inner.path)) }
+    }
+
+    /// Opens a directory in this one, made where it is not there.
+    fn make(&self, name: &OsStr) -> Result<Self, YardError> {
+        match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => self.enter(name),
+            // It is the directory that they may not write to.
+            Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
+                Err(YardError::new("make a directory in", &self.path, errno))
+            }
+            Err(errno) => Err(YardError::new("make", &self.path.join(name), errno)),
+        }
+    }
+
+    /// Returns the names in this directory with their types.
+    fn entries(&self) -> Result<Vec<(CString, FileType)>, YardError> {
+        let failed = |errno| YardError::new("read", &self.path, errno);
+        let mut entries = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => {
+                    let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+                    FileType::from_raw_mode(stat.map_err(failed)?.st_mode)
+                }
+                kind => kind,
+            };
+            entries.push((name.to_owned(), kind));
+        }
+        Ok(entries)
+    }
+
+    fn is_empty(&self) -> Result<bool, YardError> {
+        self.entries().map(|entries| entries.is_empty())
+    }
+
+    /// Returns what the marker in this directory says.
+    fn marker(&self) -> Result<Option<String>, YardError> {
+        let path = self.path.join(MARKER);
+        let failed = |errno| YardError::new("read", &path, errno);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.fd, MARKER, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(YardError::Link(path)),
+            Err(errno) => return Err(failed(errno)),
+        };
+        let mut text = [0; RUN_ID_BYTES_MAX + 1];
+        let len = rustix::io::read(file, &mut text).map_err(failed)?;
+        Ok(Some(String::from_utf8_lossy(&text[..len]).trim_end().to_owned()))
+    }
+
+    fn mark(&self, run_id: &str) -> Result<(), YardError> {
+        let path = self.path.join(MARKER);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.fd, MARKER, flags, Mode::from_raw_mode(0o644))
+            .and_then(|file| rustix::io::write(file, format!("{run_id}\n").as_bytes()))
+            .map_err(|errno| YardError::new("write", &path, errno))?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_point_is_not_entered() {
+        let root = Directory::open_top(Path::new("/")).unwrap();
+        let error = root.enter(OsStr::new("proc")).unwrap_err();
+        assert!(matches!(&error, YardError::Mount(path) if path == Path::new("/proc")), "{error}");
+        let text = "/proc is a mount point, and no run makes any; it is left alone";
+        assert_eq!(error.to_string(), text);
+    }
+
+    #[test]
+    fn refusals_are_one_clear_sentence() {
+        let path = Path::new("/d/f");
+        let text = |errno| YardError::with_size("make the file", path, 4096, errno).to_string();
+        assert_eq!(text(Errno::NOSPC), "no space is left for /d/f, which takes 4096 bytes");
+        let quota = "the quota leaves no space for /d/f, which takes 4096 bytes";
+        assert_eq!(text(Errno::DQUOT), quota);
+        assert_eq!(text(Errno::ROFS), "the file system of /d/f is read-only");
+        assert_eq!(text(Errno::ACCESS), "this user may not work in /d/f: permission denied");
+        assert_eq!(text(Errno::IO), "cannot make the file /d/f");
+    }
+}

@@ -1,0 +1,300 @@
+//! Removing what a run left, and finding what runs left.
+
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use plimsoll_model::WallTime;
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+
+use super::{Directory, HOME, MARKER, YardError, check_run_id};
+
+/// How many threads remove files; most file systems gain little from more.
+const THREADS: usize = 4;
+/// How many files a thread takes at once.
+const BATCH: usize = 256;
+
+/// What was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Files and links, without the marker.
+    pub files: u64,
+    /// Directories below the run's.
+    pub directories: u64,
+    /// The files' sizes together.
+    pub bytes: u64,
+}
+
+/// What a run left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The run.
+    pub run_id: String,
+    /// How many files, without the marker.
+    pub files: u64,
+    /// Their sizes together.
+    pub bytes: u64,
+    /// When the last of them, or of their directories, was changed.
+    pub modified: WallTime,
+}
+
+/// Removes `<directory>/plimsoll/<run id>`, if its marker says that the run made it, and
+/// `<directory>/plimsoll` if nothing else is in it. What is not there counts as removed; what
+/// cannot be removed does not keep the rest from it.
+pub fn sweep(directory: &Path, run_id: &str) -> Result<Swept, YardError> {
+    check_run_id(run_id)?;
+    let top = Directory::open_top(directory)?;
+    let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
+        return Ok(Swept::default());
+    };
+    let mut swept = Swept::default();
+    if let Some(yard) = if_there(home.enter(run_id.as_ref()))? {
+        let is_ours = match yard.marker()? {
+            Some(found) => found == run_id,
+            // Killed before the marker was written, or after it was removed.
+            None => yard.is_empty()?,
+        };
+        if !is_ours {
+            return Err(YardError::Foreign { path: yard.path, run_id: run_id.to_owned() });
+        }
+        swept = clear(&yard)?;
+        // The marker goes last, so that a sweep that was cut short can be taken up again.
+        remove(&yard, OsStr::new(MARKER), AtFlags::empty())?;
+        remove(&home, run_id.as_ref(), AtFlags::REMOVEDIR)?;
+    }
+    // It stays if other runs left something in it.
+    let _ = remove(&top, OsStr::new(HOME), AtFlags::REMOVEDIR);
+    Ok(swept)
+}
+
+/// Returns what runs left in a directory, by run id.
+pub fn find(directory: &Path) -> Result<Vec<Found>, YardError> {
+    let top = Directory::open_top(directory)?;
+    let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for (name, kind) in home.entries()? {
+        let Ok(run_id) = name.to_str() else { continue };
+        if kind != FileType::Directory || check_run_id(run_id).is_err() {
+            continue;
+        }
+        let Some(yard) = if_there(home.enter(run_id.as_ref()))? else { continue };
+        if yard.marker()?.as_deref() == Some(run_id) {
+            found.push(survey(&yard, run_id)?);
+        }
+    }
+    found.sort_by(|one, other| one.run_id.cmp(&other.run_id));
+    Ok(found)
+}
+
+/// Returns `None` for what is not there.
+fn if_there(entered: Result<Directory, YardError>) -> Result<Option<Directory>, YardError> {
+    match entered {
+        Ok(directory) => Ok(Some(directory)),
+        Err(YardError::Missing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Counts what is below a run's directory.
+fn survey(yard: &Directory, run_id: &str) -> Result<Found, YardError> {
+    let (mut files, mut bytes) = (0, 0);
+    let mut modified_ns = modified_ns(&stat(yard, OsStr::new("."))?);
+    let mut walk = Walk::new(yard);
+    let mut rest = vec![PathBuf::new()];
+    while let Some(below) = rest.pop() {
+        let directory = walk.open(&below)?;
+        for (name, kind) in directory.entries()? {
+            let name = OsStr::from_bytes(name.to_bytes());
+            let stat = match stat(&directory, name) {
+                Err(YardError::Missing(_)) => continue,
+                other => other?,
+            };
+            modified_ns = modified_ns.max(self::modified_ns(&stat));
+            if kind == FileType::Directory {
+                rest.push(below.join(name));
+            } else if !is_marker(&below, name) {
+                files += 1;
+                bytes += stat.st_size as u64;
+            }
+        }
+    }
+    let modified = WallTime::from_unix_ns(modified_ns);
+    Ok(Found { run_id: run_id.to_owned(), files, bytes, modified })
+}
+
+fn is_marker(below: &Path, name: &OsStr) -> bool {
+    below.as_os_str().is_empty() && name == MARKER
+}
+
+fn stat(directory: &Directory, name: &OsStr) -> Result<rustix::fs::Stat, YardError> {
+    let path = || directory.path.join(name);
+    rustix::fs::statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(
+        |errno| match errno {
+            Errno::NOENT => YardError::Missing(path()),
+            errno => YardError::new("look at", &path(), errno),
+        },
+    )
+}
+
+/// Returns when it was changed last; times before 1970 count as 1970.
+fn modified_ns(stat: &rustix::fs::Stat) -> u64 {
+    let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec)
+}
+
+/// Removes a name; one that is not there counts as removed.
+fn remove(directory: &Directory, name: &OsStr, flags: AtFlags) -> Result<(), YardError> {
+    match rustix::fs::unlinkat(&directory.fd, name, flags) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
+            Err(YardError::new("remove a name from", &directory.path, errno))
+        }
+        Err(errno) => Err(YardError::new("remove", &directory.path.join(name), errno)),
+    }
+}
+
+/// Opens directories below one, each by its names, and keeps the last: the next is mostly the same.
+struct Walk<'a> {
+    root: &'a Directory,
+    last: Option<(PathBuf, Arc<Directory>)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(root: &'a Directory) -> Self {
+        Self { root, last: None }
+    }
+
+    fn open(&mut self, below: &Path) -> Result<Arc<Directory>, YardError> {
+        if let Some((path, directory)) = &self.last
+            && path == below
+        {
+            return Ok(Arc::clone(directory));
+        }
+        let mut names = below.iter();
+        let first = names.next().unwrap_or(OsStr::new("."));
+        let mut directory = self.root.enter(first)?;
+        for name in names {
+            directory = directory.enter(name)?;
+        }
+        let directory = Arc::new(directory);
+        self.last = Some((below.to_owned(), Arc::clone(&directory)));
+        Ok(directory)
+    }
+}
+
+/// Files of one directory that are to go.
+struct Batch {
+    directory: Arc<Directory>,
+    names: Vec<CString>,
+}
+
+/// What the threads have done so far.
+#[derive(Default)]
+struct Tally {
+    files: AtomicU64,
+    bytes: AtomicU64,
+    error: Mutex<Option<YardError>>,
+}
+
+impl Tally {
+    /// Keeps the first error.
+    fn note(&self, result: Result<(), YardError>) {
+        if let Err(error) = result {
+            self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
+    }
+}
+
+/// Removes everything in a directory but its marker.
+fn clear(yard: &Directory) -> Result<Swept, YardError> {
+    let tally = Tally::default();
+    let (sender, receiver) = mpsc::sync_channel(2 * THREADS);
+    let receiver = Mutex::new(receiver);
+    let directories = thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| remove_batches(&receiver, &tally));
+        }
+        scan(yard, &tally, &move |batch| {
+            sender.send(batch).expect("the threads take batches until there are no more");
+        })
+    });
+    // Below comes after above in the list.
+    let mut walk = Walk::new(yard);
+    let mut swept = Swept::default();
+    for below in directories.iter().rev() {
+        let name = below.file_name().expect("every path of the list has a name");
+        let above = below.parent().expect("every path of the list has a parent");
+        let result = walk.open(above).and_then(|above| remove(&above, name, AtFlags::REMOVEDIR));
+        swept.directories += u64::from(result.is_ok());
+        tally.note(result);
+    }
+    match tally.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => {
+            let (files, bytes) = (tally.files.into_inner(), tally.bytes.into_inner());
+            Ok(Swept { files, bytes, ..swept })
+        }
+    }
+}
+
+/// Hands out all files below a directory, and returns all directories, each after those above it.
+fn scan(yard: &Directory, tally: &Tally, hand_out: &dyn Fn(Batch)) -> Vec<PathBuf> {
+    let mut walk = Walk::new(yard);
+    let mut directories = Vec::new();
+    let mut rest = vec![PathBuf::new()];
+    while let Some(below) = rest.pop() {
+        let opened = walk.open(&below).and_then(|directory| {
+            let entries = directory.entries()?;
+            Ok((directory, entries))
+        });
+        let (directory, entries) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                tally.note(Err(error));
+                continue;
+            }
+        };
+        let mut names = Vec::new();
+        for (name, kind) in entries {
+            let text = OsStr::from_bytes(name.to_bytes());
+            if kind == FileType::Directory {
+                directories.push(below.join(text));
+                rest.push(below.join(text));
+            } else if !is_marker(&below, text) {
+                names.push(name);
+            }
+            if names.len() == BATCH {
+                let names = std::mem::take(&mut names);
+                hand_out(Batch { directory: Arc::clone(&directory), names });
+            }
+        }
+        if !names.is_empty() {
+            hand_out(Batch { directory, names });
+        }
+    }
+    directories
+}
+
+fn remove_batches(receiver: &Mutex<Receiver<Batch>>, tally: &Tally) {
+    loop {
+        let batch = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Batch { directory, names }) = batch else { return };
+        for name in &names {
+            let name = OsStr::from_bytes(name.to_bytes());
+            let size = stat(&directory, name).map_or(0, |stat| stat.st_size as u64);
+            let result = remove(&directory, name, AtFlags::empty());
+            if result.is_ok() {
+                tally.files.fetch_add(1, Ordering::Relaxed);
+                tally.bytes.fetch_add(size, Ordering::Relaxed);
+            }
+            tally.note(result);
+        }
+    }
+}

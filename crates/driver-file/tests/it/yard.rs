@@ -1,0 +1,215 @@
+//! The run's own directories: made where they belong, swept to the last file, and nothing beside
+//! them touched.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+
+use plimsoll_driver_file::yard::{Swept, Yard, YardError, find, sweep};
+
+use crate::{in_memory, on_disk};
+
+const RUN: &str = "2026-11-21-files-abcd";
+
+/// Returns everything below a folder, sorted.
+fn listing(folder: &Path) -> Vec<String> {
+    let mut rest = vec![folder.to_owned()];
+    let mut names = Vec::new();
+    while let Some(each) = rest.pop() {
+        for entry in fs::read_dir(each).unwrap() {
+            let path = entry.unwrap().path();
+            names.push(path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned());
+            if path.is_dir() && !path.is_symlink() {
+                rest.push(path);
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+/// Makes a yard with three files of 1,000, 2,000 and 0 bytes in two directories.
+fn make(folder: &Path) -> Yard {
+    let yard = Yard::make(folder, RUN).unwrap();
+    yard.make_directories([yard.path().join("a/b"), yard.path().join("c")]).unwrap();
+    for (name, size) in [("a/one", 1_000), ("a/b/two", 2_000), ("none", 0)] {
+        yard.make_file(&yard.path().join(name), size).unwrap();
+    }
+    yard
+}
+
+#[test]
+fn a_yard_is_made_found_and_swept() {
+    for folder in [Some(on_disk()), in_memory()].into_iter().flatten() {
+        let folder = folder.path();
+        assert_eq!(find(folder).unwrap(), []);
+        fs::write(folder.join("foreign"), "x").unwrap();
+        let yard = make(folder);
+        let home = folder.join("plimsoll");
+        assert_eq!(yard.path(), home.join(RUN));
+        let marker = fs::read_to_string(yard.path().join(".plimsoll-run")).unwrap();
+        assert_eq!(marker, format!("{RUN}\n"));
+        let two = fs::metadata(yard.path().join("a/b/two")).unwrap();
+        assert_eq!(two.len(), 2_000);
+        assert!(two.blocks() > 0, "its space is reserved");
+        // Once more is as good as once, and shrinks nothing.
+        let again = make(folder);
+        again.make_file(&again.path().join("a/one"), 10).unwrap();
+        let found = find(folder).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].files, found[0].bytes), (3, 3_000));
+        assert_eq!(found[0].run_id, RUN);
+        let changed = two.mtime() as u64 * 1_000_000_000;
+        assert!(found[0].modified.as_unix_ns() >= changed);
+        fs::create_dir(home.join("beside")).unwrap();
+        let swept = sweep(folder, RUN).unwrap();
+        assert_eq!(swept, Swept { files: 3, directories: 3, bytes: 3_000 });
+        assert_eq!(listing(folder), ["foreign", "plimsoll", "plimsoll/beside"]);
+        assert_eq!(find(folder).unwrap(), []);
+        fs::remove_dir(home.join("beside")).unwrap();
+        assert_eq!(sweep(folder, RUN).unwrap(), Swept::default());
+        assert_eq!(listing(folder), ["foreign"]);
+        assert_eq!(sweep(folder, RUN).unwrap(), Swept::default());
+    }
+}
+
+#[test]
+fn links_are_removed_and_not_followed() {
+    let (folder, outside) = (on_disk(), on_disk());
+    fs::write(outside.path().join("precious"), "x").unwrap();
+    let yard = make(folder.path());
+    symlink(outside.path(), yard.path().join("a/way-out")).unwrap();
+    symlink(outside.path().join("precious"), yard.path().join("file-out")).unwrap();
+    for through in ["a/way-out/new", "file-out"] {
+        let error = yard.make_file(&yard.path().join(through), 10).unwrap_err();
+        assert!(matches!(error, YardError::Link(_)), "{error}");
+    }
+    let error = yard.make_directories([yard.path().join("a/way-out/new")]).unwrap_err();
+    let link = yard.path().join("a/way-out");
+    let text =
+        format!("{} is a symbolic link, and no run makes any; it is not followed", link.display());
+    assert_eq!(error.to_string(), text);
+    let swept = sweep(folder.path(), RUN).unwrap();
+    assert_eq!((swept.files, swept.directories), (5, 3));
+    assert_eq!(listing(folder.path()), [""; 0]);
+    assert_eq!(fs::read_to_string(outside.path().join("precious")).unwrap(), "x");
+}
+
+#[test]
+fn a_link_in_place_of_a_yard_is_refused() {
+    let (folder, outside) = (on_disk(), on_disk());
+    make(outside.path());
+    let before = listing(outside.path());
+    symlink(outside.path().join("plimsoll"), folder.path().join("plimsoll")).unwrap();
+    assert!(matches!(Yard::make(folder.path(), RUN), Err(YardError::Link(_))));
+    assert!(matches!(sweep(folder.path(), RUN), Err(YardError::Link(_))));
+    assert!(matches!(find(folder.path()), Err(YardError::Link(_))));
+    assert_eq!(listing(outside.path()), before);
+}
+
+#[test]
+fn a_directory_of_others_is_left_alone() {
+    let folder = on_disk();
+    let yard = make(folder.path());
+    let marker = yard.path().join(".plimsoll-run");
+    let refused = |folder: &Path| {
+        let before = listing(folder);
+        for error in [Yard::make(folder, RUN).unwrap_err(), sweep(folder, RUN).unwrap_err()] {
+            let path = folder.join("plimsoll").join(RUN);
+            let text =
+                format!("{} has no marker of the run {RUN}, so it is left alone", path.display());
+            assert_eq!(error.to_string(), text);
+        }
+        assert_eq!(find(folder).unwrap(), []);
+        assert_eq!(listing(folder), before);
+    };
+    fs::write(&marker, "another-run\n").unwrap();
+    refused(folder.path());
+    fs::remove_file(&marker).unwrap();
+    refused(folder.path());
+}
+
+#[test]
+fn a_sweep_that_was_cut_short_is_taken_up_again() {
+    let folder = on_disk();
+    let yard = make(folder.path());
+    fs::remove_dir_all(yard.path().join("a")).unwrap();
+    let swept = sweep(folder.path(), RUN).unwrap();
+    assert_eq!(swept, Swept { files: 1, directories: 1, bytes: 0 });
+    // Killed when only the empty directory was left, or when it had just been made.
+    fs::create_dir_all(folder.path().join("plimsoll").join(RUN)).unwrap();
+    assert_eq!(sweep(folder.path(), RUN).unwrap(), Swept::default());
+    assert_eq!(listing(folder.path()), [""; 0]);
+}
+
+#[test]
+fn many_files_are_swept() {
+    let folder = in_memory().unwrap_or_else(on_disk);
+    let yard = Yard::make(folder.path(), RUN).unwrap();
+    let directories: Vec<_> =
+        (0..30).map(|n| yard.path().join(format!("t{}/d{n}", n % 3))).collect();
+    yard.make_directories(&directories).unwrap();
+    for directory in &directories {
+        for n in 0..50 {
+            fs::write(directory.join(format!("f{n}")), [1; 7]).unwrap();
+        }
+    }
+    for n in 0..1_000 {
+        fs::write(yard.path().join(format!("g{n}")), "").unwrap();
+    }
+    let found = find(folder.path()).unwrap();
+    assert_eq!((found[0].files, found[0].bytes), (2_500, 10_500));
+    let swept = sweep(folder.path(), RUN).unwrap();
+    assert_eq!(swept, Swept { files: 2_500, directories: 33, bytes: 10_500 });
+    assert_eq!(listing(folder.path()), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_a_yard_is_said_in_one_sentence() {
+    let folder = on_disk();
+    let (away, file) = (folder.path().join("away"), folder.path().join("file"));
+    fs::write(&file, "x").unwrap();
+    let text = |error: YardError| error.to_string();
+    assert_eq!(
+        text(Yard::make(&away, RUN).unwrap_err()),
+        format!("the directory {} is not there", away.display())
+    );
+    assert_eq!(
+        text(Yard::make(&file, RUN).unwrap_err()),
+        format!("{} is not a directory", file.display())
+    );
+    for run_id in ["", ".", "..", "a/b", ".hidden"] {
+        assert!(matches!(Yard::make(folder.path(), run_id), Err(YardError::RunId(_))), "{run_id}");
+        assert!(matches!(sweep(folder.path(), run_id), Err(YardError::RunId(_))), "{run_id}");
+    }
+    // Not even root makes directories there.
+    let error = Yard::make(Path::new("/sys"), RUN).unwrap_err();
+    assert!(matches!(error, YardError::NotWritable(_) | YardError::ReadOnly(_)), "{error}");
+    assert_eq!(listing(folder.path()), ["file"]);
+}
+
+#[test]
+fn a_run_writes_nowhere_else() {
+    let folder = on_disk();
+    let yard = make(folder.path());
+    let elsewhere =
+        [folder.path().join("x"), yard.path().join("../x"), yard.path().join("a/../../../x")];
+    for path in &elsewhere {
+        assert!(matches!(yard.make_file(path, 1), Err(YardError::Outside { .. })), "{path:?}");
+        assert!(matches!(yard.make_directories([path]), Err(YardError::Outside { .. })));
+    }
+    assert!(matches!(yard.make_file(yard.path(), 1), Err(YardError::Outside { .. })));
+    assert!(matches!(yard.make_file(&yard.path().join("d/x"), 1), Err(YardError::Missing(_))));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_larger_than_the_memory_is_refused() {
+    let Some(folder) = in_memory() else { return };
+    let yard = Yard::make(folder.path(), RUN).unwrap();
+    let error = yard.make_file(&yard.path().join("huge"), 1 << 50).unwrap_err();
+    let path = yard.path().join("huge");
+    let text =
+        format!("no space is left for {}, which takes {} bytes", path.display(), 1_u64 << 50);
+    assert_eq!(error.to_string(), text);
+}

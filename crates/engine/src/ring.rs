@@ -1,0 +1,588 @@
+//! The ring pump: the clones of one thread, each with several operations in flight, submitted and
+//! reaped without tasks.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use plimsoll_driver::{Access, DriverError, OpenMode, Place, Reply, Request, Ring, RingDriver};
+use plimsoll_model::{
+    EndpointId, ErrorClass, Interface, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+};
+use plimsoll_workload::data::{Generator, Wrong, WrongKind};
+use plimsoll_workload::files::{
+    BlockOp, BlockOrderSpec, FileJobSpec, FileOp, FilePacingSpec, FilePlan, FileWorkSpec, NameOp,
+};
+use plimsoll_workload::{OpenLoop, mix64};
+
+use crate::clock::block_for;
+use crate::crew::{Crew, Gate};
+use crate::lane::{Lane, LaneStep};
+use crate::planner::EndReason;
+use crate::pump::{Outlet, STOP_CHECK, Shared, ThreadOutcome};
+use crate::stage::{EngineError, OpSink, StageContext, StageOutcome};
+use crate::watch::{Stops, Verdict};
+use crate::worker::{Finished, in_class};
+
+/// A lane whose operations end at once lets others go on after so many.
+const BURST_MAX: u32 = 64;
+
+/// How the engine drives a stage on files.
+#[derive(Clone, Copy, Debug)]
+pub struct RingConfig {
+    /// Threads that drive clones through an interface that does not block.
+    pub threads: usize,
+    /// The interface of jobs that name none.
+    pub interface: Interface,
+}
+
+/// The clones that one thread drives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Team {
+    interface: Interface,
+    workers: Vec<WorkerId>,
+}
+
+/// Returns which thread drives which clones. What blocks its thread has one of its own.
+fn teams(plan: &FilePlan, stage: usize, config: &RingConfig) -> Vec<Team> {
+    let jobs = &plan.spec.stages[stage].jobs;
+    let (mut alone, mut shared) = (Vec::new(), [const { Vec::new() }; Interface::ALL.len()]);
+    for worker in (0..plan.workers(stage)).map(WorkerId) {
+        let job = &jobs[plan.job_of(stage, worker).0];
+        let blocks = matches!(job.work, FileWorkSpec::Names(_));
+        match job.interface.unwrap_or(config.interface) {
+            Interface::Psync => alone.push(worker),
+            _ if blocks => alone.push(worker),
+            interface => shared[interface as usize].push(worker),
+        }
+    }
+    let alone =
+        alone.into_iter().map(|worker| Team { interface: Interface::Psync, workers: vec![worker] });
+    let dealt = Interface::ALL.into_iter().zip(&shared).flat_map(|(interface, workers)| {
+        let threads = config.threads.clamp(1, workers.len().max(1));
+        (0..threads).map(move |thread| {
+            let workers = workers.iter().skip(thread).step_by(threads).copied().collect();
+            Team { interface, workers }
+        })
+    });
+    alone.chain(dealt).filter(|team| !team.workers.is_empty()).collect()
+}
+
+/// Returns how many threads a stage takes.
+pub fn ring_threads(plan: &FilePlan, stage: usize, config: &RingConfig) -> usize {
+    teams(plan, stage, config).len()
+}
+
+/// Runs one stage of a plan on files, recording into `sink`. The context's counters are made for
+/// [`ring_threads`] threads.
+pub fn run_ring_stage<D: RingDriver>(
+    driver: &D,
+    (plan, stage): (&FilePlan, usize),
+    config: &RingConfig,
+    context: &StageContext<'_>,
+    sink: &mut dyn OpSink,
+) -> Result<StageOutcome, EngineError> {
+    let teams = teams(plan, stage, config);
+    let rule = OnceLock::new();
+    let stops = Stops { user: context.stop, rule: &rule };
+    let is_open = |job: &FileJobSpec| matches!(job.pacing, FilePacingSpec::Open { .. });
+    let is_open = plan.spec.stages[stage].jobs.iter().any(is_open);
+    let facts = RingFacts { plan, stage, context, stops, rule: &rule };
+    let (facts, teams) = (&facts, &teams);
+    let body = |index, outlet| {
+        Ok(move |gate: &Gate| {
+            let thread = RingThread::open(driver, facts, &teams[index], (index, outlet));
+            // The others must not go on without this one.
+            let thread = thread.inspect_err(|_| context.stop.set());
+            Ok(thread?.run(gate.wait()))
+        })
+    };
+    let crew = Crew { context, stops, sink, is_open };
+    crew.run(teams.len(), body, |_| None)
+}
+
+/// What all threads of a stage share.
+struct RingFacts<'a> {
+    plan: &'a FilePlan,
+    stage: usize,
+    context: &'a StageContext<'a>,
+    stops: Stops<'a>,
+    rule: &'a OnceLock<Verdict>,
+}
+
+impl RingFacts<'_> {
+    fn job_of(&self, worker: WorkerId) -> (usize, u32, &FileJobSpec) {
+        let (job, clone) = self.plan.job_of(self.stage, worker);
+        (job, clone, &self.plan.spec.stages[self.stage].jobs[job])
+    }
+}
+
+/// An operation under way.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    lane: usize,
+    op: FileOp,
+    intended: Moment,
+    start: Moment,
+}
+
+/// Where a lane stands.
+#[derive(Clone, Copy, Default)]
+struct Seat {
+    is_ready: bool,
+    waits_until: Option<Moment>,
+}
+
+/// One thread with its ring.
+struct RingThread<'a, R> {
+    facts: &'a RingFacts<'a>,
+    ring: R,
+    shared: Shared<'a>,
+    lanes: Vec<Lane>,
+    /// By slot.
+    under_way: Vec<Option<UnderWay>>,
+    in_flight: usize,
+    /// Lanes that can be asked for their next operation.
+    ready: VecDeque<usize>,
+    /// Lanes that wait for a moment.
+    waiting: BinaryHeap<Reverse<(Moment, usize)>>,
+    /// By lane: whether it stands in one of the two.
+    seats: Vec<Seat>,
+    /// Why each lane ended, once it has.
+    ended: Vec<Option<EndReason>>,
+    started: Moment,
+    paths: [Vec<u8>; 2],
+    verifies: bool,
+}
+
+/// Returns the schedule of a job that has one.
+fn open_loop(job: &FileJobSpec) -> Option<OpenLoop> {
+    let FilePacingSpec::Open { rate, arrivals, max_in_flight } = &job.pacing else { return None };
+    Some(OpenLoop {
+        profile: rate.parse().expect("the plan was validated"),
+        arrivals: arrivals.parse().expect("the plan was validated"),
+        max_in_flight: std::num::NonZeroU32::new(*max_in_flight).expect("the plan was validated"),
+    })
+}
+
+/// Returns how many operations a clone may have under way.
+fn depth_of(job: &FileJobSpec, interface: Interface) -> usize {
+    let depth = match &job.pacing {
+        _ if interface == Interface::Psync => 1,
+        FilePacingSpec::Open { max_in_flight, .. } => max_in_flight.div_ceil(job.clones.max(1)),
+        _ => job.depth,
+    };
+    depth.max(1) as usize
+}
+
+/// Returns how a job opens its files.
+fn open_mode(job: &FileJobSpec) -> OpenMode {
+    let filling =
+        OpenMode { access: Access::Write, direct: false, sync: Default::default(), random: false };
+    match &job.work {
+        FileWorkSpec::Fill(fill) => OpenMode { direct: fill.direct, ..filling },
+        FileWorkSpec::Names(_) => filling,
+        FileWorkSpec::Blocks(blocks) => OpenMode {
+            access: match blocks.read_percent {
+                0 => Access::Write,
+                100 => Access::Read,
+                _ => Access::ReadWrite,
+            },
+            direct: blocks.direct,
+            sync: blocks.sync,
+            random: blocks.order != BlockOrderSpec::Sequential,
+        },
+    }
+}
+
+impl<'a, R: Ring> RingThread<'a, R> {
+    /// Opens the ring and everything that the team's clones work on.
+    fn open<D: RingDriver<Ring = R>>(
+        driver: &D,
+        facts: &'a RingFacts<'a>,
+        team: &Team,
+        (index, outlet): (usize, Outlet<'a>),
+    ) -> Result<Self, EngineError> {
+        let depth = |worker: &WorkerId| depth_of(facts.job_of(*worker).2, team.interface);
+        let slots = team.workers.iter().map(depth).sum();
+        let buffer = |worker: &WorkerId| facts.plan.buffer_bytes(facts.stage, *worker);
+        let buffer_bytes = team.workers.iter().map(buffer).max().unwrap_or_default();
+        let ring = driver.ring(team.interface, slots, buffer_bytes).map_err(EngineError::Target)?;
+        let mut thread = Self {
+            facts,
+            ring,
+            shared: Shared::new(outlet, facts.context.live.thread(index)),
+            lanes: Vec::with_capacity(team.workers.len()),
+            under_way: vec![None; slots],
+            in_flight: 0,
+            ready: VecDeque::new(),
+            waiting: BinaryHeap::new(),
+            seats: vec![Seat::default(); team.workers.len()],
+            ended: vec![None; team.workers.len()],
+            started: Moment::from_ns(0),
+            paths: Default::default(),
+            verifies: facts.plan.spec.verify,
+        };
+        let mut slot = 0;
+        for worker in &team.workers {
+            let depth = depth(worker);
+            let lane = thread.open_lane(*worker, slot..slot + depth)?;
+            thread.lanes.push(lane);
+            slot += depth;
+        }
+        Ok(thread)
+    }
+
+    fn open_lane(
+        &mut self,
+        worker: WorkerId,
+        slots: std::ops::Range<usize>,
+    ) -> Result<Lane, EngineError> {
+        let RingFacts { plan, stage, .. } = *self.facts;
+        let (index, clone, job) = self.facts.job_of(worker);
+        let stream = plan.stream(stage, worker);
+        let directory = stream
+            .directory()
+            .map(|path| self.ring.open_directory(Path::new(path)))
+            .transpose()
+            .map_err(EngineError::Target)?;
+        let mode = open_mode(job);
+        let mut files = Vec::new();
+        for file in plan.files_of(stage, worker) {
+            let path = Path::new(&plan.table.entry(*file).path);
+            files.push((*file, self.ring.open_file(path, mode).map_err(EngineError::Target)?));
+        }
+        files.sort_unstable_by_key(|(file, _)| *file);
+        files.dedup_by_key(|(file, _)| *file);
+        let ids = (worker, JobId(index as u8));
+        let place = (job, clone, plan.spec.seed);
+        let mut lane = Lane::new(ids, stream, place, open_loop(job).as_ref());
+        lane.files = files;
+        lane.directory = directory;
+        lane.free = slots.rev().collect();
+        Ok(lane)
+    }
+
+    /// Runs the clones to their end.
+    fn run(mut self, started: Moment) -> ThreadOutcome {
+        let clock = &**self.facts.context.clock;
+        self.started = started;
+        self.lanes.iter_mut().for_each(|lane| lane.begin(started));
+        self.ready.extend(0..self.lanes.len());
+        self.seats.fill(Seat { is_ready: true, waits_until: None });
+        let mut replies = Vec::with_capacity(self.under_way.len());
+        loop {
+            if let Some(reason) = self.facts.stops.reason() {
+                self.ended.iter_mut().for_each(|ended| *ended = ended.or(Some(reason)));
+                self.ready.clear();
+                self.waiting.clear();
+            }
+            let mut now = clock.now();
+            while self.waiting.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+                let Reverse((_, lane)) = self.waiting.pop().expect("one was seen");
+                self.seats[lane].waits_until = None;
+                self.make_ready(lane);
+            }
+            for _ in 0..self.ready.len() {
+                let Some(lane) = self.ready.pop_front() else { break };
+                self.seats[lane].is_ready = false;
+                now = self.advance(lane, now);
+            }
+            let next = self.waiting.peek().map(|Reverse((at, _))| *at);
+            let until = next.map_or(STOP_CHECK, |at| at.since(now).min(STOP_CHECK));
+            let wait = if self.ready.is_empty() { until } else { Duration::ZERO };
+            if self.in_flight > 0 {
+                self.ring.reap(Some(wait), &mut replies);
+                let end = clock.now();
+                for (slot, reply) in replies.drain(..) {
+                    self.finish(slot, reply, end);
+                }
+            } else if self.ready.is_empty() && self.waiting.is_empty() {
+                break;
+            } else if !wait.is_zero() {
+                block_for(wait);
+            }
+        }
+        let over = clock.now();
+        let skipped = self.lanes.iter_mut().map(|lane| lane.count_skipped(over)).sum();
+        self.shared.note_skipped(skipped);
+        let reasons = self.ended.iter().map(|ended| ended.unwrap_or(EndReason::OutOfWork));
+        self.shared.finish(reasons.collect())
+    }
+
+    /// Has a lane issue what it can at `now`, and returns what time it is then.
+    fn advance(&mut self, index: usize, mut now: Moment) -> Moment {
+        let clock = &**self.facts.context.clock;
+        let mut burst = 0;
+        loop {
+            if self.ended[index].is_some() || self.lanes[index].free.is_empty() {
+                // One of its operations that ends makes it ready again.
+                return now;
+            }
+            match self.lanes[index].next(now) {
+                LaneStep::Start { op, intended } => {
+                    if let Some(end) = self.issue(index, op, intended) {
+                        now = end;
+                        burst += 1;
+                        if burst == BURST_MAX || self.facts.stops.user.is_set() {
+                            self.make_ready(index);
+                            return now;
+                        }
+                    }
+                }
+                LaneStep::WaitUntil(at) => {
+                    if self.seats[index].waits_until != Some(at) {
+                        self.seats[index].waits_until = Some(at);
+                        self.waiting.push(Reverse((at, index)));
+                    }
+                    return now;
+                }
+                LaneStep::SpinUntil(at) => {
+                    while clock.now() < at && !self.facts.stops.user.is_set() {
+                        std::hint::spin_loop();
+                    }
+                    now = clock.now();
+                }
+                LaneStep::WaitForEnd => return now,
+                LaneStep::Done(reason) => {
+                    self.ended[index] = Some(reason);
+                    return now;
+                }
+            }
+        }
+    }
+
+    /// Issues an operation. Returns when it ended, if it did at once.
+    #[inline]
+    fn issue(&mut self, index: usize, op: FileOp, intended: Option<Moment>) -> Option<Moment> {
+        let clock = &**self.facts.context.clock;
+        let generator: &Generator = self.facts.context.generator;
+        let lane = &mut self.lanes[index];
+        let slot = lane.free.pop().expect("a lane is asked only when it has a free slot");
+        let since = intended.map(|at| at.since(self.started));
+        self.shared.note_planned(lane.worker, lane.issued_count, fingerprint(&op), since);
+        lane.issued_count += 1;
+        lane.in_flight += 1;
+        let [path, new_path] = &mut self.paths;
+        let request = match &op {
+            FileOp::Block(block) => {
+                let BlockOp { offset, len, file, .. } = *block;
+                let file = lane.handle(file);
+                if block.write {
+                    let buffer = &mut self.ring.buffer(slot)[..len as usize];
+                    lane.stream.fill(block, generator, buffer);
+                    Request::Write { file, offset, len }
+                } else {
+                    Request::Read { file, offset, len }
+                }
+            }
+            FileOp::Sync { file, data_only } => {
+                Request::Sync { file: lane.handle(*file), data_only: *data_only }
+            }
+            FileOp::Name(name) => {
+                if name.kind == OpKind::Create && name.bytes > 0 {
+                    let buffer = &mut self.ring.buffer(slot)[..name.bytes as usize];
+                    lane.stream.fill_name(name, generator, buffer);
+                }
+                name_request(lane, name, path, new_path)
+            }
+        };
+        // Making content is the instrument's work, not the file system's.
+        let start = clock.now();
+        let reply = self.ring.submit(slot, &request);
+        let intended = intended.map_or(start, |intended| intended.min(start));
+        self.in_flight += 1;
+        self.under_way[slot] = Some(UnderWay { lane: index, op, intended, start });
+        let end = reply.is_some().then(|| clock.now())?;
+        self.finish_at_once(slot, reply?, end);
+        Some(end)
+    }
+
+    /// Takes what was reaped off a slot; its lane can go on.
+    fn finish(&mut self, slot: usize, reply: Reply, end: Moment) {
+        let lane = self.finish_at_once(slot, reply, end);
+        if self.ended[lane].is_none() {
+            self.make_ready(lane);
+        }
+    }
+
+    #[inline]
+    fn make_ready(&mut self, lane: usize) {
+        let seat = &mut self.seats[lane];
+        if !seat.is_ready {
+            seat.is_ready = true;
+            self.ready.push_back(lane);
+        }
+    }
+
+    /// Records the operation of a slot and frees it. Returns its lane.
+    #[inline]
+    fn finish_at_once(&mut self, slot: usize, reply: Reply, end: Moment) -> usize {
+        let under_way = self.under_way[slot].take().expect("a reply belongs to an operation");
+        let UnderWay { lane: index, op, intended, start } = under_way;
+        let lane = &mut self.lanes[index];
+        self.in_flight -= 1;
+        lane.in_flight -= 1;
+        lane.free.push(slot);
+        let generator: &Generator = self.facts.context.generator;
+        let (bytes, failure) = match reply {
+            Ok(count) if falls_short(&op, count) => {
+                (count, Some(fell_short(self.facts.plan, &op, count)))
+            }
+            Ok(count) => {
+                let wrong =
+                    judge(lane, &op, count, generator, self.verifies, || self.ring.buffer(slot));
+                (count, wrong.map(|wrong| (Some(wrong.kind), in_class(wrong))))
+            }
+            Err(error) => (0, Some((None, error))),
+        };
+        let outcome = failure.as_ref().map_or(ErrorClass::Ok, |(_, error)| error.class);
+        lane.completed(&op, outcome.is_ok(), end);
+        let (kind, object) = describe(&op);
+        let record = OpRecord {
+            stage: self.facts.stage_id(),
+            job: lane.job,
+            worker: lane.worker,
+            kind,
+            endpoint: EndpointId(0),
+            object,
+            objects_count: 1,
+            bytes: if kind.moves_bytes() { bytes } else { 0 },
+            intended,
+            start,
+            first_byte: None,
+            last_byte_sent: None,
+            end: end.max(start),
+            outcome,
+            attempts: 1,
+        };
+        let (wrong, error) = failure.map_or((None, None), |(kind, error)| (kind, Some(error)));
+        if error.is_some() {
+            self.note_failure(&record, error.as_ref());
+        }
+        self.shared.keep(Finished { record, error, wrong });
+        index
+    }
+
+    /// Ends the stage where its first failure is to do so.
+    #[cold]
+    fn note_failure(&self, record: &OpRecord, error: Option<&DriverError>) {
+        if !self.facts.plan.spec.stages[self.facts.stage].end_on_failure {
+            return;
+        }
+        let why = error.map(ToString::to_string).unwrap_or_default();
+        let because = format!("{} failed: {why}", record.kind.name());
+        self.facts.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
+    }
+}
+
+impl RingFacts<'_> {
+    fn stage_id(&self) -> StageId {
+        StageId(self.stage as u8)
+    }
+}
+
+#[inline]
+fn falls_short(op: &FileOp, count: u64) -> bool {
+    matches!(op, FileOp::Block(block) if count != u64::from(block.len))
+}
+
+#[cold]
+fn fell_short(plan: &FilePlan, op: &FileOp, count: u64) -> (Option<WrongKind>, DriverError) {
+    let FileOp::Block(BlockOp { write, file, offset, len, .. }) = *op else {
+        unreachable!("only blocks have a length")
+    };
+    let path = &plan.table.entry(file).path;
+    if write {
+        let text = format!("`{path}` took {count} of {len} bytes at {offset}");
+        return (None, DriverError::new(ErrorClass::Io, text));
+    }
+    let text = format!("`{path}` gave {count} bytes instead of {len} at {offset}");
+    (Some(WrongKind::Short), DriverError::new(ErrorClass::Truncated, text))
+}
+
+/// Returns what is wrong with what was read.
+#[inline]
+fn judge<'r>(
+    lane: &Lane,
+    op: &FileOp,
+    count: u64,
+    generator: &Generator,
+    verifies: bool,
+    buffer: impl FnOnce() -> &'r mut [u8],
+) -> Option<Wrong> {
+    match op {
+        FileOp::Block(block) => {
+            if block.write || !verifies {
+                return None;
+            }
+            lane.stream.check(block, generator, &buffer()[..count as usize])
+        }
+        FileOp::Name(name) if name.kind == OpKind::Open && name.bytes > 0 && verifies => {
+            lane.stream.check_name(name, generator, &buffer()[..count as usize])
+        }
+        FileOp::Name(_) | FileOp::Sync { .. } => None,
+    }
+}
+
+/// Returns the request for a name; its paths come to lie in the buffers.
+fn name_request<'p>(
+    lane: &Lane,
+    name: &NameOp,
+    path: &'p mut Vec<u8>,
+    new_path: &'p mut Vec<u8>,
+) -> Request<'p> {
+    let directory = lane.directory.expect("a lane of names has a directory");
+    lane.stream.path(name, path);
+    let path: &'p Vec<u8> = path;
+    let place = Place { directory, name: c_name(path) };
+    let len = name.bytes;
+    match name.kind {
+        OpKind::Create => Request::Create { place, len, sync: name.fsync },
+        OpKind::Open => Request::Open { place, len },
+        OpKind::Stat => Request::Stat { place },
+        OpKind::Unlink => Request::Unlink { place },
+        OpKind::Mkdir => Request::Mkdir { place },
+        OpKind::Rmdir => Request::Rmdir { place },
+        OpKind::Rename => {
+            lane.stream.new_path(name, new_path);
+            let new_path: &'p Vec<u8> = new_path;
+            Request::Rename { from: place, to: Place { directory, name: c_name(new_path) } }
+        }
+        kind => unreachable!("{} is done to no name", kind.name()),
+    }
+}
+
+fn c_name(path: &[u8]) -> &std::ffi::CStr {
+    std::ffi::CStr::from_bytes_with_nul(path).expect("a stream ends its paths with a NUL")
+}
+
+/// Returns the kind of an operation, and of a block where it lies.
+#[inline]
+fn describe(op: &FileOp) -> (OpKind, Option<ObjectId>) {
+    /// Blocks are numbered in sectors.
+    const SECTOR_BYTES: u64 = 512;
+    match op {
+        FileOp::Block(block) => {
+            let kind = if block.write { OpKind::Write } else { OpKind::Read };
+            let sector = (block.offset / SECTOR_BYTES) & ObjectId::NUMBER_MAX;
+            (kind, Some(ObjectId::new(WorkerId(block.file), sector)))
+        }
+        FileOp::Sync { file, .. } => (OpKind::Sync, Some(ObjectId::new(WorkerId(*file), 0))),
+        FileOp::Name(name) => (name.kind, None),
+    }
+}
+
+/// Returns a hash of what is planned.
+#[inline]
+fn fingerprint(op: &FileOp) -> u64 {
+    let (kind, object) = describe(op);
+    let what = match op {
+        FileOp::Block(block) => u64::from(block.len),
+        FileOp::Sync { data_only, .. } => u64::from(*data_only),
+        FileOp::Name(name) => name.number(),
+    };
+    mix64(object.map_or(0, ObjectId::as_u64) ^ mix64(what ^ (kind as u64) << 56))
+}

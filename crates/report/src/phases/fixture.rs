@@ -1,0 +1,218 @@
+//! Runs on files for the tests, worked out by hand.
+
+use std::time::Duration;
+
+use plimsoll_analysis::phases::{PhaseQuestion, RowFigures, WorkerRow, phases};
+use plimsoll_model::{
+    EndpointId, ErrorClass, Interface, JobId, Moment, OpKind, OpRate, OpRecord, RunId, Seed,
+    StageId, WallTime, WorkerId,
+};
+
+use super::{CacheState, FilesTarget, PhaseReport, PhaseRow, PhasesReport};
+use crate::{ErrorSample, OpLogCheck, RunState, ScheduleReport, Verification, VerificationMode};
+
+/// A success from `start_us` on.
+pub(crate) fn op(worker: u32, kind: OpKind, start_us: u64, took_us: u64, bytes: u64) -> OpRecord {
+    let start = Moment::from_ns(start_us * 1_000);
+    OpRecord {
+        stage: StageId(0),
+        job: JobId(0),
+        worker: WorkerId(worker),
+        kind,
+        endpoint: EndpointId(0),
+        object: None,
+        objects_count: 1,
+        bytes,
+        intended: start,
+        start,
+        first_byte: None,
+        last_byte_sent: None,
+        end: start.after(Duration::from_micros(took_us)),
+        outcome: ErrorClass::Ok,
+        attempts: 1,
+    }
+}
+
+/// Successes back to back from the stage's start on.
+fn back_to_back(worker: u32, kind: OpKind, count: u64, took_us: u64, bytes: u64) -> Vec<OpRecord> {
+    (0..count).map(|i| op(worker, kind, i * took_us, took_us, bytes)).collect()
+}
+
+/// Figures of a stage that begins at moment 0, with the row and the ramp of each worker.
+pub(crate) fn figures(ops: &[OpRecord], workers: &[(u32, u64)]) -> Vec<RowFigures> {
+    let workers: Vec<WorkerRow> = workers
+        .iter()
+        .map(|&(row, ramp_ms)| WorkerRow {
+            row,
+            measured_from: Moment::from_ns(ramp_ms * 1_000_000),
+        })
+        .collect();
+    let question = PhaseQuestion {
+        stage: StageId(0),
+        started: Moment::EPOCH,
+        ended: ops.iter().map(|op| op.end).max().unwrap_or_default(),
+        workers: &workers,
+        rows_count: workers.iter().map(|worker| worker.row as usize + 1).max().unwrap_or(0),
+        window: PhaseQuestion::WINDOW,
+        client_of: &[],
+    };
+    let Ok(mut answers) = phases(ops, &[question]);
+    answers.pop().unwrap().rows
+}
+
+pub(crate) fn row(name: &str, work: &str, block: Option<&str>, figures: RowFigures) -> PhaseRow {
+    let on_blocks = block.is_some();
+    PhaseRow {
+        name: name.to_owned(),
+        work: work.to_owned(),
+        block: block.map(str::to_owned),
+        workers: figures.workers_count,
+        depth: 1,
+        direct: on_blocks,
+        interface: Some(Interface::IoUring),
+        caches: if on_blocks { CacheState::Bypassed } else { CacheState::Cached },
+        files_count: Some(if on_blocks { u64::from(figures.workers_count) } else { 250 }),
+        file_size: on_blocks.then(|| "4 GiB".to_owned()),
+        duration: on_blocks.then(|| Duration::from_secs(2)),
+        served_by: vec!["host-a".to_owned()],
+        figures,
+    }
+}
+
+pub(crate) fn phase(name: &str, started_after_ms: u64, rows: Vec<PhaseRow>) -> PhaseReport {
+    let took = rows.iter().filter_map(|row| Some(row.figures.began? + row.figures.took?)).max();
+    PhaseReport {
+        name: name.to_owned(),
+        iteration: 0,
+        is_result: true,
+        started_after: Duration::from_millis(started_after_ms),
+        took: took.unwrap_or_default(),
+        window: PhaseQuestion::WINDOW,
+        rows,
+        cpu: None,
+        errors: Vec::new(),
+        wrong: Vec::new(),
+        schedule: None,
+    }
+}
+
+pub(crate) fn report(what: &str, phases: Vec<PhaseReport>) -> PhasesReport {
+    PhasesReport {
+        tool_version: Some("0.1.0".to_owned()),
+        run_id: RunId::parse("20261121-090000-abcdef").ok(),
+        what: what.to_owned(),
+        command: format!("plimsoll {what} --dir /mnt/store"),
+        target: FilesTarget {
+            directory: "/mnt/store".to_owned(),
+            file_system: Some("ext4".to_owned()),
+            device: Some("/dev/nvme0n1p1".to_owned()),
+            free_bytes: Some(100 << 30),
+        },
+        machine: Some("Linux 6.1, 2 cores, 8.00 GiB".to_owned()),
+        started: WallTime::from_unix_ns(1_795_251_600_000_000_000),
+        utc_offset_seconds: None,
+        state: RunState::Complete,
+        seed: Some(Seed(42)),
+        interface: Some(Interface::IoUring),
+        warnings: Vec::new(),
+        notes: Vec::new(),
+        phases,
+        verification: Some(Verification { mode: VerificationMode::EveryByte, bytes: 4 << 30 }),
+        op_log: None,
+        recorder_wait: Duration::ZERO,
+        cleanup: Some("2 files, 1 directory".to_owned()),
+        run_directory: Some("plimsoll-runs/20261121-090000-abcdef".to_owned()),
+    }
+}
+
+/// A part of WEKA's list: two stages on blocks and three on names.
+pub(crate) fn suite() -> PhasesReport {
+    const MIB: u64 = 1 << 20;
+    let one = |ops: &[OpRecord], workers: &[(u32, u64)]| figures(ops, workers).pop().unwrap();
+    let fill = one(&back_to_back(0, OpKind::Write, 4, 10_000, MIB), &[(0, 0)]);
+    let fill = PhaseReport {
+        is_result: false,
+        ..phase("fill", 0, vec![row("fill", "write", Some("1 MiB"), fill)])
+    };
+    // Two workers that each read a MiB in a millisecond, 2 s long.
+    let mut ops = back_to_back(0, OpKind::Read, 2_000, 1_000, MIB);
+    ops.extend(back_to_back(1, OpKind::Read, 2_000, 1_000, MIB));
+    let reads = row("read-throughput", "read", Some("1 MiB"), one(&ops, &[(0, 0), (0, 0)]));
+    let mut throughput = phase("read-throughput", 1_000, vec![reads]);
+    throughput.cpu = Some(Duration::from_millis(400));
+    // 300 times 299 reads of 0.1 ms and one of 1 ms: p99 0.1 ms, p99.9 1 ms.
+    let mut ops = Vec::new();
+    let mut at = 0;
+    for i in 1..=3_000 {
+        let took = if i % 300 == 0 { 1_000 } else { 100 };
+        ops.push(op(0, OpKind::Read, at, took, 4_096));
+        at += took;
+    }
+    let latency = row("read-latency", "randread", Some("4 KiB"), one(&ops, &[(0, 0)]));
+    let latency = phase("read-latency", 4_000, vec![latency]);
+    // Worker 0 is done after 100 creates of 1 ms, worker 1 after 150.
+    let mut ops = back_to_back(0, OpKind::Create, 100, 1_000, 0);
+    ops.extend(back_to_back(1, OpKind::Create, 150, 1_000, 0));
+    let create = row("create", "create", None, one(&ops, &[(0, 0), (0, 0)]));
+    let create = phase("create", 5_000, vec![create]);
+    // One name of 250 was away.
+    let mut ops = back_to_back(0, OpKind::Stat, 125, 1_000, 0);
+    ops.extend(back_to_back(1, OpKind::Stat, 125, 1_000, 0));
+    ops[0].outcome = ErrorClass::NotFound;
+    let stat = row("stat", "stat", None, one(&ops, &[(0, 0), (0, 0)]));
+    let mut stat = phase("stat", 6_000, vec![stat]);
+    stat.errors.push(ErrorSample {
+        class: ErrorClass::NotFound,
+        kind: OpKind::Stat,
+        endpoint: None,
+        message: "stat of plimsoll/x/test-dir.0-0/file.0: no such file or directory".to_owned(),
+    });
+    report("file suite", vec![fill, throughput, latency, create, stat])
+}
+
+/// Two jobs at once: one that reads and writes with a ramp, one with an open loop that is held up.
+pub(crate) fn mixed() -> PhasesReport {
+    let mut ops = Vec::new();
+    for i in 0..400 {
+        let kind = if i % 4 == 3 { OpKind::Write } else { OpKind::Read };
+        ops.push(op(0, kind, i * 5_000, 5_000, 65_536));
+    }
+    ops.push(op(0, OpKind::Sync, 2_000_000, 40_000, 0));
+    ops[10].outcome = ErrorClass::Io;
+    ops[300].outcome = ErrorClass::Corrupt;
+    for i in 0..100 {
+        // Due every 10 ms; the first is held up for 20 ms, and so are those behind it.
+        let read = op(1, OpKind::Read, i * 10_000 + 20_000, 10_000, 4_096);
+        ops.push(OpRecord { intended: Moment::from_ns(i * 10_000_000), ..read });
+    }
+    let mut rows = figures(&ops, &[(0, 1_000), (1, 0)]);
+    let open = row("open-loop", "randread", Some("4 KiB"), rows.pop().unwrap());
+    let mixed = row("a-job-with-a-long-name", "randrw 75/25", Some("64 KiB"), rows.pop().unwrap());
+    let open = PhaseRow { caches: CacheState::Dropped, direct: false, interface: None, ..open };
+    let mixed = PhaseRow { depth: 16, ..mixed };
+    let mut both = phase("both", 0, vec![mixed, open]);
+    both.iteration = 1;
+    both.wrong = vec![("torn".to_owned(), 1)];
+    both.errors.push(ErrorSample {
+        class: ErrorClass::Corrupt,
+        kind: OpKind::Read,
+        endpoint: None,
+        message: "file.0 at 65536: bytes 512 to 1024 are of an older version".to_owned(),
+    });
+    both.schedule = Some(ScheduleReport {
+        rate: "100/s".to_owned(),
+        rate_peak: Some(OpRate(100.0)),
+        arrivals: "constant".to_owned(),
+        max_in_flight: 1,
+        lasted: Some(Duration::from_secs(1)),
+        offered_count: Some(100),
+        late_count: Some(100),
+        skipped_count: Some(0),
+        delay_max: Some(Duration::from_millis(20)),
+    });
+    let mut report = report("run job.fio", vec![both]);
+    report.state = RunState::Interrupted;
+    report.op_log = Some(OpLogCheck { rows: 500, counted: 501 });
+    report.notes.push("ioengine=posixaio is run by io_uring".to_owned());
+    report
+}

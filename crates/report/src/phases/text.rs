@@ -1,0 +1,363 @@
+//! The report for people: one block a stage, in the order in which they ran.
+
+use std::time::Duration;
+
+use plimsoll_analysis::phases::{KindFigures, Times};
+use plimsoll_model::{ErrorClass, OpKind};
+
+use super::{PhaseReport, PhaseRow, PhasesReport, weka, words};
+use crate::format::{self, bytes, count, duration, known};
+use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::text::Look;
+use crate::words as shared;
+use crate::{ErrorSample, RunState};
+
+/// How many texts of one class of error are shown.
+const MESSAGES_PER_CLASS_MAX: usize = 3;
+/// How much of a text is shown.
+const MESSAGE_CHARS_MAX: usize = 400;
+/// How much of a row's name stands above its figures.
+const ROW_NAME_CHARS_MAX: usize = 14;
+/// What the times of an open loop are.
+const FROM_INTENDED: &str = "latency is from the intended start, service from the real one";
+/// The percentiles shown, in percent, with their names.
+const PERCENTILES: [(f64, &str); 5] =
+    [(50.0, "p50"), (99.0, "p99"), (99.5, "p99.5"), (99.9, "p99.9"), (99.95, "p99.95")];
+
+/// Returns the report as text that ends with a line feed.
+pub fn render(report: &PhasesReport, look: &Look) -> String {
+    let width = usize::from(look.width.max(40));
+    let paint = Paint { color: look.color };
+    let mut writer = Writer { width, paint, out: String::new() };
+    writer.headline(report);
+    writer.origin(report);
+    for phase in &report.phases {
+        writer.phase(phase);
+    }
+    if let Some(table) = weka::table(report) {
+        writer.out.push('\n');
+        writer.out.push_str(&table);
+    }
+    writer.remarks(report);
+    writer.out
+}
+
+/// Builds the text part by part.
+struct Writer {
+    width: usize,
+    paint: Paint,
+    out: String,
+}
+
+impl Writer {
+    /// Writes one named line.
+    fn fact(&mut self, name: &str, text: &str) {
+        paragraph(&format!("{name:<12}"), &harmless(text), self.width, &mut self.out);
+    }
+
+    fn toned(&mut self, tone: Tone, lead: &str, text: &str) {
+        let mut lines = String::new();
+        paragraph(lead, &harmless(text), self.width, &mut lines);
+        let lines = lines.lines().map(|line| self.paint.apply(tone, line) + "\n");
+        self.out.extend(lines);
+    }
+
+    fn headline(&mut self, report: &PhasesReport) {
+        let state = match report.state {
+            RunState::Complete => "",
+            RunState::Interrupted => " (interrupted)",
+            RunState::Killed => " (killed)",
+            RunState::Failed => " (failed)",
+        };
+        let title = format!("{}{state}:", harmless(&report.what));
+        let mut parts = figures(report);
+        if parts.is_empty() {
+            parts.push(shared::plural(report.results().count() as u64, "result"));
+        }
+        let failed = report.failed_count();
+        parts.push(format!("{} failed", count(failed)));
+        let tone = if failed > 0 { Tone::Bad } else { Tone::Good };
+        let title = self.paint.apply(Tone::Bold, &title);
+        let parts: Vec<String> = parts.iter().map(|part| self.paint.apply(tone, part)).collect();
+        self.out.push_str(&format!("{title} {}\n\n", parts.join(" · ")));
+    }
+
+    fn origin(&mut self, report: &PhasesReport) {
+        let target = &report.target;
+        let mut text = target.directory.clone();
+        let device = target.device.as_ref().map(|device| format!(" on {device}"));
+        let file_system = target.file_system.as_deref().unwrap_or("unknown file system");
+        text += &format!(", {file_system}{}", device.unwrap_or_default());
+        let free = target.free_bytes.map(|free| format!(", {} free", bytes(free)));
+        self.fact("target", &(text + &free.unwrap_or_default()));
+        if let Some(machine) = &report.machine {
+            self.fact("machine", machine);
+        }
+        if let Some(interface) = report.interface {
+            self.fact("interface", interface.name());
+        }
+        self.fact("began", &shared::began(report.started, report.utc_offset_seconds));
+    }
+
+    fn phase(&mut self, phase: &PhaseReport) {
+        let name = self.paint.apply(Tone::Bold, &harmless(&words::name(phase)));
+        if !phase.is_result {
+            self.out.push_str(&format!("\n{name}\n"));
+            let tone = if phase.failed_count() > 0 { Tone::Bad } else { Tone::Plain };
+            self.toned(tone, "  ", &words::prepared(phase));
+            self.errors(phase);
+            return;
+        }
+        let when = format!("{} from +{}", duration(phase.took), duration(phase.started_after));
+        self.out.push_str(&format!("\n{name} · {when}\n"));
+        let several = phase.rows.len() > 1;
+        for row in &phase.rows {
+            let lead = if several { format!("  {}: ", harmless(&row.name)) } else { "  ".into() };
+            paragraph(&lead, &harmless(&words::work(row)), self.width, &mut self.out);
+        }
+        let told = phase.schedule_told();
+        if let Some(warning) = told.as_ref().and_then(|told| told.warning.as_deref()) {
+            self.toned(Tone::Bad, "", warning);
+        }
+        if phase.kinds().next().is_none() {
+            self.toned(Tone::Warn, "  ", "no operation ended that counts");
+        } else {
+            self.operations(phase);
+            self.latency(phase);
+            self.done(phase);
+        }
+        for (name, text) in told.into_iter().flat_map(|told| told.facts) {
+            self.fact(name, &text);
+        }
+        self.afterwards(phase);
+        self.errors(phase);
+    }
+
+    /// Fills a table with what `add` adds for a kind under its label; below the row's name where
+    /// there are several rows.
+    fn table<'p>(
+        &mut self,
+        phase: &'p PhaseReport,
+        heading: &[&str],
+        shows: impl Fn(&PhaseRow, &KindFigures) -> bool,
+        add: impl Fn(&mut Table, &str, &'p KindFigures),
+    ) {
+        let mut table = Table::new(heading);
+        let several = phase.rows.len() > 1;
+        let mut is_empty = true;
+        for row in &phase.rows {
+            let kinds = row.figures.kinds.iter().filter(|kind| shows(row, kind));
+            for (index, kind) in kinds.enumerate() {
+                if several && index == 0 {
+                    let name = elided(&harmless(&row.name), ROW_NAME_CHARS_MAX);
+                    table.row(&name, Tone::Plain, []);
+                }
+                let indent = if several { "  " } else { "" };
+                add(&mut table, &format!("{indent}{}", kind.kind.name()), kind);
+                is_empty = false;
+            }
+        }
+        if !is_empty {
+            table.write(self.paint, &mut self.out);
+        }
+    }
+
+    fn operations(&mut self, phase: &PhaseReport) {
+        let heading = ["operations", "succeeded", "failed", "rate", "throughput"];
+        self.table(
+            phase,
+            &heading,
+            |_, _| true,
+            |table, label, kind| {
+                let failed = kind.failed.count();
+                let tone = if failed > 0 { Tone::Bad } else { Tone::Plain };
+                let cells = [
+                    count(kind.ops_ok).into(),
+                    Cell::new(count(failed), tone),
+                    known(kind.ops_per_sec, |rate| words::rate(kind.kind, rate)).into(),
+                    words::throughput_of(kind, kind.bytes_per_sec).into(),
+                ];
+                table.row(label, Tone::Plain, cells);
+            },
+        );
+    }
+
+    fn latency(&mut self, phase: &PhaseReport) {
+        let names = PERCENTILES.map(|(_, name)| name);
+        let heading: Vec<&str> =
+            ["latency", "average"].into_iter().chain(names).chain(["max"]).collect();
+        let cells = |times: &Times| -> Vec<Cell> {
+            let percentiles = PERCENTILES.map(|(percent, _)| times.percentile(percent));
+            let all = [times.mean()].into_iter().chain(percentiles).chain([times.max()]);
+            all.map(|time| known(time, duration).into()).collect()
+        };
+        let is_delayed = |kind: &KindFigures| kind.service_time != kind.latency;
+        self.table(
+            phase,
+            &heading,
+            |_, kind| kind.ops_ok > 0,
+            |table, label, kind| {
+                table.row(label, Tone::Plain, cells(&kind.latency));
+                if is_delayed(kind) {
+                    let indent = label.len() - label.trim_start().len();
+                    let label = format!("{:indent$}service", "");
+                    table.row(&label, Tone::Plain, cells(&kind.service_time));
+                }
+            },
+        );
+        if phase.kinds().any(|(_, kind)| is_delayed(kind)) {
+            paragraph("  ", FROM_INTENDED, self.width, &mut self.out);
+        }
+    }
+
+    /// Writes how far it was when the first worker was done, and the last.
+    fn done(&mut self, phase: &PhaseReport) {
+        let heading = ["done", "after", "operations", "rate", "throughput"];
+        self.table(phase, moving(phase, &heading), words::shows_done, |table, label, kind| {
+            for (which, done) in [("first", kind.first_done), ("last", kind.last_done)] {
+                let Some(done) = done else { continue };
+                let cells = [
+                    duration(done.after),
+                    count(done.ops),
+                    known(done.ops_per_sec, |rate| words::rate(kind.kind, rate)),
+                    words::throughput_of(kind, done.bytes_per_sec),
+                ];
+                table.row(&format!("{label} {which}"), Tone::Plain, cells.map(Cell::from));
+            }
+        });
+    }
+
+    /// Writes what else there is to know of a stage.
+    fn afterwards(&mut self, phase: &PhaseReport) {
+        if let Some(cpu) = phase.cpu {
+            let each = known(phase.cpu_per_op(), duration);
+            self.fact("client CPU", &format!("{}, {each} per operation", duration(cpu)));
+        }
+        if let Some(text) = words::ramp(phase) {
+            self.fact("ramp", &text);
+        }
+        let active: u32 = phase.rows.iter().map(|row| row.figures.workers_active).sum();
+        let workers: u32 = phase.rows.iter().map(|row| row.figures.workers_count).sum();
+        if active < workers {
+            let idle = count(u64::from(workers - active));
+            let of = shared::plural(u64::from(workers), "worker");
+            self.fact("idle", &format!("{idle} of {of} ended no operation that counts"));
+        }
+        for row in phase.rows.iter().filter(|row| row.served_by.len() > 1) {
+            self.fact("served by", &row.served_by.join(", "));
+        }
+        if let Some(text) = words::wrong(phase) {
+            self.toned(Tone::Bad, &format!("{:<12}", "wrong"), &text);
+        }
+    }
+
+    fn errors(&mut self, phase: &PhaseReport) {
+        for kind in OpKind::ALL {
+            for class in ErrorClass::ALL.into_iter().filter(|class| !class.is_ok()) {
+                let of_kind = phase.kinds().filter(|(_, figures)| figures.kind == kind);
+                let failed: u64 = of_kind.map(|(_, figures)| figures.failed.of(class)).sum();
+                if failed > 0 {
+                    let text = format!("{} {} {}", count(failed), kind.name(), class.name());
+                    self.toned(Tone::Bad, "  ", &text);
+                }
+                self.messages(phase, kind, class);
+            }
+        }
+    }
+
+    /// Writes the first texts of one class; also of failures in a ramp, which no row counts.
+    fn messages(&mut self, phase: &PhaseReport, kind: OpKind, class: ErrorClass) {
+        let of_class = |error: &&ErrorSample| error.kind == kind && error.class == class;
+        for error in phase.errors.iter().filter(of_class).take(MESSAGES_PER_CLASS_MAX) {
+            let text: String = harmless(&error.message).chars().take(MESSAGE_CHARS_MAX).collect();
+            paragraph("    ", &text, self.width, &mut self.out);
+        }
+    }
+
+    /// Writes what else there is to know of the run, the warnings, and where it lies.
+    fn remarks(&mut self, report: &PhasesReport) {
+        self.out.push('\n');
+        if let Some(check) = report.verification {
+            let how = shared::verification(check.mode);
+            self.fact("verified", &format!("{}, {how}", bytes(check.bytes)));
+        }
+        if let Some(cleanup) = &report.cleanup {
+            self.fact("cleaned up", cleanup);
+        }
+        if let Some(check) = report.op_log.filter(|check| check.rows == check.counted) {
+            let rows = shared::plural(check.rows, "row");
+            self.fact("op log", &format!("{rows}, all that were counted"));
+        }
+        if let Some(seed) = report.seed {
+            self.fact("seed", &seed.0.to_string());
+        }
+        self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
+        let warnings = warnings(report);
+        if !(warnings.is_empty() && report.notes.is_empty()) {
+            self.out.push('\n');
+        }
+        for warning in &warnings {
+            let mut text = String::new();
+            paragraph("warning: ", &harmless(warning), self.width, &mut text);
+            let marked = self.paint.apply(Tone::Warn, "warning:");
+            self.out.push_str(&text.replacen("warning:", &marked, 1));
+        }
+        for note in &report.notes {
+            paragraph("note: ", &harmless(note), self.width, &mut self.out);
+        }
+        if let Some(directory) = &report.run_directory {
+            // Never broken, so that it can be copied.
+            self.out.push_str(&format!("\nrun kept in {}\n", harmless(directory)));
+        }
+    }
+}
+
+/// Returns a heading without its last column, the throughput, where no content is moved.
+fn moving<'a>(phase: &PhaseReport, heading: &'a [&'a str]) -> &'a [&'a str] {
+    let moves = phase.kinds().any(|(_, kind)| kind.bytes > 0);
+    &heading[..heading.len() - usize::from(!moves)]
+}
+
+/// Returns the figures of a run that has but one result of one kind.
+fn figures(report: &PhasesReport) -> Vec<String> {
+    let mut kinds = report.results().flat_map(PhaseReport::kinds);
+    let (Some((_, kind)), None) = (kinds.next(), kinds.next()) else { return Vec::new() };
+    let mut parts: Vec<String> =
+        kind.ops_per_sec.map(|rate| words::rate(kind.kind, rate)).into_iter().collect();
+    if kind.bytes > 0 {
+        parts.extend(kind.bytes_per_sec.map(words::throughput));
+    }
+    for (percent, name) in [(50.0, "p50"), (99.0, "p99")] {
+        let time = kind.latency.percentile(percent);
+        parts.extend(time.map(|time| format!("{name} {}", duration(time))));
+    }
+    parts
+}
+
+/// Returns all warnings about a run.
+pub(crate) fn warnings(report: &PhasesReport) -> Vec<String> {
+    let mut warnings = Vec::new();
+    warnings.extend(shared::state_warning(report.state).map(str::to_owned));
+    warnings.extend(report.warnings.iter().cloned());
+    warnings.extend(report.op_log.as_ref().and_then(shared::op_log_warning));
+    warnings.extend(shared::recorder_warning(report.recorder_wait));
+    warnings.extend(report.results().filter_map(short));
+    warnings
+}
+
+/// Returns that a stage was too short to tell much, if it was.
+fn short(phase: &PhaseReport) -> Option<String> {
+    const SHORTEST: Duration = Duration::from_millis(100);
+    let longest = phase.rows.iter().filter_map(|row| row.figures.took).max()?;
+    (longest < SHORTEST).then(|| {
+        format!(
+            "{} took {} only: a longer run tells more",
+            words::name(phase),
+            format::duration(longest)
+        )
+    })
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+use std::collections::BTreeSet;
+
+use super::super::examples::{BLOCK, blocks, files};
+use super::super::spec::{BlockShareSpec, SpanSpec};
+use super::*;
+
+const KIB: u64 = 1_024;
+
+fn all(spec: &BlocksSpec, files: &[(u32, u64)]) -> Vec<Planned> {
+    stream(spec, files).collect()
+}
+
+fn stream(spec: &BlocksSpec, files: &[(u32, u64)]) -> impl Iterator<Item = Planned> {
+    let mut blocks = Blocks::new(spec, files, Random::new(3, 1, 2));
+    std::iter::from_fn(move || blocks.next())
+}
+
+fn places(planned: &[Planned]) -> Vec<(u32, u64, u32)> {
+    planned.iter().map(|block| (block.file, block.offset, block.len)).collect()
+}
+
+#[test]
+fn in_order_the_files_of_a_clone_follow_one_another() {
+    let mut spec = blocks(files(2, 0), BlockOrderSpec::Sequential, 100);
+    // The last 100 bytes of file 5 are no block.
+    let has = [(5, 2 * BLOCK + 100), (9, BLOCK)];
+    let pass = [(5, 0, 4_096), (5, 4_096, 4_096), (9, 0, 4_096)];
+    assert_eq!(places(&all(&spec, &has)), pass);
+    spec.repeats = true;
+    let found: Vec<_> = stream(&spec, &has).take(7).collect();
+    assert_eq!(places(&found), [&pass[..], &pass, &pass[..1]].concat());
+}
+
+#[test]
+fn in_order_blocks_of_several_sizes_leave_no_gap() {
+    let mut spec = blocks(files(1, 0), BlockOrderSpec::Sequential, 50);
+    let share = |size_bytes, weight| BlockShareSpec { size_bytes, weight };
+    spec.read_blocks = BlockSizesSpec::Shares(vec![share(4 * KIB, 1), share(64 * KIB, 1)]);
+    spec.write_blocks = BlockSizesSpec::RangeBytes(SpanSpec { min: 8 * KIB, max: 33 * KIB });
+    let found = all(&spec, &[(0, 1 << 20), (1, 1 << 19)]);
+    for (file, size) in [(0, 1 << 20), (1, 1 << 19)] {
+        let mut at = 0;
+        for block in found.iter().filter(|block| block.file == file) {
+            assert_eq!(block.offset, at);
+            at += u64::from(block.len);
+            let multiple = if block.write { 8 * KIB } else { 4 * KIB };
+            // The last one is cut.
+            assert!(at == size || u64::from(block.len).is_multiple_of(multiple));
+            assert!(u64::from(block.len) <= if block.write { 32 * KIB } else { 64 * KIB });
+        }
+        assert_eq!(at, size);
+    }
+    assert!(found.iter().any(|block| block.len == 32 << 10 && block.write));
+}
+
+#[test]
+fn each_block_comes_once_in_every_pass() {
+    let mut spec = blocks(files(2, 0), BlockOrderSpec::EachOnce, 30);
+    let has = [(0, 100 * BLOCK), (1, 37 * BLOCK + 5)];
+    let pass = all(&spec, &has);
+    assert_eq!(pass.len(), 137);
+    let distinct: BTreeSet<_> = places(&pass).into_iter().collect();
+    assert_eq!(distinct.len(), 137);
+    assert!(distinct.iter().all(|(_, offset, len)| offset % BLOCK == 0 && *len == 4_096));
+    // The files take turns for as long as both have blocks left.
+    assert!(pass[..74].iter().enumerate().all(|(index, block)| block.file == index as u32 % 2));
+    assert!(
+        pass.iter().filter(|block| block.file == 0).map(|block| block.offset).is_sorted() == false
+    );
+    spec.repeats = true;
+    let passes: Vec<_> = stream(&spec, &has).take(3 * 137).collect();
+    let order = |pass: usize| places(&passes[pass * 137..][..137]);
+    for pass in 0..3 {
+        assert_eq!(order(pass).into_iter().collect::<BTreeSet<_>>(), distinct, "pass {pass}");
+    }
+    assert_ne!(order(0), order(1));
+    assert_ne!(order(1), order(2));
+}
+
+#[test]
+fn blocks_lie_at_multiples_of_their_size() {
+    for order in [
+        BlockOrderSpec::EachOnce,
+        BlockOrderSpec::Uniform,
+        BlockOrderSpec::Zipf { theta: 1.2 },
+        BlockOrderSpec::Pareto { h: 0.3 },
+        BlockOrderSpec::Normal { deviation_percent: 20.0 },
+    ] {
+        let mut spec = blocks(files(1, 0), order, 50);
+        spec.write_blocks = BlockSizesSpec::FixedBytes(64 * KIB);
+        spec.repeats = true;
+        let size = 300 * KIB;
+        let mut cut = 0;
+        for block in stream(&spec, &[(0, size)]).take(2_000) {
+            let full = if block.write { 64 * KIB } else { 4 * KIB };
+            assert!(block.offset.is_multiple_of(full), "{order:?}");
+            if u64::from(block.len) < full {
+                assert_eq!((block.offset, block.len), (256 * KIB, 44 << 10));
+                cut += 1;
+            }
+        }
+        assert!(cut > 0, "{order:?}");
+    }
+}
+
+#[test]
+fn a_pass_is_over_when_as_many_bytes_were_moved_as_there_are() {
+    let mut spec = blocks(files(1, 0), BlockOrderSpec::Uniform, 100);
+    assert_eq!(all(&spec, &[(0, 100 * BLOCK)]).len(), 100);
+    // Large blocks and small ones in turn by chance: 1 MiB is reached long before 256 units.
+    spec.order = BlockOrderSpec::EachOnce;
+    let share = |size_bytes, weight| BlockShareSpec { size_bytes, weight };
+    spec.read_blocks = BlockSizesSpec::Shares(vec![share(4 * KIB, 50), share(64 * KIB, 50)]);
+    let sum: u64 = all(&spec, &[(0, 1 << 20)]).iter().map(|block| u64::from(block.len)).sum();
+    assert!((1 << 20..(1 << 20) + 64 * KIB).contains(&sum), "{sum}");
+}
+
+#[test]
+fn of_a_hundred_operations_as_many_are_reads_as_asked_for() {
+    for (percent, deck) in [(0, 1), (100, 1), (70, 10), (33, 100), (50, 2), (25, 4)] {
+        let mut spec = blocks(files(1, 0), BlockOrderSpec::Uniform, percent);
+        spec.repeats = true;
+        let found: Vec<_> = stream(&spec, &[(0, BLOCK)]).take(1_000).collect();
+        for hand in found.chunks(deck) {
+            let reads = hand.iter().filter(|block| !block.write).count();
+            assert_eq!(reads, deck * percent as usize / 100, "{percent}");
+        }
+    }
+}
+
+#[test]
+fn shares_come_by_weight_and_ranges_evenly() {
+    let mut random = Random::new(1, 2, 3);
+    let share = |size_bytes, weight| BlockShareSpec { size_bytes, weight };
+    let shares = vec![share(1, 10), share(2, 0), share(3, 30), share(4, 60)];
+    let sizes = Sizes::new(&BlockSizesSpec::Shares(shares));
+    let mut counts = [0u32; 5];
+    (0..10_000).for_each(|_| counts[sizes.draw(&mut random) as usize] += 1);
+    assert_eq!(counts[2], 0);
+    for (size, count) in [(1, 1_000), (3, 3_000), (4, 6_000)] {
+        assert!(counts[size].abs_diff(count) < 200, "{counts:?}");
+    }
+    // 4 to 13 in steps of 4: 4..8, 8..12, 12..14 are 4, 4 and 2 of 10 numbers.
+    let sizes = Sizes::new(&BlockSizesSpec::RangeBytes(SpanSpec { min: 4, max: 13 }));
+    let mut counts = [0u32; 13];
+    (0..10_000).for_each(|_| counts[sizes.draw(&mut random) as usize] += 1);
+    for (size, count) in [(4, 4_000), (8, 4_000), (12, 2_000)] {
+        assert!(counts[size].abs_diff(count) < 200, "{counts:?}");
+    }
+}
+
+#[test]
+fn hot_blocks_are_spread_over_the_file() {
+    let mut spec = blocks(files(1, 0), BlockOrderSpec::Zipf { theta: 1.2 }, 100);
+    spec.repeats = true;
+    let mut counts = vec![0u32; 1_000];
+    for block in stream(&spec, &[(0, 1_000 * BLOCK)]).take(50_000) {
+        counts[(block.offset / BLOCK) as usize] += 1;
+    }
+    let mut hottest: Vec<usize> = (0..1_000).collect();
+    hottest.sort_by_key(|place| std::cmp::Reverse(counts[*place]));
+    // The ten hottest in a row would be the law without a scatter.
+    let (least, most) = (hottest[..10].iter().min(), hottest[..10].iter().max());
+    assert!(most.unwrap() - least.unwrap() > 400, "{:?}", &hottest[..10]);
+    // The sum of r^-1.2 up to 1000 is 4.3358: 1 / 4.3358 of all draws are of the first rank.
+    let first = f64::from(counts[hottest[0]]) / 50_000.0;
+    assert!((first - 0.2306).abs() < 0.008, "{first}");
+}

@@ -1,0 +1,237 @@
+//! The files of a run: where they lie, how large they are, and what is known of their versions.
+
+use std::collections::HashMap;
+
+use plimsoll_model::ObjectId;
+
+use super::spec::{JobFilesSpec, SpanSpec};
+use super::versions::{Cells, Checked, Versions};
+use crate::{Random, hash_text};
+
+const SIZE_DOMAIN: u64 = 0x6673_697a;
+/// Sizes out of a range are multiples of this where the range allows it.
+const SIZE_STEP: u64 = 4_096;
+
+/// Every file that a run reads or writes by blocks, each once.
+pub struct FileTable {
+    entries: Vec<FileEntry>,
+}
+
+impl FileTable {
+    /// Returns file number `file`.
+    #[inline]
+    pub fn entry(&self, file: u32) -> &FileEntry {
+        &self.entries[file as usize]
+    }
+
+    /// Returns how many files there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Tells whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// One file.
+pub struct FileEntry {
+    /// Where it lies.
+    pub path: String,
+    /// Its size; of several jobs that use it, the largest that one of them asks for.
+    pub size: u64,
+    /// Whether it was there before the run.
+    pub existing: bool,
+    /// What its content is made from: the hash of `plimsoll/<run>/<name>`, the name of a file that
+    /// was there being its path.
+    pub(super) key_hash: u64,
+    pub(super) versions: Versions,
+}
+
+impl FileEntry {
+    #[inline]
+    pub(super) fn checked(&self) -> Checked<'_> {
+        let Self { path, existing, key_hash, versions, .. } = self;
+        Checked { path, existing: *existing, key_hash: *key_hash, versions }
+    }
+}
+
+/// Collects files and how they are used.
+pub(super) struct TableBuilder<'a> {
+    run: &'a str,
+    seed: u64,
+    by_path: HashMap<String, u32>,
+    entries: Vec<Draft>,
+}
+
+/// A file as far as the stages so far tell.
+pub(super) struct Draft {
+    pub(super) path: String,
+    key_hash: u64,
+    pub(super) size: u64,
+    pub(super) existing: bool,
+    /// What the length of every block is a multiple of.
+    pub(super) common: u64,
+    /// The stage that fills it.
+    pub(super) filled: Option<usize>,
+    /// The first stage that writes blocks of it.
+    pub(super) written_first: Option<usize>,
+    /// The first and the last stage that reads blocks of it.
+    pub(super) read: Option<(usize, usize)>,
+}
+
+impl Draft {
+    /// Returns what has to be kept so that what is read can be checked.
+    fn versions(&self) -> Versions {
+        let Some((read_first, read_last)) = self.read else { return Versions::None };
+        let overwritten = self.written_first.is_some_and(|written| written <= read_last);
+        let filled_meanwhile = self.filled.is_some_and(|filled| read_first <= filled);
+        match self.filled {
+            _ if overwritten || filled_meanwhile => {
+                Versions::Cells(Cells::new(self.size, self.common))
+            }
+            Some(_) => Versions::Filled(self.size.into()),
+            None => Versions::None,
+        }
+    }
+}
+
+impl<'a> TableBuilder<'a> {
+    pub(super) fn new(run: &'a str, seed: u64) -> Self {
+        Self { run, seed, by_path: HashMap::new(), entries: Vec::new() }
+    }
+
+    pub(super) fn draft(&mut self, file: u32) -> &mut Draft {
+        &mut self.entries[file as usize]
+    }
+
+    /// Adds the files of a job; returns how often lists of files differ and each of them: clone c
+    /// has list c modulo their count.
+    pub(super) fn add(
+        &mut self,
+        job: &str,
+        clones: u32,
+        files: &JobFilesSpec,
+    ) -> Result<Vec<Vec<u32>>, String> {
+        let lists = match (files.existing, files.names.is_empty()) {
+            (true, _) => 1,
+            (false, false) => clones.min(files.directories.len() as u32),
+            (false, true) => clones,
+        };
+        (0..lists).map(|clone| self.list(job, clone, files)).collect()
+    }
+
+    fn list(&mut self, job: &str, clone: u32, files: &JobFilesSpec) -> Result<Vec<u32>, String> {
+        let made = |number: u32| {
+            files
+                .name_format
+                .replace("$jobname", job)
+                .replace("$jobnum", &clone.to_string())
+                .replace("$filenum", &number.to_string())
+        };
+        if files.existing {
+            return files.names.iter().map(|name| self.file(None, name, files)).collect();
+        }
+        let directory = &*files.directories[clone as usize % files.directories.len()];
+        match files.names.is_empty() {
+            true => (0..files.count)
+                .map(|number| self.file(Some(directory), &made(number), files))
+                .collect(),
+            false => {
+                files.names.iter().map(|name| self.file(Some(directory), name, files)).collect()
+            }
+        }
+    }
+
+    fn file(
+        &mut self,
+        directory: Option<&str>,
+        name: &str,
+        files: &JobFilesSpec,
+    ) -> Result<u32, String> {
+        let name = match directory {
+            Some(_) => below(name)?,
+            None => name.to_owned(),
+        };
+        let key = format!("plimsoll/{}/{name}", self.run);
+        let path = match directory {
+            Some(directory) => format!("{}/{key}", trimmed(directory)),
+            None => name,
+        };
+        if let Some(&file) = self.by_path.get(&path) {
+            let size = size_of(self.seed, self.entries[file as usize].key_hash, files.size_bytes);
+            let draft = self.draft(file);
+            draft.size = draft.size.max(size);
+            return Ok(file);
+        }
+        if self.entries.len() >= ObjectId::OWNER_MAX as usize {
+            return Err(format!("more than {} files", ObjectId::OWNER_MAX));
+        }
+        let file = self.entries.len() as u32;
+        let key_hash = hash_text(&key);
+        self.by_path.insert(path.clone(), file);
+        self.entries.push(Draft {
+            path,
+            key_hash,
+            size: size_of(self.seed, key_hash, files.size_bytes),
+            existing: files.existing,
+            common: 0,
+            filled: None,
+            written_first: None,
+            read: None,
+        });
+        Ok(file)
+    }
+
+    /// Returns the table; without `verify` nothing is kept of versions.
+    pub(super) fn finish(self, verify: bool) -> FileTable {
+        let entry = |draft: Draft| FileEntry {
+            versions: if verify { draft.versions() } else { Versions::None },
+            path: draft.path,
+            size: draft.size,
+            existing: draft.existing,
+            key_hash: draft.key_hash,
+        };
+        FileTable { entries: self.entries.into_iter().map(entry).collect() }
+    }
+}
+
+/// Draws a file's size.
+pub(super) fn size_of(seed: u64, key_hash: u64, span: SpanSpec) -> u64 {
+    if span.min >= span.max {
+        return span.min;
+    }
+    let drawn = Random::new(seed, SIZE_DOMAIN, key_hash).below(span.max - span.min + 1);
+    let size = span.min + drawn;
+    (size - size % SIZE_STEP).max(span.min)
+}
+
+/// Returns a directory without the `/` at its end.
+pub(super) fn trimmed(directory: &str) -> &str {
+    match directory.trim_end_matches('/') {
+        // The root, whose files begin with one `/`.
+        "" => "",
+        trimmed => trimmed,
+    }
+}
+
+/// Returns a path below the run's directory in its shortest form.
+pub(super) fn below(name: &str) -> Result<String, String> {
+    if name.starts_with('/') {
+        return Err(format!("`{name}` is absolute; only files that exist are named so"));
+    }
+    let mut parts = Vec::new();
+    for part in name.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return Err(format!("`{name}` leads out of the run's directory")),
+            _ if part.contains('\0') => return Err(format!("`{name:?}` holds a zero byte")),
+            part => parts.push(part),
+        }
+    }
+    match parts.is_empty() {
+        true => Err(format!("`{name}` names no file")),
+        false => Ok(parts.join("/")),
+    }
+}
