@@ -388,31 +388,29 @@ impl FilesRun<'_> {
         }
         let invalidates = |job: &FileJobSpec| matches!(&job.work, FileWorkSpec::Blocks(blocks) if blocks.invalidates && !blocks.direct);
         let direct = !spec.jobs.is_empty() && spec.jobs.iter().all(is_direct);
-        if !spec.drop_caches && !spec.jobs.iter().any(invalidates) {
-            return Ok(if direct {
-                ("bypassed".to_owned(), None)
-            } else {
-                ("cached".to_owned(), None)
-            });
-        }
         paths.sort_unstable();
         paths.dedup();
+        let mut places =
+            directories.iter().map(Path::new).chain(paths.iter().map(PathBuf::as_path));
+        let in_memory = places.next().and_then(|path| probe(path).ok());
+        if in_memory.is_some_and(|facts| facts.is_memory) {
+            let why = "the file system lies in memory".to_owned();
+            return Ok(("cached".to_owned(), spec.drop_caches.then_some(why)));
+        }
+        let kept = if direct { "bypassed" } else { "cached" };
+        if !spec.drop_caches && !spec.jobs.iter().any(invalidates) {
+            return Ok((kept.to_owned(), None));
+        }
         let dropped = drop_caches(&paths);
-        let in_memory = directories.first().map(String::as_str).into_iter();
-        let in_memory = in_memory
-            .chain(paths.first().and_then(|path| path.to_str()))
-            .any(|path| probe(Path::new(path)).is_ok_and(|facts| facts.is_memory));
-        Ok(if in_memory {
-            ("cached".to_owned(), Some("the file system lies in memory".to_owned()))
-        } else if direct {
-            ("bypassed".to_owned(), None)
-        } else {
-            match dropped.machine {
-                Ok(()) => ("dropped".to_owned(), None),
-                // Of files it is enough to have dropped their own pages; of names nothing was.
-                Err(_) if !paths.is_empty() => ("dropped".to_owned(), None),
-                Err(why) => ("cached".to_owned(), Some(why)),
-            }
+        Ok(match (direct, dropped.machine) {
+            (true, _) => (kept.to_owned(), None),
+            (false, Ok(())) => ("dropped".to_owned(), None),
+            // Of files it is enough to have dropped their own pages; of names nothing was.
+            (false, Err(why)) if paths.is_empty() => (kept.to_owned(), Some(why)),
+            (false, Err(_)) => match dropped.missed {
+                None => ("dropped".to_owned(), None),
+                why => (kept.to_owned(), why),
+            },
         })
     }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::phases::{PhaseAnalysis, PhaseQuestion, WorkerRow, phases};
 use plimsoll_model::{Bytes, Interface, Moment, OpKind, OpRate, RunId, Seed, StageId, WallTime};
 use plimsoll_record::schema::{self, CleanupState, Manifest, RunState as RecordedState};
+use plimsoll_report::format;
 use plimsoll_report::phases::{CacheState, FilesTarget, PhaseReport, PhaseRow, PhasesReport};
 use plimsoll_report::{OpLogCheck, RunState, ScheduleReport, Verification, VerificationMode};
 use plimsoll_workload::RateProfile;
@@ -16,7 +17,9 @@ use plimsoll_workload::files::{
     FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, NamesSpec,
 };
 
+use crate::args::AnalysisArgs;
 use crate::present;
+use crate::recorded::{Origin, Record};
 
 /// How the workers of a stage are put into rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +51,21 @@ pub(crate) struct Phase {
 pub(crate) fn spec_of(manifest: &Manifest) -> Option<FilesSpec> {
     let is_ours = manifest.workload["schema"].as_str() == Some(FILES_SCHEMA);
     is_ours.then(|| serde_json::from_value(manifest.workload.clone()).ok()).flatten()
+}
+
+/// Returns the report on a run on files with all its stages; `None` where it is another run, or one
+/// stage is asked for.
+pub(crate) fn of_record(record: &Record, asked: &AnalysisArgs) -> Result<Option<PhasesReport>> {
+    let Origin::Run { directory, manifest } = &record.origin else { return Ok(None) };
+    let Some(spec) = spec_of(manifest).filter(|_| asked.stage.is_none()) else { return Ok(None) };
+    if let Some(flag) = asked.of_one_stage().next() {
+        bail!(
+            "{flag} is for one stage, and {} is a run on files with several; name one with --stage",
+            record.path.display()
+        );
+    }
+    let phases = analyse(&record.source, manifest, &spec, |_| Rows::Groups)?;
+    of_run(manifest, directory.path(), &spec, phases).map(Some)
 }
 
 /// Returns the figures of the stages that `rows` gives a way to lay out.
@@ -183,7 +201,7 @@ fn run_state(state: RecordedState) -> RunState {
 
 fn machine_line(machine: &schema::Machine) -> Option<String> {
     let cores = machine.cores_count.map(|cores| format!("{cores} cores"));
-    let memory = machine.memory_bytes.map(|bytes| format!("{} memory", Bytes(bytes)));
+    let memory = machine.memory_bytes.map(|bytes| format!("{} memory", format::bytes(bytes)));
     let known = [
         machine.hostname.clone(),
         machine.kernel.clone(),
@@ -212,6 +230,7 @@ fn notes(manifest: &Manifest) -> Vec<String> {
 
 fn cleaned(cleanup: &schema::Cleanup) -> Option<String> {
     match (cleanup.state, cleanup.objects_removed_count) {
+        (CleanupState::Complete, Some(1)) => Some("1 file removed".to_owned()),
         (CleanupState::Complete, Some(count)) => Some(format!("{count} files removed")),
         (CleanupState::Kept, _) => Some("files kept".to_owned()),
         (CleanupState::Failed, _) => Some("not all files could be removed".to_owned()),
@@ -273,7 +292,8 @@ fn phase_report(
         took: Duration::from_nanos(ended.saturating_sub(started)),
         window: phase.analysis.window,
         rows: rows.collect(),
-        cpu: entry.cpu_ns.map(Duration::from_nanos),
+        // The kernel's threads that work for the program are counted by the process only.
+        cpu: facts.usage.map(|used| Duration::from_nanos(used.user_ns + used.system_ns)),
         errors: present::first_errors(manifest, entry),
         wrong: entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
         schedule: entry.schedule.as_ref().map(|kept| schedule(kept, stage)),

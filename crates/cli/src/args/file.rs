@@ -340,7 +340,7 @@ pub(crate) struct JobFileArgs {
     /// Only these sections
     #[arg(long, value_name = "NAME")]
     pub(crate) section: Vec<String>,
-    /// Where files without a directory lie [default: here]
+    /// Work in this directory instead of those that the job file names [default: theirs, else here]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

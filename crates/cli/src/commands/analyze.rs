@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_foreign::warp::aggregated::Aggregated;
-use plimsoll_report::phases::{self, PhasesReport};
+use plimsoll_report::phases;
 use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::text::Look;
 use plimsoll_report::warp::WarpNames;
@@ -17,7 +17,7 @@ use plimsoll_report::{RunReport, aggregated, json, text};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
 use crate::examine;
-use crate::present_files::{self, Rows};
+use crate::present_files;
 use crate::recorded::{self, Opened, Origin, Record, Source};
 use crate::ui::Ui;
 
@@ -96,6 +96,8 @@ struct Segments {
     rows: Vec<segments::SegmentOut>,
     /// As warp's own method gives them.
     warps: String,
+    /// Of runs on files a line for each stage, row and kind instead.
+    phases: String,
 }
 
 impl Outcome {
@@ -124,9 +126,10 @@ impl Outcome {
     }
 
     fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
-        if let Some(report) = on_files(record, args)? {
+        if let Some(report) = present_files::of_record(record, &args.analysis)? {
             self.texts.push(phases::text::render(&report, &look(ui)));
             self.documents.push(phases::json::render(&report));
+            self.segments.phases.push_str(&phases::csv::render(&report));
             return Ok(());
         }
         let asked = AnalysisArgs {
@@ -227,6 +230,7 @@ fn write_segments(path: &Path, segments: &Segments, ui: &Ui) -> Result<()> {
     let failed = || format!("--analyze.out: cannot write {}", path.display());
     let text = match ending.as_deref() {
         _ if !segments.warps.is_empty() => segments.warps.clone(),
+        _ if !segments.phases.is_empty() => segments.phases.clone(),
         Some("parquet") => {
             return plimsoll_record::write_segments(path, &segments_columns(&segments.rows))
                 .with_context(failed);
@@ -262,21 +266,4 @@ fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::Segme
         end_time_unix_ns: row.end_time.as_unix_ns(),
     };
     rows.iter().map(row).collect()
-}
-
-/// Returns the report on a run on files with all its stages; `None` where it is another run, or one
-/// stage is asked for.
-fn on_files(record: &Record, args: &AnalyzeArgs) -> Result<Option<PhasesReport>> {
-    let Origin::Run { directory, manifest } = &record.origin else { return Ok(None) };
-    let spec = present_files::spec_of(manifest).filter(|_| args.analysis.stage.is_none());
-    let Some(spec) = spec else { return Ok(None) };
-    let own = args.out.is_some().then_some("--analyze.out");
-    if let Some(flag) = args.analysis.of_one_stage().chain(own).next() {
-        bail!(
-            "{flag} is for one stage, and {} is a run on files with several; name one with --stage",
-            record.path.display()
-        );
-    }
-    let phases = present_files::analyse(&record.source, manifest, &spec, |_| Rows::Groups)?;
-    present_files::of_run(manifest, directory.path(), &spec, phases).map(Some)
 }

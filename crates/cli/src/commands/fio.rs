@@ -156,8 +156,11 @@ fn read_included(path: &str, beside: &str) -> Result<String, String> {
 
 fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
     let reading = settings.reading;
-    let directory =
-        reading.dir.as_ref().map_or_else(|| ".".to_owned(), |dir| dir.display().to_string());
+    let mut file = file.clone();
+    if let Some(directory) = &reading.dir {
+        let directory = directory.display().to_string();
+        file.jobs.iter_mut().for_each(|job| job.files.directories = vec![directory.clone()]);
+    }
     let file_size = |path: &str| {
         let path = Path::new(path);
         match is_device(path) {
@@ -167,7 +170,7 @@ fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
     };
     let machine = fio::Machine {
         cores: machine::cores() as u32,
-        default_directory: &directory,
+        default_directory: ".",
         file_size: &file_size,
         is_device: &|path| is_device(Path::new(path)),
         destroys: reading.i_know_this_destroys_data,
@@ -176,7 +179,7 @@ fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
         runtime_scale: reading.scale_time.map(|scale| scale.0),
         clones_max: reading.jobs_max,
     };
-    Ok(fio::lower(file, &machine)?)
+    Ok(fio::lower(&file, &machine)?)
 }
 
 /// A run with the job file that it comes from.

@@ -3,12 +3,11 @@
 
 use std::fs;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use plimsoll_analysis::phases::KindFigures;
+use plimsoll_analysis::phases::RowFigures;
 use plimsoll_dialects::mdtest::{self, MdtestPlan, PlannedRow};
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::mdtest::{
@@ -124,21 +123,25 @@ fn step(phase: &Phase, plan: &MdtestPlan, manifest: &Manifest) -> MdtestStep {
     let kinds = || phase.analysis.rows.iter().filter_map(|row| row.kinds.first());
     let mut latency = plimsoll_stats::Histogram::new();
     kinds().for_each(|kind| latency.merge(kind.latency.histogram()));
-    let done = |kind: &KindFigures| kind.last_done.map(|done| done.after);
-    let dones = || kinds().filter_map(done);
-    let rate = |kind: Option<&KindFigures>| {
-        let kind = kind?;
-        let after: Duration = done(kind)?;
-        (!after.is_zero()).then(|| kind.ops_ok as f64 / after.as_secs_f64())
+    let dones = || kinds().filter_map(|kind| kind.last_done.map(|done| done.after));
+    let rows = || phase.analysis.rows.iter();
+    let began = rows().filter_map(|row| row.began).min();
+    let ended = rows().filter_map(|row| Some(row.began? + row.took?)).max();
+    let rate = |row: &RowFigures| {
+        let took = row.took.filter(|took| !took.is_zero())?;
+        Some(row.kinds.first()?.ops_ok as f64 / took.as_secs_f64())
     };
-    let rates = phase.analysis.rows.iter().map(|row| rate(row.kinds.first()));
     MdtestStep {
         ops_ok: kinds().map(|kind| kind.ops_ok).sum(),
         failed: entry.ops_failed_count.unwrap_or_default(),
-        took: dones().max(),
+        took: began.zip(ended).map(|(began, ended)| ended.saturating_sub(began)),
         latency,
         first_done: dones().min(),
         last_done: dones().max(),
-        rank_rates: if plan.table.rank_statistics { rates.collect() } else { Vec::new() },
+        rank_rates: if plan.table.rank_statistics {
+            rows().map(rate).collect()
+        } else {
+            Vec::new()
+        },
     }
 }

@@ -11,12 +11,18 @@ use plimsoll_report::html::{self, Environment};
 
 use crate::args::{AnalysisArgs, ReportArgs};
 use crate::examine;
+use crate::present_files;
 use crate::recorded::{self, Origin};
 use crate::ui::Ui;
 
 /// Writes the report of what was measured.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let record = recorded::open_record(&args.run)?;
+    if let (Some(report), Origin::Run { manifest, .. }) =
+        (present_files::of_record(&record, &args.analysis)?, &record.origin)
+    {
+        return write(args, &html::phases::render(&report, &environment(manifest)));
+    }
     let asked = AnalysisArgs { details: true, ..args.analysis.clone() };
     // Of a foreign file the last stage is what was measured.
     let Some(report) = examine::reports(&record, &asked)?.pop() else {
@@ -26,8 +32,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         Origin::Run { manifest, .. } => environment(manifest),
         Origin::Warp { .. } => Environment::default(),
     };
-    let page = html::render(&report, &environment);
-    fs::write(&args.output, &page)
+    write(args, &html::render(&report, &environment))
+}
+
+fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {
+    fs::write(&args.output, page)
         .with_context(|| format!("-o: cannot write {}", args.output.display()))?;
     let size = plimsoll_report::format::bytes(page.len() as u64);
     Ui::plain().note(&format!("written to {}, {size}", args.output.display()));

@@ -26,8 +26,15 @@ const SPARE: u64 = u64::MAX - 1;
 const VERSION: u32 = 1;
 
 impl TreeSpec {
-    /// Returns how many directories the tree has, the top one included; `None` beyond 2^32.
+    /// A path with more levels is too long for any system.
+    const DEPTH_MAX: u32 = 200;
+
+    /// Returns how many directories the tree has, the top one included; `None` beyond 2^32 or a
+    /// depth that no path can have.
     pub fn directories_count(&self) -> Option<u64> {
+        if self.depth > Self::DEPTH_MAX {
+            return None;
+        }
         let mut level: u64 = 1;
         let mut count: u64 = 1;
         for _ in 0..self.depth {

@@ -88,6 +88,8 @@ pub(super) struct Cells {
     granule: u64,
     /// The logarithm of the granule to base 2 where that is whole; a division costs more.
     shift: Option<u32>,
+    /// What one write leaves is never shorter than this.
+    run_min: usize,
     cells: Box<[AtomicU16]>,
 }
 
@@ -100,7 +102,8 @@ impl Cells {
         // touched, so that cells of large files cost what is used of them.
         let cells = unsafe { Box::<[AtomicU16]>::new_zeroed_slice(count).assume_init() };
         let shift = granule.is_power_of_two().then(|| granule.trailing_zeros());
-        Self { granule, shift, cells }
+        let run_min = common.clamp(1, AnyVersion::RUN_MIN) as usize;
+        Self { granule, shift, run_min, cells }
     }
 
     #[inline]
@@ -333,11 +336,15 @@ impl Checked<'_> {
             Right::Unknown | Right::End => return None,
             Right::Version(version) => version,
             Right::Any { blank, likely } => {
-                let mut any = AnyVersion { generator, key_hash: self.key_hash, blank, likely };
-                if any.explains(offset, bytes) {
-                    return None;
-                }
-                any.likely
+                let run_min = match self.versions {
+                    Versions::Cells(cells) => cells.run_min,
+                    Versions::None | Versions::Filled(_) => 1,
+                };
+                let key_hash = self.key_hash;
+                let mut any = AnyVersion { generator, key_hash, blank, likely, run_min };
+                let wrong = any.unexplained(offset, bytes)?;
+                let content = any.content(any.likely);
+                return describe(self.path, &content, offset + wrong as u64, &bytes[wrong..]);
             }
         };
         let content = generator.content(self.key_hash, u32::from(version));
@@ -392,19 +399,25 @@ struct AnyVersion<'a> {
     blank: bool,
     /// What is tried first: where one version was found, it goes on.
     likely: u16,
+    /// Fewer bytes of a version in a row are chance.
+    run_min: usize,
 }
 
 impl AnyVersion<'_> {
     /// Bytes looked at in one step.
     const STEP: usize = 512;
-    /// Fewer bytes of a version in a row are chance.
-    const RUN_MIN: usize = 16;
+    /// So many bytes in a row can always be traced.
+    const TRACED: usize = 128;
+    /// Bytes are copied by as many at once, so that two writes never meet closer together.
+    const RUN_MIN: u64 = 8;
 
     fn content(&self, version: u16) -> Content<'_> {
         self.generator.content(self.key_hash, u32::from(version))
     }
 
-    fn explains(&mut self, offset: u64, bytes: &[u8]) -> bool {
+    /// Returns where in `bytes` something begins that is of no version, and has `likely` be the one
+    /// that should stand there.
+    fn unexplained(&mut self, offset: u64, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {
             let place = offset + at as u64;
@@ -415,12 +428,26 @@ impl AnyVersion<'_> {
                 continue;
             }
             let run = self.longest(place, step);
-            if run < Self::RUN_MIN.min(step.len()) {
-                return false;
+            if run < self.run_min.min(step.len()) {
+                if at == 0 {
+                    self.look_further(offset, bytes);
+                }
+                return Some(at);
             }
             at += run;
         }
-        true
+        None
+    }
+
+    /// Takes the first version that stands anywhere for the likely one.
+    fn look_further(&mut self, offset: u64, bytes: &[u8]) {
+        let mut at = offset;
+        for piece in bytes.chunks(Self::TRACED) {
+            if self.is_traced(at, piece) {
+                return;
+            }
+            at += piece.len() as u64;
+        }
     }
 
     /// Tells whether all is of one version that is near at hand.
@@ -428,6 +455,11 @@ impl AnyVersion<'_> {
         if self.content(self.likely).matches(at, bytes) || self.is_zeros(bytes) {
             return true;
         }
+        self.is_traced(at, bytes)
+    }
+
+    /// Tells whether all is of one version, by tracing it.
+    fn is_traced(&mut self, at: u64, bytes: &[u8]) -> bool {
         let Some(origin) = self.generator.identify(bytes) else { return false };
         let found = origin.key_hash == self.key_hash && origin.offset == at;
         match u16::try_from(origin.version) {
@@ -446,7 +478,7 @@ impl AnyVersion<'_> {
     /// Returns how many of the first bytes one version gives, and remembers which.
     fn longest(&mut self, at: u64, bytes: &[u8]) -> usize {
         let zeros = bytes.iter().take_while(|byte| self.blank && **byte == 0).count();
-        let head = &bytes[..bytes.len().min(Self::RUN_MIN)];
+        let head = &bytes[..bytes.len().min(self.run_min)];
         let found = (1..=VERSION_MAX).find(|version| self.content(*version).matches(at, head));
         let Some(version) = found else { return zeros };
         let end = self.content(version).first_difference(at, bytes);
