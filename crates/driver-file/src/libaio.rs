@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::block::{Act, Block, Progress};
 use crate::buffers::Slab;
 use crate::open::{OpenFile, OpenFiles};
+use crate::ring::SENT_AT_ONCE;
 use crate::{psync, trouble};
 
 const PREAD: u16 = 0;
@@ -99,7 +100,25 @@ impl Libaio {
     ) -> Option<Reply> {
         self.slots[slot] = Progress::new(block);
         self.enqueue(slot, file, room);
+        if self.queue.len() >= SENT_AT_ONCE {
+            // What is not taken goes out with the next reaping, which also deals with errors.
+            let _ = self.send_once();
+        }
         None
+    }
+
+    /// Sends what is in the queue with one call.
+    fn send_once(&mut self) -> Result<(), Errno> {
+        // SAFETY: the queue points to controls of ours, which point to buffers that are kept until
+        // the kernel has answered.
+        let result = unsafe {
+            let (count, first) = (self.queue.len(), self.queue.as_mut_ptr());
+            libc::syscall(libc::SYS_io_submit, self.context, count, first)
+        };
+        let count = check(result)?;
+        self.queue.drain(..count);
+        self.sent += count;
+        Ok(())
     }
 
     /// Puts the rest of a slot's block into the queue. `room` is where the slot begins.
@@ -156,18 +175,8 @@ impl Libaio {
     /// Sends what is in the queue, as far as the kernel takes it now.
     fn send(&mut self, files: &OpenFiles, replies: &mut Vec<(usize, Reply)>) {
         while !self.queue.is_empty() {
-            // SAFETY: the queue points to controls of ours, which point to buffers that are kept
-            // until the kernel has answered.
-            let result = unsafe {
-                let (count, first) = (self.queue.len(), self.queue.as_mut_ptr());
-                libc::syscall(libc::SYS_io_submit, self.context, count, first)
-            };
-            match check(result) {
-                Ok(count) => {
-                    self.queue.drain(..count);
-                    self.sent += count;
-                }
-                Err(Errno::INTR) => {}
+            match self.send_once() {
+                Ok(()) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if self.sent > 0 => return,
                 Err(Errno::AGAIN) => std::thread::yield_now(),
                 Err(errno) => self.refuse_first(errno, files, replies),

@@ -16,6 +16,11 @@ use crate::{names, psync, trouble};
 /// The most slots a ring may have: what the kernel's rings take at once.
 const SLOTS_MAX: usize = 32_768;
 
+/// So many submitted operations are sent without waiting for the next reaping. The kernel puts
+/// larger batches to a device only when it has prepared all of them, and a device that has nothing to
+/// do meanwhile loses a sixth of its rate (virtio disk, depth 16).
+pub(crate) const SENT_AT_ONCE: usize = 4;
+
 /// A ring on real files. Dropping it waits for what is under way, as the kernel writes to its
 /// buffers until then.
 pub struct FilesRing {
@@ -49,20 +54,6 @@ impl FilesRing {
         Ok(Self { way, files: OpenFiles::default(), slab })
     }
 
-    #[inline]
-    fn submit_block(&mut self, slot: usize, block: Block) -> Option<Reply> {
-        let room = self.slab.room(slot, block.len);
-        let file = self.files.get(block.file);
-        match &mut self.way {
-            Way::Psync => {
-                let buffer = &mut self.slab.slot_mut(slot)[..block.len as usize];
-                Some(psync::run(block, file, buffer))
-            }
-            Way::Uring(uring) => uring.submit(slot, block, file, room),
-            Way::Libaio(libaio) => libaio.submit(slot, block, file, room),
-        }
-    }
-
     fn is_under_way(&self, slot: usize) -> bool {
         match &self.way {
             Way::Uring(uring) => uring.is_under_way(slot),
@@ -93,16 +84,29 @@ impl Ring for FilesRing {
 
     #[inline]
     fn submit(&mut self, slot: usize, request: &Request<'_>) -> Option<Reply> {
-        assert!(!self.is_under_way(slot), "slot {slot} has an operation under way");
         let block = match *request {
             Request::Read { file, offset, len } => Block { act: Act::Read, file, offset, len },
             Request::Write { file, offset, len } => Block { act: Act::Write, file, offset, len },
             Request::Sync { file, data_only } => {
                 Block { act: Act::Sync { data_only }, file, offset: 0, len: 0 }
             }
-            _ => return Some(names::run(&self.files, request, self.slab.slot_mut(slot))),
+            _ => {
+                assert!(!self.is_under_way(slot), "slot {slot} has an operation under way");
+                return Some(names::run(&self.files, request, self.slab.slot_mut(slot)));
+            }
         };
-        self.submit_block(slot, block)
+        let file = self.files.get(block.file);
+        if let Way::Psync = self.way {
+            let buffer = &mut self.slab.slot_mut(slot)[..block.len as usize];
+            return Some(psync::run(block, file, buffer));
+        }
+        assert!(!self.is_under_way(slot), "slot {slot} has an operation under way");
+        let room = self.slab.room(slot, block.len);
+        match &mut self.way {
+            Way::Uring(uring) => uring.submit(slot, block, file, room),
+            Way::Libaio(libaio) => libaio.submit(slot, block, file, room),
+            Way::Psync => unreachable!("it has been done"),
+        }
     }
 
     fn reap(&mut self, wait: Option<Duration>, replies: &mut Vec<(usize, Reply)>) {

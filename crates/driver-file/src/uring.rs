@@ -1,5 +1,4 @@
-//! `io_uring`: one call of the kernel sends everything that was submitted and waits for the first
-//! answer.
+//! `io_uring`: one call of the kernel sends what was submitted and waits for the first answer.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -16,6 +15,7 @@ use rustix::process::{Resource, geteuid, getrlimit};
 use crate::block::{Act, Block, Progress};
 use crate::buffers::Slab;
 use crate::open::{OpenFile, OpenFiles};
+use crate::ring::SENT_AT_ONCE;
 use crate::trouble;
 
 /// The longest piece of memory that the kernel registers as one buffer.
@@ -93,7 +93,22 @@ impl Uring {
         // and which nobody else is given before.
         unsafe { self.ring.submission().push(&entry) }
             .expect("the queue has a place for every slot, and a slot has one entry");
+        let unsent = self.ring.submission().len();
+        if unsent >= SENT_AT_ONCE {
+            self.send(unsent);
+        }
         None
+    }
+
+    /// Has the kernel take `unsent` entries. What it does not take goes out with the next reaping,
+    /// which also deals with errors.
+    fn send(&mut self, unsent: usize) {
+        let flags = EnterFlags::empty().bits();
+        // SAFETY: there is no argument, and so many entries are there.
+        let taken = unsafe {
+            self.ring.submitter().enter::<SubmitArgs<'_, '_>>(unsent as u32, 0, flags, None)
+        };
+        self.sent += taken.unwrap_or(0);
     }
 
     pub(crate) fn reap(

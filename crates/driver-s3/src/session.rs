@@ -90,14 +90,18 @@ impl Session for S3Session {
         let mut lease = self.lease();
         match operation {
             Operation::Put { key, content } => self.put(&mut lease, key, content).await,
-            Operation::Get { key, range, sink } => self.get(&mut lease, key, range, sink).await,
-            Operation::Stat { key } => self.stat(&mut lease, key).await,
+            Operation::Get { key, range, sink, .. } => self.get(&mut lease, key, range, sink).await,
+            Operation::Stat { key, .. } => self.stat(&mut lease, key).await,
             Operation::Delete { keys } => self.delete(&mut lease, keys).await,
             Operation::List { prefix, page_size, sink } => {
                 sink.restart();
                 let listing = Listing { prefix, page_size, recursive: true, entries_max: None };
                 let mut take = |key: &str, size| sink.entry(key, size);
                 self.list(&mut lease, listing, &mut take).await
+            }
+            _ => {
+                let now = self.clock.now();
+                Completion::bare(self.endpoint, now, Err(DriverError::unsupported()))
             }
         }
     }

@@ -97,7 +97,7 @@ async fn put<S: Session>(session: &mut S, key: &str, size: u64) {
 
 async fn get<S: Session>(session: &mut S, key: &str, range: Option<ByteRange>) -> Vec<u8> {
     let mut sink = Collected::default();
-    let done = session.execute(Operation::Get { key, range, sink: &mut sink }).await;
+    let done = session.execute(Operation::Get { key, range, version: None, sink: &mut sink }).await;
     succeeded(&done, &format!("get `{key}` {range:?}"));
     assert_eq!((done.bytes, done.objects_count), (sink.0.len() as u64, 1), "get `{key}`");
     sink.0
@@ -123,7 +123,7 @@ async fn contents_come_back<S: Session>(session: &mut S, base: &str) {
         put(session, &key, size).await;
         let expected: Vec<u8> = (0..size).map(pattern).collect();
         assert!(get(session, &key, None).await == expected, "{size} bytes come back as written");
-        let done = session.execute(Operation::Stat { key: &key }).await;
+        let done = session.execute(Operation::Stat { key: &key, version: None }).await;
         succeeded(&done, "stat");
         assert_eq!(done.object_size, Some(size), "stat tells the size");
         put(session, &key, 5).await;
@@ -142,7 +142,7 @@ async fn ranges_are_exact<S: Session>(session: &mut S, base: &str) {
     }
     let mut sink = Collected::default();
     let range = Some(ByteRange { offset: 10_000, len: 1 });
-    let done = session.execute(Operation::Get { key: &key, range, sink: &mut sink }).await;
+    let done = session.execute(Operation::Get { key: &key, range, version: None, sink: &mut sink }).await;
     assert!(done.result.is_err(), "a range beyond the object fails");
     assert!(sink.0.is_empty(), "a failed get gives no content");
     delete(session, &[key]).await;
@@ -167,10 +167,10 @@ async fn odd_names_are_kept<S: Session>(session: &mut S, other: &mut S, base: &s
 async fn what_is_missing_is_not_found<S: Session>(session: &mut S, base: &str) {
     let key = format!("{base}never written");
     let mut sink = Collected::default();
-    let get = Operation::Get { key: &key, range: None, sink: &mut sink };
+    let get = Operation::Get { key: &key, range: None, version: None, sink: &mut sink };
     let class = |done: Completion| done.result.expect_err("nothing is there").class;
     assert_eq!(class(session.execute(get).await), ErrorClass::NotFound, "get");
-    let stat = Operation::Stat { key: &key };
+    let stat = Operation::Stat { key: &key, version: None };
     assert_eq!(class(session.execute(stat).await), ErrorClass::NotFound, "stat");
     delete(session, &[key]).await;
 }

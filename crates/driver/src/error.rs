@@ -22,6 +22,11 @@ impl DriverError {
         Self { class, status: None, message: message.into() }
     }
 
+    /// Returns the error that a kind of target knows no such operation.
+    pub fn unsupported() -> Self {
+        Self::new(ErrorClass::Client, "this kind of target knows no such operation")
+    }
+
     /// Returns an error with the protocol's status.
     pub fn with_status(class: ErrorClass, status: u16, message: impl Into<String>) -> Self {
         Self { status: Some(status), ..Self::new(class, message) }

@@ -13,7 +13,7 @@ mod ring;
 
 use std::future::Future;
 
-use plimsoll_model::{EndpointId, Moment, SharedClock};
+use plimsoll_model::{EndpointId, Moment, SharedClock, WallTime};
 
 pub use content::{ContentSink, ContentSource, EntrySink};
 pub use error::DriverError;
@@ -45,6 +45,8 @@ pub enum Operation<'a> {
         key: &'a str,
         /// The range, or `None` for the whole object.
         range: Option<ByteRange>,
+        /// The version by the target's own name, or `None` for the latest.
+        version: Option<&'a str>,
         /// Takes every content byte received.
         sink: &'a mut dyn ContentSink,
     },
@@ -52,6 +54,8 @@ pub enum Operation<'a> {
     Stat {
         /// The object's key.
         key: &'a str,
+        /// The version by the target's own name, or `None` for the latest.
+        version: Option<&'a str>,
     },
     /// Removes objects with one call; an object that is not there counts as removed.
     Delete {
@@ -66,6 +70,114 @@ pub enum Operation<'a> {
         page_size: u32,
         /// Takes every entry.
         sink: &'a mut dyn EntrySink,
+    },
+    /// Removes one version of an object for good.
+    DeleteVersion {
+        /// The object's key.
+        key: &'a str,
+        /// The version by the target's own name.
+        version: &'a str,
+    },
+    /// Lists every version below a prefix, following pages to the end; marks of deletion are entries
+    /// too.
+    ListVersions {
+        /// The prefix, compared as text.
+        prefix: &'a str,
+        /// How many entries to ask for per page.
+        page_size: u32,
+        /// Takes every entry.
+        sink: &'a mut dyn EntrySink,
+    },
+    /// Reads one part of an object that was uploaded in parts.
+    GetPart {
+        /// The object's key.
+        key: &'a str,
+        /// The part's number, from 1 on.
+        number: u32,
+        /// Takes every content byte received.
+        sink: &'a mut dyn ContentSink,
+    },
+    /// Reads one file of a zip archive without the rest of it.
+    GetMember {
+        /// The archive's key.
+        key: &'a str,
+        /// The file's path in the archive.
+        member: &'a str,
+        /// Takes every content byte received.
+        sink: &'a mut dyn ContentSink,
+    },
+    /// Sets until when an object may not be removed.
+    Retain {
+        /// The object's key.
+        key: &'a str,
+        /// The version by the target's own name, or `None` for the latest.
+        version: Option<&'a str>,
+        /// Until when.
+        until: WallTime,
+    },
+    /// Begins an upload in parts; the completion's tag names it.
+    CreateUpload {
+        /// The key that the object is to have.
+        key: &'a str,
+    },
+    /// Writes one part of an upload; the completion's tag is the part's.
+    PutPart {
+        /// The key that the object is to have.
+        key: &'a str,
+        /// The upload.
+        upload: &'a str,
+        /// The part's number, from 1 on.
+        number: u32,
+        /// Gives the content; its length is the part's size.
+        content: &'a mut dyn ContentSource,
+    },
+    /// Makes an object of the parts of an upload.
+    CompleteUpload {
+        /// The key that the object is to have.
+        key: &'a str,
+        /// The upload.
+        upload: &'a str,
+        /// The tags of its parts, those of part 1, 2, ... in order.
+        parts: &'a [String],
+    },
+    /// Gives an upload up, with all parts that it has.
+    AbortUpload {
+        /// The key that the object was to have.
+        key: &'a str,
+        /// The upload.
+        upload: &'a str,
+    },
+    /// Adds content to the end of an object.
+    Append {
+        /// The object's key.
+        key: &'a str,
+        /// How long the object is before.
+        offset: u64,
+        /// Gives what is added.
+        content: &'a mut dyn ContentSource,
+    },
+    /// Writes a whole object by an HTML form.
+    Post {
+        /// The object's key.
+        key: &'a str,
+        /// Gives the content; its length is the object's size.
+        content: &'a mut dyn ContentSource,
+    },
+    /// Writes an archive that the target takes apart into one object for each member.
+    PutArchive {
+        /// The archive's key.
+        key: &'a str,
+        /// Gives the archive.
+        archive: &'a mut dyn ContentSource,
+        /// How many members it has.
+        members: u32,
+    },
+    /// Writes one content under several keys with one call.
+    Fanout {
+        /// The keys.
+        keys: &'a [String],
+        /// Gives the content; its length is the size of each object.
+        content: &'a mut dyn ContentSource,
     },
 }
 
@@ -91,6 +203,9 @@ pub struct Completion {
     pub objects_count: u32,
     /// The object's size as the target states it (stat, and get where the answer says it).
     pub object_size: Option<u64>,
+    /// How the target names what came of it: the version that a PUT wrote, the upload that was begun,
+    /// the part that was written.
+    pub tag: Option<Box<str>>,
     /// Success, or what went wrong.
     pub result: Result<(), DriverError>,
 }
@@ -106,6 +221,7 @@ impl Completion {
             bytes: 0,
             objects_count: 0,
             object_size: None,
+            tag: None,
             result,
         }
     }

@@ -58,7 +58,7 @@ fn apply(objects: &mut Objects, operation: Operation<'_>) -> Done {
             objects.insert(key.to_owned(), bytes);
             Ok((len, 1, None))
         }
-        Operation::Get { key, range, sink } => {
+        Operation::Get { key, range, sink, .. } => {
             sink.restart();
             let whole = find(objects, key)?;
             let size = whole.len() as u64;
@@ -70,7 +70,7 @@ fn apply(objects: &mut Objects, operation: Operation<'_>) -> Done {
             sink.accept(&whole[from as usize..until as usize]);
             Ok((until - from, 1, Some(size)))
         }
-        Operation::Stat { key } => Ok((0, 1, Some(find(objects, key)?.len() as u64))),
+        Operation::Stat { key, .. } => Ok((0, 1, Some(find(objects, key)?.len() as u64))),
         Operation::Delete { keys } => {
             keys.iter().for_each(|key| drop(objects.remove(key)));
             Ok((0, keys.len() as u32, None))
@@ -85,6 +85,7 @@ fn apply(objects: &mut Objects, operation: Operation<'_>) -> Done {
             }
             Ok((0, count, None))
         }
+        _ => Err(DriverError::unsupported()),
     }
 }
 
@@ -102,6 +103,7 @@ impl Session for MemorySession {
             bytes,
             objects_count,
             object_size,
+            tag: None,
             result: done.map(|_| ()),
         }
     }

@@ -29,9 +29,12 @@ impl Driver for NullDriver {
 impl Session for NullSession {
     async fn execute(&mut self, operation: Operation<'_>) -> Completion {
         let bytes = match operation {
-            Operation::Put { content, .. } => content.size(),
+            Operation::Put { content, .. }
+            | Operation::PutPart { content, .. }
+            | Operation::Append { content, .. }
+            | Operation::Post { content, .. } => content.size(),
             Operation::Get { range, .. } => range.map_or(0, |range| range.len),
-            Operation::Stat { .. } | Operation::Delete { .. } | Operation::List { .. } => 0,
+            _ => 0,
         };
         Completion {
             endpoint: EndpointId(0),
@@ -41,6 +44,7 @@ impl Session for NullSession {
             bytes,
             objects_count: 1,
             object_size: None,
+            tag: None,
             result: Ok(()),
         }
     }

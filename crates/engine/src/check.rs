@@ -248,9 +248,9 @@ impl<'a, S: Session> Hands<'a, S> {
             HistoryOp::Get(_, range) => {
                 let range = range.map(|(offset, len)| ByteRange { offset, len });
                 self.content.restart();
-                Operation::Get { key: &self.key[0], range, sink: &mut self.content }
+                Operation::Get { key: &self.key[0], range, version: None, sink: &mut self.content }
             }
-            HistoryOp::Stat(_) => Operation::Stat { key: &self.key[0] },
+            HistoryOp::Stat(_) => Operation::Stat { key: &self.key[0], version: None },
             HistoryOp::Delete(_) => Operation::Delete { keys: &self.key },
             HistoryOp::List => {
                 self.entries.restart();

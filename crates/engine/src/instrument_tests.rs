@@ -98,6 +98,7 @@ impl Session for ScriptedSession {
             bytes,
             objects_count: 1,
             object_size: None,
+            tag: None,
             result,
         }
     }

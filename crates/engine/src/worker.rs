@@ -152,7 +152,7 @@ impl<'a> Doer<'a> {
             }
             (OpKind::Stat, Target::Object(object, _)) => {
                 self.keys.write(object.id, &mut self.key);
-                let stat = Operation::Stat { key: &self.key };
+                let stat = Operation::Stat { key: &self.key, version: None };
                 let done = bounded(self.facts, session, stat, start).await;
                 expect_size(done, object.size)
             }
@@ -185,7 +185,7 @@ impl<'a> Doer<'a> {
         let (offset, len) = range.unwrap_or((0, object.size));
         let mut taken = Taken::new(check.then(|| self.content(object.version)), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
-        let get = Operation::Get { key: &self.key, range, sink: &mut taken };
+        let get = Operation::Get { key: &self.key, range, version: None, sink: &mut taken };
         let mut done = bounded(self.facts, session, get, start).await;
         match &done.result {
             Ok(()) if taken.is_error_document() => {

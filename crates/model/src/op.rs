@@ -40,11 +40,17 @@ pub enum OpKind {
     Mkdir = 16,
     /// Removes a directory.
     Rmdir = 17,
+    /// Begins an upload in parts.
+    CreateUpload = 18,
+    /// Makes an object of the parts of an upload.
+    CompleteUpload = 19,
+    /// Gives up an upload in parts.
+    AbortUpload = 20,
 }
 
 impl OpKind {
     /// Every kind, in the order of their numbers.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::Put,
         Self::Get,
         Self::Delete,
@@ -63,6 +69,9 @@ impl OpKind {
         Self::Rename,
         Self::Mkdir,
         Self::Rmdir,
+        Self::CreateUpload,
+        Self::CompleteUpload,
+        Self::AbortUpload,
     ];
 
     /// Returns the name used in files and reports.
@@ -86,6 +95,9 @@ impl OpKind {
             Self::Rename => "RENAME",
             Self::Mkdir => "MKDIR",
             Self::Rmdir => "RMDIR",
+            Self::CreateUpload => "CREATEUPLOAD",
+            Self::CompleteUpload => "COMPLETEUPLOAD",
+            Self::AbortUpload => "ABORTUPLOAD",
         }
     }
 

@@ -88,10 +88,11 @@ impl Session for ScriptedSession {
         let mut store = lock(&self.store);
         match operation {
             Operation::Put { key, content } => store.put(now, key, content),
-            Operation::Get { key, range, sink } => store.get(now, key, range, sink),
-            Operation::Stat { key } => store.stat(now, key),
+            Operation::Get { key, range, sink, .. } => store.get(now, key, range, sink),
+            Operation::Stat { key, .. } => store.stat(now, key),
             Operation::Delete { keys } => store.delete(now, keys),
             Operation::List { prefix, sink, .. } => store.list(now, prefix, sink),
+            _ => Completion::bare(ENDPOINT, now, Err(DriverError::unsupported())),
         }
     }
 

@@ -121,7 +121,7 @@ impl Store {
                 })
                 .collect::<Result<Vec<_>, _>>()
                 .map(|_| None),
-            Operation::Get { key, range, sink } => {
+            Operation::Get { key, range, version: None, sink } => {
                 let found = self.now(key).cloned();
                 let Some(found) = self.spoil(key, range.is_none(), found) else {
                     return Err(ErrorClass::NotFound);
@@ -135,7 +135,7 @@ impl Store {
                 sink.accept(&found[from as usize..(from + len).min(size) as usize]);
                 Ok(Some(size))
             }
-            Operation::Stat { key } => {
+            Operation::Stat { key, version: None } => {
                 self.now(key).map(|it| Some(it.len() as u64)).ok_or(ErrorClass::NotFound)
             }
             Operation::List { prefix, sink, .. } => {

@@ -176,7 +176,7 @@ impl Target {
                 let key = foreign_key(number);
                 let mut content = Same { number, at: 0, wrong: false };
                 let range: Option<ByteRange> = None;
-                let get = Operation::Get { key: &key, range, sink: &mut content };
+                let get = Operation::Get { key: &key, range, version: None, sink: &mut content };
                 session.execute(get).await.result.unwrap();
                 assert!(!content.wrong && content.at == Foreign(number).size(), "{key} changed");
             }

@@ -105,6 +105,16 @@ fn refuse(job: &Job, text: String) -> FioError {
     FioError { place: job.place.clone(), problem: Problem::Job(text) }
 }
 
+/// Returns a factor as people write it: `1/1024`, or `0.3`.
+fn part(factor: f64) -> String {
+    let whole = (1.0 / factor).round();
+    if whole > 1.0 && (factor * whole - 1.0).abs() < 1e-9 {
+        format!("1/{whole}")
+    } else {
+        factor.to_string()
+    }
+}
+
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -145,8 +155,8 @@ impl<'a> Lowering<'a> {
     fn note_scale(&mut self) {
         let Machine { size_scale, runtime_scale, clones_max, .. } = *self.machine;
         let parts: Vec<String> = [
-            size_scale.map(|factor| format!("sizes of files and amounts are {factor} times")),
-            runtime_scale.map(|factor| format!("times are {factor} times")),
+            size_scale.map(|factor| format!("files and amounts are {} of theirs", part(factor))),
+            runtime_scale.map(|factor| format!("times are {} of theirs", part(factor))),
             clones_max.map(|max| format!("a job has at most {max} clones")),
         ]
         .into_iter()

@@ -116,13 +116,13 @@ pub(crate) async fn get(
 ) -> (Completion, Kept) {
     let mut kept = Kept::default();
     let range = range.map(|(offset, len)| ByteRange { offset, len });
-    let operation = Operation::Get { key, range, sink: &mut kept };
+    let operation = Operation::Get { key, range, version: None, sink: &mut kept };
     let completion = session.execute(operation).await;
     (checked(completion), kept)
 }
 
 pub(crate) async fn stat(session: &mut S3Session, key: &str) -> Completion {
-    checked(session.execute(Operation::Stat { key }).await)
+    checked(session.execute(Operation::Stat { key, version: None }).await)
 }
 
 pub(crate) async fn delete(session: &mut S3Session, keys: &[&str]) -> Completion {

@@ -109,7 +109,7 @@ impl Client {
 
     fn get(&mut self, key: &str, range: Option<ByteRange>) -> (ErrorClass, Vec<u8>) {
         let mut taken = Taken::default();
-        let done = self.execute(Operation::Get { key, range, sink: &mut taken });
+        let done = self.execute(Operation::Get { key, range, version: None, sink: &mut taken });
         assert_eq!(done.bytes, taken.0.len() as u64, "bytes are those given");
         let expected = self.written.get(key);
         let judge = |()| {
@@ -128,7 +128,7 @@ impl Client {
     }
 
     fn stat(&mut self, key: &str) -> ErrorClass {
-        let done = self.execute(Operation::Stat { key });
+        let done = self.execute(Operation::Stat { key, version: None });
         let expected = self.written.get(key).map(|content| content.len() as u64);
         let result = done.result.map_err(|error| error.class).and_then(|()| {
             let wrong = expected.is_some() && done.object_size != expected;
@@ -188,7 +188,7 @@ fn moments_lie_in_the_future_of_the_clock() {
     let put = block_on(session.execute(Operation::Put { key: "a", content: &mut content }));
     assert_eq!((ms(put.last_byte_sent), ms(put.first_byte)), (Some(0), Some(1)));
     let mut taken = Taken::default();
-    let get = Operation::Get { key: "a", range: None, sink: &mut taken };
+    let get = Operation::Get { key: "a", range: None, version: None, sink: &mut taken };
     let get = block_on(session.execute(get));
     assert_eq!((ms(get.first_byte), ms(Some(get.end))), (Some(3), Some(5)), "after the put");
     assert_eq!((get.object_size, get.bytes, taken.0), (Some(10), 10, vec![7; 10]));
@@ -273,7 +273,7 @@ fn each_fault_is_what_its_name_says() {
         let mut client = Client::new(&driver);
         client.put("a", 100);
         let mut taken = Taken::default();
-        let done = client.execute(Operation::Get { key: "a", range: None, sink: &mut taken });
+        let done = client.execute(Operation::Get { key: "a", range: None, version: None, sink: &mut taken });
         let error = done.result.expect_err(fault);
         (error.class, error.status, taken.0.len(), done.end)
     };

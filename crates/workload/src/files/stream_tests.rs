@@ -1,1 +1,194 @@
+use plimsoll_model::WorkerId;
 
+use super::super::examples::{BLOCK, blocks, files, fill, job, spec};
+use super::super::{
+    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FilePlan, FileWorkSpec, FilesSpec, SpanSpec,
+};
+use super::*;
+use crate::Random;
+
+fn writing(change: impl Fn(&mut BlocksSpec)) -> FilesSpec {
+    let mut blocks = blocks(files(2, 3 * BLOCK), BlockOrderSpec::Sequential, 0);
+    change(&mut blocks);
+    spec([job(1, FileWorkSpec::Blocks(blocks))])
+}
+
+/// Returns a short text of all operations: `w0` is a write to file 0, `f` an fsync, `d` an
+/// fdatasync; `!` stands before what has to wait.
+fn told(mut stream: FileStream) -> String {
+    let mut text = Vec::new();
+    loop {
+        let waits = if stream.must_drain() { "!" } else { "" };
+        let Some(op) = stream.next_op() else { break };
+        text.push(match op {
+            FileOp::Block(op) => format!("{waits}{}{}", if op.write { 'w' } else { 'r' }, op.file),
+            FileOp::Sync { file, data_only } => {
+                assert!(stream.must_drain(), "a sync under way holds up the next operation");
+                format!("{waits}{}{file}", if data_only { 'd' } else { 'f' })
+            }
+            FileOp::Name(_) => panic!("there are no names"),
+        });
+        stream.completed(&op, true);
+    }
+    text.join(" ")
+}
+
+fn stream(spec: &FilesSpec) -> FileStream {
+    spec.validate("r").unwrap().stream(0, WorkerId(0))
+}
+
+#[test]
+fn syncs_come_after_so_many_writes_and_wait() {
+    let check = |spec: &FilesSpec, text: &str| assert_eq!(told(stream(spec)), text);
+    check(&writing(|_| {}), "w0 w0 w0 w1 w1 w1");
+    check(&writing(|blocks| blocks.fsync_every = Some(2)), "w0 w0 !f0 w0 w1 !f1 w1 w1 !f1");
+    check(&writing(|blocks| blocks.end_fsync = true), "w0 w0 w0 w1 w1 w1 !f0 !f1");
+    let both = writing(|blocks| {
+        (blocks.fsync_every, blocks.fdatasync_every) = (Some(3), Some(1));
+    });
+    check(&both, "w0 !d0 w0 !d0 w0 !f0 w1 !d1 w1 !d1 w1 !f1");
+    let reading = writing(|blocks| (blocks.read_percent, blocks.end_fsync) = (100, true));
+    check(&reading, "r0 r0 r0 r1 r1 r1");
+    let random = writing(|blocks| {
+        (blocks.order, blocks.end_fsync) = (BlockOrderSpec::EachOnce, true);
+    });
+    check(&random, "w0 w1 w0 w1 w0 w1 !f0 !f1");
+}
+
+#[test]
+fn a_limit_ends_a_job_and_its_last_syncs_still_come() {
+    let mut limited = writing(|blocks| (blocks.repeats, blocks.end_fsync) = (true, true));
+    limited.stages[0].jobs[0].ops_max = Some(8);
+    assert_eq!(told(stream(&limited)), "w0 w0 w0 w1 w1 w1 w0 w0 !f0 !f1");
+    limited.stages[0].jobs[0].ops_max = None;
+    // The block that reaches the limit is done whole.
+    limited.stages[0].jobs[0].bytes_max = Some(BLOCK + 1);
+    assert_eq!(told(stream(&limited)), "w0 w0 !f0 !f1");
+    limited.stages[0].jobs[0].bytes_max = Some(100 * BLOCK);
+    let mut ended = stream(&limited);
+    ended.next_op().unwrap();
+    ended.end();
+    assert_eq!(told(ended), "!f0 !f1");
+}
+
+/// The files of a plan as they should be on the medium.
+struct Disk {
+    files: Vec<Vec<u8>>,
+    generator: Generator,
+}
+
+impl Disk {
+    fn new(plan: &FilePlan) -> Self {
+        let sizes = (0..plan.table.len() as u32).map(|file| plan.table.entry(file).size);
+        let files = sizes.map(|size| vec![0; size as usize]).collect();
+        Self { files, generator: Generator::new(plan.spec.seed) }
+    }
+
+    fn place(&mut self, op: &BlockOp) -> &mut [u8] {
+        &mut self.files[op.file as usize][op.offset as usize..][..op.len as usize]
+    }
+
+    /// Does one operation; returns what is wrong with what it read.
+    fn carry_out(&mut self, stream: &FileStream, op: &BlockOp) -> Option<Wrong> {
+        if op.write {
+            let mut buffer = vec![0; op.len as usize + 7];
+            stream.fill(op, &self.generator, &mut buffer);
+            self.place(op).copy_from_slice(&buffer[..op.len as usize]);
+            return None;
+        }
+        let bytes = self.place(op).to_vec();
+        stream.check(op, &self.generator, &bytes)
+    }
+}
+
+/// Runs all stages of a plan, eight operations of random workers under way at once and done in
+/// random order; returns how many reads there were and the first that was wrong.
+fn run(
+    plan: &FilePlan,
+    disk: &mut Disk,
+    mut spoil: impl FnMut(usize, &mut Disk),
+) -> (u64, Option<Wrong>) {
+    let mut random = Random::new(1, 2, 3);
+    let mut reads = 0;
+    for stage in 0..plan.spec.stages.len() {
+        spoil(stage, disk);
+        let mut streams: Vec<FileStream> =
+            (0..plan.workers(stage)).map(|worker| plan.stream(stage, WorkerId(worker))).collect();
+        let mut under_way: Vec<(usize, BlockOp)> = Vec::new();
+        let mut live = streams.len();
+        let mut has_more = vec![true; live];
+        while live > 0 || !under_way.is_empty() {
+            let worker = random.below(streams.len() as u64) as usize;
+            if under_way.len() < 8 && has_more[worker] {
+                match streams[worker].next_op() {
+                    Some(FileOp::Block(op)) => under_way.push((worker, op)),
+                    Some(op) => streams[worker].completed(&op, true),
+                    None => {
+                        has_more[worker] = false;
+                        live -= 1;
+                    }
+                }
+                if random.below(3) > 0 {
+                    continue;
+                }
+            }
+            if under_way.is_empty() {
+                continue;
+            }
+            let (worker, op) = under_way.swap_remove(random.below(under_way.len() as u64) as usize);
+            reads += u64::from(!op.write);
+            let wrong = disk.carry_out(&streams[worker], &op);
+            streams[worker].completed(&FileOp::Block(op), true);
+            if wrong.is_some() {
+                return (reads, wrong);
+            }
+        }
+    }
+    (reads, None)
+}
+
+fn mixed() -> FilePlan {
+    let of = || {
+        let mut of = files(1, 0);
+        of.names = vec!["x".to_owned(), "y".to_owned()];
+        of.size_bytes = SpanSpec { min: 100_000, max: 300_000 };
+        of
+    };
+    let mut mixed = blocks(of(), BlockOrderSpec::Zipf { theta: 0.8 }, 60);
+    mixed.write_blocks = BlockSizesSpec::RangeBytes(SpanSpec { min: 2_048, max: 20_000 });
+    mixed.repeats = true;
+    let mut mixing = job(4, FileWorkSpec::Blocks(mixed));
+    mixing.ops_max = Some(600);
+    let reading = || {
+        let mut reading = blocks(of(), BlockOrderSpec::Sequential, 100);
+        reading.read_blocks = BlockSizesSpec::FixedBytes(30_000);
+        job(1, FileWorkSpec::Blocks(reading))
+    };
+    spec([job(3, fill("job", 4, of())), reading(), mixing, reading()]).validate("r").unwrap()
+}
+
+#[test]
+fn what_workers_write_to_one_file_at_once_is_read_as_right() {
+    let plan = mixed();
+    let mut disk = Disk::new(&plan);
+    let (reads, wrong) = run(&plan, &mut disk, |_, _| {});
+    assert_eq!(wrong, None);
+    assert!(reads > 1_000, "{reads}");
+}
+
+#[test]
+fn a_byte_that_turned_is_found_with_its_place() {
+    for stage in [1, 3] {
+        let plan = mixed();
+        let mut disk = Disk::new(&plan);
+        let spoil = |now: usize, disk: &mut Disk| {
+            if now == stage {
+                disk.files[1][54_321] ^= 0x10;
+            }
+        };
+        let (_, wrong) = run(&plan, &mut disk, spoil);
+        let path = "/mnt/a/plimsoll/r/y";
+        let text = format!("byte 54321 of `{path}` is wrong: 1 flipped bit in 1 byte");
+        assert_eq!(wrong.map(|wrong| wrong.text), Some(text), "stage {stage}");
+    }
+}

@@ -173,6 +173,9 @@ fn two_writes_at_once_leave_either_until_one_is_alone_again() {
             world.put(block, version);
             assert_eq!(world.read(block), None);
         }
+        world.disk[12_291] ^= 4;
+        let text = "byte 12291 of `f` is wrong: 1 flipped bit in 1 byte";
+        assert_eq!(world.read(block).unwrap().text, text);
         world.disk[12_288..12_400].fill(0);
         assert!(world.read(block).is_some());
         let version = world.write(block);

@@ -238,7 +238,7 @@ fn weka_s_master_file_scaled_keeps_shared_files_alike() {
     assert_eq!(
         notes(&lowered).last().map(String::as_str),
         Some(
-            "[global] `--scale`: sizes of files and amounts are 0.001 times, times are 0.01 times, \
+            "[global] `--scale`: files and amounts are 1/1000 of theirs, times are 1/100 of theirs, \
              a job has at most 2 clones"
         )
     );
