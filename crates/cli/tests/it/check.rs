@@ -121,7 +121,7 @@ impl Store {
                 })
                 .collect::<Result<Vec<_>, _>>()
                 .map(|_| None),
-            Operation::Get { key, range, version: None, sink } => {
+            Operation::Get { key, range, sink, .. } => {
                 let found = self.now(key).cloned();
                 let Some(found) = self.spoil(key, range.is_none(), found) else {
                     return Err(ErrorClass::NotFound);
@@ -135,7 +135,7 @@ impl Store {
                 sink.accept(&found[from as usize..(from + len).min(size) as usize]);
                 Ok(Some(size))
             }
-            Operation::Stat { key, version: None } => {
+            Operation::Stat { key, .. } => {
                 self.now(key).map(|it| Some(it.len() as u64)).ok_or(ErrorClass::NotFound)
             }
             Operation::List { prefix, sink, .. } => {
@@ -156,6 +156,7 @@ impl Store {
                 }
                 Ok(None)
             }
+            _ => Err(ErrorClass::Client),
         }
     }
 

@@ -1,8 +1,8 @@
 //! The blocks that one clone reads and writes, in order.
 //!
-//! Positions are counted in *units*, the smallest block there is in the job; what is left at the end
-//! of a file and smaller than a unit is never touched. A larger block begins at a multiple of its
-//! own size, so that it holds the unit that was drawn, and is cut at the end of the file. Where
+//! Positions are counted in *units*, the smallest block there is in the job; what is left at the
+//! end of a file and smaller than a unit is never touched. A larger block begins at a multiple of
+//! its own size, so that it holds the unit that was drawn, and is cut at the end of the file. Where
 //! blocks follow one another each begins where the last one ended. Reads and writes share one
 //! order: what is visited once is either read or written.
 //!

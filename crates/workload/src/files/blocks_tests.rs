@@ -1,3 +1,5 @@
+//! Orders, sizes and passes of blocks.
+
 use std::collections::BTreeSet;
 
 use super::super::examples::{BLOCK, blocks, files};
@@ -64,9 +66,8 @@ fn each_block_comes_once_in_every_pass() {
     assert!(distinct.iter().all(|(_, offset, len)| offset % BLOCK == 0 && *len == 4_096));
     // The files take turns for as long as both have blocks left.
     assert!(pass[..74].iter().enumerate().all(|(index, block)| block.file == index as u32 % 2));
-    assert!(
-        pass.iter().filter(|block| block.file == 0).map(|block| block.offset).is_sorted() == false
-    );
+    let of_first = pass.iter().filter(|block| block.file == 0);
+    assert!(!of_first.map(|block| block.offset).is_sorted());
     spec.repeats = true;
     let passes: Vec<_> = stream(&spec, &has).take(3 * 137).collect();
     let order = |pass: usize| places(&passes[pass * 137..][..137]);

@@ -294,8 +294,8 @@ fn check_sizes(at: Place, field: &str, sizes: &BlockSizesSpec, direct: bool) -> 
                 field,
                 || "there is no share with a weight above 0",
             )?;
-            let drawn = shares.iter().filter(|share| share.weight > 0);
-            drawn.map(|share| check_block(at, field, share.size_bytes, direct)).collect()
+            let mut drawn = shares.iter().filter(|share| share.weight > 0);
+            drawn.try_for_each(|share| check_block(at, field, share.size_bytes, direct))
         }
     }
 }

@@ -1,3 +1,5 @@
+//! What is refused, and in which words.
+
 use super::super::examples::{blocks, files, fill, job, names, spec, tree};
 use super::super::spec::{BlockShareSpec, TreeSpec};
 use super::*;

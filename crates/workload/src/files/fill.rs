@@ -27,7 +27,7 @@ struct Filled {
 }
 
 impl FillPlan {
-    /// Returns the plan for `clones` clones to fill files of these sizes in blocks of `block` bytes.
+    /// Returns the plan for so many clones to fill files of these sizes by blocks of `block` bytes.
     pub(super) fn new(files: &[(u32, u64)], block: u32, clones: u32) -> Self {
         let block = u64::from(block);
         let piece = (PIECE_BYTES - PIECE_BYTES % block).max(block);

@@ -1,3 +1,5 @@
+//! Laws of chance against their definitions.
+
 use super::*;
 
 /// Returns the chi-square sum of counts against chances.

@@ -5,8 +5,8 @@
 //! directories only, the first entry has the number that it would have in a full tree. Of clone c
 //! in a stage with shift s, the names are those of clone c + s. With a tree for each clone, the
 //! names of clone q lie in tree q + N, N being the first shift above 0 that any stage of the tree
-//! has: mdtest shifts directories by one N more than names in each of its phases, so that here, too,
-//! each stage finds what another made.
+//! has: mdtest shifts directories by one N more than names each time, so that here, too, each stage
+//! finds what another made.
 
 use std::sync::Arc;
 

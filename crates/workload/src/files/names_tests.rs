@@ -1,3 +1,5 @@
+//! mdtest's names, worked out by hand.
+
 use std::collections::BTreeMap;
 
 use plimsoll_model::WorkerId;
@@ -134,7 +136,7 @@ fn a_shift_moves_names_by_n_and_trees_by_one_more() {
     let acts = [CREATE, NameActSpec::Stat, NameActSpec::Open { bytes: 0 }, NameActSpec::Remove];
     for (clones, n) in [(4, 1), (6, 2), (3, 2)] {
         let stages: Vec<_> =
-            acts.iter().zip(0..).map(|(act, phase)| (*act, phase * n % clones)).collect();
+            acts.iter().zip(0..).map(|(act, number)| (*act, number * n % clones)).collect();
         let plan = plan(&tree, clones, &stages);
         let mut made: Option<BTreeMap<String, u32>> = None;
         for stage in 0..4 {

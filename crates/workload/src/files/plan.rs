@@ -105,9 +105,8 @@ impl FilesSpec {
         run: &Arc<str>,
     ) -> NamesPlan {
         let tree = &names.tree;
-        let shifts = self.names_of(tree).map(|(_, names)| names.shift);
-        let tree_ahead =
-            if tree.per_clone { shifts.filter(|shift| *shift > 0).next() } else { None };
+        let mut shifts = self.names_of(tree).map(|(_, names)| names.shift);
+        let tree_ahead = if tree.per_clone { shifts.find(|shift| *shift > 0) } else { None };
         let mut written = None;
         for (_, names) in self.names_of(tree).take_while(|(other, _)| *other < stage) {
             match names.act {
@@ -266,8 +265,8 @@ impl FilePlan {
         found.into_iter().collect()
     }
 
-    /// Returns the files of a worker by their numbers in the table; where it fills files, those that
-    /// it has a piece of.
+    /// Returns the files of a worker by their numbers in the table; where it fills files, those
+    /// that it has a piece of.
     pub fn files_of(&self, stage: usize, worker: WorkerId) -> &[u32] {
         let (job, clone) = self.job_of(stage, worker);
         let lists = self.stages[stage].jobs[job].lists();

@@ -1,3 +1,5 @@
+//! Paths, sizes, workers and streams of a plan.
+
 use super::super::examples::{BLOCK, blocks, files, fill, job, names, spec, tree};
 use super::super::{BlockOrderSpec, FileOp, JobFilesSpec, SpanSpec};
 use super::*;

@@ -187,8 +187,8 @@ impl FileStream {
         self.syncs.due = None;
     }
 
-    /// Tells whether the next operation may only start when none of the worker's is in flight: it is
-    /// a sync, or a sync is under way.
+    /// Tells whether the next operation may only start when none of the worker's is in flight: it
+    /// is a sync, or a sync is under way.
     #[inline]
     pub fn must_drain(&self) -> bool {
         let Syncs { due, under_way, at_end, .. } = &self.syncs;
@@ -254,8 +254,8 @@ impl FileStream {
         self.names().new_path(op, path);
     }
 
-    /// Fills `buffer`, of which it takes as much as the operation writes, with the content of a file
-    /// that is created.
+    /// Fills `buffer`, of which it takes as much as the operation writes, with the content of a
+    /// file that is created.
     pub fn fill_name(&self, op: &NameOp, generator: &Generator, buffer: &mut [u8]) {
         self.names().fill(op, generator, buffer);
     }

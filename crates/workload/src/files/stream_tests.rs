@@ -1,3 +1,5 @@
+//! Syncs, limits, and reads of what was written at the same time.
+
 use plimsoll_model::WorkerId;
 
 use super::super::examples::{BLOCK, blocks, files, fill, job, spec};

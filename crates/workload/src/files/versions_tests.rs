@@ -1,3 +1,5 @@
+//! Versions of granules, whatever is under way at once.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -347,84 +349,108 @@ struct Model {
     begun: u32,
 }
 
-fn model_of(model: &mut [Model], block: Block) -> &mut [Model] {
-    &mut model[(block.offset / 512) as usize..][..block.len as usize / 512]
+/// A file of eight granules of 512 bytes, and the model of it.
+struct Play {
+    world: World,
+    model: [Model; 8],
+}
+
+impl Play {
+    fn model(&mut self, block: Block) -> &mut [Model] {
+        &mut self.model[(block.offset / 512) as usize..][..block.len as usize / 512]
+    }
+
+    fn begin(&mut self, block: Block, writes: bool) -> UnderWay {
+        if !writes {
+            let quiet = self.model(block).iter().all(|granule| granule.known.is_some());
+            let seen = self.world.versions.plan_read(block);
+            return UnderWay::Read { block, seen, bytes: Vec::new(), quiet };
+        }
+        for granule in self.model(block) {
+            granule.under_way += 1;
+            granule.begun += 1;
+            granule.disputed |= granule.under_way > 1;
+            granule.known = None;
+        }
+        UnderWay::Write { block, version: self.world.begin(block), done: 0 }
+    }
+
+    /// Brings the bytes of a write from `done` to `to` on the medium.
+    fn put(&mut self, block: Block, version: u16, done: usize, to: usize) {
+        let bytes = self.world.content(block, version);
+        let place = &mut self.world.disk[block.offset as usize..];
+        place[done..to].copy_from_slice(&bytes[done..to]);
+    }
+
+    fn end_write(&mut self, block: Block, version: u16, ok: bool) {
+        self.world.end(block, version, ok);
+        for granule in self.model(block) {
+            granule.under_way -= 1;
+            granule.known = (ok && !granule.disputed).then_some(version);
+            granule.disputed &= granule.under_way > 0;
+        }
+    }
+
+    /// Goes on with one operation, up to `cut` of its bytes or, with chance 1 in 2, to its end.
+    fn go_on(&mut self, one: UnderWay, cut: usize, action: u32) -> Option<UnderWay> {
+        match one {
+            UnderWay::Write { block, version, done } if action < 8 => {
+                let to = cut.max(done);
+                self.put(block, version, done, to);
+                Some(UnderWay::Write { block, version, done: to })
+            }
+            UnderWay::Write { block, version, done } => {
+                let ok = action < 14;
+                if ok {
+                    self.put(block, version, done, block.len as usize);
+                }
+                self.end_write(block, version, ok);
+                None
+            }
+            UnderWay::Read { block, seen, mut bytes, quiet } => {
+                let ends = action >= 6;
+                let to = if ends { block.len as usize } else { cut.max(bytes.len()) };
+                let more = &self.world.bytes(block)[bytes.len()..to];
+                bytes.extend_from_slice(more);
+                if !ends {
+                    return Some(UnderWay::Read { block, seen, bytes, quiet });
+                }
+                assert_eq!(self.world.check(block, seen, &bytes), None, "a false alarm");
+                if quiet && self.world.versions.plan_read(block) == seen {
+                    bytes[cut] ^= 1;
+                    assert!(self.world.check(block, seen, &bytes).is_some(), "nothing was found");
+                }
+                None
+            }
+        }
+    }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
     /// Whatever goes on at once, right bytes are never called wrong; and a granule whose last write
     /// was alone holds that and nothing else.
     #[test]
     fn no_interleaving_makes_a_false_alarm(steps in prop::collection::vec(any::<u32>(), 1..150)) {
-        let mut world = World::new(4_096, 512);
+        let mut play = Play { world: World::new(4_096, 512), model: Default::default() };
         let mut slots: [Option<UnderWay>; 5] = Default::default();
-        let mut model = [Model::default(); 8];
         for step in steps {
-            let slot = (step % 5) as usize;
-            let first = u64::from(step >> 4 & 7);
-            let count = (step >> 8 & 3).clamp(1, 8 - first as u32);
-            let block = Block { offset: first * 512, len: count * 512 };
-            // Where a copy is interrupted, in multiples of eight bytes.
-            let cut = |block: Block| (step >> 12) as usize % (block.len as usize / 8) * 8;
-            let action = step >> 28;
-            slots[slot] = match slots[slot].take() {
-                None if action < 9 => {
-                    for granule in model_of(&mut model, block) {
-                        granule.under_way += 1;
-                        granule.begun += 1;
-                        granule.disputed |= granule.under_way > 1;
-                        granule.known = None;
-                    }
-                    Some(UnderWay::Write { block, version: world.begin(block), done: 0 })
-                }
-                None => {
-                    let quiet = model_of(&mut model, block).iter().all(|each| each.known.is_some());
-                    let seen = world.versions.plan_read(block);
-                    Some(UnderWay::Read { block, seen, bytes: Vec::new(), quiet })
-                }
-                Some(UnderWay::Write { block, version, done }) if action < 8 => {
-                    let to = cut(block).max(done);
-                    let bytes = world.content(block, version);
-                    world.disk[block.offset as usize..][done..to].copy_from_slice(&bytes[done..to]);
-                    Some(UnderWay::Write { block, version, done: to })
-                }
-                Some(UnderWay::Write { block, version, done }) => {
-                    let ok = action < 14;
-                    if ok {
-                        let bytes = world.content(block, version);
-                        world.disk[block.offset as usize..][done..bytes.len()]
-                            .copy_from_slice(&bytes[done..]);
-                    }
-                    world.end(block, version, ok);
-                    for granule in model_of(&mut model, block) {
-                        granule.under_way -= 1;
-                        granule.known = (ok && !granule.disputed).then_some(version);
-                        granule.disputed &= granule.under_way > 0;
-                    }
-                    None
-                }
-                Some(UnderWay::Read { block, seen, mut bytes, quiet }) => {
-                    let to = if action < 6 { cut(block).max(bytes.len()) } else { block.len as usize };
-                    let from = bytes.len();
-                    bytes.extend_from_slice(&world.bytes(block)[from..to]);
-                    if to < block.len as usize {
-                        Some(UnderWay::Read { block, seen, bytes, quiet })
-                    } else {
-                        prop_assert_eq!(world.check(block, seen, &bytes), None);
-                        let calm = quiet && world.versions.plan_read(block) == seen;
-                        if calm {
-                            let at = cut(block);
-                            bytes[at] ^= 1;
-                            prop_assert!(world.check(block, seen, &bytes).is_some());
-                        }
-                        None
-                    }
+            let (first, action) = (step >> 4 & 7, step >> 28);
+            let count = (step >> 8 & 3).clamp(1, 8 - first);
+            let new = Block { offset: u64::from(first) * 512, len: count * 512 };
+            let slot = &mut slots[(step % 5) as usize];
+            *slot = match slot.take() {
+                None => Some(play.begin(new, action < 9)),
+                Some(one) => {
+                    let (UnderWay::Write { block, .. } | UnderWay::Read { block, .. }) = &one;
+                    // Where a copy is interrupted, in multiples of eight bytes.
+                    let cut = (step >> 12) as usize % (block.len as usize / 8) * 8;
+                    play.go_on(one, cut, action)
                 }
             };
-            for (granule, each) in model.iter().enumerate() {
-                let cell = world.cell(granule);
+            for (granule, each) in play.model.iter().enumerate() {
+                let cell = play.world.cell(granule);
                 prop_assert_eq!(settled(cell), each.known, "granule {}", granule);
                 prop_assert_eq!(cell == NEVER, each.begun == 0);
                 prop_assert_eq!(u32::from(cell >> VALUE_BITS), each.under_way);
