@@ -136,7 +136,8 @@ pub(crate) struct OracleArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CleanArgs {
-    /// The run directory; or a directory in which runs on files worked, to list what they left there
+    /// The run directory; or a directory in which runs on files worked, to list what they left
+    /// there
     #[arg(value_name = "RUN|DIR")]
     pub(crate) run: PathBuf,
     /// In a directory in which runs worked: only what this run left

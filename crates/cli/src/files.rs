@@ -8,16 +8,17 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver::{NullRings, RingDriver};
 use plimsoll_driver_file::caches::drop_caches;
-use plimsoll_driver_file::facts::{is_device, probe};
+use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
 use plimsoll_driver_file::yard::{Yard, sweep};
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::{
     EndReason, EngineError, Live, OpSinkError, RingConfig, StageContext, StageOutcome,
     ring_threads, run_ring_stage,
 };
-use plimsoll_model::{Bytes, Interface, RunId, StageId, StageKind, WorkerId};
+use plimsoll_model::{Interface, RunId, StageId, StageKind, WorkerId};
 use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, RunState, Target};
 use plimsoll_record::{OpLogWriter, RunDirectory};
+use plimsoll_report::format;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{
     BlocksSpec, FileJobSpec, FilePacingSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
@@ -30,7 +31,7 @@ use crate::run_record::{LogSink, Recorded, RunRecord};
 use crate::runner::{RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::ui::{Goal, Ui, Watched};
-use crate::{lower, machine, manifest, present_files};
+use crate::{machine, manifest, present_files};
 
 /// Descriptors that are not for files under test: the record, the terminal, the rings.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -74,7 +75,7 @@ pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<Files
     let interface = settle_interfaces(&mut spec, settings, &mut notes);
     let entropy = mix64(spec.seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new(&spec.name, time.wall_epoch, entropy);
-    let plan = spec.validate(id.as_str()).map_err(lower::in_flags)?;
+    let plan = spec.validate(id.as_str())?;
     let config = RingConfig {
         threads: settings.conduct.threads.unwrap_or_else(machine::cores).max(1),
         interface,
@@ -152,8 +153,13 @@ fn check(plan: &FilePlan, config: &RingConfig) -> Result<()> {
                 entry.path
             );
         }
-        if let Err(error) = probe(path) {
-            bail!("{}", error.message);
+        let name = &entry.path;
+        let Some(size) = size_bytes(path) else {
+            bail!("{name} is not there, or neither a file nor a block device");
+        };
+        if size < entry.size && (is_device(path) || !destroys(plan, name)) {
+            let (size, wanted) = (format::bytes(size), format::bytes(entry.size));
+            bail!("{name} holds {size}, and the run is to work on {wanted} of it");
         }
     }
     let directories = plan.run_directories();
@@ -163,9 +169,9 @@ fn check(plan: &FilePlan, config: &RingConfig) -> Result<()> {
     {
         bail!(
             "the files need {}, and {} has {} free; make them smaller (--file-size, --scale)",
-            Bytes(needed),
+            format::bytes(needed),
             directory.display(),
-            Bytes(facts.free_bytes)
+            format::bytes(facts.free_bytes)
         );
     }
     let limit = machine::open_files_max();
@@ -339,9 +345,10 @@ impl FilesRun<'_> {
             live: &live,
             generator,
         };
-        let doing = match spec.iteration {
-            0 => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),
-            iteration => format!("{}, repetition {}", spec.name, iteration + 1),
+        let doing = match (stage, spec.iteration) {
+            (0, _) => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),
+            (_, 0) => spec.name.clone(),
+            (_, iteration) => format!("{}, repetition {}", spec.name, iteration + 1),
         };
         let watched = Watched {
             name: &spec.name,
@@ -386,7 +393,10 @@ impl FilesRun<'_> {
                 }
             }
         }
-        let invalidates = |job: &FileJobSpec| matches!(&job.work, FileWorkSpec::Blocks(blocks) if blocks.invalidates && !blocks.direct);
+        let invalidates = |job: &FileJobSpec| match &job.work {
+            FileWorkSpec::Blocks(blocks) => blocks.invalidates && !blocks.direct,
+            FileWorkSpec::Fill(_) | FileWorkSpec::Names(_) => false,
+        };
         let direct = !spec.jobs.is_empty() && spec.jobs.iter().all(is_direct);
         paths.sort_unstable();
         paths.dedup();
@@ -434,10 +444,8 @@ impl FilesRun<'_> {
         };
         let troubles = self.clean_up(yards);
         let written = self.record.directory.write_manifest(&self.record.manifest);
-        if let Err(error) = done {
-            // The disk may be what failed; the first error is the one to tell.
-            return Err(error);
-        }
+        // The disk may be what failed; the first error is the one to tell.
+        done?;
         settled?;
         written?;
         Ok(FilesRan { record: self.record, troubles })

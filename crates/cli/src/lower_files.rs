@@ -2,12 +2,12 @@
 
 use anyhow::{Result, bail};
 use plimsoll_model::Interface;
-use plimsoll_workload::MAX_IN_FLIGHT_DEFAULT;
 use plimsoll_workload::files::{
     BlockOrderSpec, BlockSizesSpec, BlocksSpec, CapSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
     FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec, NameActSpec,
     NamesSpec, SpanSpec, TreeSpec,
 };
+use plimsoll_workload::{InvalidWorkload, MAX_IN_FLIGHT_DEFAULT};
 
 use crate::args::file::{
     BlocksArgs, DirectArg, FileArgs, FileCommand, MetadataArgs, OpArg, SuiteArgs,
@@ -30,8 +30,10 @@ pub(crate) struct Ground {
     pub(crate) cores: u32,
     /// What is free there; `None` where it is not known.
     pub(crate) free_bytes: Option<u64>,
-    /// Whether the page cache can be passed by.
-    pub(crate) direct: bool,
+    /// What blocks are multiples of where the page cache is passed by; `None` where it cannot be.
+    pub(crate) direct_align: Option<u64>,
+    /// The size of the smallest file that is there already and worked on.
+    pub(crate) existing_bytes: Option<u64>,
 }
 
 /// What a group of phases on blocks has in common.
@@ -52,7 +54,7 @@ pub(crate) fn workload(command: &FileCommand, ground: Ground, seed: u64) -> Resu
         FileCommand::Bandwidth(args) => ("file-bandwidth", blocks(args, "throughput", ground)?),
         FileCommand::Iops(args) => ("file-iops", blocks(args, "iops", ground)?),
         FileCommand::Latency(args) => ("file-latency", blocks(args, "latency", ground)?),
-        FileCommand::Metadata(args) => ("file-metadata", metadata(args, ground)),
+        FileCommand::Metadata(args) => ("file-metadata", metadata(args, ground)?),
         FileCommand::Suite(args) => ("file-suite", suite(args, ground)),
     };
     Ok(FilesSpec {
@@ -83,7 +85,7 @@ fn blocks(args: &BlocksArgs, what: &str, ground: Ground) -> Result<Vec<FileStage
         depth: args.depth.unwrap_or(default_depth),
         block,
         order: args.order.map_or(default_order, |order| order.0),
-        direct: is_direct(args.direct, ground),
+        direct: is_direct(args.direct, block, ground),
         duration: args
             .duration
             .map(|duration| duration.0)
@@ -145,18 +147,21 @@ fn pacing(args: &BlocksArgs) -> FilePacingSpec {
     }
 }
 
-fn is_direct(asked: DirectArg, ground: Ground) -> bool {
+fn is_direct(asked: DirectArg, block: u64, ground: Ground) -> bool {
     match asked {
         DirectArg::On => true,
         DirectArg::Off => false,
-        DirectArg::Auto => ground.direct,
+        DirectArg::Auto => {
+            ground.direct_align.is_some_and(|align| block.is_multiple_of(align.max(1)))
+        }
     }
 }
 
 fn block_files(args: &BlocksArgs, clones: u32, block: u64, ground: Ground) -> JobFilesSpec {
     let count = u64::from(clones.max(1)) * u64::from(args.files.max(1));
     let room = ground.free_bytes.map_or(FILE_SIZE_DEFAULT, |free| free / SPACE_SHARE / count);
-    let default = whole_blocks(room.min(FILE_SIZE_DEFAULT), block);
+    let default = ground.existing_bytes.unwrap_or(room.min(FILE_SIZE_DEFAULT));
+    let default = whole_blocks(default, block);
     let size = args.file_size.map_or(default, |size| size.0);
     JobFilesSpec {
         names: args.on.clone(),
@@ -257,18 +262,21 @@ fn block_stage(field: &Field<'_>, direction: &str, read_percent: u32, group: u32
     stage(&format!("{direction}-{}", field.name), vec![job])
 }
 
-fn metadata(args: &MetadataArgs, ground: Ground) -> Vec<FileStageSpec> {
+fn metadata(args: &MetadataArgs, ground: Ground) -> Result<Vec<FileStageSpec>> {
+    let Ok(bytes) = u32::try_from(args.file_size.0) else {
+        bail!("--file-size: {} is too large; the limit is 4 GiB", args.file_size.0);
+    };
     let names = Names {
         args: &args.common,
         clones: args.jobs.unwrap_or(ground.cores),
         files: args.files,
-        bytes: args.file_size.0 as u32,
+        bytes,
         fsync: args.fsync,
         per_clone: !args.shared_directory,
         shifts: !args.no_shift,
         opens: true,
     };
-    (0..args.iterations.max(1)).flat_map(|iteration| names.stages(iteration)).collect()
+    Ok((0..args.iterations.max(1)).flat_map(|iteration| names.stages(iteration)).collect())
 }
 
 /// What the phases on names have in common.
@@ -331,6 +339,9 @@ const DURATION_SUITE: std::time::Duration = std::time::Duration::from_secs(300);
 /// The guide's metadata test: ranks of one host, and files of each.
 const RANKS: u32 = 136;
 const RANK_FILES: f64 = 18_382.0;
+const RANK_FILES_MIN: f64 = 100.0;
+/// A scale of one over this still has all of the guide's files for each rank.
+const NAMES_WHOLE: f64 = 8_192.0;
 
 fn suite(args: &SuiteArgs, ground: Ground) -> Vec<FileStageSpec> {
     let whole = f64::from(THROUGHPUT_JOBS) * THROUGHPUT_FILE as f64
@@ -352,7 +363,7 @@ fn suite(args: &SuiteArgs, ground: Ground) -> Vec<FileStageSpec> {
             depth: 1,
             block,
             order,
-            direct: ground.direct,
+            direct: ground.direct_align.is_some(),
             duration: Some(duration),
         }
     };
@@ -380,7 +391,8 @@ fn suite(args: &SuiteArgs, ground: Ground) -> Vec<FileStageSpec> {
     let names = Names {
         args: &args.common,
         clones: ranks,
-        files: (RANK_FILES * scale.sqrt()).max(1_000.0) as u64,
+        // Names take little room, so that most of them fit where the guide's data does not.
+        files: (RANK_FILES * (scale * NAMES_WHOLE).min(1.0)).max(RANK_FILES_MIN) as u64,
         bytes: 0,
         fsync: false,
         per_clone: true,
@@ -389,4 +401,38 @@ fn suite(args: &SuiteArgs, ground: Ground) -> Vec<FileStageSpec> {
     };
     stages.extend((0..args.iterations.max(1)).flat_map(|iteration| names.stages(iteration)));
     stages
+}
+
+/// Returns the refusal of a workload in terms of the flags of `plimsoll file`.
+pub(crate) fn in_flags(error: anyhow::Error) -> anyhow::Error {
+    /// The ends of fields' names, the longer ones first, and their flags.
+    const FLAGS: [(&str, &str); 22] = [
+        ("stages", "--iterations"),
+        ("clones", "--jobs"),
+        ("depth", "--depth"),
+        ("ops_max", "--ops"),
+        ("bytes_max", "--bytes"),
+        ("duration_ns", "--duration"),
+        ("ramp_ns", "--ramp"),
+        ("read_blocks", "--block"),
+        ("write_blocks", "--block"),
+        ("order", "--order"),
+        ("pacing.open.rate", "--rate"),
+        ("pacing.open.arrivals", "--arrivals"),
+        ("pacing.open.max_in_flight", "--max-in-flight"),
+        ("pacing.capped.read", "--rps-limit"),
+        ("pacing.capped.write", "--rps-limit"),
+        ("files.count", "--files"),
+        ("entries_per_directory", "--files"),
+        ("size_bytes", "--file-size"),
+        ("create.bytes", "--file-size"),
+        ("directories", "--dir"),
+        ("fdatasync_every", "--fdatasync"),
+        ("fsync_every", "--fsync"),
+    ];
+    let Some(refused) = error.downcast_ref::<InvalidWorkload>() else { return error };
+    match FLAGS.iter().find(|(field, _)| refused.field.ends_with(field)) {
+        Some((_, flag)) => anyhow::anyhow!("{flag}: {}", refused.reason),
+        None => error,
+    }
 }

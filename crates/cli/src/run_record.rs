@@ -1,4 +1,5 @@
-//! The record of a run under way: its directory, its manifest, and what is noted there as stages end.
+//! The record of a run under way: its directory, its manifest, and what is noted there as stages
+//! end.
 
 use std::time::Duration;
 

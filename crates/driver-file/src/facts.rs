@@ -124,6 +124,17 @@ pub fn is_device(path: &Path) -> bool {
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice)
 }
 
+/// Returns how much a file or a block device holds; `None` of anything else, and of what is not
+/// there.
+pub fn size_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::stat(path).ok()?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => u64::try_from(stat.st_size).ok(),
+        FileType::BlockDevice => device_size(path).ok(),
+        _ => None,
+    }
+}
+
 /// Returns the size of a block device.
 pub fn device_size(path: &Path) -> Result<u64, DriverError> {
     let by_seek = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

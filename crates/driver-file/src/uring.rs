@@ -120,11 +120,12 @@ impl Uring {
     ) {
         let before = replies.len();
         loop {
-            let unsent = self.ring.submission().len();
-            let has_answers = !self.ring.completion().is_empty();
-            if (unsent > 0 || !has_answers)
-                && let Err(errno) = self.enter(unsent, wait)
-            {
+            let (_, queue, answers) = self.ring.split();
+            let unsent = queue.len();
+            // The kernel may have more answers that it only gives when it is called.
+            let needs_call = unsent > 0 || answers.is_empty() || queue.taskrun();
+            drop((queue, answers));
+            if needs_call && let Err(errno) = self.enter(unsent, wait) {
                 return self.give_up(errno, files, replies);
             }
             self.drain(files, slab, replies);
@@ -263,6 +264,7 @@ fn set_up(slots: u32) -> io::Result<IoUring> {
         .setup_single_issuer()
         .setup_defer_taskrun()
         .setup_coop_taskrun()
+        .setup_taskrun_flag()
         .setup_submit_all()
         .build(entries);
     let is_unknown = |error: &io::Error| error.raw_os_error() == Some(libc::EINVAL);
@@ -270,7 +272,11 @@ fn set_up(slots: u32) -> io::Result<IoUring> {
         Err(error) if is_unknown(&error) => {}
         other => return other,
     }
-    let middle = IoUring::builder().setup_coop_taskrun().setup_submit_all().build(entries);
+    let middle = IoUring::builder()
+        .setup_coop_taskrun()
+        .setup_taskrun_flag()
+        .setup_submit_all()
+        .build(entries);
     match middle {
         Err(error) if is_unknown(&error) => IoUring::new(entries),
         other => other,

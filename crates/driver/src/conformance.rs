@@ -142,7 +142,8 @@ async fn ranges_are_exact<S: Session>(session: &mut S, base: &str) {
     }
     let mut sink = Collected::default();
     let range = Some(ByteRange { offset: 10_000, len: 1 });
-    let done = session.execute(Operation::Get { key: &key, range, version: None, sink: &mut sink }).await;
+    let done =
+        session.execute(Operation::Get { key: &key, range, version: None, sink: &mut sink }).await;
     assert!(done.result.is_err(), "a range beyond the object fails");
     assert!(sink.0.is_empty(), "a failed get gives no content");
     delete(session, &[key]).await;

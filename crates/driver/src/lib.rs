@@ -78,8 +78,8 @@ pub enum Operation<'a> {
         /// The version by the target's own name.
         version: &'a str,
     },
-    /// Lists every version below a prefix, following pages to the end; marks of deletion are entries
-    /// too.
+    /// Lists every version below a prefix, following pages to the end; marks of deletion are
+    /// entries too.
     ListVersions {
         /// The prefix, compared as text.
         prefix: &'a str,
@@ -203,8 +203,8 @@ pub struct Completion {
     pub objects_count: u32,
     /// The object's size as the target states it (stat, and get where the answer says it).
     pub object_size: Option<u64>,
-    /// How the target names what came of it: the version that a PUT wrote, the upload that was begun,
-    /// the part that was written.
+    /// How the target names what came of it: the version that a PUT wrote, the upload that was
+    /// begun, the part that was written.
     pub tag: Option<Box<str>>,
     /// Success, or what went wrong.
     pub result: Result<(), DriverError>,

@@ -142,8 +142,8 @@ pub trait Ring {
     fn submit(&mut self, slot: usize, request: &Request<'_>) -> Option<Reply>;
 
     /// Sends what was submitted and appends what has ended to `replies`, by slot. With nothing
-    /// ended it waits for the first, at most `wait` long; `None` waits for as long as it takes, zero
-    /// not at all.
+    /// ended it waits for the first, at most `wait` long; `None` waits for as long as it takes,
+    /// zero not at all.
     ///
     /// Only called with something under way.
     fn reap(&mut self, wait: Option<Duration>, replies: &mut Vec<(usize, Reply)>);

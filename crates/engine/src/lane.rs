@@ -1,5 +1,5 @@
-//! The operations of one clone in time: which comes next, when it may start, when all is over. No IO,
-//! no clock.
+//! The operations of one clone in time: which comes next, when it may start, when all is over. No
+//! IO, no clock.
 
 use std::time::Duration;
 
@@ -88,8 +88,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Returns the lane of clone `clone` of `job`, for a stage that begins at the clock's epoch until
-    /// [`Lane::begin`] says otherwise. `open` is its schedule where the job has one.
+    /// Returns the lane of clone `clone` of `job`, for a stage that begins at the clock's epoch
+    /// until [`Lane::begin`] says otherwise. `open` is its schedule where the job has one.
     pub(crate) fn new(
         (worker, job_id): (WorkerId, JobId),
         stream: FileStream,
@@ -168,7 +168,7 @@ impl Lane {
         }
         let earliest = self.not_before.map_or(self.begins, |at| at.max(self.begins));
         if earliest > now {
-            return LaneStep::WaitUntil(earliest);
+            return LaneStep::WaitUntil(self.in_time(earliest));
         }
         if let Some(step) = self.think(now) {
             return step;
@@ -183,10 +183,15 @@ impl Lane {
         match self.due(&op) {
             Some(due) if due > now => {
                 self.pending = Some(op);
-                LaneStep::WaitUntil(self.deadline.map_or(due, |deadline| deadline.min(due)))
+                LaneStep::WaitUntil(self.in_time(due))
             }
             _ => self.start(op, now),
         }
+    }
+
+    /// Returns a moment to wait for, which no lane does beyond its deadline.
+    fn in_time(&self, at: Moment) -> Moment {
+        self.deadline.map_or(at, |deadline| deadline.min(at))
     }
 
     /// Returns what is left to do when the time is up: what ends the job.
@@ -218,9 +223,9 @@ impl Lane {
             }
             let sleeps = now < spins_from;
             return Some(if sleeps {
-                LaneStep::WaitUntil(spins_from)
+                LaneStep::WaitUntil(self.in_time(spins_from))
             } else {
-                LaneStep::SpinUntil(until)
+                LaneStep::SpinUntil(self.in_time(until))
             });
         }
         if thinking.left > 0 {
@@ -280,8 +285,9 @@ impl Lane {
         LaneStep::Start { op, intended }
     }
 
-    /// Takes note of how an operation ended at `now`. Failures without end would come by the hundred
-    /// thousand, so blocks are not asked for at once after one; names that are not there are.
+    /// Takes note of how an operation ended at `now`. Failures without end would come by the
+    /// hundred thousand, so blocks are not asked for at once after one; names that are not there
+    /// are.
     #[inline]
     pub(crate) fn completed(&mut self, op: &FileOp, ok: bool, now: Moment) {
         self.stream.completed(op, ok);

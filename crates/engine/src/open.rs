@@ -203,12 +203,8 @@ pub(crate) async fn run_open<S: Session>(
                 break;
             };
             let Lane { worker, issued_count, .. } = schedule.lanes[lane];
-            shared.borrow_mut().note_planned(
-                worker,
-                issued_count,
-                fingerprint(&op),
-                Some(at.since(started)),
-            );
+            let (hash, since_start) = (fingerprint(&op), Some(at.since(started)));
+            shared.borrow_mut().note_planned(worker, issued_count, hash, since_start);
             desk.borrow_mut().assign(slot, Job { lane, worker, op, at });
         }
         let is_idle = desk.borrow().under_way == 0;

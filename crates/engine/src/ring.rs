@@ -323,8 +323,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
             }
             match self.lanes[index].next(now) {
                 LaneStep::Start { op, intended } => {
-                    if let Some(end) = self.issue(index, op, intended) {
-                        now = end;
+                    let (at, has_ended) = self.issue(index, op, intended);
+                    now = at;
+                    if has_ended {
                         burst += 1;
                         if burst == BURST_MAX || self.facts.stops.user.is_set() {
                             self.make_ready(index);
@@ -354,9 +355,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
         }
     }
 
-    /// Issues an operation. Returns when it ended, if it did at once.
+    /// Issues an operation. Returns when it ended and true if it did at once, else when it began.
     #[inline]
-    fn issue(&mut self, index: usize, op: FileOp, intended: Option<Moment>) -> Option<Moment> {
+    fn issue(&mut self, index: usize, op: FileOp, intended: Option<Moment>) -> (Moment, bool) {
         let clock = &**self.facts.context.clock;
         let generator: &Generator = self.facts.context.generator;
         let lane = &mut self.lanes[index];
@@ -395,9 +396,10 @@ impl<'a, R: Ring> RingThread<'a, R> {
         let intended = intended.map_or(start, |intended| intended.min(start));
         self.in_flight += 1;
         self.under_way[slot] = Some(UnderWay { lane: index, op, intended, start });
-        let end = reply.is_some().then(|| clock.now())?;
-        self.finish_at_once(slot, reply?, end);
-        Some(end)
+        let Some(reply) = reply else { return (start, false) };
+        let end = clock.now();
+        self.finish_at_once(slot, reply, end);
+        (end, true)
     }
 
     /// Takes what was reaped off a slot; its lane can go on.

@@ -105,9 +105,15 @@ impl std::error::Error for RunIdError {}
 impl RunId {
     const SUFFIX_ALPHABET: &'static [u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
+    /// What a run is of takes no more of its id than this.
+    const WHAT_BYTES_MAX: usize = 60;
+
     /// Returns the id of a run of `what` begun at `at`; 20 bits of `entropy` tell runs of one
-    /// second apart.
+    /// second apart. Of `what`, letters and digits are kept, in lower case.
     pub fn new(what: &str, at: WallTime, entropy: u64) -> Self {
+        let fitting =
+            |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let what: String = what.chars().take(Self::WHAT_BYTES_MAX).map(fitting).collect();
         let (year, month, day, hour, minute, second) = at.civil();
         let suffix: String = (0..4)
             .map(|i| Self::SUFFIX_ALPHABET[(entropy >> (5 * i) & 31) as usize] as char)
@@ -146,6 +152,11 @@ mod tests {
     fn a_run_id_tells_what_and_when() {
         let id = RunId::new("s3-get", WallTime::from_unix_ns(1_795_251_600_000_000_000), 0);
         assert_eq!(id.as_str(), "s3-get-20261121t090000z-aaaa");
+        assert_eq!(RunId::parse(id.as_str()), Ok(id));
+        let id = RunId::new("FIOmaster_v3 ü", WallTime::from_unix_ns(0), 0);
+        assert_eq!(id.as_str(), "fiomaster-v3---19700101t000000z-aaaa");
+        assert_eq!(RunId::parse(id.as_str()), Ok(id));
+        let id = RunId::new(&"x".repeat(300), WallTime::from_unix_ns(0), 0);
         assert_eq!(RunId::parse(id.as_str()), Ok(id));
         assert_eq!(RunId::parse("../x"), Err(RunIdError));
         assert_eq!(RunId::parse(""), Err(RunIdError));

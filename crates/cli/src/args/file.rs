@@ -32,6 +32,14 @@ impl FileCommand {
             Self::Suite(args) => &args.common,
         }
     }
+
+    /// Returns the files that are there already and are worked on.
+    pub(crate) fn on(&self) -> &[String] {
+        match self {
+            Self::Bandwidth(args) | Self::Iops(args) | Self::Latency(args) => &args.on,
+            Self::Metadata(_) | Self::Suite(_) => &[],
+        }
+    }
 }
 
 /// Where the files lie and how a run on them is conducted.
@@ -132,8 +140,8 @@ pub(crate) struct BlocksArgs {
     /// pareto:H, normal:PERCENT [default: bandwidth sequential, others random]
     #[arg(long, value_name = "ORDER", help_heading = "Load")]
     pub(crate) order: Option<OrderArg>,
-    /// Operations a second over all jobs on a schedule, as of `plimsoll s3`: 1000/s, or a ramp or steps;
-    /// latency then counts from when each was due
+    /// Operations a second over all jobs on a schedule, as of `plimsoll s3`: 1000/s, or a ramp or
+    /// steps; latency then counts from when each was due
     #[arg(long, value_name = "RATE", help_heading = "Load")]
     pub(crate) rate: Option<String>,
     /// With --rate: how operations lie about it, constant or poisson

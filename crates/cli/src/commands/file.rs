@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use plimsoll_driver_file::facts::probe;
+use plimsoll_driver_file::facts::{probe, size_bytes};
 use plimsoll_record::OpLog;
 use plimsoll_report::phases::{self, PhasesReport};
 use plimsoll_report::text::Look;
@@ -25,7 +25,7 @@ use crate::ui::Ui;
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let spec = lower_files::workload(command, ground(&common.dir)?, seed)?;
+    let spec = lower_files::workload(command, ground(command)?, seed)?;
     let ui = Ui::new(&common.output.print);
     if common.explain {
         ui.result(&spec.to_yaml())?;
@@ -38,7 +38,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
         null: false,
         notes: Vec::new(),
     };
-    run_spec(&spec, &settings)
+    run_spec(&spec, &settings).map_err(lower_files::in_flags)
 }
 
 /// Runs a workload on files and prints our report on it.
@@ -50,14 +50,17 @@ pub(crate) fn run_spec(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<
     conclude(&ran, &report, settings)
 }
 
-/// Returns what is known of the first directory.
-fn ground(directories: &[String]) -> Result<Ground> {
-    let path = directories.first().map_or(Path::new("."), Path::new);
-    let facts = probe(path).map_err(|error| anyhow::anyhow!("--dir: {}", error.message))?;
+/// Returns what is known of the first directory, or of the files that are there already.
+fn ground(command: &FileCommand) -> Result<Ground> {
+    let on = command.on();
+    let path = on.first().or(command.common().dir.first()).map_or(Path::new("."), Path::new);
+    let flag = if on.is_empty() { "--dir" } else { "--on" };
+    let facts = probe(path).map_err(|error| anyhow::anyhow!("{flag}: {}", error.message))?;
     Ok(Ground {
         cores: machine::cores() as u32,
         free_bytes: Some(facts.free_bytes),
-        direct: facts.direct.is_some(),
+        direct_align: facts.direct.map(|direct| u64::from(direct.offset_align)),
+        existing_bytes: on.iter().filter_map(|path| size_bytes(Path::new(path))).min(),
     })
 }
 

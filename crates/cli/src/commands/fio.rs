@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::phases::{KindFigures, RowFigures};
 use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputFormat, Units};
-use plimsoll_driver_file::facts::{device_size, is_device};
+use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_model::{ErrorClass, OpKind, StageId};
 use plimsoll_record::OpLog;
 use plimsoll_report::fio::{
@@ -29,6 +29,9 @@ use crate::run_record::RunRecord;
 use crate::runner::{LogSource, RunTime};
 use crate::ui::Ui;
 use crate::{environment, machine};
+
+/// Linux has fewer numbers of errors.
+const ERRNO_MAX: i32 = 134;
 
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
@@ -143,7 +146,8 @@ fn options<'a>(
     }
 }
 
-/// Returns the text of a job file or of one that it includes: as given, else beside the including one.
+/// Returns the text of a job file or of one that it includes: as given, else beside the including
+/// one.
 fn read_included(path: &str, beside: &str) -> Result<String, String> {
     if path == "-" {
         return std::io::read_to_string(std::io::stdin()).map_err(|error| error.to_string());
@@ -161,17 +165,10 @@ fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
         let directory = directory.display().to_string();
         file.jobs.iter_mut().for_each(|job| job.files.directories = vec![directory.clone()]);
     }
-    let file_size = |path: &str| {
-        let path = Path::new(path);
-        match is_device(path) {
-            true => device_size(path).ok(),
-            false => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|facts| facts.len()),
-        }
-    };
     let machine = fio::Machine {
         cores: machine::cores() as u32,
         default_directory: ".",
-        file_size: &file_size,
+        file_size: &|path| size_bytes(Path::new(path)),
         is_device: &|path| is_device(Path::new(path)),
         destroys: reading.i_know_this_destroys_data,
         seed: settings.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch)),
@@ -267,7 +264,7 @@ impl<'a> Told<'a> {
             error: self.first_errno(stage),
             errors_count: failed,
             elapsed_s: ended_ns.div_ceil(1_000_000_000),
-            job_runtime_ms: figures.worker_took_sum.as_millis() as u64,
+            job_runtime_ms: whole_ms(figures.worker_took_sum),
             read: direction(of(OpKind::Read), figures),
             write: direction(of(OpKind::Write), figures),
             sync: of(OpKind::Sync).map(|kind| kind.service_time.histogram()),
@@ -288,11 +285,12 @@ impl<'a> Told<'a> {
         let entry = &self.ran.manifest.stages[stage];
         let errors = crate::present::first_errors(&self.ran.manifest, entry);
         let Some(first) = errors.first() else { return 0 };
-        // Messages of the system end in `(os error N)`; wrong content is EILSEQ to fio.
-        let number = first
-            .message
-            .rsplit_once("os error ")
-            .and_then(|(_, rest)| rest.trim_end_matches(')').parse().ok());
+        // Messages end in the system's text; wrong content is EILSEQ to fio.
+        let number = (1..ERRNO_MAX).find(|number| {
+            let text = std::io::Error::from_raw_os_error(*number).to_string();
+            let text = text.split_once(" (os error").map_or(&*text, |(text, _)| text);
+            first.message.contains(text)
+        });
         match first.class {
             ErrorClass::Corrupt => rustix::io::Errno::ILSEQ.raw_os_error(),
             _ => number.unwrap_or(rustix::io::Errno::IO.raw_os_error()),
@@ -315,6 +313,11 @@ impl<'a> Told<'a> {
     }
 }
 
+/// Returns a time in milliseconds, rounded up as fio does it: what took any time took one.
+fn whole_ms(time: Duration) -> u64 {
+    time.as_nanos().div_ceil(1_000_000) as u64
+}
+
 fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirection<'a> {
     let Some(kind) = kind else { return FioDirection::default() };
     let whole = Duration::from_millis(500);
@@ -322,7 +325,7 @@ fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirectio
     let per_second = |count: u64, window: Duration| count as f64 / window.as_secs_f64();
     FioDirection {
         bytes: kind.bytes,
-        runtime_ms: row.took.unwrap_or_default().as_millis() as u64,
+        runtime_ms: whole_ms(row.took.unwrap_or_default()),
         ops: kind.ops_ok,
         short_ops: kind.failed.of(ErrorClass::Truncated),
         dropped_ops: 0,

@@ -13,7 +13,7 @@ use plimsoll_driver::{
 use plimsoll_driver_file::{FilesDriver, FilesRing, facts};
 use plimsoll_model::{ErrorClass, Interface, SyncMode};
 
-use crate::{everywhere, interfaces, on_disk};
+use crate::{everywhere, in_memory, interfaces, on_disk};
 
 const BLOCK: u32 = 4096;
 
@@ -423,7 +423,7 @@ fn rings_with_blocks_under_way_are_dropped_and_made_again() {
 }
 
 #[test]
-fn large_buffers_and_more_files_than_registered_work() {
+fn large_buffers_work() {
     let folder = on_disk();
     for interface in interfaces() {
         let driver = FilesDriver::new("a disk");
@@ -441,4 +441,56 @@ fn large_buffers_and_more_files_than_registered_work() {
     assert_eq!(FilesDriver::new("a disk").endpoints(), ["a disk"]);
     assert!(interfaces().contains(&plimsoll_driver_file::best()));
     assert!(facts::probe(folder.path()).is_ok());
+}
+
+#[test]
+fn more_files_than_the_kernel_registers_work() {
+    let files = 4_200;
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    if limit.is_some_and(|limit| limit < 2 * files) {
+        return println!("skipped: the limit of open files is below {}", 2 * files);
+    }
+    let Some(folder) = in_memory() else { return };
+    if !interfaces().contains(&Interface::IoUring) {
+        return;
+    }
+    let mut ring = ring(Interface::IoUring, 2);
+    let mut last = None;
+    for number in 0..files {
+        let path = folder.path().join(number.to_string());
+        let file = ring.open_file(&path, mode(Access::ReadWrite)).unwrap();
+        ring.buffer(0)[..8].copy_from_slice(&number.to_le_bytes());
+        assert_eq!(run(&mut ring, 0, &Request::Write { file, offset: 0, len: 8 }), Ok(8));
+        last = Some((path, file));
+    }
+    let (path, file) = last.unwrap();
+    assert_eq!(fs::read(path).unwrap(), (files - 1).to_le_bytes());
+    assert_eq!(run(&mut ring, 1, &Request::Read { file, offset: 0, len: 8 }), Ok(8));
+    assert_eq!(ring.buffer(1)[..8], (files - 1).to_le_bytes());
+}
+
+#[test]
+fn what_ends_while_others_are_sent_is_not_kept_waiting() {
+    if !interfaces().contains(&Interface::IoUring) {
+        return;
+    }
+    let folder = on_disk();
+    let path = pipe(folder.path());
+    let mut ring = ring(Interface::IoUring, 5);
+    let slow = ring.open_file(&path, mode(Access::ReadWrite)).unwrap();
+    let cached = folder.path().join("cached");
+    fs::write(&cached, block(1)).unwrap();
+    let cached = ring.open_file(&cached, mode(Access::Read)).unwrap();
+    assert_eq!(ring.submit(4, &Request::Read { file: slow, offset: 0, len: 3 }), None);
+    let mut replies = Vec::new();
+    ring.reap(Some(Duration::ZERO), &mut replies);
+    assert_eq!(replies, []);
+    OpenOptions::new().read(true).write(true).open(&path).unwrap().write_all(b"end").unwrap();
+    // As many as are sent at once: they are answered while they are sent.
+    for slot in 0..4 {
+        let read = Request::Read { file: cached, offset: 0, len: BLOCK };
+        assert_eq!(ring.submit(slot, &read), None);
+    }
+    ring.reap(None, &mut replies);
+    assert!(replies.contains(&(4, Ok(3))), "{replies:?}");
 }

@@ -287,7 +287,8 @@ fn an_abandoned_operation_leaves_a_usable_session() {
         let mut session = driver.open_sessions(&common::clock(), 1).pop().unwrap();
         let mut kept = common::Kept::default();
         {
-            let operation = Operation::Get { key: "k", range: None, version: None, sink: &mut kept };
+            let operation =
+                Operation::Get { key: "k", range: None, version: None, sink: &mut kept };
             let mut execute = pin!(session.execute(operation));
             // Until the server has heard of it and ignores it.
             std::future::poll_fn(|cx| {

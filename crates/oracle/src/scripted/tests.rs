@@ -273,7 +273,12 @@ fn each_fault_is_what_its_name_says() {
         let mut client = Client::new(&driver);
         client.put("a", 100);
         let mut taken = Taken::default();
-        let done = client.execute(Operation::Get { key: "a", range: None, version: None, sink: &mut taken });
+        let done = client.execute(Operation::Get {
+            key: "a",
+            range: None,
+            version: None,
+            sink: &mut taken,
+        });
         let error = done.result.expect_err(fault);
         (error.class, error.status, taken.0.len(), done.end)
     };

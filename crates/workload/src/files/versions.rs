@@ -6,18 +6,20 @@
 //! never written, a version, or unsettled, which is what writes leave that were under way together
 //! and a write that failed. The next write that is under way alone settles it again.
 
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::data::{Content, Evidence, Generator, Received, Wrong};
 
 /// No granule is smaller; blocks that hold a part of one leave it unsettled.
 const GRANULE_MIN: u64 = 512;
 
-/// The cell's lower bits are what the granule holds, those above how many writes are under way.
+/// The lowest bits of a cell are what the granule holds, those above how many writes are under way.
+/// The highest 16 count the writes that began: a cell that is as it was has not changed meanwhile.
 const VALUE_BITS: u32 = 12;
 const VALUE_MASK: u16 = (1 << VALUE_BITS) - 1;
 /// So many writes under way are no longer counted, and the granule stays unsettled.
-const WRITES_MAX: u16 = u16::MAX >> VALUE_BITS;
+const WRITES_MAX: u32 = 15;
+const BEGUN_SHIFT: u32 = 16;
 
 const NEVER: u16 = 0;
 /// The highest version; the first comes after it.
@@ -30,46 +32,55 @@ const BLANK: u16 = VALUE_MASK - 1;
 /// Unsettled: any version.
 const ANY: u16 = VALUE_MASK;
 
-const fn value(cell: u16) -> u16 {
-    cell & VALUE_MASK
+const fn value(cell: u32) -> u16 {
+    cell as u16 & VALUE_MASK
 }
 
-const fn is_blank(cell: u16) -> bool {
+const fn writes(cell: u32) -> u32 {
+    cell >> VALUE_BITS & WRITES_MAX
+}
+
+const fn packed(begun: u32, writes: u32, value: u16) -> u32 {
+    begun << BEGUN_SHIFT | writes << VALUE_BITS | value as u32
+}
+
+const fn is_blank(cell: u32) -> bool {
     matches!(value(cell), NEVER | ALONE_BLANK | BLANK)
 }
 
 /// Returns the version when nothing else can be there.
-const fn settled(cell: u16) -> Option<u16> {
-    if cell > NEVER && cell <= VERSION_MAX { Some(cell) } else { None }
+const fn settled(cell: u32) -> Option<u16> {
+    match value(cell) {
+        version @ 1..=VERSION_MAX if writes(cell) == 0 => Some(version),
+        _ => None,
+    }
 }
 
 /// Returns the cell with one more write under way, of all or only a part of the granule.
-fn begun(cell: u16, whole: bool) -> u16 {
-    let writes = cell >> VALUE_BITS;
+fn begun(cell: u32, whole: bool) -> u32 {
     let unsettled = if is_blank(cell) { BLANK } else { ANY };
     let value = match value(cell) {
-        _ if writes > 0 || !whole => unsettled,
+        _ if writes(cell) > 0 || !whole => unsettled,
         BLANK => ALONE_BLANK,
         ANY => ALONE_ANY,
         value => value,
     };
-    (writes + 1).min(WRITES_MAX) << VALUE_BITS | value
+    packed((cell >> BEGUN_SHIFT) + 1, (writes(cell) + 1).min(WRITES_MAX), value)
 }
 
 /// Returns the cell with one write less under way, which left `version` or failed.
-fn ended(cell: u16, version: Option<u16>) -> u16 {
-    let writes = cell >> VALUE_BITS;
-    debug_assert!(writes > 0, "a write ends that did not begin");
-    if writes == WRITES_MAX {
+fn ended(cell: u32, version: Option<u16>) -> u32 {
+    debug_assert!(writes(cell) > 0, "a write ends that did not begin");
+    if writes(cell) == WRITES_MAX {
         return cell;
     }
-    let alone = writes == 1 && !matches!(value(cell), BLANK | ANY);
+    let alone = writes(cell) == 1 && !matches!(value(cell), BLANK | ANY);
     let unsettled = if is_blank(cell) { BLANK } else { ANY };
     let value = match version {
         Some(version) if alone => version,
         _ => unsettled,
     };
-    (writes - 1) << VALUE_BITS | value
+    packed(cell >> BEGUN_SHIFT, writes(cell) - 1, value)
 }
 
 /// What is known of the versions of one file.
@@ -90,7 +101,7 @@ pub(super) struct Cells {
     shift: Option<u32>,
     /// What one write leaves is never shorter than this.
     run_min: usize,
-    cells: Box<[AtomicU16]>,
+    cells: Box<[AtomicU32]>,
 }
 
 impl Cells {
@@ -98,9 +109,9 @@ impl Cells {
     pub(super) fn new(size: u64, common: u64) -> Self {
         let granule = common.max(GRANULE_MIN);
         let count = size.div_ceil(granule) as usize;
-        // SAFETY: zero is a valid AtomicU16. Zeroed memory of this size is mapped when it is
+        // SAFETY: zero is a valid AtomicU32. Zeroed memory of this size is mapped when it is
         // touched, so that cells of large files cost what is used of them.
-        let cells = unsafe { Box::<[AtomicU16]>::new_zeroed_slice(count).assume_init() };
+        let cells = unsafe { Box::<[AtomicU32]>::new_zeroed_slice(count).assume_init() };
         let shift = granule.is_power_of_two().then(|| granule.trailing_zeros());
         let run_min = common.clamp(1, AnyVersion::RUN_MIN) as usize;
         Self { granule, shift, run_min, cells }
@@ -116,12 +127,12 @@ impl Cells {
     }
 
     #[inline]
-    fn of(&self, block: Block) -> &[AtomicU16] {
+    fn of(&self, block: Block) -> &[AtomicU32] {
         &self.cells[self.index(block.offset)..=self.index(block.offset + u64::from(block.len) - 1)]
     }
 
     /// Calls `each` for the cells of a block, telling whether it holds all of the granule.
-    fn change(&self, block: Block, size: u64, mut each: impl FnMut(&AtomicU16, bool)) {
+    fn change(&self, block: Block, size: u64, mut each: impl FnMut(&AtomicU32, bool)) {
         let end = block.offset + u64::from(block.len);
         let first_whole = block.offset.is_multiple_of(self.granule);
         let last_whole = end >= size || end.is_multiple_of(self.granule);
@@ -154,7 +165,7 @@ pub(super) struct Checked<'a> {
 /// hash; above it whether something in it was as if never written.
 const SEEN_BLANK: u64 = 1 << 63;
 
-fn fingerprint(cells: &[AtomicU16]) -> u64 {
+fn fingerprint(cells: &[AtomicU32]) -> u64 {
     let mut seen = 0u64;
     let mut blank = false;
     for cell in cells {
@@ -310,9 +321,9 @@ impl Checked<'_> {
     /// Returns what may stand in a granule whose cell is `now`; `same` when all cells are as they
     /// were when the read was planned.
     #[inline]
-    fn right(&self, now: u16, same: bool, seen: u64) -> Right {
-        let (blank, likely) = match (now, settled(now)) {
-            (NEVER, _) => return Right::Unknown,
+    fn right(&self, now: u32, same: bool, seen: u64) -> Right {
+        let (blank, likely) = match (value(now), settled(now)) {
+            (NEVER, _) if writes(now) == 0 => return Right::Unknown,
             (_, Some(version)) if same => return Right::Version(version),
             (_, Some(version)) => (seen & SEEN_BLANK != 0, version),
             _ => (is_blank(now) || (!same && seen & SEEN_BLANK != 0), value(now)),
