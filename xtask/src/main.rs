@@ -35,6 +35,10 @@ usage: cargo xtask COMMAND
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
   bench cost [--quick]     client CPU per operation, beside wrk and warp where they are there
+  bench files [--quick] [--rounds N] [--seconds N] [--only TEXT] [--program PATH]
+                           CPU per operation and rates on files and names, beside fio, mdtest and
+                           elbencho where they are there; TEXT is a part of a case's name, PATH a
+                           build of plimsoll to take instead of making one
 ";
 
 fn main() -> ExitCode {
@@ -54,6 +58,10 @@ fn main() -> ExitCode {
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),
         ["bench", "cost", "--quick"] => bench::cost(&bench::Plan::quick()),
         ["bench", "analyse"] => bench::analyse(),
+        ["bench", "files", rest @ ..] => match bench::FilesPlan::parse(rest) {
+            Some(plan) => bench::files(&plan),
+            None => return wrong_usage(),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

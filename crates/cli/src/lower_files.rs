@@ -189,34 +189,9 @@ fn own_files(args: &FileArgs, name_format: &str, size: u64) -> JobFilesSpec {
     }
 }
 
-/// Returns a job that nothing limits.
-fn job(name: &str, group: u32, (clones, depth): (u32, u32), work: FileWorkSpec) -> FileJobSpec {
-    FileJobSpec {
-        name: name.to_owned(),
-        group,
-        clones,
-        depth,
-        interface: None,
-        start_delay_ns: SpanSpec::default(),
-        ramp_ns: 0,
-        duration_ns: None,
-        ops_max: None,
-        bytes_max: None,
-        pacing: FilePacingSpec::Closed,
-        think: None,
-        work,
-    }
-}
-
+/// Returns a stage before which caches are dropped.
 fn stage(name: &str, jobs: Vec<FileJobSpec>) -> FileStageSpec {
-    FileStageSpec {
-        name: name.to_owned(),
-        iteration: 0,
-        prepares: false,
-        drop_caches: true,
-        end_on_failure: false,
-        jobs,
-    }
+    FileStageSpec { drop_caches: true, ..FileStageSpec::plain(name, jobs) }
 }
 
 fn fill_stage(name: &str, fields: &[&Field<'_>], ground: Ground) -> FileStageSpec {
@@ -228,7 +203,8 @@ fn fill_stage(name: &str, fields: &[&Field<'_>], ground: Ground) -> FileStageSpe
     let direct = fields.iter().all(|field| field.direct);
     let fill =
         FillSpec { files: fields.iter().map(files).collect(), block_bytes: FILL_BLOCK, direct };
-    let job = job(name, 0, (ground.cores, 2), FileWorkSpec::Fill(fill));
+    let fill = FileWorkSpec::Fill(fill);
+    let job = FileJobSpec { depth: 2, ..FileJobSpec::plain(name, ground.cores, fill) };
     FileStageSpec {
         prepares: true,
         drop_caches: false,
@@ -257,8 +233,12 @@ fn block_stage(field: &Field<'_>, direction: &str, read_percent: u32, group: u32
     };
     // The job's name is part of the names of its files, which phases share.
     let work = FileWorkSpec::Blocks(blocks);
-    let mut job = job(field.name, group, (field.clones, field.depth), work);
-    job.duration_ns = field.duration.map(|duration| duration.as_nanos() as u64);
+    let job = FileJobSpec {
+        group,
+        depth: field.depth,
+        duration_ns: field.duration.map(|duration| duration.as_nanos() as u64),
+        ..FileJobSpec::plain(field.name, field.clones, work)
+    };
     stage(&format!("{direction}-{}", field.name), vec![job])
 }
 
@@ -322,8 +302,10 @@ impl Names<'_> {
             let shift = if of_tree || !self.shifts { 0 } else { step % self.clones.max(1) };
             step += u32::from(!of_tree);
             let spec = NamesSpec { tree: tree.clone(), act, shift, shuffled: false };
-            let mut job = job(name, 0, (self.clones, 1), FileWorkSpec::Names(spec));
-            job.interface = Some(Interface::Psync);
+            let job = FileJobSpec {
+                interface: Some(Interface::Psync),
+                ..FileJobSpec::plain(name, self.clones, FileWorkSpec::Names(spec))
+            };
             FileStageSpec { iteration, prepares: of_tree, ..stage(name, vec![job]) }
         };
         acts.into_iter().map(one).collect()

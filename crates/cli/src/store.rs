@@ -58,6 +58,7 @@ pub(crate) fn open(args: &StoreArgs, wall_epoch: WallTime) -> Result<Store> {
         connect_timeout: args.connect_timeout.0,
         keep_alive: !args.disable_http_keepalive,
         wall_epoch,
+        options: Default::default(),
     };
     Ok(Store { config, embedded })
 }
@@ -75,7 +76,7 @@ pub(crate) fn embedded_capacity() -> u64 {
 /// Returns where the embedded store listens.
 pub(crate) fn embedded_endpoint(oracle: &Oracle) -> Endpoint {
     let addr = oracle.addr();
-    Endpoint { host: addr.ip().to_string(), port: addr.port() }
+    Endpoint::new(addr.ip().to_string(), addr.port())
 }
 
 /// Returns whom the embedded store serves.

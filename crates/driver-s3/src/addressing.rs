@@ -173,13 +173,13 @@ mod tests {
             ("s3.amazonaws.com", "abc", Path, false, "s3.amazonaws.com:9000", "/abc"),
             ("minio.lan", "abc", Dns, true, "abc.minio.lan:9000", ""),
         ] {
-            let endpoint = Endpoint { host: host.to_owned(), port: 9000 };
+            let endpoint = Endpoint::new(host, 9000);
             let address = Address::resolve(&endpoint, bucket, lookup, tls).unwrap();
             assert_eq!(address.host_header, host_header);
             assert_eq!(address.path_prefix, path_prefix, "{host} {bucket}");
             let named =
                 if path_prefix.is_empty() { format!("{bucket}.{host}") } else { host.to_owned() };
-            assert_eq!(address.connect_to, Endpoint { host: named, port: 9000 });
+            assert_eq!(address.connect_to, Endpoint::new(named, 9000));
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
             ("::1", "abc", "--host"),
             ("minio.lan", "a_c", "--bucket"),
         ] {
-            let endpoint = Endpoint { host: host.to_owned(), port: 80 };
+            let endpoint = Endpoint::new(host, 80);
             let refused = Address::resolve(&endpoint, bucket, Lookup::Dns, false).unwrap_err();
             assert!(refused.to_string().contains(flag), "{refused}");
         }

@@ -6,6 +6,9 @@ use std::time::Duration;
 use plimsoll_http::{Endpoint, HostSelect, TlsConfig};
 use plimsoll_model::WallTime;
 
+use crate::RequestOptions;
+use crate::options::Settings;
+
 /// The longest bucket name that any server takes (the limit of S3 before 2018).
 const BUCKET_NAME_BYTES_MAX: usize = 255;
 
@@ -39,6 +42,8 @@ pub struct S3Config {
     pub keep_alive: bool,
     /// The wall time at the run's epoch, from which the time in signatures is reckoned.
     pub wall_epoch: WallTime,
+    /// What else requests ask of the target.
+    pub options: RequestOptions,
 }
 
 /// Who asks. Its `Debug` form holds no secret.
@@ -121,6 +126,27 @@ pub enum ConfigError {
         /// The flag that sets it.
         flag: &'static str,
     },
+    /// A key would go over the wire for everyone to read.
+    #[error("a key of your own (SSE-C) goes with every request, so it needs --tls")]
+    KeyInTheClear,
+    /// A trailing checksum and something it cannot go with.
+    #[error("--checksum cannot go with {0}; leave one of them out")]
+    ChecksumWith(&'static str),
+    /// No part can have that size.
+    #[error("parts of {0} bytes are no parts, 1 byte to 5 GiB are (--part.size)")]
+    PartSize(u64),
+    /// Not so many parts can be on their way at once.
+    #[error("{0} parts at once cannot be, 1 to 1000 can (--part.concurrent)")]
+    PartConcurrency(u32),
+    /// A text that S3 or HTTP does not take.
+    #[error(
+        "a name is empty, or a text holds what is not plain ASCII or begins or ends with a blank \
+         ({0})"
+    )]
+    Text(&'static str),
+    /// More tags than an object may have.
+    #[error("{0} tags are too many, an object has at most {1} (--tag)")]
+    TooManyTags(usize, usize),
 }
 
 impl S3Config {
@@ -144,7 +170,12 @@ impl S3Config {
         if let Some(region) = &self.region {
             check_plain("region", "--region", region)?;
         }
-        self.check_credentials()
+        self.check_credentials()?;
+        self.options.check(Settings {
+            tls: self.tls.is_some(),
+            sign_payload: self.sign_payload,
+            content_md5: self.content_md5,
+        })
     }
 
     fn check_credentials(&self) -> Result<(), ConfigError> {
@@ -186,7 +217,7 @@ pub(crate) mod tests {
     /// A configuration that works, for tests to change.
     pub(crate) fn sample() -> S3Config {
         S3Config {
-            endpoints: vec![Endpoint { host: "s3.example".to_owned(), port: 80 }],
+            endpoints: vec![Endpoint::new("s3.example", 80)],
             tls: None,
             credentials: Credentials::Keys {
                 access_key: "AKIAIOSFODNN7EXAMPLE".to_owned(),
@@ -203,6 +234,7 @@ pub(crate) mod tests {
             keep_alive: true,
             // 2013-05-24T00:00:00Z, the day of the examples in the S3 documentation.
             wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
+            options: RequestOptions::default(),
         }
     }
 

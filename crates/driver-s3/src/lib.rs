@@ -9,6 +9,7 @@ mod config;
 mod digests;
 mod encode;
 mod error;
+mod options;
 mod request;
 mod session;
 mod sigv4;
@@ -25,6 +26,9 @@ use plimsoll_model::SharedClock;
 use crate::addressing::Target;
 
 pub use config::{ConfigError, Credentials, Lookup, S3Config};
+pub use options::{
+    Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions, Signature,
+};
 pub use session::S3Session;
 pub use steward::S3Steward;
 
@@ -60,6 +64,7 @@ impl Driver for S3Driver {
             connect_timeout: self.config.connect_timeout,
             tls: self.config.tls.clone(),
             keep_alive: self.config.keep_alive,
+            ..Options::default()
         });
         let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
         (0..count)
@@ -79,6 +84,6 @@ impl Driver for S3Driver {
 
     fn endpoints(&self) -> Vec<String> {
         let tls = self.config.tls.is_some();
-        self.config.endpoints.iter().map(|endpoint| endpoint.authority(tls)).collect()
+        self.config.endpoints.iter().map(|endpoint| endpoint.label(tls)).collect()
     }
 }

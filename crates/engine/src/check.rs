@@ -13,6 +13,7 @@ use plimsoll_driver::{
     Operation, Session,
 };
 use plimsoll_model::{ErrorClass, Moment, SharedClock, WorkerId};
+use plimsoll_stats::Sample;
 use plimsoll_workload::Random;
 use plimsoll_workload::history::{Answer, HistoryOp, KeyNumber, ValueId, Witness};
 use tokio::runtime::Runtime;
@@ -190,7 +191,7 @@ async fn work<S: Session, W: Witness>(
         let end = completion.end.max(begin);
         let answer = hands.answer(op, &completion);
         let ok = !matches!(answer, Answer::Failed(_));
-        counters.count(op.kind(), ok, completion.bytes, end.since(begin));
+        counters.count(op.kind(), &sample(&completion, ok, begin, end));
         let error = completion.result.err().filter(|_| !ok);
         desk::lock(facts.desk).end(worker, &mut choices, op, &answer, end, error);
         if ok {
@@ -206,6 +207,21 @@ async fn work<S: Session, W: Witness>(
         }
     }
     desk::lock(facts.desk).leave(&mut choices);
+}
+
+/// Returns one operation as the live counters take it.
+fn sample(completion: &Completion, ok: bool, begin: Moment, end: Moment) -> Sample {
+    let class = completion.result.as_ref().err().map(|error| error.class);
+    let failed_as = class.filter(|class| !class.is_ok()).unwrap_or(ErrorClass::Unknown);
+    Sample {
+        start_ns: begin.as_ns(),
+        end_ns: end.as_ns(),
+        latency_ns: end.since(begin).as_nanos() as u64,
+        ttfb_ns: None,
+        bytes: completion.bytes,
+        objects: 1,
+        outcome: if ok { ErrorClass::Ok } else { failed_as } as u8,
+    }
 }
 
 /// Does operations of one worker, and says what the answers mean.

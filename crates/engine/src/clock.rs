@@ -55,6 +55,33 @@ pub(crate) fn block_for(duration: Duration) {
     std::thread::sleep(duration);
 }
 
+/// Has a thread without tasks do nothing for `duration`.
+pub(crate) fn rest(virtual_time: Option<&Arc<VirtualTime>>, duration: Duration) {
+    match virtual_time {
+        Some(time) => time.pass(duration),
+        None => block_for(duration),
+    }
+}
+
+/// Keeps the processor busy until `at`, or until it is to stop. Returns what time it is then.
+pub(crate) fn spin(
+    virtual_time: Option<&Arc<VirtualTime>>,
+    clock: &dyn Clock,
+    at: Moment,
+    stopped: impl Fn() -> bool,
+) -> Moment {
+    loop {
+        let now = clock.now();
+        if now >= at || stopped() {
+            return now;
+        }
+        match virtual_time {
+            Some(time) => time.pass(at.since(now)),
+            None => std::hint::spin_loop(),
+        }
+    }
+}
+
 /// How the tasks of a stage wait: on the machine's clock, or in virtual time.
 #[derive(Clone, Debug)]
 pub(crate) enum Waiting {

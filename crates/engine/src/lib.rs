@@ -22,10 +22,12 @@ mod worker;
 mod instrument_tests;
 #[cfg(test)]
 mod open_tests;
+#[cfg(test)]
+mod ring_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};
-pub use live::{Live, LiveCounts, StopFlag};
+pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_cell_end_ns};
 pub use planner::{EndReason, Planner, Step};
 pub use ring::{RingConfig, ring_threads, run_ring_stage};
 pub use stage::{

@@ -2,9 +2,9 @@
 //! reads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
-use plimsoll_model::OpKind;
+use plimsoll_model::{ErrorClass, OpKind};
+use plimsoll_stats::Sample;
 
 /// Asks every worker to end after the operation it has under way.
 #[derive(Debug, Default)]
@@ -22,14 +22,79 @@ impl StopFlag {
     }
 }
 
+/// Latencies up to this power of two of nanoseconds (1,024 ns) are in the first cell.
+const LATENCY_LOG2_MIN: u32 = 10;
+/// Latencies above this power of two of nanoseconds (137 s) are in the last cell.
+const LATENCY_LOG2_MAX: u32 = 37;
+/// Each power of two is cut into eight equal cells: a cell is at most an eighth wider than it is
+/// high.
+const CELLS_PER_OCTAVE_LOG2: u32 = 3;
+
+/// How many cells latencies are counted in.
+pub const LATENCY_CELLS: usize =
+    (((LATENCY_LOG2_MAX - LATENCY_LOG2_MIN) << CELLS_PER_OCTAVE_LOG2) + 2) as usize;
+
+/// Returns the longest latency of a cell in nanoseconds; `None` for the last, which has no end.
+pub fn latency_cell_end_ns(cell: usize) -> Option<u64> {
+    if cell + 1 >= LATENCY_CELLS {
+        return None;
+    }
+    let Some(above) = cell.checked_sub(1) else { return Some(1 << LATENCY_LOG2_MIN) };
+    let per_octave = 1 << CELLS_PER_OCTAVE_LOG2;
+    let (octave, part) = (above / per_octave, above % per_octave);
+    let shift = octave as u32 + LATENCY_LOG2_MIN - CELLS_PER_OCTAVE_LOG2;
+    Some(((per_octave + part + 1) as u64) << shift)
+}
+
+/// Returns the cell of a latency.
+fn latency_cell(ns: u64) -> usize {
+    // One less, so that the end of a cell belongs to it.
+    let inside = ns.saturating_sub(1).max(1);
+    let log2 = inside.ilog2();
+    if log2 < LATENCY_LOG2_MIN {
+        return 0;
+    }
+    let eighths = inside >> (log2 - CELLS_PER_OCTAVE_LOG2);
+    let part = eighths as usize - (1 << CELLS_PER_OCTAVE_LOG2);
+    let octave = (log2 - LATENCY_LOG2_MIN) as usize;
+    (1 + (octave << CELLS_PER_OCTAVE_LOG2) + part).min(LATENCY_CELLS - 1)
+}
+
 /// Counters of one kind of operation on one thread. Only that thread writes, so no
 /// read-modify-write is needed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KindCounters {
-    ok: AtomicU64,
-    failed: AtomicU64,
     bytes: AtomicU64,
+    objects: AtomicU64,
     latency_ns: AtomicU64,
+    ttfb_ns: AtomicU64,
+    /// Operations ended, by class; the first is success.
+    ended: [AtomicU64; ErrorClass::ALL.len()],
+    /// Successes by latency.
+    cells: [AtomicU64; LATENCY_CELLS],
+}
+
+impl Default for KindCounters {
+    fn default() -> Self {
+        Self {
+            bytes: AtomicU64::new(0),
+            objects: AtomicU64::new(0),
+            latency_ns: AtomicU64::new(0),
+            ttfb_ns: AtomicU64::new(0),
+            ended: [const { AtomicU64::new(0) }; ErrorClass::ALL.len()],
+            cells: [const { AtomicU64::new(0) }; LATENCY_CELLS],
+        }
+    }
+}
+
+impl KindCounters {
+    fn ok(&self) -> u64 {
+        self.ended[ErrorClass::Ok as usize].load(Relaxed)
+    }
+
+    fn failed(&self) -> u64 {
+        self.ended[1..].iter().map(|count| count.load(Relaxed)).sum()
+    }
 }
 
 fn add(counter: &AtomicU64, value: u64) {
@@ -42,15 +107,17 @@ fn add(counter: &AtomicU64, value: u64) {
 pub(crate) struct ThreadCounters([KindCounters; OpKind::ALL.len()]);
 
 impl ThreadCounters {
-    pub(crate) fn count(&self, kind: OpKind, ok: bool, bytes: u64, latency: Duration) {
+    pub(crate) fn count(&self, kind: OpKind, op: &Sample) {
         let counters = &self.0[kind as usize];
-        if ok {
-            add(&counters.ok, 1);
-            add(&counters.bytes, bytes);
-            add(&counters.latency_ns, latency.as_nanos() as u64);
-        } else {
-            add(&counters.failed, 1);
+        add(&counters.ended[usize::from(op.outcome)], 1);
+        if op.outcome != ErrorClass::Ok as u8 {
+            return;
         }
+        add(&counters.bytes, op.bytes);
+        add(&counters.objects, op.objects);
+        add(&counters.latency_ns, op.latency_ns);
+        add(&counters.ttfb_ns, op.ttfb_ns.unwrap_or(0));
+        add(&counters.cells[latency_cell(op.latency_ns)], 1);
     }
 }
 
@@ -73,6 +140,36 @@ pub struct LiveCounts {
     pub latency_ns: u64,
 }
 
+/// All that was counted so far of one kind of operation. The numbers are read one after the other
+/// while operations end, so they agree with each other only when the stage is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveDetail {
+    /// Operations ended, indexed by [`ErrorClass`]; the first counts the successes.
+    pub ended: [u64; ErrorClass::ALL.len()],
+    /// Content bytes of successes.
+    pub bytes: u64,
+    /// Objects handled by successes.
+    pub objects: u64,
+    /// Sum of the latencies of successes.
+    pub latency_ns: u64,
+    /// Sum of the times to first byte of those successes that had one.
+    pub ttfb_ns: u64,
+    /// Successes by latency; [`latency_cell_end_ns`] tells up to which.
+    pub latency_cells: Box<[u64; LATENCY_CELLS]>,
+}
+
+impl LiveDetail {
+    /// Returns how many operations ended.
+    pub fn ended_count(&self) -> u64 {
+        self.ended.iter().sum()
+    }
+
+    /// Returns how many operations failed.
+    pub fn failed_count(&self) -> u64 {
+        self.ended[1..].iter().sum()
+    }
+}
+
 impl Live {
     /// Returns counters for `threads` threads, all zero.
     pub fn new(threads: usize) -> Self {
@@ -88,11 +185,94 @@ impl Live {
         let mut sum = LiveCounts::default();
         for thread in &self.threads {
             let counters = &thread.0[kind as usize];
-            sum.ok += counters.ok.load(Relaxed);
-            sum.failed += counters.failed.load(Relaxed);
+            sum.ok += counters.ok();
+            sum.failed += counters.failed();
             sum.bytes += counters.bytes.load(Relaxed);
             sum.latency_ns = sum.latency_ns.wrapping_add(counters.latency_ns.load(Relaxed));
         }
         sum
+    }
+
+    /// Returns all that was counted so far of `kind`; `None` if no such operation has ended.
+    pub fn detail(&self, kind: OpKind) -> Option<LiveDetail> {
+        let mut sum = LiveDetail {
+            ended: [0; ErrorClass::ALL.len()],
+            bytes: 0,
+            objects: 0,
+            latency_ns: 0,
+            ttfb_ns: 0,
+            latency_cells: Box::new([0; LATENCY_CELLS]),
+        };
+        for thread in &self.threads {
+            let counters = &thread.0[kind as usize];
+            for (sum, counter) in sum.ended.iter_mut().zip(&counters.ended) {
+                *sum += counter.load(Relaxed);
+            }
+            sum.bytes = sum.bytes.wrapping_add(counters.bytes.load(Relaxed));
+            sum.objects = sum.objects.wrapping_add(counters.objects.load(Relaxed));
+            sum.latency_ns = sum.latency_ns.wrapping_add(counters.latency_ns.load(Relaxed));
+            sum.ttfb_ns = sum.ttfb_ns.wrapping_add(counters.ttfb_ns.load(Relaxed));
+            for (sum, counter) in sum.latency_cells.iter_mut().zip(&counters.cells) {
+                *sum += counter.load(Relaxed);
+            }
+        }
+        (sum.ended_count() > 0).then_some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(latency_ns: u64, outcome: ErrorClass) -> Sample {
+        let ttfb_ns = Some(latency_ns / 2);
+        let outcome = outcome as u8;
+        Sample {
+            start_ns: 0,
+            end_ns: latency_ns,
+            latency_ns,
+            ttfb_ns,
+            bytes: 7,
+            objects: 3,
+            outcome,
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_cell_belongs_to_it_and_cells_follow_one_another() {
+        let mut cell_before = None;
+        for cell in 0..LATENCY_CELLS - 1 {
+            let end = latency_cell_end_ns(cell).unwrap();
+            assert_eq!((latency_cell(end), latency_cell(end + 1)), (cell, cell + 1), "{end}");
+            if let Some(before) = cell_before {
+                let width: u64 = end - before;
+                assert!(cell == 0 || width * 8 <= before, "{before} to {end} is too wide");
+            }
+            cell_before = Some(end);
+        }
+        // 1,024 ns, an eighth more, and 2^37 ns.
+        assert_eq!(latency_cell_end_ns(0), Some(1_024));
+        assert_eq!(latency_cell_end_ns(1), Some(1_152));
+        assert_eq!(latency_cell_end_ns(LATENCY_CELLS - 2), Some(137_438_953_472));
+        assert_eq!(latency_cell_end_ns(LATENCY_CELLS - 1), None);
+        assert_eq!((latency_cell(0), latency_cell(u64::MAX)), (0, LATENCY_CELLS - 1));
+    }
+
+    #[test]
+    fn threads_add_up_and_failures_add_nothing_but_their_class() {
+        let live = Live::new(2);
+        live.thread(0).count(OpKind::Get, &sample(1_000, ErrorClass::Ok));
+        live.thread(1).count(OpKind::Get, &sample(1_100, ErrorClass::Ok));
+        live.thread(1).count(OpKind::Get, &sample(9_999, ErrorClass::Throttled));
+        assert_eq!(live.detail(OpKind::Put), None);
+        let detail = live.detail(OpKind::Get).unwrap();
+        assert_eq!((detail.ended_count(), detail.failed_count()), (3, 1));
+        assert_eq!(detail.ended[ErrorClass::Throttled as usize], 1);
+        assert_eq!((detail.bytes, detail.objects), (14, 6));
+        assert_eq!((detail.latency_ns, detail.ttfb_ns), (2_100, 1_050));
+        assert_eq!(detail.latency_cells[..3], [1, 1, 0]);
+        assert_eq!(detail.latency_cells.iter().sum::<u64>(), 2);
+        let counts = live.counts(OpKind::Get);
+        assert_eq!((counts.ok, counts.failed, counts.bytes), (2, 1, 14));
     }
 }

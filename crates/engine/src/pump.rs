@@ -131,11 +131,11 @@ impl<'a> Shared<'a> {
         if let Some(wrong) = wrong {
             *self.outcome.wrong.entry(wrong).or_default() += 1;
         }
-        let ok = record.outcome.is_ok();
         self.outcome.ops_count += 1;
-        self.counters.count(record.kind, ok, record.bytes, record.latency());
         let OpRecord { stage, kind, endpoint, .. } = record;
-        self.outcome.timeline.record(SeriesKey { stage, kind, endpoint }, &sample(&record));
+        let sample = sample(&record);
+        self.counters.count(kind, &sample);
+        self.outcome.timeline.record(SeriesKey { stage, kind, endpoint }, &sample);
         if let Some(error) = error {
             self.outcome.failed_count += 1;
             self.keep_error(&record, error.to_string());

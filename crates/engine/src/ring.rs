@@ -17,7 +17,7 @@ use plimsoll_workload::files::{
 };
 use plimsoll_workload::{OpenLoop, mix64};
 
-use crate::clock::block_for;
+use crate::clock::{rest, spin};
 use crate::crew::{Crew, Gate};
 use crate::lane::{Lane, LaneStep};
 use crate::planner::EndReason;
@@ -302,7 +302,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             } else if self.ready.is_empty() && self.waiting.is_empty() {
                 break;
             } else if !wait.is_zero() {
-                block_for(wait);
+                rest(self.facts.context.virtual_time, wait);
             }
         }
         let over = clock.now();
@@ -341,10 +341,8 @@ impl<'a, R: Ring> RingThread<'a, R> {
                     return now;
                 }
                 LaneStep::SpinUntil(at) => {
-                    while clock.now() < at && !self.facts.stops.user.is_set() {
-                        std::hint::spin_loop();
-                    }
-                    now = clock.now();
+                    let stopped = || self.facts.stops.user.is_set();
+                    now = spin(self.facts.context.virtual_time, clock, at, stopped);
                 }
                 LaneStep::WaitForEnd => return now,
                 LaneStep::Done(reason) => {

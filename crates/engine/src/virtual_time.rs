@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use plimsoll_model::{Clock, Moment};
 
@@ -89,6 +90,11 @@ impl VirtualTime {
 
     fn timers(&self) -> MutexGuard<'_, Timers> {
         self.timers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets time pass for a thread that waits without tasks; it is the only one there is.
+    pub(crate) fn pass(&self, duration: Duration) {
+        self.now_ns.fetch_add(duration.as_nanos() as u64, Relaxed);
     }
 
     /// Has `waker` called at `at`.

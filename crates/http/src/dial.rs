@@ -12,49 +12,67 @@ use tokio_rustls::TlsConnector;
 
 use crate::connection::Connection;
 use crate::error::Failure;
-use crate::{Endpoint, ExchangeErrorKind, Options, TlsConfig};
+use crate::proxy::ProxyServer;
+use crate::tls::ALPN_TWO;
+use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options, TlsConfig};
+
+const NO_HTTP2: &str = "the server does not speak HTTP/2";
 
 /// What making a connection is busy with, for the message when it takes too long.
 #[derive(Clone, Copy)]
 enum Step {
     Resolve,
     Connect,
+    Tunnel,
     Handshake,
 }
 
-/// Connects to `endpoint`. `addresses` keeps what its name resolved to, the one that worked first;
-/// empty is unknown.
+/// Connects to `endpoint`, through the proxy `via` if there is one. `addresses` keeps what the name
+/// of the one or the other resolved to, the address that worked first; empty is unknown.
 pub(crate) async fn dial(
     endpoint: &Endpoint,
+    via: Option<&ProxyServer>,
     options: &Options,
     addresses: &mut Vec<SocketAddr>,
 ) -> Result<Connection, Failure> {
     let step = Cell::new(Step::Resolve);
     let limit = options.connect_timeout;
+    let hop = via.map_or(endpoint, |proxy| &proxy.endpoint);
     let in_time = timeout(limit, async {
         if addresses.is_empty() {
-            *addresses = resolve(endpoint).await?;
+            *addresses = resolve(hop).await?;
         }
         step.set(Step::Connect);
-        let tcp = connect(endpoint, addresses, limit).await?;
+        let mut tcp = connect(hop, addresses, limit).await?;
+        if let Some(proxy) = via.filter(|_| options.tunnels()) {
+            step.set(Step::Tunnel);
+            proxy.tunnel(endpoint, &mut tcp).await?;
+        }
         step.set(Step::Handshake);
         match &options.tls {
             None => Ok(Connection::Plain(tcp)),
-            Some(tls) => handshake(endpoint, tls, tcp).await,
+            Some(tls) => handshake(endpoint, tls, options.version, tcp).await,
         }
     });
-    match in_time.await {
-        Ok(Ok(connection)) => Ok(connection),
-        Ok(Err(failure)) => {
-            forget_if_unreachable(&failure, addresses);
-            Err(failure)
+    let outcome = match in_time.await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(match (step.get(), via) {
+            (Step::Tunnel, Some(proxy)) => {
+                let mut failure = proxy.refusal(endpoint, &format!("made none within {limit:?}"));
+                failure.kind = ExchangeErrorKind::ConnectTimeout;
+                failure
+            }
+            (Step::Handshake, _) => overdue(endpoint, Step::Handshake, limit),
+            (step, _) => overdue(hop, step, limit),
+        }),
+    };
+    outcome.map_err(|mut failure| {
+        forget_if_unreachable(&failure, addresses);
+        if via.is_some() && matches!(step.get(), Step::Resolve | Step::Connect) {
+            failure.message.push_str(&format!("; it is the proxy for {endpoint}"));
         }
-        Err(_) => {
-            let failure = overdue(endpoint, step.get(), limit);
-            forget_if_unreachable(&failure, addresses);
-            Err(failure)
-        }
-    }
+        failure
+    })
 }
 
 /// A name whose addresses do not answer is looked up again next time; it may have moved.
@@ -68,7 +86,7 @@ fn overdue(endpoint: &Endpoint, step: Step, limit: Duration) -> Failure {
     let host = &endpoint.host;
     let message = match step {
         Step::Resolve => format!("cannot resolve host `{host}`: no answer within {limit:?}"),
-        Step::Connect => format!("no connection to {endpoint} within {limit:?}"),
+        Step::Connect | Step::Tunnel => format!("no connection to {endpoint} within {limit:?}"),
         Step::Handshake => {
             format!("no TLS handshake with {endpoint} within {limit:?}; does that port speak TLS?")
         }
@@ -77,6 +95,9 @@ fn overdue(endpoint: &Endpoint, step: Step, limit: Duration) -> Failure {
 }
 
 async fn resolve(endpoint: &Endpoint) -> Result<Vec<SocketAddr>, Failure> {
+    if let Some(address) = endpoint.address {
+        return Ok(vec![SocketAddr::new(address, endpoint.port)]);
+    }
     let unresolved = |reason: &str| {
         let message = format!("cannot resolve host `{}`: {reason}", endpoint.host);
         Failure::new(ExchangeErrorKind::Resolve, message)
@@ -135,6 +156,7 @@ fn connect_failure(endpoint: &Endpoint, error: &io::Error) -> Failure {
 async fn handshake(
     endpoint: &Endpoint,
     tls: &TlsConfig,
+    version: HttpVersion,
     tcp: TcpStream,
 ) -> Result<Connection, Failure> {
     let failed = |reason: String| {
@@ -143,16 +165,26 @@ async fn handshake(
     };
     let name = ServerName::try_from(endpoint.host.clone())
         .map_err(|_| failed("its host is no name that a certificate can hold".to_owned()))?;
-    let connected = TlsConnector::from(tls.client_config()).connect(name, tcp).await;
-    match connected {
-        Ok(stream) => Ok(Connection::Tls(Box::new(stream))),
-        Err(error) => Err(failed(handshake_reason(&error))),
+    let connector = TlsConnector::from(tls.client_config(version));
+    let stream = connector
+        .connect(name, tcp)
+        .await
+        .map_err(|error| failed(handshake_reason(&error, version)))?;
+    let agreed = stream.get_ref().1.alpn_protocol();
+    if version == HttpVersion::Two && agreed != Some(ALPN_TWO) {
+        let agreed = agreed.map(|name| String::from_utf8_lossy(name).into_owned());
+        let instead = match agreed {
+            Some(name) => format!("offered {name} instead"),
+            None => "offered no version at all (ALPN)".to_owned(),
+        };
+        return Err(failed(format!("{NO_HTTP2}: it {instead}; leave out --http2")));
     }
+    Ok(Connection::Tls(Box::new(stream)))
 }
 
 /// Says what went wrong in a handshake and which flag helps.
-fn handshake_reason(error: &io::Error) -> String {
-    use rustls::{CertificateError, Error};
+fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
+    use rustls::{AlertDescription, CertificateError, Error};
     let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
     match cause {
         Some(Error::InvalidCertificate(cause)) => match cause {
@@ -170,6 +202,11 @@ fn handshake_reason(error: &io::Error) -> String {
         },
         Some(Error::InvalidMessage(_)) => {
             "the server does not speak TLS; leave out --tls for plain HTTP".to_owned()
+        }
+        Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol))
+            if version == HttpVersion::Two =>
+        {
+            format!("{NO_HTTP2}; leave out --http2")
         }
         Some(other) => other.to_string(),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {

@@ -1,6 +1,7 @@
 //! Host lists as people write them: commas, `{1...8}` ranges, ports, IPv6 in brackets.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 
 use crate::Endpoint;
 
@@ -192,7 +193,14 @@ fn number(text: &str, radix: u32) -> Option<u64> {
     digits_only.then(|| u64::from_str_radix(text, radix).ok()).flatten()
 }
 
-fn parse_endpoint(text: &str, default_port: u16) -> Result<Endpoint, PatternError> {
+/// Splits off the address behind `@`, where it is one: the form of [`Endpoint::label`].
+fn split_address(text: &str) -> (&str, Option<IpAddr>) {
+    let parts = text.split_once('@').and_then(|(name, address)| Some((name, address.parse().ok()?)));
+    parts.map_or((text, None), |(name, address)| (name, Some(address)))
+}
+
+fn parse_endpoint(whole: &str, default_port: u16) -> Result<Endpoint, PatternError> {
+    let (text, address) = split_address(whole);
     let out_of_place = |c: &char| c.is_whitespace() || c.is_control() || "/@?#\\\"".contains(*c);
     if let Some(character) = text.chars().find(out_of_place) {
         return Err(PatternError::Character { text: text.to_owned(), character });
@@ -218,7 +226,7 @@ fn parse_endpoint(text: &str, default_port: u16) -> Result<Endpoint, PatternErro
             .filter(|port| *port > 0)
             .ok_or_else(|| PatternError::Port(text.to_owned()))?,
     };
-    Ok(Endpoint { host: host.to_owned(), port })
+    Ok(Endpoint { host: host.to_owned(), port, address })
 }
 
 /// Splits `[address]` or `[address]:port`, of which `rest` is what follows the first bracket.
@@ -273,6 +281,7 @@ mod tests {
             ("[fe80::{a...b}]:70", "[fe80::a]:70 [fe80::b]:70"),
             ("[fe80::1%eth0]:70", "[fe80::1%eth0]:70"),
             ("a,b,a:9000,h{1...2},h2", "a:9000 b:9000 h1:9000 h2:9000"),
+            ("a@10.0.0.1,a@::1,a:7@10.0.0.1", "a:9000@10.0.0.1 a:9000@::1 a:7@10.0.0.1"),
         ] {
             if expected.is_empty() {
                 // 0xe to 0x10a: 253 hosts, too many to write down.
@@ -289,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_host_of_an_endpoint_has_no_brackets() {
-        let endpoint = Endpoint { host: "::1".to_owned(), port: 9 };
+        let endpoint = Endpoint::new("::1", 9);
         assert_eq!(expand_hosts("[::1]:9", 9000), Ok(vec![endpoint]));
     }
 

@@ -9,6 +9,8 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use crate::HttpVersion;
+
 /// Whom to trust, as the user asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
@@ -18,9 +20,18 @@ pub struct TlsOptions {
     pub ca_file: Option<PathBuf>,
 }
 
+/// How the versions of HTTP are called in a handshake (RFC 7301).
+const ALPN_ONE: &[u8] = b"http/1.1";
+pub(crate) const ALPN_TWO: &[u8] = b"h2";
+
 /// TLS settings ready for use; cheap to clone, shared by all threads.
 #[derive(Clone, Debug)]
-pub struct TlsConfig(Arc<ClientConfig>);
+pub struct TlsConfig {
+    /// Offers HTTP/1.1 only.
+    one: Arc<ClientConfig>,
+    /// Offers HTTP/2 first, and HTTP/1.1 so that a server that knows nothing else can say so.
+    two: Arc<ClientConfig>,
+}
 
 /// Why TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -74,12 +85,17 @@ impl TlsConfig {
         } else {
             builder.with_root_certificates(roots).with_no_client_auth()
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(config)))
+        config.alpn_protocols = vec![ALPN_ONE.to_vec()];
+        let mut two = config.clone();
+        two.alpn_protocols.insert(0, ALPN_TWO.to_vec());
+        Ok(Self { one: Arc::new(config), two: Arc::new(two) })
     }
 
-    pub(crate) fn client_config(&self) -> Arc<ClientConfig> {
-        self.0.clone()
+    pub(crate) fn client_config(&self, version: HttpVersion) -> Arc<ClientConfig> {
+        match version {
+            HttpVersion::One => self.one.clone(),
+            HttpVersion::Two => self.two.clone(),
+        }
     }
 }
 

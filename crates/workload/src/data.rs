@@ -3,14 +3,18 @@
 //! Content is made in blocks of 8 KiB: a pad of random bytes, fixed by the seed and rotated by a
 //! multiple of 64 bytes, combined (xor) with a 64-byte block key. The block key can be inverted to
 //! the key's hash, version and block number, so that wrong bytes can be traced to where they
-//! belong. `docs/formats/data.md` has the definition to the letter.
+//! belong. `docs/formats/data.md` has the definition to the letter. Other content (zeros, text, bytes
+//! of files, bytes that compress or repeat) is in [`DataRule`].
 
+mod form;
 mod trace;
 mod wrong;
 
+pub use form::{COMPRESS_RATIO_MAX, DEDUPE_RATIO_MAX, DataRule, UNIT_BYTES};
 pub use trace::Origin;
 pub use wrong::{Evidence, Received, Wrong, WrongKind};
 
+use self::form::Form;
 use crate::{Random, mix64};
 
 /// Bytes per block.
@@ -21,6 +25,8 @@ const LINE_WORDS: usize = LINE_BYTES / 8;
 const LINES: u64 = (BLOCK_BYTES / LINE_BYTES) as u64;
 /// Bits of the block number; the version stands above them.
 const BLOCK_NUMBER_BITS: u32 = 44;
+/// So many versions of an object have contents of their own; after the last comes the first again.
+pub const VERSIONS: u32 = 1 << 20;
 const PAD_DOMAIN: u64 = 0x7061_6400;
 
 type Line = [u8; LINE_BYTES];
@@ -30,18 +36,25 @@ pub struct Generator {
     /// The block twice in a row, so that a rotated one is a plain slice.
     pad: Box<[u8]>,
     seed_mix: u64,
+    form: Form,
 }
 
 impl Generator {
-    /// Returns the generator for `seed`.
+    /// Returns the generator of random content for `seed`.
     pub fn new(seed: u64) -> Self {
+        Self::with_rule(seed, &DataRule::Random, Vec::new())
+    }
+
+    /// Returns the generator of content by `rule` for `seed`; `files` is what the files hold that the
+    /// rule is about, one after the other, and empty where it is about none.
+    pub fn with_rule(seed: u64, rule: &DataRule, files: Vec<u8>) -> Self {
         let mut random = Random::new(seed, PAD_DOMAIN, 0);
         let mut pad = vec![0u8; 2 * BLOCK_BYTES];
         for word in pad[..BLOCK_BYTES].chunks_exact_mut(8) {
             word.copy_from_slice(&random.next_u64().to_le_bytes());
         }
         pad.copy_within(..BLOCK_BYTES, BLOCK_BYTES);
-        Self { pad: pad.into_boxed_slice(), seed_mix: mix64(seed) }
+        Self { pad: pad.into_boxed_slice(), seed_mix: mix64(seed), form: Form::new(rule, files) }
     }
 
     /// Returns the content of `version` of the object whose key hashes to `key_hash`.
@@ -62,6 +75,11 @@ pub struct Content<'a> {
 impl Content<'_> {
     /// Fills `buffer` with the content from `offset` on.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) {
+        self.generator.form.fill(self, offset, buffer);
+    }
+
+    /// Fills `buffer` with random bytes from `offset` on.
+    fn fill_random(&self, offset: u64, buffer: &mut [u8]) {
         let mut at = offset;
         let mut rest = buffer;
         while !rest.is_empty() {
@@ -76,6 +94,14 @@ impl Content<'_> {
 
     /// Tells whether `bytes` is the content from `offset` on.
     pub fn matches(&self, offset: u64, bytes: &[u8]) -> bool {
+        match self.generator.form {
+            Form::Random => self.matches_random(offset, bytes),
+            _ => self.agreement(offset, bytes) == bytes.len(),
+        }
+    }
+
+    /// Tells whether `bytes` are the random bytes from `offset` on.
+    fn matches_random(&self, offset: u64, bytes: &[u8]) -> bool {
         let mut at = offset;
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -99,7 +125,7 @@ impl Content<'_> {
 
     /// Returns how many of the first bytes are the content from `offset` on.
     fn agreement(&self, offset: u64, bytes: &[u8]) -> usize {
-        const STEP: usize = 512;
+        const STEP: usize = UNIT_BYTES / 2;
         let mut expected = [0; STEP];
         for (index, piece) in bytes.chunks(STEP).enumerate() {
             let done = index * STEP;

@@ -2,11 +2,13 @@
 
 mod analyse;
 mod cpu;
+mod files;
 mod peers;
 mod plimsoll;
 mod store;
 
 pub(crate) use analyse::analyse;
+pub(crate) use files::{Plan as FilesPlan, files};
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -148,5 +148,6 @@ fn config(args: &CleanArgs, manifest: &Manifest, clock: &RunClock) -> Result<S3C
         connect_timeout: CONNECT_TIMEOUT,
         keep_alive: true,
         wall_epoch: clock.wall_epoch(),
+        options: Default::default(),
     })
 }

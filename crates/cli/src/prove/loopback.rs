@@ -240,6 +240,7 @@ fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {
         connect_timeout: OP_TIMEOUT,
         keep_alive: true,
         wall_epoch,
+        options: Default::default(),
     }
 }
 

@@ -143,6 +143,7 @@ impl Target {
             connect_timeout: std::time::Duration::from_secs(10),
             keep_alive: true,
             wall_epoch: wall_now(),
+            options: Default::default(),
         };
         S3Driver::new(config).unwrap()
     }

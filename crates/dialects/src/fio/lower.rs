@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use plimsoll_model::Interface;
 use plimsoll_workload::files::{
-    FILES_SCHEMA, FileJobSpec, FilePacingSpec, FileStageSpec, FileWorkSpec, FilesSpec,
-    FillFilesSpec, FillSpec, SpanSpec,
+    FILES_SCHEMA, FileJobSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec,
 };
 
 use self::files::{KnownFile, Placed};
@@ -251,20 +250,10 @@ impl<'a> Lowering<'a> {
         let fill =
             FillSpec { files: files.collect(), block_bytes: FILL_BLOCK_BYTES, direct: false };
         let job = FileJobSpec {
-            name: name.clone(),
             group: self.job(first).flow.group,
-            clones: self.machine.cores.max(1),
-            depth: 1,
             // The page cache takes what is written, so there is nothing to wait for.
             interface: Some(Interface::Psync),
-            start_delay_ns: SpanSpec::default(),
-            ramp_ns: 0,
-            duration_ns: None,
-            ops_max: None,
-            bytes_max: None,
-            pacing: FilePacingSpec::Closed,
-            think: None,
-            work: FileWorkSpec::Fill(fill),
+            ..FileJobSpec::plain(&name, self.machine.cores.max(1), FileWorkSpec::Fill(fill))
         };
         let indices: Vec<usize> = jobs.iter().map(|(index, _)| *index).collect();
         self.prepare(&name, vec![job], indices);
@@ -274,12 +263,9 @@ impl<'a> Lowering<'a> {
     /// failure ends the run.
     fn prepare(&mut self, name: &str, jobs: Vec<FileJobSpec>, indices: Vec<usize>) {
         let stage = FileStageSpec {
-            name: self.free_name(name),
-            iteration: 0,
             prepares: true,
-            drop_caches: false,
             end_on_failure: true,
-            jobs,
+            ..FileStageSpec::plain(&self.free_name(name), jobs)
         };
         self.spec_stages.push(stage);
         self.stages.push(LoweredStage { jobs: indices, verifies: false });
@@ -309,12 +295,8 @@ impl<'a> Lowering<'a> {
         };
         self.note_ends(indices);
         let stage = FileStageSpec {
-            name: self.free_name(&name),
-            iteration: 0,
-            prepares: false,
-            drop_caches: false,
             end_on_failure: indices.iter().any(|&index| ends_on_failure(self.job(index))),
-            jobs,
+            ..FileStageSpec::plain(&self.free_name(&name), jobs)
         };
         self.spec_stages.push(stage);
         self.stages.push(LoweredStage { jobs: indices_of_jobs, verifies: false });
@@ -364,12 +346,8 @@ impl<'a> Lowering<'a> {
         let Some(&first) = indices_of_jobs.first() else { return };
         let name = format!("{}-verify", self.job(first).name);
         let stage = FileStageSpec {
-            name: self.free_name(&name),
-            iteration: 0,
-            prepares: false,
-            drop_caches: false,
             end_on_failure: indices_of_jobs.iter().any(|&index| ends_on_failure(self.job(index))),
-            jobs,
+            ..FileStageSpec::plain(&self.free_name(&name), jobs)
         };
         self.spec_stages.push(stage);
         self.stages.push(LoweredStage { jobs: indices_of_jobs, verifies: true });

@@ -3,8 +3,8 @@
 
 use plimsoll_model::Interface;
 use plimsoll_workload::files::{
-    FILES_SCHEMA, FileJobSpec, FilePacingSpec, FileStageSpec, FileWorkSpec, FilesSpec, NameActSpec,
-    NamesSpec, SpanSpec, TreeSpec,
+    FILES_SCHEMA, FileJobSpec, FileStageSpec, FileWorkSpec, FilesSpec, NameActSpec, NamesSpec,
+    SpanSpec, TreeSpec,
 };
 
 use super::error::MdtestError;
@@ -437,27 +437,15 @@ fn stage(
             && matches!(step.does, Does::Stat | Does::Read),
     };
     let job = FileJobSpec {
-        name: step.name.to_owned(),
-        group: 0,
-        clones: clones(of, step),
-        depth: 1,
         interface: Some(Interface::Psync),
         start_delay_ns: SpanSpec::of(if pauses { of.pause_s * NS_PER_S } else { 0 }),
-        ramp_ns: 0,
-        duration_ns: None,
-        ops_max: None,
-        bytes_max: None,
-        pacing: FilePacingSpec::Closed,
-        think: None,
-        work: FileWorkSpec::Names(names),
+        ..FileJobSpec::plain(step.name, clones(of, step), FileWorkSpec::Names(names))
     };
     FileStageSpec {
-        name: step.name.to_owned(),
         iteration,
         prepares: chosen.prepares,
-        drop_caches: false,
         end_on_failure: of.end_on_failure,
-        jobs: vec![job],
+        ..FileStageSpec::plain(step.name, vec![job])
     }
 }
 

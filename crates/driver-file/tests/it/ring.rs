@@ -258,9 +258,9 @@ fn names_that_do_not_fit_are_refused_in_words() {
                 "cannot rename DIR/away to DIR/full/file: No such file or directory",
             ),
             (
-                Request::Create { place: file, len: 1, sync: false },
-                17,
-                "cannot create DIR/full/file: File exists",
+                Request::Create { place: full, len: 1, sync: false },
+                21,
+                "cannot create DIR/full: Is a directory",
             ),
             (Request::Mkdir { place: full }, 17, "cannot make directory DIR/full: File exists"),
             (

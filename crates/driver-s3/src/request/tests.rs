@@ -100,7 +100,7 @@ fn a_whole_head() {
 #[test]
 fn a_signed_head() {
     let mut config = sample();
-    config.endpoints = vec![Endpoint { host: "s3.amazonaws.com".to_owned(), port: 80 }];
+    config.endpoints = vec![Endpoint::new("s3.amazonaws.com", 80)];
     let range = Some(ByteRange { offset: 0, len: 10 });
     let head = rendered(&config, &Call::Get { key: "test.txt", range }, &PayloadDigests::NONE);
     assert_eq!(

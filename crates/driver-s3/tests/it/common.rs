@@ -29,7 +29,7 @@ pub(crate) fn clock() -> SharedClock {
 /// Returns a configuration for `127.0.0.1:port`.
 pub(crate) fn config(port: u16) -> S3Config {
     S3Config {
-        endpoints: vec![Endpoint { host: "127.0.0.1".to_owned(), port }],
+        endpoints: vec![Endpoint::new("127.0.0.1", port)],
         tls: None,
         credentials: Credentials::Keys {
             access_key: "AKID".to_owned(),
@@ -46,6 +46,7 @@ pub(crate) fn config(port: u16) -> S3Config {
         keep_alive: true,
         // 2013-05-24T00:00:00Z.
         wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
+        options: Default::default(),
     }
 }
 

@@ -147,7 +147,7 @@ fn a_silent_tls_port_is_given_up_in_time() {
     });
     block_on(async {
         let connect_timeout = Duration::from_millis(50);
-        let options = Options { connect_timeout, tls: Some(tls), keep_alive: true };
+        let options = Options { connect_timeout, tls: Some(tls), ..Options::default() };
         let mut client = client_of("127.0.0.1", address.port(), options);
         let error = get(&mut client, "/").await.0.unwrap_err();
         assert_eq!(error.kind, Kind::ConnectTimeout);

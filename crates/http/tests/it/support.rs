@@ -72,7 +72,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 pub(crate) fn options(tls: Option<TlsConfig>) -> Options {
-    Options { connect_timeout: Duration::from_secs(20), tls, keep_alive: true }
+    Options { connect_timeout: Duration::from_secs(20), tls, ..Options::default() }
 }
 
 pub(crate) fn client_of(host: &str, port: u16, options: Options) -> Client {
@@ -85,7 +85,7 @@ pub(crate) fn client_with_clock(
     options: Options,
     clock: Arc<CountingClock>,
 ) -> Client {
-    let endpoints = Rc::from([Endpoint { host: host.to_owned(), port }]);
+    let endpoints = Rc::from([Endpoint::new(host, port)]);
     Client::new(endpoints, Rc::new(options), clock)
 }
 

@@ -34,7 +34,7 @@ impl Generator {
     /// As [`Self::identify`], but only the first `least` bytes need to belong together.
     pub(super) fn trace(&self, bytes: &[u8], least: usize) -> Option<Origin> {
         let least = least.max(TRACE_BYTES_MIN);
-        if bytes.len() < least {
+        if bytes.len() < least || self.form.place_of(0).is_none() {
             return None;
         }
         let bytes_of = |at: usize| word(bytes, at);
@@ -56,6 +56,9 @@ impl Generator {
             let words =
                 [0, 8].map(|index| bytes_of(start + index) ^ word(&self.pad, place + index));
             let origin = self.invert(words, place, start)?;
+            let first = origin.offset + start as u64;
+            let offset = self.form.place_of(first)?.checked_sub(start as u64)?;
+            let origin = Origin { offset, ..origin };
             let content = self.content(origin.key_hash, origin.version);
             (content.agreement(origin.offset, bytes) >= least).then_some(origin)
         })

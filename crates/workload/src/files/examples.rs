@@ -60,33 +60,12 @@ pub(super) fn names(tree: &TreeSpec, act: NameActSpec, shift: u32) -> FileWorkSp
 }
 
 pub(super) fn job(clones: u32, work: FileWorkSpec) -> FileJobSpec {
-    FileJobSpec {
-        name: "job".to_owned(),
-        group: 0,
-        clones,
-        depth: 1,
-        interface: None,
-        start_delay_ns: SpanSpec::of(0),
-        ramp_ns: 0,
-        duration_ns: None,
-        ops_max: None,
-        bytes_max: None,
-        pacing: FilePacingSpec::Closed,
-        think: None,
-        work,
-    }
+    FileJobSpec::plain("job", clones, work)
 }
 
 /// Returns a spec with one job in each stage.
 pub(super) fn spec(jobs: impl IntoIterator<Item = FileJobSpec>) -> FilesSpec {
-    let stage = |job| FileStageSpec {
-        name: "stage".to_owned(),
-        iteration: 0,
-        prepares: false,
-        drop_caches: false,
-        end_on_failure: false,
-        jobs: vec![job],
-    };
+    let stage = |job| FileStageSpec::plain("stage", vec![job]);
     FilesSpec {
         schema: FILES_SCHEMA.to_owned(),
         name: "test".to_owned(),

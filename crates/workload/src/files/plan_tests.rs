@@ -19,6 +19,12 @@ fn paths(plan: &FilePlan, stage: usize, worker: u32) -> Vec<&str> {
 }
 
 #[test]
+fn the_schema_is_the_committed_one() {
+    let fresh = format!("{:#}\n", serde_json::Value::from(FilesSpec::json_schema()));
+    plimsoll_testkit::check_format("files.schema.json", &fresh);
+}
+
+#[test]
 fn names_are_made_as_fio_makes_them() {
     let mut of = files(2, BLOCK);
     of.directories = vec!["/mnt/a/".to_owned(), "b".to_owned()];

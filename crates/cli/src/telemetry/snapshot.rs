@@ -1,0 +1,109 @@
+//! All counters at one moment, as every receiver is told of them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_engine::{Live, LiveDetail};
+use plimsoll_model::{Moment, OpKind, SharedClock, WallTime};
+
+use crate::machine;
+use crate::runner::RunTime;
+
+/// Of how many stages the counters are kept; of more, the oldest are no longer told of.
+const STAGES_KEPT_MAX: usize = 64;
+
+/// A run as its receivers see it.
+pub(super) struct Board {
+    pub(super) run_id: String,
+    /// What the run does, such as `s3-get`.
+    pub(super) what: String,
+    pub(super) endpoints: Vec<String>,
+    clock: SharedClock,
+    wall_epoch: WallTime,
+    stages: Mutex<Vec<BoardStage>>,
+}
+
+#[derive(Clone)]
+struct BoardStage {
+    name: String,
+    began: WallTime,
+    live: Arc<Live>,
+}
+
+/// All counters at one moment.
+pub(super) struct Snapshot {
+    pub(super) at: WallTime,
+    /// What the whole process has used so far, all cores.
+    pub(super) cpu: Duration,
+    /// In the order in which they began; the last one is under way.
+    pub(super) stages: Vec<StageSnapshot>,
+}
+
+/// The counters of one stage at one moment.
+pub(super) struct StageSnapshot {
+    pub(super) name: String,
+    pub(super) began: WallTime,
+    /// Kinds of which an operation has ended.
+    pub(super) kinds: Vec<(OpKind, LiveDetail)>,
+}
+
+impl Board {
+    pub(super) fn new(run_id: &str, what: &str, endpoints: &[String], time: &RunTime) -> Self {
+        Self {
+            run_id: run_id.to_owned(),
+            what: what.to_owned(),
+            endpoints: endpoints.to_vec(),
+            clock: Arc::clone(&time.clock),
+            wall_epoch: time.wall_epoch,
+            stages: Mutex::default(),
+        }
+    }
+
+    /// Returns what time it is.
+    pub(super) fn now(&self) -> WallTime {
+        self.wall_epoch.after(self.clock.now().since(Moment::EPOCH))
+    }
+
+    /// Begins a stage. One of a name that was there before gets a number.
+    pub(super) fn begin(&self, name: &str, live: Arc<Live>) {
+        let began = self.now();
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = |name: &str| stages.iter().any(|stage| stage.name == name);
+        let mut unique = name.to_owned();
+        let mut number = 2;
+        while taken(&unique) {
+            unique = format!("{name}-{number}");
+            number += 1;
+        }
+        if stages.len() == STAGES_KEPT_MAX {
+            stages.remove(0);
+        }
+        stages.push(BoardStage { name: unique, began, live });
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let usage = machine::usage();
+        let detail = |live: &Live, kind| live.detail(kind).map(|detail| (kind, detail));
+        let kinds = |live: &Live| {
+            OpKind::ALL.into_iter().filter_map(|kind| detail(live, kind)).collect::<Vec<_>>()
+        };
+        Snapshot {
+            at: self.now(),
+            cpu: Duration::from_nanos(usage.user_ns + usage.system_ns),
+            stages: stages
+                .into_iter()
+                .map(|BoardStage { name, began, live }| StageSnapshot {
+                    name,
+                    began,
+                    kinds: kinds(&live),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// Returns nanoseconds as seconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

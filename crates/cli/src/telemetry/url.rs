@@ -1,0 +1,95 @@
+//! The addresses of receivers, `http(s)://[USER@]HOST[:PORT][/PATH][?QUERY]`. No message about one
+//! shows what it may keep secret.
+
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+use plimsoll_http::Endpoint;
+
+use crate::store::{PORT_PLAIN, PORT_TLS};
+
+/// A receiver's address.
+#[derive(PartialEq, Eq)]
+pub(super) struct Url<'a> {
+    pub(super) tls: bool,
+    /// What stands before `@`, as written.
+    pub(super) user: Option<&'a str>,
+    pub(super) endpoint: Endpoint,
+    /// From the first `/` on, as written; empty without one.
+    pub(super) path: &'a str,
+    /// What stands behind `?`, as written.
+    pub(super) query: Option<&'a str>,
+}
+
+impl<'a> Url<'a> {
+    /// Reads an address; the error says what is wrong with it without repeating it.
+    pub(super) fn parse(text: &'a str) -> Result<Self, &'static str> {
+        let (scheme, rest) = text.split_once("://").unwrap_or_default();
+        let tls = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err("the address does not begin with http:// or https://"),
+        };
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("the address holds a blank or a character that is not plain ASCII");
+        }
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query)),
+            None => (rest, None),
+        };
+        // A token may hold `/`, so its end is looked for first.
+        let (user, rest) = match rest.rsplit_once('@') {
+            Some((user, rest)) => (Some(user), rest),
+            None => (None, rest),
+        };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (host, port) = host_and_port(authority)?;
+        let port = port.unwrap_or(if tls { PORT_TLS } else { PORT_PLAIN });
+        Ok(Self { tls, user, endpoint: Endpoint::new(host, port), path, query })
+    }
+}
+
+fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']').ok_or("an IPv6 address has no end, `]`")?;
+            (host, rest.strip_prefix(':'))
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (authority, None),
+        },
+    };
+    if host.is_empty() {
+        return Err("the address names no host");
+    }
+    let port = port.map(str::parse).transpose();
+    Ok((host, port.map_err(|_| "the port is no number from 1 to 65535")?))
+}
+
+/// Returns a part of an address without its `%` signs.
+pub(super) fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
+    let decoded = percent_decode_str(part).decode_utf8();
+    decoded.map_err(|_| "a part of the address is no UTF-8")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_their_parts() {
+        let url = Url::parse("https://tok/en==@h.example:8086/b/o?a=1&b=2").ok().unwrap();
+        assert!(url.tls && url.user == Some("tok/en=="));
+        assert_eq!(url.endpoint, Endpoint::new("h.example", 8086));
+        assert_eq!((url.path, url.query), ("/b/o", Some("a=1&b=2")));
+        let url = Url::parse("http://[::1]").ok().unwrap();
+        assert!(!url.tls && url.user.is_none() && url.path.is_empty() && url.query.is_none());
+        assert_eq!(url.endpoint, Endpoint::new("::1", 80));
+        assert_eq!(Url::parse("https://h/x").ok().unwrap().endpoint.port, 443);
+        for wrong in ["h:1", "ftp://h", "http://", "http://h:x/", "http://[::1", "http://a b"] {
+            assert!(Url::parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(decoded("a%20b").as_deref(), Ok("a b"));
+    }
+}

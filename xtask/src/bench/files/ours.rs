@@ -1,0 +1,136 @@
+//! Our own runs on files, and what they say of themselves.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::super::{cpu, plimsoll};
+use super::{Blocks, Case, Ground, Plan, READ_FILE, Sample, WRITE_FILE, Work};
+
+/// Runs a case with everything recorded and every byte checked.
+pub(super) fn run(case: &Case, ground: &Ground, plan: &Plan) -> Result<Vec<Sample>> {
+    let folder = ground.of(case);
+    let mut command = Command::new(plan.program.clone().unwrap_or_else(plimsoll::program));
+    let duration = format!("{}s", plan.duration.as_secs());
+    match case.work {
+        Work::Blocks(blocks) => {
+            add_blocks(&mut command, &blocks);
+            command.args(["--duration", &duration, "--dir"]).arg(folder);
+        }
+        Work::Null => {
+            let job = ground.disk.join("null.fio");
+            std::fs::write(&job, null_job(plan.duration.as_secs()))?;
+            command.arg("run").arg(job).arg("--dir").arg(folder);
+        }
+        Work::Names { workers } => {
+            command
+                .args(["file", "metadata", "--no-shift", "--jobs", &workers.to_string()])
+                .args(["--files", &plan.files_count.to_string(), "--dir"])
+                .arg(folder);
+        }
+    }
+    let run = ground.disk.join("run");
+    let finished = cpu::run(command.args(["--json", "-q", "--run-dir"]).arg(&run))?;
+    remove(&run)?;
+    let said: Value =
+        serde_json::from_str(&finished.stdout).context("plimsoll --json printed no JSON")?;
+    let mut samples =
+        read(&said).with_context(|| format!("operations failed, or fields are missing: {said}"))?;
+    if let [(sample, ops_count)] = &mut samples[..] {
+        sample.us_per_op = Some(finished.cpu.as_secs_f64() * 1e6 / *ops_count);
+    }
+    Ok(samples.into_iter().map(|(sample, _)| sample).collect())
+}
+
+fn remove(run: &Path) -> Result<()> {
+    std::fs::remove_dir_all(run).with_context(|| format!("cannot remove {}", run.display()))
+}
+
+fn add_blocks(command: &mut Command, blocks: &Blocks) {
+    let Blocks { interface, is_write, is_direct, block, depth } = *blocks;
+    match is_write {
+        true => command.args(["file", "bandwidth", "--op", "write", "--file-size", WRITE_FILE]),
+        false => command
+            .args(["file", "iops", "--op", "read", "--order", "uniform"])
+            .args(["--file-size", READ_FILE]),
+    };
+    command
+        .args(["--interface", interface, "--block", block, "--depth", &depth.to_string()])
+        .args(["--jobs", "1", "--threads", "1"])
+        .args(["--direct", if is_direct { "on" } else { "off" }]);
+}
+
+/// Returns a job file of reads of nothing.
+pub(super) fn null_job(seconds: u64) -> String {
+    format!(
+        "[null]\nioengine=null\nrw=randread\nnorandommap=1\nbs=4k\nsize=1g\ntime_based=1\n\
+         runtime={seconds}\n"
+    )
+}
+
+/// Reads the report `plimsoll.phases/1`: what is measured in each phase, and how many operations it
+/// had. The one place that knows its field names.
+///
+/// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
+fn read(said: &Value) -> Option<Vec<(Sample, f64)>> {
+    if said["ops_failed_count"].as_u64()? > 0 {
+        return None;
+    }
+    let mut samples = Vec::new();
+    for phase in said["phases"].as_array()?.iter().filter(|phase| phase["is_result"] == true) {
+        for kind in phase.pointer("/rows/0/kinds")?.as_array()? {
+            let what = match kind["kind"].as_str()? {
+                "READ" => "read",
+                "WRITE" => "write",
+                "CREATE" => "create",
+                "STAT" => "stat",
+                "UNLINK" => "unlink",
+                _ => continue,
+            };
+            let sample = Sample {
+                what,
+                ops_per_sec: kind["ops_per_sec"].as_f64()?,
+                us_per_op: None,
+                own_us_per_op: Some(phase["client_cpu_per_op_ns"].as_f64()? / 1e3),
+            };
+            samples.push((sample, kind["ops_ok_count"].as_f64()?));
+        }
+    }
+    (!samples.is_empty()).then_some(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phases_are_read_unless_something_failed() {
+        let report = |failed_count: u64| {
+            serde_json::json!({
+                "ops_failed_count": failed_count,
+                "phases": [
+                    { "is_result": false },
+                    {
+                        "is_result": true,
+                        "client_cpu_per_op_ns": 1500,
+                        "rows": [{ "kinds": [
+                            { "kind": "STAT", "ops_ok_count": 40, "ops_per_sec": 20.0 },
+                        ] }],
+                    },
+                    {
+                        "is_result": true,
+                        "client_cpu_per_op_ns": 1500,
+                        "rows": [{ "kinds": [{ "kind": "OPEN" }] }],
+                    },
+                ],
+            })
+        };
+        let stat =
+            Sample { what: "stat", ops_per_sec: 20.0, us_per_op: None, own_us_per_op: Some(1.5) };
+        assert_eq!(read(&report(0)), Some(vec![(stat, 40.0)]));
+        assert_eq!(read(&report(1)), None);
+        assert_eq!(read(&serde_json::json!({})), None);
+    }
+}
