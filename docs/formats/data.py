@@ -1,6 +1,7 @@
 """Object content, written a second time from docs/formats/data.md.
 
 python3 data.py SEED KEY VERSION OFFSET LENGTH    prints content as hexadecimal digits
+python3 data.py [--text | --shaped COMPRESS DEDUPE] SEED KEY VERSION OFFSET LENGTH    prints other content
 python3 data.py trace SEED < BYTES                prints hash(key), version and offset of bytes
 """
 import sys
@@ -58,6 +59,20 @@ def byte(pad_bytes, seed, key_hash, version, offset):
     return pad_bytes[(turn + within) % 8192] ^ line[within % 64]
 
 
+LETTERS = b" " * 11 + b"eeeeeetttttaaaaooooiiiinnnnssshhhrrrddlluucmwfgypbv,\n"
+
+
+def shaped(random, compress, dedupe, offset):
+    compress, dedupe = round(1000 * compress), round(1000 * dedupe)
+    distinct = lambda units: -(-1000 * units // dedupe)
+    unit, within = divmod(offset, 4096)
+    shown = distinct(unit)
+    if distinct(unit + 1) == shown:
+        shown = shown - 256 if shown >= 256 else shown // 2
+    random_bytes = 4096 if compress == 1000 else 4096000 // compress - 4
+    return random(4096 * shown + (within if within < random_bytes else 0))
+
+
 def trace(pad_bytes, seed, given):
     seed_mix = mix64(seed)
     for start in range(min(79, len(given) - 15)):
@@ -79,7 +94,11 @@ if __name__ == "__main__" and sys.argv[1] == "trace":
     seed = int(sys.argv[2])
     print(*(trace(pad(seed), seed, sys.stdin.buffer.read()) or ["no content of this seed"]))
 elif __name__ == "__main__":
+    form = sys.argv.pop(1) if sys.argv[1].startswith("--") else ""
+    ratios = [float(sys.argv.pop(1)) for _ in range(2)] if form == "--shaped" else []
     seed, key, version, offset, length = sys.argv[1], sys.argv[2], *sys.argv[3:6]
     seed, version, offset, length = int(seed), int(version), int(offset), int(length)
     p, k = pad(seed), hash_text(key)
-    print(bytes(byte(p, seed, k, version, offset + i) for i in range(length)).hex())
+    random = lambda at: byte(p, seed, k, version, at)
+    of = {"": random, "--text": lambda at: LETTERS[random(at) % 64], "--shaped": lambda at: shaped(random, *ratios, at)}
+    print(bytes(of[form](offset + i) for i in range(length)).hex())

@@ -10,8 +10,10 @@ mod analysis;
 mod check;
 pub(crate) mod file;
 mod prove;
+pub(crate) mod requests;
 mod run;
 pub(crate) mod s3;
+pub(crate) mod telemetry;
 mod value;
 
 use std::net::SocketAddr;
@@ -27,6 +29,7 @@ pub(crate) use analysis::{
 pub(crate) use check::CheckArgs;
 pub(crate) use prove::ProveArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use telemetry::TelemetryArgs;
 pub(crate) use value::{ByteSize, Duration, Percent, TimeOfDay};
 
 /// A storage benchmark that can prove its own numbers.
@@ -195,6 +198,8 @@ pub(crate) struct OutputArgs {
     /// Put what `plimsoll prove --certificate FILE` wrote into the record and the report
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) telemetry: TelemetryArgs,
 }
 
 impl PrintArgs {

@@ -1,8 +1,12 @@
 //! The environment: warp's variable names are taken beside ours.
 #![expect(clippy::disallowed_methods, reason = "this module owns the environment")]
 
+use anyhow::{Context, Result};
+use plimsoll_http::Proxies;
+
 /// Variables that have a `WARP_` twin. Ours wins where both are set.
-const SHARED: [&str; 6] = ["HOST", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION"];
+const SHARED: [&str; 7] =
+    ["HOST", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION", "INFLUXDB_CONNECT"];
 
 /// Gives every unset `PLIMSOLL_*` variable the value of its `WARP_*` twin.
 pub(crate) fn accept_warp_names() {
@@ -26,6 +30,17 @@ pub(crate) fn command_line() -> Vec<String> {
 /// Returns the value of a variable, as job files of fio's name them.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+/// Returns the proxies of the customary variables (`--proxy env`); `None` if they name none.
+#[allow(dead_code, reason = "--proxy comes with `store`")]
+pub(crate) fn proxies() -> Result<Option<Proxies>> {
+    let given = |names: [&str; 2]| names.iter().find_map(|name| variable(name));
+    let (http, https) =
+        (given(["HTTP_PROXY", "http_proxy"]), given(["HTTPS_PROXY", "https_proxy"]));
+    let exceptions = given(["NO_PROXY", "no_proxy"]).unwrap_or_default();
+    Proxies::parse(http.as_deref(), https.as_deref(), &exceptions)
+        .context("--proxy env: HTTP_PROXY or HTTPS_PROXY")
 }
 
 /// Tells whether the user asked all programs for plain text (no-color.org).

@@ -12,8 +12,8 @@ use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
 use plimsoll_driver_file::yard::{Yard, sweep};
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::{
-    EndReason, EngineError, Live, OpSinkError, RingConfig, StageContext, StageOutcome,
-    ring_threads, run_ring_stage,
+    EndReason, EngineError, OpSinkError, RingConfig, StageContext, StageOutcome, ring_threads,
+    run_ring_stage,
 };
 use plimsoll_model::{Interface, RunId, StageId, StageKind, WorkerId};
 use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, RunState, Target};
@@ -30,6 +30,7 @@ use crate::args::file::FileConductArgs;
 use crate::run_record::{LogSink, Recorded, RunRecord};
 use crate::runner::{RunTime, directory_for};
 use crate::signals::Interrupts;
+use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::{Goal, Ui, Watched};
 use crate::{machine, manifest, present_files};
 
@@ -89,9 +90,18 @@ pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<Files
     let mut manifest = manifest::of_workload(&id, (workload, plan.spec.seed), target, &time);
     manifest.certificate = certificate;
     manifest.notes = notes;
+    let facts = RunFacts {
+        run_id: id.as_str(),
+        what: &plan.spec.name,
+        endpoints: &manifest.target.endpoints,
+        time: &time,
+        tls_ca: None,
+        ui,
+    };
+    let telemetry = Telemetry::start(&settings.output.telemetry, &facts)?;
     let directory =
         RunDirectory::create(&directory_for(settings.output.run_dir.as_deref(), &id), &manifest)?;
-    let record = RunRecord { time, directory, manifest, ui, interrupts };
+    let record = RunRecord { time, directory, manifest, ui, interrupts, telemetry };
     let mut run = FilesRun { plan, settings, config, record, made: HashSet::new() };
     let yards = match run.make_yards(&id) {
         Ok(yards) => yards,
@@ -223,6 +233,10 @@ fn asked_directory(run_directory: &str) -> PathBuf {
         .to_path_buf()
 }
 
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}
+
 fn target(plan: &FilePlan, settings: &FileSettings<'_>) -> Target {
     let directories: Vec<String> = plan
         .run_directories()
@@ -237,7 +251,8 @@ fn target(plan: &FilePlan, settings: &FileSettings<'_>) -> Target {
     let names: Vec<String> = directories.iter().cloned().chain(existing).collect();
     let facts = names.first().and_then(|path| probe(Path::new(path)).ok());
     let files = schema::FilesTarget {
-        directories,
+        // Whoever cleans up later may do so from elsewhere.
+        directories: directories.iter().map(|path| absolute(path)).collect(),
         file_system: facts.as_ref().map(|facts| facts.file_system.clone()),
         mount_point: facts
             .as_ref()
@@ -306,6 +321,15 @@ impl FilesRun<'_> {
                 break;
             }
         }
+        let is_prepare = |(_, kind, _): &(_, StageKind, _)| *kind == StageKind::Prepare;
+        let is_stopped =
+            |(_, _, outcome): &(_, _, StageOutcome)| outcome.ended_by == EndReason::Stopped;
+        if failed.is_none()
+            && stages.last().is_some_and(is_stopped)
+            && stages.iter().all(is_prepare)
+        {
+            failed = Some(anyhow!("stopped while preparing; nothing was measured"));
+        }
         let totals = sink.0.finish().context("cannot complete the op log")?;
         match failed {
             Some(error) => {
@@ -337,13 +361,15 @@ impl FilesRun<'_> {
         entry.files = Some(self.facts_of(spec, made));
         self.record.manifest.stages.push(entry);
         self.record.directory.write_manifest(&self.record.manifest)?;
-        let live = Live::new(threads);
+        let live = self.record.begin_counting(&spec.name, threads);
         let context = StageContext {
             clock: &self.record.time.clock,
             virtual_time: None,
             stop: self.record.interrupts.stop_flag(),
             live: &live,
             generator,
+            wall_epoch: self.record.time.wall_epoch,
+            tags: None,
         };
         let doing = match (stage, spec.iteration) {
             (0, _) => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),

@@ -1,14 +1,21 @@
 //! What a command line means: flags to the workload as written, refusals in the words of the flags.
+#![expect(clippy::disallowed_methods, reason = "reads the files that the user names")]
 
 use anyhow::{Context, Result, bail};
+use plimsoll_driver_s3::PART_SIZE_MIN;
 use plimsoll_engine::stop_time_min;
+use plimsoll_model::Bytes;
 use plimsoll_workload::{
-    ArrivalLaw, ExistingSpec, InvalidWorkload, KeysSpec, MAX_IN_FLIGHT_DEFAULT, MeasureSpec,
-    ObjectsSpec, OpWeightSpec, PacingSpec, RangeSpec, SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec,
-    StopRule, Workload, WorkloadSpec,
+    ActivitySpec, ArrivalLaw, DataFileSpec, ExistingSpec, GeneratorSpec, InvalidWorkload, KeysSpec,
+    MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec,
+    SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, StopRule, Workload, WorkloadSpec,
 };
 
-use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, S3Command};
+use crate::args::requests::DataArgs;
+use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, MixedArgs, S3Command};
+
+/// What a file or a directory begins with on the command line.
+const FILE_SCHEME: &str = "file:";
 
 const DURATION_DEFAULT: std::time::Duration = std::time::Duration::from_secs(300);
 const DURATION_EMBEDDED: std::time::Duration = std::time::Duration::from_secs(10);
@@ -16,6 +23,13 @@ const DURATION_EMBEDDED: std::time::Duration = std::time::Duration::from_secs(10
 /// warp's defaults of `--autoterm.dur` and `--autoterm.pct`.
 const STEADY_WINDOW: std::time::Duration = std::time::Duration::from_secs(15);
 const STEADY_PERCENT: f64 = 7.5;
+
+/// Objects of `versioned` where nothing else is said.
+const VERSIONED_OBJECTS: u64 = 250;
+/// The size of a part where nothing else is said.
+const PART_SIZE: &str = "5MiB";
+/// After so many parts a new object is begun (S3's limit).
+const APPENDS_MAX: u32 = 10_000;
 
 /// What a command asks for besides what all commands share.
 struct Job<'a> {
@@ -27,6 +41,9 @@ struct Job<'a> {
     range: Option<RangeSpec>,
     delete_batch: Option<u32>,
     list_page_size: Option<u32>,
+    activity: ActivitySpec,
+    versions: u32,
+    post: bool,
 }
 
 impl<'a> Job<'a> {
@@ -40,7 +57,16 @@ impl<'a> Job<'a> {
             range: None,
             delete_batch: None,
             list_page_size: None,
+            activity: ActivitySpec::Operations,
+            versions: 1,
+            post: false,
         }
+    }
+
+    /// Returns a job that is more than operations on whole objects.
+    fn special(name: &'static str, activity: ActivitySpec, objects: u64, size: &'a str) -> Self {
+        let job = Self::new(name, "", objects, size);
+        Self { operations: Vec::new(), activity, ..job }
     }
 
     fn existing(mut self, args: &ExistingArgs, limit: Option<u64>) -> Self {
@@ -62,6 +88,7 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
         S3Command::Get(args) => {
             let size = args.large.obj_size.as_deref().unwrap_or(large_size);
             let mut job = Job::new("s3-get", "GET", args.objects.unwrap_or(large_objects), size);
+            job.versions = args.versions;
             job.range = match (args.range, args.range_size) {
                 (_, Some(size)) => Some(RangeSpec::FixedBytes(size.0)),
                 (true, None) => Some(RangeSpec::Random),
@@ -70,7 +97,8 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
             job.existing(&args.existing, args.objects)
         }
         S3Command::Put(args) => {
-            Job::new("s3-put", "PUT", 0, args.large.obj_size.as_deref().unwrap_or(large_size))
+            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
+            Job { post: args.post, ..Job::new("s3-put", "PUT", 0, size) }
         }
         S3Command::Delete(args) => {
             if args.existing.list_existing && !args.yes {
@@ -86,30 +114,87 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
         S3Command::List(args) => {
             let mut job = Job::new("s3-list", "LIST", args.objects, &args.obj_size);
             job.list_page_size = Some(args.max_keys);
+            job.versions = args.versions;
             job
         }
         S3Command::Stat(args) => {
             let objects = args.objects.unwrap_or(10_000);
-            Job::new("s3-stat", "STAT", objects, &args.obj_size)
-                .existing(&args.existing, args.objects)
+            let job = Job::new("s3-stat", "STAT", objects, &args.obj_size);
+            Job { versions: args.versions, ..job }.existing(&args.existing, args.objects)
         }
         S3Command::Mixed(args) => {
             let size = args.large.obj_size.as_deref().unwrap_or(large_size);
-            let mut job = Job::new("s3-mixed", "GET", args.objects.unwrap_or(large_objects), size);
-            job.operations = vec![
-                ("GET", args.get_distrib),
-                ("STAT", args.stat_distrib),
-                ("PUT", args.put_distrib),
-                ("DELETE", args.delete_distrib),
-            ];
-            job
+            mixed("s3-mixed", args, args.objects.unwrap_or(large_objects), size)
         }
+        S3Command::Versioned(args) => {
+            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
+            let job = mixed("s3-versioned", args, args.objects.unwrap_or(VERSIONED_OBJECTS), size);
+            Job { activity: ActivitySpec::Versioned, ..job }
+        }
+        special => special_job(special, large_size),
     };
     spec(job, command.common(), embedded, seed)
 }
 
+fn mixed<'a>(name: &'static str, args: &MixedArgs, objects: u64, size: &'a str) -> Job<'a> {
+    let operations = vec![
+        ("GET", args.get_distrib),
+        ("STAT", args.stat_distrib),
+        ("PUT", args.put_distrib),
+        ("DELETE", args.delete_distrib),
+    ];
+    Job { operations, ..Job::new(name, "GET", objects, size) }
+}
+
+/// Returns the job of a command that is more than operations on whole objects.
+fn special_job<'a>(command: &'a S3Command, large_size: &'a str) -> Job<'a> {
+    match command {
+        S3Command::Retention(args) => {
+            let hold_ns = args.hold.0.as_nanos() as u64;
+            let activity = ActivitySpec::Retention { hold_ns };
+            let job = Job::special("s3-retention", activity, args.objects, &args.obj_size);
+            Job { versions: args.versions, ..job }
+        }
+        S3Command::Multipart(args) => {
+            let (parts, activity) = (args.parts.into(), ActivitySpec::Multipart);
+            Job::special("s3-multipart", activity, parts, PART_SIZE)
+        }
+        S3Command::MultipartPut(args) => {
+            let (parts, part_concurrency) = (args.parts, args.part_concurrent);
+            let activity = ActivitySpec::MultipartPut { parts, part_concurrency };
+            Job::special("s3-multipart-put", activity, 0, PART_SIZE)
+        }
+        S3Command::Append(args) => {
+            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
+            let activity = ActivitySpec::Append { parts: APPENDS_MAX };
+            Job::special("s3-append", activity, 0, size)
+        }
+        S3Command::Zip(args) => {
+            Job::special("s3-zip", ActivitySpec::Zip, args.files, &args.obj_size)
+        }
+        S3Command::Snowball(args) => {
+            let (members, compress) = (args.objs_per, args.compress);
+            let activity = ActivitySpec::Snowball { members, compress };
+            Job::special("s3-snowball", activity, 0, &args.obj_size)
+        }
+        S3Command::Fanout(args) => {
+            let activity = ActivitySpec::Fanout { copies: args.copies };
+            Job::special("s3-fanout", activity, 0, &args.obj_size)
+        }
+        S3Command::Get(_)
+        | S3Command::Put(_)
+        | S3Command::Delete(_)
+        | S3Command::List(_)
+        | S3Command::Stat(_)
+        | S3Command::Mixed(_)
+        | S3Command::Versioned(_) => unreachable!("these are operations on whole objects"),
+    }
+}
+
 fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<WorkloadSpec> {
-    let sizes = SizeDist::parse(job.size, common.objects.randsize).context("--obj.size")?;
+    let size = objects_size(&job, common)?;
+    let has_parts =
+        matches!(job.activity, ActivitySpec::Multipart | ActivitySpec::MultipartPut { .. });
     let default = if embedded { DURATION_EMBEDDED } else { DURATION_DEFAULT };
     let duration = common.load.duration.map_or(default, |duration| duration.0);
     let spec = WorkloadSpec {
@@ -123,28 +208,97 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
         },
         objects: ObjectsSpec {
             count: job.objects,
-            size: SizeSpec::from(&sizes),
+            size,
+            versions: job.versions,
             existing: job.existing,
+            generator: generator(&common.data)?,
+            compress_ratio: common.data.compress,
+            dedupe_ratio: common.data.dedupe,
         },
         measure: MeasureSpec {
+            activity: job.activity,
+            pick: pick(&common.data)?,
+            post: job.post,
+            part_bytes_min: has_parts.then_some(PART_SIZE_MIN),
             operations: job
                 .operations
                 .into_iter()
                 .map(|(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
                 .collect(),
             range: job.range,
-            overwrite: false,
             delete_batch: job.delete_batch,
             list_page_size: job.list_page_size,
             duration_ns: u64::try_from(duration.as_nanos()).context("--duration is too long")?,
             steady: steady(&common.load)?,
             until: common.load.until.clone(),
+            ..MeasureSpec::default()
         },
         pacing: pacing(&common.load)?,
         verify: !common.load.no_verify,
     };
     spec.validate("check", None).map_err(in_flags)?;
     Ok(spec)
+}
+
+/// Returns how large objects are, or parts where those are what operations move.
+fn objects_size(job: &Job<'_>, common: &CommonArgs) -> Result<SizeSpec> {
+    if let Some(path) = job.size.strip_prefix(FILE_SCHEME) {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("--obj.size: cannot read {path}"))?;
+        let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty());
+        let size = |word: &str| {
+            let bytes = Bytes::parse(word).with_context(|| format!("--obj.size: {path}: {word}"));
+            bytes.map(|bytes| bytes.0)
+        };
+        return Ok(SizeSpec::List(words.map(size).collect::<Result<_>>()?));
+    }
+    let is_part =
+        matches!(job.activity, ActivitySpec::Multipart | ActivitySpec::MultipartPut { .. });
+    if let (true, Some(part)) = (is_part, common.store.requests.part_size) {
+        return Ok(SizeSpec::FixedBytes(part.0));
+    }
+    let sizes = SizeDist::parse(job.size, common.objects.randsize).context("--obj.size")?;
+    Ok(SizeSpec::from(&sizes))
+}
+
+/// Returns what `--obj.generator` asks for.
+fn generator(data: &DataArgs) -> Result<GeneratorSpec> {
+    let Some(kind) = data.generator.as_deref() else { return Ok(GeneratorSpec::Random) };
+    let Some(directory) = kind.strip_prefix(FILE_SCHEME) else {
+        return match kind {
+            "random" => Ok(GeneratorSpec::Random),
+            "zero" => Ok(GeneratorSpec::Zero),
+            "text" => Ok(GeneratorSpec::Text),
+            _ => bail!("--obj.generator {kind}: choose random, zero, text or file:DIR"),
+        };
+    };
+    let named = || format!("--obj.generator: cannot read {directory}");
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(named)? {
+        let entry = entry.with_context(named)?;
+        let facts = entry.metadata().with_context(named)?;
+        if facts.is_file() && facts.len() > 0 {
+            let path = entry.path().display().to_string();
+            files.push(DataFileSpec { path, bytes: facts.len() });
+        }
+    }
+    if files.is_empty() {
+        bail!("--obj.generator: {directory} holds no file with content");
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(GeneratorSpec::Files(files))
+}
+
+/// Returns what `--pick` asks for.
+fn pick(data: &DataArgs) -> Result<PickSpec> {
+    match data.pick.as_deref() {
+        None | Some("uniform") => Ok(PickSpec::Uniform),
+        Some("sequential") => Ok(PickSpec::Sequential),
+        Some(law) => match law.strip_prefix("zipf:").map(str::parse) {
+            Some(Ok(theta)) => Ok(PickSpec::Zipf { theta }),
+            _ => bail!("--pick {law}: choose uniform, zipf:THETA or sequential"),
+        },
+    }
 }
 
 /// Returns what `--rate` and `--rps-limit` ask for.
@@ -220,6 +374,18 @@ pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
         "measure.delete_batch" => "--batch",
         "measure.list_page_size" => "--max-keys",
         "measure.range" => "--range-size",
+        "objects.versions" => "--versions",
+        "objects.generator" => "--obj.generator",
+        "objects.compress_ratio" => "--data.compress",
+        "objects.dedupe_ratio" => "--data.dedupe",
+        "measure.pick" | "measure.pick.zipf.theta" => "--pick",
+        "measure.post" => "--post",
+        "measure.activity.retention.hold_ns" => "--hold",
+        "measure.activity.multipart_put.parts" => "--parts",
+        "measure.activity.multipart_put.part_concurrency" => "--part.concurrent",
+        "measure.activity.snowball.members" => "--objs.per",
+        "measure.activity.fanout.copies" => "--copies",
+        "pacing.open" => "--rate",
         "measure.duration_ns" => "--duration",
         "measure.steady.window_ns" => "--autoterm.dur",
         "measure.steady.percent" => "--autoterm.pct",

@@ -407,7 +407,7 @@ pub(crate) fn in_flags(error: anyhow::Error) -> anyhow::Error {
         ("files.count", "--files"),
         ("entries_per_directory", "--files"),
         ("size_bytes", "--file-size"),
-        ("create.bytes", "--file-size"),
+        ("names.act", "--file-size"),
         ("directories", "--dir"),
         ("fdatasync_every", "--fdatasync"),
         ("fsync_every", "--fsync"),

@@ -3,6 +3,8 @@
 
 mod args;
 mod commands;
+#[allow(dead_code, reason = "the flags that ask for it come with `store`")]
+mod credentials;
 mod environment;
 mod examine;
 mod files;
@@ -17,9 +19,11 @@ mod recorded;
 mod redact;
 mod run_record;
 mod runner;
+mod server_profile;
 mod signals;
 mod simulate;
 mod store;
+mod telemetry;
 mod ui;
 mod warp_file;
 

@@ -118,17 +118,12 @@ impl Load<'_> {
             objects: ObjectsSpec {
                 count: self.objects,
                 size: SizeSpec::FixedBytes(self.size),
-                existing: None,
+                ..ObjectsSpec::default()
             },
             measure: MeasureSpec {
                 operations: self.operations.iter().map(weight).collect(),
-                range: None,
-                overwrite: false,
-                delete_batch: None,
-                list_page_size: None,
                 duration_ns: Duration::from_secs(self.seconds).as_nanos() as u64,
-                steady: None,
-                until: Vec::new(),
+                ..MeasureSpec::default()
             },
             pacing: self.pacing.clone(),
             verify: true,

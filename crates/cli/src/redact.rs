@@ -1,7 +1,8 @@
 //! The command line without its secrets, for the record.
 
 /// Flags whose value is never kept.
-const SECRET_FLAGS: [&str; 3] = ["--access-key", "--secret-key", "--session-token"];
+const SECRET_FLAGS: [&str; 6] =
+    ["--access-key", "--secret-key", "--session-token", "--sts-web-token", "--influxdb", "--otlp"];
 const REDACTED: &str = "*REDACTED*";
 
 /// Returns `words` with the values of secret flags replaced.
@@ -33,12 +34,14 @@ mod tests {
 
     #[test]
     fn no_form_of_a_secret_flag_gives_its_value_away() {
-        let line = "plimsoll s3 get --secret-key=S1 --access-key S2 --host h --session-token --x";
+        let line = "plimsoll s3 get --secret-key=S1 --access-key S2 --host h --session-token --x \
+                    --sts-web-token ey.J --influxdb=http://T@h:1/b/o --otlp http://h/?key=K";
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         assert_eq!(
             command_line(&words).join(" "),
             "plimsoll s3 get --secret-key=*REDACTED* --access-key *REDACTED* --host h \
-             --session-token *REDACTED*"
+             --session-token *REDACTED* --sts-web-token *REDACTED* --influxdb=*REDACTED* \
+             --otlp *REDACTED*"
         );
     }
 }

@@ -1,10 +1,11 @@
 //! The record of a run under way: its directory, its manifest, and what is noted there as stages
 //! end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use plimsoll_engine::{EndReason, OpSink, OpSinkError, StageOutcome};
+use plimsoll_engine::{EndReason, Live, OpSink, OpSinkError, StageOutcome};
 use plimsoll_model::{Moment, PackedOp, SeriesKey, StageId, StageKind};
 use plimsoll_record::schema::{self, Manifest, RunState};
 use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
@@ -13,6 +14,7 @@ use plimsoll_workload::data::WrongKind;
 
 use crate::runner::RunTime;
 use crate::signals::Interrupts;
+use crate::telemetry::Telemetry;
 use crate::ui::Ui;
 
 /// The record of a run under way, and the user who waits for it.
@@ -22,6 +24,8 @@ pub(crate) struct RunRecord {
     pub(crate) manifest: Manifest,
     pub(crate) ui: Ui,
     pub(crate) interrupts: Interrupts,
+    /// Who is told of the run while it runs.
+    pub(crate) telemetry: Option<Telemetry>,
 }
 
 /// What the stages gave.
@@ -53,6 +57,27 @@ impl OpSink for LogSink {
 }
 
 impl RunRecord {
+    /// Returns counters for a stage that begins, and has those told of it who are to be told.
+    pub(crate) fn begin_counting(&self, stage: &str, threads: usize) -> Arc<Live> {
+        let live = Arc::new(Live::new(threads));
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.stage(stage, Arc::clone(&live));
+        }
+        live
+    }
+
+    /// Has everything told a last time, with a summary of what was measured.
+    fn end_telemetry(&mut self, recorded: &Recorded) {
+        let Some(telemetry) = self.telemetry.take() else { return };
+        let measured = recorded.stages.iter().filter(|(_, kind, _)| *kind == StageKind::Measure);
+        let stages = &self.manifest.stages;
+        let named = |(id, _, outcome): &(StageId, StageKind, StageOutcome)| {
+            let name = stages.get(usize::from(id.0)).map(|stage| stage.name.clone());
+            (name.unwrap_or_default(), outcome.timeline.clone())
+        };
+        telemetry.finish(measured.map(named).collect());
+    }
+
     /// Notes what came of a stage.
     pub(crate) fn note_end(&mut self, index: u8, outcome: &StageOutcome) {
         let endpoints = &self.manifest.target.endpoints;
@@ -117,6 +142,7 @@ impl RunRecord {
 
     /// Settles a run that measured: complete, unless the user ended it early.
     pub(crate) fn settle_measured(&mut self, recorded: &Recorded) -> Result<()> {
+        self.end_telemetry(recorded);
         let stopped =
             recorded.stages.iter().any(|(_, _, outcome)| outcome.ended_by == EndReason::Stopped);
         let (state, reason) = if stopped {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use plimsoll_analysis::{OpSource, Question};
 use plimsoll_driver::Driver;
 use plimsoll_engine::{
-    EngineConfig, EngineError, Live, OpSinkError, RunClock, StageContext, StageOutcome,
+    EngineConfig, EngineError, OpSinkError, RunClock, StageContext, StageOutcome, Tags,
     VirtualTime, run_stage,
 };
 use plimsoll_model::{OpRecord, RunId, SharedClock, StageId, StageKind, WallTime};
@@ -112,19 +112,22 @@ impl<D: Driver> Run<'_, D> {
         let epoch = self.record.time.wall_epoch;
         let endpoints = &self.record.manifest.target.endpoints;
         let mut sink = LogSink(OpLogWriter::new(&self.record.directory, &run, epoch, endpoints));
-        let generator = Arc::new(Generator::new(self.workload.seed.0));
+        let generator = Generator::with_rule(self.workload.seed.0, &self.workload.data, Vec::new());
+        let generator = Arc::new(generator);
         let mut stages = Vec::new();
         let uploads = matches!(self.workload.population, Population::Uploaded(1..));
         let mut whole = true;
         if uploads {
-            let outcome = self.stage(StageKind::Prepare, &generator, &mut sink)?;
+            let outcome = self.stage(StageKind::Prepare, &generator, None, &mut sink)?;
             whole = outcome.failed_count == 0 && !self.record.interrupts.stop_flag().is_set();
             stages.push((StageId(0), StageKind::Prepare, outcome));
         }
         if whole {
             before_measure(&self.record.ui, &self.record.interrupts)?;
             let id = StageId(u8::from(uploads));
-            let outcome = self.stage(StageKind::Measure, &generator, &mut sink)?;
+            let tags =
+                stages.last().and_then(|(.., outcome): &(_, _, StageOutcome)| outcome.tags.clone());
+            let outcome = self.stage(StageKind::Measure, &generator, tags.as_ref(), &mut sink)?;
             stages.push((id, StageKind::Measure, outcome));
         }
         let totals = sink.0.finish().context("cannot complete the op log")?;
@@ -135,22 +138,25 @@ impl<D: Driver> Run<'_, D> {
         &mut self,
         kind: StageKind,
         generator: &Arc<Generator>,
+        tags: Option<&Arc<Tags>>,
         sink: &mut LogSink,
     ) -> Result<StageOutcome> {
         let index = self.record.manifest.stages.len() as u8;
         self.record.manifest.stages.push(self.stage_entry(index, kind));
         self.record.directory.write_manifest(&self.record.manifest)?;
-        let live = Live::new(self.config.threads.max(1));
+        let live = self.record.begin_counting(kind.name(), self.config.threads.max(1));
         let context = StageContext {
             clock: &self.record.time.clock,
             virtual_time: self.record.time.virtual_time.as_ref(),
             stop: self.record.interrupts.stop_flag(),
             live: &live,
             generator,
+            wall_epoch: self.record.time.wall_epoch,
+            tags,
         };
         let goal = match kind {
             StageKind::Measure => Goal::Time(self.workload.duration),
-            StageKind::Prepare | StageKind::Cleanup => Goal::Ops(self.workload.population_count()),
+            StageKind::Prepare | StageKind::Cleanup => Goal::Ops(self.workload.prepare_ops_count()),
         };
         let doing = match kind {
             StageKind::Prepare => "preparing",
@@ -189,8 +195,9 @@ impl<D: Driver> Run<'_, D> {
             }
             _ => (schema::LoopModel::Closed, None),
         };
-        let workers_count = self.workload.concurrency.get();
-        let threads = (self.config.threads as u32).clamp(1, workers_count);
+        let workers_count = self.workload.lanes_count(kind).get();
+        let most = self.workload.concurrency.get();
+        let threads = (self.config.threads as u32).clamp(1, most);
         let workers = (workers_count, threads);
         schema::Stage {
             schedule,
@@ -209,7 +216,7 @@ impl<D: Driver> Run<'_, D> {
         let (stage, outcome) =
             recorded.stage(StageKind::Measure).context("nothing was measured")?;
         let log = LogSource(OpLog::open(&self.record.directory)?);
-        let workers = self.workload.concurrency.get();
+        let workers = self.workload.lanes_count(StageKind::Measure).get();
         let question = Question {
             full_span: asked.full_span,
             details: asked.details,

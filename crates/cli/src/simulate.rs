@@ -81,6 +81,7 @@ pub(crate) fn run(
             manifest,
             ui,
             interrupts: interrupts.clone(),
+            telemetry: None,
         },
     };
     let clock = Arc::clone(&run.record.time.clock);

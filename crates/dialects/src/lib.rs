@@ -6,5 +6,7 @@
 
 pub mod fio;
 pub mod mdtest;
+pub mod s3_benchmark;
+pub mod warp;
 
 mod spelling;

@@ -42,12 +42,21 @@ impl RingDriver for FilesDriver {
         slots: usize,
         buffer_bytes: usize,
     ) -> Result<FilesRing, DriverError> {
+        own_descriptors();
         FilesRing::new(interface, slots, buffer_bytes)
     }
 
     fn endpoints(&self) -> Vec<String> {
         vec![self.name.clone()]
     }
+}
+
+/// Gives the calling thread a table of file descriptors of its own, as a process has, where the
+/// kernel allows it: with a shared one each call on a file counts references, and threads that open
+/// files wait for each other. What is open stays open; what is opened from now on is this thread's.
+fn own_descriptors() {
+    // SAFETY: descriptors that the thread has keep their numbers, and a ring stays on its thread.
+    let _ = unsafe { libc::unshare(libc::CLONE_FILES) };
 }
 
 /// Returns whether the kernel lets us use an interface, or in words why not.

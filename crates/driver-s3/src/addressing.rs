@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use plimsoll_http::Endpoint;
 use plimsoll_model::WallTime;
 
+use crate::headers::OptionHeaders;
 use crate::{ConfigError, Lookup, S3Config};
 
 const REGION_DEFAULT: &str = "us-east-1";
@@ -21,6 +22,7 @@ pub(crate) struct Target {
     /// Indexed by `EndpointId`.
     pub(crate) addresses: Vec<Address>,
     pub(crate) wall_epoch: WallTime,
+    pub(crate) headers: OptionHeaders,
 }
 
 /// One endpoint as requests need it.
@@ -32,6 +34,8 @@ pub(crate) struct Address {
     pub(crate) host_header: String,
     /// What stands before `/key`: `/bucket`, or nothing when the bucket is in the host's name.
     pub(crate) path_prefix: String,
+    /// The bucket when it is in the host's name, else nothing.
+    pub(crate) host_bucket: String,
 }
 
 impl Target {
@@ -51,6 +55,7 @@ impl Target {
             region: region.unwrap_or_else(|| REGION_DEFAULT.to_owned()),
             addresses,
             wall_epoch: config.wall_epoch,
+            headers: OptionHeaders::new(&config.options),
         })
     }
 
@@ -91,6 +96,7 @@ impl Address {
             host_header: connect_to.authority(tls),
             connect_to,
             path_prefix: if dns { String::new() } else { format!("/{bucket}") },
+            host_bucket: if dns { bucket.to_owned() } else { String::new() },
         })
     }
 }

@@ -28,12 +28,27 @@ pub(crate) struct Answer {
     /// Whether the body was larger than what is kept.
     pub(crate) overflowed: bool,
     pub(crate) body_bytes_max: usize,
+    /// The header that names what came of the request, where one does.
+    pub(crate) tag_header: Option<&'static str>,
+    /// Its value in an answer of success; empty if there is none.
+    pub(crate) tag: String,
 }
 
 impl Answer {
-    /// Makes ready for the next exchange; of its body at most `body_bytes_max` is kept.
-    pub(crate) fn expect(&mut self, body_bytes_max: usize) -> &mut Self {
+    /// Makes ready for the next exchange; of its body at most `body_bytes_max` is kept, and the
+    /// header `tag_header`.
+    pub(crate) fn expect(
+        &mut self,
+        body_bytes_max: usize,
+        tag_header: Option<&'static str>,
+    ) -> &mut Self {
         self.body_bytes_max = body_bytes_max;
+        self.tag_header = tag_header;
+        self.clear();
+        self
+    }
+
+    fn clear(&mut self) {
         self.status = 0;
         self.content_length = None;
         self.says_slow_down = false;
@@ -41,13 +56,13 @@ impl Answer {
         self.location.clear();
         self.body.clear();
         self.overflowed = false;
-        self
+        self.tag.clear();
     }
 }
 
 impl ResponseSink for Answer {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        self.expect(self.body_bytes_max);
+        self.clear();
         self.status = head.status;
         self.content_length = head.content_length;
         if head.status >= 300 {
@@ -55,6 +70,8 @@ impl ResponseSink for Answer {
             let text = |name| head.header(name).unwrap_or_default();
             text("x-amz-bucket-region").clone_into(&mut self.bucket_region);
             text("location").clone_into(&mut self.location);
+        } else if let Some(name) = self.tag_header {
+            head.header(name).unwrap_or_default().clone_into(&mut self.tag);
         }
     }
 
@@ -69,8 +86,17 @@ impl ResponseSink for Answer {
 pub(crate) struct ContentAnswer<'a> {
     pub(crate) answer: &'a mut Answer,
     pub(crate) content: &'a mut dyn ContentSink,
-    pub(crate) range: Option<ByteRange>,
+    pub(crate) wanted: Wanted,
     pub(crate) state: ContentState,
+}
+
+/// What of an object is asked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    Whole,
+    Range(ByteRange),
+    /// One part of those it was uploaded in, wherever that lies.
+    Part,
 }
 
 /// What became of the answer to a GET.
@@ -87,16 +113,22 @@ pub(crate) enum ContentState {
 impl ResponseSink for ContentAnswer<'_> {
     fn head(&mut self, head: &ResponseHead<'_>) {
         self.answer.head(head);
-        self.state = match (head.status, self.range) {
-            (200, None) => ContentState::Content { object_size: head.content_length },
-            (200, Some(range)) => match whole_is_range(head.content_length, range) {
+        self.state = match (head.status, self.wanted) {
+            (200, Wanted::Whole | Wanted::Part) => {
+                ContentState::Content { object_size: head.content_length }
+            }
+            (200, Wanted::Range(range)) => match whole_is_range(head.content_length, range) {
                 true => ContentState::Content { object_size: head.content_length },
                 false => refused(200, "the answer to a ranged request is the whole object"),
             },
-            (206, None) => {
+            (206, Wanted::Whole) => {
                 refused(206, "the answer is a range where the whole object was asked for")
             }
-            (206, Some(range)) => check_range(head.header("content-range"), range),
+            (206, Wanted::Range(range)) => check_range(head.header("content-range"), range),
+            (206, Wanted::Part) => {
+                let range = head.header("content-range").and_then(parse_content_range);
+                ContentState::Content { object_size: range.and_then(|(_, _, size)| size) }
+            }
             _ => ContentState::None,
         };
         if matches!(self.state, ContentState::Content { .. }) {
@@ -201,12 +233,12 @@ mod tests {
     #[test]
     fn no_more_of_a_body_is_kept_than_expected() {
         let mut answer = Answer::default();
-        answer.expect(5);
+        answer.expect(5, None);
         answer.body(b"abc");
         assert!(!answer.overflowed);
         answer.body(b"def");
         answer.body(b"ghi");
         assert_eq!((answer.body.as_slice(), answer.overflowed), (&b"abcde"[..], true));
-        assert!(answer.expect(5).body.is_empty());
+        assert!(answer.expect(5, None).body.is_empty());
     }
 }

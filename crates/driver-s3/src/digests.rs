@@ -1,10 +1,11 @@
-//! Digests of what is sent: SHA-256 for the signature, MD5 for Content-MD5.
+//! Digests of what is sent: SHA-256 for the signature, MD5 for Content-MD5, and whether a checksum
+//! follows.
 
 use aws_lc_rs::digest;
 use md5::{Digest as _, Md5};
 use plimsoll_driver::ContentSource;
 
-use crate::encode;
+use crate::{Checksum, encode};
 
 /// How much content is read at a time for its digests; small enough to stay in the second-level
 /// cache.
@@ -12,8 +13,11 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// What stands for the payload where it is not signed.
 const UNSIGNED: &[u8] = b"UNSIGNED-PAYLOAD";
+/// What stands for the payload where it is not signed and a checksum follows it.
+const TRAILING: &[u8] = b"STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 /// The SHA-256 of nothing.
-const EMPTY_SHA256: &[u8] = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+pub(crate) const EMPTY_SHA256: &[u8] =
+    b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// What the signature says of the payload.
 #[derive(Clone, Copy)]
@@ -22,6 +26,8 @@ pub(crate) enum PayloadHash {
     Empty,
     /// It is not signed.
     Unsigned,
+    /// It is not signed and goes in chunks, followed by this checksum.
+    Trailing(Checksum),
     /// Its SHA-256 in hexadecimal.
     Sha256([u8; 64]),
 }
@@ -31,6 +37,7 @@ impl PayloadHash {
         match self {
             Self::Empty => EMPTY_SHA256,
             Self::Unsigned => UNSIGNED,
+            Self::Trailing(_) => TRAILING,
             Self::Sha256(hex) => hex,
         }
     }

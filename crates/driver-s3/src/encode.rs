@@ -1,4 +1,7 @@
-//! Percent-encoding as SigV4 wants it, decoding as listings need it, and the texts of digests.
+//! Percent-encoding as SigV4 wants it, decoding as listings need it, text as XML, and the texts of
+//! digests.
+
+use std::io::Write as _;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
@@ -59,6 +62,35 @@ pub(crate) fn decode_listed<'a>(encoded: &str, out: &'a mut Vec<u8>) -> Option<&
         });
     }
     std::str::from_utf8(out).ok()
+}
+
+/// Appends what a query value means.
+pub(crate) fn push_decoded(out: &mut Vec<u8>, encoded: &[u8]) {
+    let mut rest = encoded;
+    while let [first, after @ ..] = rest {
+        let pair = match after {
+            [high, low, ..] if *first == b'%' => hex_value(*high).zip(hex_value(*low)),
+            _ => None,
+        };
+        out.push(pair.map_or(*first, |(high, low)| high << 4 | low));
+        rest = if pair.is_some() { &after[2..] } else { after };
+    }
+}
+
+/// Appends text as XML, control characters as references so that no parser normalises them. (Those
+/// that XML 1.0 cannot hold in any form make strict servers refuse the request.)
+pub(crate) fn push_xml_text(out: &mut Vec<u8>, text: &str) {
+    for &byte in text.as_bytes() {
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b'<' => out.extend_from_slice(b"&lt;"),
+            b'>' => out.extend_from_slice(b"&gt;"),
+            0..0x20 | 0x7f => {
+                write!(out, "&#x{byte:X};").expect("writing to memory does not fail");
+            }
+            _ => out.push(byte),
+        }
+    }
 }
 
 fn hex_value(digit: u8) -> Option<u8> {

@@ -56,6 +56,12 @@ pub(crate) fn of_document(answer: &Answer, why: &str) -> DriverError {
     DriverError::with_status(ErrorClass::Protocol, answer.status, one_line(&message))
 }
 
+/// Returns the error of one copy of a content that was to be written under several keys.
+pub(crate) fn of_copy(status: u16, key: &str, text: &str) -> DriverError {
+    let message = one_line(&format!("`{key}` was not written: {text}"));
+    DriverError::with_status(ErrorClass::Server, status, message)
+}
+
 /// Returns the class of a status, `code` being the error code of S3 or empty.
 fn class_of_status(status: u16, code: &str) -> ErrorClass {
     match status {
@@ -76,7 +82,8 @@ fn class_of_code(code: &str) -> ErrorClass {
         _ if is_slow_down(code) => ErrorClass::Throttled,
         "InternalError" | "ServiceUnavailable" => ErrorClass::Server,
         "AccessDenied" => ErrorClass::Denied,
-        "NoSuchKey" | "NoSuchBucket" => ErrorClass::NotFound,
+        "NoSuchKey" | "NoSuchBucket" | "NoSuchUpload" => ErrorClass::NotFound,
+        "PreconditionFailed" => ErrorClass::Precondition,
         _ => ErrorClass::Protocol,
     }
 }

@@ -4,16 +4,25 @@
 //! nothing of sockets (crate `plimsoll-http`), of workloads or of what is recorded.
 
 mod addressing;
+mod admin;
 mod answer;
+mod call;
+mod checksum;
 mod config;
 mod digests;
 mod encode;
 mod error;
+mod form;
+mod headers;
+mod line;
+mod listing;
 mod options;
 mod request;
 mod session;
+mod sigv2;
 mod sigv4;
 mod steward;
+mod upload;
 mod xml;
 
 use std::rc::Rc;
@@ -24,18 +33,21 @@ use plimsoll_http::{Endpoint, HostChooser, Options};
 use plimsoll_model::SharedClock;
 
 use crate::addressing::Target;
+use crate::line::Lines;
 
+pub use admin::admin_head;
 pub use config::{ConfigError, Credentials, Lookup, S3Config};
 pub use options::{
-    Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions, Signature,
+    Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions,
+    Signature,
 };
 pub use session::S3Session;
-pub use steward::S3Steward;
+pub use steward::{Feature, FoundUpload, FoundVersion, S3Steward};
 
 /// Makes sessions for one bucket on one or several endpoints of an S3 server.
 #[derive(Debug)]
 pub struct S3Driver {
-    config: S3Config,
+    config: Arc<S3Config>,
     target: Arc<Target>,
 }
 
@@ -44,7 +56,7 @@ impl S3Driver {
     pub fn new(config: S3Config) -> Result<Self, ConfigError> {
         config.check()?;
         let target = Arc::new(Target::resolve(&config)?);
-        Ok(Self { config, target })
+        Ok(Self { config: Arc::new(config), target })
     }
 
     /// Returns a steward of the bucket, to be used on the calling thread.
@@ -67,19 +79,14 @@ impl Driver for S3Driver {
             ..Options::default()
         });
         let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
-        (0..count)
-            .map(|_| {
-                let client =
-                    plimsoll_http::Client::new(endpoints.clone(), options.clone(), clock.clone());
-                S3Session::new(
-                    &self.config,
-                    self.target.clone(),
-                    client,
-                    chooser.clone(),
-                    clock.clone(),
-                )
-            })
-            .collect()
+        let lines = Rc::new(Lines {
+            config: self.config.clone(),
+            target: self.target.clone(),
+            endpoints,
+            options,
+            clock: clock.clone(),
+        });
+        (0..count).map(|_| S3Session::new(lines.clone(), chooser.clone())).collect()
     }
 
     fn endpoints(&self) -> Vec<String> {

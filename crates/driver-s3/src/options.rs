@@ -281,7 +281,10 @@ mod tests {
         let summed = |o: &mut RequestOptions| o.checksum = Some(Checksum::Sha1);
         assert_eq!(refused(&|o, _| summed(o)), "");
         for (flag, change) in [
-            ("--sha256-payload", (|_, s| s.sign_payload = true) as fn(&mut RequestOptions, &mut Settings)),
+            (
+                "--sha256-payload",
+                (|_, s| s.sign_payload = true) as fn(&mut RequestOptions, &mut Settings),
+            ),
             ("--md5", |_, s| s.content_md5 = true),
             ("--signature S3V2", |o, _| o.signature = Signature::V2),
         ] {
@@ -293,7 +296,8 @@ mod tests {
         }
         assert!(refused(&|o, _| o.part_size = Some(0)).contains("--part.size"));
         assert!(refused(&|o, _| o.part_concurrency = 0).contains("--part.concurrent"));
-        for (name, value) in [("", "v"), ("a b", "v"), ("a", "v\r\nx: y"), ("a", " v"), ("a", "é")] {
+        for (name, value) in [("", "v"), ("a b", "v"), ("a", "v\r\nx: y"), ("a", " v"), ("a", "é")]
+        {
             let pair = vec![(name.to_owned(), value.to_owned())];
             let message = refused(&|o, _| o.metadata = pair.clone());
             assert!(message.contains("--add-metadata"), "{name} {value}: {message}");

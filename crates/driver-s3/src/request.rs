@@ -3,90 +3,27 @@
 use std::io::Write as _;
 use std::sync::Arc;
 
-use plimsoll_driver::ByteRange;
 use plimsoll_model::WallTime;
 
 use crate::addressing::Target;
-use crate::digests::PayloadDigests;
+use crate::call::{Call, PutHow};
+use crate::checksum;
+use crate::digests::{PayloadDigests, PayloadHash};
 use crate::encode;
-use crate::sigv4::{HeadWriter, Signer};
-use crate::{Credentials, S3Config};
+use crate::headers::{Header, OptionHeaders};
+use crate::sigv2::SignerV2;
+use crate::sigv4::{Dated, HeadWriter, Signer, Signing, Stamp};
+use crate::{Checksum, Credentials, S3Config, Signature};
 
-const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
-
-/// One request.
-#[derive(Clone, Copy)]
-pub(crate) enum Call<'a> {
-    Put { key: &'a str, size: u64 },
-    Get { key: &'a str, range: Option<ByteRange> },
-    Stat { key: &'a str },
-    Delete { key: &'a str },
-    DeleteMany { body_len: usize },
-    List(Page<'a>),
-    HeadBucket,
-    CreateBucket { body_len: usize },
-}
-
-/// One page of a listing.
-#[derive(Clone, Copy)]
-pub(crate) struct Page<'a> {
-    pub(crate) prefix: &'a str,
-    pub(crate) page_size: u32,
-    /// Whether the listing follows `/` down.
-    pub(crate) recursive: bool,
-    /// Where the page before ended.
-    pub(crate) token: Option<&'a str>,
-}
-
-impl Call<'_> {
-    pub(crate) fn method(&self) -> &'static str {
-        match self {
-            Self::Put { .. } | Self::CreateBucket { .. } => "PUT",
-            Self::Get { .. } | Self::List(_) => "GET",
-            Self::Stat { .. } | Self::HeadBucket => "HEAD",
-            Self::Delete { .. } => "DELETE",
-            Self::DeleteMany { .. } => "POST",
-        }
-    }
-
-    fn key(&self) -> Option<&str> {
-        match self {
-            Self::Put { key, .. }
-            | Self::Get { key, .. }
-            | Self::Stat { key }
-            | Self::Delete { key } => Some(key),
-            Self::DeleteMany { .. }
-            | Self::List(_)
-            | Self::HeadBucket
-            | Self::CreateBucket { .. } => None,
-        }
-    }
-
-    fn content_length(&self) -> Option<u64> {
-        match self {
-            Self::Put { size, .. } => Some(*size),
-            Self::DeleteMany { body_len } | Self::CreateBucket { body_len } => {
-                Some(*body_len as u64)
-            }
-            _ => None,
-        }
-    }
-
-    fn content_type(&self) -> Option<&'static [u8]> {
-        match self {
-            Self::Put { .. } => Some(b"application/octet-stream"),
-            Self::DeleteMany { .. } => Some(b"application/xml"),
-            Self::CreateBucket { body_len } if *body_len > 0 => Some(b"application/xml"),
-            _ => None,
-        }
-    }
-}
+pub(crate) const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// Renders requests for one target.
 pub(crate) struct Requests {
     target: Arc<Target>,
     writer: HeadWriter,
     session_token: Option<String>,
+    /// Signs forms, with Signature V4 whatever signs heads; `None` without a key.
+    form_signer: Option<Box<Signer>>,
     path: Vec<u8>,
     query: Vec<u8>,
     /// For values made of numbers.
@@ -95,16 +32,20 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub(crate) fn new(config: &S3Config, target: Arc<Target>) -> Self {
-        let (signer, session_token) = match &config.credentials {
-            Credentials::Anonymous => (None, None),
+        let (signing, session_token, form_signer) = match &config.credentials {
+            Credentials::Anonymous => (Signing::Anonymous, None, None),
             Credentials::Keys { access_key, secret_key, session_token } => {
-                let signer = Signer::new(access_key, secret_key, &target.region, "s3");
-                (Some(signer), session_token.clone())
+                let signer = || Box::new(Signer::new(access_key, secret_key, &target.region, "s3"));
+                let signing = match config.options.signature {
+                    Signature::V4 => Signing::V4(signer()),
+                    Signature::V2 => Signing::V2(Box::new(SignerV2::new(access_key, secret_key))),
+                };
+                (signing, session_token.clone(), Some(signer()))
             }
         };
-        let writer = HeadWriter::new(signer);
+        let writer = HeadWriter::new(signing);
         let (path, query, value) = (Vec::new(), Vec::new(), Vec::new());
-        Self { target, writer, session_token, path, query, value }
+        Self { target, writer, session_token, form_signer, path, query, value }
     }
 
     /// Renders the head of `call` to an endpoint at a time; [`Self::head`] then holds it.
@@ -117,22 +58,44 @@ impl Requests {
     ) {
         let target = self.target.clone();
         let address = &target.addresses[endpoint];
-        self.render_path(&address.path_prefix, call.key());
-        self.render_query(call);
-        self.writer.begin(call.method(), &self.path, &self.query);
+        self.render_path(&address.path_prefix, call);
+        self.query.clear();
+        call.push_query(&mut self.query);
+        self.writer.begin(call.method(), &address.host_bucket, &self.path, &self.query);
+        let chunked = match digests.hash {
+            PayloadHash::Trailing(checksum) => Some(checksum),
+            _ => None,
+        };
         if let Some(len) = call.content_length() {
+            let wire_len = chunked.map_or(len, |checksum| checksum::encoded_len(len, checksum));
             self.value.clear();
-            write!(self.value, "{len}").expect("writing to memory does not fail");
+            write!(self.value, "{wire_len}").expect("writing to memory does not fail");
             self.writer.plain_header("content-length", &self.value);
         }
         self.writer.plain_header("user-agent", USER_AGENT.as_bytes());
+        if chunked.is_some() {
+            self.writer.signed_header("content-encoding", b"aws-chunked");
+        }
         if let Some(md5) = &digests.md5 {
             self.writer.signed_header("content-md5", md5);
         }
         if let Some(content_type) = call.content_type() {
             self.writer.signed_header("content-type", content_type);
         }
+        if let Call::Form { .. } = call {
+            // The form brings its own signature.
+            self.writer.plain_header("host", address.host_header.as_bytes());
+            self.writer.finish_unsigned();
+            return;
+        }
+        let dated = self.writer.advance(now);
+        if let Dated::Http(date) = &dated {
+            self.writer.signed_header("date", date);
+        }
         self.writer.signed_header("host", address.host_header.as_bytes());
+        if target.headers.if_none_match && call.makes_object() {
+            self.writer.signed_header("if-none-match", b"*");
+        }
         if let Call::Get { range: Some(range), .. } = call {
             self.value.clear();
             let last = range.offset + range.len - 1;
@@ -140,15 +103,68 @@ impl Requests {
                 .expect("writing to memory does not fail");
             self.writer.signed_header("range", &self.value);
         }
-        let payload = digests.hash.as_bytes();
-        if let Some(stamp) = self.writer.advance(now) {
-            self.writer.signed_header("x-amz-content-sha256", payload);
-            self.writer.signed_header("x-amz-date", &stamp);
-            if let Some(token) = &self.session_token {
-                self.writer.signed_header("x-amz-security-token", token.as_bytes());
+        self.render_amz(&target.headers, call, digests, &dated);
+        self.writer.finish(digests.hash.as_bytes());
+    }
+
+    /// Renders the headers of S3's own, from `x-amz-a` to `x-minio-z`.
+    fn render_amz(
+        &mut self,
+        options: &OptionHeaders,
+        call: &Call<'_>,
+        digests: &PayloadDigests,
+        dated: &Dated,
+    ) {
+        let mut amz =
+            Ascending { writer: &mut self.writer, options: options.of(call.header_set()) };
+        match call {
+            Call::Retain { .. } | Call::DeleteMany { bypass: true, .. } => {
+                amz.push("x-amz-bypass-governance-retention", b"true");
+            }
+            Call::CreateBucket { lock: true, .. } => {
+                amz.push("x-amz-bucket-object-lock-enabled", b"true");
+            }
+            _ => {}
+        }
+        if let Some(checksum) = options.checksum {
+            match call {
+                Call::CreateUpload { .. } => {
+                    amz.push("x-amz-checksum-algorithm", checksum.algorithm().as_bytes());
+                    amz.push("x-amz-checksum-type", checksum.kind().as_bytes());
+                }
+                Call::CompleteUpload { .. } => {
+                    amz.push("x-amz-checksum-type", checksum.kind().as_bytes());
+                }
+                _ => {}
             }
         }
-        self.writer.finish(payload);
+        let chunked = matches!(digests.hash, PayloadHash::Trailing(_));
+        if chunked || matches!(dated, Dated::Amz(_)) {
+            amz.push("x-amz-content-sha256", digests.hash.as_bytes());
+        }
+        if let Dated::Amz(stamp) = dated {
+            amz.push("x-amz-date", stamp);
+        }
+        if let (true, Some(len)) = (chunked, call.content_length()) {
+            self.value.clear();
+            write!(self.value, "{len}").expect("writing to memory does not fail");
+            amz.push("x-amz-decoded-content-length", &self.value);
+        }
+        if let (Some(token), false) = (&self.session_token, matches!(dated, Dated::Nowhere)) {
+            amz.push("x-amz-security-token", token.as_bytes());
+        }
+        if let PayloadHash::Trailing(checksum) = digests.hash {
+            amz.push("x-amz-trailer", checksum.header().as_bytes());
+        }
+        if let Call::Put { how: PutHow::Append(offset), .. } = call {
+            self.value.clear();
+            write!(self.value, "{offset}").expect("writing to memory does not fail");
+            amz.push("x-amz-write-offset-bytes", &self.value);
+        }
+        if let Call::GetMember { .. } = call {
+            amz.push("x-minio-extract", b"true");
+        }
+        amz.finish();
     }
 
     /// Returns the head rendered last.
@@ -156,10 +172,22 @@ impl Requests {
         self.writer.head()
     }
 
-    fn render_path(&mut self, prefix: &str, key: Option<&str>) {
+    /// Makes ready to sign a form at a time, and returns the signer and the time as the form states
+    /// it; `None` where forms are not signed.
+    pub(crate) fn form_signer(&mut self, now: WallTime) -> Option<(&Signer, Stamp)> {
+        let stamp = self.form_signer.as_mut()?.advance(now);
+        self.form_signer.as_deref().map(|signer| (signer, stamp))
+    }
+
+    /// Returns the token of a temporary key.
+    pub(crate) fn session_token(&self) -> Option<&str> {
+        self.session_token.as_deref()
+    }
+
+    fn render_path(&mut self, prefix: &str, call: &Call<'_>) {
         self.path.clear();
         self.path.extend_from_slice(prefix.as_bytes());
-        match key {
+        match call.key() {
             Some(key) => {
                 self.path.push(b'/');
                 encode::push_path(&mut self.path, key);
@@ -167,69 +195,108 @@ impl Requests {
             None if prefix.is_empty() => self.path.push(b'/'),
             None => {}
         }
-    }
-
-    /// Renders the query with its parameters in ascending order, as the signature wants them.
-    fn render_query(&mut self, call: &Call<'_>) {
-        let query = &mut self.query;
-        query.clear();
-        match call {
-            Call::DeleteMany { .. } => query.extend_from_slice(b"delete="),
-            Call::List(page) => {
-                if let Some(token) = page.token {
-                    query.extend_from_slice(b"continuation-token=");
-                    encode::push_query(query, token);
-                    query.push(b'&');
-                }
-                if !page.recursive {
-                    query.extend_from_slice(b"delimiter=%2F&");
-                }
-                write!(query, "encoding-type=url&list-type=2&max-keys={}&prefix=", page.page_size)
-                    .expect("writing to memory does not fail");
-                encode::push_query(query, page.prefix);
-            }
-            _ => {}
+        if let Call::GetMember { member, .. } = call {
+            self.path.push(b'/');
+            encode::push_path(&mut self.path, member);
         }
     }
 }
 
-/// Appends the body of a multi-object delete that answers only what failed.
-pub(crate) fn push_delete_body<'k>(out: &mut Vec<u8>, keys: impl Iterator<Item = &'k str>) {
+/// Adds headers in ascending order and puts those of the options in between.
+struct Ascending<'a> {
+    writer: &'a mut HeadWriter,
+    options: &'a [Header],
+}
+
+impl Ascending<'_> {
+    fn push(&mut self, name: &str, value: &[u8]) {
+        while let [(before, text), rest @ ..] = self.options
+            && before.as_str() < name
+        {
+            self.writer.signed_header(before, text.as_bytes());
+            self.options = rest;
+        }
+        self.writer.signed_header(name, value);
+    }
+
+    fn finish(self) {
+        for (name, value) in self.options {
+            self.writer.signed_header(name, value.as_bytes());
+        }
+    }
+}
+
+/// Appends the body of a multi-object delete that answers only what failed; each object is a key
+/// and, where one version of it is meant, that.
+pub(crate) fn push_delete_body<'k>(
+    out: &mut Vec<u8>,
+    objects: impl Iterator<Item = (&'k str, Option<&'k str>)>,
+) {
     out.extend_from_slice(
         b"<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>",
     );
-    for key in keys {
+    for (key, version) in objects {
         out.extend_from_slice(b"<Object><Key>");
-        push_xml_text(out, key);
-        out.extend_from_slice(b"</Key></Object>");
+        encode::push_xml_text(out, key);
+        out.extend_from_slice(b"</Key>");
+        if let Some(version) = version {
+            out.extend_from_slice(b"<VersionId>");
+            encode::push_xml_text(out, version);
+            out.extend_from_slice(b"</VersionId>");
+        }
+        out.extend_from_slice(b"</Object>");
     }
     out.extend_from_slice(b"</Delete>");
 }
+
+/// Appends the body that sets until when an object may not be removed by those who have no leave to
+/// lift that.
+pub(crate) fn push_retention_body(out: &mut Vec<u8>, until: WallTime) {
+    let (year, month, day, hour, minute, second) = until.civil();
+    write!(
+        out,
+        "<Retention xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Mode>GOVERNANCE</Mode>\
+         <RetainUntilDate>{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z\
+         </RetainUntilDate></Retention>"
+    )
+    .expect("writing to memory does not fail");
+}
+
+/// Appends the body that names the parts of an upload, 1, 2, ... in order. A part's tag is its ETag,
+/// a blank, and its checksum where it has one.
+pub(crate) fn push_parts_body(out: &mut Vec<u8>, parts: &[String], checksum: Option<Checksum>) {
+    out.extend_from_slice(
+        b"<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">",
+    );
+    for (tag, number) in parts.iter().zip(1..) {
+        let (etag, value) = tag.split_once(' ').unwrap_or((tag, ""));
+        write!(out, "<Part><PartNumber>{number}</PartNumber><ETag>")
+            .expect("writing to memory does not fail");
+        encode::push_xml_text(out, etag);
+        out.extend_from_slice(b"</ETag>");
+        if let (Some(checksum), false) = (checksum, value.is_empty()) {
+            let name = checksum.algorithm();
+            write!(out, "<Checksum{name}>{value}</Checksum{name}>")
+                .expect("writing to memory does not fail");
+        }
+        out.extend_from_slice(b"</Part>");
+    }
+    out.extend_from_slice(b"</CompleteMultipartUpload>");
+}
+
+/// The body that has the bucket keep versions.
+pub(crate) const VERSIONING_BODY: &[u8] = b"<VersioningConfiguration \
+    xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Status>Enabled</Status>\
+    </VersioningConfiguration>";
 
 /// Returns the body of a request to make a bucket in a region other than the default.
 pub(crate) fn location_body(region: &str) -> Vec<u8> {
     let mut out = b"<CreateBucketConfiguration \
         xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><LocationConstraint>"
         .to_vec();
-    push_xml_text(&mut out, region);
+    encode::push_xml_text(&mut out, region);
     out.extend_from_slice(b"</LocationConstraint></CreateBucketConfiguration>");
     out
-}
-
-/// Appends text as XML, control characters as references so that no parser normalises them. (Those
-/// that XML 1.0 cannot hold in any form make strict servers refuse the request.)
-fn push_xml_text(out: &mut Vec<u8>, text: &str) {
-    for &byte in text.as_bytes() {
-        match byte {
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b'<' => out.extend_from_slice(b"&lt;"),
-            b'>' => out.extend_from_slice(b"&gt;"),
-            0..0x20 | 0x7f => {
-                write!(out, "&#x{byte:X};").expect("writing to memory does not fail");
-            }
-            _ => out.push(byte),
-        }
-    }
 }
 
 #[cfg(test)]

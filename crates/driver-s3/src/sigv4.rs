@@ -8,6 +8,7 @@ use aws_lc_rs::{digest, hmac};
 use plimsoll_model::WallTime;
 
 use crate::encode;
+use crate::sigv2::{self, HttpDate, SignerV2};
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
@@ -80,6 +81,18 @@ impl Signer {
         }
     }
 
+    /// Returns the signature of a form's policy, which is the policy in base 64.
+    pub(crate) fn sign_policy(&self, policy: &str) -> [u8; 64] {
+        assert!(self.second.is_some(), "the time is set before anything is signed");
+        encode::hex(hmac::sign(&self.key, policy.as_bytes()).as_ref())
+    }
+
+    /// Returns the name of the key with its scope, as forms state it.
+    pub(crate) fn credential(&self) -> String {
+        let date = String::from_utf8_lossy(&self.stamp[..8]);
+        format!("{}/{date}/{}/{}/aws4_request", self.access_key, self.region, self.service)
+    }
+
     /// Returns the signature of a canonical request as hexadecimal digits.
     fn sign(&mut self, canonical: &[u8]) -> [u8; 64] {
         assert!(self.second.is_some(), "the time is set before anything is signed");
@@ -103,25 +116,44 @@ fn signing_key(secret: &str, date: &str, region: &str, service: &str) -> hmac::K
     hmac::Key::new(hmac::HMAC_SHA256, tag.as_ref())
 }
 
+/// How heads are signed.
+pub(crate) enum Signing {
+    /// Not at all.
+    Anonymous,
+    V4(Box<Signer>),
+    V2(Box<SignerV2>),
+}
+
+/// The time as a head states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dated {
+    /// Nothing is signed.
+    Nowhere,
+    /// In `x-amz-date`.
+    Amz(Stamp),
+    /// In `date`.
+    Http(HttpDate),
+}
+
 /// Writes the head of a request into a reused buffer, and signs it unless it is anonymous.
 pub(crate) struct HeadWriter {
-    signer: Option<Signer>,
+    signing: Signing,
     head: Vec<u8>,
-    /// The canonical request that belongs to `head`; stays empty without a signer.
+    /// The canonical request that belongs to `head`; stays empty without Signature V4.
     canonical: Vec<u8>,
     /// The names of the signed headers, each followed by `;`.
     signed_names: Vec<u8>,
 }
 
 impl HeadWriter {
-    /// Returns a writer that signs with `signer`, or leaves heads anonymous.
-    pub(crate) fn new(signer: Option<Signer>) -> Self {
-        Self { signer, head: Vec::new(), canonical: Vec::new(), signed_names: Vec::new() }
+    /// Returns a writer that signs, or leaves heads anonymous.
+    pub(crate) fn new(signing: Signing) -> Self {
+        Self { signing, head: Vec::new(), canonical: Vec::new(), signed_names: Vec::new() }
     }
 
     /// Begins a request. `path` and `query` are encoded, the query's parameters sorted and each
-    /// with its `=`.
-    pub(crate) fn begin(&mut self, method: &str, path: &[u8], query: &[u8]) {
+    /// with its `=`; `host_bucket` is the bucket where it stands in the host's name, else empty.
+    pub(crate) fn begin(&mut self, method: &str, host_bucket: &str, path: &[u8], query: &[u8]) {
         self.head.clear();
         push(&mut self.head, &[method.as_bytes(), b" ", path]);
         if !query.is_empty() {
@@ -130,18 +162,29 @@ impl HeadWriter {
         self.head.extend_from_slice(b" HTTP/1.1\r\n");
         self.canonical.clear();
         self.signed_names.clear();
-        if self.signer.is_some() {
-            push(&mut self.canonical, &[method.as_bytes(), b"\n", path, b"\n", query, b"\n"]);
+        match &mut self.signing {
+            Signing::Anonymous => {}
+            Signing::V4(_) => {
+                push(&mut self.canonical, &[method.as_bytes(), b"\n", path, b"\n", query, b"\n"]);
+            }
+            Signing::V2(signer) => signer.begin(method, host_bucket, path, query),
         }
     }
 
     /// Adds a header that is signed. Names are in lower case and come in ascending order.
     pub(crate) fn signed_header(&mut self, name: &str, value: &[u8]) {
         self.plain_header(name, value);
-        if self.signer.is_some() {
-            debug_assert!(last_name(&self.signed_names) < name.as_bytes(), "{name} comes too late");
-            push(&mut self.canonical, &[name.as_bytes(), b":", value, b"\n"]);
-            push(&mut self.signed_names, &[name.as_bytes(), b";"]);
+        match &mut self.signing {
+            Signing::Anonymous => {}
+            Signing::V4(_) => {
+                debug_assert!(
+                    last_name(&self.signed_names) < name.as_bytes(),
+                    "{name} comes too late"
+                );
+                push(&mut self.canonical, &[name.as_bytes(), b":", value, b"\n"]);
+                push(&mut self.signed_names, &[name.as_bytes(), b";"]);
+            }
+            Signing::V2(signer) => signer.header(name, value),
         }
     }
 
@@ -151,30 +194,46 @@ impl HeadWriter {
         push(&mut self.head, &[name.as_bytes(), b": ", value, b"\r\n"]);
     }
 
-    /// Returns the text of the time for the `x-amz-date` header, or `None` when nothing is signed.
-    pub(crate) fn advance(&mut self, now: WallTime) -> Option<Stamp> {
-        self.signer.as_mut().map(|signer| signer.advance(now))
+    /// Sets the time of the next signatures and returns how heads state it.
+    pub(crate) fn advance(&mut self, now: WallTime) -> Dated {
+        match &mut self.signing {
+            Signing::Anonymous => Dated::Nowhere,
+            Signing::V4(signer) => Dated::Amz(signer.advance(now)),
+            Signing::V2(_) => Dated::Http(sigv2::http_date(now)),
+        }
     }
 
     /// Ends the head with its signature. `payload` is the payload's hash in hexadecimal, or what
     /// stands for it.
     pub(crate) fn finish(&mut self, payload: &[u8]) {
-        if let Some(signer) = &mut self.signer {
-            self.signed_names.pop();
-            push(&mut self.canonical, &[b"\n", &self.signed_names, b"\n", payload]);
-            let signature = signer.sign(&self.canonical);
-            push(
-                &mut self.head,
-                &[
-                    b"authorization: ",
-                    &signer.authorization,
-                    &self.signed_names,
-                    b", Signature=",
-                    &signature,
-                    b"\r\n",
-                ],
-            );
+        match &mut self.signing {
+            Signing::Anonymous => {}
+            Signing::V4(signer) => {
+                self.signed_names.pop();
+                push(&mut self.canonical, &[b"\n", &self.signed_names, b"\n", payload]);
+                let signature = signer.sign(&self.canonical);
+                push(
+                    &mut self.head,
+                    &[
+                        b"authorization: ",
+                        &signer.authorization,
+                        &self.signed_names,
+                        b", Signature=",
+                        &signature,
+                        b"\r\n",
+                    ],
+                );
+            }
+            Signing::V2(signer) => {
+                let value = signer.sign();
+                push(&mut self.head, &[b"authorization: ", value.as_bytes(), b"\r\n"]);
+            }
         }
+        self.finish_unsigned();
+    }
+
+    /// Ends the head without a signature.
+    pub(crate) fn finish_unsigned(&mut self) {
         self.head.extend_from_slice(b"\r\n");
     }
 

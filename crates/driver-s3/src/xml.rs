@@ -30,78 +30,171 @@ pub(crate) struct DeleteFailures {
     pub(crate) first: Option<ErrorText>,
 }
 
+/// What is listed, and what its documents call things.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Listed {
+    Objects,
+    Versions,
+    Uploads,
+}
+
+impl Listed {
+    fn root(self) -> &'static str {
+        match self {
+            Self::Objects => "ListBucketResult",
+            Self::Versions => "ListVersionsResult",
+            Self::Uploads => "ListMultipartUploadsResult",
+        }
+    }
+}
+
+/// One entry of a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    pub(crate) key: &'a str,
+    /// The version or the upload; empty in a listing of objects.
+    pub(crate) id: &'a str,
+    /// Zero for what has none.
+    pub(crate) size: u64,
+    /// Whether it is the mark of a deletion.
+    pub(crate) is_marker: bool,
+}
+
 /// One page of a listing, in buffers that are reused from page to page.
 #[derive(Debug, Default)]
 pub(crate) struct ListedPage {
-    /// The keys as they stand in the answer, one after the other.
-    keys: String,
-    /// Per entry, where its key ends and its size.
-    entries: Vec<(usize, u64)>,
+    /// The keys as they stand in the answer, each followed by its version or upload.
+    texts: String,
+    entries: Vec<ListedEntry>,
     url_encoded: bool,
     pub(crate) truncated: bool,
-    /// Where the next page begins; empty when the answer has none.
+    /// Where the next page begins: a token, or a key; empty when the answer has none.
     pub(crate) next_token: String,
+    /// The version or upload where the next page begins; empty when the answer has none.
+    pub(crate) next_id: String,
     decoded: Vec<u8>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct ListedEntry {
+    /// Where in the texts its key and its id end.
+    key_end: usize,
+    id_end: usize,
+    size: u64,
+    is_marker: bool,
+}
+
 impl ListedPage {
-    /// Reads a `ListBucketResult`. Nothing is handed on before the whole page is known to be
-    /// well-formed.
-    pub(crate) fn parse(&mut self, xml: &[u8]) -> Result<(), XmlError> {
-        self.keys.clear();
+    /// Reads a listing. Nothing is handed on before the whole page is known to be well-formed.
+    pub(crate) fn parse(&mut self, listed: Listed, xml: &[u8]) -> Result<(), XmlError> {
+        self.texts.clear();
         self.entries.clear();
         self.next_token.clear();
+        self.next_id.clear();
         (self.url_encoded, self.truncated) = (false, false);
-        let mut size = None;
-        let mut key_begin = 0;
+        let (mut size, mut begin) = (None, 0);
+        let mut id = String::new();
         walk(xml, |path, text| {
-            match path {
-                "ListBucketResult/Contents/Key" => {
-                    self.keys.truncate(key_begin);
-                    self.keys.push_str(text);
+            let within = path.strip_prefix(listed.root()).and_then(|rest| match rest {
+                "" => Some(""),
+                _ => rest.strip_prefix('/'),
+            });
+            let Some(within) = within else {
+                return Err(format!("expected a {} but got `{path}`", listed.root()));
+            };
+            match (listed, within) {
+                (Listed::Objects, "Contents/Key")
+                | (Listed::Versions, "Version/Key" | "DeleteMarker/Key")
+                | (Listed::Uploads, "Upload/Key") => {
+                    self.texts.truncate(begin);
+                    self.texts.push_str(text);
                 }
-                "ListBucketResult/Contents/Size" => {
+                (Listed::Objects, "Contents/Size") | (Listed::Versions, "Version/Size") => {
                     size = Some(text.trim().parse().map_err(|_| format!("`{text}` is no size"))?);
                 }
-                "ListBucketResult/Contents" => {
-                    if self.keys.len() == key_begin {
-                        return Err("the list holds an entry without a key".to_owned());
-                    }
-                    let size = size.take().ok_or("the list holds an entry without a size")?;
-                    key_begin = self.keys.len();
-                    self.entries.push((key_begin, size));
+                (Listed::Versions, "Version/VersionId" | "DeleteMarker/VersionId")
+                | (Listed::Uploads, "Upload/UploadId") => text.clone_into(&mut id),
+                (Listed::Objects, "Contents")
+                | (Listed::Versions, "Version" | "DeleteMarker")
+                | (Listed::Uploads, "Upload") => {
+                    let has_size = matches!(within, "Contents" | "Version");
+                    let size = if has_size { size.take() } else { Some(0) };
+                    self.end_entry(begin, &id, size, within == "DeleteMarker")?;
+                    id.clear();
+                    begin = self.texts.len();
                 }
-                "ListBucketResult/IsTruncated" => self.truncated = text.trim() == "true",
-                "ListBucketResult/NextContinuationToken" => text.clone_into(&mut self.next_token),
-                "ListBucketResult/EncodingType" => self.url_encoded = text.trim() == "url",
-                _ if path.starts_with("ListBucketResult") => {}
-                _ => return Err(format!("expected a ListBucketResult but got `{path}`")),
+                (_, "IsTruncated") => self.truncated = text.trim() == "true",
+                (_, "EncodingType") => self.url_encoded = text.trim() == "url",
+                (Listed::Objects, "NextContinuationToken")
+                | (Listed::Versions | Listed::Uploads, "NextKeyMarker") => {
+                    text.clone_into(&mut self.next_token);
+                }
+                (Listed::Versions, "NextVersionIdMarker")
+                | (Listed::Uploads, "NextUploadIdMarker") => text.clone_into(&mut self.next_id),
+                _ => {}
             }
             Ok(())
-        })
+        })?;
+        if self.url_encoded && !matches!(listed, Listed::Objects) {
+            let key = encode::decode_listed(&self.next_token, &mut self.decoded);
+            let key = key.ok_or("the list goes on at a key that is no UTF-8")?.to_owned();
+            self.next_token = key;
+        }
+        Ok(())
+    }
+
+    fn end_entry(
+        &mut self,
+        begin: usize,
+        id: &str,
+        size: Option<u64>,
+        is_marker: bool,
+    ) -> Result<(), XmlError> {
+        let key_end = self.texts.len();
+        if key_end == begin {
+            return Err("the list holds an entry without a key".to_owned());
+        }
+        let size = size.ok_or("the list holds an entry without a size")?;
+        self.texts.push_str(id);
+        self.entries.push(ListedEntry { key_end, id_end: self.texts.len(), size, is_marker });
+        Ok(())
     }
 
     /// Hands every entry to `take` until it returns false.
     pub(crate) fn for_each(
         &mut self,
-        mut take: impl FnMut(&str, u64) -> bool,
+        mut take: impl FnMut(Entry<'_>) -> bool,
     ) -> Result<(), XmlError> {
         let mut begin = 0;
-        for &(end, size) in &self.entries {
-            let listed = &self.keys[begin..end];
+        for &ListedEntry { key_end, id_end, size, is_marker } in &self.entries {
+            let (listed, id) = (&self.texts[begin..key_end], &self.texts[key_end..id_end]);
             let key = if self.url_encoded {
                 encode::decode_listed(listed, &mut self.decoded)
                     .ok_or_else(|| format!("the list holds a key that is no UTF-8: `{listed}`"))?
             } else {
                 listed
             };
-            if !take(key, size) {
+            if !take(Entry { key, id, size, is_marker }) {
                 return Ok(());
             }
-            begin = end;
+            begin = id_end;
         }
         Ok(())
     }
+}
+
+/// Returns the text of the element at `path`, or `None` if the document has none there or breaks
+/// off before.
+pub(crate) fn parse_value(xml: &[u8], path: &str) -> Option<String> {
+    let mut value = None;
+    walk(xml, |at, text| {
+        if at == path {
+            value = Some(text.trim().to_owned());
+        }
+        Ok(())
+    })
+    .ok()?;
+    value
 }
 
 /// Returns what an answer's body says if it is an `<Error>` document, whole or not.

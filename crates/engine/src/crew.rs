@@ -2,7 +2,7 @@
 //! the last has ended.
 
 use std::io;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::pump::{ERRORS_KEPT_PER_CLASS, Outlet, ThreadOutcome};
 use crate::stage::{
     EngineError, ErrorSample, OpSink, OpSinkError, ScheduleOutcome, StageContext, StageOutcome,
 };
+use crate::tags::Tags;
 use crate::watch::{Stops, Verdict, Watch};
 
 /// Records that one thread can be ahead of the recorder: 1 MiB. Larger ones are touched for the
@@ -113,6 +114,7 @@ pub(crate) fn sum(
     for (mut thread, cpu) in threads {
         all.timeline.merge(&thread.timeline);
         all.errors.append(&mut thread.errors);
+        all.tags.append(&mut thread.tags);
         all.reasons.append(&mut thread.reasons);
         all.ops_count += thread.ops_count;
         all.failed_count += thread.failed_count;
@@ -147,6 +149,7 @@ pub(crate) fn sum(
         schedule,
         stream_hash: all.stream_hash,
         wrong: all.wrong,
+        tags: (!all.tags.is_empty()).then(|| Arc::new(Tags::new(all.tags))),
         recorder_waits,
         recorder_wait,
         cpu_time,

@@ -118,20 +118,15 @@ pub(crate) fn spec(operations: &[(&str, u32)], workers: u32, pacing: PacingSpec)
         objects: ObjectsSpec {
             count: u64::from(workers) * 8,
             size: SizeSpec::FixedBytes(1_000),
-            existing: None,
+            ..ObjectsSpec::default()
         },
         measure: MeasureSpec {
             operations: operations
                 .iter()
                 .map(|&(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
                 .collect(),
-            range: None,
-            overwrite: false,
-            delete_batch: None,
-            list_page_size: None,
             duration_ns: 1_000 * MS,
-            steady: None,
-            until: Vec::new(),
+            ..MeasureSpec::default()
         },
         pacing,
         verify: true,
@@ -192,6 +187,8 @@ pub(crate) fn run_with<D: Driver>(
         stop,
         live: &live,
         generator: &generator,
+        wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
+        tags: None,
     };
     let config = EngineConfig { threads: 1, op_timeout, retries };
     let mut kept = Kept::default();

@@ -170,7 +170,9 @@ impl Lane {
         if earliest > now {
             return LaneStep::WaitUntil(self.in_time(earliest));
         }
-        if let Some(step) = self.think(now) {
+        if self.thinking.is_some()
+            && let Some(step) = self.think(now)
+        {
             return step;
         }
         // What is to be put on the medium has to be written first.
@@ -178,8 +180,15 @@ impl Lane {
             return LaneStep::WaitForEnd;
         }
         let Some(op) = self.pending.take().or_else(|| self.stream.next_op()) else {
+            // What arrives from now on finds no work, so it is not offered.
+            if let Pacer::Open { next, .. } = &mut self.pacer {
+                *next = None;
+            }
             return LaneStep::Done(EndReason::OutOfWork);
         };
+        if matches!(self.pacer, Pacer::Closed) && self.thinking.is_none() {
+            return LaneStep::Start { op, intended: None };
+        }
         match self.due(&op) {
             Some(due) if due > now => {
                 self.pending = Some(op);

@@ -13,11 +13,15 @@ mod planner;
 mod pump;
 mod ring;
 mod stage;
+mod tags;
+mod uploads;
 mod verify;
 mod virtual_time;
 mod watch;
 mod worker;
 
+#[cfg(test)]
+mod activity_tests;
 #[cfg(test)]
 mod instrument_tests;
 #[cfg(test)]
@@ -34,5 +38,6 @@ pub use stage::{
     EngineConfig, EngineError, ErrorSample, OpSink, OpSinkError, ScheduleOutcome, StageContext,
     StageOutcome, run_stage,
 };
+pub use tags::Tags;
 pub use virtual_time::VirtualTime;
 pub use watch::stop_time_min;

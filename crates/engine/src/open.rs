@@ -17,8 +17,9 @@ use plimsoll_workload::{Arrivals, OpStream, OpenLoop, PlannedOp};
 use crate::clock::Timer;
 use crate::planner::EndReason;
 use crate::pump::{STOP_CHECK, Shared, fingerprint};
+use crate::tags::VersionNames;
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, StageFacts};
+use crate::worker::{Doer, Finished, Listed, Names, StageFacts};
 
 /// An operation that starts later than this after its intended moment is late.
 pub(crate) const LATE_ABOVE: Duration = Duration::from_millis(1);
@@ -29,6 +30,8 @@ struct Lane {
     stream: OpStream,
     arrivals: Arrivals,
     issued_count: u64,
+    /// What versions are called, where operations are about versions.
+    versions: Option<VersionNames>,
     /// Whether the stream has ended.
     is_done: bool,
 }
@@ -38,6 +41,8 @@ struct Job {
     lane: usize,
     worker: WorkerId,
     op: PlannedOp,
+    /// What the version is called that it is about.
+    version: Option<Box<str>>,
     at: Moment,
 }
 
@@ -86,7 +91,8 @@ async fn serve<S: Session>(
 ) -> Infallible {
     loop {
         let job = poll_fn(|context| desk.borrow_mut().poll_job(context, slot)).await;
-        let finished = doer.run(&mut session, job.worker, &job.op, Some(job.at)).await;
+        let names = Names::version(job.version.as_deref());
+        let finished = doer.run(&mut session, job.worker, &job.op, names, Some(job.at)).await;
         let mut desk = desk.borrow_mut();
         desk.free.push(slot);
         desk.under_way -= 1;
@@ -111,6 +117,7 @@ impl Schedule {
             stream: OpStream::new(workload, StageKind::Measure, *worker),
             arrivals: Arrivals::new(open, workload.seed.0, workload.concurrency.get(), *worker),
             issued_count: 0,
+            versions: VersionNames::new(facts),
             is_done: false,
         };
         let lanes: Vec<Lane> = workers.iter().map(lane).collect();
@@ -202,10 +209,11 @@ pub(crate) async fn run_open<S: Session>(
                 desk.borrow_mut().free.push(slot);
                 break;
             };
-            let Lane { worker, issued_count, .. } = schedule.lanes[lane];
+            let Lane { worker, issued_count, ref versions, .. } = schedule.lanes[lane];
+            let version = versions.as_ref().and_then(|versions| versions.of(&op)).map(Box::from);
             let (hash, since_start) = (fingerprint(&op), Some(at.since(started)));
             shared.borrow_mut().note_planned(worker, issued_count, hash, since_start);
-            desk.borrow_mut().assign(slot, Job { lane, worker, op, at });
+            desk.borrow_mut().assign(slot, Job { lane, worker, op, version, at });
         }
         let is_idle = desk.borrow().under_way == 0;
         if is_idle && schedule.lanes.iter().all(|lane| lane.is_done) {
@@ -237,8 +245,12 @@ pub(crate) async fn run_open<S: Session>(
 
 /// Keeps what has ended, and tells the streams what became of it.
 fn keep_ended(desk: &RefCell<Desk>, schedule: &mut Schedule, shared: &RefCell<Shared<'_>>) {
-    for (job, finished) in desk.borrow_mut().ended.drain(..) {
-        schedule.lanes[job.lane].stream.completed(&job.op, finished.record.outcome.is_ok());
+    for (job, mut finished) in desk.borrow_mut().ended.drain(..) {
+        let lane = &mut schedule.lanes[job.lane];
+        lane.stream.completed(&job.op, finished.record.outcome.is_ok());
+        if let Some(versions) = &mut lane.versions {
+            versions.completed(&job.op, finished.tag.take());
+        }
         shared.borrow_mut().keep(finished);
     }
 }

@@ -132,6 +132,8 @@ fn hash_of_deletes(threads: usize) -> u64 {
         stop: &StopFlag::default(),
         live: &live,
         generator: &generator,
+        wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
+        tags: None,
     };
     let config = EngineConfig { threads, op_timeout: Duration::from_secs(60), retries: 0 };
     let (stage, mut kept) = ((StageId(0), StageKind::Measure), Kept::default());

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, Moment, StageKind, WorkerId};
+use plimsoll_model::{ErrorClass, Moment, OpKind, StageKind, WorkerId};
 use plimsoll_workload::{OpStream, Pacing, PlannedOp, Workload};
 
 /// How far a capped worker may catch up after it was held up.
@@ -135,6 +135,12 @@ impl Planner {
     /// Takes note of what became of an operation that ended at `now`.
     pub fn completed(&mut self, op: &PlannedOp, outcome: ErrorClass, now: Moment) {
         self.stream.completed(op, outcome.is_ok());
+        // The stream leaves out the rest of an upload that failed.
+        let same = |pending: &PlannedOp| pending.target.object_id() == op.target.object_id();
+        if op.kind == OpKind::PutPart && !outcome.is_ok() && self.pending.as_ref().is_some_and(same)
+        {
+            self.pending = None;
+        }
         if !matches!(outcome, ErrorClass::Connect | ErrorClass::Reset) {
             self.failures_in_row = 0;
             self.not_before = None;

@@ -20,8 +20,10 @@ use crate::live::ThreadCounters;
 use crate::open::{LATE_ABOVE, run_open};
 use crate::planner::{EndReason, Planner, Step};
 use crate::stage::ErrorSample;
+use crate::tags::{OwnerTags, VersionNames};
+use crate::uploads::{Bench, InParts, upload_objects, upload_share};
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, StageFacts};
+use crate::worker::{Doer, Finished, Listed, Names, StageFacts};
 
 /// Who waits looks whether to stop at least this often.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(50);
@@ -29,7 +31,7 @@ pub(crate) const STOP_CHECK: Duration = Duration::from_millis(50);
 const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
 /// Operations that never suspend are interrupted after this many, so that other workers get their
 /// turn.
-const BURST_MAX: u32 = 64;
+pub(crate) const BURST_MAX: u32 = 64;
 /// First error texts kept per class and thread.
 pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
 
@@ -53,6 +55,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) stream_hash: u64,
     /// How often which kind of wrong content was read.
     pub(crate) wrong: BTreeMap<WrongKind, u64>,
+    /// What the versions are called that each worker wrote in a prepare stage.
+    pub(crate) tags: BTreeMap<WorkerId, OwnerTags>,
 }
 
 impl Default for ThreadOutcome {
@@ -70,6 +74,7 @@ impl Default for ThreadOutcome {
             delay_max: Duration::ZERO,
             stream_hash: 0,
             wrong: BTreeMap::new(),
+            tags: BTreeMap::new(),
         }
     }
 }
@@ -123,24 +128,37 @@ impl<'a> Shared<'a> {
         self.outcome.skipped_count += count;
     }
 
+    /// Takes note of what the store calls the next version that `worker` wrote.
+    fn note_tag(&mut self, worker: WorkerId, tag: Option<&str>) {
+        self.outcome.tags.entry(worker).or_default().push(tag);
+    }
+
     pub(crate) fn keep(&mut self, finished: Finished) {
-        let Finished { record, error, wrong } = finished;
-        let delay = record.start.since(record.intended);
-        self.outcome.late_count += u64::from(delay > LATE_ABOVE);
-        self.outcome.delay_max = self.outcome.delay_max.max(delay);
+        let Finished { record, error, wrong, tag: _ } = finished;
         if let Some(wrong) = wrong {
             *self.outcome.wrong.entry(wrong).or_default() += 1;
         }
-        self.outcome.ops_count += 1;
-        let OpRecord { stage, kind, endpoint, .. } = record;
-        let sample = sample(&record);
-        self.counters.count(kind, &sample);
-        self.outcome.timeline.record(SeriesKey { stage, kind, endpoint }, &sample);
         if let Some(error) = error {
             self.outcome.failed_count += 1;
             self.keep_error(&record, error.to_string());
         }
-        self.push(PackedOp::from(&record));
+        self.count(&record);
+    }
+
+    /// Counts an operation and hands its record over.
+    #[inline]
+    pub(crate) fn count(&mut self, record: &OpRecord) {
+        if record.start > record.intended {
+            let delay = record.start.since(record.intended);
+            self.outcome.late_count += u64::from(delay > LATE_ABOVE);
+            self.outcome.delay_max = self.outcome.delay_max.max(delay);
+        }
+        self.outcome.ops_count += 1;
+        let OpRecord { stage, kind, endpoint, .. } = *record;
+        let sample = sample(record);
+        self.counters.count(kind, &sample);
+        self.outcome.timeline.record(SeriesKey { stage, kind, endpoint }, &sample);
+        self.push(PackedOp::from(record));
     }
 
     fn keep_error(&mut self, record: &OpRecord, message: String) {
@@ -189,6 +207,10 @@ pub(crate) fn fingerprint(op: &PlannedOp) -> u64 {
         }
         Target::Batch { from, count } => [from, u64::from(count), 1, 0],
         Target::Listing => [2, 0, 0, 0],
+        Target::Part { object, number, bytes } => [object.as_u64(), u64::from(number), bytes, 3],
+        Target::Member(object) => [object.id.as_u64(), object.size, 4, 0],
+        Target::Archive(id) => [id.as_u64(), 5, 0, 0],
+        Target::Copies(object) => [object.id.as_u64(), object.size, 6, 0],
     };
     words.into_iter().fold(op.kind as u64 + 1, |hash, word| mix64(hash ^ mix64(word)))
 }
@@ -197,7 +219,7 @@ fn sample(record: &OpRecord) -> Sample {
     Sample {
         start_ns: record.start.as_ns(),
         end_ns: record.end.as_ns(),
-        latency_ns: record.latency().as_nanos() as u64,
+        latency_ns: record.end.as_ns().saturating_sub(record.intended.as_ns()),
         ttfb_ns: record.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
         bytes: record.bytes,
         objects: u64::from(record.objects_count),
@@ -235,17 +257,33 @@ pub(crate) async fn run_thread<D: Driver>(
     let shared = RefCell::new(Shared::new(outlet, counters));
     let sessions = driver.open_sessions(&facts.clock, in_flight_max);
     let started = ready();
-    let reasons = match (&facts.workload.pacing, kind) {
-        (Pacing::Open(open), StageKind::Measure) => {
+    let listed = RefCell::new(Listed::default());
+    let bench = Bench { facts, shared: &shared, listed: &listed, stops };
+    let planner = |worker| Planner::new(&facts.workload, kind, worker, started);
+    let reasons = match (InParts::of(&facts.workload, kind), &facts.workload.pacing, kind) {
+        (Some(InParts::Each(count)), ..) => {
+            let mut sessions = sessions.into_iter();
+            let loops = workers.iter().map(|&worker| {
+                let own = sessions.by_ref().take(count).collect();
+                upload_objects(bench, worker, planner(worker), own)
+            });
+            loops.collect::<FuturesUnordered<_>>().collect().await
+        }
+        (Some(InParts::Together), ..) => {
+            let loops = workers
+                .iter()
+                .zip(sessions)
+                .map(|(&worker, session)| upload_share(bench, worker, planner(worker), session));
+            loops.collect::<FuturesUnordered<_>>().collect().await
+        }
+        (None, Pacing::Open(open), StageKind::Measure) => {
             let by = (&mut timer, stops);
             vec![run_open(facts, open, &workers, sessions, started, by, &shared).await]
         }
         _ => {
-            let listed = RefCell::new(Listed::default());
             let loops = workers.iter().zip(sessions).map(|(&worker, session)| {
-                let planner = Planner::new(&facts.workload, kind, worker, started);
                 let doer = Doer::new(facts, &listed);
-                work(facts, worker, planner, (session, doer), &shared, stops)
+                work(facts, worker, planner(worker), (session, doer), &shared, stops)
             });
             // Only the workers whose sockets are ready are polled, so that cost does not grow with
             // their number.
@@ -266,6 +304,7 @@ async fn work<S: Session>(
     let mut now = facts.clock.now();
     let mut burst = 0;
     let mut number = 0;
+    let mut versions = VersionNames::new(facts);
     loop {
         if let Some(reason) = stops.reason() {
             return reason;
@@ -279,7 +318,14 @@ async fn work<S: Session>(
             Step::Start(op) => {
                 shared.borrow_mut().note_planned(worker, number, fingerprint(&op), None);
                 number += 1;
-                let finished = doer.run(&mut session, worker, &op, None).await;
+                let name = versions.as_ref().and_then(|versions| versions.of(&op));
+                let names = Names::version(name);
+                let mut finished = doer.run(&mut session, worker, &op, names, None).await;
+                if let Some(versions) = &mut versions {
+                    versions.completed(&op, finished.tag.take());
+                } else if facts.keeps_tags {
+                    shared.borrow_mut().note_tag(worker, finished.tag.as_deref());
+                }
                 let (outcome, end): (ErrorClass, Moment) =
                     (finished.record.outcome, finished.record.end);
                 planner.completed(&op, outcome, end);

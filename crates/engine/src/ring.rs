@@ -363,7 +363,6 @@ impl<'a, R: Ring> RingThread<'a, R> {
         let since = intended.map(|at| at.since(self.started));
         self.shared.note_planned(lane.worker, lane.issued_count, fingerprint(&op), since);
         lane.issued_count += 1;
-        lane.in_flight += 1;
         let [path, new_path] = &mut self.paths;
         let request = match &op {
             FileOp::Block(block) => {
@@ -392,17 +391,25 @@ impl<'a, R: Ring> RingThread<'a, R> {
         let start = clock.now();
         let reply = self.ring.submit(slot, &request);
         let intended = intended.map_or(start, |intended| intended.min(start));
-        self.in_flight += 1;
-        self.under_way[slot] = Some(UnderWay { lane: index, op, intended, start });
-        let Some(reply) = reply else { return (start, false) };
+        let under_way = UnderWay { lane: index, op, intended, start };
+        let Some(reply) = reply else {
+            self.in_flight += 1;
+            self.lanes[index].in_flight += 1;
+            self.under_way[slot] = Some(under_way);
+            return (start, false);
+        };
         let end = clock.now();
-        self.finish_at_once(slot, reply, end);
+        self.settle(slot, &under_way, reply, end);
         (end, true)
     }
 
     /// Takes what was reaped off a slot; its lane can go on.
     fn finish(&mut self, slot: usize, reply: Reply, end: Moment) {
-        let lane = self.finish_at_once(slot, reply, end);
+        let under_way = self.under_way[slot].take().expect("a reply belongs to an operation");
+        let lane = under_way.lane;
+        self.in_flight -= 1;
+        self.lanes[lane].in_flight -= 1;
+        self.settle(slot, &under_way, reply, end);
         if self.ended[lane].is_none() {
             self.make_ready(lane);
         }
@@ -417,30 +424,27 @@ impl<'a, R: Ring> RingThread<'a, R> {
         }
     }
 
-    /// Records the operation of a slot and frees it. Returns its lane.
+    /// Records an operation that has ended and frees its slot.
     #[inline]
-    fn finish_at_once(&mut self, slot: usize, reply: Reply, end: Moment) -> usize {
-        let under_way = self.under_way[slot].take().expect("a reply belongs to an operation");
-        let UnderWay { lane: index, op, intended, start } = under_way;
+    fn settle(&mut self, slot: usize, under_way: &UnderWay, reply: Reply, end: Moment) {
+        let &UnderWay { lane: index, ref op, intended, start } = under_way;
         let lane = &mut self.lanes[index];
-        self.in_flight -= 1;
-        lane.in_flight -= 1;
         lane.free.push(slot);
         let generator: &Generator = self.facts.context.generator;
         let (bytes, failure) = match reply {
-            Ok(count) if falls_short(&op, count) => {
-                (count, Some(fell_short(self.facts.plan, &op, count)))
+            Ok(count) if falls_short(op, count) => {
+                (count, Some(fell_short(self.facts.plan, op, count)))
             }
             Ok(count) => {
                 let wrong =
-                    judge(lane, &op, count, generator, self.verifies, || self.ring.buffer(slot));
+                    judge(lane, op, count, generator, self.verifies, || self.ring.buffer(slot));
                 (count, wrong.map(|wrong| (Some(wrong.kind), in_class(wrong))))
             }
             Err(error) => (0, Some((None, error))),
         };
         let outcome = failure.as_ref().map_or(ErrorClass::Ok, |(_, error)| error.class);
-        lane.completed(&op, outcome.is_ok(), end);
-        let (kind, object) = describe(&op);
+        lane.completed(op, outcome.is_ok(), end);
+        let (kind, object) = describe(op);
         let record = OpRecord {
             stage: self.facts.stage_id(),
             job: lane.job,
@@ -458,22 +462,18 @@ impl<'a, R: Ring> RingThread<'a, R> {
             outcome,
             attempts: 1,
         };
-        let (wrong, error) = failure.map_or((None, None), |(kind, error)| (kind, Some(error)));
-        if error.is_some() {
-            self.note_failure(&record, error.as_ref());
-        }
-        self.shared.keep(Finished { record, error, wrong });
-        index
+        let Some((wrong, error)) = failure else { return self.shared.count(&record) };
+        self.note_failure(&record, &error);
+        self.shared.keep(Finished { record, error: Some(error), wrong, tag: None });
     }
 
     /// Ends the stage where its first failure is to do so.
     #[cold]
-    fn note_failure(&self, record: &OpRecord, error: Option<&DriverError>) {
+    fn note_failure(&self, record: &OpRecord, error: &DriverError) {
         if !self.facts.plan.spec.stages[self.facts.stage].end_on_failure {
             return;
         }
-        let why = error.map(ToString::to_string).unwrap_or_default();
-        let because = format!("{} failed: {why}", record.kind.name());
+        let because = format!("{} failed: {error}", record.kind.name());
         self.facts.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
     }
 }

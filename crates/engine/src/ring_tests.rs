@@ -288,6 +288,8 @@ fn run_spec(spec: &FilesSpec, scripts: &[Script]) -> Ran {
             stop: &stop,
             live: &live,
             generator: &generator,
+            wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
+            tags: None,
         };
         let config = RingConfig { threads: 1, interface: Interface::IoUring };
         let outcome = run_ring_stage(&world, (&plan, stage), &config, &context, &mut kept).unwrap();
@@ -511,6 +513,16 @@ fn what_never_found_a_slot_is_counted_as_skipped() {
     let schedule = ran.outcome.schedule.as_ref().unwrap();
     assert_eq!((schedule.offered_count, schedule.skipped_count), (100, 98));
     assert_eq!((ran.records.len(), schedule.late_count), (2, 0));
+}
+
+#[test]
+fn arrivals_for_which_there_is_no_work_are_not_offered() {
+    let job = "clones: 1, depth: 1, ops_max: 20, pacing: {open: {rate: 100/s, arrivals: constant, \
+               max_in_flight: 2}}";
+    let ran = run(job, 100, "", |number| (if number == 19 { 500 } else { 5 }, Right));
+    let schedule = ran.outcome.schedule.as_ref().unwrap();
+    assert_eq!((ran.records.len(), schedule.offered_count, schedule.skipped_count), (20, 20, 0));
+    assert_eq!(ran.outcome.ended_by, EndReason::OutOfWork);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_driver::{Driver, DriverError};
 use plimsoll_model::{
     Clock, EndpointId, ErrorClass, Moment, OpKind, PackedOp, SeriesKey, SharedClock, StageId,
-    StageKind, WorkerId,
+    StageKind, WallTime, WorkerId,
 };
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
@@ -20,6 +20,8 @@ use crate::crew::{BUFFER_OPS, Crew, Gate, Recorder, sum};
 use crate::live::{Live, StopFlag};
 use crate::planner::EndReason;
 use crate::pump::{Outlet, ThreadPlan, run_thread, runtime};
+use crate::tags::Tags;
+use crate::uploads::{InParts, UploadDesk};
 use crate::virtual_time::VirtualTime;
 use crate::watch::{Stops, Watch};
 use crate::worker::StageFacts;
@@ -81,6 +83,10 @@ pub struct StageContext<'a> {
     pub live: &'a Live,
     /// The run's content generator.
     pub generator: &'a Arc<Generator>,
+    /// The wall time at the clock's epoch.
+    pub wall_epoch: WallTime,
+    /// What the versions are called that the prepare stage wrote, as its outcome says.
+    pub tags: Option<&'a Arc<Tags>>,
 }
 
 /// The first text of a failure, for the report.
@@ -124,6 +130,8 @@ pub struct StageOutcome {
     pub stream_hash: u64,
     /// How often which kind of wrong content was read.
     pub wrong: BTreeMap<WrongKind, u64>,
+    /// What the store calls the versions that a prepare stage wrote, where later stages need it.
+    pub tags: Option<Arc<Tags>>,
     /// How often a thread rested because the recorder was behind.
     pub recorder_waits: u64,
     /// Time that threads rested because the recorder was behind.
@@ -154,6 +162,11 @@ pub fn run_stage<D: Driver>(
     context: &StageContext<'_>,
     sink: &mut dyn OpSink,
 ) -> Result<StageOutcome, EngineError> {
+    let names = workload.names_versions();
+    assert!(
+        !names || kind != StageKind::Measure || context.tags.is_some(),
+        "the names of the versions that were prepared are handed over"
+    );
     let facts = StageFacts {
         workload: Arc::clone(workload),
         generator: Arc::clone(context.generator),
@@ -161,6 +174,10 @@ pub fn run_stage<D: Driver>(
         op_timeout: config.op_timeout,
         retries: config.retries,
         clock: Arc::clone(context.clock),
+        wall_epoch: context.wall_epoch,
+        tags: context.tags.filter(|_| names && kind == StageKind::Measure).map(Arc::clone),
+        keeps_tags: names && kind == StageKind::Prepare,
+        upload: UploadDesk::default(),
         waiting: context
             .virtual_time
             .map_or(Waiting::Machine, |time| Waiting::Virtual(Arc::clone(time))),
@@ -206,12 +223,17 @@ impl<'a, D: Driver> Staged<'a, D> {
         outlet: Outlet<'a>,
     ) -> ThreadPlan<'a, D> {
         let workers = index as u32..self.facts.workload.concurrency.get();
+        let workers: Vec<WorkerId> = workers.step_by(threads).map(WorkerId).collect();
+        let in_flight_max = match InParts::of(&self.facts.workload, self.kind) {
+            Some(InParts::Each(lanes)) => workers.len() * lanes,
+            _ => (index..self.in_flight_max()).step_by(threads).count(),
+        };
         ThreadPlan {
             driver: self.driver,
             facts: self.facts,
             kind: self.kind,
-            workers: workers.step_by(threads).map(WorkerId).collect(),
-            in_flight_max: (index..self.in_flight_max()).step_by(threads).count(),
+            workers,
+            in_flight_max,
             timer,
             outlet,
             counters: self.context.live.thread(index),

@@ -5,9 +5,11 @@ use plimsoll_driver::{ContentSink, ContentSource, EntrySink};
 use plimsoll_workload::data::{Content, Evidence, Received, Wrong};
 use plimsoll_workload::hash_text;
 
-/// Gives the content of one object.
+/// Gives the content of one object, or of one part of it.
 pub(crate) struct Given<'a> {
     pub(crate) content: Content<'a>,
+    /// Where in the object it begins.
+    pub(crate) offset: u64,
     pub(crate) size: u64,
 }
 
@@ -17,7 +19,7 @@ impl ContentSource for Given<'_> {
     }
 
     fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
-        self.content.fill(offset, buffer);
+        self.content.fill(self.offset + offset, buffer);
     }
 }
 

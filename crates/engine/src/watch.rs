@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpRecord, PackedOp, StageKind, WorkerId};
+use plimsoll_model::{Moment, OpKind, OpRecord, PackedOp, StageKind, WorkerId};
 use plimsoll_stats::{
     AmountSeries, BATCH_NS_MIN, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval, Percentile,
     STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule,
@@ -43,10 +43,48 @@ pub(crate) struct Verdict {
     pub(crate) because: String,
 }
 
-/// One rule with what it has to know of the operations so far.
+/// One rule with what it has to know of the operations so far, for one kind of operation.
 enum Watched {
     Steady { rule: SteadyRule, series: AmountSeries },
     Until { asked: Vec<Precision>, batches: Batches },
+}
+
+impl Watched {
+    fn new(rule: &StopRule, kind: OpKind) -> Self {
+        match rule {
+            StopRule::Steady { window, percent } => Self::Steady {
+                rule: steady_rule(*window, *percent),
+                series: AmountSeries::default(),
+            },
+            StopRule::Until(asked) => {
+                // A kind that moves nothing has no throughput to wait for.
+                let applies =
+                    |each: &&Precision| each.metric != Metric::Throughput || kind.moves_bytes();
+                let asked = asked.iter().filter(applies).copied().collect();
+                Self::Until { asked, batches: Batches::default() }
+            }
+        }
+    }
+
+    /// Returns in words why the rule holds, if it does.
+    fn holds(&mut self, from_ns: u64, to_ns: u64) -> Option<String> {
+        match self {
+            Self::Steady { rule, series } => {
+                Some(in_words(rule, &series.steady(rule, from_ns, to_ns)?))
+            }
+            Self::Until { asked, batches } => {
+                let met: Option<Vec<String>> =
+                    asked.iter().map(|each| meets(each, batches, from_ns, to_ns)).collect();
+                Some(met?.join("; "))
+            }
+        }
+    }
+}
+
+/// A rule, which holds when it does so for every kind of operation that the workload is about.
+struct Rule {
+    reason: EndReason,
+    by_kind: Vec<(OpKind, Watched)>,
 }
 
 /// The stop rules of a stage under way. Moments inside are nanoseconds since its start.
@@ -54,7 +92,7 @@ pub(crate) struct Watch {
     started: Moment,
     due: Moment,
     active: ActiveRange,
-    watched: Vec<Watched>,
+    rules: Vec<Rule>,
 }
 
 impl Watch {
@@ -63,20 +101,19 @@ impl Watch {
         if kind != StageKind::Measure || workload.stop_rules.is_empty() {
             return None;
         }
-        let watched = workload.stop_rules.iter().map(|rule| match rule {
-            StopRule::Steady { window, percent } => Watched::Steady {
-                rule: steady_rule(*window, *percent),
-                series: AmountSeries::default(),
+        let kinds = workload.activity.kinds();
+        let rules = workload.stop_rules.iter().map(|rule| Rule {
+            reason: match rule {
+                StopRule::Steady { .. } => EndReason::Steady,
+                StopRule::Until(_) => EndReason::Until,
             },
-            StopRule::Until(asked) => {
-                Watched::Until { asked: asked.clone(), batches: Batches::default() }
-            }
+            by_kind: kinds.iter().map(|kind| (*kind, Watched::new(rule, *kind))).collect(),
         });
         Some(Self {
             started,
             due: started.after(CHECK),
-            active: ActiveRange::new(workload.concurrency.get()),
-            watched: watched.collect(),
+            active: ActiveRange::new(workload.lanes_count(kind).get()),
+            rules: rules.collect(),
         })
     }
 
@@ -91,7 +128,8 @@ impl Watch {
                 continue;
             }
             let latency_ns = op.latency().as_nanos() as u64;
-            for watched in &mut self.watched {
+            let of_kind = self.rules.iter_mut().flat_map(|rule| &mut rule.by_kind);
+            for (_, watched) in of_kind.filter(|(kind, _)| *kind == op.kind) {
                 match watched {
                     Watched::Steady { series, .. } => {
                         series.record(start_ns, end_ns, op.bytes, u64::from(op.objects_count));
@@ -114,16 +152,14 @@ impl Watch {
             self.due = self.due.after(CHECK);
         }
         let (from_ns, to_ns) = self.active.range()?;
-        self.watched.iter_mut().find_map(|watched| match watched {
-            Watched::Steady { rule, series } => {
-                let steady = series.steady(rule, from_ns, to_ns)?;
-                Some(Verdict { reason: EndReason::Steady, because: in_words(rule, &steady) })
-            }
-            Watched::Until { asked, batches } => {
-                let met: Option<Vec<String>> =
-                    asked.iter().map(|each| meets(each, batches, from_ns, to_ns)).collect();
-                Some(Verdict { reason: EndReason::Until, because: met?.join("; ") })
-            }
+        self.rules.iter_mut().find_map(|rule| {
+            let several = rule.by_kind.len() > 1;
+            let held = rule.by_kind.iter_mut().map(|(kind, watched)| {
+                let because = watched.holds(from_ns, to_ns)?;
+                Some(if several { format!("{}: {because}", kind.name()) } else { because })
+            });
+            let because = held.collect::<Option<Vec<String>>>()?.join("; ");
+            Some(Verdict { reason: rule.reason, because })
         })
     }
 }

@@ -1,6 +1,8 @@
 //! One operation from plan to record: the key, the content, the attempts, the check of what came
 //! back.
 
+mod archives;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,14 +10,19 @@ use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
 use plimsoll_model::{
-    Clock, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
+    Clock, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WallTime,
+    WorkerId,
 };
-use plimsoll_workload::data::{Content, Generator, Wrong, WrongKind};
+use plimsoll_workload::data::{Content, Generator, VERSIONS, Wrong, WrongKind};
 use plimsoll_workload::{
-    Keys, ObjectRef, Permutation, PlannedOp, PrefixHash, Target, Verify, Workload, delete_order,
+    Activity, Keys, ObjectRef, Permutation, PlannedOp, PrefixHash, Target, Verify, Workload,
+    delete_order,
 };
 
+use self::archives::Built;
 use crate::clock::Waiting;
+use crate::tags::Tags;
+use crate::uploads::UploadDesk;
 use crate::verify::{EntrySet, Given, Taken};
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
@@ -30,7 +37,43 @@ pub(crate) struct StageFacts {
     pub(crate) op_timeout: Duration,
     pub(crate) retries: u8,
     pub(crate) clock: SharedClock,
+    /// The wall time at the clock's epoch.
+    pub(crate) wall_epoch: WallTime,
     pub(crate) waiting: Waiting,
+    /// What the prepare stage's versions are called, where operations are about versions.
+    pub(crate) tags: Option<Arc<Tags>>,
+    /// Whether what the store calls the versions that are written is kept for later stages.
+    pub(crate) keeps_tags: bool,
+    /// Where the workers meet that upload one object in parts together.
+    pub(crate) upload: UploadDesk,
+}
+
+/// What the store calls that which an operation is about.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Names<'a> {
+    /// Nothing; the key says all.
+    #[default]
+    None,
+    /// A version.
+    Version(&'a str),
+    /// An upload, and where it is to be completed its parts.
+    Upload(&'a str, &'a [String]),
+}
+
+impl<'a> Names<'a> {
+    /// Returns the names of an operation that is about this version, if it is about one.
+    pub(crate) fn version(name: Option<&'a str>) -> Self {
+        name.map_or(Self::None, Self::Version)
+    }
+
+    fn as_version(self) -> Option<&'a str> {
+        if let Self::Version(name) = self { Some(name) } else { None }
+    }
+
+    fn as_upload(self) -> &'a str {
+        let Self::Upload(name, _) = self else { unreachable!("parts are of an upload") };
+        name
+    }
 }
 
 /// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
@@ -44,6 +87,8 @@ pub(crate) struct Doer<'a> {
     listed: &'a RefCell<Listed>,
     /// What the content was that the last attempt read, if it was wrong.
     wrong: Option<WrongKind>,
+    /// The archive that the present operation writes.
+    archive: Option<Built>,
 }
 
 /// What a listing of each worker's prefix must hold; worked out once a thread.
@@ -55,6 +100,8 @@ pub(crate) struct Finished {
     pub(crate) error: Option<DriverError>,
     /// What wrong content that was read is.
     pub(crate) wrong: Option<WrongKind>,
+    /// How the store names what came of it.
+    pub(crate) tag: Option<Box<str>>,
 }
 
 impl<'a> Doer<'a> {
@@ -68,6 +115,7 @@ impl<'a> Doer<'a> {
             delete_order: delete_order(&facts.workload),
             listed,
             wrong: None,
+            archive: None,
         }
     }
 
@@ -77,21 +125,26 @@ impl<'a> Doer<'a> {
         session: &mut S,
         worker: WorkerId,
         op: &PlannedOp,
+        names: Names<'_>,
         intended: Option<Moment>,
     ) -> Finished {
+        if let Target::Archive(id) = op.target {
+            self.build_archive(id);
+        }
         let now = self.facts.clock.now();
         let intended = intended.unwrap_or(now);
         let start = now.max(intended);
         let mut attempts: u8 = 1;
         loop {
             self.wrong = None;
-            let mut completion = self.attempt(session, worker, op, start).await;
+            let mut completion = self.attempt(session, worker, op, names, start).await;
             completion.end = completion.end.max(start);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
             if !class.is_transient() || attempts > self.facts.retries {
                 let times = (intended, start);
                 let record = self.record(worker, op, times, &completion, attempts, class);
-                return Finished { record, error: completion.result.err(), wrong: self.wrong };
+                let Completion { tag, result, .. } = completion;
+                return Finished { record, error: result.err(), wrong: self.wrong, tag };
             }
             let pause = RETRY_PAUSE_FIRST.saturating_mul(1 << (attempts - 1).min(4));
             self.facts.waiting.suspend_for(pause.min(RETRY_PAUSE_MAX)).await;
@@ -108,9 +161,10 @@ impl<'a> Doer<'a> {
         attempts: u8,
         outcome: ErrorClass,
     ) -> OpRecord {
-        let object = match op.target {
-            Target::Object(object, _) => Some(object.id),
-            Target::Batch { .. } | Target::Listing => None,
+        let (objects_count, bytes) = match &self.archive {
+            // What the store is to make of it counts, not what it takes to say so.
+            Some(archive) if outcome.is_ok() => archive.counts(&self.facts.workload.activity),
+            _ => (completion.objects_count, completion.bytes),
         };
         OpRecord {
             stage: self.facts.stage,
@@ -118,9 +172,9 @@ impl<'a> Doer<'a> {
             worker,
             kind: op.kind,
             endpoint: completion.endpoint,
-            object,
-            objects_count: completion.objects_count,
-            bytes: completion.bytes,
+            object: op.target.object_id(),
+            objects_count,
+            bytes,
             intended,
             start,
             first_byte: completion.first_byte.map(|at| at.clamp(start, completion.end)),
@@ -136,31 +190,11 @@ impl<'a> Doer<'a> {
         session: &mut S,
         worker: WorkerId,
         op: &PlannedOp,
+        names: Names<'_>,
         start: Moment,
     ) -> Completion {
         match (op.kind, op.target) {
-            (OpKind::Put, Target::Object(object, _)) => {
-                self.keys.write(object.id, &mut self.key);
-                let content = self.content(object.version);
-                let mut given = Given { content, size: object.size };
-                let put = Operation::Put { key: &self.key, content: &mut given };
-                bounded(self.facts, session, put, start).await
-            }
-            (OpKind::Get, Target::Object(object, range)) => {
-                self.keys.write(object.id, &mut self.key);
-                self.get(session, object, range, start).await
-            }
-            (OpKind::Stat, Target::Object(object, _)) => {
-                self.keys.write(object.id, &mut self.key);
-                let stat = Operation::Stat { key: &self.key, version: None };
-                let done = bounded(self.facts, session, stat, start).await;
-                expect_size(done, object.size)
-            }
-            (OpKind::Delete, Target::Object(object, _)) => {
-                self.batch.resize_with(1, String::new);
-                self.keys.write(object.id, &mut self.batch[0]);
-                bounded(self.facts, session, Operation::Delete { keys: &self.batch }, start).await
-            }
+            (OpKind::List, _) => self.list(session, worker, start).await,
             (OpKind::Delete, Target::Batch { from, count }) => {
                 self.batch.resize_with(count as usize, String::new);
                 for (position, key) in (from..).zip(&mut self.batch) {
@@ -169,24 +203,118 @@ impl<'a> Doer<'a> {
                 }
                 bounded(self.facts, session, Operation::Delete { keys: &self.batch }, start).await
             }
-            (OpKind::List, _) => self.list(session, worker, start).await,
+            (kind, Target::Object(object, range)) => {
+                self.keys.write(object.id, &mut self.key);
+                self.whole(session, (kind, object, range), names, start).await
+            }
+            (kind, Target::Part { object, number, bytes }) => {
+                self.keys.write(object, &mut self.key);
+                self.part(session, (kind, number, bytes), names, start).await
+            }
+            (_, Target::Member(object)) => self.member(session, object, start).await,
+            (_, Target::Archive(id)) => self.put_archive(session, id, start).await,
+            (_, Target::Copies(object)) => self.fan_out(session, object, start).await,
             (kind, target) => unreachable!("{} of {target:?} is never planned", kind.name()),
         }
+    }
+
+    /// Does an operation on the object under the present key, or on a range of it.
+    async fn whole<S: Session>(
+        &mut self,
+        session: &mut S,
+        (kind, object, range): (OpKind, ObjectRef, Option<(u64, u64)>),
+        names: Names<'_>,
+        start: Moment,
+    ) -> Completion {
+        let (facts, key) = (self.facts, &self.key);
+        let (offset, size) = range.unwrap_or((0, object.size));
+        let mut given = Given { content: self.content(object.version), offset, size };
+        let operation = match kind {
+            OpKind::Get => {
+                let version = names.as_version();
+                return self.get(session, (object, version), range, start).await;
+            }
+            OpKind::Delete if names.as_version().is_none() => {
+                self.batch.resize_with(1, String::new);
+                self.batch[0].clone_from(&self.key);
+                Operation::Delete { keys: &self.batch }
+            }
+            OpKind::Put => Operation::Put { key, content: &mut given },
+            OpKind::Post => Operation::Post { key, content: &mut given },
+            OpKind::Append => Operation::Append { key, offset, content: &mut given },
+            OpKind::Stat => Operation::Stat { key, version: names.as_version() },
+            OpKind::Delete => {
+                let version = names.as_version().expect("the other deletes came before");
+                Operation::DeleteVersion { key, version }
+            }
+            OpKind::Retention => {
+                let Activity::Retention { hold } = facts.workload.activity else {
+                    unreachable!("objects are held in a retention workload")
+                };
+                let until = facts.wall_epoch.after(start.since(Moment::EPOCH)).after(hold);
+                Operation::Retain { key, version: names.as_version(), until }
+            }
+            OpKind::CreateUpload => Operation::CreateUpload { key },
+            OpKind::AbortUpload => Operation::AbortUpload { key, upload: names.as_upload() },
+            OpKind::CompleteUpload => {
+                let Names::Upload(upload, parts) = names else {
+                    unreachable!("an upload is completed by its name")
+                };
+                Operation::CompleteUpload { key, upload, parts }
+            }
+            _ => unreachable!("{} of an object is never planned", kind.name()),
+        };
+        let done = bounded(facts, session, operation, start).await;
+        match kind {
+            OpKind::Stat => expect_size(done, object.size),
+            OpKind::Put if facts.workload.names_versions() => {
+                expect_tag(done, &self.key, "version; versioning must be on for the bucket")
+            }
+            OpKind::CreateUpload => expect_tag(done, &self.key, "upload"),
+            _ => done,
+        }
+    }
+
+    /// Writes or reads one part of the object under the present key.
+    async fn part<S: Session>(
+        &mut self,
+        session: &mut S,
+        (kind, number, bytes): (OpKind, u32, u64),
+        names: Names<'_>,
+        start: Moment,
+    ) -> Completion {
+        let offset = u64::from(number - 1) * bytes;
+        if kind == OpKind::PutPart {
+            let mut given = Given { content: self.content(0), offset, size: bytes };
+            let (key, upload) = (&self.key, names.as_upload());
+            let put = Operation::PutPart { key, upload, number, content: &mut given };
+            let done = bounded(self.facts, session, put, start).await;
+            return expect_tag(done, &self.key, "part");
+        }
+        let mut taken = Taken::new(self.checked_content(0), offset);
+        let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
+        let done = bounded(self.facts, session, get, start).await;
+        self.judged(done, &taken, bytes)
     }
 
     async fn get<S: Session>(
         &mut self,
         session: &mut S,
-        object: ObjectRef,
+        (object, version): (ObjectRef, Option<&str>),
         range: Option<(u64, u64)>,
         start: Moment,
     ) -> Completion {
-        let check = self.facts.workload.verify == Verify::EveryByte;
         let (offset, len) = range.unwrap_or((0, object.size));
-        let mut taken = Taken::new(check.then(|| self.content(object.version)), offset);
+        let mut taken = Taken::new(self.checked_content(object.version), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
-        let get = Operation::Get { key: &self.key, range, version: None, sink: &mut taken };
-        let mut done = bounded(self.facts, session, get, start).await;
+        let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
+        let done = bounded(self.facts, session, get, start).await;
+        self.judged(done, &taken, len)
+    }
+
+    /// Returns the completion of reading `len` bytes of what is under the present key, with what was
+    /// wrong with them.
+    fn judged(&mut self, mut done: Completion, taken: &Taken<'_>, len: u64) -> Completion {
         match &done.result {
             Ok(()) if taken.is_error_document() => {
                 let message = format!("the success of reading `{}` holds an error", self.key);
@@ -208,9 +336,15 @@ impl<'a> Doer<'a> {
         done
     }
 
+    /// Returns what a read of `version` under the present key is checked against, if it is.
+    fn checked_content(&self, version: u32) -> Option<Content<'a>> {
+        let check = self.facts.workload.verify == Verify::EveryByte;
+        check.then(|| self.content(version))
+    }
+
     /// Returns what `version` of the object under the present key holds.
     fn content(&self, version: u32) -> Content<'a> {
-        self.facts.generator.content(self.key_hash.hash(&self.key), version)
+        self.facts.generator.content(self.key_hash.hash(&self.key), version % VERSIONS)
     }
 
     async fn list<S: Session>(
@@ -223,11 +357,15 @@ impl<'a> Doer<'a> {
         let expected = *self.listed.borrow_mut().entry(worker).or_insert_with(|| {
             expected_entries(&self.facts.workload, &self.keys, worker, &own_prefix)
         });
-        let plimsoll_workload::Activity::List { page_size } = self.facts.workload.activity else {
+        let Activity::List { page_size } = self.facts.workload.activity else {
             unreachable!("listings come from a list workload")
         };
         let mut found = EntrySet::default();
-        let list = Operation::List { prefix: &own_prefix, page_size, sink: &mut found };
+        let (prefix, sink) = (&*own_prefix, &mut found);
+        let list = match self.facts.workload.versions {
+            1 => Operation::List { prefix, page_size, sink },
+            _ => Operation::ListVersions { prefix, page_size, sink },
+        };
         let mut done = bounded(self.facts, session, list, start).await;
         if done.result.is_ok() && found != expected {
             let message = if found.count == expected.count {
@@ -263,7 +401,7 @@ fn expected_entries(
         let id =
             if common { workload.population_id(number) } else { workload.share_id(worker, number) };
         keys.write(id, &mut key);
-        set.add(&key);
+        (0..workload.versions).for_each(|_| set.add(&key));
     }
     set
 }
@@ -274,6 +412,15 @@ fn expect_size(mut done: Completion, size: u64) -> Completion {
     {
         let message = format!("the store states {stated} bytes for an object of {size}");
         done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
+    }
+    done
+}
+
+/// Fails a write that the store gave no name to, as nothing can be done with what came of it.
+fn expect_tag(mut done: Completion, key: &str, what: &str) -> Completion {
+    if done.result.is_ok() && done.tag.as_ref().is_none_or(|tag| tag.is_empty()) {
+        let message = format!("writing `{key}` gave no name of the {what}");
+        done.result = Err(DriverError::new(ErrorClass::Protocol, message));
     }
     done
 }

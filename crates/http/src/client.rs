@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::{Moment, SharedClock};
@@ -11,12 +12,17 @@ use crate::connection::Connection;
 use crate::dial::dial;
 use crate::error::Failure;
 use crate::exchange::{Carrier, Marks, Turn};
+use crate::proxy::{Proxies, ProxyServer};
 use crate::response::ResponseParser;
+use crate::two::TwoConnection;
 use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig};
 
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
 /// more, 256 KiB not less.
 const READ_BYTES_MAX: usize = 128 << 10;
+
+/// The status by which a proxy, not the server, asks who we are (RFC 9110, section 15.5.8).
+const PROXY_WANTS_USER: u16 = 407;
 
 /// After this long without use, the runtime is made to look at a connection before it is used.
 const IDLE_LOOK: Duration = Duration::from_secs(1);
@@ -39,22 +45,61 @@ fn with_read_buffer<T>(poll: impl FnOnce(&mut [u8]) -> T) -> T {
     result
 }
 
-/// How a client connects.
+/// How a client connects, and what it speaks then.
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// How long making a connection may take, TLS handshake included.
+    /// How long making a connection may take, the proxy's part and the TLS handshake included.
     pub connect_timeout: Duration,
     /// TLS, or `None` for plain TCP.
     pub tls: Option<TlsConfig>,
     /// Whether connections are kept for the next exchange.
     pub keep_alive: bool,
+    /// The version of HTTP; there is no falling back to another one.
+    pub version: HttpVersion,
+    /// The proxies requests go through, `None` for none.
+    pub proxies: Option<Proxies>,
+}
+
+impl Default for Options {
+    /// Plain HTTP/1.1 on kept connections, made within ten seconds and without a proxy.
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            tls: None,
+            keep_alive: true,
+            version: HttpVersion::One,
+            proxies: None,
+        }
+    }
+}
+
+impl Options {
+    /// Tells whether a proxy is to pass bytes on without looking at them.
+    pub(crate) fn tunnels(&self) -> bool {
+        self.tls.is_some() || self.version == HttpVersion::Two
+    }
+}
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    #[default]
+    One,
+    /// HTTP/2: agreed upon in the TLS handshake, without TLS taken for granted.
+    Two,
 }
 
 /// What a client knows of one endpoint.
 #[derive(Default)]
 struct Slot {
+    /// The proxy on the way to it.
+    via: Option<Arc<ProxyServer>>,
     /// The idle connection, and since when it is idle.
     kept: Option<(Connection, Moment)>,
-    /// What the host's name resolved to; empty before the first connection.
+    /// The same of HTTP/2.
+    kept_two: Option<(TwoConnection, Moment)>,
+    /// What the name of the host, or of the proxy, resolved to; empty before the first connection.
     addresses: Vec<SocketAddr>,
 }
 
@@ -74,8 +119,11 @@ pub struct Client {
 impl Client {
     /// Returns a client that connects on first use.
     pub fn new(endpoints: Rc<[Endpoint]>, options: Rc<Options>, clock: SharedClock) -> Self {
+        let tls = options.tls.is_some();
+        let via = |endpoint| options.proxies.as_ref()?.route(endpoint, tls);
+        let slot = |endpoint| Slot { via: via(endpoint), ..Slot::default() };
         Self {
-            slots: endpoints.iter().map(|_| Slot::default()).collect(),
+            slots: endpoints.iter().map(slot).collect(),
             endpoints,
             options,
             clock,
@@ -86,15 +134,25 @@ impl Client {
 
     /// Sends `request` to an endpoint (an index into the list) once and hands the answer to `sink`.
     ///
-    /// A kept connection that the server has closed meanwhile is replaced before anything is sent;
-    /// there is no other second try. Dropping the future abandons the exchange and its connection;
-    /// the client stays usable.
+    /// The head is that of HTTP/1.1 whatever version is spoken. A kept connection that the server
+    /// has closed meanwhile is replaced before anything is sent; there is no other second try.
+    /// Dropping the future abandons the exchange and its connection; the client stays usable.
     pub async fn exchange(
         &mut self,
         endpoint: usize,
-        request: Request<'_>,
+        mut request: Request<'_>,
         sink: &mut dyn ResponseSink,
     ) -> Result<Exchange, ExchangeError> {
+        if self.options.version == HttpVersion::Two {
+            // Kept apart on the heap, so that exchanges of HTTP/1.1 do not carry its state along.
+            return Box::pin(self.exchange_two(endpoint, request, sink)).await;
+        }
+        let proxied_head = self.proxied_head(endpoint, request.head);
+        let request = Request {
+            head: proxied_head.as_deref().unwrap_or(request.head),
+            method_is_head: request.method_is_head,
+            body: request.body.reborrow(),
+        };
         // The connection goes back into its slot only after a clean end.
         let mut connection = match self.usable_connection(endpoint).await {
             Ok(connection) => connection,
@@ -119,31 +177,93 @@ impl Client {
             }
         };
         let marks = carrier.marks();
+        let body_bytes = self.parser.body_bytes();
         match outcome {
             Ok(end) => {
                 if end.reusable && self.options.keep_alive {
                     self.slots[endpoint].kept = Some((connection, end.at));
                 }
-                Ok(Exchange {
-                    status: self.parser.status(),
-                    first_byte: marks.first_byte.unwrap_or(end.at),
-                    first_body_byte: marks.first_body_byte,
-                    last_byte_sent: marks.last_byte_sent,
-                    end: end.at,
-                    body_bytes: self.parser.body_bytes(),
-                })
+                let status = self.parser.status();
+                if proxied_head.is_some() && status == PROXY_WANTS_USER {
+                    return Err(self.proxy_refused(endpoint, marks, body_bytes));
+                }
+                Ok(marks.exchange(status, end.at, body_bytes))
             }
-            Err(mut failure) => {
-                failure.message.insert_str(0, &self.endpoints[endpoint].to_string());
-                let body_bytes = self.parser.body_bytes();
-                Err(self.error(failure, marks, body_bytes))
-            }
+            Err(failure) => Err(self.broken(endpoint, failure, marks, body_bytes)),
         }
     }
 
+    async fn exchange_two(
+        &mut self,
+        endpoint: usize,
+        mut request: Request<'_>,
+        sink: &mut dyn ResponseSink,
+    ) -> Result<Exchange, ExchangeError> {
+        let mut connection = match self.usable_two(endpoint).await {
+            Ok(connection) => connection,
+            Err(failure) => return Err(self.error(failure, Marks::default(), 0)),
+        };
+        let tls = self.options.tls.is_some();
+        let (head, body) = (request.head, request.body.reborrow());
+        let request = Request { head, method_is_head: request.method_is_head, body };
+        let mut carrier = match connection.begin(request, tls, sink) {
+            Ok(carrier) => carrier,
+            Err(failure) => return Err(self.broken(endpoint, failure, Marks::default(), 0)),
+        };
+        let outcome = loop {
+            match std::future::poll_fn(|cx| carrier.poll(cx)).await {
+                Ok(Turn::Ended(end)) => break Ok(end),
+                Ok(Turn::Over) => tokio::task::yield_now().await,
+                Err(failure) => break Err(failure),
+            }
+        };
+        let (marks, status, body_bytes) = (carrier.marks(), carrier.status(), carrier.body_bytes());
+        let reusable = match &outcome {
+            Ok(end) => end.reusable,
+            Err(_) => carrier.lost_only_its_stream(),
+        };
+        drop(carrier);
+        if reusable && self.options.keep_alive {
+            let since = outcome.as_ref().map_or_else(|_| self.clock.now(), |end| end.at);
+            self.slots[endpoint].kept_two = Some((connection, since));
+        }
+        match outcome {
+            Ok(end) => Ok(marks.exchange(status, end.at, body_bytes)),
+            Err(failure) => Err(self.broken(endpoint, failure, marks, body_bytes)),
+        }
+    }
+
+    /// Returns a request's head as the proxy on its way wants it; `None` if there is none, or one
+    /// that does not look at requests.
+    fn proxied_head(&self, endpoint: usize, head: &[u8]) -> Option<Vec<u8>> {
+        let proxy = self.slots[endpoint].via.as_ref().filter(|_| !self.options.tunnels())?;
+        Some(proxy.rewrite(head, &self.endpoints[endpoint].authority(false)))
+    }
+
+    async fn usable_two(&mut self, endpoint: usize) -> Result<TwoConnection, Failure> {
+        if let Some((mut kept, idle_since)) = self.slots[endpoint].kept_two.take() {
+            if self.clock.now().since(idle_since) >= IDLE_LOOK {
+                tokio::task::yield_now().await;
+            }
+            if !kept.is_stale().await {
+                return Ok(kept);
+            }
+        }
+        let connection = self.dial(endpoint).await?;
+        let opened = TwoConnection::open(connection, self.clock.clone()).await;
+        opened.map_err(|mut failure| {
+            failure.message.insert_str(0, &self.endpoints[endpoint].to_string());
+            failure
+        })
+    }
+
+    async fn dial(&mut self, endpoint: usize) -> Result<Connection, Failure> {
+        let Slot { via, addresses, .. } = &mut self.slots[endpoint];
+        dial(&self.endpoints[endpoint], via.as_deref(), &self.options, addresses).await
+    }
+
     async fn usable_connection(&mut self, endpoint: usize) -> Result<Connection, Failure> {
-        let slot = &mut self.slots[endpoint];
-        if let Some((mut kept, idle_since)) = slot.kept.take() {
+        if let Some((mut kept, idle_since)) = self.slots[endpoint].kept.take() {
             if self.clock.now().since(idle_since) >= IDLE_LOOK {
                 // The thread may have done other things all the while, and the runtime has not
                 // looked.
@@ -153,7 +273,29 @@ impl Client {
                 return Ok(kept);
             }
         }
-        dial(&self.endpoints[endpoint], &self.options, &mut slot.addresses).await
+        self.dial(endpoint).await
+    }
+
+    /// Returns what the failure of an exchange under way comes to, naming whom it was with.
+    fn broken(
+        &self,
+        endpoint: usize,
+        mut failure: Failure,
+        marks: Marks,
+        body_bytes: u64,
+    ) -> ExchangeError {
+        let with = match &self.slots[endpoint].via {
+            Some(proxy) => format!("{} through {proxy}", self.endpoints[endpoint]),
+            None => self.endpoints[endpoint].to_string(),
+        };
+        failure.message.insert_str(0, &with);
+        self.error(failure, marks, body_bytes)
+    }
+
+    fn proxy_refused(&self, endpoint: usize, marks: Marks, body_bytes: u64) -> ExchangeError {
+        let proxy = self.slots[endpoint].via.as_ref().expect("the request went through it");
+        let what = format!("answered {PROXY_WANTS_USER}: it wants another user or password");
+        self.error(proxy.refusal(&self.endpoints[endpoint], &what), marks, body_bytes)
     }
 
     fn error(&self, failure: Failure, marks: Marks, body_bytes: u64) -> ExchangeError {

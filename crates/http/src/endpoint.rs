@@ -58,8 +58,7 @@ pub fn resolve_all(endpoints: &[Endpoint]) -> Result<Vec<Endpoint>, ResolveError
         }
         let pinned = addresses.into_iter().map(|address| {
             // A numeric host is its own address.
-            let named =
-                !endpoint.host.contains(':') && endpoint.host.parse::<IpAddr>().is_err();
+            let named = !endpoint.host.contains(':') && endpoint.host.parse::<IpAddr>().is_err();
             Endpoint { address: named.then_some(address), ..endpoint.clone() }
         });
         all.extend(pinned.filter(|endpoint| seen.insert(endpoint.clone())));

@@ -77,6 +77,20 @@ pub(crate) struct Marks {
     pub(crate) last_byte_sent: Option<Moment>,
 }
 
+impl Marks {
+    /// Returns the exchange that ended with a whole answer.
+    pub(crate) fn exchange(self, status: u16, end: Moment, body_bytes: u64) -> Exchange {
+        Exchange {
+            status,
+            first_byte: self.first_byte.unwrap_or(end),
+            first_body_byte: self.first_body_byte,
+            last_byte_sent: self.last_byte_sent,
+            end,
+            body_bytes,
+        }
+    }
+}
+
 /// A whole answer.
 #[derive(Clone, Copy)]
 pub(crate) struct End {
@@ -96,7 +110,7 @@ const PLAIN_ON_TLS_PORT: [&[u8]; 3] = [
 /// How much one exchange moves before the others of its thread get their turn. Without a limit a
 /// large body that never has to wait would hold up their moments, and its own early answer would be
 /// seen late. An object of 1 MiB is one turn.
-const TURN_BYTES_MAX: u64 = (1 << 20) + HEAD_BYTES_MAX as u64;
+pub(crate) const TURN_BYTES_MAX: u64 = (1 << 20) + HEAD_BYTES_MAX as u64;
 
 /// Where an exchange stands after a turn.
 pub(crate) enum Turn {

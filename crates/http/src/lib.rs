@@ -1,5 +1,5 @@
-//! An HTTP/1.1 client made for measuring: a sans-IO core on httparse and the transport that carries
-//! it.
+//! An HTTP client made for measuring: a sans-IO core of HTTP/1.1 on httparse and the transport that
+//! carries it; HTTP/2 where it is asked for, on h2 over the same transport.
 //!
 //! Knows sockets, TLS, framing and host choice; knows nothing of S3 or of workloads.
 //!
@@ -16,15 +16,18 @@ mod error;
 mod exchange;
 pub mod hosts;
 pub mod patterns;
+mod proxy;
 pub mod response;
 mod send;
 mod tls;
+mod two;
 
-pub use client::{Client, Options};
-pub use endpoint::Endpoint;
+pub use client::{Client, HttpVersion, Options};
+pub use endpoint::{Endpoint, ResolveError, resolve_all};
 pub use error::{ExchangeError, ExchangeErrorKind};
 pub use exchange::{Body, Exchange, Request};
 pub use hosts::{HostChooser, HostSelect};
 pub use patterns::{PatternError, expand_hosts, expand_lines};
+pub use proxy::{Proxies, ProxyError};
 pub use response::{ResponseHead, ResponseSink};
 pub use tls::{TlsConfig, TlsOptions, TlsSetupError};

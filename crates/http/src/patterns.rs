@@ -195,7 +195,8 @@ fn number(text: &str, radix: u32) -> Option<u64> {
 
 /// Splits off the address behind `@`, where it is one: the form of [`Endpoint::label`].
 fn split_address(text: &str) -> (&str, Option<IpAddr>) {
-    let parts = text.split_once('@').and_then(|(name, address)| Some((name, address.parse().ok()?)));
+    let parts =
+        text.split_once('@').and_then(|(name, address)| Some((name, address.parse().ok()?)));
     parts.map_or((text, None), |(name, address)| (name, Some(address)))
 }
 

@@ -336,10 +336,7 @@ mod tests {
     fn no_proxy_is_none_and_an_unknown_kind_is_refused() {
         assert!(Proxies::parse(None, Some(" "), "*").unwrap().is_none());
         for (text, reason) in [
-            (
-                "socks5://h:1",
-                "a proxy of the kind `socks5://` is not known, only http:// is",
-            ),
+            ("socks5://h:1", "a proxy of the kind `socks5://` is not known, only http:// is"),
             ("http://", "the proxy's address is not HOST:PORT"),
             ("h{1...2}:80", "the proxy's address names several hosts"),
             ("u:%ff@h", "the proxy's user name or password is not valid percent-encoded text"),

@@ -12,6 +12,7 @@ mod head;
 mod tests;
 
 use chunked::ChunkedBody;
+pub(crate) use head::content_length;
 use head::{Framing, HeadOutcome};
 pub use head::{HEAD_BYTES_MAX, HEADERS_COUNT_MAX, ResponseHead};
 

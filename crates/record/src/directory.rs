@@ -81,6 +81,12 @@ impl RunDirectory {
         &self.path
     }
 
+    /// Writes a file beside the record, such as what the server told of itself; returns its path.
+    pub fn write_beside(&self, name: &str, content: &[u8]) -> Result<PathBuf, RecordError> {
+        self.replace(name, |file| file.write_all(content))?;
+        Ok(self.path.join(name))
+    }
+
     /// Returns where the op log lies.
     pub fn ops_path(&self) -> PathBuf {
         self.path.join(OPS_NAME)

@@ -12,6 +12,7 @@ pub mod json;
 pub mod mdtest;
 pub mod phases;
 pub mod proof;
+pub mod s3_benchmark;
 pub mod segments;
 pub mod text;
 pub mod warp;

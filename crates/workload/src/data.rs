@@ -31,10 +31,14 @@ const PAD_DOMAIN: u64 = 0x7061_6400;
 
 type Line = [u8; LINE_BYTES];
 
+/// The pad, which begins with a cache line.
+#[repr(align(64))]
+struct Pad([u8; 2 * BLOCK_BYTES]);
+
 /// The pad of one seed. 16 KiB, so that it stays in the innermost cache.
 pub struct Generator {
     /// The block twice in a row, so that a rotated one is a plain slice.
-    pad: Box<[u8]>,
+    pad: Box<Pad>,
     seed_mix: u64,
     form: Form,
 }
@@ -49,12 +53,12 @@ impl Generator {
     /// rule is about, one after the other, and empty where it is about none.
     pub fn with_rule(seed: u64, rule: &DataRule, files: Vec<u8>) -> Self {
         let mut random = Random::new(seed, PAD_DOMAIN, 0);
-        let mut pad = vec![0u8; 2 * BLOCK_BYTES];
-        for word in pad[..BLOCK_BYTES].chunks_exact_mut(8) {
+        let mut pad = Box::new(Pad([0; 2 * BLOCK_BYTES]));
+        for word in pad.0[..BLOCK_BYTES].chunks_exact_mut(8) {
             word.copy_from_slice(&random.next_u64().to_le_bytes());
         }
-        pad.copy_within(..BLOCK_BYTES, BLOCK_BYTES);
-        Self { pad: pad.into_boxed_slice(), seed_mix: mix64(seed), form: Form::new(rule, files) }
+        pad.0.copy_within(..BLOCK_BYTES, BLOCK_BYTES);
+        Self { pad, seed_mix: mix64(seed), form: Form::new(rule, files) }
     }
 
     /// Returns the content of `version` of the object whose key hashes to `key_hash`.
@@ -148,7 +152,7 @@ impl Content<'_> {
             bytes.copy_from_slice(&word.to_le_bytes());
         }
         key.rotate_left(within % LINE_BYTES);
-        (&self.generator.pad[turn + within..][..len], key)
+        (&self.generator.pad.0[turn + within..][..len], key)
     }
 
     /// Returns the words of the block's key and where in the pad the block begins.

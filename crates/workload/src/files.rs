@@ -6,7 +6,7 @@ mod check;
 #[cfg(test)]
 mod examples;
 mod fill;
-mod laws;
+pub(crate) mod laws;
 mod names;
 mod plan;
 mod spec;

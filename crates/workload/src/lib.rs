@@ -4,11 +4,13 @@
 //! [`WorkloadSpec`] is the workload as written; [`Workload`] is the validated one. Everything here
 //! is a function of the seed: no driver, no async, no clock.
 
+pub mod archive;
 pub mod data;
 pub mod files;
 pub mod history;
 mod keys;
 mod pacing;
+mod pick;
 mod seed;
 mod sizes;
 mod spec;
@@ -18,11 +20,13 @@ mod workload;
 
 pub use keys::{KeyLayout, Keys};
 pub use pacing::{ArrivalLaw, Arrivals, OpenLoop, Pacing, RateProfile};
+pub use pick::Pick;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
 pub use spec::{
-    ExistingSpec, KeysSpec, MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec,
-    PacingSpec, RangeSpec, SPEC_SCHEMA, SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
+    ActivitySpec, DataFileSpec, ExistingSpec, GeneratorSpec, KeysSpec, MAX_IN_FLIGHT_DEFAULT,
+    MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec, SPEC_SCHEMA,
+    SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
 };
 pub use stop::{Metric, Precision, StopRule};
 pub use stream::{ObjectRef, OpStream, PlannedOp, Target, delete_order};

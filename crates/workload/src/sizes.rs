@@ -1,6 +1,7 @@
-//! Object sizes: fixed, log-uniform or by histogram, and the command line's way to write them.
+//! Object sizes: fixed, log-uniform, log-normal, by histogram or from a list, and the command line's way to write them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use plimsoll_model::{Bytes, ObjectId, UnitError};
 
@@ -18,7 +19,7 @@ pub struct SizeBar {
 }
 
 /// How large objects are. The size of an object is a function of the seed and its id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SizeDist {
     /// All of one size.
     Fixed(u64),
@@ -32,7 +33,22 @@ pub enum SizeDist {
     },
     /// A bar by weight, then evenly within the bar.
     Histogram(Vec<SizeBar>),
+    /// The logarithm is normally distributed. What would be more than [`PUT_BYTES_MAX`], or less than
+    /// a byte, is that.
+    LogNormal {
+        /// Half of the sizes are below it.
+        median: u64,
+        /// The standard deviation of the natural logarithm.
+        sigma: f64,
+    },
+    /// These, each as likely as the next.
+    List(Arc<[u64]>),
 }
+
+/// The largest object one PUT can write (S3's limit).
+pub(crate) const PUT_BYTES_MAX: u64 = 5 << 30;
+/// With a larger deviation most sizes would be at one of the limits.
+pub(crate) const SIGMA_MAX: f64 = 8.0;
 
 /// Why a text names no sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +59,9 @@ pub enum SizeParseError {
     Zero,
     /// The minimum is above the maximum.
     Reversed(u64, u64),
-    /// It is neither SIZE, MIN,MAX nor SIZE:WEIGHT,...
+    /// The deviation is not above 0 and at most 8.
+    Sigma(String),
+    /// It is neither SIZE, MIN,MAX, SIZE:WEIGHT,... nor lognormal:MEDIAN,SIGMA.
     Form(String),
 }
 
@@ -55,9 +73,14 @@ impl fmt::Display for SizeParseError {
             Self::Reversed(min, max) => {
                 write!(f, "the minimum {} is above the maximum {}", Bytes(*min), Bytes(*max))
             }
-            Self::Form(text) => {
-                write!(f, "`{text}` is none of SIZE, MIN,MAX and SIZE:WEIGHT,SIZE:WEIGHT,...")
+            Self::Sigma(text) => {
+                write!(f, "`{text}` is no deviation above 0 and at most {SIGMA_MAX}")
             }
+            Self::Form(text) => write!(
+                f,
+                "`{text}` is none of SIZE, MIN,MAX, SIZE:WEIGHT,SIZE:WEIGHT,... and \
+                 lognormal:MEDIAN,SIGMA"
+            ),
         }
     }
 }
@@ -75,13 +98,19 @@ impl SizeDist {
     /// of 0.18 max.
     const RANDOM_SPAN: u64 = 256;
 
-    /// Returns the sizes that `text` names: `SIZE`, `MIN,MAX` or `SIZE:WEIGHT,...`; `random` asks
-    /// for log-uniform sizes up to a lone `SIZE`.
+    /// Returns the sizes that `text` names: `SIZE`, `MIN,MAX`, `SIZE:WEIGHT,...` or
+    /// `lognormal:MEDIAN,SIGMA`; `random` asks for log-uniform sizes up to a lone `SIZE`.
     pub fn parse(text: &str, random: bool) -> Result<Self, SizeParseError> {
         let size = |text: &str| match Bytes::parse(text)?.0 {
             0 => Err(SizeParseError::Zero),
             size => Ok(size),
         };
+        if let Some(rest) = text.strip_prefix("lognormal:") {
+            let parts = rest.split_once(',').ok_or_else(|| SizeParseError::Form(text.to_owned()))?;
+            let sigma = parts.1.trim().parse().ok().filter(|sigma| is_sigma(*sigma));
+            let sigma = sigma.ok_or_else(|| SizeParseError::Sigma(parts.1.trim().to_owned()))?;
+            return Ok(Self::LogNormal { median: size(parts.0)?, sigma });
+        }
         if text.contains(':') {
             return Self::parse_histogram(text, size);
         }
@@ -141,6 +170,15 @@ impl SizeDist {
                 }
                 unreachable!("the weights add up to their sum")
             }
+            Self::LogNormal { median, sigma } => {
+                let mut random = Random::new(seed, SIZE_DOMAIN, id.as_u64());
+                let size = *median as f64 * (sigma * standard_normal(&mut random)).exp();
+                (size.round() as u64).clamp(1, PUT_BYTES_MAX)
+            }
+            Self::List(sizes) => {
+                let mut random = Random::new(seed, SIZE_DOMAIN, id.as_u64());
+                sizes[random.below(sizes.len() as u64) as usize]
+            }
         }
     }
 
@@ -149,10 +187,12 @@ impl SizeDist {
         match self {
             Self::Fixed(size) | Self::LogUniform { max: size, .. } => *size,
             Self::Histogram(bars) => bars.iter().map(|bar| bar.up_to).max().unwrap_or(0),
+            Self::LogNormal { .. } => PUT_BYTES_MAX,
+            Self::List(sizes) => sizes.iter().copied().max().unwrap_or(0),
         }
     }
 
-    /// Returns the mean size.
+    /// Returns the mean size; of log-normal ones as if nothing were above the largest.
     pub fn mean(&self) -> f64 {
         match self {
             Self::Fixed(size) => *size as f64,
@@ -170,8 +210,27 @@ impl SizeDist {
                 }
                 sum / total as f64
             }
+            Self::LogNormal { median, sigma } => {
+                *median as f64 * (sigma * sigma / 2.0).exp().min(PUT_BYTES_MAX as f64)
+            }
+            Self::List(sizes) => {
+                sizes.iter().map(|size| *size as f64).sum::<f64>() / sizes.len() as f64
+            }
         }
     }
+}
+
+/// Tells whether the logarithm of sizes can deviate so much.
+pub(crate) fn is_sigma(sigma: f64) -> bool {
+    sigma > 0.0 && sigma <= SIGMA_MAX
+}
+
+/// Returns a number of the standard normal distribution (G. Box, M. Muller: A note on the generation
+/// of random normal deviates, 1958); the second one is not kept.
+fn standard_normal(random: &mut Random) -> f64 {
+    // 1 - [0, 1) is never 0.
+    let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 /// Returns a number from `min` (at least 1) to `max` whose logarithm is evenly distributed.
@@ -203,6 +262,34 @@ mod tests {
         assert_eq!(SizeDist::parse("5,5", true), Ok(SizeDist::Fixed(5)));
         let bars = vec![bar(1_024, 3), bar(4_096, 1)];
         assert_eq!(SizeDist::parse("4KiB:1,1024:3", false), Ok(SizeDist::Histogram(bars)));
+    }
+
+    #[test]
+    fn log_normal_sizes_have_the_known_median_mean_and_spread() {
+        let dist = SizeDist::parse("lognormal:64KiB,1.5", false).unwrap();
+        assert_eq!(dist, SizeDist::LogNormal { median: 65_536, sigma: 1.5 });
+        let logs: Vec<f64> =
+            sample(&dist, 80_000).iter().map(|&size| (size as f64 / 65_536.0).ln()).collect();
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let square = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / logs.len() as f64;
+        // Standard errors: 1.5 / sqrt(80000) = 0.0053 of the mean, 0.0038 of the deviation.
+        assert!(mean.abs() < 0.02 && (square.sqrt() - 1.5).abs() < 0.015, "{mean} {square}");
+        // 65536 * e^(1.5^2 / 2) = 65536 * e^1.125.
+        assert!((dist.mean() - 201_865.0).abs() < 1.0, "{}", dist.mean());
+        for text in ["lognormal:1MiB", "lognormal:1MiB,0", "lognormal:1MiB,nan", "lognormal:0,1"] {
+            assert!(SizeDist::parse(text, false).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn listed_sizes_are_drawn_alike() {
+        let dist = SizeDist::List(vec![5, 5, 9, 1_000].into());
+        let sizes = sample(&dist, 40_000);
+        for (size, expected) in [(5, 20_000usize), (9, 10_000), (1_000, 10_000)] {
+            let count = sizes.iter().filter(|&&each| each == size).count();
+            assert!(count.abs_diff(expected) < 400, "{count} of {size}");
+        }
+        assert_eq!((dist.max(), dist.mean()), (1_000, 254.75));
     }
 
     #[test]

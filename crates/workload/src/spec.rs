@@ -1,6 +1,9 @@
 //! The workload as written: YAML or what a command line was lowered to, versioned, and its
 //! validation.
 
+mod activity;
+mod objects;
+
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Activity, ArrivalLaw, ExistingObject, InvalidWorkload, KeyLayout, Metric, Mix, OpenLoop,
-    Pacing, Population, Precision, RangeRule, RateProfile, SizeBar, SizeDist, StopRule, Verify,
-    Workload,
+    Pacing, Population, Precision, RangeRule, RateProfile, StopRule, Verify, Workload,
+};
+pub use activity::{ActivitySpec, PickSpec};
+pub(crate) use activity::PARTS_MAX;
+pub use objects::{
+    DataFileSpec, ExistingSpec, GeneratorSpec, ObjectsSpec, SizeBarSpec, SizeSpec,
 };
 
 /// The schema's name and version.
@@ -22,8 +29,6 @@ pub const SPEC_SCHEMA: &str = "plimsoll.workload/1";
 const BATCH_MAX: u32 = 1_000;
 /// The most entries one page of a listing has (warp's bound; S3 itself gives at most 1,000).
 const PAGE_SIZE_MAX: u32 = 5_000;
-/// The largest object one PUT can write (S3's limit).
-const PUT_BYTES_MAX: u64 = 5 << 30;
 /// The most operations an open loop may have under way; each needs a session of its own.
 const MAX_IN_FLIGHT_MAX: u32 = 100_000;
 /// So many operations an open loop may have under way where nothing else is said.
@@ -67,62 +72,26 @@ pub struct KeysSpec {
     pub per_worker: bool,
 }
 
-/// What there is when the measured stage begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectsSpec {
-    /// How many objects the prepare stage uploads.
-    pub count: u64,
-    /// How large they, and objects written later, are.
-    pub size: SizeSpec,
-    /// Instead of uploading, take what is already there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub existing: Option<ExistingSpec>,
-}
-
-/// Objects that were there before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ExistingSpec {
-    /// At most this many; all when absent.
-    pub limit: Option<u64>,
-    /// Whether to look below `/` too.
-    pub recursive: bool,
-}
-
-/// How large objects are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum SizeSpec {
-    /// All of one size.
-    FixedBytes(u64),
-    /// Every doubling between both ends is equally likely.
-    LogUniform {
-        /// The smallest size.
-        min_bytes: u64,
-        /// The largest size.
-        max_bytes: u64,
-    },
-    /// A bar by weight, then evenly within the bar.
-    Histogram(Vec<SizeBarSpec>),
-}
-
-/// One bar: sizes above the previous bar's up to this one's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SizeBarSpec {
-    /// The largest size in the bar.
-    pub up_to_bytes: u64,
-    /// How often the bar is taken, relative to the others.
-    pub weight: u64,
-}
-
 /// What the measured stage does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MeasureSpec {
-    /// The operations; several kinds only of put, get, delete and stat.
+    /// What kind of load it is.
+    #[serde(default, skip_serializing_if = "ActivitySpec::is_operations")]
+    pub activity: ActivitySpec,
+    /// The operations; several kinds only of put, get, delete and stat. Only where the activity is
+    /// `operations` or `versioned`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<OpWeightSpec>,
+    /// Which object a GET, STAT or RETENTION is about.
+    #[serde(default, skip_serializing_if = "PickSpec::is_uniform")]
+    pub pick: PickSpec,
+    /// Whether a put is an HTML form (POST).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub post: bool,
+    /// Refuses parts that are smaller, as the store would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_bytes_min: Option<u64>,
     /// Which part of an object a get reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<RangeSpec>,
@@ -217,41 +186,6 @@ fn max_in_flight_default() -> u32 {
     MAX_IN_FLIGHT_DEFAULT
 }
 
-impl SizeSpec {
-    fn lower(&self) -> SizeDist {
-        match self {
-            Self::FixedBytes(size) => SizeDist::Fixed(*size),
-            Self::LogUniform { min_bytes, max_bytes } => {
-                SizeDist::LogUniform { min: *min_bytes, max: *max_bytes }
-            }
-            Self::Histogram(bars) => {
-                let mut bars: Vec<SizeBar> = bars
-                    .iter()
-                    .map(|bar| SizeBar { up_to: bar.up_to_bytes, weight: bar.weight })
-                    .collect();
-                bars.sort_by_key(|bar| bar.up_to);
-                SizeDist::Histogram(bars)
-            }
-        }
-    }
-}
-
-impl From<&SizeDist> for SizeSpec {
-    fn from(dist: &SizeDist) -> Self {
-        match dist {
-            SizeDist::Fixed(size) => Self::FixedBytes(*size),
-            SizeDist::LogUniform { min, max } => {
-                Self::LogUniform { min_bytes: *min, max_bytes: *max }
-            }
-            SizeDist::Histogram(bars) => {
-                let bar =
-                    |bar: &SizeBar| SizeBarSpec { up_to_bytes: bar.up_to, weight: bar.weight };
-                Self::Histogram(bars.iter().map(bar).collect())
-            }
-        }
-    }
-}
-
 fn invalid<T>(field: &'static str, reason: impl Into<String>) -> Result<T, InvalidWorkload> {
     Err(InvalidWorkload { field: field.into(), reason: reason.into() })
 }
@@ -315,9 +249,13 @@ impl WorkloadSpec {
         if self.concurrency > ObjectId::OWNER_MAX {
             return invalid("concurrency", format!("must be at most {}", ObjectId::OWNER_MAX));
         }
-        self.check_sizes()?;
-        let activity = self.lower_activity()?;
+        self.objects.check()?;
+        let special = self.lower_special()?;
+        let activity = special.map_or_else(|| self.lower_activity(), Ok)?;
         self.check_count(&activity)?;
+        let pick = self.lower_pick(&activity)?;
+        let layout = KeyLayout::for_run(&self.keys.prefix, run, self.keys.per_worker);
+        Self::check_names(&layout.base, &activity)?;
         let stop_rules = self.measure.lower_stop_rules(activity.moves_bytes())?;
         if self.measure.duration_ns == 0 {
             return invalid("measure.duration_ns", "must be above 0");
@@ -335,40 +273,18 @@ impl WorkloadSpec {
             name: self.name.clone(),
             seed: Seed(self.seed),
             concurrency,
-            layout: KeyLayout::for_run(&self.keys.prefix, run, self.keys.per_worker),
+            layout,
             sizes: self.objects.size.lower(),
+            data: self.objects.lower_data()?,
             population,
+            versions: self.objects.versions,
             activity,
+            pick,
             pacing: self.lower_pacing()?,
             duration: Duration::from_nanos(self.measure.duration_ns),
             stop_rules,
             verify,
         })
-    }
-
-    fn check_sizes(&self) -> Result<(), InvalidWorkload> {
-        let sizes = match &self.objects.size {
-            SizeSpec::FixedBytes(size) => vec![*size],
-            SizeSpec::LogUniform { min_bytes, max_bytes } => {
-                if min_bytes > max_bytes {
-                    return invalid("objects.size", "the minimum is above the maximum");
-                }
-                vec![*min_bytes, *max_bytes]
-            }
-            SizeSpec::Histogram(bars) => {
-                if bars.is_empty() || bars.iter().any(|bar| bar.weight == 0) {
-                    return invalid("objects.size", "needs bars, each with a weight above 0");
-                }
-                bars.iter().map(|bar| bar.up_to_bytes).collect()
-            }
-        };
-        if sizes.contains(&0) {
-            return invalid("objects.size", "must be at least 1 byte");
-        }
-        if sizes.iter().any(|size| *size > PUT_BYTES_MAX) {
-            return invalid("objects.size", "one PUT writes at most 5GiB");
-        }
-        Ok(())
     }
 
     fn lower_activity(&self) -> Result<Activity, InvalidWorkload> {
@@ -387,12 +303,23 @@ impl WorkloadSpec {
                 "needs one kind with a weight above 0, each once",
             );
         };
+        let versioned = measure.activity == ActivitySpec::Versioned;
+        self.check_versions(&mix, versioned)?;
+        if measure.post && mix.weight(OpKind::Put) == 0 {
+            return invalid("measure.post", "needs PUT among the operations");
+        }
+        if measure.part_bytes_min.is_some() {
+            return invalid("measure.part_bytes_min", "needs an activity with parts");
+        }
         let only = (mix.weights().len() == 1).then(|| mix.weights()[0].0);
         if measure.overwrite && (mix.weight(OpKind::Put) == 0 || mix.weight(OpKind::Delete) > 0) {
             // Overwriting adds no object, so a mix with DELETE would run out of them.
             return invalid("measure.overwrite", "needs PUT among the operations, and no DELETE");
         }
         match (only, measure.delete_batch) {
+            (Some(OpKind::List | OpKind::Delete), _) if versioned => {
+                invalid("measure.operations", "versioned is for GET, STAT and PUT, with DELETE or not")
+            }
             (Some(OpKind::List), _) => {
                 let page_size = measure.list_page_size.unwrap_or(1_000);
                 if !(1..=PAGE_SIZE_MAX).contains(&page_size) {
@@ -412,11 +339,32 @@ impl WorkloadSpec {
         }
     }
 
+    /// Refuses versions where operations know none.
+    fn check_versions(&self, mix: &Mix, versioned: bool) -> Result<(), InvalidWorkload> {
+        let changes = mix.weight(OpKind::Put) > 0 || mix.weight(OpKind::Delete) > 0;
+        if self.objects.versions > 1 && changes && !versioned {
+            let reason = "more than 1 are for GET, STAT and LIST; PUT and DELETE beside them need \
+                          measure.activity versioned";
+            return invalid("objects.versions", reason);
+        }
+        let versions = versioned || self.objects.versions > 1;
+        if versions && self.objects.existing.is_some() {
+            let reason = "the versions of existing objects are not known";
+            return invalid("objects.existing", reason);
+        }
+        if versioned && (self.measure.overwrite || self.measure.post) {
+            let field = if self.measure.post { "measure.post" } else { "measure.overwrite" };
+            return invalid(field, "says nothing where every PUT writes a version; leave it out");
+        }
+        Ok(())
+    }
+
     fn lower_mix(&self, mix: Mix) -> Result<Activity, InvalidWorkload> {
         if mix.weight(OpKind::List) > 0 {
             return invalid("measure.operations", "LIST cannot be mixed with others");
         }
-        if mix.weight(OpKind::Delete) > mix.weight(OpKind::Put) {
+        let versioned = self.measure.activity == ActivitySpec::Versioned;
+        if !versioned && mix.weight(OpKind::Delete) > mix.weight(OpKind::Put) {
             let reason = "the weight of DELETE must not be above the weight of PUT, \
                           or the objects would run out";
             return invalid("measure.operations.delete", reason);
@@ -436,7 +384,9 @@ impl WorkloadSpec {
             }
             Some(RangeSpec::FixedBytes(len)) => RangeRule::Fixed(len),
         };
-        Ok(Activity::Mix { mix, range, overwrite: self.measure.overwrite })
+        let MeasureSpec { overwrite, post, .. } = self.measure;
+        let versioned = self.measure.activity == ActivitySpec::Versioned;
+        Ok(Activity::Mix { mix, range, overwrite, post, versioned })
     }
 
     fn check_count(&self, activity: &Activity) -> Result<(), InvalidWorkload> {
@@ -445,10 +395,12 @@ impl WorkloadSpec {
         }
         let (count, workers) = (self.objects.count, u64::from(self.concurrency));
         let needs_objects = match activity {
-            Activity::Mix { mix, overwrite, .. } => {
-                *overwrite || mix.weights().iter().any(|(kind, _)| *kind != OpKind::Put)
+            Activity::Mix { mix, overwrite, versioned, .. } => {
+                let only_put = mix.weights().iter().all(|(kind, _)| *kind == OpKind::Put);
+                *overwrite || *versioned || !only_put
             }
             Activity::List { .. } | Activity::Delete { .. } => true,
+            _ => false,
         };
         if needs_objects && count < workers {
             let reason =

@@ -9,19 +9,18 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
         seed: 42,
         concurrency: 4,
         keys: KeysSpec { prefix: String::new(), per_worker: true },
-        objects: ObjectsSpec { count: 100, size: SizeSpec::FixedBytes(1_000), existing: None },
+        objects: ObjectsSpec {
+            count: 100,
+            size: SizeSpec::FixedBytes(1_000),
+            ..ObjectsSpec::default()
+        },
         measure: MeasureSpec {
             operations: operations
                 .iter()
                 .map(|(op, weight)| OpWeightSpec { op: (*op).to_owned(), weight: *weight })
                 .collect(),
-            range: None,
-            overwrite: false,
-            delete_batch: None,
-            list_page_size: None,
             duration_ns: 1_000_000_000,
-            steady: None,
-            until: Vec::new(),
+            ..MeasureSpec::default()
         },
         pacing: PacingSpec::Closed,
         verify: true,

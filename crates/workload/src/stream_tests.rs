@@ -29,7 +29,7 @@ fn ops(workload: &Arc<Workload>, stage: StageKind, count: usize) -> Vec<Vec<Plan
 fn object(op: &PlannedOp) -> ObjectRef {
     match op.target {
         Target::Object(object, _) => object,
-        Target::Batch { .. } | Target::Listing => panic!("no object in {op:?}"),
+        _ => panic!("no whole object in {op:?}"),
     }
 }
 

@@ -6,9 +6,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
+use plimsoll_model::{ObjectId, OpKind, Seed, StageKind, WorkerId};
 
-use crate::{KeyLayout, Keys, Pacing, SizeDist, StopRule};
+use crate::data::DataRule;
+use crate::{KeyLayout, Keys, Pacing, Pick, SizeDist, StopRule};
 
 /// What a run will do, checked.
 #[derive(Clone, Debug)]
@@ -21,12 +22,18 @@ pub struct Workload {
     pub concurrency: NonZeroU32,
     /// Where the run's own objects lie.
     pub layout: KeyLayout,
-    /// How large the run's own objects are.
+    /// How large the run's own objects are, or what else one operation moves.
     pub sizes: SizeDist,
+    /// What they hold.
+    pub data: DataRule,
     /// What is there when the measured stage begins.
     pub population: Population,
+    /// How many versions of each object of the population the prepare stage uploads.
+    pub versions: u32,
     /// What the measured stage does.
     pub activity: Activity,
+    /// Which object an operation that changes none is about.
+    pub pick: Pick,
     /// When operations start.
     pub pacing: Pacing,
     /// When the measured stage ends, unless it runs out of work or a stop rule holds before.
@@ -66,6 +73,10 @@ pub enum Activity {
         range: RangeRule,
         /// Whether a PUT overwrites an object of the worker's own instead of writing a new one.
         overwrite: bool,
+        /// Whether a PUT is an HTML form, and so of the kind POST.
+        post: bool,
+        /// Whether a PUT writes another version of an object, and the others are about versions.
+        versioned: bool,
     },
     /// Complete listings; each worker lists its own prefix.
     List {
@@ -77,15 +88,101 @@ pub enum Activity {
         /// Objects per call.
         batch: u32,
     },
+    /// Sets until when versions of the population may not be removed.
+    Retention {
+        /// For how long from then on.
+        hold: Duration,
+    },
+    /// Reads parts of one object, whose parts are the population.
+    Multipart {
+        /// How many there are.
+        parts: NonZeroU32,
+        /// How large each is.
+        part_bytes: u64,
+    },
+    /// Uploads objects in parts, one upload a worker.
+    MultipartPut {
+        /// How many of an object.
+        parts: NonZeroU32,
+        /// How large each is.
+        part_bytes: u64,
+        /// How many of an upload are under way at a time.
+        part_concurrency: NonZeroU32,
+    },
+    /// Adds to objects of the worker's own.
+    Append {
+        /// After so many parts comes another object.
+        parts: NonZeroU32,
+    },
+    /// Reads files of one zip archive; the files are the population.
+    Zip,
+    /// Uploads tar archives that the store takes apart.
+    Snowball {
+        /// Objects in an archive.
+        members: NonZeroU32,
+        /// Whether it is compressed.
+        compress: bool,
+    },
+    /// Uploads contents that the store writes under several names.
+    Fanout {
+        /// How many.
+        copies: NonZeroU32,
+    },
 }
 
 impl Activity {
+    /// Returns the kinds of operation that are its result; there may be others beside them, such as
+    /// those that begin and complete an upload.
+    pub fn kinds(&self) -> Vec<OpKind> {
+        match self {
+            Self::Mix { mix, post, .. } => {
+                let sent = |(kind, _): &(OpKind, u32)| if *post { posted(*kind) } else { *kind };
+                mix.weights().iter().map(sent).collect()
+            }
+            Self::List { .. } => vec![OpKind::List],
+            Self::Delete { .. } => vec![OpKind::Delete],
+            Self::Retention { .. } => vec![OpKind::Retention],
+            Self::Multipart { .. } | Self::Zip => vec![OpKind::Get],
+            Self::MultipartPut { .. } => vec![OpKind::PutPart],
+            Self::Append { .. } => vec![OpKind::Append],
+            Self::Snowball { .. } => vec![OpKind::Put],
+            Self::Fanout { .. } => vec![OpKind::Post],
+        }
+    }
+
     /// Tells whether an operation of it moves content.
     pub fn moves_bytes(&self) -> bool {
+        self.kinds().into_iter().any(OpKind::moves_bytes)
+    }
+
+    /// Tells whether it needs something that is there before.
+    pub(crate) fn prepares(&self) -> bool {
+        !matches!(
+            self,
+            Self::MultipartPut { .. }
+                | Self::Append { .. }
+                | Self::Snowball { .. }
+                | Self::Fanout { .. }
+        )
+    }
+
+    /// Tells whether its operations are about things chosen out of a population that stays as it is.
+    pub(crate) fn picks(&self) -> bool {
         match self {
-            Self::Mix { mix, .. } => mix.weights().iter().any(|(kind, _)| kind.moves_bytes()),
-            Self::List { .. } | Self::Delete { .. } => false,
+            Self::Mix { mix, .. } => {
+                mix.weights().iter().all(|(kind, _)| matches!(kind, OpKind::Get | OpKind::Stat))
+            }
+            Self::Retention { .. } | Self::Multipart { .. } | Self::Zip => true,
+            _ => false,
         }
+    }
+}
+
+/// Returns the kind that is sent where a PUT is an HTML form.
+pub(crate) const fn posted(kind: OpKind) -> OpKind {
+    match kind {
+        OpKind::Put => OpKind::Post,
+        other => other,
     }
 }
 
@@ -96,7 +193,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The kinds that a workload can ask for.
+    /// The kinds that a mix can ask for; other activities have kinds of their own.
     pub const KINDS: [OpKind; 5] =
         [OpKind::Put, OpKind::Get, OpKind::Delete, OpKind::List, OpKind::Stat];
 
@@ -183,6 +280,47 @@ impl Workload {
         match &self.population {
             Population::Uploaded(count) => *count,
             Population::Existing(objects) => objects.len() as u64,
+        }
+    }
+
+    /// Tells whether operations are about versions by the store's own names, which those that write
+    /// give.
+    pub fn names_versions(&self) -> bool {
+        self.versions > 1
+            || matches!(
+                self.activity,
+                Activity::Retention { .. } | Activity::Mix { versioned: true, .. }
+            )
+    }
+
+    /// Returns how many operations the prepare stage has.
+    pub fn prepare_ops_count(&self) -> u64 {
+        match (&self.population, &self.activity) {
+            (Population::Existing(_), _) => 0,
+            (Population::Uploaded(count), Activity::Multipart { .. }) => *count + 2,
+            (Population::Uploaded(count), Activity::Zip) => (*count).min(1),
+            (Population::Uploaded(count), _) => *count * u64::from(self.versions),
+        }
+    }
+
+    /// Returns how many loops record operations, each one at a time: of each upload in parts there
+    /// are several.
+    pub fn lanes_count(&self, stage: StageKind) -> NonZeroU32 {
+        match (stage, &self.activity) {
+            (StageKind::Measure, Activity::MultipartPut { part_concurrency, .. }) => {
+                self.concurrency.saturating_mul(*part_concurrency)
+            }
+            _ => self.concurrency,
+        }
+    }
+
+    /// Returns the object that the whole population is part of: the archive, or the object whose
+    /// parts are read.
+    pub fn whole_id(&self) -> ObjectId {
+        match self.activity {
+            Activity::Multipart { .. } => ObjectId::new(WorkerId(0), 0),
+            // The numbers up to the share of the first worker are those of the files.
+            _ => ObjectId::new(WorkerId(0), self.share_of(WorkerId(0))),
         }
     }
 

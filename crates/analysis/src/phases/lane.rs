@@ -78,6 +78,8 @@ pub(super) struct RowLane {
     last_end: Option<u64>,
     ramp: RampCounts,
     endpoints: BTreeSet<EndpointId>,
+    /// The latest of them.
+    endpoint_last: Option<EndpointId>,
     kinds: [Option<Box<KindLane>>; OpKind::ALL.len()],
 }
 
@@ -89,6 +91,7 @@ impl Default for RowLane {
             last_end: None,
             ramp: RampCounts::default(),
             endpoints: BTreeSet::new(),
+            endpoint_last: None,
             kinds: Default::default(),
         }
     }
@@ -105,7 +108,10 @@ impl RowLane {
 
     pub(super) fn add(&mut self, clock: &Clock, op: &OpRecord, end: u64) {
         self.last_end = self.last_end.max(Some(end));
-        self.endpoints.insert(op.endpoint);
+        if self.endpoint_last != Some(op.endpoint) {
+            self.endpoint_last = Some(op.endpoint);
+            self.endpoints.insert(op.endpoint);
+        }
         let lane = self.kinds[op.kind as usize].get_or_insert_default();
         if op.outcome.is_ok() {
             lane.add(clock, op, end);

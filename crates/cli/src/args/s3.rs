@@ -2,6 +2,9 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::server_profile::ProfileKinds;
+
+use super::requests::{DataArgs, RequestArgs};
 use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs};
 
 #[derive(Debug, Subcommand)]
@@ -18,6 +21,22 @@ pub(crate) enum S3Command {
     Stat(StatArgs),
     /// Download, stat, upload and delete, mixed by weight
     Mixed(MixedArgs),
+    /// The same on versions of objects
+    Versioned(MixedArgs),
+    /// Set until when objects may not be removed; needs a bucket with object locking
+    Retention(RetentionArgs),
+    /// Download single parts of one object that was uploaded in parts
+    Multipart(MultipartArgs),
+    /// Upload objects in parts: beginning, parts and completion are operations of their own
+    MultipartPut(MultipartPutArgs),
+    /// Add to the end of objects (S3 Express)
+    Append(AppendArgs),
+    /// Download single files of a zip archive in the store (MinIO)
+    Zip(ZipArgs),
+    /// Upload tar archives that the store takes apart (MinIO)
+    Snowball(SnowballArgs),
+    /// Upload one content that the store writes under several names (MinIO)
+    Fanout(FanoutArgs),
 }
 
 /// Where the store is and how it is spoken to.
@@ -62,6 +81,8 @@ pub(crate) struct StoreArgs {
     /// How long making a connection may take
     #[arg(long, default_value = "10s", value_name = "DURATION")]
     pub(crate) connect_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) requests: RequestArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -100,6 +121,10 @@ pub(crate) struct ConductArgs {
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "1%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,
+    /// Have MinIO profile itself while it is measured, a comma list of cpu, cpuio, mem, block, mutex,
+    /// threads, trace; kept in the run directory as server-profiles.zip. Needs admin rights
+    #[arg(long, value_name = "KINDS", help_heading = "Telemetry")]
+    pub(crate) serverprof: Option<ProfileKinds>,
 }
 
 /// What is done, how hard and for how long.
@@ -186,6 +211,8 @@ pub(crate) struct CommonArgs {
     pub(crate) load: LoadArgs,
     #[command(flatten)]
     pub(crate) objects: ObjectArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputArgs,
     /// Print the workload that this command line means, as YAML, and end
@@ -233,6 +260,9 @@ pub(crate) struct GetArgs {
     pub(crate) range_size: Option<super::ByteSize>,
     #[command(flatten)]
     pub(crate) existing: ExistingArgs,
+    /// Versions of each object to upload, of which one is read
+    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Objects")]
+    pub(crate) versions: u32,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -241,6 +271,9 @@ pub(crate) struct PutArgs {
     pub(crate) common: CommonArgs,
     #[command(flatten)]
     pub(crate) large: LargeSizeArgs,
+    /// Upload by HTML forms (POST)
+    #[arg(long, help_heading = "Objects")]
+    pub(crate) post: bool,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -282,6 +315,9 @@ pub(crate) struct ListArgs {
     /// Entries to ask for per page, 1 to 5000
     #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
     pub(crate) max_keys: u32,
+    /// Versions of each object to upload; with more than 1 versions are listed
+    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Objects")]
+    pub(crate) versions: u32,
 }
 
 #[derive(Args, Clone, Debug)]
@@ -296,13 +332,16 @@ pub(crate) struct StatArgs {
     pub(crate) obj_size: String,
     #[command(flatten)]
     pub(crate) existing: ExistingArgs,
+    /// Versions of each object to upload, of which one is asked about
+    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Objects")]
+    pub(crate) versions: u32,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MixedArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Objects to upload before [default: 2500; 500 on the embedded store]
+    /// Objects to upload before [default: 2500, versioned 250; 500 on the embedded store]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
     #[command(flatten)]
@@ -321,6 +360,113 @@ pub(crate) struct MixedArgs {
     pub(crate) delete_distrib: u32,
 }
 
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RetentionArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects to upload
+    #[arg(long, default_value_t = 25_000, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: u64,
+    /// Versions of each
+    #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Objects")]
+    pub(crate) versions: u32,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    #[arg(
+        long = "obj.size",
+        default_value = "1KiB",
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
+    pub(crate) obj_size: String,
+    /// For how long from then on a version is kept
+    #[arg(long, default_value = "24h", value_name = "DURATION", help_heading = "Objects")]
+    pub(crate) hold: Duration,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MultipartArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Parts of the object, 1 to 10000
+    #[arg(long, default_value_t = 200, value_name = "N", help_heading = "Objects")]
+    pub(crate) parts: u32,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MultipartPutArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Parts of each object, 1 to 10000
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    pub(crate) parts: u32,
+    /// Parts of each object that are on their way at once, at most --parts
+    #[arg(long = "part.concurrent", default_value_t = 20, value_name = "N")]
+    #[arg(help_heading = "Objects")]
+    pub(crate) part_concurrent: u32,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AppendArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(flatten)]
+    pub(crate) large: LargeSizeArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ZipArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Files in the archive
+    #[arg(long, default_value_t = 10_000, value_name = "N", help_heading = "Objects")]
+    pub(crate) files: u64,
+    /// Size of a file: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,...
+    #[arg(
+        long = "obj.size",
+        default_value = "10KiB",
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
+    pub(crate) obj_size: String,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SnowballArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Objects in an archive
+    #[arg(long = "objs.per", default_value_t = 50, value_name = "N", help_heading = "Objects")]
+    pub(crate) objs_per: u32,
+    /// Size of each: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,...
+    #[arg(
+        long = "obj.size",
+        default_value = "512KiB",
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
+    pub(crate) obj_size: String,
+    /// Compress archives with zstd
+    #[arg(long, help_heading = "Objects")]
+    pub(crate) compress: bool,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FanoutArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Names that each content is written under
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    pub(crate) copies: u32,
+    /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
+    #[arg(
+        long = "obj.size",
+        default_value = "1MiB",
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
+    pub(crate) obj_size: String,
+}
+
 impl S3Command {
     /// Returns what all commands take.
     pub(crate) fn common(&self) -> &CommonArgs {
@@ -330,7 +476,14 @@ impl S3Command {
             Self::Delete(args) => &args.common,
             Self::List(args) => &args.common,
             Self::Stat(args) => &args.common,
-            Self::Mixed(args) => &args.common,
+            Self::Mixed(args) | Self::Versioned(args) => &args.common,
+            Self::Retention(args) => &args.common,
+            Self::Multipart(args) => &args.common,
+            Self::MultipartPut(args) => &args.common,
+            Self::Append(args) => &args.common,
+            Self::Zip(args) => &args.common,
+            Self::Snowball(args) => &args.common,
+            Self::Fanout(args) => &args.common,
         }
     }
 }

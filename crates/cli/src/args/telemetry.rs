@@ -22,12 +22,7 @@ pub(crate) struct TelemetryArgs {
     /// Write running totals once a second to InfluxDB (version 2):
     /// http(s)://TOKEN@HOST:PORT/BUCKET/ORG?TAG=VALUE&...; rather by environment than as a flag,
     /// which other users of this machine can read
-    #[arg(
-        long,
-        env = "PLIMSOLL_INFLUXDB_CONNECT",
-        hide_env_values = true,
-        value_name = "URL"
-    )]
+    #[arg(long, env = "PLIMSOLL_INFLUXDB_CONNECT", hide_env_values = true, value_name = "URL")]
     pub(crate) influxdb: Option<SecretUrl>,
 }
 

@@ -30,9 +30,6 @@ use crate::runner::{LogSource, RunTime};
 use crate::ui::Ui;
 use crate::{environment, machine};
 
-/// Linux has fewer numbers of errors.
-const ERRNO_MAX: i32 = 134;
-
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
     let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
@@ -285,12 +282,11 @@ impl<'a> Told<'a> {
         let entry = &self.ran.manifest.stages[stage];
         let errors = crate::present::first_errors(&self.ran.manifest, entry);
         let Some(first) = errors.first() else { return 0 };
-        // Messages end in the system's text; wrong content is EILSEQ to fio.
-        let number = (1..ERRNO_MAX).find(|number| {
-            let text = std::io::Error::from_raw_os_error(*number).to_string();
-            let text = text.split_once(" (os error").map_or(&*text, |(text, _)| text);
-            first.message.contains(text)
-        });
+        // Messages begin with class and number, as in `io (28): ...`; wrong content is EILSEQ to fio.
+        let number = first
+            .message
+            .split_once(": ")
+            .and_then(|(class, _)| class.split_once(" (")?.1.strip_suffix(')')?.parse().ok());
         match first.class {
             ErrorClass::Corrupt => rustix::io::Errno::ILSEQ.raw_os_error(),
             _ => number.unwrap_or(rustix::io::Errno::IO.raw_os_error()),

@@ -13,8 +13,7 @@ use plimsoll_model::RunId;
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Target;
 use plimsoll_workload::{
-    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
-    WorkloadSpec,
+    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, WorkloadSpec,
 };
 
 use crate::args::NullArgs;
@@ -22,6 +21,7 @@ use crate::present;
 use crate::run_record::RunRecord;
 use crate::runner::{Asked, Run, RunTime, directory_for};
 use crate::signals::Interrupts;
+use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
 
@@ -33,6 +33,15 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let target = Target::bare("null", NullDriver.endpoints());
     let mut manifest = manifest::bare(&id, &spec, target, &time);
     manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
+    let facts = RunFacts {
+        run_id: id.as_str(),
+        what: &spec.name,
+        endpoints: &manifest.target.endpoints,
+        time: &time,
+        tls_ca: None,
+        ui: Ui::new(&args.output.print),
+    };
+    let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
     let directory = directory_for(args.output.run_dir.as_deref(), &id);
     let config = EngineConfig {
         threads: args.threads.unwrap_or_else(machine::cores),
@@ -49,6 +58,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
             manifest,
             ui: Ui::new(&args.output.print),
             interrupts: Interrupts::listen()?,
+            telemetry,
         },
     };
     let recorded = run.stages(|_, _| Ok(()))?;
@@ -72,16 +82,11 @@ fn spec(args: &NullArgs) -> WorkloadSpec {
         seed: 1,
         concurrency: args.concurrent,
         keys: KeysSpec { prefix: String::new(), per_worker: true },
-        objects: ObjectsSpec { count: 1_000, size: SizeSpec::FixedBytes(1), existing: None },
+        objects: ObjectsSpec { count: 1_000, ..ObjectsSpec::default() },
         measure: MeasureSpec {
             operations: vec![OpWeightSpec { op: "STAT".to_owned(), weight: 1 }],
-            range: None,
-            overwrite: false,
-            delete_batch: None,
-            list_page_size: None,
             duration_ns: args.duration.0.as_nanos() as u64,
-            steady: None,
-            until: Vec::new(),
+            ..MeasureSpec::default()
         },
         pacing: PacingSpec::Closed,
         verify: true,

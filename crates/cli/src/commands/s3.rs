@@ -18,8 +18,10 @@ use crate::args::{OutputArgs, TimeOfDay};
 use crate::present;
 use crate::run_record::{Recorded, RunRecord};
 use crate::runner::{Asked, Run, RunTime, directory_for};
+use crate::server_profile::ServerProfile;
 use crate::signals::Interrupts;
 use crate::store::{self, Store};
+use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
 
@@ -71,6 +73,18 @@ pub(crate) fn run_spec(
     let driver = S3Driver::new(store.config.clone())?;
     let mut manifest = manifest::begin(&id, spec, settings.store, &store.config, &driver, &time);
     manifest.certificate = certificate;
+    let facts = RunFacts {
+        run_id: id.as_str(),
+        what: &spec.name,
+        endpoints: &manifest.target.endpoints,
+        time: &time,
+        tls_ca: settings.store.tls_trust.tls_ca.clone(),
+        ui,
+    };
+    let telemetry = Telemetry::start(&settings.output.telemetry, &facts)?;
+    let kinds = settings.conduct.serverprof.as_ref();
+    let profile = kinds.map(|kinds| ServerProfile::check(kinds, &store.config, &time.clock));
+    let profile = profile.transpose()?;
     let path = directory_for(settings.output.run_dir.as_deref(), &id);
     let directory = RunDirectory::create(&path, &manifest)?;
 
@@ -89,9 +103,9 @@ pub(crate) fn run_spec(
         driver: &driver,
         workload,
         config: engine_config(settings.conduct, embedded),
-        record: RunRecord { time, directory, manifest, ui, interrupts },
+        record: RunRecord { time, directory, manifest, ui, interrupts, telemetry },
     };
-    drive(run, keeper, settings, &store)
+    drive(run, keeper, settings, &store, profile)
 }
 
 /// Runs the stages, cleans up and reports.
@@ -100,9 +114,19 @@ fn drive(
     mut keeper: Keeper,
     settings: &Settings<'_>,
     store: &Store,
+    mut profile: Option<ServerProfile>,
 ) -> Result<ExitCode> {
     let syncstart = settings.conduct.syncstart;
-    let recorded = run.stages(|ui, interrupts| wait_for(syncstart, ui, interrupts));
+    let recorded = run.stages(|ui, interrupts| {
+        wait_for(syncstart, ui, interrupts)?;
+        profile.as_mut().map_or(Ok(()), ServerProfile::start)
+    });
+    if recorded.is_ok()
+        && let Some(Err(error)) = profile.map(|profile| profile.save(&run.record.directory))
+    {
+        // What was measured is worth no less without it.
+        run.record.ui.warn(&format!("{error:#}"));
+    }
     let recorded = match recorded {
         Ok(recorded) => recorded,
         Err(error) => {

@@ -39,6 +39,8 @@ pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
         stop: &StopFlag::default(),
         live: &live,
         generator: &generator,
+        wall_epoch: time.wall_epoch,
+        tags: None,
     };
     let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
     let (stage, mut kept) = ((StageId(0), StageKind::Measure), Kept::default());

@@ -214,6 +214,7 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
             manifest,
             ui: bench.ui,
             interrupts: bench.interrupts.clone(),
+            telemetry: None,
         },
     };
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");

@@ -35,12 +35,18 @@ fn metrics(snapshot: &Snapshot) -> Vec<Value> {
     cpu["asDouble"] = json!(snapshot.cpu.as_secs_f64());
     vec![
         sum("plimsoll.operations", "{operation}", "operations ended", operations(snapshot)),
-        sum("plimsoll.bytes", "By", "content bytes of successes", each(snapshot, |detail| {
-            ("asInt", text(detail.bytes))
-        })),
-        sum("plimsoll.objects", "{object}", "objects that successes handled", each(snapshot, |detail| {
-            ("asInt", text(detail.objects))
-        })),
+        sum(
+            "plimsoll.bytes",
+            "By",
+            "content bytes of successes",
+            each(snapshot, |detail| ("asInt", text(detail.bytes))),
+        ),
+        sum(
+            "plimsoll.objects",
+            "{object}",
+            "objects that successes handled",
+            each(snapshot, |detail| ("asInt", text(detail.objects))),
+        ),
         json!({
             "name": "plimsoll.latency",
             "unit": "s",

@@ -41,10 +41,7 @@ fn write_all(out: &mut String, board: &Board, snapshot: &Snapshot) -> fmt::Resul
             let count = detail.ended[class as usize];
             if count > 0 || class.is_ok() {
                 let name = class.name();
-                writeln!(
-                    out,
-                    "plimsoll_operations_total{{{labels},outcome=\"{name}\"}} {count}"
-                )?;
+                writeln!(out, "plimsoll_operations_total{{{labels},outcome=\"{name}\"}} {count}")?;
             }
         }
         Ok(())

@@ -10,20 +10,20 @@ use crate::store::{PORT_PLAIN, PORT_TLS};
 
 /// A receiver's address.
 #[derive(PartialEq, Eq)]
-pub(super) struct Url<'a> {
-    pub(super) tls: bool,
+pub(crate) struct Url<'a> {
+    pub(crate) tls: bool,
     /// What stands before `@`, as written.
-    pub(super) user: Option<&'a str>,
-    pub(super) endpoint: Endpoint,
+    pub(crate) user: Option<&'a str>,
+    pub(crate) endpoint: Endpoint,
     /// From the first `/` on, as written; empty without one.
-    pub(super) path: &'a str,
+    pub(crate) path: &'a str,
     /// What stands behind `?`, as written.
-    pub(super) query: Option<&'a str>,
+    pub(crate) query: Option<&'a str>,
 }
 
 impl<'a> Url<'a> {
     /// Reads an address; the error says what is wrong with it without repeating it.
-    pub(super) fn parse(text: &'a str) -> Result<Self, &'static str> {
+    pub(crate) fn parse(text: &'a str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").unwrap_or_default();
         let tls = match scheme {
             "http" => false,
@@ -68,7 +68,7 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
 }
 
 /// Returns a part of an address without its `%` signs.
-pub(super) fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
+pub(crate) fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
     let decoded = percent_decode_str(part).decode_utf8();
     decoded.map_err(|_| "a part of the address is no UTF-8")
 }

@@ -290,14 +290,14 @@ impl Background {
         Self { child, lines, seen: String::new() }
     }
 
-    /// Waits until a line on stderr holds `text`.
-    pub(crate) fn await_line(&mut self, text: &str) {
+    /// Waits until a line on stderr holds `text`, and returns it.
+    pub(crate) fn await_line(&mut self, text: &str) -> String {
         for line in self.lines.by_ref() {
             let line = line.unwrap();
             self.seen.push_str(&line);
             self.seen.push('\n');
             if line.contains(text) {
-                return;
+                return line;
             }
         }
         panic!("`{text}` was never printed, but:\n{}", self.seen);

@@ -8,12 +8,14 @@ use aws_sigv4::http_request::{
     UriPathNormalizationMode, sign,
 };
 use aws_sigv4::sign::v4;
+use plimsoll_driver::ByteRange;
 use plimsoll_http::Endpoint;
 use proptest::prelude::*;
 
 use super::*;
+use crate::call::{MarkedPage, Page, Property};
 use crate::config::tests::sample;
-use crate::digests::PayloadHash;
+use crate::{Encryption, RequestOptions};
 
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
@@ -39,18 +41,63 @@ fn request_line(call: &Call<'_>) -> String {
     in_path
 }
 
+fn plain_put(key: &str, size: u64) -> Call<'_> {
+    Call::Put { key, size, how: PutHow::Plain }
+}
+
 #[test]
 fn request_lines() {
     let page = Page { prefix: "a/b c", page_size: 7, recursive: true, token: None };
+    let marked = MarkedPage { prefix: "p", page_size: 9, key_marker: "k", id_marker: "i" };
     let inner = Page { prefix: "", recursive: false, token: Some("t/=+"), ..page };
     for (call, line) in [
-        (Call::Put { key: "a/é", size: 1 }, "PUT /examplebucket/a/%C3%A9"),
-        (Call::Get { key: "/x", range: None }, "GET /examplebucket//x"),
-        (Call::Stat { key: "a?b" }, "HEAD /examplebucket/a%3Fb"),
-        (Call::Delete { key: "." }, "DELETE /examplebucket/."),
-        (Call::DeleteMany { body_len: 3 }, "POST /examplebucket?delete="),
+        (plain_put("a/é", 1), "PUT /examplebucket/a/%C3%A9"),
+        (Call::Get { key: "/x", range: None, version: None }, "GET /examplebucket//x"),
+        (
+            Call::Get { key: "x", range: None, version: Some("v/1") },
+            "GET /examplebucket/x?versionId=v%2F1",
+        ),
+        (Call::GetPart { key: "x", number: 7 }, "GET /examplebucket/x?partNumber=7"),
+        (Call::GetMember { key: "a.zip", member: "b/c d" }, "GET /examplebucket/a.zip/b/c%20d"),
+        (Call::Stat { key: "a?b", version: None }, "HEAD /examplebucket/a%3Fb"),
+        (Call::Stat { key: "a", version: Some("1") }, "HEAD /examplebucket/a?versionId=1"),
+        (Call::Delete { key: ".", version: None }, "DELETE /examplebucket/."),
+        (Call::Delete { key: "a", version: Some("1") }, "DELETE /examplebucket/a?versionId=1"),
+        (Call::DeleteMany { body_len: 3, bypass: false }, "POST /examplebucket?delete="),
         (Call::HeadBucket, "HEAD /examplebucket"),
-        (Call::CreateBucket { body_len: 0 }, "PUT /examplebucket"),
+        (Call::CreateBucket { body_len: 0, lock: false }, "PUT /examplebucket"),
+        (Call::GetBucket(Property::Versioning), "GET /examplebucket?versioning="),
+        (Call::GetBucket(Property::ObjectLock), "GET /examplebucket?object-lock="),
+        (Call::EnableVersioning { body_len: 1 }, "PUT /examplebucket?versioning="),
+        (
+            Call::Retain { key: "k", version: Some("1"), body_len: 1 },
+            "PUT /examplebucket/k?retention=&versionId=1",
+        ),
+        (Call::CreateUpload { key: "k" }, "POST /examplebucket/k?uploads="),
+        (
+            Call::PutPart { key: "k", upload: "u=", number: 3, size: 1 },
+            "PUT /examplebucket/k?partNumber=3&uploadId=u%3D",
+        ),
+        (
+            Call::CompleteUpload { key: "k", upload: "u", body_len: 1 },
+            "POST /examplebucket/k?uploadId=u",
+        ),
+        (Call::AbortUpload { key: "k", upload: "u" }, "DELETE /examplebucket/k?uploadId=u"),
+        (Call::Form { content_type: "x", size: 1 }, "POST /examplebucket"),
+        (
+            Call::ListVersions(marked),
+            "GET /examplebucket?encoding-type=url&key-marker=k&max-keys=9&prefix=p\
+             &version-id-marker=i&versions=",
+        ),
+        (
+            Call::ListUploads(marked),
+            "GET /examplebucket?encoding-type=url&key-marker=k&max-uploads=9&prefix=p\
+             &upload-id-marker=i&uploads=",
+        ),
+        (
+            Call::ListVersions(MarkedPage { key_marker: "", ..marked }),
+            "GET /examplebucket?encoding-type=url&max-keys=9&prefix=p&versions=",
+        ),
         (
             Call::List(page),
             "GET /examplebucket?encoding-type=url&list-type=2&max-keys=7&prefix=a%2Fb%20c",
@@ -72,7 +119,7 @@ fn a_whole_head() {
     let range = Some(ByteRange { offset: 10, len: 5 });
     let agent = USER_AGENT;
     assert_eq!(
-        rendered(&config, &Call::Get { key: "k", range }, &PayloadDigests::NONE),
+        rendered(&config, &Call::Get { key: "k", range, version: None }, &PayloadDigests::NONE),
         format!(
             "GET /examplebucket/k HTTP/1.1\r\nuser-agent: {agent}\r\nhost: s3.example\r\n\
              range: bytes=10-14\r\n\r\n"
@@ -80,7 +127,7 @@ fn a_whole_head() {
     );
     let digests = PayloadDigests { hash: PayloadHash::Unsigned, md5: Some([b'M'; 24]) };
     assert_eq!(
-        rendered(&config, &Call::Put { key: "k", size: 5 << 40 }, &digests),
+        rendered(&config, &plain_put("k", 5 << 40), &digests),
         format!(
             "PUT /examplebucket/k HTTP/1.1\r\ncontent-length: 5497558138880\r\n\
              user-agent: {agent}\r\ncontent-md5: MMMMMMMMMMMMMMMMMMMMMMMM\r\n\
@@ -88,7 +135,7 @@ fn a_whole_head() {
         )
     );
     assert_eq!(
-        rendered(&config, &Call::CreateBucket { body_len: 0 }, &PayloadDigests::NONE),
+        rendered(&config, &Call::CreateBucket { body_len: 0, lock: false }, &PayloadDigests::NONE),
         format!(
             "PUT /examplebucket HTTP/1.1\r\ncontent-length: 0\r\nuser-agent: {agent}\r\n\
              host: s3.example\r\n\r\n"
@@ -102,7 +149,11 @@ fn a_signed_head() {
     let mut config = sample();
     config.endpoints = vec![Endpoint::new("s3.amazonaws.com", 80)];
     let range = Some(ByteRange { offset: 0, len: 10 });
-    let head = rendered(&config, &Call::Get { key: "test.txt", range }, &PayloadDigests::NONE);
+    let head = rendered(
+        &config,
+        &Call::Get { key: "test.txt", range, version: None },
+        &PayloadDigests::NONE,
+    );
     assert_eq!(
         head,
         format!(
@@ -117,15 +168,126 @@ fn a_signed_head() {
     );
 }
 
+/// The headers between the first line and the signature, without what every head has.
+fn particular(config: &S3Config, call: &Call<'_>, digests: &PayloadDigests) -> Vec<String> {
+    let head = rendered(config, call, digests);
+    let usual = ["user-agent", "host", "x-amz-date", "authorization"];
+    let lines = head.lines().skip(1).filter(|line| !line.is_empty());
+    lines
+        .filter(|line| !usual.contains(&line.split(':').next().unwrap()))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn each_request_carries_what_belongs_to_it() {
+    let mut config = sample();
+    config.options = RequestOptions {
+        checksum: Some(Checksum::Crc32),
+        if_none_match: true,
+        storage_class: Some("GLACIER".to_owned()),
+        tags: vec![("t".to_owned(), "1".to_owned())],
+        metadata: vec![("m".to_owned(), "2".to_owned())],
+        ..RequestOptions::default()
+    };
+    let hash = PayloadHash::Trailing(Checksum::Crc32);
+    let trailing = PayloadDigests { hash, md5: None };
+    let plain = PayloadDigests { hash: PayloadHash::Unsigned, md5: None };
+    // 9 bytes are one chunk of 3 + 9 + 2, the last one of 3, and 31 of trailer and 2 of end.
+    let streamed = [
+        "content-length: 50",
+        "content-encoding: aws-chunked",
+        "content-type: application/octet-stream",
+    ];
+    let amz = [
+        "x-amz-content-sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+        "x-amz-decoded-content-length: 9",
+    ];
+    let put = [
+        &streamed[..],
+        &["if-none-match: *"],
+        &amz,
+        &["x-amz-meta-m: 2", "x-amz-storage-class: GLACIER", "x-amz-tagging: t=1"],
+        &["x-amz-trailer: x-amz-checksum-crc32"],
+    ];
+    assert_eq!(particular(&config, &plain_put("k", 9), &trailing), put.concat());
+
+    let part = Call::PutPart { key: "k", upload: "u", number: 1, size: 9 };
+    let expected = [&streamed[..], &amz, &["x-amz-trailer: x-amz-checksum-crc32"]].concat();
+    assert_eq!(particular(&config, &part, &trailing), expected);
+
+    let append = Call::Put { key: "k", size: 9, how: PutHow::Append(12) };
+    let with_offset = [&expected[..], &["x-amz-write-offset-bytes: 12"]].concat();
+    assert_eq!(particular(&config, &append, &trailing), with_offset);
+
+    let completed = Call::CompleteUpload { key: "k", upload: "u", body_len: 5 };
+    assert_eq!(
+        particular(&config, &completed, &plain),
+        [
+            "content-length: 5",
+            "content-type: application/xml",
+            "if-none-match: *",
+            "x-amz-checksum-type: COMPOSITE",
+            "x-amz-content-sha256: UNSIGNED-PAYLOAD",
+        ]
+    );
+    let get = Call::Get { key: "k", range: None, version: None };
+    let bare = [format!("x-amz-content-sha256: {EMPTY}")];
+    assert_eq!(particular(&config, &get, &PayloadDigests::NONE), bare);
+    let member = Call::GetMember { key: "k", member: "m" };
+    let extracted = [bare[0].as_str(), "x-minio-extract: true"];
+    assert_eq!(particular(&config, &member, &PayloadDigests::NONE), extracted);
+}
+
+/// Every example of the documentation is signed in `sigv2`; here it is the driver's own head.
+#[test]
+fn a_head_signed_the_old_way() {
+    let mut config = sample();
+    config.options.signature = crate::Signature::V2;
+    config.endpoints = vec![Endpoint::new("s3.amazonaws.com", 80)];
+    let call = Call::PutPart { key: "a b", upload: "u", number: 2, size: 3 };
+    let digests = PayloadDigests { hash: PayloadHash::Unsigned, md5: None };
+    // By `openssl dgst -sha1 -hmac` of the lines PUT, nothing, application/octet-stream, the date,
+    // and /examplebucket/a%20b?partNumber=2&uploadId=u.
+    assert_eq!(
+        rendered(&config, &call, &digests),
+        format!(
+            "PUT /a%20b?partNumber=2&uploadId=u HTTP/1.1\r\ncontent-length: 3\r\n\
+             user-agent: {USER_AGENT}\r\ncontent-type: application/octet-stream\r\n\
+             date: Fri, 24 May 2013 00:00:00 GMT\r\nhost: examplebucket.s3.amazonaws.com\r\n\
+             authorization: AWS AKIAIOSFODNN7EXAMPLE:L1hL3B01rHti95c3x6Nw1R5H4/E=\r\n\r\n"
+        )
+    );
+}
+
+#[test]
+fn parts_and_retention_as_documents() {
+    let mut body = Vec::new();
+    let parts = ["\"e1\" c1==".to_owned(), "\"e2\"".to_owned()];
+    push_parts_body(&mut body, &parts, Some(Checksum::Crc32cFullObject));
+    assert_eq!(
+        String::from_utf8(body).unwrap(),
+        "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">\
+         <Part><PartNumber>1</PartNumber><ETag>\"e1\"</ETag>\
+         <ChecksumCRC32C>c1==</ChecksumCRC32C></Part>\
+         <Part><PartNumber>2</PartNumber><ETag>\"e2\"</ETag></Part></CompleteMultipartUpload>"
+    );
+    let mut body = Vec::new();
+    push_retention_body(&mut body, sample().wall_epoch);
+    let body = String::from_utf8(body).unwrap();
+    assert!(body.contains("<Mode>GOVERNANCE</Mode>"), "{body}");
+    assert!(body.contains("<RetainUntilDate>2013-05-24T00:00:00Z</RetainUntilDate>"), "{body}");
+}
+
 #[test]
 fn bodies_are_xml_whatever_the_keys() {
     let mut body = Vec::new();
-    push_delete_body(&mut body, ["a&<>\"'", "é\u{1}\r\n"].into_iter());
+    push_delete_body(&mut body, [("a&<>\"'", None), ("é\u{1}\r\n", Some("v&"))].into_iter());
     assert_eq!(
         String::from_utf8(body).unwrap(),
         "<Delete xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Quiet>true</Quiet>\
          <Object><Key>a&amp;&lt;&gt;\"'</Key></Object>\
-         <Object><Key>é&#x1;&#xD;&#xA;</Key></Object></Delete>"
+         <Object><Key>é&#x1;&#xD;&#xA;</Key><VersionId>v&amp;</VersionId></Object></Delete>"
     );
     assert_eq!(
         String::from_utf8(location_body("eu-west-1")).unwrap(),
@@ -152,7 +314,8 @@ fn reference_signature(config: &S3Config, head: &str) -> String {
     let uri = format!("http://{}{target}", value("host"));
     let payload = value("x-amz-content-sha256").to_owned();
     // What the reference adds itself must not be given to it.
-    let given = headers.iter().filter(|header| !header.0.starts_with("x-amz-")).copied();
+    let added = ["x-amz-content-sha256", "x-amz-date", "x-amz-security-token"];
+    let given = headers.iter().filter(|header| !added.contains(&header.0)).copied();
     let body = SignableBody::Precomputed(payload);
     let signable = SignableRequest::new(method, uri, given, body).unwrap();
 
@@ -177,16 +340,53 @@ fn reference_signature(config: &S3Config, head: &str) -> String {
 fn any_call(kind: u8, key: &str, token: Option<&str>, check: &dyn Fn(&Call<'_>)) {
     let page = Page { prefix: key, page_size: 1_000, recursive: kind.is_multiple_of(2), token };
     let range = Some(ByteRange { offset: u64::from(kind), len: 99 });
-    check(&match kind % 8 {
-        0 => Call::Put { key, size: 1_024 },
-        1 => Call::Get { key, range: None },
-        2 => Call::Get { key, range },
-        3 => Call::Stat { key },
-        4 => Call::Delete { key },
-        5 => Call::DeleteMany { body_len: 10 },
-        6 => Call::CreateBucket { body_len: 0 },
+    let upload = token.unwrap_or("u");
+    let marked =
+        MarkedPage { prefix: key, page_size: 2, key_marker: token.unwrap_or(""), id_marker: "i" };
+    check(&match kind % 19 {
+        0 => plain_put(key, 1_024),
+        1 => Call::Get { key, range: None, version: token },
+        2 => Call::Get { key, range, version: None },
+        3 => Call::Stat { key, version: token },
+        4 => Call::Delete { key, version: token },
+        5 => Call::DeleteMany { body_len: 10, bypass: token.is_some() },
+        6 => Call::CreateBucket { body_len: 0, lock: token.is_some() },
+        7 => Call::Put { key, size: 1_024, how: PutHow::Append(7) },
+        8 => Call::Put { key, size: 1_024, how: PutHow::Extract },
+        9 => Call::GetPart { key, number: 3 },
+        10 => Call::GetMember { key, member: upload },
+        11 => Call::Retain { key, version: token, body_len: 10 },
+        12 => Call::CreateUpload { key },
+        13 => Call::PutPart { key, upload, number: 17, size: 100_000 },
+        14 => Call::CompleteUpload { key, upload, body_len: 10 },
+        15 => Call::AbortUpload { key, upload },
+        16 => Call::ListVersions(marked),
+        17 => Call::ListUploads(marked),
         _ => Call::List(page),
     });
+}
+
+fn any_options() -> impl Strategy<Value = RequestOptions> {
+    let encryptions = prop_oneof![
+        Just(Encryption::None),
+        any::<[u8; 32]>().prop_map(|key| Encryption::SseC { key }),
+        Just(Encryption::SseS3),
+        proptest::option::of("[a-z]{1,9}").prop_map(|key_id| Encryption::SseKms { key_id }),
+    ];
+    let checksums = proptest::option::of(proptest::sample::select(&Checksum::ALL[..]));
+    let metadata = proptest::collection::vec(("[a-zA-Z0-9-]{1,9}", "[!-~]{0,9}"), 0..4);
+    let tags = proptest::collection::vec((".{1,9}", ".{0,9}"), 0..4);
+    (encryptions, checksums, metadata, tags, any::<bool>()).prop_map(
+        |(encryption, checksum, metadata, tags, flag)| RequestOptions {
+            encryption,
+            checksum,
+            metadata,
+            tags,
+            if_none_match: flag,
+            storage_class: flag.then(|| "STANDARD_IA".to_owned()),
+            ..RequestOptions::default()
+        },
+    )
 }
 
 proptest! {
@@ -202,6 +402,7 @@ proptest! {
         // From 1971 to 2200.
         second in 31_536_000u64..7_258_118_400,
         dns in any::<bool>(),
+        options in any_options(),
     ) {
         let mut config = sample();
         config.credentials =
@@ -209,8 +410,12 @@ proptest! {
         config.region = Some(region);
         config.wall_epoch = WallTime::from_unix_ns(second * 1_000_000_000);
         config.lookup = if dns { crate::Lookup::Dns } else { crate::Lookup::Path };
+        // Only content is followed by its checksum.
+        let content = matches!(kind % 19, 0 | 7 | 8 | 13);
+        let checksum = options.checksum.filter(|_| content);
+        config.options = options;
         let digests = PayloadDigests {
-            hash: PayloadHash::Unsigned,
+            hash: checksum.map_or(PayloadHash::Unsigned, PayloadHash::Trailing),
             md5: md5.map(|md5| encode::base64_md5(&md5)),
         };
         any_call(kind, &key, continuation.as_deref(), &|call| {

@@ -4,14 +4,14 @@ use super::*;
 use proptest::prelude::*;
 
 /// The entries, whether there are more, and where they begin.
-type Listed = (Vec<(String, u64)>, bool, String);
+type Found = (Vec<(String, u64)>, bool, String);
 
-fn entries(xml: &str) -> Result<Listed, XmlError> {
+fn entries(xml: &str) -> Result<Found, XmlError> {
     let mut page = ListedPage::default();
-    page.parse(xml.as_bytes())?;
+    page.parse(Listed::Objects, xml.as_bytes())?;
     let mut found = Vec::new();
-    page.for_each(|key, size| {
-        found.push((key.to_owned(), size));
+    page.for_each(|entry| {
+        found.push((entry.key.to_owned(), entry.size));
         true
     })?;
     Ok((found, page.truncated, page.next_token))
@@ -84,7 +84,7 @@ fn what_is_no_listing_is_refused_whole() {
                     <Size>1</Size></Contents></ListBucketResult>";
     assert!(entries(not_utf8).unwrap_err().contains("no UTF-8"));
     let mut page = ListedPage::default();
-    assert!(page.parse(b"<ListBucketResult>\xff\xfe</ListBucketResult>").is_err());
+    assert!(page.parse(Listed::Objects, b"<ListBucketResult>\xff\xfe</ListBucketResult>").is_err());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn the_result_of_a_multi_object_delete() {
 proptest! {
     #[test]
     fn no_bytes_make_a_parser_panic(bytes in any::<Vec<u8>>()) {
-        let _ = ListedPage::default().parse(&bytes);
+        let _ = ListedPage::default().parse(Listed::Objects, &bytes);
         let _ = parse_delete_result(&bytes);
         let _ = parse_error(&bytes);
     }

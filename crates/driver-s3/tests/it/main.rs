@@ -7,5 +7,7 @@ mod common;
 mod fake;
 mod faults;
 mod listing;
+mod offers;
+mod operations;
 mod steward;
 mod whole;

@@ -29,6 +29,17 @@ fn page(keys: &[&str]) -> String {
     answer(200, &format!("<ListBucketResult>{entries}</ListBucketResult>"))
 }
 
+/// The answer of a bucket that keeps no versions.
+fn unversioned() -> String {
+    answer(200, "<VersioningConfiguration/>")
+}
+
+/// The answers of a bucket without unfinished uploads, to asking for some and for all.
+fn no_uploads() -> [String; 2] {
+    let none = || answer(200, "<ListMultipartUploadsResult/>");
+    [none(), none()]
+}
+
 fn head(status: u16) -> String {
     format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n")
 }
@@ -93,13 +104,15 @@ fn a_bucket_out_of_reach_is_explained() {
 #[test]
 fn sweeping_takes_only_what_is_below_the_prefix() {
     let done = || answer(200, "<DeleteResult/>");
-    let fake = Fake::answering([
+    let objects = [
+        unversioned(),
         page(&["run/1", "foreign/1", "run/2"]),
         done(),
         page(&["run/3", "run"]),
         done(),
         page(&["foreign/1"]),
-    ]);
+    ];
+    let fake = Fake::answering(objects.into_iter().chain(no_uploads()));
     assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(3));
     let requests = fake.requests();
     let bodies: Vec<&str> =
@@ -114,12 +127,14 @@ fn sweeping_takes_only_what_is_below_the_prefix() {
 #[test]
 fn sweeping_ends_also_where_nothing_goes_away() {
     let stuck = std::iter::repeat_with(|| [page(&["run/1"]), answer(200, "<DeleteResult/>")]);
-    let fake = Fake::answering(stuck.take(1_000).flatten());
+    let answers = std::iter::once(unversioned()).chain(stuck.take(1_000).flatten());
+    let fake = Fake::answering(answers);
     let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Protocol);
     assert!(error.message.contains("`run/1` is still listed"), "{error}");
 
     let fake = Fake::answering([
+        unversioned(),
         page(&["run/1"]),
         answer(
             200,
@@ -128,6 +143,114 @@ fn sweeping_ends_also_where_nothing_goes_away() {
     ]);
     let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Denied, "{error}");
+}
+
+/// Returns a page of versions; a mark of deletion has no size.
+fn versions(entries: &[(&str, &str, Option<u64>)]) -> String {
+    let entry = |(key, version, size): &(&str, &str, Option<u64>)| {
+        let (name, size) = match size {
+            Some(size) => ("Version", format!("<Size>{size}</Size>")),
+            None => ("DeleteMarker", String::new()),
+        };
+        format!("<{name}><Key>{key}</Key><VersionId>{version}</VersionId>{size}</{name}>")
+    };
+    let entries: String = entries.iter().map(entry).collect();
+    answer(200, &format!("<ListVersionsResult>{entries}</ListVersionsResult>"))
+}
+
+#[test]
+fn sweeping_takes_versions_marks_and_uploads_and_lifts_our_retention() {
+    let uploads = "<ListMultipartUploadsResult>\
+        <Upload><Key>run/5</Key><UploadId>u1</UploadId></Upload>\
+        <Upload><Key>other/5</Key><UploadId>u2</UploadId></Upload></ListMultipartUploadsResult>";
+    let lock = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled>\
+        </ObjectLockConfiguration>";
+    let fake = Fake::answering([
+        answer(
+            200,
+            "<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>",
+        ),
+        answer(200, lock),
+        versions(&[
+            ("run/1", "v2", None),
+            ("run/1", "v1", Some(5)),
+            ("foreign", "v9", Some(1)),
+            ("run/2", "null", Some(6)),
+        ]),
+        answer(200, "<DeleteResult/>"),
+        versions(&[]),
+        answer(200, "<ListMultipartUploadsResult/>"),
+        answer(200, uploads),
+        answer(204, ""),
+    ]);
+    assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(2), "marks are no objects");
+    let requests = fake.requests();
+    let removal = &requests[3];
+    assert!(removal.contains("x-amz-bypass-governance-retention: true\r\n"), "{removal}");
+    for (key, version) in [("run/1", "v2"), ("run/1", "v1"), ("run/2", "null")] {
+        let object = format!("<Key>{key}</Key><VersionId>{version}</VersionId>");
+        assert!(removal.contains(&object), "{removal}");
+    }
+    assert!(!removal.contains("foreign"), "{removal}");
+    assert!(requests[5].contains("prefix=run%2F&uploads="), "{}", requests[5]);
+    assert!(requests[6].contains("prefix=&uploads="), "{}", requests[6]);
+    assert!(requests[7].starts_with("DELETE /bucket/run/5?uploadId=u1 "), "{}", requests[7]);
+    assert_eq!(requests.len(), 8);
+}
+
+#[test]
+fn a_server_without_versions_and_uploads_is_swept_all_the_same() {
+    let unknown = || answer(501, &error_xml("NotImplemented"));
+    let fake = Fake::answering([
+        unknown(),
+        page(&["run/1"]),
+        answer(200, "<DeleteResult/>"),
+        page(&[]),
+        unknown(),
+        unknown(),
+        unknown(),
+    ]);
+    assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(1));
+    assert_eq!(fake.requests().len(), 7);
+}
+
+#[test]
+fn a_bucket_without_a_lock_is_refused_and_left_alone() {
+    let lock = |state| {
+        let name = "ObjectLockEnabled";
+        let body =
+            format!("<ObjectLockConfiguration><{name}>{state}</{name}></ObjectLockConfiguration>");
+        answer(200, &body)
+    };
+    let ensure = |answers: Vec<String>| {
+        let fake = Fake::answering(answers);
+        let state = block_on(steward(&fake, None).ensure_root_with_lock());
+        (state.map_err(|error| error.message), fake)
+    };
+    let (state, fake) = ensure(vec![head(404), answer(200, ""), lock("Enabled")]);
+    assert_eq!(state, Ok(RootState::Created));
+    assert!(fake.requests()[1].contains("x-amz-bucket-object-lock-enabled: true\r\n"));
+    assert_eq!(ensure(vec![head(200), lock("Enabled")]).0, Ok(RootState::Existed));
+
+    let none = answer(404, &error_xml("ObjectLockConfigurationNotFoundError"));
+    let (state, fake) = ensure(vec![head(200), none]);
+    assert!(state.unwrap_err().contains("name another --bucket"));
+    assert!(fake.requests().iter().all(|request| !request.starts_with("PUT")));
+}
+
+#[test]
+fn versioning_is_switched_on_once() {
+    let enabled = || {
+        answer(200, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
+    };
+    let fake = Fake::answering([enabled()]);
+    assert_eq!(block_on(steward(&fake, None).ensure_versioning()), Ok(()));
+
+    let fake = Fake::answering([unversioned(), answer(200, "")]);
+    assert_eq!(block_on(steward(&fake, None).ensure_versioning()), Ok(()));
+    let request = &fake.requests()[1];
+    assert!(request.starts_with("PUT /bucket?versioning= "), "{request}");
+    assert!(request.contains("<Status>Enabled</Status>"), "{request}");
 }
 
 #[test]

@@ -28,11 +28,11 @@ const ODD_KEYS: [&str; 10] = [
 
 /// Signatures are only good at about the present time.
 #[expect(clippy::disallowed_methods, reason = "stands in for the engine's clock")]
-fn wall_now() -> WallTime {
+pub(crate) fn wall_now() -> WallTime {
     WallTime::from_unix_ns(0).after(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
 }
 
-fn config(address: SocketAddr, access_key: &str, secret_key: &str) -> S3Config {
+pub(crate) fn config(address: SocketAddr, access_key: &str, secret_key: &str) -> S3Config {
     let mut config = common::config(address.port());
     config.credentials = Credentials::Keys {
         access_key: access_key.to_owned(),
@@ -133,7 +133,7 @@ async fn check_lists(session: &mut S3Session) {
     }
 }
 
-fn oracle() -> Oracle {
+pub(crate) fn oracle() -> Oracle {
     Oracle::start(OracleConfig {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         access_key: "oracle-key".to_owned(),

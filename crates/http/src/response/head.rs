@@ -93,6 +93,11 @@ pub(super) fn parse(
     Ok(HeadOutcome::Final { len, framing })
 }
 
+/// Returns what Content-Length states among the fields of an answer.
+pub(crate) fn content_length(headers: &[httparse::Header<'_>]) -> Result<Option<u64>, ParseError> {
+    Fields::of(headers).map(|fields| fields.content_length)
+}
+
 /// The header fields that decide over body and connection.
 #[derive(Default)]
 struct Fields {

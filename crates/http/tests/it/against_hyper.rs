@@ -8,11 +8,11 @@ use hyper::body::{Bytes, Frame};
 use hyper::header::{HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use plimsoll_http::{Body, Client};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
-use crate::support::{Kept, block_on, call, client_of, options};
+use crate::support::{Kept, beside, call, client_of, options};
 
 type AnyBody = BoxBody<Bytes, Infallible>;
 
@@ -34,7 +34,7 @@ pub(crate) const SHAPES: [(&str, &str); 14] = [
     ("GET", "/missing"),
 ];
 
-fn content(size: usize) -> Vec<u8> {
+pub(crate) fn content(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at * 31 / 7) as u8).collect()
 }
 
@@ -68,6 +68,12 @@ async fn answer(request: Request<hyper::body::Incoming>) -> Result<Response<AnyB
         "chunked" => builder.body(frames(size, false)),
         "trailers" => builder.header("Trailer", "x-sum").body(frames(size, true)),
         "close" => builder.header("Connection", "close").body(full(size)),
+        // Not before the request has come whole.
+        "after" => {
+            let taken = request.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(taken.len(), size);
+            builder.body(full(size))
+        }
         "no-content" => builder.status(204).body(Empty::new().boxed()),
         "not-modified" => builder.status(304).body(Empty::new().boxed()),
         "echo" => builder.body(request.into_body().map_err(|error| panic!("{error}")).boxed()),
@@ -86,21 +92,29 @@ where
     let _ = server.serve_connection(TokioIo::new(stream), service_fn(answer)).await;
 }
 
-/// Runs `test` beside a hyper server that takes `connections` connections.
-fn with_server<F: Future<Output = ()>>(test: impl FnOnce(u16) -> F) {
-    block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let mut connections = futures::stream::FuturesUnordered::new();
-        let mut test = std::pin::pin!(test(port));
-        loop {
-            tokio::select! {
-                () = &mut test => return,
-                accepted = listener.accept() => connections.push(serve_hyper(accepted.unwrap().0)),
-                Some(()) = futures::StreamExt::next(&mut connections) => {}
-            }
+/// Answers without a body where HEAD asks; with HTTP/2, hyper does not see to that.
+async fn answer_two(
+    request: Request<hyper::body::Incoming>,
+) -> Result<Response<AnyBody>, Infallible> {
+    let method_is_head = request.method() == hyper::Method::HEAD;
+    let mut response = answer(request).await?;
+    if method_is_head {
+        let length = hyper::body::Body::size_hint(response.body()).exact();
+        *response.body_mut() = Empty::new().boxed();
+        if let Some(length) = length {
+            response.headers_mut().insert("content-length", length.into());
         }
-    });
+    }
+    Ok(response)
+}
+
+/// Serves one connection of HTTP/2 with hyper.
+pub(crate) async fn serve_hyper_two<T>(stream: T)
+where
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
+{
+    let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    let _ = server.serve_connection(TokioIo::new(stream), service_fn(answer_two)).await;
 }
 
 /// What hyper's own client reads.
@@ -135,7 +149,7 @@ pub(crate) fn comparable(mut kept: Kept) -> Kept {
 
 #[test]
 fn we_read_what_hyper_reads() {
-    with_server(|port| async move {
+    beside(serve_hyper, |port| async move {
         // One client for all, so that every shape but `close` leaves a connection that the next one
         // can use.
         let mut client = client_of("127.0.0.1", port, options(None));
@@ -156,7 +170,7 @@ fn we_read_what_hyper_reads() {
 
 #[test]
 fn what_we_send_comes_back() {
-    with_server(|port| async move {
+    beside(serve_hyper, |port| async move {
         let mut client = client_of("127.0.0.1", port, options(None));
         for size in [0, 1, 100_000, 5_000_000] {
             check_echo(&mut client, size).await;

@@ -4,5 +4,7 @@
 
 mod against_hyper;
 mod faults;
+mod proxies;
 mod support;
 mod tls;
+mod two;

@@ -71,6 +71,26 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     })
 }
 
+/// Runs `test` beside a server that serves each connection with `serve`; it is handed the port.
+pub(crate) fn beside<S: Future<Output = ()>, F: Future<Output = ()>>(
+    serve: impl Fn(tokio::net::TcpStream) -> S,
+    test: impl FnOnce(u16) -> F,
+) {
+    block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut connections = futures::stream::FuturesUnordered::new();
+        let mut test = std::pin::pin!(test(port));
+        loop {
+            tokio::select! {
+                () = &mut test => return,
+                accepted = listener.accept() => connections.push(serve(accepted.unwrap().0)),
+                Some(()) = futures::StreamExt::next(&mut connections) => {}
+            }
+        }
+    });
+}
+
 pub(crate) fn options(tls: Option<TlsConfig>) -> Options {
     Options { connect_timeout: Duration::from_secs(20), tls, ..Options::default() }
 }

@@ -7,20 +7,19 @@ use plimsoll_http::{
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 use crate::against_hyper::{SHAPES, check_echo, comparable, serve_hyper};
-use crate::support::{accept, block_on, call, client_of, get, options, serve};
+use crate::support::{accept, beside, block_on, call, client_of, get, options, serve};
 
 /// A certificate authority of our own and a certificate that it gave to `localhost`.
-struct Certificates {
-    authority_pem: String,
+pub(crate) struct Certificates {
+    pub(crate) authority_pem: String,
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
 }
 
-fn certificates(authority: &str) -> Certificates {
+pub(crate) fn certificates(authority: &str) -> Certificates {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.distinguished_name.push(DnType::CommonName, authority);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -35,12 +34,13 @@ fn certificates(authority: &str) -> Certificates {
     }
 }
 
-/// Runs `test` beside a TLS server; it is handed the port.
-fn with_tls_server<F: Future<Output = ()>>(
+/// Returns what makes TLS of connections, agreeing on the first of `protocols` that the client
+/// offers.
+pub(crate) fn acceptor(
     certificates: &Certificates,
     versions: &[&'static rustls::SupportedProtocolVersion],
-    test: impl FnOnce(u16) -> F,
-) {
+    protocols: &[&str],
+) -> TlsAcceptor {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
@@ -48,27 +48,24 @@ fn with_tls_server<F: Future<Output = ()>>(
         .with_no_client_auth()
         .with_single_cert(certificates.chain.clone(), certificates.key.clone_key())
         .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Runs `test` beside a TLS server; it is handed the port.
+fn with_tls_server<F: Future<Output = ()>>(
+    certificates: &Certificates,
+    versions: &[&'static rustls::SupportedProtocolVersion],
+    test: impl FnOnce(u16) -> F,
+) {
+    let acceptor = acceptor(certificates, versions, &["h2", "http/1.1"]);
     let serve_tls = async |stream| {
         if let Ok(stream) = acceptor.accept(stream).await {
             assert_eq!(stream.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
             serve_hyper(stream).await;
         }
     };
-    block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let mut connections = futures::stream::FuturesUnordered::new();
-        let mut test = std::pin::pin!(test(port));
-        loop {
-            tokio::select! {
-                () = &mut test => return,
-                accepted = listener.accept() => connections.push(serve_tls(accepted.unwrap().0)),
-                Some(()) = futures::StreamExt::next(&mut connections) => {}
-            }
-        }
-    });
+    beside(serve_tls, test);
 }
 
 /// Settings that trust `authority_pem` beside the system's roots.
@@ -79,7 +76,7 @@ fn trusting(authority_pem: &str) -> TlsConfig {
     TlsConfig::load(&TlsOptions { insecure: false, ca_file }).unwrap()
 }
 
-fn insecure() -> TlsConfig {
+pub(crate) fn insecure() -> TlsConfig {
     TlsConfig::load(&TlsOptions { insecure: true, ca_file: None }).unwrap()
 }
 

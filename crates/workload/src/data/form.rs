@@ -59,7 +59,7 @@ pub(super) enum Form {
 /// How random bytes are made to compress and to repeat.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    /// So many bytes of each unit are random, the others repeat the first eight.
+    /// So many bytes of each unit are random, the others are as the first.
     random_bytes: usize,
     dedupe_per_mille: u64,
 }
@@ -153,12 +153,9 @@ impl Shape {
             let (random, pattern) = piece.split_at_mut(random_len);
             content.fill_random(source + within as u64, random);
             if !pattern.is_empty() {
-                let mut word = [0; 8];
-                content.fill_random(source, &mut word);
-                word.rotate_left((within + random_len) % word.len());
-                for chunk in pattern.chunks_mut(word.len()) {
-                    chunk.copy_from_slice(&word[..chunk.len()]);
-                }
+                let mut first = [0];
+                content.fill_random(source, &mut first);
+                pattern.fill(first[0]);
             }
             rest = tail;
         }

@@ -38,7 +38,7 @@ impl Generator {
             return None;
         }
         let bytes_of = |at: usize| word(bytes, at);
-        let pad = |line: usize| word(&self.pad, line * LINE_BYTES);
+        let pad = |line: usize| word(&self.pad.0, line * LINE_BYTES);
         let next = |line: usize| pad(line) ^ pad(line + 1);
         let steps: [u64; LINES as usize] = std::array::from_fn(next);
         // Where two lines of one block are there, the key falls out of their difference, and a
@@ -54,7 +54,7 @@ impl Generator {
         by_pairs.chain(all).find_map(|(start, line)| {
             let place = line * LINE_BYTES;
             let words =
-                [0, 8].map(|index| bytes_of(start + index) ^ word(&self.pad, place + index));
+                [0, 8].map(|index| bytes_of(start + index) ^ word(&self.pad.0, place + index));
             let origin = self.invert(words, place, start)?;
             let first = origin.offset + start as u64;
             let offset = self.form.place_of(first)?.checked_sub(start as u64)?;

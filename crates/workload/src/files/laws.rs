@@ -54,7 +54,7 @@ impl Scatter {
 /// nearest to x = H⁻¹(u), and accept it when k - x is at most s = 2 - H⁻¹(H(2.5) - h(2)) or u is at
 /// least H(k + 0.5) - h(k).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Zipf {
+pub(crate) struct Zipf {
     count: u64,
     theta: f64,
     low: f64,
@@ -64,7 +64,7 @@ pub(super) struct Zipf {
 
 impl Zipf {
     /// Returns the law over `count` ranks; `theta` is above 0 and not 1.
-    pub(super) fn new(count: u64, theta: f64) -> Self {
+    pub(crate) fn new(count: u64, theta: f64) -> Self {
         let mut law = Self { count, theta, low: 0.0, high: 0.0, surely: 0.0 };
         law.low = law.integral(1.5) - 1.0;
         law.high = law.integral(count as f64 + 0.5);
@@ -73,7 +73,7 @@ impl Zipf {
     }
 
     /// Draws a rank, 0-based.
-    pub(super) fn draw(&self, random: &mut Random) -> u64 {
+    pub(crate) fn draw(&self, random: &mut Random) -> u64 {
         loop {
             let u = self.low + random.unit() * (self.high - self.low);
             let x = self.inverse(u);

@@ -4,10 +4,7 @@
 use plimsoll_model::ObjectId;
 
 use crate::Random;
-
-/// So many versions of an object have contents of their own, as `docs/formats/data.md` has 20 bits
-/// for them; after the last comes the first again.
-const VERSIONS: u32 = 1 << 20;
+use crate::data::VERSIONS;
 
 /// An object as it is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +36,7 @@ struct Slot {
 
 const CHANGING: u32 = u32::MAX;
 
-/// The worker's own objects. Which one is drawn depends on chance and on what became of operations;
+/// The worker's own objects, or versions of them. Which one is drawn depends on chance and on what became of operations;
 /// on their order in time only where an object that is under way was hit.
 pub(super) struct Pool {
     /// Those that are there and those that are being written.
@@ -54,8 +51,8 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(ids: impl Iterator<Item = ObjectId>) -> Self {
-        let slots = ids.map(|id| Slot { held: Held::new(id), readers: 0 }).collect();
+    pub(super) fn new(all: impl Iterator<Item = Held>) -> Self {
+        let slots = all.map(|held| Slot { held, readers: 0 }).collect();
         Self { slots, under_way: Vec::new(), busy_count: 0, changing_count: 0 }
     }
 
@@ -93,15 +90,16 @@ impl Pool {
     pub(super) fn overwrite(&mut self, random: &mut Random) -> Held {
         let index = self.draw(random, Use::Changed);
         self.change(index);
-        let Held { id, version } = self.slots[index].held;
-        Held { id, version: (version + 1) % VERSIONS }
+        let held = &mut self.slots[index].held;
+        held.version = (held.version + 1) % VERSIONS;
+        *held
     }
 
-    /// Adds an object that is about to be written.
-    pub(super) fn write_new(&mut self, id: ObjectId) -> Held {
-        self.slots.push(Slot { held: Held::new(id), readers: 0 });
+    /// Adds what is about to be written.
+    pub(super) fn write_new(&mut self, held: Held) -> Held {
+        self.slots.push(Slot { held, readers: 0 });
         self.change(self.slots.len() - 1);
-        Held::new(id)
+        held
     }
 
     /// Draws an object to delete and drops it.
@@ -110,26 +108,23 @@ impl Pool {
         self.drop_at(index)
     }
 
-    /// Takes note that a read of `id` has ended.
-    pub(super) fn was_read(&mut self, id: ObjectId) {
-        let Some(index) = self.release(id) else { return };
+    /// Takes note that a read of `held` has ended.
+    pub(super) fn was_read(&mut self, held: Held) {
+        let Some(index) = self.release(held) else { return };
         let slot = &mut self.slots[index];
         slot.readers -= 1;
         self.busy_count -= usize::from(slot.readers == 0);
     }
 
-    /// Takes note that writing `id` has ended, with the version that is there now; with none it is
-    /// not known what is there, and the object is dropped.
-    pub(super) fn written(&mut self, id: ObjectId, version: Option<u32>) {
-        let Some(index) = self.release(id) else { return };
+    /// Takes note that writing `held` has ended. Where that failed it is not known what is there, and
+    /// it is dropped.
+    pub(super) fn written(&mut self, held: Held, ok: bool) {
+        let Some(index) = self.release(held) else { return };
         self.slots[index].readers = 0;
         self.busy_count -= 1;
         self.changing_count -= 1;
-        match version {
-            Some(version) => self.slots[index].held.version = version,
-            None => {
-                self.drop_at(index);
-            }
+        if !ok {
+            self.drop_at(index);
         }
     }
 
@@ -140,9 +135,9 @@ impl Pool {
         self.changing_count += 1;
     }
 
-    /// Takes an operation on `id` off those under way and returns where the object stands.
-    fn release(&mut self, id: ObjectId) -> Option<usize> {
-        let entry = self.under_way.iter().position(|index| self.slots[*index].held.id == id)?;
+    /// Takes an operation on `held` off those under way and returns where it stands.
+    fn release(&mut self, held: Held) -> Option<usize> {
+        let entry = self.under_way.iter().position(|index| self.slots[*index].held == held)?;
         Some(self.under_way.swap_remove(entry))
     }
 

@@ -18,6 +18,11 @@ pub(super) fn run(blocks: Option<&Blocks>, folder: &Path, plan: &Plan) -> Result
     Ok(vec![Sample { us_per_op, ..sample }])
 }
 
+/// Returns a size as fio reads it as powers of two: it takes `4KiB` for 4,000 bytes.
+fn size(text: &str) -> &str {
+    text.trim_end_matches("iB")
+}
+
 fn command(blocks: Option<&Blocks>, folder: &Path, seconds: u64) -> Command {
     let mut command = Command::new("fio");
     command.current_dir(folder).args(["--output-format=json", "--name=bench", "--thread"]);
@@ -28,11 +33,17 @@ fn command(blocks: Option<&Blocks>, folder: &Path, seconds: u64) -> Command {
         return command;
     };
     command.args([&format!("--ioengine={interface}"), &format!("--iodepth={depth}")]);
-    command.args([&format!("--bs={block}"), &format!("--direct={}", u8::from(*is_direct))]);
+    command.args([&format!("--bs={}", size(block)), &format!("--direct={}", u8::from(*is_direct))]);
     command.args(["--filename=fio.bench", "--unlink=1"]);
     match is_write {
-        true => command.args(["--rw=write", "--refill_buffers=1", &format!("--size={WRITE_FILE}")]),
-        false => command.args(["--rw=randread", "--norandommap", &format!("--size={READ_FILE}")]),
+        true => command.args([
+            "--rw=write",
+            "--refill_buffers=1",
+            &format!("--size={}", size(WRITE_FILE)),
+        ]),
+        false => {
+            command.args(["--rw=randread", "--norandommap", &format!("--size={}", size(READ_FILE))])
+        }
     };
     if *interface == "io_uring" {
         command.args(["--registerfiles=1", "--fixedbufs=1"]);
@@ -59,6 +70,11 @@ fn read(report: &str) -> Option<(Sample, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_two() {
+        assert_eq!([size("4KiB"), size("128MiB")], ["4K", "128M"]);
+    }
 
     #[test]
     fn a_report_of_fio_is_read() {

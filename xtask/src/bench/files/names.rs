@@ -37,13 +37,14 @@ fn read_mdtest(report: &str, row: &str) -> Option<f64> {
 
 /// Runs elbencho with a directory for each thread.
 pub(super) fn elbencho(workers: u32, folder: &Path, plan: &Plan) -> Result<Vec<Sample>> {
-    let folder = folder.join("elbencho");
-    std::fs::create_dir_all(&folder)?;
+    const NAME: &str = "elbencho";
+    std::fs::create_dir_all(folder.join(NAME))?;
     let mut command = Command::new("elbencho");
+    // It refuses whole paths below /dev, where the tmpfs lies.
     command
+        .current_dir(folder)
         .args(["-d", "-w", "--stat", "-F", "-D", "-s", "0", "-n", "1", "--nolive"])
-        .args(["-t", &workers.to_string(), "-N", &plan.files_count.to_string()])
-        .arg(&folder);
+        .args(["-t", &workers.to_string(), "-N", &plan.files_count.to_string(), NAME]);
     let report = cpu::run(&mut command)?.stdout;
     let rows = [("WRITE", "create"), ("STAT", "stat"), ("RMFILES", "unlink")];
     let read = |(row, what)| Some(sample(what, read_elbencho(&report, row)?));
@@ -61,4 +62,25 @@ fn read_elbencho(report: &str, phase: &str) -> Option<f64> {
 
 fn sample(what: &'static str, ops_per_sec: f64) -> Sample {
     Sample { what, ops_per_sec, us_per_op: None, own_us_per_op: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_of_peers_are_read() {
+        let mdtest = "   Operation   Max   Min   Mean   Std Dev\n   ---------   ---   ---\n   \
+                      File creation   178524.171   178524.171   178524.171   0.000\n   \
+                      File stat       450885.042   450885.042   450885.042   0.000\n";
+        assert_eq!(read_mdtest(mdtest, "File stat"), Some(450_885.042));
+        assert_eq!(read_mdtest(mdtest, "File removal"), None);
+        let elbencho = "WRITE       Elapsed time     :       171ms       181ms\n            \
+                        Files/s          :      116419      110500\n---\n\
+                        STAT        Elapsed time     :        64ms        64ms\n            \
+                        Files/s          :      308118      308000\n---\n";
+        assert_eq!(read_elbencho(elbencho, "WRITE"), Some(110_500.0));
+        assert_eq!(read_elbencho(elbencho, "STAT"), Some(308_000.0));
+        assert_eq!(read_elbencho(elbencho, "RMFILES"), None);
+    }
 }

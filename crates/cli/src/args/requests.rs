@@ -1,0 +1,144 @@
+//! The flags that change how requests to S3 are made: warp's names.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use super::ByteSize;
+
+/// How requests are made, whatever they are about.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct RequestArgs {
+    /// Encrypt objects with a key of the run's own that goes with every request (SSE-C); needs
+    /// --tls
+    #[arg(long, conflicts_with_all = ["sse_s3_encrypt", "sse_kms_key"])]
+    pub(crate) encrypt: bool,
+    /// Have the store encrypt objects with a key of its own (SSE-S3)
+    #[arg(long, conflicts_with = "sse_kms_key")]
+    pub(crate) sse_s3_encrypt: bool,
+    /// Have the store encrypt objects with this key of its key service (SSE-KMS); without a name its
+    /// default
+    #[arg(long, value_name = "KEY ID", num_args = 0..=1, default_missing_value = "")]
+    pub(crate) sse_kms_key: Option<String>,
+    /// Send a checksum behind what is uploaded: CRC32, CRC32C, CRC64NVME, SHA1, SHA256, or CRC32-FO
+    /// and CRC32C-FO for that of whole objects
+    #[arg(long, value_name = "NAME", conflicts_with = "md5")]
+    pub(crate) checksum: Option<String>,
+    /// Storage class of what is uploaded
+    #[arg(long, value_name = "CLASS")]
+    pub(crate) storage_class: Option<String>,
+    /// Tag of what is uploaded; can be given several times. `rand:N` stands for N random letters
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) tag: Vec<Pair>,
+    /// Metadata of what is uploaded; can be given several times. `rand:N` stands for N random
+    /// letters
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) add_metadata: Vec<Pair>,
+    /// Upload an object only where none of its name is (If-None-Match: *)
+    #[arg(long)]
+    pub(crate) if_none_match: bool,
+    /// Upload larger objects in parts of this size, as one operation [default: 16MiB]; of multipart
+    /// and multipart-put the size of a part [default: 5MiB]
+    #[arg(long = "part.size", value_name = "SIZE")]
+    pub(crate) part_size: Option<ByteSize>,
+    /// Parts of such an object that are on their way at once [default: 4]
+    #[arg(long = "part.parallel", value_name = "N")]
+    pub(crate) part_parallel: Option<u32>,
+    /// Upload every object with one request, whatever its size
+    #[arg(long, conflicts_with = "part_size")]
+    pub(crate) disable_multipart: bool,
+    /// How requests are signed and who asks: IAM looks for keys in the environment, in profile
+    /// files, and at the services of containers and instances
+    #[arg(long, value_enum, ignore_case = true, default_value_t = SignatureArg::S3v4)]
+    pub(crate) signature: SignatureArg,
+    /// Take this token, or the one in file:PATH, to the store in exchange for keys
+    #[arg(long, env = "PLIMSOLL_STS_WEB_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub(crate) sts_web_token: Option<Secret>,
+    /// Replace each host by all of its addresses
+    #[arg(long)]
+    pub(crate) resolve_host: bool,
+    /// Speak HTTP/2; a store that does not is an error
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// `env` goes through the proxies that the environment names; nothing else does
+    #[arg(long, value_enum, default_value_t = ProxyArg::None)]
+    pub(crate) proxy: ProxyArg,
+}
+
+/// A text that no message shows.
+#[derive(Clone)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl FromStr for Secret {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SignatureArg {
+    /// Version 4, with the keys of the flags
+    #[default]
+    #[value(name = "S3V4")]
+    S3v4,
+    /// Version 2, which only old stores need
+    #[value(name = "S3V2")]
+    S3v2,
+    /// Version 4, with the keys that are found
+    #[value(name = "IAM")]
+    Iam,
+    /// Version 4, with keys in exchange for --sts-web-token
+    #[value(name = "STS_WEB_TOKEN")]
+    StsWebToken,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProxyArg {
+    /// Straight to the store
+    #[default]
+    None,
+    /// As HTTP_PROXY, HTTPS_PROXY and NO_PROXY say
+    Env,
+}
+
+/// A name with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pair(pub(crate) String, pub(crate) String);
+
+impl FromStr for Pair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok(Self(name.to_owned(), value.to_owned())),
+            _ => Err("not NAME=VALUE".to_owned()),
+        }
+    }
+}
+
+/// What objects hold and which are chosen.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Objects")]
+pub(crate) struct DataArgs {
+    /// What objects hold: random, zero, text, or file:DIR for the bytes of the files there
+    #[arg(long = "obj.generator", value_name = "KIND")]
+    pub(crate) generator: Option<String>,
+    /// Make content that compresses to one part in RATIO, as zstd's fastest level does
+    #[arg(long = "data.compress", value_name = "RATIO")]
+    pub(crate) compress: Option<f64>,
+    /// Make content of which only one block in RATIO is not a copy of another
+    #[arg(long = "data.dedupe", value_name = "RATIO")]
+    pub(crate) dedupe: Option<f64>,
+    /// Which object is read: uniform, zipf:THETA, or sequential [default: uniform]
+    #[arg(long, value_name = "LAW")]
+    pub(crate) pick: Option<String>,
+}

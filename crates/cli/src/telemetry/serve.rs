@@ -1,0 +1,74 @@
+//! The page that Prometheus reads.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::prometheus;
+use super::snapshot::Board;
+
+/// Where the page is.
+pub(super) const PATH: &str = "/metrics";
+/// Readers at one time; further ones wait until the kernel or we have room.
+const READERS_MAX: usize = 16;
+/// How long a reader may take.
+const READ_MAX: Duration = Duration::from_secs(10);
+
+/// Serves the page to whoever asks, until dropped.
+pub(super) async fn serve(listener: TcpListener, board: Arc<Board>) {
+    let mut readers = JoinSet::new();
+    loop {
+        if readers.len() == READERS_MAX {
+            readers.join_next().await;
+        }
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((socket, _)) => { readers.spawn(answer(socket, Arc::clone(&board))); }
+                // Most likely there are no file descriptors left; the next reader may have luck.
+                Err(_) => tokio::task::yield_now().await,
+            },
+            Some(_) = readers.join_next() => {}
+        }
+    }
+}
+
+async fn answer(socket: TcpStream, board: Arc<Board>) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let response = respond(&request, &board);
+        async { Ok::<_, Infallible>(response) }
+    });
+    let connection =
+        http1::Builder::new().keep_alive(false).serve_connection(TokioIo::new(socket), service);
+    // A reader that goes away or is too slow gets nothing, and nobody is told.
+    let _ = timeout(READ_MAX, connection).await;
+}
+
+fn respond(request: &Request<Incoming>, board: &Board) -> Response<Full<Bytes>> {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let mut response = Response::new(Full::default());
+    let mut content_type = "text/plain; charset=utf-8";
+    if !is_read {
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+    } else if request.uri().path() == PATH {
+        content_type = prometheus::CONTENT_TYPE;
+        *response.body_mut() = prometheus::text(board, &board.snapshot()).into();
+    } else {
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        *response.body_mut() = "the counters of this run are at /metrics\n".into();
+    }
+    let value = hyper::header::HeaderValue::from_static(content_type);
+    response.headers_mut().insert(CONTENT_TYPE, value);
+    response
+}

@@ -1,0 +1,334 @@
+//! `plimsoll file`: what each command does, counted.
+
+use serde_json::Value;
+
+use super::{Ground, hashes};
+use crate::harness::{run_directory, stderr};
+
+/// Checks that a report agrees with itself and with the log, and that nothing failed. `block` is
+/// the bytes of each operation that moves any, but for those that fill.
+#[track_caller]
+fn check(line: &str, report: &Value, block: Option<u64>) {
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/phases.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    assert!(against(&schema, &schema, &report["phases"], "").is_some(), "it tells");
+    let wrong = against(&schema, &schema, report, "");
+    assert_eq!(wrong, None, "{line}");
+    assert_eq!(report["schema"], "plimsoll.phases/1", "{line}");
+    assert_eq!((&report["state"], &report["ops_failed_count"]), (&"complete".into(), &0.into()));
+    let (mut total, mut begun) = (0, 0);
+    for phase in report["phases"].as_array().unwrap() {
+        let started = phase["started_after_ns"].as_u64().unwrap();
+        assert!(
+            started >= begun,
+            "{line}: {} begins before the phase before it ends",
+            phase["name"]
+        );
+        begun = started + phase["duration_ns"].as_u64().unwrap();
+        let mut of_phase = 0;
+        for row in phase["rows"].as_array().unwrap() {
+            total += row["ramp_ops_ok_count"].as_u64().unwrap();
+            for kind in row["kinds"].as_array().unwrap() {
+                let ops = kind["ops_ok_count"].as_u64().unwrap();
+                assert_eq!(kind["latency_ns"]["samples_count"], ops, "{line}");
+                let moves = kind["kind"] == "READ" || kind["kind"] == "WRITE";
+                if let (Some(block), true, true) = (block, moves, phase["is_result"] == true) {
+                    assert_eq!(kind["bytes"], ops * block, "{line}: {}", phase["name"]);
+                }
+                of_phase += ops;
+            }
+        }
+        assert_eq!(phase["ops_ok_count"], of_phase, "{line}: {}", phase["name"]);
+        total += of_phase;
+    }
+    assert_eq!(report["op_log"]["rows_count"], total, "{line}");
+    assert_eq!(report["op_log"]["ops_counted_count"], total, "{line}");
+}
+
+/// Returns what a document has or lacks against its schema, of which this knows enough.
+fn against(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        let definition = &root["$defs"][name.strip_prefix("#/$defs/").unwrap()];
+        return against(root, definition, value, at);
+    }
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let all: Option<Vec<_>> = choices.iter().map(|one| against(root, one, value, at)).collect();
+        return all.map(|reasons| reasons.join(" and "));
+    }
+    let kinds: Vec<&str> = match &schema["type"] {
+        Value::String(kind) => vec![kind],
+        Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    let fits = kinds.contains(&kind) || (kind == "integer" && kinds.contains(&"number"));
+    if !kinds.is_empty() && !fits {
+        return Some(format!("{at}: {kind} is none of {kinds:?}"));
+    }
+    if let Some(items) = value.as_array() {
+        let mut items = items.iter().enumerate();
+        return items
+            .find_map(|(i, item)| against(root, &schema["items"], item, &format!("{at}/{i}")));
+    }
+    let fields = value.as_object()?;
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    if let Some(missing) = required.into_iter().find(|name| !fields.contains_key(*name)) {
+        return Some(format!("{at}: no {missing}"));
+    }
+    fields.iter().find_map(|(name, field)| {
+        let place = format!("{at}/{name}");
+        match (&schema["properties"][name], &schema["additionalProperties"]) {
+            (Value::Null, Value::Bool(false)) => Some(format!("{place} is not described")),
+            (Value::Null, Value::Null) => Some(format!("{place} is not described")),
+            (Value::Null, others) => against(root, others, field, &place),
+            (described, _) => against(root, described, field, &place),
+        }
+    })
+}
+
+/// Returns how many operations of a kind a phase counts.
+fn ops(report: &Value, phase: &str, kind: &str) -> u64 {
+    let phases = report["phases"].as_array().unwrap().iter();
+    phases
+        .filter(|each| each["name"] == phase)
+        .flat_map(|each| each["rows"].as_array().unwrap())
+        .flat_map(|row| row["kinds"].as_array().unwrap())
+        .filter(|each| each["kind"] == kind)
+        .map(|each| each["ops_ok_count"].as_u64().unwrap())
+        .sum()
+}
+
+fn phases(report: &Value) -> Vec<String> {
+    let phases = report["phases"].as_array().unwrap().iter();
+    phases.map(|phase| phase["name"].as_str().unwrap().to_owned()).collect()
+}
+
+const SMALL: &str = "--dir DIR --jobs 2 --file-size 256KiB --json";
+
+#[test]
+fn every_order_on_every_interface_counts_what_it_was_asked_for() {
+    let orders = ["sequential", "random", "uniform", "zipf:1.2", "pareto:0.2", "normal:10"];
+    let interfaces = ["io_uring", "libaio", "psync"];
+    for (number, order) in orders.into_iter().enumerate() {
+        let ground = Ground::in_memory();
+        let interface = interfaces[number % interfaces.len()];
+        for (op, expected) in [
+            ("both", [("read-iops", "READ", 100), ("write-iops", "WRITE", 100)].as_slice()),
+            ("read", &[("read-iops", "READ", 100)]),
+            ("write", &[("write-iops", "WRITE", 100)]),
+            ("mixed", &[]),
+        ] {
+            let line = format!(
+                "file iops {SMALL} --ops 50 --order {order} --op {op} --interface {interface}"
+            );
+            let report = ground.json(&line, 0);
+            check(&line, &report, Some(4096));
+            for (phase, kind, count) in expected {
+                assert_eq!(ops(&report, phase, kind), *count, "{line}");
+            }
+            if op == "mixed" {
+                let of = |kind| ops(&report, "mixed-iops", kind);
+                assert_eq!(of("READ") + of("WRITE"), 100, "{line}");
+                assert!(of("READ") > of("WRITE"), "{line}: 70 % are to be reads");
+            }
+            let filled = if op == "write" { 0 } else { 2 };
+            assert_eq!(ops(&report, "prepare", "WRITE"), filled, "{line}");
+        }
+    }
+}
+
+#[test]
+fn every_way_of_opening_and_syncing_works_on_disk_and_in_memory() {
+    for ground in [Ground::in_memory(), Ground::on_disk()] {
+        let on = if ground.files().starts_with("/dev/shm") { "off" } else { "auto" };
+        for more in [
+            "file latency --direct off --sync sync --op write",
+            "file iops --direct on --sync dsync --op write --interface psync",
+            "file bandwidth --block 64KiB --direct on --op mixed --interface libaio",
+            "file bandwidth --block 64KiB --op read --interface io_uring --files 3",
+        ] {
+            let more =
+                if on == "off" { more.replace("--direct on", "--direct off") } else { more.into() };
+            let line = format!("{more} {SMALL} --ops 40");
+            check(
+                &line,
+                &ground.json(&line, 0),
+                Some(if line.contains("64KiB") { 65_536 } else { 4_096 }),
+            );
+        }
+    }
+    // Memory takes O_DIRECT since Linux 6.6, and what does not says so.
+    let ground = Ground::in_memory();
+    let line = format!("file iops {SMALL} --ops 5 --direct on");
+    let output = ground.command(&line).output().unwrap();
+    let refused = output.status.code() == Some(2) && stderr(&output).contains("refuses O_DIRECT");
+    assert!(output.status.success() || refused, "{output:?}");
+    ground.assert_clean(&line);
+    for (more, syncs) in [("--fsync 10", 10), ("--fdatasync 20 --end-fsync", 6), ("--end-fsync", 2)]
+    {
+        let line = format!("file iops {SMALL} --op write --ops 50 {more}");
+        let report = ground.json(&line, 0);
+        check(&line, &report, Some(4_096));
+        assert_eq!(ops(&report, "write-iops", "SYNC"), syncs, "{line}");
+    }
+}
+
+#[test]
+fn bytes_time_and_rates_end_and_pace_a_phase() {
+    let ground = Ground::in_memory();
+    let report = ground.json(&format!("file latency {SMALL} --bytes 64KiB"), 0);
+    check("--bytes", &report, Some(4_096));
+    assert_eq!(ops(&report, "read-latency", "READ"), 32);
+
+    let line = format!("file iops {SMALL} --duration 300ms --ramp 100ms --op read");
+    let report = ground.json(&line, 0);
+    check(&line, &report, Some(4_096));
+    let row = &report["phases"][1]["rows"][0];
+    assert!(row["ramp_ops_ok_count"].as_u64().unwrap() > 0, "{row}");
+    assert_eq!(row["measured_from_ns"], 100_000_000);
+
+    let line = format!("file iops {SMALL} --duration 300ms --rps-limit 100 --op read");
+    let report = ground.json(&line, 0);
+    check(&line, &report, Some(4_096));
+    // Each of two jobs may start one every 10 ms: 30 of them, or fewer on a busy machine.
+    assert!((1..=60).contains(&ops(&report, "read-iops", "READ")));
+
+    for law in ["constant", "poisson"] {
+        let line = format!("file iops {SMALL} --ops 50 --rate 2000/s --arrivals {law} --op mixed");
+        let report = ground.printed_either(&line, &[0, 1]);
+        let report = serde_json::from_str(&report).unwrap();
+        check(&line, &report, Some(4_096));
+        let schedule = &report["phases"][1]["schedule"];
+        assert_eq!(
+            (&schedule["offered_count"], &schedule["skipped_count"]),
+            (&100.into(), &0.into())
+        );
+    }
+}
+
+#[test]
+fn one_seed_gives_one_stream_also_by_way_of_the_explained_workload() {
+    let ground = Ground::in_memory();
+    let mut first = Vec::new();
+    let line = "file iops --dir DIR --jobs 2 --file-size 256KiB --ops 60 --op mixed --json";
+    for more in ["--seed 7", "--seed 7 --interface psync", "--seed 7 --threads 1", "--seed 8"] {
+        ground.printed(&format!("{line} {more}"), 0);
+        let found = hashes(&ground.take_manifest());
+        match more {
+            "--seed 7" => first = found,
+            "--seed 8" => assert_ne!(found[1], first[1]),
+            _ => assert_eq!(found, first, "{more}"),
+        }
+    }
+    let lines = [
+        line.to_owned(),
+        "file metadata --dir DIR --jobs 2 --files 20 --file-size 100B --json".to_owned(),
+        format!("{line} --rate 5000/s --arrivals poisson"),
+    ];
+    for line in lines {
+        ground.printed_either(&format!("{line} --seed 7"), &[0, 1]);
+        let expected = hashes(&ground.take_manifest());
+        let yaml = ground.printed(&format!("{line} --seed 7 --explain"), 0);
+        assert!(yaml.starts_with("schema: plimsoll.files/1\n"), "{yaml}");
+        let path = ground.write("explained.yaml", &yaml);
+        ground.printed_either(&format!("run {} --json", path.display()), &[0, 1]);
+        assert_eq!(hashes(&ground.take_manifest()), expected, "{line}");
+    }
+}
+
+#[test]
+fn names_are_made_looked_at_and_removed_in_order() {
+    let ground = Ground::in_memory();
+    for more in ["--file-size 100B --fsync", "--shared-directory --no-shift", "--iterations 3"] {
+        let line = format!("file metadata --dir DIR --jobs 2 --files 30 --json {more}");
+        let report = ground.json(&line, 0);
+        check(&line, &report, None);
+        let times = if more.contains("iterations") { 3 } else { 1 };
+        for (phase, kind) in
+            [("create", "CREATE"), ("stat", "STAT"), ("open", "OPEN"), ("delete", "UNLINK")]
+        {
+            assert_eq!(ops(&report, phase, kind), 60 * times, "{line}");
+        }
+        let one = ["tree", "create", "stat", "open", "delete", "tree-removal"];
+        assert_eq!(phases(&report), one.repeat(times as usize), "{line}");
+    }
+}
+
+#[test]
+fn the_suite_has_the_guides_phases_in_its_order_and_its_table() {
+    let ground = Ground::in_memory();
+    let line = "file suite --dir DIR --scale 1/1048576 --duration 100ms --jobs 2 --iterations 2";
+    let report = ground.json(&format!("{line} --json"), 0);
+    check(line, &report, None);
+    let names = ["tree", "create", "stat", "delete", "tree-removal"];
+    let blocks = [
+        "create-iops-files",
+        "create-bw-files",
+        "read-throughput",
+        "write-throughput",
+        "read-iops",
+        "write-iops",
+        "read-latency",
+        "write-latency",
+    ];
+    assert_eq!(phases(&report), [blocks.as_slice(), &names, &names].concat());
+    std::fs::remove_dir_all(run_directory(ground.runs())).unwrap();
+    let text = ground.printed(line, 0);
+    let table = text.split("WEKA's summary").nth(1).unwrap();
+    for row in ["throughput", "IOPS", "latency", "creates", "stats", "deletes"] {
+        assert!(table.contains(row), "no {row} in: {table}");
+    }
+    // The same from the record.
+    let again = ground.printed(&format!("analyze {}", run_directory(ground.runs()).display()), 0);
+    assert_eq!(again.split("WEKA's summary").nth(1).unwrap().lines().next(), table.lines().next());
+    let wide: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            line.chars().count() > 80 && !line.contains("plimsoll") && !line.contains('/')
+        })
+        .collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
+#[test]
+fn a_recorded_run_is_analysed_again_to_the_same_figures() {
+    let ground = Ground::in_memory();
+    let first = ground.json(&format!("file iops {SMALL} --ops 50 --seed 3"), 0);
+    let run = run_directory(ground.runs());
+    let again = ground.json(&format!("analyze {} --json", run.display()), 0);
+    assert_eq!(again["phases"], first["phases"]);
+    assert_eq!(again["op_log"], first["op_log"]);
+}
+
+#[test]
+fn files_that_were_there_are_read_as_they_are() {
+    let ground = Ground::on_disk();
+    let content: Vec<u8> = (0..128 << 10).map(|at: u32| (at % 251) as u8).collect();
+    let path = ground.runs().join("existing");
+    std::fs::write(&path, &content).unwrap();
+    let line =
+        format!("file iops --dir DIR --on {} --op read --jobs 2 --ops 30 --json", path.display());
+    let report = ground.json(&line, 0);
+    check(&line, &report, Some(4_096));
+    assert_eq!(
+        phases(&report),
+        ["read-iops"],
+        "its size is that of the file, and nothing is filled"
+    );
+    assert_eq!(report["verification"]["mode"], "length-only");
+    assert_eq!(std::fs::read(&path).unwrap(), content);
+    std::fs::remove_dir_all(run_directory(ground.runs())).unwrap();
+    // Writing to it is for those who say so, and it stays.
+    let line = line.replace("--op read", "--op write --i-know-this-destroys-data");
+    check(&line, &ground.json(&line, 0), Some(4_096));
+    let written = std::fs::read(&path).unwrap();
+    assert!(written.len() == content.len() && written != content);
+}

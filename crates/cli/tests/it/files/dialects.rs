@@ -1,0 +1,303 @@
+//! Job files and command lines of fio's and mdtest's, scaled down.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Ground, hashes};
+use crate::harness::{run, stderr};
+
+const SCALED: &str = "--dir DIR --scale 1/65536 --scale-time 1/3000 --jobs-max 2";
+
+fn job_files(folder: &str) -> Vec<PathBuf> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/fio/");
+    let mut found = Vec::new();
+    let mut rest = vec![Path::new(root).join(folder)];
+    while let Some(directory) = rest.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { rest.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[track_caller]
+fn runs_scaled(ground: &Ground, path: &Path) {
+    let line = format!("run {} {SCALED} --json", path.display());
+    let mut command = ground.command(&line);
+    command.env("DIRECTORY", ground.files());
+    let output = run(command);
+    assert_eq!(output.status.code(), Some(0), "{}: {}", path.display(), stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["ops_failed_count"], 0, "{}", path.display());
+    let results = report["phases"].as_array().unwrap().iter();
+    let results: Vec<_> = results.filter(|phase| phase["is_result"] == true).collect();
+    assert!(!results.is_empty(), "{}", path.display());
+    assert!(results.iter().all(|phase| phase["ops_ok_count"].as_u64() > Some(0)), "{report:#}");
+    ground.assert_clean(&line);
+}
+
+#[test]
+fn every_job_file_of_wekas_runs() {
+    let files = job_files("weka");
+    assert_eq!(files.len(), 8);
+    let ground = Ground::in_memory();
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        if text.contains("$ncpus-2") {
+            // On two cores that is no job at all, which fio does not take either.
+            let text = text.replace("$ncpus-2", "$ncpus*2-2").replace("${DIRECTORY}", "DIR");
+            let fitting = ground.write("fitting.fio", &text);
+            runs_scaled(&ground, &fitting);
+            let few = std::thread::available_parallelism().unwrap().get() <= 2;
+            if few {
+                let line = format!("run {} {SCALED}", path.display());
+                let output = run({
+                    let mut command = ground.command(&line);
+                    command.env("DIRECTORY", ground.files());
+                    command
+                });
+                assert!(stderr(&output).contains("`numjobs=0`: 1 is the least"), "{output:?}");
+                continue;
+            }
+        }
+        runs_scaled(&ground, &path);
+    }
+}
+
+#[test]
+fn every_job_file_of_wekatesters_runs() {
+    let files = job_files("wekatester");
+    assert_eq!(files.len(), 11);
+    let ground = Ground::in_memory();
+    files.iter().for_each(|path| runs_scaled(&ground, path));
+}
+
+#[test]
+fn the_job_files_that_fio_itself_ran_run() {
+    let ground = Ground::in_memory();
+    for path in job_files("fio").iter().filter(|path| path.extension().is_some_and(|e| e == "fio"))
+    {
+        runs_scaled(&ground, path);
+    }
+    // On disk, past the page cache where it can be.
+    let ground = Ground::on_disk();
+    runs_scaled(&ground, &job_files("wekatester/default")[0]);
+}
+
+const TWO_GROUPS: &str = "\
+[global]
+directory=DIR
+size=256k
+ioengine=psync
+
+[first]
+rw=write
+bs=16k
+fsync=4
+verify=crc32c
+
+[second]
+wait_for=first
+new_group
+rw=randrw
+rwmixread=50
+bs=4k
+numjobs=2
+group_reporting
+rate_iops=2000,2000
+number_ios=30
+write_bw_log=second
+write_iops_log=second
+write_lat_log=second
+";
+
+/// Returns the entries of fio's JSON by job name.
+fn jobs<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
+    let jobs = report["jobs"].as_array().unwrap().iter();
+    jobs.filter(|job| job["jobname"] == name).collect()
+}
+
+#[test]
+fn as_fio_prints_fios_json_and_writes_its_logs() {
+    let ground = Ground::in_memory();
+    let path = ground.write("two.fio", TWO_GROUPS);
+    let report = ground.json(&format!("as fio --output-format=json {}", path.display()), 0);
+    assert!(report["fio version"].as_str().unwrap().starts_with("plimsoll-"));
+    assert_eq!(report["global options"]["size"], "256k");
+    // The first job writes 16 blocks, and what it wrote is read back, which is a job of its own.
+    let first = jobs(&report, "first");
+    assert_eq!(first.len(), 2);
+    let write = &first[0]["write"];
+    assert_eq!((&write["total_ios"], &write["io_bytes"]), (&16.into(), &262_144.into()));
+    assert_eq!(first[0]["sync"]["total_ios"], 4);
+    assert_eq!((&first[0]["groupid"], &first[0]["error"]), (&0.into(), &0.into()));
+    assert_eq!(first[1]["read"]["io_bytes"], 262_144);
+    // Two clones of 30 blocks in one row.
+    let [second] = jobs(&report, "second")[..] else { panic!("one row for the group") };
+    assert_eq!(second["groupid"], 1);
+    let (read, write) = (&second["read"], &second["write"]);
+    let total = |side: &Value| side["total_ios"].as_u64().unwrap();
+    assert_eq!(total(read) + total(write), 60);
+    for side in [read, write] {
+        assert_eq!(side["io_bytes"], total(side) * 4_096);
+        assert_eq!(side["io_kbytes"], total(side) * 4);
+        let clat = &side["clat_ns"];
+        let of = |name: &str| clat[name].as_f64().unwrap();
+        assert!(of("min") <= of("mean") && of("mean") <= of("max"), "{clat}");
+        assert_eq!(clat["N"], total(side));
+        let (runtime, bw) = (side["runtime"].as_f64().unwrap(), side["bw_bytes"].as_f64().unwrap());
+        let expected = (total(side) * 4_096) as f64 / runtime * 1_000.0;
+        assert!((bw / expected - 1.0).abs() < 0.01, "{bw} {expected}");
+    }
+    // Each clone has logs of its own, a line for each operation.
+    for kind in ["bw", "iops", "lat", "clat"] {
+        let lines: usize = (1..=2)
+            .map(|clone| ground.runs().join(format!("second_{kind}.{clone}.log")))
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .inspect(|log| {
+                for line in log.lines() {
+                    let words: Vec<&str> = line.split(", ").collect();
+                    assert!(words.len() >= 4, "{line}");
+                    assert!(words[..4].iter().all(|word| word.parse::<u64>().is_ok()), "{line}");
+                }
+            })
+            .map(|log| log.lines().count())
+            .sum();
+        assert_eq!(lines, 60, "{kind}");
+    }
+}
+
+#[test]
+fn as_fio_writes_its_output_where_it_is_told() {
+    let ground = Ground::in_memory();
+    let path = ground.write("two.fio", TWO_GROUPS);
+    let (path, runs) = (path.display(), ground.runs());
+    let line = format!("as fio --output=out.txt --output-format=json,normal,terse {path}");
+    assert_eq!(ground.printed(&line, 0), "");
+    let text = std::fs::read_to_string(runs.join("out.txt")).unwrap();
+    for part in
+        ["\"fio version\"", "first: (groupid=0, jobs=1): err= 0", "Run status group 1", "\n3;"]
+    {
+        assert!(text.contains(part), "no `{part}` in: {text}");
+    }
+    assert!(text.contains("second: (groupid=1, jobs=2): err= 0"), "{text}");
+}
+
+#[test]
+fn fios_command_line_and_its_units_are_taken() {
+    let ground = Ground::in_memory();
+    let line = "--name=x --rw=randread --bs=4k --directory=DIR --output-format=json --size=64KiB";
+    let mut refused = ground.command(&format!("as fio {line}"));
+    let output = refused.output().unwrap();
+    let said = stderr(&output);
+    assert!(output.status.code() == Some(2) && said.contains("64,000"), "{said}");
+    // To fio that is 64,000 bytes, which hold 15 blocks.
+    let report = ground.json(&format!("as fio --fio-units {line}"), 0);
+    assert_eq!(jobs(&report, "x")[0]["read"]["total_ios"], 15);
+    let report = ground.json(&format!("as fio {}", line.replace("64KiB", "64k")), 0);
+    assert_eq!(jobs(&report, "x")[0]["read"]["total_ios"], 16);
+    // The instrument alone: no file is touched.
+    let line = "as fio --name=x --rw=write --size=1m --ioengine=null --output-format=json";
+    let report = ground.json(line, 0);
+    assert_eq!(jobs(&report, "x")[0]["write"]["io_bytes"], 1 << 20);
+}
+
+#[test]
+fn a_job_file_explained_is_the_run_that_it_makes() {
+    let ground = Ground::in_memory();
+    let path = ground.write("two.fio", &TWO_GROUPS.replace("numjobs=2\n", ""));
+    ground.printed(&format!("run {} --seed 5 --json", path.display()), 0);
+    let expected = hashes(&ground.take_manifest());
+    let yaml = ground.printed(&format!("run {} --seed 5 --explain", path.display()), 0);
+    let path = ground.write("explained.yaml", &yaml);
+    ground.printed(&format!("run {} --json", path.display()), 0);
+    assert_eq!(hashes(&ground.take_manifest()), expected);
+}
+
+/// Returns the rows of mdtest's table: label and mean.
+fn table(text: &str) -> Vec<(String, f64)> {
+    let rows = text.split("---------").nth(1).unwrap().lines().skip(1);
+    rows.take_while(|line| !line.starts_with("--"))
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (label, figures) = words.split_at(words.len() - 4);
+            (label.join(" "), figures[2].parse().unwrap())
+        })
+        .collect()
+}
+
+#[test]
+fn as_mdtest_prints_its_table_for_files_directories_and_trees() {
+    let files = ["File creation", "File stat", "File read", "File removal"];
+    let tree = ["Tree creation", "Tree removal"];
+    let directories =
+        ["Directory creation", "Directory stat", "Directory rename", "Directory removal"];
+    let ground = Ground::in_memory();
+    for (line, rows, entries) in [
+        ("-F -u -n 50 -i 2", [&files[..], &tree].concat(), "2 tasks, 100 files"),
+        ("-F -n 20 -z 1 -b 2 -w 100 -e 100", [&files[..], &tree].concat(), "2 tasks, 36 files"),
+        ("-F -n 30 -N 1 -w 64 -e 64 -u", [&files[..], &tree].concat(), "2 tasks, 60 files"),
+        ("-D -n 20", [&directories[..], &tree].concat(), "2 tasks, 40 directories"),
+        ("-n 14 -z 2 -b 2 -u", [&directories[..], &files, &tree].concat(), "2 tasks, 28"),
+        ("-F -C -T -n 20", [&files[..2], &tree[..1]].concat(), "2 tasks, 40 files"),
+        ("-F -C -r -n 20", vec!["File creation", "File removal", tree[0], tree[1]], "40 files"),
+    ] {
+        let line = format!("as mdtest -np 2 {line} -d DIR");
+        let text = ground.printed(&line, 0);
+        assert!(text.contains(entries), "{line}: {text}");
+        let found = table(&text);
+        let labels: Vec<&str> = found.iter().map(|(label, _)| &**label).collect();
+        assert_eq!(labels, rows, "{line}");
+        assert!(found.iter().all(|(_, mean)| *mean > 0.0), "{line}: {text}");
+    }
+}
+
+#[test]
+fn mdtests_run_is_one_json_object_beside_its_table() {
+    let ground = Ground::in_memory();
+    // Ours come before mdtest's.
+    let line = "as mdtest --json-file out.json -np 2 -F -u -n 25 -i 3 -w 10 -e 10 -d DIR";
+    let text = ground.printed(line, 0);
+    assert_eq!(table(&text).len(), 6);
+    let json = std::fs::read_to_string(ground.runs().join("out.json")).unwrap();
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let stages = ground.take_manifest()["stages"].as_array().unwrap().clone();
+    assert_eq!(stages.len(), 18);
+    for stage in stages {
+        let tree = stage["name"].as_str().unwrap().starts_with("tree");
+        let expected = if tree { 2 } else { 50 };
+        assert_eq!(stage["ops_count"], expected, "{stage}");
+    }
+    assert!(document.is_object() && json.contains("\"File creation\""), "{json}");
+}
+
+#[test]
+fn a_failed_name_is_counted_and_the_exit_code_says_so() {
+    let ground = Ground::in_memory();
+    // Half of what is looked at was never made.
+    let names = "stages:
+- name: tree
+  prepares: true
+  jobs: [{name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {tree: TREE, act: make_tree}}}]
+- name: stat
+  jobs: [{name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {tree: TREE, act: stat}}}]
+";
+    let tree = "{directories: [DIR], name: t, depth: 0, branching: 1, entries_per_directory: 10, \
+                per_clone: true}";
+    let head = "schema: plimsoll.files/1\nname: names\nseed: 1\nverify: true\n";
+    let path = ground.write("stat.yaml", &format!("{head}{}", names.replace("TREE", tree)));
+    let report = ground.json(&format!("run {} --json", path.display()), 1);
+    assert_eq!(report["ops_failed_count"], 10);
+    let stat = &report["phases"][1];
+    assert_eq!(stat["rows"][0]["kinds"][0]["failed_by_class"]["not-found"], 10, "{stat:#}");
+    assert_eq!(stat["ops_ok_count"], 0);
+    let message = stat["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("No such file"), "{message}");
+    // Those who expect it say so.
+    ground.json(&format!("run {} --json --max-error-rate 100%", path.display()), 0);
+    let runs = std::fs::read_dir(ground.runs()).unwrap().count();
+    assert_eq!(runs, 3, "both are kept, beside the workload");
+}

@@ -1,0 +1,223 @@
+//! What cannot be done on files ends with exit code 2 and one sentence, and nothing is made.
+
+use std::process::{Command, Stdio};
+
+use super::{Ground, below, on_small_disk, printed_and_left, skip};
+use crate::harness::stderr;
+
+/// Checks that a line is refused in one line that holds all of `words`, and leaves nothing.
+#[track_caller]
+fn check(ground: &Ground, line: &str, words: &[&str]) {
+    let before = below(ground.runs());
+    let output = ground.command(line).output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+    assert!(output.stdout.is_empty(), "{line}: stdout is for results");
+    // What the parser of the command line refuses it follows up with a hint.
+    let said =
+        if text.starts_with("error: ") { text.lines().take(1) } else { text.lines().take(9) };
+    let said: Vec<&str> = said.collect();
+    assert_eq!(said.len(), 1, "{line}: {text}");
+    for word in words {
+        assert!(said[0].contains(word), "{line}: no `{word}` in: {text}");
+    }
+    assert_eq!(below(ground.runs()), before, "{line}");
+    ground.assert_clean(line);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
+    let ground = Ground::in_memory();
+    ground.write("empty", "");
+    ground.write("short", &"x".repeat(6_000));
+    for (line, words) in [
+        ("--dir nowhere", ["nowhere", "not there"].as_slice()),
+        ("--dir short", &["short", "not a directory"]),
+        ("--dir short/below", &["short/below", "not a directory"]),
+        ("--dir /proc --direct off", &["/proc"]),
+        ("--dir DIR --dir nowhere", &["nowhere", "not there"]),
+        ("--dir DIR --jobs 0", &["--jobs", "at least 1"]),
+        ("--dir DIR --depth 0", &["--depth", "at least 1"]),
+        ("--dir DIR --files 0", &["--files", "at least 1"]),
+        ("--dir DIR --ops 0", &["--ops", "at least 1"]),
+        ("--dir DIR --duration 0s", &["--duration", "at least 1"]),
+        ("--dir DIR --bytes 0", &["--bytes", "at least 1"]),
+        ("--dir DIR --block 0", &["--block"]),
+        ("--dir DIR --block 1000 --direct on", &["--block", "1000", "512"]),
+        ("--dir DIR --block 8GiB --file-size 16GiB", &["--block", "1 GiB"]),
+        ("--dir DIR --block 8KiB --file-size 4KiB", &["--file-size", "4096", "8192"]),
+        ("--dir DIR --file-size 100TiB", &["free", "--file-size"]),
+        ("--dir DIR --order zipfy", &["--order", "zipf:THETA"]),
+        ("--dir DIR --order zipf:1", &["--order", "theta"]),
+        ("--dir DIR --order normal:101", &["--order", "100 percent"]),
+        ("--dir DIR --order sequential:3", &["--order", "takes no number"]),
+        ("--dir DIR --rate banana", &["--rate", "1000/s"]),
+        ("--dir DIR --rate 10/s --arrivals never", &["--arrivals", "poisson"]),
+        ("--dir DIR --rate 10/s --rps-limit 5", &["--rate", "--rps-limit"]),
+        ("--dir DIR --max-in-flight 5", &["--max-in-flight", "--rate"]),
+        ("--dir DIR --rps-limit 0", &["--rps-limit", "above 0"]),
+        ("--dir DIR --interface aio", &["--interface", "aio"]),
+        ("--dir DIR --file", &["--file"]),
+        ("--dir DIR --on short", &["--on short", "--op read", "--i-know-this-destroys-data"]),
+        ("--dir DIR --op read --on nowhere", &["nowhere", "not there"]),
+        ("--dir DIR --op read --on DIR", &["neither a file nor a block device"]),
+        ("--dir DIR --op read --on empty", &["empty", "holds 0 B"]),
+        ("--dir DIR --op read --on short --block 8KiB", &["short", "5.86 KiB", "8.00 KiB"]),
+        ("--dir DIR --op read --on short --file-size 64KiB", &["short", "5.86 KiB", "64.0 KiB"]),
+        ("--dir DIR --op read --on /dev/null --direct off", &["/dev/null", "block device"]),
+        ("--dir DIR --op read --on /dev/zero", &["/dev/zero", "block device"]),
+    ] {
+        let size = if line.contains("file-size") || line.contains("--on") {
+            ""
+        } else {
+            " --file-size 64KiB"
+        };
+        let ends =
+            if line.contains("--ops") || line.contains("--duration") { "" } else { " --ops 5" };
+        check(&ground, &format!("file iops {line}{size}{ends}"), words);
+    }
+    for (line, words) in [
+        ("metadata --dir DIR --files 0", ["--files", "at least 1"].as_slice()),
+        ("metadata --dir DIR --jobs 0", &["--jobs", "at least 1"]),
+        ("metadata --dir DIR --iterations 100", &["--iterations", "256"]),
+        ("metadata --dir DIR --file-size 8GiB", &["--file-size"]),
+        ("metadata --dir DIR --file-size 2GiB", &["--file-size"]),
+        ("metadata --dir nowhere", &["nowhere", "not there"]),
+        ("suite --dir DIR --scale 2", &["--scale", "1/1024"]),
+        ("suite --dir DIR --scale 1/1048576 --iterations 60", &["--iterations", "256"]),
+    ] {
+        check(&ground, &format!("file {line}"), words);
+    }
+    let device =
+        std::fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().path()).find(|path| {
+            use std::os::unix::fs::FileTypeExt;
+            path.metadata().is_ok_and(|facts| facts.file_type().is_block_device())
+        });
+    let Some(device) = device else { return skip("there is no block device here") };
+    let (device, flag) = (device.display().to_string(), "--i-know-this-destroys-data");
+    check(
+        &ground,
+        &format!("file iops --dir DIR --op read --on {device} --ops 5"),
+        &[&device, flag],
+    );
+    let line = format!("as fio --name=x --rw=read --size=64k --filename={device}");
+    check(&ground, &line, &[&device, flag]);
+}
+
+#[test]
+fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
+    let ground = Ground::in_memory();
+    ground.write("circle.fio", "[global]\ninclude round.fio\n[a]\nrw=read\nsize=64k\n");
+    ground.write("round.fio", "include circle.fio\n");
+    for (line, words) in [
+        ("run absent.fio", ["absent.fio", "No such file"].as_slice()),
+        ("run circle.fio", &["round.fio:1", "circle.fio → round.fio → circle.fio"]),
+        ("as fio circle.fio", &["round.fio:1", "circle"]),
+        ("as mdtest -np 0 -F -n 5 -d DIR", &["-np 0"]),
+        ("as mdtest -F -n 5 -d nowhere", &["nowhere", "not there"]),
+        ("as mdtest -Q -n 5 -d DIR", &["-Q", "no flag"]),
+        ("as mdtest -F -n 50 -i 60 -d DIR", &["-i 60", "256"]),
+    ] {
+        check(&ground, line, words);
+    }
+    let many: String =
+        (0..200).map(|number| format!("[a{number}]\nstonewall\nrw=read\nsize=4k\n")).collect();
+    for (text, words) in [
+        ("[a]\nsize=64k\n", ["job.fio:1", "no `rw`", "rw=read"].as_slice()),
+        ("[a]\nsize=64k\nbananas=3\n", &["job.fio:3", "`bananas`", "no option"]),
+        ("[a]\nsize=64k\nrw=sideways\n", &["job.fio:3", "randrw"]),
+        ("[a]\nsize=64k\nrw=read\nzonemode=zbd\n", &["zonemode=zbd", "not taken"]),
+        ("[a]\nsize=64KiB\nrw=read\n", &["64,000", "--fio-units"]),
+        ("[global]\nsize=64k\n", &["no section"]),
+        ("[a]\nrw=read\nsize=64k\nnumjobs=0\n", &["numjobs=0"]),
+        ("[a]\nrw=read\nsize=1k\nbs=4k\n", &["4096", "1024"]),
+        ("[a]\nrw=read\nsize=64k\nbs=1000\ndirect=1\n", &["1000", "512"]),
+        ("[a]\nrw=read\nsize=64k\nfilename=../x\n", &["../x", "leads out"]),
+        (
+            "[a]\nrw=write\nsize=4k\nfilename=THERE\n",
+            &["there already", "--i-know-this-destroys-data"],
+        ),
+        ("[a]\nrw=read\nsize=1m\nfilename=THERE\n", &["4096 bytes", "1048576"]),
+        ("[a]\nrw=read\nsize=400t\n", &["free"]),
+        (&many, &["256"]),
+    ] {
+        let there = ground.write("there", &"x".repeat(4_096));
+        ground.write("job.fio", &text.replace("THERE", &there.display().to_string()));
+        check(&ground, "run job.fio --dir DIR", words);
+        assert_eq!(std::fs::read(there).unwrap(), [b'x'; 4_096]);
+    }
+    let lines = "schema: plimsoll.files/1\nname: x\nseed: 1\nverify: true\nstages: []\nmore: 1\n";
+    ground.write("strange.yaml", lines);
+    // Here lines of the file follow.
+    let output = ground.command("run strange.yaml").output().unwrap();
+    let said = stderr(&output);
+    assert!(output.status.code() == Some(2) && said.contains("line 6") && said.contains("`more`"));
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_the_number_that_is_needed() {
+    let ground = Ground::in_memory();
+    let binary = env!("CARGO_BIN_EXE_plimsoll");
+    let files = ground.files().display();
+    let line = format!("file iops --dir {files} --file-size 64KiB --files 100 --jobs 2 --ops 5");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", &format!("ulimit -n 40 && exec {binary} {line}")]);
+    let output = limited.current_dir(ground.runs()).stdin(Stdio::null()).output().unwrap();
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("ulimit -n") && text.contains("may have 40"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    ground.assert_clean("too few descriptors");
+}
+
+#[test]
+fn a_directory_of_others_is_refused_to_those_who_may_not_write_there() {
+    let ground = Ground::on_disk();
+    let (binary, files) = (env!("CARGO_BIN_EXE_plimsoll"), ground.files());
+    use std::os::unix::fs::PermissionsExt;
+    let mode =
+        |path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    mode(files, 0o555);
+    mode(ground.runs(), 0o777);
+    let words = ["file", "iops", "--file-size", "64KiB", "--ops", "5", "--dir"];
+    let is_root = rustix::process::geteuid().is_root();
+    let mut command = if is_root { Command::new("setpriv") } else { Command::new(binary) };
+    if is_root {
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", binary]);
+    }
+    command.args(words).arg(files).current_dir(ground.runs()).stdin(Stdio::null());
+    let output = command.output();
+    mode(files, 0o755);
+    let Ok(output) = output else { return skip("no setpriv") };
+    let text = stderr(&output);
+    if text.starts_with("setpriv") {
+        return skip(&text);
+    }
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains(&files.display().to_string()), "{text}");
+    assert!(text.contains("permission denied"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    ground.assert_clean("no permission");
+    assert!(below(ground.runs()).is_empty());
+}
+
+#[test]
+fn full_and_read_only_file_systems_are_refused_in_a_sentence() {
+    let ground = Ground::on_disk();
+    let run = "$PLIMSOLL file iops --dir $DIR --ops 5 --jobs 1 --file-size";
+    for (script, word) in [
+        (format!("{run} 16MiB"), "the files need 16.0 MiB"),
+        (format!("head -c 16M /dev/zero > $DIR/foreign 2>/dev/null; {run} 64KiB"), "0 B free"),
+        (format!("mount -o remount,ro $DIR; {run} 64KiB"), "read-only"),
+    ] {
+        let Some(output) = on_small_disk(ground.runs(), "8m", &script) else { return };
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{script}: {text}");
+        assert!(text.contains(word) && text.lines().count() == 1, "{script}: {text}");
+        let (printed, left) = printed_and_left(&output);
+        let foreign = if script.contains("foreign") { "./foreign\n" } else { "" };
+        assert_eq!((&*printed, &*left), ("", foreign), "{script}");
+        std::fs::remove_dir(ground.runs().join("small")).unwrap();
+        assert!(below(ground.runs()).is_empty(), "{script}: no record of what never ran");
+    }
+}

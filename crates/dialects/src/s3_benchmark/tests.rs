@@ -1,0 +1,147 @@
+use super::*;
+
+fn line(text: &str) -> Result<Benchmark, S3BenchmarkError> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    from_args(&words)
+}
+
+fn refused(text: &str) -> String {
+    line(text).unwrap_err().to_string()
+}
+
+/// The help of the program itself, as it printed it.
+const HELP: &str =
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/s3-benchmark/s3b-help.txt"));
+
+#[test]
+fn the_defaults_are_those_of_the_programs_own_help() {
+    let plain = line("-a A -s S").unwrap();
+    assert_eq!((plain.access_key.as_str(), plain.secret_key.as_str()), ("A", "S"));
+    for default in [
+        format!("(default \"{}\")", plain.bucket),
+        format!("(default {})", plain.duration_s),
+        format!("(default {})", plain.loops),
+        format!("(default \"{}\")", plain.region),
+        format!("(default {})", plain.threads),
+        format!("(default \"{}\")", plain.url),
+        format!("(default \"{}\")", plain.size),
+    ] {
+        assert!(HELP.contains(&default), "{default}");
+    }
+    assert_eq!(plain.size_bytes, 1_048_576);
+    let at = Address { tls: false, host: "s3.wasabisys.com".to_owned(), port: None };
+    assert_eq!(plain.address, at);
+}
+
+#[test]
+fn every_flag_of_the_help_is_taken_in_every_form() {
+    let flags: Vec<&str> =
+        HELP.lines().filter_map(|line| line.strip_prefix("  -")?.split(' ').next()).collect();
+    assert_eq!(flags, ["a", "b", "d", "l", "r", "s", "t", "u", "z"]);
+    let value = |flag: &str| match flag {
+        "u" => "https://[::1]:9000/",
+        "z" => "4KiB",
+        _ => "7",
+    };
+    for (dash, between) in [("-", " "), ("-", "="), ("--", " "), ("--", "=")] {
+        let words: Vec<String> =
+            flags.iter().map(|flag| format!("{dash}{flag}{between}{}", value(flag))).collect();
+        let read = line(&words.join(" ")).unwrap();
+        let address = Address { tls: true, host: "::1".to_owned(), port: Some(9_000) };
+        let expected = Benchmark {
+            access_key: "7".to_owned(),
+            secret_key: "7".to_owned(),
+            address,
+            url: "https://[::1]:9000/".to_owned(),
+            bucket: "7".to_owned(),
+            region: "7".to_owned(),
+            duration_s: 7,
+            threads: 7,
+            loops: 7,
+            size_bytes: 4_096,
+            size: "4KiB".to_owned(),
+        };
+        assert_eq!(read, expected);
+    }
+    // As in Go, the last one wins, and a value may begin with a dash.
+    assert_eq!(line("-a A -s -S -t 3 -t=5").unwrap().threads, 5);
+    assert_eq!(line("-a A -s -S").unwrap().secret_key, "-S");
+}
+
+#[test]
+fn sizes_are_powers_of_1024_with_a_unit() {
+    for (text, bytes) in [
+        ("1B", 1),
+        ("512b", 512),
+        ("1K", 1_024),
+        ("1KB", 1_024),
+        ("1kib", 1_024),
+        ("1.5K", 1_536),
+        ("0.5KB", 512),
+        ("1.0005K", 1_024),
+        ("2M", 2_097_152),
+        ("1MiB", 1_048_576),
+        ("5G", 5_368_709_120),
+        ("0.0009765625T", 1_073_741_824),
+    ] {
+        assert_eq!(line(&format!("-a A -s S -z {text}")).unwrap().size_bytes, bytes, "{text}");
+    }
+    for text in ["1024", "K", "1X", "1KK", "-1K", "+1K", "1e3K", "1.2.3K", "1iB", "1 K x", "0x1K"] {
+        let words = ["-a", "A", "-s", "S", "-z", text].map(str::to_owned);
+        let said = from_args(&words).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("-z `{text}`: it is a number")), "{said}");
+    }
+    assert!(refused("-a A -s S -z 0M").contains("at least 1 byte"));
+    assert!(refused("-a A -s S -z 0.5B").contains("at least 1 byte"));
+    assert!(refused("-a A -s S -z 6G").contains("at most 5G"));
+    assert!(refused("-a A -s S -z 99999E").contains("too large"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_by_its_flag() {
+    for (text, part) in [
+        ("", "no access key (-a)"),
+        ("-a A", "no secret key (-s)"),
+        ("-a= -s S", "no access key (-a)"),
+        ("-a A -s S -d 0", "-d `0`: it is 1 at least"),
+        ("-a A -s S -t 0", "-t `0`"),
+        ("-a A -s S -l 0", "-l `0`"),
+        ("-a A -s S -l -1", "-l `-1`: it is a whole number"),
+        ("-a A -s S -d 5s", "-d `5s`: it is a whole number"),
+        ("-a A -s S -d 010", "octal"),
+        ("-a A -s S -t 9999999999", "too large"),
+        ("-a A -s S -l 52", "at most 51 loops"),
+        ("-a A -s S -u host:9000", "begins with http:// or https://"),
+        ("-a A -s S -u http://", "no host"),
+        ("-a A -s S -u http://h/path", "nothing else"),
+        ("-a A -s S -u http://u@h", "nothing else"),
+        ("-a A -s S -u http://h:0", "`0` is no port"),
+        ("-a A -s S -u http://h:x", "`x` is no port"),
+        ("-a A -s", "`-s` has no value"),
+        ("-a A more -s S", "`more` is no flag"),
+        ("-a A -- -s S", "`--` is no flag"),
+        ("-a A -x 1", "`-x` is no flag of s3-benchmark"),
+        ("-a A --bucket=b", "`--bucket` is no flag of s3-benchmark, which has -a -b"),
+        ("-a A --bucket=b", "did you mean `-b`?"),
+    ] {
+        let said = refused(text);
+        assert!(said.contains(part), "`{text}`: {said}");
+    }
+    assert_eq!(line("-a A -s S -l 51").unwrap().loops, LOOPS_MAX);
+}
+
+#[test]
+fn no_key_is_printed() {
+    let text = format!("{:?}", line("-a hush-a -s hush-s").unwrap());
+    assert!(!text.contains("hush"), "{text}");
+}
+
+#[test]
+fn corrections_are_sentences_without_a_full_stop() {
+    assert!(CORRECTIONS.len() >= 20);
+    for correction in CORRECTIONS {
+        let text = correction.to_string();
+        assert!(text.contains(": there ") && text.contains("; here "), "{text}");
+        assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
+    }
+}

@@ -1,0 +1,125 @@
+//! warp's command lines and the files of `warp run`: what each flag asks for, in the flags of
+//! `plimsoll s3`.
+//!
+//! A flag is taken, or taken with a [`Note`] of what differs, or refused by name; none is passed
+//! over. The table of `docs/coming-from-warp.md` lists them one by one.
+
+mod arguments;
+mod command;
+mod error;
+mod flags;
+mod given;
+mod lower;
+mod template;
+mod values;
+mod yaml;
+
+use std::fmt;
+
+pub use command::{WarpBenchmark, WarpCommand};
+pub use error::WarpArgError;
+
+/// What stands for a secret wherever a line is shown.
+const HIDDEN: &str = "*REDACTED*";
+
+/// A command line of warp's, or a file of `warp run`, as it is to be carried out here. Its `Debug`
+/// form holds no secret.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WarpLine {
+    /// What is to be done.
+    pub command: WarpCommand,
+    /// The flags: of `plimsoll s3` for a benchmark, else of `plimsoll as warp`; each name with its
+    /// dashes, and its value unless it is a switch. Only `--tag` and `--add-metadata` are there
+    /// more than once.
+    pub flags: Vec<(String, Option<String>)>,
+    /// What the report at the end of a benchmark is to show: flags of `plimsoll as warp analyze`.
+    pub analysis: Vec<(String, Option<String>)>,
+    /// The files behind `analyze`, `cmp`, `merge` and `run`.
+    pub operands: Vec<String>,
+    /// What `run` fills in: `--var Name=Value`.
+    pub variables: Vec<(String, String)>,
+    /// What differs from warp.
+    pub notes: Vec<Note>,
+}
+
+/// What differs from warp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The flag, variable or key as it was written, secrets apart.
+    pub flag: String,
+    /// What differs.
+    pub what: String,
+}
+
+/// Returns what a command line asks for; `args` begin behind warp's name. `variable` returns the
+/// value of a variable of the environment.
+pub fn from_args(
+    args: &[String],
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<WarpLine, WarpArgError> {
+    lower::lower(arguments::read(args)?, variable)
+}
+
+/// Returns what a file of `warp run` asks for: a benchmark. With `variables` what stands in it as
+/// `{{.Name}}` is filled in first; without any the text is taken as it is.
+pub fn from_yaml(
+    text: &str,
+    variables: &[(String, String)],
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<WarpLine, WarpArgError> {
+    lower::lower(yaml::read(text, variables)?, variable)
+}
+
+impl WarpLine {
+    /// Returns the line as it could be typed here, without its secrets, and every note, each in a
+    /// line of its own that begins with `# `.
+    pub fn explain(&self) -> String {
+        let start = match self.command {
+            WarpCommand::Benchmark(_) => "plimsoll s3",
+            _ => "plimsoll as warp",
+        };
+        let mut text = format!("# {start} {}", self.command.name());
+        for (name, value) in self.flags.iter().chain(&self.analysis) {
+            text.push_str(&format!(" {name}"));
+            if let Some(value) = value {
+                let shown = if flags::is_secret(name) { HIDDEN } else { value };
+                text.push_str(&format!("={}", quoted(shown)));
+            }
+        }
+        for (name, value) in &self.variables {
+            text.push_str(&format!(" --var={}", quoted(&format!("{name}={value}"))));
+        }
+        for operand in &self.operands {
+            text.push_str(&format!(" {}", quoted(operand)));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("\n# {note}"));
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// Returns a word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:/,%+=@*-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+impl fmt::Debug for WarpLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WarpLine({:?})", self.explain())
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.flag, self.what)
+    }
+}
+
+#[cfg(test)]
+mod tests;

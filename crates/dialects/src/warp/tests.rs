@@ -1,0 +1,56 @@
+//! What warp's command lines and files come to.
+
+mod arguments;
+mod document;
+mod every_flag;
+mod yaml;
+
+use super::*;
+
+/// An environment in which nothing is set.
+fn nothing(_: &str) -> Option<String> {
+    None
+}
+
+/// Reads a command line whose words are parted by blanks, in an environment.
+fn read_in(line: &str, environment: &[(&str, &str)]) -> Result<WarpLine, WarpArgError> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let find = |name: &str| environment.iter().find(|(known, _)| *known == name);
+    from_args(&words, &|name| find(name).map(|(_, value)| (*value).to_owned()))
+}
+
+fn read(line: &str) -> Result<WarpLine, WarpArgError> {
+    read_in(line, &[])
+}
+
+fn joined(flags: &[(String, Option<String>)]) -> Vec<String> {
+    let join = |(name, value): &(String, Option<String>)| match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.clone(),
+    };
+    flags.iter().map(join).collect()
+}
+
+/// Returns the flags of a line, those that every line gets apart.
+fn flags_in(line: &str, environment: &[(&str, &str)]) -> Vec<String> {
+    let line = read_in(line, environment).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let mut flags = joined(&line.flags);
+    flags.retain(|flag| flag != "--proxy=env" && flag != "--host=127.0.0.1:9000");
+    flags
+}
+
+fn flags(line: &str) -> Vec<String> {
+    flags_in(line, &[])
+}
+
+fn error(line: &str) -> String {
+    match read(line) {
+        Ok(read) => panic!("{line} is taken: {read:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// Returns the notes of a line, as they are shown.
+fn notes(line: &WarpLine) -> Vec<String> {
+    line.notes.iter().map(Note::to_string).collect()
+}

@@ -1,0 +1,119 @@
+//! Values as warp reads them, in the form in which our own flags take them.
+
+use plimsoll_model::{Bytes, parse_duration};
+
+/// What a flag's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A switch; it may have `=true` or `=false` behind it.
+    Switch,
+    /// A number from 0.
+    Number,
+    /// A number from 0 that may have a fraction.
+    Fraction,
+    /// A duration.
+    Duration,
+    /// A size, such as `5MiB`.
+    Size,
+    /// Sizes of objects: one, a range or a histogram.
+    Sizes,
+    /// Any text.
+    Text,
+    /// Any text; the flag may be given several times.
+    Texts,
+}
+
+impl Kind {
+    /// Returns the value as we take it: switches as `true` and `false`, numbers in digits.
+    pub(super) fn read(self, text: &str) -> Result<String, String> {
+        match self {
+            Self::Switch => switch(text),
+            // What is not given is written as nothing.
+            Self::Size | Self::Sizes if text.is_empty() => Ok(String::new()),
+            Self::Number => number(text).map(|number| number.to_string()),
+            Self::Fraction => fraction(text),
+            Self::Duration => {
+                let text = text.strip_prefix('+').unwrap_or(text).replace('μ', "µ");
+                parse_duration(&text).map(|_| text).map_err(|error| error.to_string())
+            }
+            Self::Size => match Bytes::parse(text).map_err(|error| error.to_string())? {
+                Bytes(0) => Err("it must be at least 1".to_owned()),
+                _ => Ok(text.to_owned()),
+            },
+            Self::Sizes | Self::Text | Self::Texts => Ok(text.to_owned()),
+        }
+    }
+}
+
+fn switch(text: &str) -> Result<String, String> {
+    let is_on = match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => true,
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => false,
+        _ => return Err("it is a switch: true or false".to_owned()),
+    };
+    Ok(is_on.to_string())
+}
+
+/// Reads a number as Go's flags do: `0x10`, `0b11`, `0o17`, `017` and `1_000` too.
+fn number(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is no whole number from 0");
+    let (radix, digits) = match text.strip_prefix('+').unwrap_or(text) {
+        plain if !plain.starts_with('0') || plain == "0" => (10, plain),
+        marked => match marked.get(..2).map(str::to_ascii_lowercase).as_deref() {
+            Some("0x") => (16, &marked[2..]),
+            Some("0b") => (2, &marked[2..]),
+            Some("0o") => (8, &marked[2..]),
+            _ => (8, &marked[1..]),
+        },
+    };
+    let is_spaced = digits.starts_with('_') || digits.ends_with('_') || digits.contains("__");
+    if is_spaced || digits.starts_with(['+', '-']) {
+        return Err(wrong());
+    }
+    u64::from_str_radix(&digits.replace('_', ""), radix).map_err(|_| wrong())
+}
+
+fn fraction(text: &str) -> Result<String, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number.to_string()),
+        _ => Err(format!("`{text}` is no number from 0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_as_go_reads_them() {
+        for (kind, text, expected) in [
+            (Kind::Switch, "T", Some("true")),
+            (Kind::Switch, "0", Some("false")),
+            (Kind::Switch, "yes", None),
+            (Kind::Switch, "", None),
+            (Kind::Number, "1_000", Some("1000")),
+            (Kind::Number, "0x10", Some("16")),
+            (Kind::Number, "010", Some("8")),
+            (Kind::Number, "0b11", Some("3")),
+            (Kind::Number, "0", Some("0")),
+            (Kind::Number, "-5", None),
+            (Kind::Number, "1k", None),
+            (Kind::Number, "", None),
+            (Kind::Number, "1__0", None),
+            (Kind::Number, "09", None),
+            (Kind::Fraction, "1e3", Some("1000")),
+            (Kind::Fraction, "7.5", Some("7.5")),
+            (Kind::Fraction, "inf", None),
+            (Kind::Duration, "1h15m30.5s", Some("1h15m30.5s")),
+            (Kind::Duration, "+5s", Some("5s")),
+            (Kind::Duration, "-5s", None),
+            (Kind::Duration, "5", None),
+            (Kind::Size, "5MiB", Some("5MiB")),
+            (Kind::Size, "0", None),
+            (Kind::Size, "many", None),
+            (Kind::Size, "", Some("")),
+        ] {
+            assert_eq!(kind.read(text).ok().as_deref(), expected, "{kind:?} {text}");
+        }
+    }
+}

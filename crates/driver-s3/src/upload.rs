@@ -1,0 +1,231 @@
+//! Uploads in parts: each step by itself, and an object that is written in parts as one operation.
+
+use std::cell::{Cell, RefCell};
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use plimsoll_driver::{Completion, ContentSource, DriverError};
+use plimsoll_model::{ErrorClass, Moment};
+
+use crate::answer::ERROR_BYTES_MAX;
+use crate::call::Call;
+use crate::line::{Lease, Line};
+use crate::session::S3Session;
+use crate::{error, request, xml};
+
+/// An upload that has begun and is neither complete nor given up.
+pub(crate) struct Unfinished {
+    key: String,
+    upload: String,
+}
+
+impl Line {
+    /// Begins an upload; the completion's tag names it.
+    pub(crate) async fn create_upload(&mut self, lease: &Lease, key: &str) -> Completion {
+        let mut completion = self.call(lease, &Call::CreateUpload { key }, &[200]).await;
+        if completion.result.is_ok() {
+            let path = "InitiateMultipartUploadResult/UploadId";
+            match xml::parse_value(&self.answer.body, path).filter(|upload| !upload.is_empty()) {
+                Some(upload) => completion.tag = Some(upload.into()),
+                None => {
+                    let why = "it names no upload";
+                    completion.result = Err(error::of_document(&self.answer, why));
+                }
+            }
+        }
+        completion
+    }
+
+    /// Writes one part; the completion's tag is the part's.
+    pub(crate) async fn put_part(
+        &mut self,
+        lease: &Lease,
+        key: &str,
+        upload: &str,
+        number: u32,
+        content: &mut dyn ContentSource,
+    ) -> Completion {
+        let call = Call::PutPart { key, upload, number, size: content.size() };
+        let mut completion = self.send(lease, &call, content).await;
+        if completion.result.is_ok() && completion.tag.is_none() {
+            let message = "the part was taken without an ETag, so no object can be made of it";
+            let status = self.answer.status;
+            completion.result =
+                Err(DriverError::with_status(ErrorClass::Protocol, status, message));
+        }
+        completion
+    }
+
+    /// Makes an object of the parts with these tags; the completion's tag is its version.
+    pub(crate) async fn complete_upload(
+        &mut self,
+        lease: &Lease,
+        key: &str,
+        upload: &str,
+        parts: &[String],
+    ) -> Completion {
+        self.body.clear();
+        request::push_parts_body(&mut self.body, parts, self.target.headers.checksum);
+        let call = Call::CompleteUpload { key, upload, body_len: self.body.len() };
+        let mut completion = self.call_with_document(lease, &call, ERROR_BYTES_MAX).await;
+        if completion.result.is_ok() {
+            let body = self.answer.body.trim_ascii_start();
+            if xml::parse_value(body, "CompleteMultipartUploadResult").is_none() {
+                let why = "it says nothing of a complete upload";
+                completion.result = Err(error::of_document(&self.answer, why));
+            }
+        }
+        completion
+    }
+}
+
+/// Parts of one object on their way.
+struct Job<'a> {
+    lease: &'a Lease,
+    key: &'a str,
+    upload: &'a str,
+    content: RefCell<&'a mut dyn ContentSource>,
+    size: u64,
+    part_size: u64,
+    parts_count: u32,
+    /// How many parts were taken up.
+    begun_count: Cell<u32>,
+    sent: RefCell<Sent>,
+}
+
+/// What of an object's parts has arrived.
+struct Sent {
+    /// The tag of each part; empty for those that are still on their way.
+    tags: Vec<String>,
+    bytes: u64,
+    last_byte_sent: Option<Moment>,
+}
+
+impl Job<'_> {
+    /// Writes one part after the other until there are no more; the completion of the first that
+    /// fails ends that.
+    async fn send_on(&self, line: &mut Line) -> Result<(), Completion> {
+        loop {
+            let index = self.begun_count.get();
+            if index == self.parts_count {
+                return Ok(());
+            }
+            self.begun_count.set(index + 1);
+            let offset = u64::from(index) * self.part_size;
+            let size = self.part_size.min(self.size - offset);
+            let mut part = Part { content: &self.content, offset, size };
+            self.lease.refresh();
+            let completion =
+                line.put_part(self.lease, self.key, self.upload, index + 1, &mut part).await;
+            if completion.result.is_err() {
+                return Err(completion);
+            }
+            let mut sent = self.sent.borrow_mut();
+            sent.tags[index as usize] = completion.tag.map(String::from).unwrap_or_default();
+            sent.bytes += completion.bytes;
+            sent.last_byte_sent = sent.last_byte_sent.max(completion.last_byte_sent);
+        }
+    }
+}
+
+/// A part of an object's content.
+struct Part<'a, 'c> {
+    content: &'a RefCell<&'c mut dyn ContentSource>,
+    offset: u64,
+    size: u64,
+}
+
+impl ContentSource for Part<'_, '_> {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
+        self.content.borrow_mut().fill(self.offset + offset, buffer);
+    }
+}
+
+impl S3Session {
+    /// Writes an object in parts, several at once, and gives the upload up when that fails. First
+    /// byte and end are those of the answer that makes an object of the parts, the last byte sent
+    /// is that of the part that was sent last.
+    pub(crate) async fn put_in_parts(
+        &mut self,
+        lease: &Lease,
+        key: &str,
+        content: &mut dyn ContentSource,
+        part_size: u64,
+    ) -> Completion {
+        let mut created = self.line.create_upload(lease, key).await;
+        let upload = match (&created.result, created.tag.take()) {
+            (Ok(()), Some(upload)) => String::from(upload),
+            _ => return created,
+        };
+        self.unfinished = Some(Unfinished { key: key.to_owned(), upload: upload.clone() });
+        let size = content.size();
+        let parts_count = u32::try_from(size.div_ceil(part_size)).expect("parts are few");
+        let tags = vec![String::new(); parts_count as usize];
+        let job = Job {
+            lease,
+            key,
+            upload: &upload,
+            content: RefCell::new(content),
+            size,
+            part_size,
+            parts_count,
+            begun_count: Cell::new(0),
+            sent: RefCell::new(Sent { tags, bytes: 0, last_byte_sent: None }),
+        };
+        let failed = self.send_parts(&job).await;
+        let sent = job.sent.into_inner();
+        let mut completion = match failed {
+            Some(failed) => failed,
+            None => {
+                lease.refresh();
+                let mut completed =
+                    self.line.complete_upload(lease, key, &upload, &sent.tags).await;
+                completed.last_byte_sent = sent.last_byte_sent;
+                completed
+            }
+        };
+        completion.bytes = sent.bytes;
+        if completion.result.is_err() {
+            (completion.objects_count, completion.tag) = (0, None);
+            lease.refresh();
+            self.abort_unfinished(lease).await;
+        }
+        self.unfinished = None;
+        completion
+    }
+
+    /// Writes all parts and returns the completion of the first that failed; those that are on
+    /// their way by then are abandoned.
+    async fn send_parts(&mut self, job: &Job<'_>) -> Option<Completion> {
+        let lanes_max = self.lines.config.options.part_concurrency.min(job.parts_count) as usize;
+        while self.lanes.len() < lanes_max {
+            self.lanes.push(self.lines.open());
+        }
+        let lanes = self.lanes[..lanes_max].iter_mut();
+        let mut running: FuturesUnordered<_> = lanes.map(|line| job.send_on(line)).collect();
+        while let Some(ended) = running.next().await {
+            if let Err(failed) = ended {
+                return Some(failed);
+            }
+        }
+        None
+    }
+
+    /// Gives up the upload of an operation that was abandoned.
+    pub(crate) async fn give_up(&mut self) {
+        let lease = &self.lease();
+        self.abort_unfinished(lease).await;
+    }
+
+    /// Tries once to give an upload up; the sweep of the run's prefix finds what is left.
+    async fn abort_unfinished(&mut self, lease: &Lease) {
+        if let Some(Unfinished { key, upload }) = self.unfinished.take() {
+            let call = Call::AbortUpload { key: &key, upload: &upload };
+            let _ = self.line.call(lease, &call, &[204, 200]).await;
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Tests of the activities on the memory driver.
