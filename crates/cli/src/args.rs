@@ -13,6 +13,7 @@ mod prove;
 pub(crate) mod requests;
 mod run;
 pub(crate) mod s3;
+pub(crate) mod s3_benchmark;
 pub(crate) mod telemetry;
 mod value;
 
@@ -29,8 +30,9 @@ pub(crate) use analysis::{
 pub(crate) use check::CheckArgs;
 pub(crate) use prove::ProveArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use s3_benchmark::{S3BenchmarkArgs, SignatureArg};
 pub(crate) use telemetry::TelemetryArgs;
-pub(crate) use value::{ByteSize, Duration, Percent, TimeOfDay};
+pub(crate) use value::{Age, ByteSize, Duration, Percent, TimeOfDay};
 
 /// A storage benchmark that can prove its own numbers.
 #[derive(Debug, Parser)]
@@ -139,20 +141,24 @@ pub(crate) struct OracleArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CleanArgs {
-    /// The run directory; or a directory in which runs on files worked, to list what they left
-    /// there
-    #[arg(value_name = "RUN|DIR")]
+    /// The run directory; or http(s)://HOST[:PORT]/BUCKET, or a directory in which runs on files
+    /// worked, to list what runs left there
+    #[arg(value_name = "RUN|URL|DIR")]
     pub(crate) run: PathBuf,
-    /// In a directory in which runs worked: only what this run left
+    /// Of a bucket or directory: only what this run left
     #[arg(long = "run", value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// In a directory in which runs worked: yes, remove what is listed
+    /// Of a bucket: only what runs left that began longer ago than this
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) older_than: Option<Age>,
+    /// Of a bucket: below this prefix, as the runs were given it
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PREFIX")]
+    pub(crate) prefix: String,
+    /// Of a bucket or directory: yes, remove what is listed
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) credentials: CredentialArgs,
-    #[command(flatten)]
-    pub(crate) tls: TlsArgs,
+    pub(crate) store: s3::StoreArgs,
 }
 
 #[derive(Args, Debug)]

@@ -3,6 +3,7 @@
 pub(crate) mod analyze;
 pub(crate) mod check;
 pub(crate) mod clean;
+mod clean_bucket;
 pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod file;
@@ -15,3 +16,4 @@ pub(crate) mod prove;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod s3;
+pub(crate) mod s3_benchmark;

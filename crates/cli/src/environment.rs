@@ -33,7 +33,6 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 }
 
 /// Returns the proxies of the customary variables (`--proxy env`); `None` if they name none.
-#[allow(dead_code, reason = "--proxy comes with `store`")]
 pub(crate) fn proxies() -> Result<Option<Proxies>> {
     let given = |names: [&str; 2]| names.iter().find_map(|name| variable(name));
     let (http, https) =

@@ -3,7 +3,6 @@
 
 mod args;
 mod commands;
-#[allow(dead_code, reason = "the flags that ask for it come with `store`")]
 mod credentials;
 mod environment;
 mod examine;
@@ -53,6 +52,7 @@ fn main() -> ExitCode {
         },
         Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
         Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),
+        Command::As(AsCommand::S3Benchmark(args)) => commands::s3_benchmark::as_s3_benchmark(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),

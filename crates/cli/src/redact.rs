@@ -3,11 +3,17 @@
 /// Flags whose value is never kept.
 const SECRET_FLAGS: [&str; 6] =
     ["--access-key", "--secret-key", "--session-token", "--sts-web-token", "--influxdb", "--otlp"];
+/// The same of s3-benchmark's flags, which mean something else anywhere else.
+const SECRET_FLAGS_S3_BENCHMARK: [&str; 4] = ["-a", "--a", "-s", "--s"];
 const REDACTED: &str = "*REDACTED*";
 
 /// Returns `words` with the values of secret flags replaced.
 pub(crate) fn command_line(words: &[String]) -> Vec<String> {
     let mut hide_next = false;
+    let is_s3_benchmark = words.windows(2).any(|pair| pair == ["as", "s3-benchmark"]);
+    let is_secret = |flag: &str| {
+        SECRET_FLAGS.contains(&flag) || is_s3_benchmark && SECRET_FLAGS_S3_BENCHMARK.contains(&flag)
+    };
     words
         .iter()
         .map(|word| {
@@ -16,7 +22,7 @@ pub(crate) fn command_line(words: &[String]) -> Vec<String> {
             }
             let flag = word.split_once('=').map_or(&**word, |(flag, _)| flag);
             // clap takes no abbreviated long flags, so the names are whole.
-            if !SECRET_FLAGS.contains(&flag) {
+            if !is_secret(flag) {
                 return word.clone();
             }
             if flag.len() < word.len() {
@@ -43,5 +49,17 @@ mod tests {
              --session-token *REDACTED* --sts-web-token *REDACTED* --influxdb=*REDACTED* \
              --otlp *REDACTED*"
         );
+    }
+    #[test]
+    fn the_letters_of_s3_benchmark_are_secret_there_only() {
+        let hidden = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            command_line(&words).join(" ")
+        };
+        assert_eq!(
+            hidden("plimsoll as s3-benchmark --md5 -a A1 -s=S1 --s -S2 -u http://h -b b"),
+            "plimsoll as s3-benchmark --md5 -a *REDACTED* -s=*REDACTED* --s *REDACTED* -u http://h -b b"
+        );
+        assert_eq!(hidden("plimsoll as fio -a A1 -s S1"), "plimsoll as fio -a A1 -s S1");
     }
 }

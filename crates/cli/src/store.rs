@@ -1,15 +1,25 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
 #![expect(clippy::disallowed_methods, reason = "reads the host file that the user names")]
 
-use anyhow::{Context, Result, bail};
-use plimsoll_driver_s3::{Credentials, Lookup, S3Config};
-use plimsoll_http::{Endpoint, HostSelect, TlsConfig, TlsOptions, expand_hosts, expand_lines};
-use plimsoll_model::WallTime;
+use std::io::Read as _;
+
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_driver_s3::{
+    Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, RequestOptions, S3Config,
+    Signature,
+};
+use plimsoll_http::{
+    Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, TlsOptions, expand_hosts, expand_lines,
+    resolve_all,
+};
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
 
+use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, TlsArgs};
-use crate::machine;
+use crate::credentials::{self, ChainArgs};
+use crate::runner::RunTime;
+use crate::{environment, machine};
 
 /// What a host file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -28,13 +38,22 @@ pub(crate) struct Store {
 }
 
 /// Returns the store that the flags name, starting the embedded one when they name none.
-pub(crate) fn open(args: &StoreArgs, wall_epoch: WallTime) -> Result<Store> {
+pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
+    let requests = &args.requests;
     let embedded = args.host.is_none().then(|| start_embedded(None, 0)).transpose()?;
+    let proxies = match requests.proxy {
+        ProxyArg::None => None,
+        ProxyArg::Env => environment::proxies()?,
+    };
     let (endpoints, credentials, tls) = match (&embedded, &args.host) {
         (Some(oracle), _) => (vec![embedded_endpoint(oracle)], embedded_credentials(), None),
         (None, Some(hosts)) => {
-            let endpoints = endpoints(hosts, args.tls)?;
-            (endpoints, credentials(&args.credentials)?, tls(args.tls, &args.tls_trust)?)
+            let mut endpoints = endpoints(hosts, args.tls)?;
+            if requests.resolve_host {
+                endpoints = resolve_all(&endpoints).context("--resolve-host")?;
+            }
+            let credentials = asked_credentials(args, &endpoints[0], proxies.clone(), time)?;
+            (endpoints, credentials, tls(args.tls, &args.tls_trust)?)
         }
         (None, None) => unreachable!("without a host the embedded store was started"),
     };
@@ -57,10 +76,103 @@ pub(crate) fn open(args: &StoreArgs, wall_epoch: WallTime) -> Result<Store> {
         content_md5: args.md5,
         connect_timeout: args.connect_timeout.0,
         keep_alive: !args.disable_http_keepalive,
-        wall_epoch,
-        options: Default::default(),
+        http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
+        proxies,
+        wall_epoch: time.wall_epoch,
+        options: request_options(requests)?,
     };
     Ok(Store { config, embedded })
+}
+
+/// Returns who asks: by the flags, or whoever is found.
+fn asked_credentials(
+    args: &StoreArgs,
+    store: &Endpoint,
+    proxies: Option<Proxies>,
+    time: &RunTime,
+) -> Result<Credentials> {
+    let requests = &args.requests;
+    let web_token = requests.sts_web_token.as_ref().map(|token| token.0.as_str());
+    match (requests.signature, web_token) {
+        (SignatureArg::S3v4 | SignatureArg::S3v2, None) => return credentials(&args.credentials),
+        (SignatureArg::StsWebToken, None) => {
+            bail!("--signature STS_WEB_TOKEN needs --sts-web-token");
+        }
+        _ => {}
+    }
+    let (insecure, ca_file) = (args.tls_trust.insecure, args.tls_trust.tls_ca.clone());
+    let found = credentials::resolve(&ChainArgs {
+        flags: &args.credentials,
+        web_token,
+        store,
+        store_tls: args.tls,
+        trust: TlsOptions { insecure, ca_file },
+        proxies,
+        clock: &time.clock,
+        wall_epoch: time.wall_epoch,
+        variable: &environment::variable,
+    })?;
+    Ok(found.credentials)
+}
+
+/// Returns what the flags change about requests.
+fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
+    let encryption = match (args.encrypt, args.sse_s3_encrypt, &args.sse_kms_key) {
+        (true, ..) => Encryption::SseC { key: random_key()? },
+        (_, true, _) => Encryption::SseS3,
+        (_, _, Some(key)) => {
+            Encryption::SseKms { key_id: Some(key.clone()).filter(|key| !key.is_empty()) }
+        }
+        _ => Encryption::None,
+    };
+    let known = || Checksum::ALL.map(Checksum::name).join(", ");
+    let checksum = args.checksum.as_deref().map(|name| {
+        let found = Checksum::from_name(name);
+        found.ok_or_else(|| anyhow!("--checksum {name}: choose one of {}", known()))
+    });
+    let defaults = RequestOptions::default();
+    Ok(RequestOptions {
+        encryption,
+        checksum: checksum.transpose()?,
+        storage_class: args.storage_class.clone(),
+        tags: pairs(&args.tag)?,
+        metadata: pairs(&args.add_metadata)?,
+        if_none_match: args.if_none_match,
+        part_size: Some(args.part_size.map_or(PART_SIZE_DEFAULT, |size| size.0)),
+        part_concurrency: args.part_parallel.unwrap_or(defaults.part_concurrency),
+        disable_multipart: args.disable_multipart,
+        signature: match args.signature {
+            SignatureArg::S3v2 => Signature::V2,
+            SignatureArg::S3v4 | SignatureArg::Iam | SignatureArg::StsWebToken => Signature::V4,
+        },
+    })
+}
+
+/// Returns names and values, `rand:N` as N random letters.
+fn pairs(pairs: &[Pair]) -> Result<Vec<(String, String)>> {
+    let value = |Pair(name, value): &Pair| {
+        let Some(count) = value.strip_prefix("rand:") else {
+            return Ok((name.clone(), value.clone()));
+        };
+        let count: usize = count.parse().with_context(|| format!("{name}={value}"))?;
+        let bytes = random_bytes(count)?;
+        let letters = bytes.iter().map(|byte| char::from(b'a' + byte % 26));
+        Ok((name.clone(), letters.collect()))
+    };
+    pairs.iter().map(value).collect()
+}
+
+/// Returns a key that nobody else has.
+fn random_key() -> Result<[u8; 32]> {
+    let bytes = random_bytes(32)?;
+    Ok(bytes.try_into().expect("as many bytes as were asked for"))
+}
+
+fn random_bytes(count: usize) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; count];
+    let mut source = std::fs::File::open("/dev/urandom").context("/dev/urandom")?;
+    source.read_exact(&mut bytes).context("/dev/urandom")?;
+    Ok(bytes)
 }
 
 /// Returns how many threads the embedded store takes; the workers get the rest.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use plimsoll_http::{Endpoint, HostSelect, TlsConfig};
+use plimsoll_http::{Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig};
 use plimsoll_model::WallTime;
 
 use crate::RequestOptions;
@@ -40,6 +40,10 @@ pub struct S3Config {
     pub connect_timeout: Duration,
     /// Whether connections are kept between operations.
     pub keep_alive: bool,
+    /// The version of HTTP that is spoken.
+    pub http_version: HttpVersion,
+    /// The proxies on the way, if any.
+    pub proxies: Option<Proxies>,
     /// The wall time at the run's epoch, from which the time in signatures is reckoned.
     pub wall_epoch: WallTime,
     /// What else requests ask of the target.
@@ -232,6 +236,8 @@ pub(crate) mod tests {
             content_md5: false,
             connect_timeout: Duration::from_secs(5),
             keep_alive: true,
+            http_version: HttpVersion::One,
+            proxies: None,
             // 2013-05-24T00:00:00Z, the day of the examples in the S3 documentation.
             wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
             options: RequestOptions::default(),

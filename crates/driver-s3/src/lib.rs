@@ -76,7 +76,8 @@ impl Driver for S3Driver {
             connect_timeout: self.config.connect_timeout,
             tls: self.config.tls.clone(),
             keep_alive: self.config.keep_alive,
-            ..Options::default()
+            version: self.config.http_version,
+            proxies: self.config.proxies.clone(),
         });
         let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
         let lines = Rc::new(Lines {

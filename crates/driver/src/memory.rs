@@ -242,12 +242,7 @@ impl World {
         found.ok_or_else(|| failed(ErrorClass::NotFound, format!("no upload `{upload}`")))
     }
 
-    fn complete(
-        &mut self,
-        key: &str,
-        upload: &str,
-        tags: &[String],
-    ) -> Result<Done, DriverError> {
+    fn complete(&mut self, key: &str, upload: &str, tags: &[String]) -> Result<Done, DriverError> {
         let parts = &self.upload(key, upload)?.parts;
         let right = (1..).zip(tags).all(|(number, tag)| {
             parts.get(&number).is_some_and(|content| *tag == part_tag(number, content))

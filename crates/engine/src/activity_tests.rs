@@ -1,1 +1,461 @@
-//! Tests of the activities on the memory driver.
+//! Every activity against a store in memory: each byte verified, the right kinds and counts recorded.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_driver::memory::MemoryDriver;
+use plimsoll_driver::{Operation, Session};
+use plimsoll_model::{
+    ErrorClass, OpKind, OpRecord, SharedClock, StageId, StageKind, WallTime, WorkerId,
+};
+use plimsoll_workload::data::Generator;
+use plimsoll_workload::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, Workload, WorkloadSpec};
+
+use crate::instrument_tests::{Kept, MS, spec};
+use crate::{
+    EndReason, EngineConfig, Live, RunClock, StageContext, StageOutcome, StopFlag, Tags,
+    VirtualTime, run_stage,
+};
+
+const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
+
+/// A store that needs a millisecond of virtual time for each operation.
+#[derive(Clone)]
+struct Slow(MemoryDriver);
+
+struct SlowSession(<MemoryDriver as plimsoll_driver::Driver>::Session);
+
+impl plimsoll_driver::Driver for Slow {
+    type Session = SlowSession;
+
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<SlowSession> {
+        self.0.open_sessions(clock, count).into_iter().map(SlowSession).collect()
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        self.0.endpoints()
+    }
+}
+
+impl Session for SlowSession {
+    async fn execute(&mut self, operation: Operation<'_>) -> plimsoll_driver::Completion {
+        let mut done = self.0.execute(operation).await;
+        done.end = done.end.after(Duration::from_millis(1));
+        done
+    }
+
+    fn endpoint(&self) -> plimsoll_model::EndpointId {
+        self.0.endpoint()
+    }
+}
+
+/// A run with everything that it needs.
+struct Bench {
+    workload: Arc<Workload>,
+    driver: MemoryDriver,
+    stop: StopFlag,
+}
+
+type Done = (StageOutcome, Vec<OpRecord>);
+
+impl Bench {
+    fn new(spec: &WorkloadSpec, driver: MemoryDriver) -> Self {
+        let workload = Arc::new(spec.validate("run", None).unwrap());
+        Self { workload, driver, stop: StopFlag::default() }
+    }
+
+    fn stage(&self, kind: StageKind, tags: Option<&Arc<Tags>>) -> Done {
+        let time = Arc::new(VirtualTime::new());
+        let clock: SharedClock = Arc::clone(&time) as SharedClock;
+        let seed = self.workload.seed.0;
+        let generator = Arc::new(Generator::with_rule(seed, &self.workload.data, Vec::new()));
+        let context = StageContext {
+            clock: &clock,
+            virtual_time: Some(&time),
+            stop: &self.stop,
+            live: &Live::new(1),
+            generator: &generator,
+            wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
+            tags,
+        };
+        let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(1), retries: 0 };
+        let mut kept = Kept::default();
+        let stage = (StageId(0), kind);
+        let driver = Slow(self.driver.clone());
+        let outcome =
+            run_stage(&driver, &self.workload, stage, &config, &context, &mut kept).unwrap();
+        assert_eq!(outcome.ops_count, kept.0.len() as u64);
+        (outcome, kept.0)
+    }
+
+    fn prepare(&self) -> Done {
+        let (outcome, records) = self.stage(StageKind::Prepare, None);
+        assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
+        assert_eq!(records.len() as u64, self.workload.prepare_ops_count());
+        (outcome, records)
+    }
+
+    /// Prepares and measures; nothing may fail.
+    fn run(&self) -> Vec<OpRecord> {
+        let (prepared, _) = self.prepare();
+        let (outcome, records) = self.stage(StageKind::Measure, prepared.tags.as_ref());
+        assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
+        assert_eq!(outcome.ended_by, EndReason::Duration);
+        records
+    }
+}
+
+fn counts(records: &[OpRecord]) -> BTreeMap<OpKind, usize> {
+    let mut counts = BTreeMap::new();
+    records.iter().for_each(|op| *counts.entry(op.kind).or_default() += 1);
+    counts
+}
+
+/// A spec of four workers for 200 ms of this activity.
+fn special(activity: ActivitySpec, count: u64, bytes: u64) -> WorkloadSpec {
+    let mut spec = spec(&[], 4, PacingSpec::Closed);
+    spec.measure.activity = activity;
+    spec.measure.duration_ns = 200 * MS;
+    spec.objects.count = count;
+    spec.objects.size = SizeSpec::FixedBytes(bytes);
+    spec
+}
+
+fn versioned(operations: &[(&str, u32)]) -> WorkloadSpec {
+    let mut spec = spec(operations, 4, PacingSpec::Closed);
+    spec.measure.activity = ActivitySpec::Versioned;
+    spec.measure.duration_ns = 500 * MS;
+    spec.objects.count = 12;
+    spec
+}
+
+const MIX: [(&str, u32); 4] = [("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)];
+
+#[test]
+fn each_version_is_read_as_it_was_written() {
+    let open = PacingSpec::Open {
+        rate: "4000/s".to_owned(),
+        arrivals: "poisson".to_owned(),
+        max_in_flight: 50,
+    };
+    for pacing in [PacingSpec::Closed, PacingSpec::Capped { ops_per_sec: 1_000.0 }, open] {
+        let mut spec = versioned(&MIX);
+        spec.measure.range = Some(RangeSpec::Random);
+        spec.pacing = pacing;
+        let bench = Bench::new(&spec, MemoryDriver::versioned());
+        let counts = counts(&bench.run());
+        let (puts, deletes) = (counts[&OpKind::Put], counts[&OpKind::Delete]);
+        assert!(puts > 20 && deletes > 10 && counts[&OpKind::Get] > 3 * deletes, "{counts:?}");
+        assert_eq!(bench.driver.versions_count(), 12 + puts - deletes);
+    }
+}
+
+#[test]
+fn a_spoilt_version_is_found() {
+    let bench = Bench::new(&versioned(&[("GET", 1)]), MemoryDriver::versioned());
+    let (prepared, _) = bench.prepare();
+    let mut spoilt = 0;
+    bench.driver.spoil(|_, _, content| {
+        content[700] ^= u8::from(spoilt == 0);
+        spoilt += 1;
+    });
+    let (outcome, records) = bench.stage(StageKind::Measure, prepared.tags.as_ref());
+    let wrong: HashSet<_> =
+        records.iter().filter(|op| !op.outcome.is_ok()).map(|op| op.object).collect();
+    assert_eq!(wrong.len(), 1);
+    assert_eq!(outcome.errors[0].class, ErrorClass::Corrupt);
+    assert!(outcome.errors[0].message.contains("byte 700 of"), "{}", outcome.errors[0].message);
+}
+
+#[test]
+fn a_version_in_the_place_of_another_is_found() {
+    let mut spec = spec(&[("GET", 1), ("STAT", 1)], 4, PacingSpec::Closed);
+    spec.objects.versions = 5;
+    let bench = Bench::new(&spec, MemoryDriver::versioned());
+    bench.run();
+    let (prepared, _) = bench.prepare();
+    let mut older = Vec::new();
+    bench.driver.spoil(|_, position, content| {
+        if position % 5 == 1 {
+            older.clone_from(content);
+        } else if position % 5 == 3 {
+            content.clone_from(&older);
+        }
+    });
+    let (outcome, _) = bench.stage(StageKind::Measure, prepared.tags.as_ref());
+    let message = &outcome.errors[0].message;
+    assert!(message.contains("bytes of an older version (1 instead of 3)"), "{message}");
+    assert!(outcome.failed_count < outcome.ops_count / 4, "only one of five versions is wrong");
+}
+
+#[test]
+fn a_store_without_versions_is_told_at_once() {
+    let bench = Bench::new(&versioned(&[("GET", 1)]), MemoryDriver::default());
+    let (outcome, _) = bench.stage(StageKind::Prepare, None);
+    assert_eq!(outcome.failed_count, outcome.ops_count);
+    let message = &outcome.errors[0].message;
+    assert!(message.contains("versioning must be on for the bucket"), "{message}");
+}
+
+#[test]
+fn listings_hold_every_version() {
+    let mut spec = spec(&[("LIST", 1)], 4, PacingSpec::Closed);
+    spec.objects.versions = 3;
+    let bench = Bench::new(&spec, MemoryDriver::versioned());
+    let records = bench.run();
+    assert!(records.iter().all(|op| op.objects_count == 8 * 3 && op.kind == OpKind::List));
+}
+
+#[test]
+fn retention_holds_random_versions() {
+    let hold = Duration::from_secs(86_400);
+    let activity = ActivitySpec::Retention { hold_ns: hold.as_nanos() as u64 };
+    let mut spec = special(activity, 20, 100);
+    spec.objects.versions = 5;
+    let bench = Bench::new(&spec, MemoryDriver::versioned());
+    let records = bench.run();
+    assert_eq!(counts(&records), BTreeMap::from([(OpKind::Retention, 800)]));
+    assert!(records.iter().all(|op| op.bytes == 0 && op.object.is_some()));
+    let held = bench.driver.held();
+    // 800 draws of 100 leave one out with a chance of 1 in 3,100 each.
+    assert!(held.len() > 95, "{}", held.len());
+    let least = WallTime::from_unix_ns(EPOCH_NS).after(hold);
+    assert!(held.iter().all(|until| *until >= least && *until <= least.after(hold)));
+}
+
+#[test]
+fn parts_of_one_object_are_uploaded_by_all_and_read() {
+    let bench = Bench::new(&special(ActivitySpec::Multipart, 30, 5_000), MemoryDriver::default());
+    let (prepared, uploads) = bench.prepare();
+    let expected = [(OpKind::CreateUpload, 1), (OpKind::PutPart, 30), (OpKind::CompleteUpload, 1)];
+    assert_eq!(counts(&uploads), BTreeMap::from(expected));
+    let workers: HashSet<WorkerId> = uploads.iter().map(|op| op.worker).collect();
+    assert_eq!(workers.len(), 4);
+    assert!(uploads.iter().all(|op| op.object == Some(bench.workload.whole_id())));
+    assert_eq!((bench.driver.uploads_count(), bench.driver.versions_count()), (0, 1));
+    let (outcome, records) = bench.stage(StageKind::Measure, prepared.tags.as_ref());
+    assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
+    assert!(records.iter().all(|op| op.kind == OpKind::Get && op.bytes == 5_000));
+    bench.driver.spoil(|_, _, content| content[5_000 * 7 + 123] ^= 1);
+    let (outcome, _) = bench.stage(StageKind::Measure, prepared.tags.as_ref());
+    assert!(outcome.failed_count > 0);
+    let message = &outcome.errors[0].message;
+    assert!(message.contains("byte 35123 of") && message.contains("1 flipped bit"), "{message}");
+}
+
+#[test]
+fn a_part_that_fails_in_the_prepare_stage_gives_the_upload_up() {
+    let bench = Bench::new(&special(ActivitySpec::Multipart, 30, 500), MemoryDriver::default());
+    bench.driver.refuse(|op| matches!(op, Operation::PutPart { number: 11, .. }));
+    let (outcome, records) = bench.stage(StageKind::Prepare, None);
+    assert_eq!(outcome.failed_count, 1);
+    assert_eq!(counts(&records)[&OpKind::AbortUpload], 1);
+    assert_eq!((bench.driver.uploads_count(), bench.driver.versions_count()), (0, 0));
+}
+
+fn multipart_put(parts: u32, part_concurrency: u32) -> WorkloadSpec {
+    special(ActivitySpec::MultipartPut { parts, part_concurrency }, 0, 300)
+}
+
+#[test]
+fn every_request_of_an_upload_is_recorded() {
+    for pacing in [PacingSpec::Closed, PacingSpec::Capped { ops_per_sec: 400.0 }] {
+        let mut spec = multipart_put(10, 3);
+        spec.pacing = pacing.clone();
+        let bench = Bench::new(&spec, MemoryDriver::default());
+        let records = bench.run();
+        let counts = counts(&records);
+        let whole = counts[&OpKind::CompleteUpload];
+        assert_eq!(bench.driver.versions_count(), whole);
+        assert_eq!(bench.driver.uploads_count(), 0);
+        let aborted = counts.get(&OpKind::AbortUpload).copied().unwrap_or(0);
+        assert_eq!(counts[&OpKind::CreateUpload], whole + aborted);
+        // Create, four rounds of three parts at a time and complete take 6 ms.
+        if pacing == PacingSpec::Closed {
+            assert!((4 * 32..=4 * 34).contains(&whole), "{whole}");
+        } else {
+            assert!((75..=80).contains(&counts[&OpKind::PutPart]), "{counts:?}");
+        }
+        let lanes: HashSet<WorkerId> = records.iter().map(|op| op.worker).collect();
+        assert_eq!(lanes, (0..12).map(WorkerId).collect());
+        // A lane has one operation under way at a time, and an object one upload.
+        for lane in lanes {
+            let mut own: Vec<_> = records.iter().filter(|op| op.worker == lane).collect();
+            own.sort_by_key(|op| op.start);
+            assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            assert!(own.iter().all(|op| op.object.unwrap().owner().0 == lane.0 / 3));
+        }
+        let mut right = bench.workload.keys();
+        let mut key = String::new();
+        let generator = Generator::new(bench.workload.seed.0);
+        let mut contents = BTreeMap::new();
+        for op in records.iter().filter(|op| op.kind == OpKind::CompleteUpload) {
+            plimsoll_workload::Keys::write(&mut right, op.object.unwrap(), &mut key);
+            let mut content = vec![0; 3_000];
+            generator.content(plimsoll_workload::hash_text(&key), 0).fill(0, &mut content);
+            contents.insert(key.clone(), content);
+        }
+        bench.driver.spoil(|key, _, content| assert_eq!(contents[key], *content));
+    }
+}
+
+#[test]
+fn an_upload_with_a_part_that_fails_is_given_up_and_the_next_begun() {
+    let bench = Bench::new(&multipart_put(10, 3), MemoryDriver::default());
+    let mut count = 0;
+    bench.driver.refuse(move |op| {
+        count += u32::from(matches!(op, Operation::PutPart { .. }));
+        matches!(op, Operation::PutPart { .. }) && count % 25 == 0
+    });
+    let (outcome, records) = bench.stage(StageKind::Measure, None);
+    let counts = counts(&records);
+    assert!(outcome.failed_count > 5, "{counts:?}");
+    assert!(records.iter().all(|op| op.outcome.is_ok() || op.kind == OpKind::PutPart));
+    assert!(counts[&OpKind::AbortUpload] > 5 && counts[&OpKind::CompleteUpload] > 5);
+    assert_eq!(bench.driver.uploads_count(), 0);
+    assert_eq!(bench.driver.versions_count(), counts[&OpKind::CompleteUpload]);
+}
+
+#[test]
+fn a_stage_that_is_over_leaves_no_upload() {
+    // 1,000 parts do not fit into 200 ms.
+    let bench = Bench::new(&multipart_put(1_000, 2), MemoryDriver::default());
+    let (outcome, records) = bench.stage(StageKind::Measure, None);
+    assert_eq!((outcome.failed_count, outcome.ended_by), (0, EndReason::Duration));
+    let counts = counts(&records);
+    assert_eq!((counts[&OpKind::CreateUpload], counts[&OpKind::AbortUpload]), (4, 4));
+    assert_eq!(bench.driver.uploads_count(), 0);
+    let create_fails = Bench::new(&multipart_put(5, 2), MemoryDriver::default());
+    create_fails.driver.refuse(|op| matches!(op, Operation::CreateUpload { .. }));
+    let (outcome, records) = create_fails.stage(StageKind::Measure, None);
+    assert_eq!(outcome.failed_count as usize, records.len());
+    let objects: HashSet<_> = records.iter().map(|op| op.object).collect();
+    assert_eq!(objects.len(), records.len(), "each is tried once");
+}
+
+#[test]
+fn what_is_added_follows_on_what_is_there() {
+    let open = PacingSpec::Open {
+        rate: "4000/s".to_owned(),
+        arrivals: "constant".to_owned(),
+        max_in_flight: 50,
+    };
+    for pacing in [PacingSpec::Closed, open] {
+        let mut spec = special(ActivitySpec::Append { parts: 20 }, 0, 1);
+        spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 1_000 };
+        spec.pacing = pacing;
+        let bench = Bench::new(&spec, MemoryDriver::default());
+        let records = bench.run();
+        let counts = counts(&records);
+        assert!(counts[&OpKind::Append] >= 15 * counts[&OpKind::Put], "{counts:?}");
+        let generator = Generator::new(bench.workload.seed.0);
+        let sum: u64 = records.iter().map(|op| op.bytes).sum();
+        let mut there = 0;
+        bench.driver.spoil(|key, _, content| {
+            let right = generator.content(plimsoll_workload::hash_text(key), 0);
+            assert!(right.matches(0, content));
+            there += content.len() as u64;
+        });
+        assert_eq!(sum, there);
+    }
+}
+
+#[test]
+fn an_object_that_could_not_be_added_to_is_left_alone() {
+    let bench =
+        Bench::new(&special(ActivitySpec::Append { parts: 10_000 }, 0, 9), MemoryDriver::default());
+    let mut count = 0;
+    bench.driver.refuse(move |_| {
+        count += 1;
+        count % 40 == 0
+    });
+    let (outcome, records) = bench.stage(StageKind::Measure, None);
+    assert_eq!(outcome.failed_count, 20);
+    assert!(records.iter().all(|op| op.outcome.is_ok() || op.outcome == ErrorClass::Server));
+}
+
+#[test]
+fn files_of_a_zip_archive_are_read_one_by_one() {
+    let mut spec = special(ActivitySpec::Zip, 50, 1);
+    spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 50_000 };
+    let bench = Bench::new(&spec, MemoryDriver::default());
+    let (prepared, uploads) = bench.prepare();
+    assert_eq!((uploads.len(), uploads[0].kind), (1, OpKind::Put));
+    let (outcome, records) = bench.stage(StageKind::Measure, prepared.tags.as_ref());
+    assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
+    for op in &records {
+        assert_eq!((op.kind, op.bytes), (OpKind::Get, bench.workload.size_of(op.object.unwrap())));
+    }
+    let mut at = 0;
+    bench.driver.spoil(|key, _, content| {
+        assert!(key.ends_with(".zip"));
+        at = content.len() / 2;
+        content[at] ^= 8;
+    });
+    let (outcome, _) = bench.stage(StageKind::Measure, prepared.tags.as_ref());
+    assert!(outcome.failed_count > 0 && outcome.failed_count < outcome.ops_count / 2);
+    assert_eq!(outcome.errors[0].class, ErrorClass::Corrupt);
+}
+
+#[test]
+fn archives_are_taken_apart_into_objects() {
+    let spec = special(ActivitySpec::Snowball { members: 7, compress: false }, 0, 1_234);
+    let bench = Bench::new(&spec, MemoryDriver::default());
+    let records = bench.run();
+    assert!(records.iter().all(|op| (op.objects_count, op.bytes) == (7, 7 * 1_234)));
+    assert_eq!(counts(&records), BTreeMap::from([(OpKind::Put, 800)]));
+    assert_eq!(bench.driver.versions_count(), 800 * 7);
+    let generator = Generator::new(bench.workload.seed.0);
+    bench.driver.spoil(|key, _, content| {
+        assert!(key.starts_with("plimsoll/run/"));
+        let right = generator.content(plimsoll_workload::hash_text(key), 0);
+        assert!(content.len() == 1_234 && right.matches(0, content));
+    });
+}
+
+#[test]
+fn one_content_is_written_under_several_names() {
+    let bench =
+        Bench::new(&special(ActivitySpec::Fanout { copies: 9 }, 0, 500), MemoryDriver::default());
+    let records = bench.run();
+    assert!(records.iter().all(|op| (op.objects_count, op.bytes) == (9, 4_500)));
+    assert_eq!(counts(&records), BTreeMap::from([(OpKind::Post, 800)]));
+    assert_eq!(bench.driver.versions_count(), 7_200);
+}
+
+#[test]
+fn a_form_is_a_kind_of_its_own_and_is_read_back() {
+    let mut spec = spec(&[("GET", 1), ("PUT", 1)], 4, PacingSpec::Closed);
+    spec.measure.post = true;
+    spec.objects.compress_ratio = Some(3.0);
+    let counts = counts(&Bench::new(&spec, MemoryDriver::default()).run());
+    assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [OpKind::Get, OpKind::Post]);
+}
+
+/// On threads and the machine's clock: who uploads one object together waits for one another.
+#[test]
+fn threads_share_an_upload() {
+    let workload =
+        Arc::new(special(ActivitySpec::Multipart, 200, 100).validate("run", None).unwrap());
+    let clock: SharedClock = Arc::new(RunClock::start());
+    let (stop, live) = (StopFlag::default(), Live::new(3));
+    let generator = Arc::new(Generator::new(workload.seed.0));
+    let context = StageContext {
+        clock: &clock,
+        virtual_time: None,
+        stop: &stop,
+        live: &live,
+        generator: &generator,
+        wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
+        tags: None,
+    };
+    let config = EngineConfig { threads: 3, op_timeout: Duration::from_secs(10), retries: 0 };
+    let driver = MemoryDriver::default();
+    let mut kept = Kept::default();
+    let stage = (StageId(0), StageKind::Prepare);
+    let outcome = run_stage(&driver, &workload, stage, &config, &context, &mut kept).unwrap();
+    assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
+    assert_eq!(counts(&kept.0)[&OpKind::PutPart], 200);
+    assert_eq!((driver.uploads_count(), driver.versions_count()), (0, 1));
+}

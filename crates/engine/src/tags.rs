@@ -77,7 +77,8 @@ impl VersionNames {
             return None;
         }
         let own = self.own.get(&(object.id, object.version));
-        own.map(|tag| &**tag).or_else(|| self.prepared.get(object.id, object.version, self.versions))
+        own.map(|tag| &**tag)
+            .or_else(|| self.prepared.get(object.id, object.version, self.versions))
     }
 
     /// Takes note of what became of an operation.
@@ -106,9 +107,8 @@ mod tests {
             first.push(tag);
         }
         let tags = Tags::new(BTreeMap::from([(WorkerId(3), first)]));
-        let get = |owner, number, version| {
-            tags.get(ObjectId::new(WorkerId(owner), number), version, 2)
-        };
+        let get =
+            |owner, number, version| tags.get(ObjectId::new(WorkerId(owner), number), version, 2);
         assert_eq!([get(3, 0, 0), get(3, 0, 1)], [Some("a0"), Some("a1")]);
         assert_eq!([get(3, 1, 0), get(3, 1, 1)], [None, Some("b1-long")]);
         assert_eq!([get(3, 2, 0), get(3, 0, 2), get(3, 9, 0), get(0, 0, 0)], [None; 4]);

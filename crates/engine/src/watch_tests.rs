@@ -44,16 +44,16 @@ fn last_end(records: &[OpRecord]) -> u64 {
 fn a_steady_run_of_every_command_ends_in_the_second_the_rule_allows() {
     let mut list = eight(&[("LIST", 1)]);
     list.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
-    // STAT and DELETE move nothing, so chance makes the throughput of eighty operations uneven.
+    // Each kind must be steady, and of eight DELETEs a second chance makes an uneven rate.
     let mut mixed = steady_7_s(eight(&[("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)]));
-    mixed.measure.steady.as_mut().unwrap().percent = 50.0;
+    mixed.measure.steady.as_mut().unwrap().percent = 200.0;
     for (spec, what) in [
         (steady_7_s(eight(&[("GET", 1)])), "throughput within 7.5 %"),
         (steady_7_s(eight(&[("PUT", 1)])), "throughput within 7.5 %"),
         (steady_7_s(eight(&[("DELETE", 1)])), "rate within 7.5 %"),
         (steady_7_s(list), "rate within 7.5 %"),
         (steady_7_s(eight(&[("STAT", 1)])), "rate within 7.5 %"),
-        (mixed, "throughput within 50 %"),
+        (mixed, "PUT: throughput within 200 %"),
     ] {
         let (outcome, records) = measure(&spec, ok_in_100_ms);
         let because = outcome.ended_because.expect(what);

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
 use plimsoll_model::{
-    Clock, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WallTime,
-    WorkerId,
+    Clock, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WallTime, WorkerId,
 };
 use plimsoll_workload::data::{Content, Generator, VERSIONS, Wrong, WrongKind};
 use plimsoll_workload::{

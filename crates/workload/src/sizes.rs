@@ -106,7 +106,8 @@ impl SizeDist {
             size => Ok(size),
         };
         if let Some(rest) = text.strip_prefix("lognormal:") {
-            let parts = rest.split_once(',').ok_or_else(|| SizeParseError::Form(text.to_owned()))?;
+            let parts =
+                rest.split_once(',').ok_or_else(|| SizeParseError::Form(text.to_owned()))?;
             let sigma = parts.1.trim().parse().ok().filter(|sigma| is_sigma(*sigma));
             let sigma = sigma.ok_or_else(|| SizeParseError::Sigma(parts.1.trim().to_owned()))?;
             return Ok(Self::LogNormal { median: size(parts.0)?, sigma });

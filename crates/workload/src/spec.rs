@@ -16,11 +16,9 @@ use crate::{
     Activity, ArrivalLaw, ExistingObject, InvalidWorkload, KeyLayout, Metric, Mix, OpenLoop,
     Pacing, Population, Precision, RangeRule, RateProfile, StopRule, Verify, Workload,
 };
-pub use activity::{ActivitySpec, PickSpec};
 pub(crate) use activity::PARTS_MAX;
-pub use objects::{
-    DataFileSpec, ExistingSpec, GeneratorSpec, ObjectsSpec, SizeBarSpec, SizeSpec,
-};
+pub use activity::{ActivitySpec, PickSpec};
+pub use objects::{DataFileSpec, ExistingSpec, GeneratorSpec, ObjectsSpec, SizeBarSpec, SizeSpec};
 
 /// The schema's name and version.
 pub const SPEC_SCHEMA: &str = "plimsoll.workload/1";
@@ -317,9 +315,10 @@ impl WorkloadSpec {
             return invalid("measure.overwrite", "needs PUT among the operations, and no DELETE");
         }
         match (only, measure.delete_batch) {
-            (Some(OpKind::List | OpKind::Delete), _) if versioned => {
-                invalid("measure.operations", "versioned is for GET, STAT and PUT, with DELETE or not")
-            }
+            (Some(OpKind::List | OpKind::Delete), _) if versioned => invalid(
+                "measure.operations",
+                "versioned is for GET, STAT and PUT, with DELETE or not",
+            ),
             (Some(OpKind::List), _) => {
                 let page_size = measure.list_page_size.unwrap_or(1_000);
                 if !(1..=PAGE_SIZE_MAX).contains(&page_size) {

@@ -1,6 +1,7 @@
 //! Tests of the spec: what is refused, and with which words.
 
 use super::*;
+use crate::data::DataRule;
 
 pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
     WorkloadSpec {
@@ -164,5 +165,153 @@ fn a_throughput_is_not_waited_for_where_nothing_moves() {
         spec.measure.until = vec!["ci(throughput)<=5%".to_owned()];
         let field = spec.validate("r", None).err().map(|refused| refused.field);
         assert_eq!(field, (!moves).then_some("measure.until".into()), "{operation}");
+    }
+}
+
+fn special(activity: ActivitySpec, count: u64) -> WorkloadSpec {
+    let mut spec = spec(&[]);
+    spec.measure.activity = activity;
+    spec.objects.count = count;
+    spec
+}
+
+fn activities() -> [WorkloadSpec; 8] {
+    [
+        special(ActivitySpec::Retention { hold_ns: 1 }, 1),
+        special(ActivitySpec::Multipart, 10_000),
+        special(ActivitySpec::MultipartPut { parts: 100, part_concurrency: 20 }, 0),
+        special(ActivitySpec::Append { parts: 10_000 }, 0),
+        special(ActivitySpec::Zip, 10_000),
+        special(ActivitySpec::Snowball { members: 50, compress: true }, 0),
+        special(ActivitySpec::Fanout { copies: 100 }, 0),
+        WorkloadSpec {
+            measure: MeasureSpec {
+                activity: ActivitySpec::Versioned,
+                ..spec(&[("GET", 1), ("DELETE", 9), ("PUT", 1)]).measure
+            },
+            ..spec(&[])
+        },
+    ]
+}
+
+#[test]
+fn every_activity_is_read_and_written() {
+    for spec in activities() {
+        let workload = spec.validate("r", None).unwrap();
+        assert!(!workload.activity.kinds().is_empty());
+        let yaml = spec.to_yaml();
+        assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    }
+    let mut spec = spec(&[("GET", 1)]);
+    assert!(!spec.to_yaml().contains("activity") && !spec.to_yaml().contains("pick"));
+    spec.measure.pick = PickSpec::Zipf { theta: 1.2 };
+    spec.objects.size = SizeSpec::Lognormal { median_bytes: 4_096, sigma: 1.5 };
+    spec.objects.generator =
+        GeneratorSpec::Files(vec![DataFileSpec { path: "a".to_owned(), bytes: 7 }]);
+    spec.objects.versions = 3;
+    let yaml = spec.to_yaml();
+    assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    let workload = spec.validate("r", None).unwrap();
+    assert_eq!(workload.data, DataRule::Files { bytes: 7 });
+    assert!(workload.names_versions() && workload.prepare_ops_count() == 300);
+}
+
+#[test]
+fn what_an_activity_cannot_do_is_refused() {
+    type Change = fn(&mut WorkloadSpec);
+    let [retention, multipart, put, append, zip, snowball, fanout, versioned] = activities();
+    let open_loop: Change = |s| s.pacing = open("9/s", "constant", 1);
+    let cases: [(&WorkloadSpec, &str, Change); 26] = [
+        (&retention, "measure.activity.retention.hold_ns", |s| {
+            s.measure.activity = ActivitySpec::Retention { hold_ns: 0 };
+        }),
+        (&retention, "objects.count", |s| s.objects.count = 0),
+        (&retention, "measure.operations", |s| {
+            s.measure.operations = spec(&[("GET", 1)]).measure.operations
+        }),
+        (&retention, "measure.range", |s| s.measure.range = Some(RangeSpec::Random)),
+        (&multipart, "objects.count", |s| s.objects.count = 10_001),
+        (&multipart, "objects.size", |s| {
+            s.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 9 };
+        }),
+        (&multipart, "objects.size", |s| s.measure.part_bytes_min = Some(5 << 20)),
+        (&multipart, "objects.versions", |s| s.objects.versions = 2),
+        (&put, "measure.activity.multipart_put.parts", |s| {
+            s.measure.activity = ActivitySpec::MultipartPut { parts: 10_001, part_concurrency: 1 };
+        }),
+        (&put, "measure.activity.multipart_put.part_concurrency", |s| {
+            s.measure.activity = ActivitySpec::MultipartPut { parts: 5, part_concurrency: 6 };
+        }),
+        (&put, "pacing.open", open_loop),
+        (&put, "objects.count", |s| s.objects.count = 1),
+        (&put, "measure.pick", |s| s.measure.pick = PickSpec::Sequential),
+        (&append, "measure.activity.append.parts", |s| {
+            s.measure.activity = ActivitySpec::Append { parts: 0 };
+        }),
+        (&zip, "objects.count", |s| s.objects.count = 65_536),
+        (&zip, "objects.size", |s| s.objects.size = SizeSpec::FixedBytes(1 << 20)),
+        (&snowball, "objects.size", |s| s.objects.size = SizeSpec::FixedBytes(10 << 20)),
+        (&snowball, "keys.prefix", |s| s.keys.prefix = "p".repeat(140)),
+        (&fanout, "measure.activity.fanout.copies", |s| {
+            s.measure.activity = ActivitySpec::Fanout { copies: 10_001 };
+        }),
+        (&versioned, "measure.overwrite", |s| s.measure.overwrite = true),
+        (&versioned, "measure.post", |s| s.measure.post = true),
+        (&versioned, "measure.pick", |s| s.measure.pick = PickSpec::Zipf { theta: 0.9 }),
+        (&versioned, "objects.count", |s| s.objects.count = 3),
+        (&versioned, "objects.existing", |s| {
+            s.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
+        }),
+        (&versioned, "measure.operations", |s| s.measure.operations.truncate(0)),
+        (&versioned, "measure.part_bytes_min", |s| s.measure.part_bytes_min = Some(1)),
+    ];
+    for (spec, field, change) in cases {
+        let mut spec = spec.clone();
+        change(&mut spec);
+        let refused = spec.validate("r", None).unwrap_err();
+        assert_eq!(refused.field, field, "{refused}");
+        assert!(!refused.reason.contains(". ") && !refused.reason.ends_with('.'), "{refused}");
+    }
+    for spec in [retention, multipart, append, zip, snowball, fanout, versioned] {
+        let mut spec = spec;
+        open_loop(&mut spec);
+        assert!(spec.validate("r", None).is_ok(), "{}", spec.to_yaml());
+    }
+}
+
+#[test]
+fn content_and_choice_have_bounds() {
+    type Change = fn(&mut WorkloadSpec);
+    let cases: [(&str, Change); 14] = [
+        ("objects.compress_ratio", |s| s.objects.compress_ratio = Some(0.9)),
+        ("objects.compress_ratio", |s| s.objects.compress_ratio = Some(51.0)),
+        ("objects.compress_ratio", |s| s.objects.compress_ratio = Some(f64::NAN)),
+        ("objects.compress_ratio", |s| {
+            s.objects.compress_ratio = Some(2.0);
+            s.objects.generator = GeneratorSpec::Zero;
+        }),
+        ("objects.dedupe_ratio", |s| s.objects.dedupe_ratio = Some(101.0)),
+        ("objects.generator", |s| s.objects.generator = GeneratorSpec::Files(Vec::new())),
+        ("objects.size", |s| s.objects.size = SizeSpec::List(Vec::new())),
+        ("objects.size", |s| s.objects.size = SizeSpec::List(vec![5, 0])),
+        ("objects.size", |s| {
+            s.objects.size = SizeSpec::Lognormal { median_bytes: 9, sigma: 0.0 };
+        }),
+        ("objects.versions", |s| s.objects.versions = 0),
+        ("objects.versions", |s| {
+            s.objects.versions = 2;
+            s.measure.operations[0].op = "PUT".to_owned();
+        }),
+        ("measure.pick.zipf.theta", |s| s.measure.pick = PickSpec::Zipf { theta: 1.0 }),
+        ("measure.pick", |s| {
+            s.measure.pick = PickSpec::Sequential;
+            s.measure.operations.push(OpWeightSpec { op: "PUT".to_owned(), weight: 1 });
+        }),
+        ("measure.post", |s| s.measure.post = true),
+    ];
+    for (field, change) in cases {
+        let mut spec = spec(&[("GET", 1)]);
+        change(&mut spec);
+        assert_eq!(spec.validate("r", None).unwrap_err().field, field);
     }
 }

@@ -97,9 +97,15 @@ pub struct OpStream {
 enum Source {
     Nothing,
     /// Uploads of the worker's share, each in so many versions, then nothing.
-    Uploads { next: u64, end: u64 },
+    Uploads {
+        next: u64,
+        end: u64,
+    },
     /// The parts `next`, `next + step`, ... of the object whose parts are read.
-    Parts { next: u64, step: u64 },
+    Parts {
+        next: u64,
+        step: u64,
+    },
     /// The one zip archive.
     Zip,
     /// Draws from the deck.
@@ -107,11 +113,20 @@ enum Source {
     /// The same listing again and again.
     Listing,
     /// Batches `next`, `next + step`, ... of the delete order.
-    Batches { next: u64, step: u64 },
+    Batches {
+        next: u64,
+        step: u64,
+    },
     /// One thing chosen out of a population that stays as it is.
-    Picked { random: Random, picker: Picker },
+    Picked {
+        random: Random,
+        picker: Picker,
+    },
     /// New objects one after the other; of uploads in parts the next part of object `next`.
-    New { next: u64, parts_done: u32 },
+    New {
+        next: u64,
+        parts_done: u32,
+    },
     /// What is added to objects.
     Appends(Appends),
 }
@@ -153,7 +168,11 @@ impl OpStream {
                 step: u64::from(workload.concurrency.get()),
             },
             (Population::Uploaded(count), Activity::Zip) => {
-                if worker.0 == 0 && *count > 0 { Source::Zip } else { Source::Nothing }
+                if worker.0 == 0 && *count > 0 {
+                    Source::Zip
+                } else {
+                    Source::Nothing
+                }
             }
             (Population::Uploaded(_), _) => {
                 let end = workload.share_of(worker) * u64::from(workload.versions);
@@ -173,7 +192,10 @@ impl OpStream {
                 Source::Mix(Box::new(MixState::new(workload, mix, worker)))
             }
             Activity::Retention { .. } | Activity::Multipart { .. } | Activity::Zip => {
-                Source::Picked { random: choices(workload, worker), picker: picker(workload, worker) }
+                Source::Picked {
+                    random: choices(workload, worker),
+                    picker: picker(workload, worker),
+                }
             }
             Activity::MultipartPut { .. } | Activity::Snowball { .. } | Activity::Fanout { .. } => {
                 Source::New { next: 0, parts_done: 0 }
@@ -220,8 +242,12 @@ impl OpStream {
                 Some(PlannedOp { kind: OpKind::Delete, target: Target::Batch { from, count } })
             }
             Source::Mix(state) => state.draw(workload, worker),
-            Source::Picked { random, picker } => Some(picked(workload, picker.draw(random), random)),
-            Source::New { next, parts_done } => Some(new_object(workload, worker, next, parts_done)),
+            Source::Picked { random, picker } => {
+                Some(picked(workload, picker.draw(random), random))
+            }
+            Source::New { next, parts_done } => {
+                Some(new_object(workload, worker, next, parts_done))
+            }
             Source::Appends(appends) => Some(appends.next_op(workload, worker)),
         }
     }
@@ -303,10 +329,9 @@ fn new_object(
     }
     *next += 1;
     match workload.activity {
-        Activity::Fanout { .. } => PlannedOp {
-            kind: OpKind::Post,
-            target: Target::Copies(object_ref(workload, id, 0)),
-        },
+        Activity::Fanout { .. } => {
+            PlannedOp { kind: OpKind::Post, target: Target::Copies(object_ref(workload, id, 0)) }
+        }
         _ => PlannedOp { kind: OpKind::Put, target: Target::Archive(id) },
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::spec::tests::spec;
-use crate::{RangeSpec, WorkloadSpec};
+use crate::{ActivitySpec, PickSpec, RangeSpec, WorkloadSpec};
 
 fn workload(spec: &WorkloadSpec) -> Arc<Workload> {
     Arc::new(spec.validate("run", None).unwrap())
@@ -274,6 +274,93 @@ fn the_order_of_ends_changes_nothing_while_no_busy_object_is_hit() {
             all
         };
         assert_eq!(planned(1), planned(5));
+    }
+}
+
+fn special(activity: ActivitySpec, count: u64) -> WorkloadSpec {
+    let mut spec = spec(&[]);
+    spec.measure.activity = activity;
+    spec.objects.count = count;
+    spec
+}
+
+#[test]
+fn streams_of_every_activity_are_a_function_of_the_seed() {
+    for (activity, count) in [
+        (ActivitySpec::Retention { hold_ns: 1 }, 10),
+        (ActivitySpec::Multipart, 10),
+        (ActivitySpec::MultipartPut { parts: 3, part_concurrency: 2 }, 0),
+        (ActivitySpec::Append { parts: 5 }, 0),
+        (ActivitySpec::Zip, 10),
+        (ActivitySpec::Snowball { members: 5, compress: false }, 0),
+        (ActivitySpec::Fanout { copies: 5 }, 0),
+    ] {
+        let workload = workload(&special(activity.clone(), count));
+        let once = ops(&workload, StageKind::Measure, 50);
+        assert_eq!(once, ops(&workload, StageKind::Measure, 50));
+        assert!(once.iter().all(|ops| ops.len() == 50), "{activity:?}");
+        // What is written is the worker's own.
+        for (worker, ops) in once.iter().enumerate().filter(|_| count == 0) {
+            let owners = ops.iter().map(|op| op.target.object_id().unwrap().owner().0);
+            assert!(owners.into_iter().all(|owner| owner as usize == worker));
+        }
+        let prepared = ops(&workload, StageKind::Prepare, 50).iter().map(Vec::len).sum::<usize>();
+        let beside = if activity == ActivitySpec::Multipart { 2 } else { 0 };
+        assert_eq!(prepared as u64 + beside, workload.prepare_ops_count());
+    }
+}
+
+#[test]
+fn parts_come_in_order_and_the_rest_of_a_failed_upload_is_left_out() {
+    let spec = special(ActivitySpec::MultipartPut { parts: 3, part_concurrency: 2 }, 0);
+    let mut stream = OpStream::new(&workload(&spec), StageKind::Measure, WorkerId(1));
+    let mut next = |ok: bool| {
+        let op = stream.next_op().unwrap();
+        stream.completed(&op, ok);
+        let Target::Part { object, number, bytes: 1_000 } = op.target else { panic!("{op:?}") };
+        (object.number(), number)
+    };
+    let got: Vec<_> =
+        [true, true, true, true, false, true, true, false, true].map(&mut next).into();
+    let right = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (3, 1)];
+    assert_eq!(got, right);
+}
+
+#[test]
+fn a_put_writes_the_next_version_of_an_object_of_the_workers_own() {
+    let mut spec = spec(&[("GET", 3), ("PUT", 2), ("DELETE", 2)]);
+    spec.measure.activity = ActivitySpec::Versioned;
+    (spec.objects.count, spec.objects.versions) = (8, 2);
+    let workload = workload(&spec);
+    for (worker, ops) in ops(&workload, StageKind::Measure, 2_000).iter().enumerate() {
+        let own = |number| workload.share_id(WorkerId(worker as u32), number);
+        let mut there: HashSet<(ObjectId, u32)> =
+            (0..2).flat_map(|number| [(own(number), 0), (own(number), 1)]).collect();
+        let mut next = HashMap::from([(own(0), 2), (own(1), 2)]);
+        for op in ops {
+            let ObjectRef { id, version, .. } = object(op);
+            match op.kind {
+                OpKind::Put => {
+                    assert_eq!(next.insert(id, version + 1), Some(version), "{op:?}");
+                    there.insert((id, version));
+                }
+                OpKind::Delete => assert!(there.remove(&(id, version)), "{op:?}"),
+                _ => assert!(there.contains(&(id, version)), "{op:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn reads_go_through_the_population_in_sequence() {
+    let mut spec = spec(&[("GET", 1)]);
+    spec.objects.count = 10;
+    spec.measure.pick = PickSpec::Sequential;
+    let workload = workload(&spec);
+    let all = ops(&workload, StageKind::Measure, 5);
+    for (worker, ops) in all.iter().enumerate() {
+        let right = (0..5).map(|round| workload.population_id((worker as u64 + 4 * round) % 10));
+        assert!(ops.iter().map(|op| object(op).id).eq(right), "{ops:?}");
     }
 }
 

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_model::OpKind;
 
 use super::file::{FioArgs, MdtestArgs};
+use super::s3_benchmark::S3BenchmarkArgs;
 use super::{Duration, PrintArgs};
 
 /// Which figures are taken from a record.
@@ -195,6 +196,8 @@ pub(crate) enum AsCommand {
     Fio(Box<FioArgs>),
     /// mdtest, with its table
     Mdtest(Box<MdtestArgs>),
+    /// Wasabi's s3-benchmark, the fork with LIST2 and LISTver, with its lines
+    S3Benchmark(Box<S3BenchmarkArgs>),
 }
 
 /// The commands of warp's that are understood.

@@ -9,11 +9,7 @@ use super::{Duration, OutputArgs, Percent, TlsArgs};
 #[derive(Args)]
 pub(crate) struct S3BenchmarkArgs {
     /// s3-benchmark's own flags: -a -b -d -l -r -s -t -u -z. plimsoll's flags come before them
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "S3-BENCHMARK ARGS"
-    )]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "S3-BENCHMARK ARGS")]
     pub(crate) words: Vec<String>,
     /// How requests are signed; s3-benchmark signs with S3V2
     #[arg(long, value_enum, ignore_case = true, default_value_t = SignatureArg::S3v4)]

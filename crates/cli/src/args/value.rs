@@ -29,6 +29,22 @@ impl FromStr for Duration {
     }
 }
 
+/// A duration of days or less: `1d`, `12h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Age(pub(crate) std::time::Duration);
+
+impl FromStr for Age {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const DAY_S: u64 = 86_400;
+        match text.strip_suffix('d').map(str::parse::<u64>) {
+            Some(Ok(days)) => Ok(Self(std::time::Duration::from_secs(days * DAY_S))),
+            _ => parse_duration(text).map(Self).map_err(|error| error.to_string()),
+        }
+    }
+}
+
 /// A part of a hundred: `1%`, `0.5`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Percent(pub(crate) f64);

@@ -16,6 +16,7 @@ use plimsoll_workload::mix64;
 use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
 use crate::present::{self, Form};
+use crate::runner::RunTime;
 use crate::signals::Interrupts;
 use crate::ui::{Goal, Ui, Watched};
 use crate::{machine, store};
@@ -31,7 +32,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     }
     let clock = Arc::new(RunClock::start());
     let interrupts = Interrupts::listen()?;
-    let store = store::open(&store_args, clock.wall_epoch())?;
+    let time = RunTime {
+        clock: Arc::clone(&clock) as SharedClock,
+        wall_epoch: clock.wall_epoch(),
+        virtual_time: None,
+    };
+    let store = store::open(&store_args, &time)?;
     let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(clock.wall_epoch()));
     let entropy = mix64(seed ^ clock.wall_epoch().as_unix_ns());
     let id = RunId::new("check", clock.wall_epoch(), entropy);
@@ -95,7 +101,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
 }
 
 /// Takes host, port, TLS and bucket from a URL.
-fn take_url(url: &str, args: &mut StoreArgs) -> Result<()> {
+pub(crate) fn take_url(url: &str, args: &mut StoreArgs) -> Result<()> {
     let (tls, rest) = match url.split_once("://") {
         Some(("http", rest)) => (false, rest),
         Some(("https", rest)) => (true, rest),

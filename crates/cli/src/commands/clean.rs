@@ -10,11 +10,12 @@ use plimsoll_driver::Steward;
 use plimsoll_driver_file::yard::{find, sweep};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_engine::RunClock;
-use plimsoll_http::{Endpoint, HostSelect, expand_hosts};
+use plimsoll_http::{Endpoint, HostSelect, HttpVersion, expand_hosts};
 use plimsoll_model::{Bytes, Clock, RunId, SharedClock};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
 
+use super::clean_bucket;
 use crate::args::CleanArgs;
 use crate::store;
 use crate::ui::Ui;
@@ -26,6 +27,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Finishes the cleaning of the run in a directory.
 pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let ui = Ui::plain();
+    if let Some(url) = args.run.to_str().filter(|text| text.contains("://")) {
+        return clean_bucket::run(url, args, &ui);
+    }
     if !args.run.join(MANIFEST).exists() && args.run.is_dir() {
         return clean_yard(args, &ui);
     }
@@ -133,8 +137,8 @@ fn config(args: &CleanArgs, manifest: &Manifest, clock: &RunClock) -> Result<S3C
         .collect();
     Ok(S3Config {
         endpoints: endpoints?.concat(),
-        tls: store::tls(tls, &args.tls)?,
-        credentials: store::credentials(&args.credentials)?,
+        tls: store::tls(tls, &args.store.tls_trust)?,
+        credentials: store::credentials(&args.store.credentials)?,
         region: target.region.clone(),
         bucket: target.bucket.clone().context("run.json names no bucket")?,
         lookup: match target.lookup.as_deref() {
@@ -147,6 +151,8 @@ fn config(args: &CleanArgs, manifest: &Manifest, clock: &RunClock) -> Result<S3C
         content_md5: false,
         connect_timeout: CONNECT_TIMEOUT,
         keep_alive: true,
+        http_version: HttpVersion::One,
+        proxies: None,
         wall_epoch: clock.wall_epoch(),
         options: Default::default(),
     })

@@ -67,7 +67,7 @@ pub(crate) fn run_spec(
     time_until(settings.conduct.syncstart)?;
     let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
     let interrupts = Interrupts::listen()?;
-    let store = store::open(settings.store, time.wall_epoch)?;
+    let store = store::open(settings.store, &time)?;
     let id =
         RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed ^ time.wall_epoch.as_unix_ns()));
     let driver = S3Driver::new(store.config.clone())?;

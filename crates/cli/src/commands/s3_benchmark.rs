@@ -14,11 +14,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
 use plimsoll_driver::{Driver, DriverError, Steward};
-use plimsoll_driver_s3::{Credentials, Lookup, RequestOptions, S3Config, S3Driver, S3Steward, Signature};
+use plimsoll_driver_s3::{
+    Credentials, Lookup, RequestOptions, S3Config, S3Driver, S3Steward, Signature,
+};
 use plimsoll_engine::{
     EngineConfig, EngineError, OpSinkError, StageContext, StageOutcome, run_stage,
 };
-use plimsoll_http::{Endpoint, HostSelect};
+use plimsoll_http::{Endpoint, HostSelect, HttpVersion};
 use plimsoll_model::{Clock, ObjectId, RunId, StageId, StageKind, WallTime};
 use plimsoll_record::schema::{self, Cleanup, CleanupState, RunState, Target};
 use plimsoll_record::{OpLogWriter, RunDirectory};
@@ -29,8 +31,8 @@ use plimsoll_workload::{
     Population, SPEC_SCHEMA, SizeSpec, Verify, Workload, WorkloadSpec, mix64,
 };
 
-use self::tally::Tally;
-use self::tester::{PAGE_SIZE, Pages, Tester, lists_versions};
+use self::tally::{Tally, Written};
+use self::tester::{Pages, Tester, lists_versions};
 use crate::args::{S3BenchmarkArgs, SignatureArg};
 use crate::commands::s3::{fresh_seed, in_words};
 use crate::run_record::{LogSink, Recorded, RunRecord};
@@ -53,7 +55,9 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     let asked = dialect::from_args(&args.words)?;
     let ui = Ui::new(&args.output.print);
     if args.output.print.json {
-        bail!("--json: s3-benchmark prints lines; `plimsoll analyze RUN --json` has each test's figures");
+        bail!(
+            "--json: s3-benchmark prints lines; `plimsoll analyze RUN --json` has each test's figures"
+        );
     }
     if args.explain {
         ui.result(&explain(&asked))?;
@@ -85,15 +89,6 @@ fn explain(asked: &Benchmark) -> String {
         text.push_str(&format!("# {correction}\n"));
     }
     text
-}
-
-/// What PUT of a loop left.
-#[derive(Default)]
-struct Written {
-    /// In order of their ids.
-    objects: Vec<ObjectId>,
-    /// Objects whose PUT failed, which may be there all the same.
-    doubtful: Vec<ObjectId>,
 }
 
 /// A run under way.
@@ -311,12 +306,10 @@ impl<'a> Bench<'a> {
             _ => Goal::Time(workload.duration),
         };
         let outcome = self.stage(&name, goal, &tester, &Arc::new(workload), &mut tally)?;
+        let (figures, wrote) = tally.end(outcome.started, tester.slowdowns());
         if test == Test::Put {
-            tally.written.sort_unstable();
-            written.objects = std::mem::take(&mut tally.written);
-            written.doubtful = std::mem::take(&mut tally.doubtful);
+            *written = wrote;
         }
-        let figures = tally.figures(outcome.started, tester.slowdowns());
         Ok((outcome, figures))
     }
 
@@ -344,6 +337,8 @@ impl<'a> Bench<'a> {
             stop: record.interrupts.stop_flag(),
             live: &live,
             generator: &self.generator,
+            wall_epoch: record.time.wall_epoch,
+            tags: None,
         };
         let clock: &dyn Clock = &*record.time.clock;
         let watched = Watched { name, doing: name, goal, live: &live, clock };
@@ -478,6 +473,8 @@ fn config(asked: &Benchmark, args: &S3BenchmarkArgs, wall_epoch: WallTime) -> Re
         content_md5: args.md5,
         connect_timeout: CONNECT_TIMEOUT,
         keep_alive: true,
+        http_version: HttpVersion::One,
+        proxies: None,
         wall_epoch,
         options: RequestOptions {
             signature: match args.signature {

@@ -14,7 +14,7 @@ const MESSAGE_CHARS_MAX: usize = 300;
 
 /// Reads the JSON with which containers and instances get their keys.
 pub(super) fn keys_of_json(json: &[u8]) -> Result<Keys> {
-    // serde's error would show the place in the text, which says nothing; the text itself is secret.
+    // The text is secret, and its place in it is all that serde's error would say.
     let document: Value =
         serde_json::from_slice(json).map_err(|_| anyhow!("the answer is not JSON"))?;
     let text = |name: &str| {

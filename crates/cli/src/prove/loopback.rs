@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use plimsoll_driver::{Driver, Steward};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_engine::EngineConfig;
-use plimsoll_http::HostSelect;
+use plimsoll_http::{HostSelect, HttpVersion};
 use plimsoll_model::{OpKind, RunId, WallTime};
 use plimsoll_oracle::{Ledger, Oracle};
 use plimsoll_record::RunDirectory;
@@ -240,6 +240,8 @@ fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {
         content_md5: false,
         connect_timeout: OP_TIMEOUT,
         keep_alive: true,
+        http_version: HttpVersion::One,
+        proxies: None,
         wall_epoch,
         options: Default::default(),
     }

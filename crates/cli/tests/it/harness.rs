@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use plimsoll_driver::{ByteRange, ContentSink, ContentSource, Driver, Operation, Session, Steward};
 use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Driver};
-use plimsoll_http::{HostSelect, TlsConfig, TlsOptions, expand_hosts};
+use plimsoll_http::{HostSelect, HttpVersion, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Clock, SharedClock};
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
 use plimsoll_testkit::LiveServer;
@@ -142,6 +142,8 @@ impl Target {
             content_md5: false,
             connect_timeout: std::time::Duration::from_secs(10),
             keep_alive: true,
+            http_version: HttpVersion::One,
+            proxies: None,
             wall_epoch: wall_now(),
             options: Default::default(),
         };

@@ -13,5 +13,6 @@ mod live;
 mod oracle_script;
 mod output;
 mod proof;
+mod s3_benchmark;
 mod safety;
 mod telemetry;

@@ -84,7 +84,7 @@ fn a_server_that_cannot_be_profiled_is_refused_before_anything_is_written() {
     let target = harness::oracle();
     let directory = tempfile::tempdir().unwrap();
     let refused = |kinds: &str| {
-        let line = format!("s3 stat --objects 5 --duration 1s --serverprof {kinds}");
+        let line = format!("s3 stat --objects 5 --concurrent 2 --duration 1s --serverprof {kinds}");
         let output = run(target.command(directory.path(), &line));
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         stderr(&output)
@@ -128,7 +128,7 @@ fn versitygw_is_no_minio() {
     let Some(server) = live(LiveKind::Versitygw) else { return };
     let target = harness::live(&server, "plimsoll-profile");
     let directory = tempfile::tempdir().unwrap();
-    let line = "s3 stat --objects 5 --duration 1s --serverprof cpu";
+    let line = "s3 stat --objects 5 --concurrent 2 --duration 1s --serverprof cpu";
     let output = run(target.command(directory.path(), line));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(stderr(&output).contains("is no MinIO"), "{}", stderr(&output));

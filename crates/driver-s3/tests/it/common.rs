@@ -9,7 +9,7 @@ use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, DriverError, EntrySink, Operation, Session,
 };
 use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Session};
-use plimsoll_http::{Endpoint, HostSelect};
+use plimsoll_http::{Endpoint, HostSelect, HttpVersion};
 use plimsoll_model::{Clock, ErrorClass, Moment, SharedClock, WallTime};
 
 /// A clock that is a microsecond further on every time it is read.
@@ -44,6 +44,8 @@ pub(crate) fn config(port: u16) -> S3Config {
         content_md5: false,
         connect_timeout: Duration::from_secs(10),
         keep_alive: true,
+        http_version: HttpVersion::One,
+        proxies: None,
         // 2013-05-24T00:00:00Z.
         wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
         options: Default::default(),

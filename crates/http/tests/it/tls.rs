@@ -10,7 +10,9 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
 use crate::against_hyper::{SHAPES, check_echo, comparable, serve_hyper};
-use crate::support::{accept, beside, block_on, call, client_of, get, options, serve};
+use crate::support::{
+    CountingClock, accept, beside, block_on, call, client_of, get, options, serve,
+};
 
 /// A certificate authority of our own and a certificate that it gave to `localhost`.
 pub(crate) struct Certificates {
@@ -134,6 +136,24 @@ fn a_certificate_that_is_not_trusted_is_refused_with_what_to_change() {
             let mut client = tls_client(host, port, insecure());
             assert_eq!(get(&mut client, "/length/1").await.0.unwrap().body_bytes, 1);
         }
+    });
+}
+
+#[test]
+fn a_set_address_is_connected_to_under_the_name_of_the_host() {
+    let certificates = certificates("ours");
+    let acceptor = acceptor(&certificates, rustls::ALL_VERSIONS, &["http/1.1"]);
+    let serve = async |stream| {
+        let stream = acceptor.accept(stream).await.unwrap();
+        assert_eq!(stream.get_ref().1.server_name(), Some("store.invalid"));
+        serve_hyper(stream).await;
+    };
+    beside(serve, async |port| {
+        // Nobody has a name below `invalid` (RFC 6761).
+        let endpoints = plimsoll_http::expand_hosts("store.invalid@127.0.0.1", port).unwrap();
+        let clock = Arc::new(CountingClock::default());
+        let mut client = Client::new(endpoints.into(), options(Some(insecure())).into(), clock);
+        assert_eq!(get(&mut client, "/length/7").await.0.unwrap().body_bytes, 7);
     });
 }
 

@@ -15,8 +15,7 @@ use tokio::net::TcpStream;
 
 use crate::against_hyper::{SHAPES, check_echo, comparable, content, serve_hyper, serve_hyper_two};
 use crate::support::{
-    CountingClock, Kept, accept, answer, beside, call, client_of, client_with_clock, get, options,
-    serve,
+    CountingClock, Kept, accept, answer, beside, call, client_of, get, options, serve,
 };
 use crate::tls::{acceptor, certificates, insecure};
 

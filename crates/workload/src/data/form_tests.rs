@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::data::{Generator, WrongKind};
 use crate::data::{Evidence, Received};
+use crate::data::{Generator, WrongKind};
 use crate::hash_text;
 
 fn shaped(compress_per_mille: u32, dedupe_per_mille: u32) -> Generator {
@@ -77,9 +77,13 @@ fn any_piece_is_a_piece_of_the_whole_and_every_wrong_byte_is_seen() {
     let files = (0..70_001u32).map(|at| (at % 251) as u8).collect();
     let of_files = Generator::with_rule(7, &DataRule::Files { bytes: 70_001 }, files);
     let plain = |rule| Generator::with_rule(7, &rule, Vec::new());
-    for generator in
-        [shaped(3_000, 1_700), shaped(1_000, 2_000), plain(DataRule::Zero), plain(DataRule::Text), of_files]
-    {
+    for generator in [
+        shaped(3_000, 1_700),
+        shaped(1_000, 2_000),
+        plain(DataRule::Zero),
+        plain(DataRule::Text),
+        of_files,
+    ] {
         let whole = bytes(&generator, "k", 2, 0, 200_000);
         for (from, len) in [(0, 1), (1, 5_000), (4_095, 2), (8_191, 30_000), (65_530, 134_470)] {
             let mut piece = bytes(&generator, "k", 2, from as u64, len);
@@ -104,8 +108,12 @@ fn other_versions_and_objects_are_told_apart_in_what_compresses() {
         {
             let given = bytes(&generator, key, version, 0, 60_000);
             let evidence = Evidence::new(0, &given);
-            let received =
-                Received { offset: 0, expected_len: 60_000, len: 60_000, evidence: Some(&evidence) };
+            let received = Received {
+                offset: 0,
+                expected_len: 60_000,
+                len: 60_000,
+                evidence: Some(&evidence),
+            };
             assert_eq!(right.diagnose(&received).map(|wrong| wrong.kind), Some(kind));
         }
     }

@@ -117,7 +117,10 @@ impl WorkloadSpec {
             ActivitySpec::Multipart => {
                 let parts = u32::try_from(self.objects.count).unwrap_or(u32::MAX);
                 let part_bytes = self.part_bytes()?;
-                Activity::Multipart { parts: bounded("objects.count", parts, PARTS_MAX)?, part_bytes }
+                Activity::Multipart {
+                    parts: bounded("objects.count", parts, PARTS_MAX)?,
+                    part_bytes,
+                }
             }
             ActivitySpec::MultipartPut { parts, part_concurrency } => {
                 let most = parts.min(1_000);
@@ -131,11 +134,13 @@ impl WorkloadSpec {
                     )?,
                 }
             }
-            ActivitySpec::Append { parts } => {
-                Activity::Append { parts: bounded("measure.activity.append.parts", parts, PARTS_MAX)? }
-            }
+            ActivitySpec::Append { parts } => Activity::Append {
+                parts: bounded("measure.activity.append.parts", parts, PARTS_MAX)?,
+            },
             ActivitySpec::Zip => self.lower_zip()?,
-            ActivitySpec::Snowball { members, compress } => self.lower_snowball(members, compress)?,
+            ActivitySpec::Snowball { members, compress } => {
+                self.lower_snowball(members, compress)?
+            }
             ActivitySpec::Fanout { copies } => Activity::Fanout {
                 copies: bounded("measure.activity.fanout.copies", copies, MEMBERS_MAX)?,
             },

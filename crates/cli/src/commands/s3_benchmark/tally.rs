@@ -15,8 +15,14 @@ pub(super) struct Tally<'a> {
     failed: [u64; ErrorClass::ALL.len()],
     figures: TestFigures,
     ended: Moment,
-    /// Objects that PUTs wrote.
-    pub(super) written: Vec<ObjectId>,
+    written: Written,
+}
+
+/// What PUT of a loop left.
+#[derive(Default)]
+pub(super) struct Written {
+    /// In order of their ids.
+    pub(super) objects: Vec<ObjectId>,
     /// Objects whose PUT failed, which may be there all the same.
     pub(super) doubtful: Vec<ObjectId>,
 }
@@ -30,20 +36,21 @@ impl<'a> Tally<'a> {
             failed: [0; ErrorClass::ALL.len()],
             figures: TestFigures::default(),
             ended: Moment::EPOCH,
-            written: Vec::new(),
-            doubtful: Vec::new(),
+            written: Written::default(),
         }
     }
 
-    /// Returns the figures of a test that began then.
-    pub(super) fn figures(self, started: Moment, slowdowns: u64) -> TestFigures {
+    /// Returns the figures of a test that began then, and what it wrote.
+    pub(super) fn end(mut self, started: Moment, slowdowns: u64) -> (TestFigures, Written) {
+        self.written.objects.sort_unstable();
         let counts = ErrorClass::ALL.into_iter().zip(self.failed);
-        TestFigures {
+        let figures = TestFigures {
             took: self.ended.since(started),
             slowdowns,
             failed: counts.filter(|(_, count)| *count > 0).collect(),
             ..self.figures
-        }
+        };
+        (figures, self.written)
     }
 
     fn count(&mut self, op: &OpRecord) {
@@ -51,8 +58,8 @@ impl<'a> Tally<'a> {
         if op.kind == OpKind::Put
             && let Some(object) = op.object
         {
-            let place = if op.outcome.is_ok() { &mut self.written } else { &mut self.doubtful };
-            place.push(object);
+            let Written { objects, doubtful } = &mut self.written;
+            if op.outcome.is_ok() { objects } else { doubtful }.push(object);
         }
         if !op.outcome.is_ok() {
             self.failed[op.outcome as usize] += 1;

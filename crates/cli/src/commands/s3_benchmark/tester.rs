@@ -71,9 +71,8 @@ impl Pages {
         keys: &Keys,
         (versions, seed): (bool, u64),
     ) -> Self {
-        let group = |object: &ObjectId, open: u32| {
-            (object.owner(), object.number() / 10u64.pow(open))
-        };
+        let group =
+            |object: &ObjectId, open: u32| (object.owner(), object.number() / 10u64.pow(open));
         let groups = |open: u32| written.chunk_by(move |a, b| group(a, open) == group(b, open));
         let enough = |open: &u32| groups(*open).count() >= PREFIXES_MIN;
         let open = (1..=DIGITS_OPEN_MAX).rev().find(enough).unwrap_or(0);
@@ -243,7 +242,6 @@ mod tests {
         for (counts, prefixes, largest) in [
             (vec![1], 1, 1),
             (vec![70, 70, 70, 69], 279, 1),
-            // 100 groups of ten and 184 of ten for each worker: there are 90 prefixes with one digit open.
             (vec![1_000], 100, 10),
             (vec![1_835, 1_835, 1_834, 1_834, 1_834, 1_834, 1_834, 1_834], 152, 100),
             (vec![50_001, 49_999], 101, 1_000),

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use plimsoll_workload::files::{
-    BlockOrderSpec, BlockSizesSpec, BlocksSpec, JobFilesSpec, NameActSpec, NamesSpec, ThinkSpec,
-    TreeSpec,
+    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FilePacingSpec, JobFilesSpec, NameActSpec,
+    NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
 };
 
 use super::super::{Host, Options, Units, parse};

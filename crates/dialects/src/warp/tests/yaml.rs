@@ -52,7 +52,7 @@ fn a_file_with_most_keys() {
         "line 9: `warp.server-profile`",
         "line 11: `warp.bench-data`",
         "line 21: `warp.remote.bucket`",
-        "line 32: `warp.params.autoterm.enabled`",
+        "line 33: `warp.params.autoterm.enabled`",
     ];
     assert_eq!(noted, expected);
 }

@@ -1,0 +1,150 @@
+//! `plimsoll clean URL`: finds what runs left in a bucket, and removes it when asked to.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use plimsoll_driver::Steward;
+use plimsoll_driver_s3::S3Driver;
+use plimsoll_model::{Bytes, RunId, WallTime};
+
+use crate::args::CleanArgs;
+use crate::commands::check::take_url;
+use crate::commands::s3::in_words;
+use crate::runner::RunTime;
+use crate::store;
+use crate::ui::Ui;
+
+/// Below it every run has a prefix of its own.
+const HOME: &str = "plimsoll/";
+
+/// What one run left.
+#[derive(Default)]
+struct Left {
+    versions: u64,
+    markers: u64,
+    uploads: u64,
+    bytes: u64,
+}
+
+/// Lists what runs left, and removes it with `--yes`.
+pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
+    let mut store_args = args.store.clone();
+    take_url(url, &mut store_args)?;
+    let time = RunTime::machine();
+    let store = store::open(&store_args, &time)?;
+    let driver = S3Driver::new(store.config)?;
+    let mut steward = driver.steward(&time.clock);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the event loop")?;
+    let home = home_below(&args.prefix);
+    let mut found: BTreeMap<String, Left> = BTreeMap::new();
+    // A server without versions has a plain listing.
+    match runtime.block_on(steward.survey_versions(&home, None)) {
+        Ok(versions) => {
+            for version in versions {
+                let left = entry(&mut found, &home, &version.key);
+                left.markers += u64::from(version.is_marker);
+                left.versions += u64::from(!version.is_marker);
+                left.bytes += version.size;
+            }
+        }
+        Err(_) => {
+            let objects = runtime.block_on(steward.survey(&home, None, true)).map_err(in_words)?;
+            for object in objects {
+                let left = entry(&mut found, &home, &object.key);
+                left.versions += 1;
+                left.bytes += object.size;
+            }
+        }
+    }
+    for upload in runtime.block_on(steward.survey_uploads(&home)).unwrap_or_default() {
+        entry(&mut found, &home, &upload.key).uploads += 1;
+    }
+    let now = time.wall_epoch;
+    let limit = args.older_than.map(|age| age.0);
+    found.retain(|run, _| is_meant(run, args.id.as_deref(), limit, now));
+    if found.is_empty() {
+        ui.result(&format!("no run left anything of that kind below {home}\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (run, left) in &found {
+        let Left { versions, markers, uploads, bytes } = left;
+        ui.result(&format!(
+            "{run}: {versions} objects or versions ({}), {markers} marks of deletion, {uploads} \
+             unfinished uploads\n",
+            Bytes(*bytes)
+        ))?;
+    }
+    if !args.yes {
+        ui.result("nothing was removed; add --yes to remove this\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for run in found.keys() {
+        let prefix = format!("{home}{run}/");
+        let removed = runtime.block_on(steward.sweep(&prefix)).map_err(in_words)?;
+        ui.result(&format!("{run}: removed {removed}\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn home_below(prefix: &str) -> String {
+    let prefix = prefix.trim_matches('/');
+    if prefix.is_empty() { HOME.to_owned() } else { format!("{prefix}/{HOME}") }
+}
+
+/// Returns what is counted for the run that a key belongs to; keys that belong to none are counted
+/// under a name that is no run's.
+fn entry<'f>(found: &'f mut BTreeMap<String, Left>, home: &str, key: &str) -> &'f mut Left {
+    let rest = key.strip_prefix(home).unwrap_or_default();
+    let run = rest.split_once('/').map_or("", |(run, _)| run);
+    found.entry(run.to_owned()).or_default()
+}
+
+/// Tells whether it is a run's, and one that is asked for.
+fn is_meant(run: &str, id: Option<&str>, older_than: Option<Duration>, now: WallTime) -> bool {
+    let Some(began) = RunId::parse(run).ok().and_then(|_| began_at(run)) else { return false };
+    let age = Duration::from_nanos(now.as_unix_ns().saturating_sub(began.as_unix_ns()));
+    id.is_none_or(|id| id == run) && older_than.is_none_or(|limit| age > limit)
+}
+
+/// Returns when a run began, as its id says: `<what>-<UTC time>-<4 characters>`.
+fn began_at(run: &str) -> Option<WallTime> {
+    let mut parts = run.rsplit('-');
+    let (suffix, time) = (parts.next()?, parts.next()?);
+    if suffix.len() != 4 {
+        return None;
+    }
+    let time = DateTime::strptime("%Y%m%dt%H%M%Sz", time).ok()?;
+    let at = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    u64::try_from(at.as_nanosecond()).ok().map(WallTime::from_unix_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_runs_that_are_asked_for_are_meant() {
+        // 2026-11-21 09:00:00 UTC, checked with `date -u -d @1795251600`.
+        let now = WallTime::from_unix_ns(1_795_251_600_000_000_000 + 7_200_000_000_000);
+        let run = "s3-get-20261121t090000z-aaaa";
+        let hours = |hours: u64| Some(Duration::from_secs(hours * 3_600));
+        assert!(is_meant(run, None, None, now));
+        assert!(is_meant(run, Some(run), hours(1), now));
+        assert!(!is_meant(run, None, hours(3), now));
+        assert!(!is_meant(run, Some("s3-put-20261121t090000z-aaaa"), None, now));
+        for foreign in ["", "backup", "s3-get", "2026-backup-aaaa", "x-20261121t090000z-toolong"] {
+            assert!(!is_meant(foreign, None, None, now), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn the_home_lies_below_the_prefix() {
+        assert_eq!(home_below(""), "plimsoll/");
+        assert_eq!(home_below("/a/b/"), "a/b/plimsoll/");
+    }
+}

@@ -1,0 +1,194 @@
+//! `plimsoll as s3-benchmark`: its lines, its log, and what is left in the bucket.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::harness::{
+    ACCESS_KEY, SECRET_KEY, Target, oracle, plimsoll, printed, refused, run, run_directory, stderr,
+};
+
+/// Returns the command against a store; `ours` stands before s3-benchmark's own words.
+fn command(target: &Target, directory: &Path, ours: &str, words: &str) -> Command {
+    let mut command = plimsoll(directory);
+    command.args(["as", "s3-benchmark"]).args(ours.split_whitespace());
+    command.args(["-u", &format!("http://{}", target.host), "-b", &target.bucket]);
+    command.args(["-a", &target.access_key, "-s", &target.secret_key]);
+    command.args(words.split_whitespace());
+    command
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Returns the number that stands behind `name` in a line.
+fn figure(line: &str, name: &str) -> f64 {
+    let (_, rest) = line.split_once(name).unwrap_or_else(|| panic!("no `{name}` in `{line}`"));
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    rest[..end].trim_end_matches('.').parse().unwrap()
+}
+
+/// Returns operations and failures of each stage, as the record has them.
+fn stages(directory: &Path) -> (Value, Vec<(String, u64, u64)>) {
+    let manifest = std::fs::read(run_directory(directory).join("run.json")).unwrap();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+    let of = |stage: &Value| {
+        let count = |field: &str| stage[field].as_u64().unwrap();
+        let name = stage["name"].as_str().unwrap().to_owned();
+        (name, count("ops_count"), count("ops_failed_count"))
+    };
+    let stages = manifest["stages"].as_array().unwrap().iter().map(of).collect();
+    (manifest, stages)
+}
+
+#[test]
+fn two_loops_each_with_its_own_counters() {
+    let target = oracle();
+    target.plant(40);
+    let directory = tempfile::tempdir().unwrap();
+    let words = "-l 2 -d 1 -t 4 -z 1K";
+    let output = run(command(&target, directory.path(), "-q --seed 5", words));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(lines[0], "Wasabi benchmark program v2.0");
+    let url = format!("http://{}", target.host);
+    let parameters = format!(
+        "Parameters: url={url}, bucket=bench, region=us-east-1, duration=1, threads=4, loops=2, size=1K"
+    );
+    assert_eq!(lines[1], parameters);
+
+    // Every line but the first is in the log, behind its date; what is below is not.
+    let log = std::fs::read_to_string(directory.path().join("benchmark.log")).unwrap();
+    let logged: Vec<&str> = log.lines().map(|line| line.split_once(" GMT: ").unwrap().1).collect();
+    assert_eq!(logged, lines[1..]);
+
+    let (manifest, stages) = stages(directory.path());
+    let mut stage = stages.iter();
+    let mut line = lines[2..].iter();
+    for number in [1, 2] {
+        let mut written = 0;
+        for test in ["PUT", "GET", "LIST2", "LISTver", "DELETE"] {
+            let line = line.next().unwrap();
+            assert!(line.starts_with(&format!("Loop {number}: {test} ")), "{line}");
+            // The embedded store keeps no versions.
+            if test == "LISTver" {
+                assert_eq!(*line, format!("Loop {number}: LISTver not offered"));
+                continue;
+            }
+            let (name, ops, failed) = stage.next().unwrap();
+            assert_eq!(*name, format!("loop-{number}-{}", test.to_lowercase()));
+            assert!(*ops > 0 && *failed == 0, "{name}: {failed} of {ops}");
+            assert!(line.ends_with("Slowdowns = 0"), "{line}");
+            match test {
+                "PUT" => {
+                    assert_eq!(figure(line, "objects = "), *ops as f64, "{line}");
+                    written = *ops;
+                }
+                "GET" => assert_eq!(figure(line, "objects = "), *ops as f64, "{line}"),
+                "LIST2" => assert_eq!(figure(line, "ops = "), *ops as f64, "{line}"),
+                _ => assert_eq!(*ops, written, "each object is deleted once"),
+            }
+        }
+    }
+    assert_eq!((stage.next(), line.next()), (None, None));
+    assert_eq!(manifest["state"], "complete");
+    assert_eq!(manifest["cleanup"]["state"], "complete");
+    assert_eq!(manifest["cleanup"]["objects_removed_count"], 0, "DELETE removed them all");
+    target.assert_only_planted(40);
+
+    // Our own lines below: a row of latencies for each test.
+    let below: Vec<&str> = text.lines().skip(lines.len()).collect();
+    for row in
+        ["latency", "loop 1 PUT", "loop 2 DELETE", "loop 2 LISTver  not offered by the store"]
+    {
+        assert!(below.iter().any(|line| line.trim().starts_with(row)), "{row} in {text}");
+    }
+    keys_of_the_record_are_the_real_ones(directory.path());
+    no_secret_is_kept(directory.path(), &[output.stdout, output.stderr]);
+}
+
+/// What GET read has the names under which PUT wrote it.
+fn keys_of_the_record_are_the_real_ones(directory: &Path) {
+    let run = run_directory(directory);
+    let line = format!("export {} --format csv --output ops.csv", run.display());
+    printed(directory, &line);
+    let table = std::fs::read_to_string(directory.join("ops.csv")).unwrap();
+    let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heading = rows.next().unwrap();
+    let column = |name: &str| heading.iter().position(|each| *each == name).unwrap();
+    let (kind, key) = (column("kind"), column("key"));
+    let (mut put, mut got) = (std::collections::HashSet::new(), 0);
+    for row in rows {
+        match row[kind] {
+            "PUT" => {
+                put.insert(row[key].to_owned());
+            }
+            "GET" => {
+                assert!(put.contains(row[key]), "{} was never written", row[key]);
+                got += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(got > 0);
+}
+
+fn no_secret_is_kept(directory: &Path, printed: &[Vec<u8>]) {
+    let mut texts = printed.to_vec();
+    texts.push(std::fs::read(directory.join("benchmark.log")).unwrap());
+    texts.push(std::fs::read(run_directory(directory).join("run.json")).unwrap());
+    for text in texts.iter().map(|text| String::from_utf8_lossy(text)) {
+        assert!(!text.contains(ACCESS_KEY) && !text.contains(SECRET_KEY), "{text}");
+    }
+}
+
+#[test]
+fn the_log_grows_and_a_second_run_leaves_the_first_alone() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    for (run_dir, signature) in [("one", "S3V4"), ("two", "S3V2")] {
+        let ours = format!("-q --run-dir {run_dir} --signature {signature}");
+        let output = run(command(&target, directory.path(), &ours, "-d=1 --z 100B"));
+        assert_eq!(output.status.code(), Some(0), "{signature}: {}", stderr(&output));
+    }
+    let log = std::fs::read_to_string(directory.path().join("benchmark.log")).unwrap();
+    assert_eq!(log.lines().count(), 2 * 6, "{log}");
+    assert_eq!(target.listed(), Vec::<String>::new());
+}
+
+#[test]
+fn explain_lists_each_correction_and_does_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let text =
+        printed(directory.path(), "as s3-benchmark --explain -a hush-a -s hush-s -z 4K -l 3");
+    let (first, rest) = text.split_once('\n').unwrap();
+    assert!(first.ends_with("loops=3, size=4K"), "{first}");
+    let corrections = plimsoll_dialects::s3_benchmark::CORRECTIONS;
+    assert_eq!(rest.lines().count(), corrections.len());
+    for (line, correction) in rest.lines().zip(corrections) {
+        assert_eq!(line, format!("# {correction}"));
+    }
+    assert!(!text.contains("hush"));
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_its_own_flags() {
+    let directory = tempfile::tempdir().unwrap();
+    for (words, part) in [
+        ("", "no access key (-a)"),
+        ("-a A -s S -z 1024", "-z `1024`"),
+        ("-a A -s S -l 52", "at most 51 loops"),
+        ("-a A -s S -b a/b -u http://127.0.0.1:9", "(-b)"),
+        ("-a A -s S -u http://127.0.0.1:9", "-u"),
+        ("--insecure -a A -s S -u http://127.0.0.1:9", "-u with https://"),
+        ("--json -a A -s S", "--json"),
+    ] {
+        let said = refused(directory.path(), &format!("as s3-benchmark -q {words}"));
+        assert!(said.contains(part), "`{words}`: {said}");
+    }
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
