@@ -1,8 +1,8 @@
 //! Profiles of the server while it is measured (`--serverprof`), by MinIO's admin API.
 //!
-//! MinIO offers two ways: a pair of calls, `profiling/start` and `profiling/download`, and one call,
-//! `profile`, that lasts as long as it is told at the start. How long a run will be measured is known
-//! only when it is over, so the pair is used.
+//! MinIO offers two ways: a pair of calls, `profiling/start` and `profiling/download`, and one
+//! call, `profile`, that lasts as long as it is told at the start. How long a run will be measured
+//! is known only when it is over, so the pair is used.
 
 use std::fmt;
 use std::rc::Rc;

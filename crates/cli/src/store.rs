@@ -17,7 +17,7 @@ use plimsoll_oracle::{Oracle, OracleConfig, Script};
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, TlsArgs};
-use crate::credentials::{self, ChainArgs};
+use crate::credentials::{self, ChainArgs, Resolved};
 use crate::runner::RunTime;
 use crate::{environment, machine};
 
@@ -35,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) config: S3Config,
     /// The embedded store; it ends when this is dropped.
     pub(crate) embedded: Option<Oracle>,
+    /// Where the credentials were found, if they were looked for.
+    pub(crate) found: Option<Resolved>,
 }
 
 /// Returns the store that the flags name, starting the embedded one when they name none.
@@ -45,6 +47,7 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         ProxyArg::None => None,
         ProxyArg::Env => environment::proxies()?,
     };
+    let mut found = None;
     let (endpoints, credentials, tls) = match (&embedded, &args.host) {
         (Some(oracle), _) => (vec![embedded_endpoint(oracle)], embedded_credentials(), None),
         (None, Some(hosts)) => {
@@ -52,7 +55,11 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
             if requests.resolve_host {
                 endpoints = resolve_all(&endpoints).context("--resolve-host")?;
             }
-            let credentials = asked_credentials(args, &endpoints[0], proxies.clone(), time)?;
+            found = look_for_credentials(args, &endpoints[0], proxies.clone(), time)?;
+            let credentials = match &found {
+                Some(found) => found.credentials.clone(),
+                None => credentials(&args.credentials)?,
+            };
             (endpoints, credentials, tls(args.tls, &args.tls_trust)?)
         }
         (None, None) => unreachable!("without a host the embedded store was started"),
@@ -81,27 +88,27 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         wall_epoch: time.wall_epoch,
         options: request_options(requests)?,
     };
-    Ok(Store { config, embedded })
+    Ok(Store { config, embedded, found })
 }
 
-/// Returns who asks: by the flags, or whoever is found.
-fn asked_credentials(
+/// Returns whoever is found to ask, where the flags say to look.
+fn look_for_credentials(
     args: &StoreArgs,
     store: &Endpoint,
     proxies: Option<Proxies>,
     time: &RunTime,
-) -> Result<Credentials> {
+) -> Result<Option<Resolved>> {
     let requests = &args.requests;
     let web_token = requests.sts_web_token.as_ref().map(|token| token.0.as_str());
     match (requests.signature, web_token) {
-        (SignatureArg::S3v4 | SignatureArg::S3v2, None) => return credentials(&args.credentials),
+        (SignatureArg::S3v4 | SignatureArg::S3v2, None) => return Ok(None),
         (SignatureArg::StsWebToken, None) => {
             bail!("--signature STS_WEB_TOKEN needs --sts-web-token");
         }
         _ => {}
     }
     let (insecure, ca_file) = (args.tls_trust.insecure, args.tls_trust.tls_ca.clone());
-    let found = credentials::resolve(&ChainArgs {
+    credentials::resolve(&ChainArgs {
         flags: &args.credentials,
         web_token,
         store,
@@ -111,8 +118,8 @@ fn asked_credentials(
         clock: &time.clock,
         wall_epoch: time.wall_epoch,
         variable: &environment::variable,
-    })?;
-    Ok(found.credentials)
+    })
+    .map(Some)
 }
 
 /// Returns what the flags change about requests.

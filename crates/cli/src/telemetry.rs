@@ -1,5 +1,5 @@
-//! What a run tells while it runs: one thread reads the live counters, serves them to Prometheus and
-//! pushes them to receivers. No worker waits for it, and no failure of it fails the run.
+//! What a run tells while it runs: one thread reads the live counters, serves them to Prometheus
+//! and pushes them to receivers. No worker waits for it, and no failure of it fails the run.
 
 mod influx;
 mod otlp;

@@ -11,7 +11,9 @@ use crate::{Credentials, S3Config};
 const REGION_DEFAULT: &str = "us-east-1";
 
 /// Returns the signed head of a call without a body to the first endpoint; `None` without
-/// credentials. `path` and `query` are encoded, the query's parameters sorted and each with its `=`.
+/// credentials.
+///
+/// `path` and `query` are encoded, the query's parameters sorted and each with its `=`.
 pub fn admin_head(
     config: &S3Config,
     method: &str,

@@ -100,6 +100,11 @@ impl S3Steward {
         Self { session }
     }
 
+    /// Tells whether the bucket keeps versions.
+    pub async fn keeps_versions(&mut self) -> Result<bool, DriverError> {
+        Ok(self.versioning().await? == Versioning::Enabled)
+    }
+
     /// Has the bucket keep versions from now on, if it does not yet.
     pub async fn ensure_versioning(&mut self) -> Result<(), DriverError> {
         if self.versioning().await == Ok(Versioning::Enabled) {

@@ -274,6 +274,22 @@ impl World {
         Ok(Done::one(added.len()))
     }
 
+    fn put_archive(
+        &mut self,
+        archive: &mut dyn ContentSource,
+        members: u32,
+    ) -> Result<Done, DriverError> {
+        let bytes = read_all(archive);
+        let found = archives::tar_members(&bytes)?;
+        if found.len() != members as usize {
+            return Err(failed(ErrorClass::Client, "the archive has other members"));
+        }
+        for (name, content) in found {
+            self.put(&name, Some(content.to_vec()), Vec::new());
+        }
+        Ok(Done { objects_count: members, ..Done::one(bytes.len()) })
+    }
+
     fn apply(&mut self, operation: Operation<'_>) -> Result<Done, DriverError> {
         let plain = |count| Done { objects_count: count, ..Done::default() };
         match operation {
@@ -327,17 +343,7 @@ impl World {
                 Ok(plain(1))
             }
             Operation::Append { key, offset, content } => self.append(key, offset, content),
-            Operation::PutArchive { archive, members, .. } => {
-                let bytes = read_all(archive);
-                let found = archives::tar_members(&bytes)?;
-                if found.len() != members as usize {
-                    return Err(failed(ErrorClass::Client, "the archive has other members"));
-                }
-                for (name, content) in found {
-                    self.put(&name, Some(content.to_vec()), Vec::new());
-                }
-                Ok(Done { objects_count: members, ..Done::one(bytes.len()) })
-            }
+            Operation::PutArchive { archive, members, .. } => self.put_archive(archive, members),
             Operation::Fanout { keys, content } => {
                 let bytes = read_all(content);
                 for key in keys {

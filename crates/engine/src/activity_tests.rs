@@ -1,4 +1,5 @@
-//! Every activity against a store in memory: each byte verified, the right kinds and counts recorded.
+//! Every activity against a store in memory: each byte verified, the right kinds and counts
+//! recorded.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;

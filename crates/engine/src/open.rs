@@ -142,7 +142,7 @@ impl Schedule {
     }
 
     /// Takes the next operation that is due by `now`; a lane without operations falls out.
-    fn take_due(&mut self, now: Moment) -> Option<(Moment, usize, PlannedOp)> {
+    fn take_due(&mut self, now: Moment) -> Option<Job> {
         while self.next_due()? <= now {
             let Reverse((at, lane)) = self.due.pop()?;
             let Some(op) = self.lanes[lane].stream.next_op() else {
@@ -150,8 +150,10 @@ impl Schedule {
                 continue;
             };
             self.set_next(lane);
-            self.lanes[lane].issued_count += 1;
-            return Some((at, lane, op));
+            let Lane { worker, issued_count, versions, .. } = &mut self.lanes[lane];
+            *issued_count += 1;
+            let version = versions.as_ref().and_then(|versions| versions.of(&op)).map(Box::from);
+            return Some(Job { lane, worker: *worker, op, version, at });
         }
         None
     }
@@ -205,15 +207,14 @@ pub(crate) async fn run_open<S: Session>(
             });
             has_room = free.is_some();
             let Some(slot) = free else { break };
-            let Some((at, lane, op)) = schedule.take_due(now) else {
+            let Some(job) = schedule.take_due(now) else {
                 desk.borrow_mut().free.push(slot);
                 break;
             };
-            let Lane { worker, issued_count, ref versions, .. } = schedule.lanes[lane];
-            let version = versions.as_ref().and_then(|versions| versions.of(&op)).map(Box::from);
-            let (hash, since_start) = (fingerprint(&op), Some(at.since(started)));
-            shared.borrow_mut().note_planned(worker, issued_count, hash, since_start);
-            desk.borrow_mut().assign(slot, Job { lane, worker, op, version, at });
+            let (hash, since_start) = (fingerprint(&job.op), Some(job.at.since(started)));
+            let number = schedule.lanes[job.lane].issued_count;
+            shared.borrow_mut().note_planned(job.worker, number, hash, since_start);
+            desk.borrow_mut().assign(slot, job);
         }
         let is_idle = desk.borrow().under_way == 0;
         if is_idle && schedule.lanes.iter().all(|lane| lane.is_done) {

@@ -1,5 +1,5 @@
-//! Names that the store gave: versions of objects and parts of uploads, kept for the operations that
-//! are about them.
+//! Names that the store gave: versions of objects and parts of uploads, kept for the operations
+//! that are about them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Objects that are uploaded in parts: begun, their parts written at the same time, completed. Every
-//! request of it is an operation of its own. What cannot be completed is given up.
+//! Objects that are uploaded in parts: begun, their parts written at the same time, completed.
+//! Every request of it is an operation of its own. What cannot be completed is given up.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Mutex, MutexGuard, PoisonError};

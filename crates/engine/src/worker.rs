@@ -311,8 +311,8 @@ impl<'a> Doer<'a> {
         self.judged(done, &taken, len)
     }
 
-    /// Returns the completion of reading `len` bytes of what is under the present key, with what was
-    /// wrong with them.
+    /// Returns the completion of reading `len` bytes of what is under the present key, with what
+    /// was wrong with them.
     fn judged(&mut self, mut done: Completion, taken: &Taken<'_>, len: u64) -> Completion {
         match &done.result {
             Ok(()) if taken.is_error_document() => {

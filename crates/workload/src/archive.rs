@@ -1,5 +1,5 @@
-//! Archives made of generated content: what is where in a zip or tar archive, so that any piece of it
-//! can be made at any time.
+//! Archives made of generated content: what is where in a zip or tar archive, so that any piece of
+//! it can be made at any time.
 //!
 //! Nothing is compressed here. A zip archive follows APPNOTE.TXT 6.3.10 without its extensions for
 //! large ones, a tar archive the ustar format of POSIX.1-1988.
@@ -69,8 +69,8 @@ impl Archive {
         archive
     }
 
-    /// Returns a zip archive of these files, none of which is compressed; their content is generated
-    /// once for its checksums.
+    /// Returns a zip archive of these files, none of which is compressed; their content is
+    /// generated once for its checksums.
     pub fn zip(members: &[ArchiveMember], generator: &Generator) -> Self {
         let mut archive = Self::new();
         let mut directory = Vec::new();
@@ -148,7 +148,8 @@ impl Archive {
 /// Returns the header of a file, 512 bytes.
 fn tar_header(member: &ArchiveMember, changed_s: u64) -> [u8; TAR_BLOCK] {
     let name = member.name.as_bytes();
-    // A long name is cut at a slash into a beginning of at most 155 bytes and a rest of at most 100.
+    // A long name is cut at a slash into a beginning of at most 155 bytes and a rest of at most
+    // 100.
     let cut = if name.len() <= TAR_NAME_MAX {
         None
     } else {
@@ -221,7 +222,7 @@ const fn crc_tables() -> [[u32; 256]; 8] {
         let mut crc = byte as u32;
         let mut bit = 0;
         while bit < 8 {
-            crc = crc >> 1 ^ (crc & 1) * 0xedb8_8320;
+            crc = (crc >> 1) ^ ((crc & 1) * 0xedb8_8320);
             bit += 1;
         }
         tables[0][byte] = crc;

@@ -3,8 +3,8 @@
 //! Content is made in blocks of 8 KiB: a pad of random bytes, fixed by the seed and rotated by a
 //! multiple of 64 bytes, combined (xor) with a 64-byte block key. The block key can be inverted to
 //! the key's hash, version and block number, so that wrong bytes can be traced to where they
-//! belong. `docs/formats/data.md` has the definition to the letter. Other content (zeros, text, bytes
-//! of files, bytes that compress or repeat) is in [`DataRule`].
+//! belong. `docs/formats/data.md` has the definition to the letter. Other content (zeros, text,
+//! bytes of files, bytes that compress or repeat) is in [`DataRule`].
 
 mod form;
 mod trace;
@@ -49,8 +49,8 @@ impl Generator {
         Self::with_rule(seed, &DataRule::Random, Vec::new())
     }
 
-    /// Returns the generator of content by `rule` for `seed`; `files` is what the files hold that the
-    /// rule is about, one after the other, and empty where it is about none.
+    /// Returns the generator of content by `rule` for `seed`; `files` is what the files hold that
+    /// the rule is about, one after the other, and empty where it is about none.
     pub fn with_rule(seed: u64, rule: &DataRule, files: Vec<u8>) -> Self {
         let mut random = Random::new(seed, PAD_DOMAIN, 0);
         let mut pad = Box::new(Pad([0; 2 * BLOCK_BYTES]));

@@ -1,4 +1,5 @@
-//! Object sizes: fixed, log-uniform, log-normal, by histogram or from a list, and the command line's way to write them.
+//! Object sizes: fixed, log-uniform, log-normal, by histogram or from a list, and the command
+//! line's way to write them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,8 +34,8 @@ pub enum SizeDist {
     },
     /// A bar by weight, then evenly within the bar.
     Histogram(Vec<SizeBar>),
-    /// The logarithm is normally distributed. What would be more than [`PUT_BYTES_MAX`], or less than
-    /// a byte, is that.
+    /// The logarithm is normally distributed. What would be more than [`PUT_BYTES_MAX`], or less
+    /// than a byte, is that.
     LogNormal {
         /// Half of the sizes are below it.
         median: u64,
@@ -226,8 +227,8 @@ pub(crate) fn is_sigma(sigma: f64) -> bool {
     sigma > 0.0 && sigma <= SIGMA_MAX
 }
 
-/// Returns a number of the standard normal distribution (G. Box, M. Muller: A note on the generation
-/// of random normal deviates, 1958); the second one is not kept.
+/// Returns a number of the standard normal distribution (G. Box, M. Muller: A note on the
+/// generation of random normal deviates, 1958); the second one is not kept.
 fn standard_normal(random: &mut Random) -> f64 {
     // 1 - [0, 1) is never 0.
     let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();

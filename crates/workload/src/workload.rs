@@ -166,7 +166,8 @@ impl Activity {
         )
     }
 
-    /// Tells whether its operations are about things chosen out of a population that stays as it is.
+    /// Tells whether its operations are about things chosen out of a population that stays as it
+    /// is.
     pub(crate) fn picks(&self) -> bool {
         match self {
             Self::Mix { mix, .. } => {

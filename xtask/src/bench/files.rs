@@ -75,7 +75,7 @@ struct Sample {
     ops_per_sec: f64,
     /// User and system time of the whole process over operations, where all of it is of this kind.
     us_per_op: Option<f64>,
-    /// The same as the process itself accounts it: of the measured phase alone.
+    /// The same as the process itself accounts it: of the measured stage alone.
     own_us_per_op: Option<f64>,
 }
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver::{DriverError, RootState, Steward};
-use plimsoll_driver_s3::{S3Driver, S3Steward};
+use plimsoll_driver_s3::{Feature, S3Driver, S3Steward};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, ErrorClass, RunId, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, RunState};
-use plimsoll_workload::{ExistingObject, Population, Workload, WorkloadSpec, mix64};
+use plimsoll_workload::{
+    ActivitySpec, ExistingObject, KeyLayout, Population, Workload, WorkloadSpec, mix64,
+};
 
 use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
@@ -98,6 +100,11 @@ pub(crate) fn run_spec(
         }
     };
     announce(&ui, &store, spec, &manifest.target.endpoints, &settings.store.bucket);
+    if let Some(found) = &store.found {
+        ui.note(&format!("credentials from {}", found.source));
+        let end = time.wall_epoch.after(workload.duration);
+        found.outlived(end).iter().for_each(|warning| ui.warn(warning));
+    }
     lower::late_stop_rules(&workload).iter().for_each(|warning| ui.warn(warning));
     let run = Run {
         driver: &driver,
@@ -205,9 +212,51 @@ impl Keeper {
         Ok(Self { runtime: runtime.context("cannot start the event loop")?, steward })
     }
 
+    /// Makes sure that the bucket is there and can do what the workload asks of it.
+    fn ensure_root(&mut self, spec: &WorkloadSpec, id: &RunId) -> Result<RootState> {
+        let activity = &spec.measure.activity;
+        let locks = matches!(activity, ActivitySpec::Retention { .. });
+        let root = self.runtime.block_on(async {
+            match locks {
+                true => self.steward.ensure_root_with_lock().await,
+                false => self.steward.ensure_root().await,
+            }
+        });
+        let root = root.map_err(in_words)?;
+        let keeps_versions = *activity == ActivitySpec::Versioned || spec.objects.versions > 1;
+        if keeps_versions && !locks {
+            let keeps = self.runtime.block_on(self.steward.keeps_versions()).map_err(in_words)?;
+            if root == RootState::Existed && !keeps {
+                // Once switched on it can never be undone, and others use the bucket.
+                bail!(
+                    "the bucket keeps no versions; name another --bucket, to be made with that, or \
+                     switch them on yourself"
+                );
+            }
+            self.runtime.block_on(self.steward.ensure_versioning()).map_err(in_words)?;
+        }
+        let (feature, what) = match activity {
+            ActivitySpec::Zip => (Feature::Zip, "does not read files out of zip archives"),
+            ActivitySpec::Snowball { .. } => (Feature::Snowball, "does not take archives apart"),
+            ActivitySpec::Fanout { .. } => {
+                (Feature::Fanout, "does not write one content under several names")
+            }
+            ActivitySpec::Append { .. } => (Feature::Append, "does not add to objects"),
+            _ => return Ok(root),
+        };
+        let keys = &spec.keys;
+        let layout = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker);
+        let probing = self.steward.probe(feature, &layout.base);
+        if !self.runtime.block_on(probing).map_err(in_words)? {
+            let command = spec.name.replacen('-', " ", 1);
+            bail!("{command}: the store {what}, so there is nothing to measure");
+        }
+        Ok(root)
+    }
+
     /// Makes sure that the bucket is there and finds what the workload wants to find in it.
     fn prepare_root(&mut self, spec: &WorkloadSpec, id: &RunId, bucket: &str) -> Result<Workload> {
-        let root = self.runtime.block_on(self.steward.ensure_root()).map_err(in_words)?;
+        let root = self.ensure_root(spec, id)?;
         let Some(existing) = &spec.objects.existing else {
             return spec.validate(id.as_str(), None).map_err(lower::in_flags);
         };

@@ -5,7 +5,26 @@ mod document;
 mod every_flag;
 mod yaml;
 
+use proptest::prelude::*;
+
 use super::*;
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_fail_otherwise_than_with_an_error(
+        words in prop::collection::vec(
+            "(-{0,3}(objects|tls|obj.size|tag|host|é)?(=\\PC{0,6})?)|\\PC{0,6}",
+            0..6,
+        ),
+        rest in "( {1,3}(params|obj|size|host|tls)?:? ?\\PC{0,8}\n){0,5}",
+    ) {
+        let get: Vec<String> = ["get".to_owned()].into_iter().chain(words).collect();
+        let _ = from_args(&get, &nothing);
+        let text = format!("warp:\n  api: v1\n  benchmark: get\n{rest}");
+        let _ = from_yaml(&text, &[], &nothing);
+        let _ = from_yaml(&text, &[("A".to_owned(), rest)], &nothing);
+    }
+}
 
 /// An environment in which nothing is set.
 fn nothing(_: &str) -> Option<String> {

@@ -1,5 +1,6 @@
 //! A server that plays a script: one step per request, whatever is asked for.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,9 @@ pub(crate) enum Step {
     /// Reads the whole request and answers nothing while the connection lives.
     Ignore,
 }
+
+/// What is still to be played.
+type Script = Arc<Mutex<VecDeque<Step>>>;
 
 /// A running server and what it was asked.
 pub(crate) struct Fake {
@@ -39,18 +43,20 @@ pub(crate) fn error_xml(code: &str) -> String {
 }
 
 impl Fake {
-    /// Starts a server that plays `script`; afterwards it accepts no more.
+    /// Starts a server that plays `script`, whatever connections the requests come on; afterwards
+    /// it answers no more.
     pub(crate) fn start(script: impl IntoIterator<Item = Step>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let (script, kept) = (script.into_iter().collect::<Vec<_>>(), requests.clone());
-        // The thread ends with its script, or with the process.
+        let script: Script = Arc::new(Mutex::new(script.into_iter().collect::<VecDeque<_>>()));
+        let kept = requests.clone();
+        // The threads end with the script, or with the process.
         thread::spawn(move || {
-            let mut script = script.into_iter().peekable();
-            while script.peek().is_some() {
+            while !script.lock().unwrap().is_empty() {
                 let (stream, _) = listener.accept().unwrap();
-                serve(stream, &mut script, &kept);
+                let (script, kept) = (script.clone(), kept.clone());
+                thread::spawn(move || serve(stream, &script, &kept));
             }
         });
         Self { port, requests }
@@ -67,14 +73,10 @@ impl Fake {
     }
 }
 
-fn serve(
-    stream: TcpStream,
-    script: &mut impl Iterator<Item = Step>,
-    requests: &Mutex<Vec<String>>,
-) {
+fn serve(stream: TcpStream, script: &Mutex<VecDeque<Step>>, requests: &Mutex<Vec<String>>) {
     let mut reader = BufReader::new(stream);
     while let Some((mut request, body_len)) = read_head(&mut reader) {
-        let Some(step) = script.next() else {
+        let Some(step) = script.lock().unwrap().pop_front() else {
             return;
         };
         if !matches!(step, Step::AnswerEarly(_)) {

@@ -328,7 +328,7 @@ fn one_copy_that_fails_fails_a_fan_out() {
     let short = "{\"key\":\"a\",\"etag\":\"e\"}\n";
     let fake = Fake::answering([good, bad, short, "no json"].map(|body| answer(200, body)));
     let keys = ["a".to_owned(), "b\"".to_owned()];
-    let mut fan_out = || {
+    let fan_out = || {
         let operation = Operation::Fanout { keys: &keys, content: &mut Pattern(10) };
         done(&fake, RequestOptions::default(), operation)
     };

@@ -8,8 +8,8 @@ use crate::mix64;
 
 /// Bytes of a unit: each compresses alike, and repeats as a whole.
 pub const UNIT_BYTES: usize = 4_096;
-/// The highest ratio by which content can compress: above it the bookkeeping of a compressor is more
-/// than what is left.
+/// The highest ratio by which content can compress: above it the bookkeeping of a compressor is
+/// more than what is left.
 pub const COMPRESS_RATIO_MAX: f64 = 50.0;
 /// The highest ratio by which content can repeat.
 pub const DEDUPE_RATIO_MAX: f64 = 100.0;

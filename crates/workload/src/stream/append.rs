@@ -1,5 +1,5 @@
-//! The objects that a worker adds to: each has at most one operation under way, as the place where the
-//! next part goes depends on the one before.
+//! The objects that a worker adds to: each has at most one operation under way, as the place where
+//! the next part goes depends on the one before.
 
 use plimsoll_model::{ObjectId, OpKind, WorkerId};
 
@@ -47,8 +47,8 @@ impl Appends {
         PlannedOp { kind, target: Target::Object(object, range) }
     }
 
-    /// Takes note of what became of an operation: nothing more is added where it failed, or where the
-    /// object has all its parts.
+    /// Takes note of what became of an operation: nothing more is added where it failed, or where
+    /// the object has all its parts.
     pub(super) fn completed(&mut self, op: &PlannedOp, ok: bool) {
         let of = |open: &Open| Some(open.id) == op.target.object_id();
         let Some(index) = self.under_way.iter().position(of) else { return };

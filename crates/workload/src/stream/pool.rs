@@ -36,8 +36,8 @@ struct Slot {
 
 const CHANGING: u32 = u32::MAX;
 
-/// The worker's own objects, or versions of them. Which one is drawn depends on chance and on what became of operations;
-/// on their order in time only where an object that is under way was hit.
+/// The worker's own objects, or versions of them. Which one is drawn depends on chance and on what
+/// became of operations; on their order in time only where an object that is under way was hit.
 pub(super) struct Pool {
     /// Those that are there and those that are being written.
     slots: Vec<Slot>,
@@ -116,8 +116,8 @@ impl Pool {
         self.busy_count -= usize::from(slot.readers == 0);
     }
 
-    /// Takes note that writing `held` has ended. Where that failed it is not known what is there, and
-    /// it is dropped.
+    /// Takes note that writing `held` has ended. Where that failed it is not known what is there,
+    /// and it is dropped.
     pub(super) fn written(&mut self, held: Held, ok: bool) {
         let Some(index) = self.release(held) else { return };
         self.slots[index].readers = 0;

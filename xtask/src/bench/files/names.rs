@@ -53,9 +53,9 @@ pub(super) fn elbencho(workers: u32, folder: &Path, plan: &Plan) -> Result<Vec<S
 }
 
 /// Reads the last column, of when the last worker was done, of the line `Files/s : first last` that
-/// belongs to a phase. The phase's name stands before its first line only.
-fn read_elbencho(report: &str, phase: &str) -> Option<f64> {
-    let own = report.lines().skip_while(|line| line.split_whitespace().next() != Some(phase));
+/// belongs to a stage. The stage's name stands before its first line only.
+fn read_elbencho(report: &str, stage: &str) -> Option<f64> {
+    let own = report.lines().skip_while(|line| line.split_whitespace().next() != Some(stage));
     let line = own.into_iter().find(|line| line.contains("Files/s"))?;
     line.split_whitespace().next_back()?.parse().ok()
 }

@@ -70,7 +70,7 @@ pub(super) fn null_job(seconds: u64) -> String {
     )
 }
 
-/// Reads the report `plimsoll.phases/1`: what is measured in each phase, and how many operations it
+/// Reads the report `plimsoll.phases/1`: what is measured in each stage, and how many operations it
 /// had. The one place that knows its field names.
 ///
 /// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
@@ -79,8 +79,8 @@ fn read(said: &Value) -> Option<Vec<(Sample, f64)>> {
         return None;
     }
     let mut samples = Vec::new();
-    for phase in said["phases"].as_array()?.iter().filter(|phase| phase["is_result"] == true) {
-        for kind in phase.pointer("/rows/0/kinds")?.as_array()? {
+    for stage in said["phases"].as_array()?.iter().filter(|stage| stage["is_result"] == true) {
+        for kind in stage.pointer("/rows/0/kinds")?.as_array()? {
             let what = match kind["kind"].as_str()? {
                 "READ" => "read",
                 "WRITE" => "write",
@@ -93,7 +93,7 @@ fn read(said: &Value) -> Option<Vec<(Sample, f64)>> {
                 what,
                 ops_per_sec: kind["ops_per_sec"].as_f64()?,
                 us_per_op: None,
-                own_us_per_op: Some(phase["client_cpu_per_op_ns"].as_f64()? / 1e3),
+                own_us_per_op: Some(stage["client_cpu_per_op_ns"].as_f64()? / 1e3),
             };
             samples.push((sample, kind["ops_ok_count"].as_f64()?));
         }
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn phases_are_read_unless_something_failed() {
+    fn stages_are_read_unless_something_failed() {
         let report = |failed_count: u64| {
             serde_json::json!({
                 "ops_failed_count": failed_count,

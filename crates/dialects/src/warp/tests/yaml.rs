@@ -237,7 +237,7 @@ fn what_is_wrong_is_named_with_its_line() {
         ),
         (
             "  params:\n    noclear: true\n    no-clear: true\n",
-            "line 6: `warp.params.no-clear`: the same as line 5: `warp.params.noclear`; one of them must go",
+            "line 6: `warp.params.no-clear`: the same as line 5: `warp.params.noclear`",
         ),
         (
             "  advanced:\n    stress: true\n",
