@@ -49,6 +49,7 @@ fn main() -> ExitCode {
             WarpCommand::Analyze(args) => commands::analyze::as_warp(args),
             WarpCommand::Cmp(args) => commands::compare::as_warp(args),
             WarpCommand::Merge(args) => commands::merge::as_warp(args),
+            WarpCommand::Benchmark(words) => commands::warp::run(words),
         },
         Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
         Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),

@@ -287,12 +287,12 @@ fn every_request_of_an_upload_is_recorded() {
             assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].start));
             assert!(own.iter().all(|op| op.object.unwrap().owner().0 == lane.0 / 3));
         }
-        let mut right = bench.workload.keys();
+        let right = bench.workload.keys();
         let mut key = String::new();
         let generator = Generator::new(bench.workload.seed.0);
         let mut contents = BTreeMap::new();
         for op in records.iter().filter(|op| op.kind == OpKind::CompleteUpload) {
-            plimsoll_workload::Keys::write(&mut right, op.object.unwrap(), &mut key);
+            right.write(op.object.unwrap(), &mut key);
             let mut content = vec![0; 3_000];
             generator.content(plimsoll_workload::hash_text(&key), 0).fill(0, &mut content);
             contents.insert(key.clone(), content);

@@ -209,6 +209,10 @@ pub(crate) enum WarpCommand {
     Cmp(Box<WarpCmpArgs>),
     /// Make one raw file of the raw files of several clients
     Merge(Box<WarpMergeArgs>),
+    /// Any benchmark of warp's, or `run FILE.yml`, with warp's own flags; --explain shows what they
+    /// come to
+    #[command(external_subcommand)]
+    Benchmark(Vec<String>),
 }
 
 #[derive(Args, Debug)]

@@ -51,6 +51,17 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     }
 }
 
+/// Writes the operations of a run as warp's raw file.
+pub(crate) fn to_warp(run: &Path, path: &Path, ui: &Ui) -> Result<()> {
+    let record = recorded::open_record(run)?;
+    let Origin::Run { manifest, .. } = &record.origin else {
+        bail!("{} is not a run of plimsoll's", run.display());
+    };
+    let named = || format!("cannot write {}", path.display());
+    let to = Box::new(File::create(path).with_context(named)?);
+    warp(&record, manifest, &Naming::of(manifest), to, ui).with_context(named)
+}
+
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let csv = cause.downcast_ref::<csv::Error>().map(csv::Error::kind);

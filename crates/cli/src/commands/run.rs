@@ -42,6 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             conduct: &args.conduct,
             output: &args.output,
             keeps_data: args.keep_data,
+            show: None,
         };
         return s3::run_spec(&spec, &settings, RunTime::machine());
     }

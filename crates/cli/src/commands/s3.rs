@@ -1,5 +1,6 @@
 //! `plimsoll s3`: a benchmark of an S3 store from its flags to its report.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +35,20 @@ pub(crate) struct Settings<'a> {
     pub(crate) output: &'a OutputArgs,
     /// Whether what the run wrote stays in the bucket.
     pub(crate) keeps_data: bool,
+    /// Prints what is to be printed of the run in a directory; `None`: our report.
+    pub(crate) show: Option<&'a dyn Fn(&Path) -> Result<()>>,
 }
 
 /// Runs one `s3` command.
 pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
+    run_shown(command, None)
+}
+
+/// Runs one `s3` command and has it shown in another way than ours.
+pub(crate) fn run_shown(
+    command: &S3Command,
+    show: Option<&dyn Fn(&Path) -> Result<()>>,
+) -> Result<ExitCode> {
     let common = command.common();
     let time = RunTime::machine();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
@@ -51,6 +62,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
         conduct: &common.load.conduct,
         output: &common.output,
         keeps_data: common.objects.noclear || common.objects.keep_data,
+        show,
     };
     run_spec(&spec, &settings, time)
 }
@@ -158,7 +170,10 @@ fn drive(
     settled?;
     let asked = Asked { full_span: settings.output.full_span, details: false };
     let report = run.report(&recorded, asked, store.embedded.is_some())?;
-    present::print(&report, settings.output.print.form(), &run.record.ui)?;
+    match settings.show {
+        Some(show) => show(run.record.directory.path())?,
+        None => present::print(&report, settings.output.print.form(), &run.record.ui)?,
+    }
     let good = present::is_good(&report, settings.conduct.max_error_rate.0, &run.record.ui);
     Ok(present::exit_code(good && left.is_none()))
 }

@@ -46,6 +46,9 @@ use crate::{machine, manifest, present, store};
 const NAME: &str = "s3-benchmark";
 /// Where its lines are kept too, in the directory in which it was started.
 const LOG: &str = "benchmark.log";
+/// How often cleaning is tried while the store sheds load or drops connections.
+const SWEEP_TRIES_MAX: u32 = 20;
+const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// DELETE ends when everything is deleted.
 const UNTIL_DONE: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -206,7 +209,13 @@ impl<'a> Bench<'a> {
         for number in 1..=self.asked.loops {
             if number > 1 {
                 // What failed to be deleted, and old versions where the bucket keeps them.
-                self.sweep().map_err(|error| in_its_flags(in_words(error)))?;
+                if let Err(error) = self.sweep() {
+                    self.record.ui.warn(&format!(
+                        "what loop {} left could not all be removed ({error}), so that listings may \
+                         hold more than this loop writes",
+                        number - 1
+                    ));
+                }
             }
             let mut written = Written::default();
             for test in Test::ALL {
@@ -355,11 +364,24 @@ impl<'a> Bench<'a> {
         Ok(outcome)
     }
 
-    /// Removes what the run wrote and DELETE did not remove.
+    /// Removes what the run wrote and DELETE did not remove. A store that was just driven hard gets
+    /// several tries.
     fn sweep(&mut self) -> Result<(), DriverError> {
         let base = &self.workload.layout.base;
-        self.swept += self.runtime.block_on(self.steward.sweep(base))?;
-        Ok(())
+        let mut tries = 1;
+        loop {
+            match self.runtime.block_on(self.steward.sweep(base)) {
+                Ok(removed) => {
+                    self.swept += removed;
+                    return Ok(());
+                }
+                Err(error) if tries == SWEEP_TRIES_MAX || !error.class.is_transient() => {
+                    return Err(error);
+                }
+                Err(_) => self.record.interrupts.rest(SWEEP_PAUSE),
+            }
+            tries += 1;
+        }
     }
 
     /// Completes the record, cleans up and prints what s3-benchmark leaves out.

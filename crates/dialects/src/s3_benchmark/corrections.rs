@@ -78,7 +78,7 @@ pub static CORRECTIONS: &[Correction] = &[
     correct(
         "LIST2, LISTver",
         "prefixes Object-0 to Object-99 with eight delimiters in turn",
-        "prefixes drawn evenly, at least 90 where there are as many objects, without delimiters",
+        "prefixes drawn evenly, about a hundred of them, without delimiters",
     ),
     correct(
         "LIST2, LISTver",

@@ -15,9 +15,9 @@ const PAGE_DOMAIN: u64 = 0x7061_6765;
 pub(super) const PAGE_SIZE: u32 = 1_000;
 /// The most last digits of an object's number that a prefix leaves open: a page then holds them all.
 const DIGITS_OPEN_MAX: u32 = PAGE_SIZE.ilog10();
-/// s3-benchmark draws from 90 prefixes of two digits; so many there are here where there are as many
-/// objects.
-const PREFIXES_MIN: usize = 90;
+/// s3-benchmark draws from a hundred prefixes. Here there are 30 to 300, unless each is a full page or a
+/// single object.
+const PREFIXES_MIN: usize = 30;
 
 /// The driver of one test.
 pub(super) struct Tester {
