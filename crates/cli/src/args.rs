@@ -214,3 +214,13 @@ impl PrintArgs {
         if self.json { Form::Json } else { Form::Text }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_command_is_sound() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -212,8 +212,8 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
             versions: job.versions,
             existing: job.existing,
             generator: generator(&common.data)?,
-            compress_ratio: common.data.compress,
-            dedupe_ratio: common.data.dedupe,
+            compress_ratio: common.data.data_compress,
+            dedupe_ratio: common.data.data_dedupe,
         },
         measure: MeasureSpec {
             activity: job.activity,

@@ -74,11 +74,12 @@ impl Steward for S3Steward {
     async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError> {
         assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
         let removed_count = match self.versioning().await {
-            Ok(Versioning::Never) => self.sweep_objects(prefix).await?,
+            Ok(Versioning::Never) => self.sweep_objects(prefix, false).await?,
             Ok(Versioning::Enabled | Versioning::Suspended) => self.sweep_versions(prefix).await?,
             // Whether there are versions is not known.
             Err(_) => {
-                let objects_count = self.sweep_objects(prefix).await?;
+                let bypass = self.has_lock().await.unwrap_or(false);
+                let objects_count = self.sweep_objects(prefix, bypass).await?;
                 objects_count + optional(self.sweep_versions(prefix).await)?.unwrap_or(0)
             }
         };
@@ -201,7 +202,7 @@ impl S3Steward {
         self.session.survey(listing, take).await.result
     }
 
-    async fn sweep_objects(&mut self, prefix: &str) -> Result<u64, DriverError> {
+    async fn sweep_objects(&mut self, prefix: &str, bypass: bool) -> Result<u64, DriverError> {
         let (mut removed_count, mut patience) = (0, Patience::default());
         loop {
             let mut found = self.survey(prefix, Some(PAGE_SIZE.into()), true).await?;
@@ -212,7 +213,7 @@ impl S3Steward {
             };
             let is_repeat = patience.is_repeat(&first.key)?;
             let objects = found.iter().map(|object| (object.key.as_str(), None));
-            self.session.remove(objects, false).await.result?;
+            self.session.remove(objects, bypass).await.result?;
             removed_count += if is_repeat { 0 } else { found.len() as u64 };
         }
     }

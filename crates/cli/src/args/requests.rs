@@ -134,10 +134,10 @@ pub(crate) struct DataArgs {
     pub(crate) generator: Option<String>,
     /// Make content that compresses to one part in RATIO, as zstd's fastest level does
     #[arg(long = "data.compress", value_name = "RATIO")]
-    pub(crate) compress: Option<f64>,
+    pub(crate) data_compress: Option<f64>,
     /// Make content of which only one block in RATIO is not a copy of another
     #[arg(long = "data.dedupe", value_name = "RATIO")]
-    pub(crate) dedupe: Option<f64>,
+    pub(crate) data_dedupe: Option<f64>,
     /// Which object is read: uniform, zipf:THETA, or sequential [default: uniform]
     #[arg(long, value_name = "LAW")]
     pub(crate) pick: Option<String>,

@@ -43,6 +43,7 @@ fn of_file(line: &WarpLine) -> Result<WarpLine> {
     let mut asked = warp::from_yaml(&text, &line.variables, &environment::variable)
         .with_context(|| path.clone())?;
     asked.notes.extend(line.notes.iter().cloned());
+    asked.flags.extend(line.flags.iter().cloned());
     Ok(asked)
 }
 

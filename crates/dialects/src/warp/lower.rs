@@ -20,7 +20,7 @@ const CHECKSUMS: [&str; 7] =
 const PROXY_VARIABLES: [&str; 4] = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"];
 const NOT_EMPTY: [&str; 3] = ["host", "bucket", "obj.size"];
 /// The flag that has credentials looked for as Amazon's tools do.
-const CHAIN: (&str, Option<&str>) = ("--credentials", Some("aws"));
+const CHAIN: (&str, Option<&str>) = ("--signature", Some("IAM"));
 
 type Flags = Vec<(String, Option<String>)>;
 

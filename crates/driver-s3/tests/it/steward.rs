@@ -203,6 +203,7 @@ fn a_server_without_versions_and_uploads_is_swept_all_the_same() {
     let unknown = || answer(501, &error_xml("NotImplemented"));
     let fake = Fake::answering([
         unknown(),
+        unknown(),
         page(&["run/1"]),
         answer(200, "<DeleteResult/>"),
         page(&[]),
@@ -211,7 +212,7 @@ fn a_server_without_versions_and_uploads_is_swept_all_the_same() {
         unknown(),
     ]);
     assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(1));
-    assert_eq!(fake.requests().len(), 7);
+    assert_eq!(fake.requests().len(), 8);
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn existing_objects_are_as_many_as_in_warp() {
 #[test]
 fn signatures_keys_and_sums() {
     let keys = "--access-key=a --secret-key=b";
-    assert_eq!(flags(&format!("get --signature=iam {keys}")), ["--credentials=aws"]);
+    assert_eq!(flags(&format!("get --signature=iam {keys}")), ["--signature=IAM"]);
     assert_eq!(
         flags("get --signature=STS_WEB_TOKEN --sts-web-token=file:t"),
         ["--signature=S3V4", "--sts-web-token=file:t"]
