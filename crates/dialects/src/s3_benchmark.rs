@@ -254,8 +254,8 @@ fn value(flag: &'static str, value: &str, why: String) -> S3BenchmarkError {
     S3BenchmarkError::Value { flag, value: value.to_owned(), why }
 }
 
-/// Reads a number of at least 1. Go reads `010` as 8 and takes 0, which ends in a panic, an endless
-/// wait or nothing done.
+/// Reads a number of at least 1. Go reads `010` as 8 and takes 0, which ends in a panic or
+/// does nothing.
 fn number(flag: &'static str, text: &str) -> Result<u32, S3BenchmarkError> {
     let refused = |why: &str| Err(value(flag, text, why.to_owned()));
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -19,7 +19,7 @@ const SLOTS_MAX: usize = 32_768;
 /// So many submitted operations are sent without waiting for the next reaping. The kernel hands a
 /// larger batch to the device only when it has prepared all of it, and a device that has nothing to
 /// do meanwhile loses a sixth of its rate (measured on a virtio disk, 16 in flight).
-pub(crate) const SENT_AT_ONCE: usize = 4;
+pub(crate) const SENT_AT_ONCE: usize = 1;
 
 /// A ring on real files. Dropping it waits for what is under way, as the kernel writes to its
 /// buffers until then.

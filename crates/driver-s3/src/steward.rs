@@ -73,14 +73,18 @@ impl Steward for S3Steward {
     /// credentials give leave to that.
     async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError> {
         assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
-        let removed_count = match self.versioning().await {
-            Ok(Versioning::Never) => self.sweep_objects(prefix, false).await?,
-            Ok(Versioning::Enabled | Versioning::Suspended) => self.sweep_versions(prefix).await?,
+        let versioning = self.versioning().await;
+        // Leave to remove what is retained is asked for only where something may be.
+        let bypass = self.has_lock().await.unwrap_or(false);
+        let removed_count = match versioning {
+            Ok(Versioning::Never) => self.sweep_objects(prefix, bypass).await?,
+            Ok(Versioning::Enabled | Versioning::Suspended) => {
+                self.sweep_versions(prefix, bypass).await?
+            }
             // Whether there are versions is not known.
             Err(_) => {
-                let bypass = self.has_lock().await.unwrap_or(false);
                 let objects_count = self.sweep_objects(prefix, bypass).await?;
-                objects_count + optional(self.sweep_versions(prefix).await)?.unwrap_or(0)
+                objects_count + optional(self.sweep_versions(prefix, bypass).await)?.unwrap_or(0)
             }
         };
         self.sweep_uploads(prefix).await?;
@@ -219,10 +223,8 @@ impl S3Steward {
     }
 
     /// Removes versions and marks of deletion; marks do not count as removed objects.
-    async fn sweep_versions(&mut self, prefix: &str) -> Result<u64, DriverError> {
+    async fn sweep_versions(&mut self, prefix: &str, bypass: bool) -> Result<u64, DriverError> {
         let (mut removed_count, mut patience) = (0, Patience::default());
-        // Leave to remove what is retained is asked for only where something may be.
-        let bypass = self.has_lock().await.unwrap_or(false);
         loop {
             let mut found = self.survey_versions(prefix, Some(PAGE_SIZE.into())).await?;
             found.retain(|version| version.key.starts_with(prefix));

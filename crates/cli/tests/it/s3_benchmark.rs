@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use plimsoll_oracle::Script;
 use serde_json::Value;
 
 use crate::harness::{
-    ACCESS_KEY, SECRET_KEY, Target, oracle, plimsoll, printed, refused, run, run_directory, stderr,
+    ACCESS_KEY, SECRET_KEY, Target, oracle, plimsoll, printed, refused, run, run_directory,
+    scripted, stderr,
 };
 
 /// Returns the command against a store; `ours` stands before s3-benchmark's own words.
@@ -191,4 +193,56 @@ fn what_cannot_be_is_refused_in_its_own_flags() {
         assert!(said.contains(part), "`{words}`: {said}");
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// Every answer of these kinds fails now and then; the store never says that it is another failure.
+const SHEDDING: &str = "schema: plimsoll.oracle/1\n\
+                        service: {time: {constant: 100us}}\n\
+                        faults: {put: {slow_down: 0.05}, get: {status: {404: 0.05}},\n\
+                        list: {status: {503: 0.05}}, delete: {status: {500: 0.05}}}\n";
+
+#[test]
+fn what_fails_is_no_object_no_get_and_no_delete() {
+    let target = scripted(Some(Script::from_yaml(SHEDDING).unwrap()));
+    let directory = tempfile::tempdir().unwrap();
+    let output = run(command(&target, directory.path(), "-q --seed 5", "-d 1 -t 4 -z 1K"));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("more than --max-error-rate 1% allows; the first: "), "{said}");
+    let text = stdout(&output);
+    let line = |test: &str| {
+        let start = format!("Loop 1: {test} ");
+        text.lines().find(|line| line.starts_with(&start)).unwrap()
+    };
+    let (manifest, stages) = stages(directory.path());
+    for (index, (test, counted, is_slowdown)) in [
+        ("PUT", Some("objects = "), true),
+        ("GET", Some("objects = "), false),
+        ("LIST2", Some("ops = "), true),
+        ("DELETE", None, false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (_, ops, failed) = stages[index];
+        let line = line(test);
+        assert!(failed > 0 && failed < ops / 2, "{test}: {failed} of {ops}");
+        if let Some(counted) = counted {
+            assert_eq!(figure(line, counted), (ops - failed) as f64, "{line}");
+        }
+        let slowdowns = if is_slowdown { failed } else { 0 };
+        assert_eq!(figure(line, "Slowdowns = "), slowdowns as f64, "{line}");
+    }
+    let (put, delete) = (&stages[0], &stages[3]);
+    assert_eq!(delete.1, put.1 - put.2, "only what was written is deleted, once each");
+    // What DELETE could not remove is removed all the same.
+    assert_eq!(manifest["cleanup"]["objects_removed_count"], delete.2);
+    assert_eq!(target.listed(), Vec::<String>::new());
+    let class = |test: &str, class: &str, count: u64| {
+        let count = plimsoll_report::format::count(count);
+        assert!(text.contains(&format!("failed    loop 1 {test}: {count} {class}\n")), "{text}");
+    };
+    class("PUT", "throttled", put.2);
+    class("GET", "not-found", stages[1].2);
+    class("DELETE", "server", delete.2);
 }

@@ -143,8 +143,7 @@ pub static CORRECTIONS: &[Correction] = &[
     ),
     correct(
         "-d, -l, -t",
-        "0 ends in a panic, an endless wait or nothing; 010 is 8; a word that is no flag hides all \
-         behind it",
+        "0 ends in a panic or does nothing; 010 is 8; a word that is no flag hides all behind it",
         "these are refused",
     ),
 ];

@@ -145,3 +145,15 @@ fn corrections_are_sentences_without_a_full_stop() {
         assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
     }
 }
+
+#[test]
+fn the_document_has_every_flag_and_every_correction() {
+    let document = include_str!("../../../../docs/coming-from-s3-benchmark.md");
+    for flag in ["`-a`, `-s`", "`-u`", "`-b`", "`-r`", "`-d`", "`-t`", "`-l`", "`-z`"] {
+        assert!(document.contains(&format!("\n| {flag} | ")), "{flag}");
+    }
+    for Correction { of, there, here } in CORRECTIONS {
+        assert!(document.contains(&format!("\n| {of} | {there} | {here} | ")), "{of}: {there}");
+    }
+    assert!(document.contains(&format!("loops, 1 to {LOOPS_MAX}")));
+}

@@ -34,6 +34,11 @@ fn unversioned() -> String {
     answer(200, "<VersioningConfiguration/>")
 }
 
+/// The answer of a bucket that retains nothing.
+fn unlocked() -> String {
+    answer(404, &error_xml("ObjectLockConfigurationNotFoundError"))
+}
+
 /// The answers of a bucket without unfinished uploads, to asking for some and for all.
 fn no_uploads() -> [String; 2] {
     let none = || answer(200, "<ListMultipartUploadsResult/>");
@@ -106,6 +111,7 @@ fn sweeping_takes_only_what_is_below_the_prefix() {
     let done = || answer(200, "<DeleteResult/>");
     let objects = [
         unversioned(),
+        unlocked(),
         page(&["run/1", "foreign/1", "run/2"]),
         done(),
         page(&["run/3", "run"]),
@@ -127,7 +133,7 @@ fn sweeping_takes_only_what_is_below_the_prefix() {
 #[test]
 fn sweeping_ends_also_where_nothing_goes_away() {
     let stuck = std::iter::repeat_with(|| [page(&["run/1"]), answer(200, "<DeleteResult/>")]);
-    let answers = std::iter::once(unversioned()).chain(stuck.take(1_000).flatten());
+    let answers = [unversioned(), unlocked()].into_iter().chain(stuck.take(1_000).flatten());
     let fake = Fake::answering(answers);
     let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Protocol);
@@ -135,6 +141,7 @@ fn sweeping_ends_also_where_nothing_goes_away() {
 
     let fake = Fake::answering([
         unversioned(),
+        unlocked(),
         page(&["run/1"]),
         answer(
             200,
