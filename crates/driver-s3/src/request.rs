@@ -262,7 +262,7 @@ pub(crate) fn push_retention_body(out: &mut Vec<u8>, until: WallTime) {
     .expect("writing to memory does not fail");
 }
 
-/// Appends the body that names the parts of an upload, 1, 2, ... in order. A part's tag is its ETag,
+/// Appends the body that names the parts of an upload, 1, 2, ... in order. A tag is the ETag,
 /// a blank, and its checksum where it has one.
 pub(crate) fn push_parts_body(out: &mut Vec<u8>, parts: &[String], checksum: Option<Checksum>) {
     out.extend_from_slice(

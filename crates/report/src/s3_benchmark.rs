@@ -146,7 +146,7 @@ pub fn line(of: &TestResult) -> String {
     format!("Loop {number}: {name} time {took:.1} secs, {middle}. Slowdowns = {slowdowns}")
 }
 
-/// Returns a line as it stands in `benchmark.log`, with a line feed: the date of RFC 1123 before it.
+/// Returns a line as it stands in `benchmark.log`, with a line feed: behind its date (RFC 1123).
 pub fn log_line(at: WallTime, line: &str) -> String {
     let (year, month, day, hour, minute, second) = at.civil();
     let weekday = WEEKDAYS[(at.as_unix_ns() / 86_400_000_000_000 % 7) as usize];

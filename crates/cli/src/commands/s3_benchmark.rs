@@ -1,6 +1,5 @@
 //! `plimsoll as s3-benchmark`: the loops of PUT, GET, LIST2, LISTver and DELETE, with that
 //! program's lines and `benchmark.log`.
-#![expect(clippy::disallowed_methods, reason = "cli writes benchmark.log where it is started")]
 
 mod tally;
 mod tester;
@@ -248,8 +247,7 @@ impl<'a> Bench<'a> {
         (test != Test::ListVer || self.lists_versions).then(TestFigures::default)
     }
 
-    /// Returns what a test does; `None` if there is nothing to do it to, or the store does not offer
-    /// it.
+    /// Returns what a test does; `None` if there is nothing to do it to, or it is not offered.
     fn workload_of(&self, test: Test, written: &Written) -> Result<Option<Workload>> {
         if test == Test::Put {
             return Ok(Some(self.workload.clone()));

@@ -1,3 +1,5 @@
+//! Command lines against the program's own help and the document.
+
 use super::*;
 
 fn line(text: &str) -> Result<Benchmark, S3BenchmarkError> {

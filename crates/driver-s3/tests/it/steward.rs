@@ -216,10 +216,9 @@ fn a_server_without_versions_and_uploads_is_swept_all_the_same() {
         page(&[]),
         unknown(),
         unknown(),
-        unknown(),
     ]);
     assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(1));
-    assert_eq!(fake.requests().len(), 8);
+    assert_eq!(fake.requests().len(), 7);
 }
 
 #[test]

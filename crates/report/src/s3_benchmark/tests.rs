@@ -1,3 +1,5 @@
+//! Lines against those that the program itself printed.
+
 use super::*;
 
 /// What the program itself printed, against three stores.

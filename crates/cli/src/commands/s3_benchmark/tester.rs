@@ -13,10 +13,10 @@ use plimsoll_workload::{Keys, Random, hash_text};
 const PAGE_DOMAIN: u64 = 0x7061_6765;
 /// How many entries a page has at most, as in s3-benchmark.
 pub(super) const PAGE_SIZE: u32 = 1_000;
-/// The most last digits of an object's number that a prefix leaves open: a page then holds them all.
+/// The most last digits of an object's number that a prefix leaves open: a page holds as many.
 const DIGITS_OPEN_MAX: u32 = PAGE_SIZE.ilog10();
-/// s3-benchmark draws from a hundred prefixes. Here there are 30 to 300, unless each is a full page or a
-/// single object.
+/// s3-benchmark draws from a hundred prefixes. Here there are 30 to 300, unless each is a full page
+/// or a single object.
 const PREFIXES_MIN: usize = 30;
 
 /// The driver of one test.
