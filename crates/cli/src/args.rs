@@ -72,7 +72,7 @@ pub(crate) enum Command {
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
     /// Remove what an earlier run left behind, such as after kill -9
-    Clean(CleanArgs),
+    Clean(Box<CleanArgs>),
     /// Run the engine and the recorder against a driver that does nothing
     #[command(hide = true)]
     Null(NullArgs),

@@ -1,9 +1,10 @@
 //! One run from its directory to its report, whatever the driver: stages, record, analysis.
+#![expect(clippy::disallowed_methods, reason = "reads the files that objects are made of")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use plimsoll_analysis::{OpSource, Question};
 use plimsoll_driver::Driver;
 use plimsoll_engine::{
@@ -15,7 +16,7 @@ use plimsoll_record::schema;
 use plimsoll_record::{OpLog, OpLogWriter, RecordError};
 use plimsoll_report::RunReport;
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{OpenLoop, Pacing, Population, Workload};
+use plimsoll_workload::{DataFileSpec, GeneratorSpec, OpenLoop, Pacing, Population, Workload};
 
 use crate::present;
 use crate::run_record::{LogSink, Recorded, RunRecord};
@@ -99,6 +100,21 @@ pub(crate) fn directory_for(asked: Option<&Path>, run: &RunId) -> PathBuf {
     asked.map_or_else(|| PathBuf::from(format!("plimsoll-{run}")), Path::to_path_buf)
 }
 
+/// Returns what the files hold that objects are made of; nothing where they are made of others.
+fn content_files(manifest: &schema::Manifest) -> Result<Vec<u8>> {
+    let generator = serde_json::from_value(manifest.workload["objects"]["generator"].clone());
+    let Ok(GeneratorSpec::Files(files)) = generator else { return Ok(Vec::new()) };
+    let mut bytes = Vec::new();
+    for DataFileSpec { path, bytes: size } in files {
+        let held = std::fs::read(&path).with_context(|| format!("cannot read {path}"))?;
+        if held.len() as u64 != size {
+            bail!("{path} holds {} bytes, and the workload says {size}", held.len());
+        }
+        bytes.extend(held);
+    }
+    Ok(bytes)
+}
+
 impl<D: Driver> Run<'_, D> {
     /// Runs prepare, if there is something to upload, and measure; `before_measure` is called in
     /// between.
@@ -112,7 +128,8 @@ impl<D: Driver> Run<'_, D> {
         let epoch = self.record.time.wall_epoch;
         let endpoints = &self.record.manifest.target.endpoints;
         let mut sink = LogSink(OpLogWriter::new(&self.record.directory, &run, epoch, endpoints));
-        let generator = Generator::with_rule(self.workload.seed.0, &self.workload.data, Vec::new());
+        let files = content_files(&self.record.manifest)?;
+        let generator = Generator::with_rule(self.workload.seed.0, &self.workload.data, files);
         let generator = Arc::new(generator);
         let mut stages = Vec::new();
         let uploads = matches!(self.workload.population, Population::Uploaded(1..));

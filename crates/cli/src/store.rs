@@ -52,6 +52,9 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         (Some(oracle), _) => (vec![embedded_endpoint(oracle)], embedded_credentials(), None),
         (None, Some(hosts)) => {
             let mut endpoints = endpoints(hosts, args.tls)?;
+            if requests.resolve_host && proxies.is_some() {
+                bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
+            }
             if requests.resolve_host {
                 endpoints = resolve_all(&endpoints).context("--resolve-host")?;
             }

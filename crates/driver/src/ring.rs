@@ -75,7 +75,8 @@ pub enum Request<'a> {
         /// Whether attributes may wait (`fdatasync`).
         data_only: bool,
     },
-    /// Makes a file, or opens the one of that name, writes `len` bytes of the buffer to it, closes it.
+    /// Makes a file, or opens the one of that name, writes `len` bytes of the buffer to it, closes
+    /// it.
     Create {
         /// Where.
         place: Place<'a>,

@@ -476,8 +476,8 @@ fn nothing_is_in_flight_beside_a_sync() {
 
 #[test]
 fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {
-    let job = "clones: 1, depth: 1, pacing: closed, start_delay_ns: {min: 30000000, max: 30000000}, \
-               ramp_ns: 20000000, duration_ns: 100000000";
+    let job = "clones: 1, depth: 1, pacing: closed, start_delay_ns: {min: 30000000, max: \
+               30000000}, ramp_ns: 20000000, duration_ns: 100000000";
     let ran = run(job, 100, "", ten_ms);
     let expected: Vec<u64> = (3..15).map(|tens| 10 * tens).collect();
     assert_eq!(ran.starts_ms(), expected);
@@ -486,8 +486,8 @@ fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {
 
 #[test]
 fn a_schedule_is_kept_and_a_stall_is_in_the_latency_of_what_was_due() {
-    let job = "clones: 1, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, arrivals: \
-               constant, max_in_flight: 2}}";
+    let job = "clones: 1, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+               arrivals: constant, max_in_flight: 2}}";
     let ran =
         run(job, 100, "", |number| (if number == 50 || number == 51 { 300 } else { 5 }, Right));
     let schedule = ran.outcome.schedule.as_ref().unwrap();
@@ -507,8 +507,8 @@ fn a_schedule_is_kept_and_a_stall_is_in_the_latency_of_what_was_due() {
 
 #[test]
 fn what_never_found_a_slot_is_counted_as_skipped() {
-    let job = "clones: 2, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, arrivals: \
-               constant, max_in_flight: 2}}";
+    let job = "clones: 2, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+               arrivals: constant, max_in_flight: 2}}";
     let ran = run(job, 0, "", |_| (2_000, Right));
     let schedule = ran.outcome.schedule.as_ref().unwrap();
     assert_eq!((schedule.offered_count, schedule.skipped_count), (100, 98));

@@ -17,8 +17,8 @@ pub(crate) struct RequestArgs {
     /// Have the store encrypt objects with a key of its own (SSE-S3)
     #[arg(long, conflicts_with = "sse_kms_key")]
     pub(crate) sse_s3_encrypt: bool,
-    /// Have the store encrypt objects with this key of its key service (SSE-KMS); without a name its
-    /// default
+    /// Have the store encrypt objects with this key of its key service (SSE-KMS); without a name
+    /// its default
     #[arg(long, value_name = "KEY ID", num_args = 0..=1, default_missing_value = "")]
     pub(crate) sse_kms_key: Option<String>,
     /// Send a checksum behind what is uploaded: CRC32, CRC32C, CRC64NVME, SHA1, SHA256, or CRC32-FO

@@ -121,8 +121,8 @@ pub(crate) struct ConductArgs {
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "1%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,
-    /// Have MinIO profile itself while it is measured, a comma list of cpu, cpuio, mem, block, mutex,
-    /// threads, trace; kept in the run directory as server-profiles.zip. Needs admin rights
+    /// Have MinIO profile itself while it is measured, a comma list of cpu, cpuio, mem, block,
+    /// mutex, threads, trace; kept in the run directory as server-profiles.zip. Needs admin rights
     #[arg(long, value_name = "KINDS", help_heading = "Telemetry")]
     pub(crate) serverprof: Option<ProfileKinds>,
 }

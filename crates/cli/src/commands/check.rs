@@ -30,22 +30,16 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     if let Some(url) = &args.url {
         take_url(url, &mut store_args)?;
     }
-    let clock = Arc::new(RunClock::start());
+    let time = RunTime::machine();
     let interrupts = Interrupts::listen()?;
-    let time = RunTime {
-        clock: Arc::clone(&clock) as SharedClock,
-        wall_epoch: clock.wall_epoch(),
-        virtual_time: None,
-    };
     let store = store::open(&store_args, &time)?;
-    let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(clock.wall_epoch()));
-    let entropy = mix64(seed ^ clock.wall_epoch().as_unix_ns());
+    let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(time.wall_epoch));
+    let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", clock.wall_epoch(), entropy);
     let driver = S3Driver::new(store.config.clone())?;
-    let shared: SharedClock = Arc::clone(&clock) as SharedClock;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    let mut steward = driver.steward(&shared);
+    let mut steward = driver.steward(&time.clock);
     runtime.block_on(steward.ensure_root()).map_err(super::s3::in_words)?;
     let config = config(args, &id, seed, entropy, store.embedded.is_some());
     let endpoints = driver.endpoints();
@@ -60,9 +54,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
             (None, ops) => Goal::Ops(ops.unwrap_or(u64::MAX)),
         },
         live: &live,
-        clock: &*clock,
+        clock: &*time.clock,
     };
-    let context = CheckContext { clock: &shared, stop: interrupts.stop_flag(), live: &live };
+    let context = CheckContext { clock: &time.clock, stop: interrupts.stop_flag(), live: &live };
     let mut history = History::new(args.show);
     let checked =
         ui.watch(&watched, &interrupts, || run_check(&driver, &config, &context, &mut history));

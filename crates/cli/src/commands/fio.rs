@@ -282,7 +282,8 @@ impl<'a> Told<'a> {
         let entry = &self.ran.manifest.stages[stage];
         let errors = crate::present::first_errors(&self.ran.manifest, entry);
         let Some(first) = errors.first() else { return 0 };
-        // Messages begin with class and number, as in `io (28): ...`; wrong content is EILSEQ to fio.
+        // Messages begin with class and number, as in `io (28): ...`; wrong content is EILSEQ to
+        // fio.
         let number = first
             .message
             .split_once(": ")

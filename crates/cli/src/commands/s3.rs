@@ -28,6 +28,9 @@ use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
 
+/// Prints what is to be printed of the run in a directory.
+pub(crate) type Show<'a> = &'a dyn Fn(&Path) -> Result<()>;
+
 /// How a run against an S3 store is conducted, whatever it does.
 pub(crate) struct Settings<'a> {
     pub(crate) store: &'a StoreArgs,
@@ -36,7 +39,7 @@ pub(crate) struct Settings<'a> {
     /// Whether what the run wrote stays in the bucket.
     pub(crate) keeps_data: bool,
     /// Prints what is to be printed of the run in a directory; `None`: our report.
-    pub(crate) show: Option<&'a dyn Fn(&Path) -> Result<()>>,
+    pub(crate) show: Option<Show<'a>>,
 }
 
 /// Runs one `s3` command.
@@ -45,10 +48,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
 }
 
 /// Runs one `s3` command and has it shown in another way than ours.
-pub(crate) fn run_shown(
-    command: &S3Command,
-    show: Option<&dyn Fn(&Path) -> Result<()>>,
-) -> Result<ExitCode> {
+pub(crate) fn run_shown(command: &S3Command, show: Option<Show<'_>>) -> Result<ExitCode> {
     let common = command.common();
     let time = RunTime::machine();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));

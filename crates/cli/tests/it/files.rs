@@ -138,8 +138,8 @@ pub(crate) fn hashes(manifest: &Value) -> Vec<String> {
     stages.iter().map(|stage| stage["stream_hash"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Runs a script as root in mounts of its own, with a file system of `size` in memory on `$DIR`; its
-/// names come after a line `--` on stdout. `None` where that is not allowed.
+/// Runs a script as root in mounts of its own, with a file system of `size` in memory on `$DIR`;
+/// its names come after a line `--` on stdout. `None` where that is not allowed.
 pub(crate) fn on_small_disk(runs: &Path, size: &str, script: &str) -> Option<Output> {
     let may = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {

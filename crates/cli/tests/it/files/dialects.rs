@@ -281,9 +281,13 @@ fn a_failed_name_is_counted_and_the_exit_code_says_so() {
     let names = "stages:
 - name: tree
   prepares: true
-  jobs: [{name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {tree: TREE, act: make_tree}}}]
+  jobs:
+  - {name: a, group: 0, clones: 1, depth: 1, pacing: closed,
+     work: {names: {tree: TREE, act: make_tree}}}
 - name: stat
-  jobs: [{name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {tree: TREE, act: stat}}}]
+  jobs:
+  - {name: a, group: 0, clones: 1, depth: 1, pacing: closed,
+     work: {names: {tree: TREE, act: stat}}}
 ";
     let tree = "{directories: [DIR], name: t, depth: 0, branching: 1, entries_per_directory: 10, \
                 per_clone: true}";

@@ -77,9 +77,15 @@ verify: true
 stages:
 - name: fill
   prepares: true
-  jobs: [{name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {fill: {block_bytes: 4096, direct: false, files: [{job: a, clones: 1, files: {directories: [DIR], name_format: clash, size_bytes: {min: 4096, max: 4096}}}]}}}]
+  jobs:
+  - {name: a, group: 0, clones: 1, depth: 1, pacing: closed, work: {fill: {
+      block_bytes: 4096, direct: false, files: [{job: a, clones: 1, files: {
+      directories: [DIR], name_format: clash, size_bytes: {min: 4096, max: 4096}}}]}}}
 - name: tree
-  jobs: [{name: b, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {tree: {directories: [DIR], name: clash, depth: 0, branching: 1, entries_per_directory: 1, per_clone: true}, act: make_tree}}}]
+  jobs:
+  - {name: b, group: 0, clones: 1, depth: 1, pacing: closed, work: {names: {
+      act: make_tree, tree: {directories: [DIR], name: clash, depth: 0, branching: 1,
+      entries_per_directory: 1, per_clone: true}}}}
 ";
     let path = ground.write("clash.yaml", text);
     let output = ground.command(&format!("run {}", path.display())).output().unwrap();
