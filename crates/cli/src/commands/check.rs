@@ -1,15 +1,14 @@
 //! `plimsoll check`: whether a live store keeps its promises of consistency.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_driver::{Driver, Steward};
 use plimsoll_driver_s3::S3Driver;
-use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, RunClock, run_check};
-use plimsoll_model::{OpKind, RunId, SharedClock};
+use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
+use plimsoll_model::{OpKind, RunId};
 use plimsoll_report::check::{self, CheckReport};
 use plimsoll_workload::mix64;
 
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let store = store::open(&store_args, &time)?;
     let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
-    let id = RunId::new("check", clock.wall_epoch(), entropy);
+    let id = RunId::new("check", time.wall_epoch, entropy);
     let driver = S3Driver::new(store.config.clone())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
