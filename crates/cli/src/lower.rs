@@ -1,7 +1,7 @@
 //! What a command line means: flags to the workload as written, refusals in the words of the flags.
 #![expect(clippy::disallowed_methods, reason = "reads the files that the user names")]
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver_s3::PART_SIZE_MIN;
 use plimsoll_engine::stop_time_min;
 use plimsoll_model::Bytes;
@@ -236,7 +236,11 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
         pacing: pacing(&common.load)?,
         verify: !common.load.no_verify,
     };
-    spec.validate("check", None).map_err(in_flags)?;
+    spec.validate("check", None).map_err(|refused| match (&*refused.field, has_parts) {
+        ("objects.size", true) => anyhow!("--part.size: {}", refused.reason),
+        ("objects.count", true) => anyhow!("--parts: {}", refused.reason),
+        _ => in_flags(refused),
+    })?;
     Ok(spec)
 }
 
@@ -396,7 +400,7 @@ pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
         "pacing.open.max_in_flight" => "--max-in-flight",
         field => field,
     };
-    anyhow::anyhow!("{flag}: {}", refused.reason)
+    anyhow!("{flag}: {}", refused.reason)
 }
 
 #[cfg(test)]

@@ -5,18 +5,19 @@ use std::io::Read as _;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver_s3::{
-    Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, RequestOptions, S3Config,
-    Signature,
+    Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
+    S3Config, Signature,
 };
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, TlsOptions, expand_hosts, expand_lines,
     resolve_all,
 };
+use plimsoll_model::Bytes;
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
-use crate::args::{CredentialArgs, TlsArgs};
+use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::credentials::{self, ChainArgs, Resolved};
 use crate::runner::RunTime;
 use crate::{environment, machine};
@@ -89,7 +90,7 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
         proxies,
         wall_epoch: time.wall_epoch,
-        options: request_options(requests)?,
+        options: request_options(requests, embedded.is_some())?,
     };
     Ok(Store { config, embedded, found })
 }
@@ -126,7 +127,15 @@ fn look_for_credentials(
 }
 
 /// Returns what the flags change about requests.
-fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
+fn request_options(args: &RequestArgs, embedded: bool) -> Result<RequestOptions> {
+    let asked =
+        [("--part.size", args.part_size.is_some()), ("--if-none-match", args.if_none_match)];
+    if let Some((flag, _)) = asked.into_iter().find(|(_, asked)| embedded && *asked) {
+        bail!("{flag}: the embedded store has no such thing; name a store with --host");
+    }
+    if let Some(ByteSize(size)) = args.part_size.filter(|size| size.0 < PART_SIZE_MIN) {
+        bail!("--part.size: a part of {} is below the {} of S3", Bytes(size), Bytes(PART_SIZE_MIN));
+    }
     let encryption = match (args.encrypt, args.sse_s3_encrypt, &args.sse_kms_key) {
         (true, ..) => Encryption::SseC { key: random_key()? },
         (_, true, _) => Encryption::SseS3,
@@ -145,12 +154,13 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
         encryption,
         checksum: checksum.transpose()?,
         storage_class: args.storage_class.clone(),
-        tags: pairs(&args.tag)?,
-        metadata: pairs(&args.add_metadata)?,
+        tags: pairs("--tag", &args.tag)?,
+        metadata: pairs("--add-metadata", &args.add_metadata)?,
         if_none_match: args.if_none_match,
         part_size: Some(args.part_size.map_or(PART_SIZE_DEFAULT, |size| size.0)),
         part_concurrency: args.part_parallel.unwrap_or(defaults.part_concurrency),
-        disable_multipart: args.disable_multipart,
+        // The embedded store takes objects of any size at once, and none in parts.
+        disable_multipart: args.disable_multipart || embedded,
         signature: match args.signature {
             SignatureArg::S3v2 => Signature::V2,
             SignatureArg::S3v4 | SignatureArg::Iam | SignatureArg::StsWebToken => Signature::V4,
@@ -159,12 +169,17 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
 }
 
 /// Returns names and values, `rand:N` as N random letters.
-fn pairs(pairs: &[Pair]) -> Result<Vec<(String, String)>> {
+fn pairs(flag: &str, pairs: &[Pair]) -> Result<Vec<(String, String)>> {
+    for (at, Pair(name, _)) in pairs.iter().enumerate() {
+        if pairs[..at].iter().any(|Pair(other, _)| other == name) {
+            bail!("{flag} {name}: given twice");
+        }
+    }
     let value = |Pair(name, value): &Pair| {
         let Some(count) = value.strip_prefix("rand:") else {
             return Ok((name.clone(), value.clone()));
         };
-        let count: usize = count.parse().with_context(|| format!("{name}={value}"))?;
+        let count: usize = count.parse().with_context(|| format!("{flag} {name}={value}"))?;
         let bytes = random_bytes(count)?;
         let letters = bytes.iter().map(|byte| char::from(b'a' + byte % 26));
         Ok((name.clone(), letters.collect()))

@@ -140,7 +140,7 @@ pub enum ConfigError {
     #[error("parts of {0} bytes are no parts, 1 byte to 5 GiB are (--part.size)")]
     PartSize(u64),
     /// Not so many parts can be on their way at once.
-    #[error("{0} parts at once cannot be, 1 to 1000 can (--part.concurrent)")]
+    #[error("{0} parts at once cannot be, 1 to 1000 can (--part.parallel)")]
     PartConcurrency(u32),
     /// A text that S3 or HTTP does not take.
     #[error(

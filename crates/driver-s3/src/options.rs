@@ -295,7 +295,7 @@ mod tests {
             assert!(refused(&both).contains(flag), "{flag}");
         }
         assert!(refused(&|o, _| o.part_size = Some(0)).contains("--part.size"));
-        assert!(refused(&|o, _| o.part_concurrency = 0).contains("--part.concurrent"));
+        assert!(refused(&|o, _| o.part_concurrency = 0).contains("--part.parallel"));
         for (name, value) in [("", "v"), ("a b", "v"), ("a", "v\r\nx: y"), ("a", " v"), ("a", "é")]
         {
             let pair = vec![(name.to_owned(), value.to_owned())];

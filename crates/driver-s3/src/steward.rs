@@ -172,7 +172,14 @@ impl S3Steward {
         let mut found = self.list_uploads(prefix, None).await?;
         // MinIO lists the uploads of one key, or all of the bucket, but not those below a prefix.
         if found.is_empty() && !prefix.is_empty() {
-            found = self.list_uploads("", Some(FOREIGN_UPLOADS_MAX)).await?;
+            let listed = self.list_uploads("", Some(FOREIGN_UPLOADS_MAX)).await?;
+            for upload in listed.into_iter().filter(|upload| upload.key.starts_with(prefix)) {
+                // That list is kept in memory, and goes on naming an upload whose client was killed
+                // while it was begun.
+                if self.list_uploads(&upload.key, None).await?.contains(&upload) {
+                    found.push(upload);
+                }
+            }
         }
         found.retain(|upload| upload.key.starts_with(prefix));
         Ok(found)

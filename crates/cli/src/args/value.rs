@@ -38,8 +38,8 @@ impl FromStr for Age {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const DAY_S: u64 = 86_400;
-        match text.strip_suffix('d').map(str::parse::<u64>) {
-            Some(Ok(days)) => Ok(Self(std::time::Duration::from_secs(days * DAY_S))),
+        match text.strip_suffix('d').map(str::parse::<u32>) {
+            Some(Ok(days)) => Ok(Self(std::time::Duration::from_secs(u64::from(days) * DAY_S))),
             _ => parse_duration(text).map(Self).map_err(|error| error.to_string()),
         }
     }

@@ -11,9 +11,10 @@ use plimsoll_driver_file::yard::{find, sweep};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_engine::RunClock;
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion, expand_hosts};
-use plimsoll_model::{Bytes, Clock, RunId, SharedClock};
+use plimsoll_model::{Clock, RunId, SharedClock};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
+use plimsoll_report::format;
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
@@ -99,7 +100,7 @@ fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for left in &found {
-        let (files, bytes) = (left.files, Bytes(left.bytes));
+        let (files, bytes) = (left.files, format::bytes(left.bytes));
         ui.result(&format!("{}: {files} files, {bytes}, since {}\n", left.run_id, left.modified))?;
         if args.yes {
             sweep(&args.run, &left.run_id)?;

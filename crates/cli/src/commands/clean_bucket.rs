@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plimsoll_driver::Steward;
 use plimsoll_driver_s3::S3Driver;
-use plimsoll_model::{Bytes, RunId, WallTime};
+use plimsoll_model::{RunId, WallTime};
+use plimsoll_report::format;
 
 use crate::args::CleanArgs;
 use crate::commands::check::take_url;
@@ -32,6 +33,9 @@ struct Left {
 
 /// Lists what runs left, and removes it with `--yes`.
 pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
+    if let Some(id) = args.id.as_deref().filter(|id| began_at(id).is_none()) {
+        bail!("--run {id}: not the name of a run, such as s3-get-20261121t090000z-k3f9");
+    }
     let mut store_args = args.store.clone();
     take_url(url, &mut store_args)?;
     let time = RunTime::machine();
@@ -52,6 +56,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
                 left.bytes += version.size;
             }
         }
+        Err(error) if error.status.is_none() => return Err(in_words(error)),
         Err(_) => {
             let objects = runtime.block_on(steward.survey(&home, None, true)).map_err(in_words)?;
             for object in objects {
@@ -61,7 +66,12 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
             }
         }
     }
-    for upload in runtime.block_on(steward.survey_uploads(&home)).unwrap_or_default() {
+    let uploads = match runtime.block_on(steward.survey_uploads(&home)) {
+        // Nor does every server list uploads.
+        Err(error) if error.status.is_some() => Vec::new(),
+        uploads => uploads.map_err(in_words)?,
+    };
+    for upload in uploads {
         entry(&mut found, &home, &upload.key).uploads += 1;
     }
     let now = time.wall_epoch;
@@ -76,7 +86,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         ui.result(&format!(
             "{run}: {versions} objects or versions ({}), {markers} marks of deletion, {uploads} \
              unfinished uploads\n",
-            Bytes(*bytes)
+            format::bytes(*bytes)
         ))?;
     }
     if !args.yes {
@@ -106,13 +116,14 @@ fn entry<'f>(found: &'f mut BTreeMap<String, Left>, home: &str, key: &str) -> &'
 
 /// Tells whether it is a run's, and one that is asked for.
 fn is_meant(run: &str, id: Option<&str>, older_than: Option<Duration>, now: WallTime) -> bool {
-    let Some(began) = RunId::parse(run).ok().and_then(|_| began_at(run)) else { return false };
+    let Some(began) = began_at(run) else { return false };
     let age = Duration::from_nanos(now.as_unix_ns().saturating_sub(began.as_unix_ns()));
     id.is_none_or(|id| id == run) && older_than.is_none_or(|limit| age > limit)
 }
 
 /// Returns when a run began, as its id says: `<what>-<UTC time>-<4 characters>`.
 fn began_at(run: &str) -> Option<WallTime> {
+    RunId::parse(run).ok()?;
     let mut parts = run.rsplit('-');
     let (suffix, time) = (parts.next()?, parts.next()?);
     if suffix.len() != 4 {

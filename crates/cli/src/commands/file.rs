@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use plimsoll_driver_file::facts::{probe, size_bytes};
 use plimsoll_record::OpLog;
 use plimsoll_report::phases::{self, PhasesReport};
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
 /// Runs a workload on files and prints our report on it.
 pub(crate) fn run_spec(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<ExitCode> {
     let ran = files::run(spec, settings)?;
-    let (report, _) = report(&ran.record, |_| Rows::Groups)?;
+    let report = report(&ran.record)?;
     let print = &settings.output.print;
     ran.record.ui.result(&render(&report, print.form(), &ran.record.ui))?;
     conclude(&ran, &report, settings)
@@ -64,20 +64,21 @@ fn ground(command: &FileCommand) -> Result<Ground> {
     })
 }
 
-/// Returns the report on a run, and the figures that it is made of once more where they are asked
-/// for in other rows.
-pub(crate) fn report(
-    record: &RunRecord,
-    rows: impl Fn(usize) -> Rows,
-) -> Result<(PhasesReport, Vec<Phase>)> {
-    let spec = present_files::spec_of(&record.manifest);
-    let spec = spec.ok_or_else(|| anyhow::anyhow!("run.json holds no workload on files"))?;
+/// Returns the report on a run.
+pub(crate) fn report(record: &RunRecord) -> Result<PhasesReport> {
+    let spec = spec_of(record)?;
+    let figures = figures(record, |_| Rows::Groups)?;
+    present_files::of_run(&record.manifest, record.directory.path(), &spec, figures)
+}
+
+/// Returns the figures of a run in rows as they are asked for.
+pub(crate) fn figures(record: &RunRecord, rows: impl Fn(usize) -> Rows) -> Result<Vec<Phase>> {
     let source = LogSource(OpLog::open(&record.directory)?);
-    let figures = present_files::analyse(&source, &record.manifest, &spec, |_| Rows::Groups)?;
-    let others = present_files::analyse(&source, &record.manifest, &spec, rows)?;
-    let path = record.directory.path();
-    let report = present_files::of_run(&record.manifest, path, &spec, figures)?;
-    Ok((report, others))
+    present_files::analyse(&source, &record.manifest, &spec_of(record)?, rows)
+}
+
+fn spec_of(record: &RunRecord) -> Result<FilesSpec> {
+    present_files::spec_of(&record.manifest).context("run.json holds no workload on files")
 }
 
 /// Returns a report as it is printed.

@@ -90,7 +90,8 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         let grouped = lowered.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups));
         if grouped { Rows::Groups } else { Rows::Clones }
     };
-    let (report, phases) = file::report(&ran.record, by_clone)?;
+    let report = file::report(&ran.record)?;
+    let phases = file::figures(&ran.record, by_clone)?;
     let text = render(
         &Told { ran: &ran.record, file: &line.file, lowered: &lowered, phases: &phases },
         &line.output.formats,

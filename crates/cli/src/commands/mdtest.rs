@@ -42,7 +42,8 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
     };
     let file_system = plan.directories.first().and_then(|path| file_system(path));
     let ran = files::run(&plan.spec, &settings)?;
-    let (report, clones) = file::report(&ran.record, |_| Rows::Clones)?;
+    let report = file::report(&ran.record)?;
+    let clones = file::figures(&ran.record, |_| Rows::Clones)?;
     let manifest = &ran.record.manifest;
     let client = manifest.machine.hostname.clone().unwrap_or_else(|| "this machine".to_owned());
     let told = MdtestReport {

@@ -76,6 +76,11 @@ pub(crate) fn run_spec(
     let embedded = settings.store.host.is_none();
     let ui = Ui::new(&settings.output.print);
     if embedded {
+        let activity = &spec.measure.activity;
+        if matches!(activity, ActivitySpec::Multipart | ActivitySpec::MultipartPut { .. }) {
+            let command = spec.name.replacen('-', " ", 1);
+            bail!("{command}: the embedded store takes nothing in parts; name a store with --host");
+        }
         check_embedded_memory(spec)?;
     }
     time_until(settings.conduct.syncstart)?;
@@ -229,7 +234,9 @@ impl Keeper {
 
     /// Makes sure that the bucket is there and can do what the workload asks of it.
     fn ensure_root(&mut self, spec: &WorkloadSpec, id: &RunId) -> Result<RootState> {
-        let activity = &spec.measure.activity;
+        let (activity, keys) = (&spec.measure.activity, &spec.keys);
+        let base = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker).base;
+        let command = spec.name.replacen('-', " ", 1);
         let locks = matches!(activity, ActivitySpec::Retention { .. });
         let root = self.runtime.block_on(async {
             match locks {
@@ -239,7 +246,11 @@ impl Keeper {
         });
         let root = root.map_err(in_words)?;
         let keeps_versions = *activity == ActivitySpec::Versioned || spec.objects.versions > 1;
-        if keeps_versions && !locks {
+        if keeps_versions || locks {
+            let offers = self.runtime.block_on(self.steward.probe(Feature::Versioning, &base));
+            if !offers.map_err(in_words)? {
+                bail!("{command}: the store keeps no versions, so there is nothing to measure");
+            }
             let keeps = self.runtime.block_on(self.steward.keeps_versions()).map_err(in_words)?;
             if root == RootState::Existed && !keeps {
                 // Once switched on it can never be undone, and others use the bucket.
@@ -259,11 +270,8 @@ impl Keeper {
             ActivitySpec::Append { .. } => (Feature::Append, "does not add to objects"),
             _ => return Ok(root),
         };
-        let keys = &spec.keys;
-        let layout = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker);
-        let probing = self.steward.probe(feature, &layout.base);
+        let probing = self.steward.probe(feature, &base);
         if !self.runtime.block_on(probing).map_err(in_words)? {
-            let command = spec.name.replacen('-', " ", 1);
             bail!("{command}: the store {what}, so there is nothing to measure");
         }
         Ok(root)

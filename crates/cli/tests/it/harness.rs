@@ -121,7 +121,7 @@ impl Target {
         command.env("PLIMSOLL_SECRET_KEY", &self.secret_key);
     }
 
-    fn driver(&self) -> S3Driver {
+    pub(crate) fn driver(&self) -> S3Driver {
         let tls = self
             .tls_ca
             .clone()
@@ -247,7 +247,7 @@ impl Clock for Still {
     }
 }
 
-fn clock() -> SharedClock {
+pub(crate) fn clock() -> SharedClock {
     Arc::new(Still)
 }
 
@@ -256,7 +256,7 @@ fn wall_now() -> plimsoll_model::WallTime {
     plimsoll_model::WallTime::from_unix_ns(since.as_nanos() as u64)
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(work)
 }
