@@ -53,6 +53,11 @@ pub(crate) fn spec_of(manifest: &Manifest) -> Option<FilesSpec> {
     is_ours.then(|| serde_json::from_value(manifest.workload.clone()).ok()).flatten()
 }
 
+/// Tells whether a record is one of files.
+pub(crate) fn is_on_files(record: &Record) -> bool {
+    matches!(&record.origin, Origin::Run { manifest, .. } if spec_of(manifest).is_some())
+}
+
 /// Returns the report on a run on files with all its stages; `None` where it is another run, or one
 /// stage is asked for.
 pub(crate) fn of_record(record: &Record, asked: &AnalysisArgs) -> Result<Option<PhasesReport>> {

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
 use crate::examine;
+use crate::present_files;
 use crate::recorded::{self, Opened, Origin, Record};
 use crate::ui::Ui;
 
@@ -99,6 +100,13 @@ fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
 impl Side {
     fn add(&mut self, path: &Path, record: &Record, asked: &AnalysisArgs, ui: &Ui) -> Result<()> {
         record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
+        let measured = record.stages.iter().filter(|stage| stage.kind == StageKind::Measure);
+        if present_files::is_on_files(record) && asked.stage.is_none() && measured.count() > 1 {
+            bail!(
+                "{} is a run on files with several stages; name one with --stage",
+                record.path.display()
+            );
+        }
         // Of a foreign file the last stage is what was measured.
         let Some(stage) = examine::asked(record, asked)?.pop() else {
             bail!("{}: nothing was measured", path.display());

@@ -92,6 +92,7 @@ fn interrupted(signal: Signal, name: &str) {
     let target = fresh(&server, name);
     let bucket = Bucket::planted(&target, number("PLIMSOLL_SAFETY_OBJECTS", OBJECTS));
     let before = bucket.look();
+    let (mut killed_count, mut left_count) = (0, 0);
     for (index, command) in COMMANDS.iter().enumerate() {
         for round in 0..number("PLIMSOLL_SAFETY_INTERRUPTS", INTERRUPTS) {
             let chosen = mix64(index as u64 * 1_000 + round);
@@ -113,11 +114,15 @@ fn interrupted(signal: Signal, name: &str) {
                 }
                 _ => {
                     assert!(code.is_none() || command.starts_with("delete"), "{what}: {said}");
+                    killed_count += 1;
+                    left_count += u32::from(bucket.look() != before);
                     clean_up(&target, directory.path(), chosen, &bucket, &before, &what);
                 }
             }
         }
     }
+    eprintln!("{left_count} of {killed_count}");
+    assert!(left_count * 2 >= killed_count, "{left_count} of {killed_count} had written anything");
 }
 
 /// Removes what a killed run left, by its record or by looking through the bucket.

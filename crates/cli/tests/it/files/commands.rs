@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Ground, hashes};
-use crate::harness::{run_directory, stderr};
+use crate::harness::{printed, refused, run_directory, stderr};
 
 /// Checks that a report agrees with itself and with the log, and that nothing failed. `block` is
 /// the bytes of each operation that moves any, but for those that fill.
@@ -331,4 +331,15 @@ fn files_that_were_there_are_read_as_they_are() {
     check(&line, &ground.json(&line, 0), Some(4_096));
     let written = std::fs::read(&path).unwrap();
     assert!(written.len() == content.len() && written != content);
+}
+
+#[test]
+fn a_comparison_is_of_one_stage() {
+    let ground = Ground::in_memory();
+    ground.json("file metadata --dir DIR --jobs 1 --files 30 --json", 0);
+    let run = run_directory(ground.runs()).display().to_string();
+    let said = refused(ground.runs(), &format!("compare {run} {run}"));
+    assert!(said.contains("with several stages; name one with --stage"), "{said}");
+    let text = printed(ground.runs(), &format!("compare {run} {run} --stage create"));
+    assert!(text.lines().any(|line| line.starts_with("CREATE ")), "{text}");
 }
