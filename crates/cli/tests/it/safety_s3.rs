@@ -121,7 +121,6 @@ fn interrupted(signal: Signal, name: &str) {
             }
         }
     }
-    eprintln!("{left_count} of {killed_count}");
     assert!(left_count * 2 >= killed_count, "{left_count} of {killed_count} had written anything");
 }
 
@@ -175,6 +174,25 @@ fn killed(target: &Target) -> String {
     running.signal(Signal::KILL);
     assert_eq!(running.end().0, None);
     id(directory.path())
+}
+
+#[test]
+fn a_second_ctrl_c_leaves_the_rest_to_clean() {
+    const FOREIGN: u64 = 40;
+    let target = oracle();
+    target.plant(FOREIGN);
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 4000 --obj.size 1KiB --duration 60s --concurrent 4";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("measuring");
+    running.signal(Signal::INT);
+    running.await_line("cleaning up");
+    running.signal(Signal::INT);
+    let (code, _, said) = running.end();
+    // What a shell reports for SIGINT; 0 where all was removed before it was heard.
+    assert!(matches!(code, Some(130 | 0)), "{code:?} {said}");
+    clean(&target, directory.path());
+    target.assert_only_planted(FOREIGN);
 }
 
 #[test]
