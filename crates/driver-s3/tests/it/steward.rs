@@ -169,6 +169,7 @@ fn versions(entries: &[(&str, &str, Option<u64>)]) -> String {
 fn sweeping_takes_versions_marks_and_uploads_and_lifts_our_retention() {
     let uploads = "<ListMultipartUploadsResult>\
         <Upload><Key>run/5</Key><UploadId>u1</UploadId></Upload>\
+        <Upload><Key>run/6</Key><UploadId>u3</UploadId></Upload>\
         <Upload><Key>other/5</Key><UploadId>u2</UploadId></Upload></ListMultipartUploadsResult>";
     let lock = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled>\
         </ObjectLockConfiguration>";
@@ -188,6 +189,9 @@ fn sweeping_takes_versions_marks_and_uploads_and_lifts_our_retention() {
         versions(&[]),
         answer(200, "<ListMultipartUploadsResult/>"),
         answer(200, uploads),
+        // Of its key's list the first is one, and the second is only remembered.
+        answer(200, uploads),
+        answer(200, "<ListMultipartUploadsResult/>"),
         answer(204, ""),
     ]);
     assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(2), "marks are no objects");
@@ -201,8 +205,10 @@ fn sweeping_takes_versions_marks_and_uploads_and_lifts_our_retention() {
     assert!(!removal.contains("foreign"), "{removal}");
     assert!(requests[5].contains("prefix=run%2F&uploads="), "{}", requests[5]);
     assert!(requests[6].contains("prefix=&uploads="), "{}", requests[6]);
-    assert!(requests[7].starts_with("DELETE /bucket/run/5?uploadId=u1 "), "{}", requests[7]);
-    assert_eq!(requests.len(), 8);
+    assert!(requests[7].contains("prefix=run%2F5&uploads="), "{}", requests[7]);
+    assert!(requests[8].contains("prefix=run%2F6&uploads="), "{}", requests[8]);
+    assert!(requests[9].starts_with("DELETE /bucket/run/5?uploadId=u1 "), "{}", requests[9]);
+    assert_eq!(requests.len(), 10);
 }
 
 #[test]
