@@ -249,7 +249,6 @@ impl<'a> Told<'a> {
         let ended_ns = entry.ended_ns.unwrap_or_default();
         let failed: u64 = figures.kinds.iter().map(|kind| kind.failed.count()).sum();
         let of = |kind: OpKind| figures.kind(kind);
-        let ops: u64 = figures.kinds.iter().map(|kind| kind.ops_ok).sum();
         let depth = job.queue.depth();
         let reporting = &job.reporting;
         FioRecord {
@@ -268,7 +267,8 @@ impl<'a> Told<'a> {
             sync: of(OpKind::Sync).map(|kind| kind.service_time.histogram()),
             cpu: self.cpu(stage, figures),
             depth,
-            depths: depths(depth, ops),
+            // Not counted here; fio's layout has no word for that but 0.
+            depths: FioDepths::default(),
             percentiles: reporting.percentiles.clone(),
             percentiles_of: FioPercentilesOf {
                 slat: reporting.slat_percentiles,
@@ -335,16 +335,6 @@ fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirectio
             .collect(),
         iops: rates().map(|window| per_second(window.ops, window.length)).collect(),
     }
-}
-
-/// Returns how full the queue was: a closed loop keeps it full.
-fn depths(depth: u32, ops: u64) -> FioDepths {
-    let mut depths = FioDepths::default();
-    let place = (31 - depth.max(1).leading_zeros()).min(6) as usize;
-    depths.level[place] = ops;
-    depths.submit[1] = ops;
-    depths.complete[1] = ops;
-    depths
 }
 
 /// Writes the logs that jobs ask for, each clone's in a file of its own as fio does.
