@@ -34,7 +34,7 @@ pub enum SizeDist {
     },
     /// A bar by weight, then evenly within the bar.
     Histogram(Vec<SizeBar>),
-    /// The logarithm is normally distributed. What would be more than [`PUT_BYTES_MAX`], or less
+    /// The logarithm is normally distributed. What would be more than 5 GiB, or less
     /// than a byte, is that.
     LogNormal {
         /// Half of the sizes are below it.
