@@ -186,12 +186,20 @@ impl Target {
         });
     }
 
-    /// Returns every key in the bucket.
+    /// Returns every key in the bucket, however often a scripted store refuses to tell.
     pub(crate) fn listed(&self) -> Vec<String> {
+        const TRIES: u32 = 50;
         block_on(async {
             let (driver, clock) = (self.driver(), clock());
-            let found = driver.steward(&clock).survey("", None, true).await.unwrap();
-            found.into_iter().map(|object| object.key).collect()
+            let mut steward = driver.steward(&clock);
+            let mut found = steward.survey("", None, true).await;
+            for _ in 1..TRIES {
+                if found.is_ok() {
+                    break;
+                }
+                found = steward.survey("", None, true).await;
+            }
+            found.unwrap().into_iter().map(|object| object.key).collect()
         })
     }
 }
