@@ -108,7 +108,7 @@ struct Bench<'a> {
     lists_versions: bool,
     results: Vec<TestResult>,
     /// What was removed outside of DELETE.
-    swept: u64,
+    swept: Option<u64>,
     /// Whether the log could not be written.
     log_failed: bool,
 }
@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
             record: RunRecord { time, directory, manifest, ui, interrupts, telemetry },
             lists_versions,
             results: Vec::new(),
-            swept: 0,
+            swept: Some(0),
             log_failed: false,
         })
     }
@@ -370,7 +370,8 @@ impl<'a> Bench<'a> {
         loop {
             match self.runtime.block_on(self.steward.sweep(base)) {
                 Ok(removed) => {
-                    self.swept += removed;
+                    // How much a try removed before it failed is not told.
+                    self.swept = self.swept.filter(|_| tries == 1).map(|swept| swept + removed);
                     return Ok(());
                 }
                 Err(error) if tries == SWEEP_TRIES_MAX || !error.class.is_transient() => {
@@ -422,7 +423,7 @@ impl<'a> Bench<'a> {
         let took = self.record.now().since(started).as_nanos() as u64;
         self.record.manifest.cleanup = Cleanup {
             state,
-            objects_removed_count: complete.then_some(self.swept),
+            objects_removed_count: self.swept.filter(|_| complete),
             took_ns: complete.then_some(took),
         };
         complete

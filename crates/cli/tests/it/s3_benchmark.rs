@@ -236,7 +236,9 @@ fn what_fails_is_no_object_no_get_and_no_delete() {
     let (put, delete) = (&stages[0], &stages[3]);
     assert_eq!(delete.1, put.1 - put.2, "only what was written is deleted, once each");
     // What DELETE could not remove is removed all the same.
-    assert_eq!(manifest["cleanup"]["objects_removed_count"], delete.2);
+    // How many is not known where a try to do so was refused in the middle.
+    let removed = &manifest["cleanup"]["objects_removed_count"];
+    assert!(removed.is_null() || *removed == delete.2, "{removed}");
     assert_eq!(target.listed(), Vec::<String>::new());
     let class = |test: &str, class: &str, count: u64| {
         let count = plimsoll_report::format::count(count);
