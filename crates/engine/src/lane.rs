@@ -10,7 +10,7 @@ use plimsoll_workload::files::{
 };
 use plimsoll_workload::{Arrivals, OpenLoop, Random};
 
-use crate::planner::{BACKOFF_FIRST, BACKOFF_MAX, CATCH_UP_MAX, EndReason};
+use crate::planner::{EndReason, backoff, next_due};
 
 const GAP_DOMAIN: u64 = 0x6761_7073;
 const DELAY_DOMAIN: u64 = 0x6465_6c61;
@@ -278,9 +278,7 @@ impl Lane {
                     if let Some(random) = gaps {
                         gap *= -(1.0 - random.unit()).ln();
                     }
-                    let behind = now.since(cap.due).min(CATCH_UP_MAX);
-                    let kept = Moment::from_ns(now.as_ns() - behind.as_nanos() as u64);
-                    cap.due = kept.after(Duration::from_secs_f64(gap));
+                    cap.due = next_due(now, cap.due, Duration::from_secs_f64(gap));
                 }
             }
             Pacer::Open { arrivals, next } => {
@@ -305,10 +303,8 @@ impl Lane {
             self.not_before = None;
             return;
         }
-        let doublings = self.failures_in_row.min(16);
+        self.not_before = Some(now.after(backoff(self.failures_in_row)));
         self.failures_in_row += 1;
-        self.not_before =
-            Some(now.after(BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX)));
     }
 
     /// Returns how many operations were due by `over` and never issued.

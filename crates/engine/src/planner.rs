@@ -8,11 +8,23 @@ use plimsoll_model::{ErrorClass, Moment, OpKind, StageKind, WorkerId};
 use plimsoll_workload::{OpStream, Pacing, PlannedOp, Workload};
 
 /// How far a capped worker may catch up after it was held up.
-pub(crate) const CATCH_UP_MAX: Duration = Duration::from_secs(1);
+const CATCH_UP_MAX: Duration = Duration::from_secs(1);
 /// The pause after the first failure that the store had no part in.
-pub(crate) const BACKOFF_FIRST: Duration = Duration::from_millis(10);
+const BACKOFF_FIRST: Duration = Duration::from_millis(10);
 /// The longest such pause; each failure in a row doubles it.
-pub(crate) const BACKOFF_MAX: Duration = Duration::from_millis(100);
+const BACKOFF_MAX: Duration = Duration::from_millis(100);
+
+/// Returns when a capped loop may start its next operation, which was due at `due` and starts now.
+#[inline]
+pub(crate) fn next_due(now: Moment, due: Moment, gap: Duration) -> Moment {
+    let behind = now.since(due).min(CATCH_UP_MAX);
+    Moment::from_ns(now.as_ns() - behind.as_nanos() as u64).after(gap)
+}
+
+/// Returns the pause before the next operation, after so many failures before this one.
+pub(crate) fn backoff(failures_before: u32) -> Duration {
+    BACKOFF_FIRST.saturating_mul(1 << failures_before.min(16)).min(BACKOFF_MAX)
+}
 
 /// What a worker does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,9 +137,7 @@ impl Planner {
             return Step::WaitUntil(until);
         }
         if let Pacer::Capped { period, due } = &mut self.pacer {
-            let behind = now.since(*due).min(CATCH_UP_MAX);
-            let kept = Moment::from_ns(now.as_ns() - behind.as_nanos() as u64);
-            *due = kept.after(*period);
+            *due = next_due(now, *due, *period);
         }
         Step::Start(op)
     }
@@ -148,9 +158,7 @@ impl Planner {
         }
         // A store that is away answers at once: without a pause its failures would come by the
         // hundred thousand.
-        let doublings = self.failures_in_row.min(16);
-        let pause = BACKOFF_FIRST.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+        self.not_before = Some(now.after(backoff(self.failures_in_row)));
         self.failures_in_row += 1;
-        self.not_before = Some(now.after(pause));
     }
 }

@@ -125,6 +125,13 @@ pub(crate) fn elided(text: &str, width: usize) -> String {
     head.iter().chain(['…'].iter()).chain(tail).collect()
 }
 
+/// Writes a warning as a [`paragraph`] whose first word stands out.
+pub(crate) fn warning(text: &str, width: usize, paint: Paint, out: &mut String) {
+    let mut plain = String::new();
+    paragraph("warning: ", &harmless(text), width, &mut plain);
+    out.push_str(&plain.replacen("warning:", &paint.apply(Tone::Warn, "warning:"), 1));
+}
+
 /// Writes `text` after `lead` in lines of at most `width`, the later ones set in as far as the lead
 /// is long.
 ///

@@ -7,7 +7,7 @@ use plimsoll_analysis::{Advice, Figures, SegmentRate, TimeSummary};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 
 use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_rate, percent};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
 use crate::words;
 use crate::{ErrorSample, RunReport, RunState};
 
@@ -377,11 +377,8 @@ impl Writer<'_> {
         if !(warnings.is_empty() && report.notes.is_empty()) {
             self.out.push('\n');
         }
-        for warning in &warnings {
-            let mut text = String::new();
-            paragraph("warning: ", &harmless(warning), self.width, &mut text);
-            let marked = self.paint.apply(Tone::Warn, "warning:");
-            self.out.push_str(&text.replacen("warning:", &marked, 1));
+        for text in &warnings {
+            warning(text, self.width, self.paint, &mut self.out);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
-use plimsoll_analysis::phases::{KindFigures, RowFigures};
+use plimsoll_analysis::phases::{KindFigures, PhaseQuestion, RowFigures};
 use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputFormat, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_model::{ErrorClass, OpKind, StageId};
@@ -318,8 +318,7 @@ fn whole_ms(time: Duration) -> u64 {
 
 fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirection<'a> {
     let Some(kind) = kind else { return FioDirection::default() };
-    let whole = Duration::from_millis(500);
-    let rates = || kind.windows.iter().filter(move |window| window.length >= whole);
+    let rates = || kind.windows.iter().filter(|window| window.length >= PhaseQuestion::WINDOW);
     let per_second = |count: u64, window: Duration| count as f64 / window.as_secs_f64();
     FioDirection {
         bytes: kind.bytes,

@@ -14,16 +14,11 @@ use plimsoll_model::Interface;
 use schemars::generate::SchemaSettings;
 
 use super::{PhaseReport, PhaseRow, PhasesReport, text};
+use crate::fio::PERCENTILES;
 use crate::{RunState, ScheduleReport, VerificationMode};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.phases/1";
-
-/// The percentiles of each time, in percent.
-pub const PERCENTS: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
 
 /// Returns the report as one JSON object.
 pub fn render(report: &PhasesReport) -> serde_json::Value {
@@ -174,7 +169,7 @@ fn times(times: &Times) -> twin::Times {
         mean: times.mean().map(ns),
         max: times.max().map(ns),
         std_dev: times.std_dev().map(ns),
-        percentiles: PERCENTS.map(percentile).to_vec(),
+        percentiles: PERCENTILES.map(percentile).to_vec(),
     }
 }
 

@@ -7,7 +7,7 @@ use plimsoll_model::{ErrorClass, OpKind};
 
 use super::{PhaseReport, PhaseRow, PhasesReport, weka, words};
 use crate::format::{self, bytes, count, duration, known};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
 use crate::text::Look;
 use crate::words as shared;
 use crate::{ErrorSample, RunState};
@@ -296,11 +296,8 @@ impl Writer {
         if !(warnings.is_empty() && report.notes.is_empty()) {
             self.out.push('\n');
         }
-        for warning in &warnings {
-            let mut text = String::new();
-            paragraph("warning: ", &harmless(warning), self.width, &mut text);
-            let marked = self.paint.apply(Tone::Warn, "warning:");
-            self.out.push_str(&text.replacen("warning:", &marked, 1));
+        for text in &warnings {
+            warning(text, self.width, self.paint, &mut self.out);
         }
         for note in &report.notes {
             paragraph("note: ", &harmless(note), self.width, &mut self.out);
