@@ -1,5 +1,7 @@
 //! The operations of S3 in terms of the store: wire words in, wire words out.
 
+mod uploads;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +16,8 @@ use s3s::dto::*;
 use s3s::{Body, S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, StdError, s3_error};
 
 use crate::clock::wall_time;
-use crate::digests::Digests;
+use crate::digests::{Digests, Tag};
+use crate::extent::Extent;
 use crate::listing::{ListQuery, first_text_after, first_text_past};
 use crate::misbehave::{Ruling, Wanted};
 use crate::store::{Attributes, Object as Stored, ObjectPage, Store, StoreError};
@@ -94,8 +97,7 @@ impl S3 for Backend {
         not_offered(conditional, "conditional writes")?;
         not_offered(input.write_offset_bytes.is_some(), "appends")?;
         let body = input.body.take().unwrap_or_else(|| Body::empty().into());
-        let size_bytes = input.content_length.and_then(|length| u64::try_from(length).ok());
-        let size_bytes = size_bytes.ok_or_else(|| s3_error!(MissingContentLength))?;
+        let size_bytes = size_of(input.content_length)?;
         let room = match self.store.has_bucket(&input.bucket) {
             true => self.store.reserve(&input.key, size_bytes),
             false => Err(StoreError::NoSuchBucket),
@@ -108,19 +110,13 @@ impl S3 for Backend {
             }
         };
         let room = room.map_err(refusal)?;
-        let mut digests = Digests::new(&input);
-        let content = collect(body, size_bytes, &mut digests).await?;
-        let tag = digests.finish(size_bytes).map_err(|mismatch| {
-            s3_error!(BadDigest, "the content is not what {} says", mismatch.0)
-        })?;
-        let attributes = match (input.content_type, input.metadata) {
-            (None, None) => None,
-            (content_type, metadata) => Some(Arc::new(Attributes { content_type, metadata })),
-        };
+        let (content, tag) = collect(body, size_bytes, Digests::new((&input).into())).await?;
+        let attributes = attributes(input.content_type, input.metadata);
         if is_lost {
             self.store.lose_write(&input.bucket, &input.key);
         } else {
-            let object = Stored { content, tag, modified: wall_time(), attributes };
+            let object =
+                Stored { content, tag, modified: wall_time(), attributes, part_ends: None };
             self.store.put(&input.bucket, &input.key, object, room).map_err(refusal)?;
         }
         Ok(S3Response::new(PutObjectOutput {
@@ -145,19 +141,18 @@ impl S3 for Backend {
             || input.if_unmodified_since.is_some();
         not_offered(conditional, "conditional reads")?;
         not_offered(input.version_id.is_some(), "versions")?;
-        not_offered(input.part_number.is_some(), "parts")?;
-        let wanted = (&*input.bucket, &*input.key, input.range);
+        let extent = Extent::new(input.range, input.part_number)?;
+        let wanted = (&*input.bucket, &*input.key, extent);
         let object = self.find(&request.extensions, OpKind::Get, wanted)?;
-        let (content, content_range) = match input.range {
-            None => (object.content.clone(), None),
-            Some(range) => cut(&object.content, range)?,
-        };
+        let (content, content_range) = cut(&object, extent)?;
+        let parts_count = input.part_number.and(object.part_ends.as_deref()).map(<[usize]>::len);
         let (content_type, metadata) = described(&object);
         Ok(S3Response::new(GetObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
             content_length: Some(content.len() as i64),
             body: Some(Body::from(content).into()),
             content_range,
+            parts_count: parts_count.map(|count| count as i32),
             content_type,
             metadata,
             e_tag: Some(ETag::Strong(object.tag.to_string())),
@@ -177,9 +172,9 @@ impl S3 for Backend {
             || input.if_unmodified_since.is_some();
         not_offered(conditional, "conditional reads")?;
         not_offered(input.version_id.is_some(), "versions")?;
-        not_offered(input.part_number.is_some(), "parts")?;
+        not_offered(input.part_number.is_some(), "parts of HEAD")?;
         not_offered(input.range.is_some(), "ranges of HEAD")?;
-        let wanted = (&*input.bucket, &*input.key, None);
+        let wanted = (&*input.bucket, &*input.key, Extent::Whole);
         let object = self.find(&request.extensions, OpKind::Stat, wanted)?;
         let (content_type, metadata) = described(&object);
         Ok(S3Response::new(HeadObjectOutput {
@@ -232,6 +227,48 @@ impl S3 for Backend {
         }
         let deleted = Some(deleted);
         Ok(S3Response::new(DeleteObjectsOutput { deleted, ..Default::default() }))
+    }
+
+    async fn create_multipart_upload(
+        &self,
+        request: S3Request<CreateMultipartUploadInput>,
+    ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
+        self.begin_upload(request).await
+    }
+
+    async fn upload_part(
+        &self,
+        request: S3Request<UploadPartInput>,
+    ) -> S3Result<S3Response<UploadPartOutput>> {
+        self.put_part(request).await
+    }
+
+    async fn complete_multipart_upload(
+        &self,
+        request: S3Request<CompleteMultipartUploadInput>,
+    ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        self.complete_upload(request).await
+    }
+
+    async fn abort_multipart_upload(
+        &self,
+        request: S3Request<AbortMultipartUploadInput>,
+    ) -> S3Result<S3Response<AbortMultipartUploadOutput>> {
+        self.abort_upload(request).await
+    }
+
+    async fn list_multipart_uploads(
+        &self,
+        request: S3Request<ListMultipartUploadsInput>,
+    ) -> S3Result<S3Response<ListMultipartUploadsOutput>> {
+        self.uploads(request).await
+    }
+
+    async fn list_parts(
+        &self,
+        request: S3Request<ListPartsInput>,
+    ) -> S3Result<S3Response<ListPartsOutput>> {
+        self.parts(request).await
     }
 
     async fn list_objects_v2(
@@ -336,13 +373,13 @@ impl Backend {
         &self,
         extensions: &Extensions,
         kind: OpKind,
-        (bucket, key, range): (&str, &str, Option<Range>),
+        (bucket, key, extent): (&str, &str, Extent),
     ) -> S3Result<Stored> {
         let found = self.store.get(bucket, key);
         let told = match Ruling::of(extensions) {
             None => found,
             Some(ruling) => {
-                let wanted = Wanted { store: &self.store, bucket, key, range };
+                let wanted = Wanted { store: &self.store, bucket, key, extent };
                 ruling.read(kind, &wanted, found)?
             }
         };
@@ -399,12 +436,18 @@ impl Names {
     }
 }
 
-/// Reads a body of known size into one buffer.
+/// Returns how large a body says it is.
+fn size_of(content_length: Option<ContentLength>) -> S3Result<u64> {
+    let size_bytes = content_length.and_then(|length| u64::try_from(length).ok());
+    size_bytes.ok_or_else(|| s3_error!(MissingContentLength))
+}
+
+/// Reads a body of known size into one buffer, and checks what was said of it.
 async fn collect(
     mut body: StreamingBlob,
     size_bytes: u64,
-    digests: &mut Digests,
-) -> S3Result<Bytes> {
+    mut digests: Digests,
+) -> S3Result<(Bytes, Tag)> {
     let size = usize::try_from(size_bytes).map_err(|_| s3_error!(EntityTooLarge))?;
     let mut content = Vec::with_capacity(size);
     while let Some(chunk) = body.next().await {
@@ -418,7 +461,10 @@ async fn collect(
     if content.len() < size {
         return Err(s3_error!(IncompleteBody, "the body is shorter than its Content-Length"));
     }
-    Ok(content.into())
+    let tag = digests
+        .finish(size_bytes)
+        .map_err(|mismatch| s3_error!(BadDigest, "the content is not what {} says", mismatch.0))?;
+    Ok((content.into(), tag))
 }
 
 /// Names what broke a body. The types of these errors are private to s3s, so their text must tell.
@@ -436,16 +482,25 @@ fn body_error(error: StdError) -> S3Error {
     S3Error::with_source(S3ErrorCode::IncompleteBody, error)
 }
 
-/// Returns the part of `content` that `range` asks for, and its `Content-Range`.
-fn cut(content: &Bytes, range: Range) -> S3Result<(Bytes, Option<String>)> {
-    let size = content.len();
-    let span = range.check(size as u64)?;
-    if span.is_empty() {
-        // The last n bytes of nothing.
-        return Err(s3_error!(InvalidRange));
+/// Returns the bytes of an object that are asked for and, where they are not all, their
+/// `Content-Range`.
+fn cut(object: &Stored, extent: Extent) -> S3Result<(Bytes, Option<String>)> {
+    let span = extent.span(object)?;
+    let is_cut = !matches!(extent, Extent::Whole) && !span.is_empty();
+    let content_range =
+        is_cut.then(|| format!("bytes {}-{}/{}", span.start, span.end - 1, object.content.len()));
+    Ok((object.content.slice(span), content_range))
+}
+
+/// Returns what a client said about an object, if anything.
+fn attributes(
+    content_type: Option<ContentType>,
+    metadata: Option<Metadata>,
+) -> Option<Arc<Attributes>> {
+    match (content_type, metadata) {
+        (None, None) => None,
+        (content_type, metadata) => Some(Arc::new(Attributes { content_type, metadata })),
     }
-    let content_range = format!("bytes {}-{}/{size}", span.start, span.end - 1);
-    Ok((content.slice(span.start as usize..span.end as usize), Some(content_range)))
 }
 
 fn described(object: &Stored) -> (Option<ContentType>, Option<Metadata>) {
@@ -494,6 +549,10 @@ fn refusal(error: StoreError) -> S3Error {
         StoreError::NoSuchKey => S3ErrorCode::NoSuchKey,
         StoreError::BucketExists => S3ErrorCode::BucketAlreadyOwnedByYou,
         StoreError::BucketNotEmpty => S3ErrorCode::BucketNotEmpty,
+        StoreError::NoSuchUpload => S3ErrorCode::NoSuchUpload,
+        StoreError::InvalidPart { .. } => S3ErrorCode::InvalidPart,
+        StoreError::InvalidPartOrder { .. } => S3ErrorCode::InvalidPartOrder,
+        StoreError::PartTooSmall { .. } => S3ErrorCode::EntityTooSmall,
         StoreError::Full { .. } => S3ErrorCode::Custom("InsufficientStorage".into()),
     };
     let mut answer = S3Error::with_message(code, error.to_string());

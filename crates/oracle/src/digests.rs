@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use s3s::checksum::ChecksumHasher;
 use s3s::crypto::{Checksum as _, Crc32, Crc32c, Crc64Nvme, Md5, Sha1, Sha256};
-use s3s::dto::PutObjectInput;
+use s3s::dto::{PutObjectInput, UploadPartInput};
 
 /// What makes the ETag of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,15 @@ pub(crate) enum Tag {
         /// The size of the content.
         size_bytes: u64,
     },
+    /// The CRC-64/NVME of its parts' tags as they are written, its size, and how many parts it has.
+    Parts {
+        /// The checksum.
+        crc: [u8; 8],
+        /// The size of the content.
+        size_bytes: u64,
+        /// How many parts it was uploaded in.
+        parts_count: usize,
+    },
 }
 
 impl Tag {
@@ -29,6 +38,16 @@ impl Tag {
         let mut crc = Crc64Nvme::new();
         crc.update(content);
         Self::Crc64 { crc: crc.finalize(), size_bytes: content.len() as u64 }
+    }
+
+    /// Returns the tag of a content that came in parts with these tags.
+    ///
+    /// As with S3, whose ETag of such an object is an MD5 of MD5s, the content itself is not gone
+    /// through once more.
+    pub(crate) fn of_parts(parts: &[Self], size_bytes: u64) -> Self {
+        let mut crc = Crc64Nvme::new();
+        parts.iter().for_each(|tag| crc.update(tag.to_string().as_bytes()));
+        Self::Parts { crc: crc.finalize(), size_bytes, parts_count: parts.len() }
     }
 }
 
@@ -40,20 +59,25 @@ impl fmt::Display for Tag {
             Self::Crc64 { crc, size_bytes } => {
                 write!(f, "crc64-{:016x}-{size_bytes}", u64::from_be_bytes(*crc))
             }
+            Self::Parts { crc, size_bytes, parts_count } => {
+                let crc = u64::from_be_bytes(*crc);
+                write!(f, "crc64-{crc:016x}-{size_bytes}-{parts_count}")
+            }
         }
     }
 }
 
 /// Digests of an upload in the making.
 pub(crate) struct Digests {
-    wanted: Wanted,
+    wanted: Claims,
     crc64nvme: Crc64Nvme,
     md5: Option<Md5>,
     others: ChecksumHasher,
 }
 
 /// What the client says the digests are, in base64.
-struct Wanted {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claims {
     md5: Option<String>,
     crc32: Option<String>,
     crc32c: Option<String>,
@@ -62,21 +86,39 @@ struct Wanted {
     sha256: Option<String>,
 }
 
-/// The name of a digest that is not what the client said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mismatch(pub(crate) &'static str);
-
-impl Digests {
-    /// Returns the digests that the headers of `input` call for.
-    pub(crate) fn new(input: &PutObjectInput) -> Self {
-        let wanted = Wanted {
+impl From<&PutObjectInput> for Claims {
+    fn from(input: &PutObjectInput) -> Self {
+        Self {
             md5: input.content_md5.clone(),
             crc32: input.checksum_crc32.clone(),
             crc32c: input.checksum_crc32c.clone(),
             crc64nvme: input.checksum_crc64nvme.clone(),
             sha1: input.checksum_sha1.clone(),
             sha256: input.checksum_sha256.clone(),
-        };
+        }
+    }
+}
+
+impl From<&UploadPartInput> for Claims {
+    fn from(input: &UploadPartInput) -> Self {
+        Self {
+            md5: input.content_md5.clone(),
+            crc32: input.checksum_crc32.clone(),
+            crc32c: input.checksum_crc32c.clone(),
+            crc64nvme: input.checksum_crc64nvme.clone(),
+            sha1: input.checksum_sha1.clone(),
+            sha256: input.checksum_sha256.clone(),
+        }
+    }
+}
+
+/// The name of a digest that is not what the client said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch(pub(crate) &'static str);
+
+impl Digests {
+    /// Returns the digests that are needed to check what the client claims.
+    pub(crate) fn new(wanted: Claims) -> Self {
         let others = ChecksumHasher {
             crc32: wanted.crc32.is_some().then(Crc32::new),
             crc32c: wanted.crc32c.is_some().then(Crc32c::new),
@@ -124,7 +166,7 @@ mod tests {
     use super::*;
 
     fn tag(input: &PutObjectInput, content: &[u8]) -> Result<String, Mismatch> {
-        let mut digests = Digests::new(input);
+        let mut digests = Digests::new(input.into());
         for piece in content.chunks(4) {
             digests.update(piece);
         }
@@ -143,6 +185,15 @@ mod tests {
         let expected = "25f9e794323b453885f5181f1b624d0b".to_owned();
         assert_eq!(tag(&with_md5, b"123456789"), Ok(expected));
         assert_eq!(tag(&with_md5, b"123456780"), Err(Mismatch("Content-MD5")));
+    }
+
+    #[test]
+    fn an_etag_of_parts_tells_parts_from_a_whole() {
+        let parts = ["ab", "cd"].map(|part| Tag::of(part.as_bytes()));
+        let whole = Tag::of_parts(&parts, 4);
+        assert!(whole.to_string().ends_with("-4-2"), "{whole}");
+        let swapped = Tag::of_parts(&[parts[1], parts[0]], 4);
+        assert_ne!(whole, swapped, "order matters");
     }
 
     #[test]

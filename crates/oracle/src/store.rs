@@ -1,5 +1,7 @@
 //! Buckets and objects in memory: maps and locks, without IO, clock or any word of the protocol.
 
+mod uploads;
+
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -11,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuar
 use bytes::Bytes;
 use plimsoll_model::WallTime;
 
+use self::uploads::Uploads;
+pub(crate) use self::uploads::{NamedPart, PART_NUMBER_MAX, Part};
 use crate::digests::Tag;
 use crate::listing::{Entry, ListQuery};
 
@@ -39,6 +43,8 @@ pub(crate) struct Object {
     pub(crate) tag: Tag,
     pub(crate) modified: WallTime,
     pub(crate) attributes: Option<Arc<Attributes>>,
+    /// Where in the content each part ends that it was uploaded in; `None`: it came as a whole.
+    pub(crate) part_ends: Option<Arc<[usize]>>,
 }
 
 /// What a client said about an object and wants to hear again.
@@ -84,6 +90,14 @@ pub(crate) enum StoreError {
     BucketExists,
     #[error("the bucket holds objects")]
     BucketNotEmpty,
+    #[error("the upload does not exist: it was completed, given up or never begun")]
+    NoSuchUpload,
+    #[error("part {number} was not uploaded, or its ETag is another")]
+    InvalidPart { number: u32 },
+    #[error("part {number} comes after a part of the same or a higher number")]
+    InvalidPartOrder { number: u32 },
+    #[error("part {number} is not the last and below 5 MiB")]
+    PartTooSmall { number: u32 },
     #[error("the store is full: its capacity is {capacity_bytes} bytes")]
     Full { capacity_bytes: u64 },
 }
@@ -97,6 +111,7 @@ struct Bucket {
     hasher: RandomState,
     shards: Vec<RwLock<HashMap<Arc<str>, Object>>>,
     keys: RwLock<BTreeSet<Arc<str>>>,
+    uploads: RwLock<Uploads>,
     memory: Option<Mutex<Memory>>,
 }
 
@@ -141,6 +156,12 @@ impl Store {
         }
         let removed = buckets.remove(name);
         drop(buckets);
+        // Uploads that were begun do not keep a bucket, in S3 neither.
+        for ((key, _), upload) in
+            removed.iter().flat_map(|bucket| mem::take(&mut *write(&bucket.uploads)))
+        {
+            self.give_back_bytes(upload.end(&key));
+        }
         if let Some(memory) = removed.and_then(|bucket| bucket.memory) {
             for (key, object) in lock(&memory).earlier.drain() {
                 self.give_back(&key, object.as_ref());
@@ -302,7 +323,10 @@ impl Store {
 
     fn give_back(&self, key: &str, old: Option<&Object>) {
         let Some(old) = old else { return };
-        let bytes = old.content.len() as u64 + overhead_bytes(key);
+        self.give_back_bytes(old.content.len() as u64 + overhead_bytes(key));
+    }
+
+    fn give_back_bytes(&self, bytes: u64) {
         let before = self.held_bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "more was given back than was ever held");
     }
@@ -321,6 +345,7 @@ impl Bucket {
             hasher: RandomState::new(),
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             keys: RwLock::default(),
+            uploads: RwLock::default(),
             memory: remembers.then(Mutex::default),
         }
     }

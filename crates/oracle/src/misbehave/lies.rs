@@ -7,13 +7,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use plimsoll_model::{ErrorClass, OpKind};
 use s3s::S3Result;
-use s3s::dto::Range;
 
 use super::Ruling;
 use crate::behaviour::spoil::{Source, class_of_content, spoil};
 use crate::behaviour::{Lie, Request};
 use crate::clock::wall_time;
 use crate::digests::Tag;
+use crate::extent::Extent;
 use crate::listing::ListQuery;
 use crate::store::{Object, ObjectPage, Store, StoreError};
 
@@ -23,7 +23,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) store: &'a Store,
     pub(crate) bucket: &'a str,
     pub(crate) key: &'a str,
-    pub(crate) range: Option<Range>,
+    pub(crate) extent: Extent,
 }
 
 type Found = Result<Object, StoreError>;
@@ -59,7 +59,8 @@ impl Ruling {
         })
     }
 
-    /// Tells whether a write or delete is to be acknowledged and lost. `obstacle` is why it cannot
+    /// Tells whether a write or delete is to be acknowledged and lost; a step of an upload in parts
+    /// never is. `obstacle` is why it cannot
     /// be done, if so; `changes` tells whether it would change anything.
     pub(crate) fn loses(
         &self,
@@ -72,6 +73,11 @@ impl Ruling {
         let honest = match obstacle {
             None => ErrorClass::Ok,
             Some(StoreError::Full { .. }) => ErrorClass::Server,
+            Some(
+                StoreError::InvalidPart { .. }
+                | StoreError::InvalidPartOrder { .. }
+                | StoreError::PartTooSmall { .. },
+            ) => ErrorClass::Client,
             Some(_) => ErrorClass::NotFound,
         };
         let request = Request { kind, key, content_bytes, honest };
@@ -114,10 +120,7 @@ impl Ruling {
 impl Wanted<'_> {
     /// Returns which bytes of an object are asked for, `None` if it has none of them.
     fn span_of(&self, object: &Object) -> Option<Span<usize>> {
-        let size = object.content.len();
-        let Some(range) = self.range else { return Some(0..size) };
-        let span = range.check(size as u64).ok().filter(|span| !span.is_empty())?;
-        Some(span.start as usize..span.end as usize)
+        self.extent.span(object).ok()
     }
 
     fn is_lost(&self) -> bool {
@@ -185,6 +188,9 @@ fn ghost(store: &Store, bucket: &str, query: &ListQuery<'_>, salt: u64) -> (Arc<
         let key = format!("{}ghost-{salt:016x}", query.prefix);
         let content = Bytes::new();
         let tag = Tag::of(&content);
-        (key.into(), Object { content, tag, modified: wall_time(), attributes: None })
+        (
+            key.into(),
+            Object { content, tag, modified: wall_time(), attributes: None, part_ends: None },
+        )
     })
 }

@@ -69,6 +69,10 @@ fn name_of(kind: OpKind) -> Option<&'static str> {
         OpKind::Delete => Some("delete"),
         OpKind::List => Some("list"),
         OpKind::Stat => Some("stat"),
+        OpKind::CreateUpload => Some("create_upload"),
+        OpKind::PutPart => Some("put_part"),
+        OpKind::CompleteUpload => Some("complete_upload"),
+        OpKind::AbortUpload => Some("abort_upload"),
         _ => None,
     }
 }
@@ -81,6 +85,10 @@ impl<T> KindsSpec<T> {
             OpKind::Delete => self.delete.as_ref(),
             OpKind::List => self.list.as_ref(),
             OpKind::Stat => self.stat.as_ref(),
+            OpKind::CreateUpload => self.create_upload.as_ref(),
+            OpKind::PutPart => self.put_part.as_ref(),
+            OpKind::CompleteUpload => self.complete_upload.as_ref(),
+            OpKind::AbortUpload => self.abort_upload.as_ref(),
             _ => None,
         }
     }

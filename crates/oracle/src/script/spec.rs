@@ -65,11 +65,30 @@ pub(crate) struct KindsSpec<T> {
     pub(crate) list: Option<T>,
     /// Reading an object's properties.
     pub(crate) stat: Option<T>,
+    /// Beginning an upload in parts.
+    pub(crate) create_upload: Option<T>,
+    /// Writing one part.
+    pub(crate) put_part: Option<T>,
+    /// Making an object of the parts.
+    pub(crate) complete_upload: Option<T>,
+    /// Giving an upload in parts up.
+    pub(crate) abort_upload: Option<T>,
 }
 
 impl<T> Default for KindsSpec<T> {
     fn default() -> Self {
-        Self { all: None, get: None, put: None, delete: None, list: None, stat: None }
+        Self {
+            all: None,
+            get: None,
+            put: None,
+            delete: None,
+            list: None,
+            stat: None,
+            create_upload: None,
+            put_part: None,
+            complete_upload: None,
+            abort_upload: None,
+        }
     }
 }
 

@@ -16,7 +16,12 @@ fn put(store: &Store, key: &str, content: &[u8]) -> Result<(), StoreError> {
     let room = store.reserve(key, content.len() as u64)?;
     let tag = Tag::Md5([0; 16]);
     let content = Bytes::copy_from_slice(content);
-    store.put("b", key, Object { content, tag, modified: T0, attributes: None }, room)
+    store.put(
+        "b",
+        key,
+        Object { content, tag, modified: T0, attributes: None, part_ends: None },
+        room,
+    )
 }
 
 fn everything(store: &Store) -> Vec<String> {

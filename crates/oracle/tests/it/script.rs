@@ -96,6 +96,29 @@ fn an_error_status_is_answered_and_nothing_is_done() {
 }
 
 #[test]
+fn steps_of_an_upload_fail_by_themselves() {
+    let (oracle, client) = start(scripted("faults: {put_part: {slow_down: 1}}"));
+    let begun = client.request("POST", "/bucket/k?uploads=", &[], b"");
+    let id = begun.elements("UploadId").remove(0);
+    let held = oracle.stats().held_bytes;
+    let part = client.request("PUT", &format!("/bucket/k?partNumber=1&uploadId={id}"), &[], b"x");
+    assert_eq!(part.error(), (503, "SlowDown".to_owned()));
+    assert_eq!(oracle.stats().held_bytes, held);
+    let completion = b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part>\
+                       </CompleteMultipartUpload>";
+    let target = format!("/bucket/k?uploadId={id}");
+    let complete = client.request("POST", &target, &[], completion);
+    assert_eq!(complete.error(), (400, "InvalidPart".to_owned()));
+    for status in [204, 404] {
+        assert_eq!(client.request("DELETE", &target, &[], b"").status, status);
+    }
+    assert_eq!(counts(&oracle, OpKind::CreateUpload), [("ok", 1)].into());
+    assert_eq!(counts(&oracle, OpKind::PutPart), [("throttled", 1)].into());
+    assert_eq!(counts(&oracle, OpKind::CompleteUpload), [("client", 1)].into());
+    assert_eq!(counts(&oracle, OpKind::AbortUpload), [("not-found", 1), ("ok", 1)].into());
+}
+
+#[test]
 fn every_other_status_comes_with_its_code() {
     for (status, code) in [(500, "InternalError"), (403, "AccessDenied"), (429, "TooManyRequests")]
     {

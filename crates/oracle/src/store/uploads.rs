@@ -1,0 +1,407 @@
+//! Uploads in parts that are under way: what has arrived of each, and how an object is made of it.
+
+use std::collections::{BTreeMap, btree_map};
+use std::mem;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use plimsoll_model::WallTime;
+
+use super::{Attributes, Object, Room, Store, StoreError, lock, overhead_bytes, read, write};
+use crate::digests::Tag;
+use crate::listing::first_text_after;
+
+/// The least that every part but the last must hold, as in S3.
+pub(crate) const PART_BYTES_MIN: usize = 5 << 20;
+
+/// The highest number of a part, as in S3.
+pub(crate) const PART_NUMBER_MAX: u32 = 10_000;
+
+/// Uploads by key and then by when they began, which is the order of a listing.
+pub(super) type Uploads = BTreeMap<(String, String), Arc<Upload>>;
+
+/// One upload that has begun.
+pub(super) struct Upload {
+    begun: WallTime,
+    attributes: Option<Arc<Attributes>>,
+    /// `None` once it is complete or given up.
+    parts: Mutex<Option<BTreeMap<u32, Part>>>,
+}
+
+/// One part as stored. A clone shares the content.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) content: Bytes,
+    pub(crate) tag: Tag,
+    pub(crate) modified: WallTime,
+}
+
+/// A part as the completion of an upload names it.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedPart {
+    pub(crate) number: u32,
+    /// The ETag without quotes, where it is named.
+    pub(crate) tag: Option<String>,
+}
+
+/// One page of the uploads under way.
+#[derive(Debug)]
+pub(crate) struct UploadPage {
+    /// Key, id, and when it began.
+    pub(crate) uploads: Vec<(String, String, WallTime)>,
+    pub(crate) is_truncated: bool,
+}
+
+/// One page of an upload's parts by number.
+#[derive(Debug)]
+pub(crate) struct PartPage {
+    pub(crate) parts: Vec<(u32, Part)>,
+    pub(crate) is_truncated: bool,
+}
+
+impl Upload {
+    fn parts_of<T>(
+        &self,
+        then: impl FnOnce(&mut BTreeMap<u32, Part>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        then(lock(&self.parts).as_mut().ok_or(StoreError::NoSuchUpload)?)
+    }
+
+    /// Takes no more parts, and returns how many bytes it held; 0 when it had ended before.
+    pub(super) fn end(&self, key: &str) -> u64 {
+        let Some(parts) = lock(&self.parts).take() else { return 0 };
+        parts.values().map(|part| part_bytes(key, part)).sum::<u64>() + overhead_bytes(key)
+    }
+}
+
+impl Store {
+    /// Begins an upload and returns its id.
+    pub(crate) fn begin_upload(
+        &self,
+        bucket: &str,
+        key: &str,
+        begun: WallTime,
+        attributes: Option<Arc<Attributes>>,
+    ) -> Result<String, StoreError> {
+        /// Ids sort as their uploads began.
+        static BEGUN_COUNT: AtomicU64 = AtomicU64::new(0);
+        let room = self.reserve(key, 0)?;
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let id = format!("upload-{:016x}", BEGUN_COUNT.fetch_add(1, Ordering::Relaxed));
+        let upload = Upload { begun, attributes, parts: Mutex::new(Some(BTreeMap::new())) };
+        write(&bucket.uploads).insert((key.to_owned(), id.clone()), Arc::new(upload));
+        mem::forget(room);
+        Ok(id)
+    }
+
+    /// Tells why nothing can be done with an upload, if so.
+    pub(crate) fn check_upload(
+        &self,
+        (bucket, key, id): (&str, &str, &str),
+    ) -> Result<(), StoreError> {
+        self.upload(bucket, key, id).map(drop)
+    }
+
+    /// Stores a part in the place of one of the same number.
+    pub(crate) fn put_part(
+        &self,
+        (bucket, key, id): (&str, &str, &str),
+        number: u32,
+        part: Part,
+        room: Room<'_>,
+    ) -> Result<(), StoreError> {
+        assert_eq!(room.bytes, part_bytes(key, &part));
+        let upload = self.upload(bucket, key, id)?;
+        let replaced = upload.parts_of(|parts| Ok(parts.insert(number, part)))?;
+        // What was set aside is now held by the part.
+        mem::forget(room);
+        self.give_back_bytes(replaced.map_or(0, |part| part_bytes(key, &part)));
+        Ok(())
+    }
+
+    /// Tells why no object can be made of the parts that are named, if so.
+    pub(crate) fn check_completion(
+        &self,
+        (bucket, key, id): (&str, &str, &str),
+        named: &[NamedPart],
+    ) -> Result<(), StoreError> {
+        self.upload(bucket, key, id)?.parts_of(|parts| check_named(parts, named))
+    }
+
+    /// Makes an object of the parts that are named, and returns its tag.
+    pub(crate) fn complete_upload(
+        &self,
+        (bucket, key, id): (&str, &str, &str),
+        named: &[NamedPart],
+        modified: WallTime,
+    ) -> Result<Tag, StoreError> {
+        let upload = self.upload(bucket, key, id)?;
+        let parts = {
+            let mut parts = lock(&upload.parts);
+            check_named(parts.as_ref().ok_or(StoreError::NoSuchUpload)?, named)?;
+            parts.take().expect("it was there")
+        };
+        self.forget_upload(bucket, key, id);
+        let held = parts.values().map(|part| part_bytes(key, part)).sum::<u64>();
+        let attributes = upload.attributes.clone();
+        let object = Object { modified, attributes, ..joined(parts, named) };
+        let (tag, size_bytes) = (object.tag, object.content.len() as u64);
+        // The upload's own room and that of the parts' contents become the object's.
+        let room = Room { store: self, bytes: size_bytes + overhead_bytes(key) };
+        self.give_back_bytes(held - size_bytes);
+        self.put(bucket, key, object, room)?;
+        Ok(tag)
+    }
+
+    /// Gives an upload up.
+    pub(crate) fn abort_upload(
+        &self,
+        (bucket, key, id): (&str, &str, &str),
+    ) -> Result<(), StoreError> {
+        let upload = self.upload(bucket, key, id)?;
+        self.forget_upload(bucket, key, id);
+        self.give_back_bytes(upload.end(key));
+        Ok(())
+    }
+
+    /// Returns up to `limit` uploads of keys that start with `prefix`, those after one of a key, or
+    /// without an id after all of that key.
+    pub(crate) fn uploads(
+        &self,
+        bucket: &str,
+        prefix: &str,
+        (key, id): (&str, Option<&str>),
+        limit: usize,
+    ) -> Result<UploadPage, StoreError> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let from = match id {
+            _ if key < prefix => Bound::Included((prefix.to_owned(), String::new())),
+            Some(id) => Bound::Excluded((key.to_owned(), id.to_owned())),
+            None => Bound::Included((first_text_after(key), String::new())),
+        };
+        let uploads = read(&bucket.uploads);
+        let mut rest = uploads.range((from, Bound::Unbounded));
+        let below = |((key, _), _): &(&(String, String), &Arc<Upload>)| key.starts_with(prefix);
+        let page = rest.by_ref().take_while(below).take(limit);
+        let page: Vec<_> =
+            page.map(|((key, id), upload)| (key.clone(), id.clone(), upload.begun)).collect();
+        let is_truncated = page.len() == limit && rest.next().is_some_and(|next| below(&next));
+        Ok(UploadPage { uploads: page, is_truncated })
+    }
+
+    /// Returns up to `limit` parts of an upload, those after a number.
+    pub(crate) fn parts(
+        &self,
+        (bucket, key, id): (&str, &str, &str),
+        after: u32,
+        limit: usize,
+    ) -> Result<PartPage, StoreError> {
+        self.upload(bucket, key, id)?.parts_of(|parts| {
+            let mut rest = parts.range((Bound::Excluded(after), Bound::Unbounded));
+            let page = rest.by_ref().take(limit);
+            let parts = page.map(|(number, part)| (*number, part.clone())).collect();
+            Ok(PartPage { parts, is_truncated: rest.next().is_some() })
+        })
+    }
+
+    fn upload(&self, bucket: &str, key: &str, id: &str) -> Result<Arc<Upload>, StoreError> {
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let name = (key.to_owned(), id.to_owned());
+        read(&bucket.uploads).get(&name).cloned().ok_or(StoreError::NoSuchUpload)
+    }
+
+    fn forget_upload(&self, bucket: &str, key: &str, id: &str) {
+        if let Some(bucket) = read(&self.buckets).get(bucket) {
+            write(&bucket.uploads).remove(&(key.to_owned(), id.to_owned()));
+        }
+    }
+}
+
+fn part_bytes(key: &str, part: &Part) -> u64 {
+    part.content.len() as u64 + overhead_bytes(key)
+}
+
+/// Tells whether the parts that are named make an object: there, in order, and large enough.
+fn check_named(parts: &BTreeMap<u32, Part>, named: &[NamedPart]) -> Result<(), StoreError> {
+    for (at, NamedPart { number, tag }) in named.iter().enumerate() {
+        let number = *number;
+        if at > 0 && named[at - 1].number >= number {
+            return Err(StoreError::InvalidPartOrder { number });
+        }
+        let part = parts.get(&number).ok_or(StoreError::InvalidPart { number })?;
+        if tag.as_ref().is_some_and(|tag| *tag != part.tag.to_string()) {
+            return Err(StoreError::InvalidPart { number });
+        }
+        if at + 1 < named.len() && part.content.len() < PART_BYTES_MIN {
+            return Err(StoreError::PartTooSmall { number });
+        }
+    }
+    Ok(())
+}
+
+/// Returns the parts that are named as one object. Each is let go of once it is copied, so that the
+/// content is not held twice.
+fn joined(mut parts: BTreeMap<u32, Part>, named: &[NamedPart]) -> Object {
+    parts.retain(|number, _| named.binary_search_by_key(number, |part| part.number).is_ok());
+    let tags: Vec<Tag> = parts.values().map(|part| part.tag).collect();
+    let size = parts.values().map(|part| part.content.len()).sum();
+    let modified = WallTime::from_unix_ns(0);
+    let tag = Tag::of_parts(&tags, size as u64);
+    let (mut content, mut part_ends) = (Vec::with_capacity(size), Vec::with_capacity(tags.len()));
+    let whole = |content, part_ends: Vec<usize>| Object {
+        content,
+        tag,
+        modified,
+        attributes: None,
+        part_ends: Some(part_ends.into()),
+    };
+    if let (1, Some(only)) = (parts.len(), parts.first_entry()) {
+        return whole(only.get().content.clone(), vec![size]);
+    }
+    while let Some(part) = parts.first_entry().map(btree_map::OccupiedEntry::remove) {
+        content.extend_from_slice(&part.content);
+        part_ends.push(content.len());
+    }
+    whole(content.into(), part_ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Holding;
+    use super::*;
+
+    const T0: WallTime = WallTime::from_unix_ns(1_000);
+
+    struct Bench {
+        store: Store,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let store = Store::new(1 << 30, false);
+            store.create_bucket("b", T0).unwrap();
+            Self { store }
+        }
+
+        fn begin(&self, key: &str) -> String {
+            self.store.begin_upload("b", key, T0, None).unwrap()
+        }
+
+        fn put(&self, id: &str, number: u32, content: Vec<u8>) -> Result<String, StoreError> {
+            let room = self.store.reserve("k", content.len() as u64)?;
+            let tag = Tag::of(&content);
+            let part = Part { content: content.into(), tag, modified: T0 };
+            self.store.put_part(("b", "k", id), number, part, room)?;
+            Ok(tag.to_string())
+        }
+
+        fn complete(&self, id: &str, numbers: &[u32]) -> Result<Tag, StoreError> {
+            let named = numbers.iter().map(|&number| NamedPart { number, tag: None });
+            self.store.complete_upload(("b", "k", id), &named.collect::<Vec<_>>(), T0)
+        }
+
+        fn bytes(&self) -> u64 {
+            self.store.holding().bytes
+        }
+    }
+
+    #[test]
+    fn an_object_is_the_parts_that_are_named_in_order() {
+        let bench = Bench::new();
+        let id = bench.begin("k");
+        bench.put(&id, 7, vec![7; PART_BYTES_MIN]).unwrap();
+        bench.put(&id, 2, vec![1; 3]).unwrap();
+        bench.put(&id, 2, vec![2; PART_BYTES_MIN + 1]).unwrap();
+        bench.put(&id, 9, b"end".to_vec()).unwrap();
+        bench.complete(&id, &[2, 9]).unwrap();
+        let object = bench.store.get("b", "k").unwrap();
+        let expected = [&vec![2; PART_BYTES_MIN + 1][..], b"end"].concat();
+        assert!(object.content == expected);
+        let ends = object.part_ends.unwrap();
+        assert_eq!(ends[..], [PART_BYTES_MIN + 1, PART_BYTES_MIN + 4]);
+        // As much as if it had been put as a whole, and nothing of the parts.
+        let object_bytes = expected.len() as u64 + overhead_bytes("k");
+        let holding = Holding { buckets_count: 1, objects_count: 1, bytes: object_bytes };
+        assert_eq!(bench.store.holding(), holding);
+        assert_eq!(bench.complete(&id, &[2, 9]), Err(StoreError::NoSuchUpload));
+        assert_eq!(bench.put(&id, 1, vec![]), Err(StoreError::NoSuchUpload));
+        assert_eq!(bench.bytes(), object_bytes);
+    }
+
+    #[test]
+    fn what_makes_no_object_leaves_the_upload_as_it_was() {
+        let bench = Bench::new();
+        let id = bench.begin("k");
+        for number in [1, 2] {
+            bench.put(&id, number, vec![0; 10]).unwrap();
+        }
+        let before = bench.bytes();
+        for (numbers, error) in [
+            (&[1, 2][..], StoreError::PartTooSmall { number: 1 }),
+            (&[2, 1], StoreError::PartTooSmall { number: 2 }),
+            (&[2, 2], StoreError::PartTooSmall { number: 2 }),
+            (&[3], StoreError::InvalidPart { number: 3 }),
+        ] {
+            assert_eq!(bench.complete(&id, numbers), Err(error), "{numbers:?}");
+        }
+        bench.put(&id, 2, vec![0; PART_BYTES_MIN]).unwrap();
+        let order = StoreError::InvalidPartOrder { number: 1 };
+        assert_eq!(bench.complete(&id, &[2, 1]), Err(order));
+        let named = [NamedPart { number: 1, tag: Some("another".to_owned()) }];
+        let wrong = bench.store.complete_upload(("b", "k", &id), &named, T0);
+        assert_eq!(wrong, Err(StoreError::InvalidPart { number: 1 }));
+        assert_eq!(bench.bytes(), before + PART_BYTES_MIN as u64 - 10);
+        bench.complete(&id, &[1]).unwrap();
+    }
+
+    #[test]
+    fn an_upload_that_is_given_up_gives_its_room_back() {
+        let bench = Bench::new();
+        let id = bench.begin("k");
+        bench.put(&id, 1, vec![0; 1000]).unwrap();
+        assert_eq!(bench.bytes(), 1000 + 2 * overhead_bytes("k"));
+        bench.store.abort_upload(("b", "k", &id)).unwrap();
+        assert_eq!(bench.bytes(), 0);
+        assert_eq!(bench.store.abort_upload(("b", "k", &id)), Err(StoreError::NoSuchUpload));
+        let id = bench.begin("k");
+        bench.put(&id, 1, vec![0; 1000]).unwrap();
+        bench.store.delete_bucket("b").unwrap();
+        assert_eq!(bench.bytes(), 0);
+    }
+
+    #[test]
+    fn pages_show_every_upload_and_part_once() {
+        let bench = Bench::new();
+        let ids = ["a", "k", "k", "kk", "z"].map(|key| (key.to_owned(), bench.begin(key)));
+        let (mut after, mut seen) = ((String::new(), None), Vec::new());
+        loop {
+            let page = bench.store.uploads("b", "k", (&after.0, after.1.as_deref()), 2).unwrap();
+            seen.extend(page.uploads.iter().map(|(key, id, _)| (key.clone(), id.clone())));
+            if !page.is_truncated {
+                break;
+            }
+            let (key, id) = seen.last().cloned().unwrap();
+            after = (key, Some(id));
+        }
+        assert_eq!(seen, ids[1..4]);
+        let beyond = bench.store.uploads("b", "", ("k", None), 9).unwrap();
+        let keys: Vec<&str> = beyond.uploads.iter().map(|(key, ..)| &**key).collect();
+        assert_eq!(keys, ["kk", "z"]);
+
+        for number in 1..=3 {
+            bench.put(&ids[1].1, number, vec![]).unwrap();
+        }
+        let page = |after| {
+            let page = bench.store.parts(("b", "k", &ids[1].1), after, 2).unwrap();
+            let numbers: Vec<u32> = page.parts.iter().map(|(number, _)| *number).collect();
+            (numbers, page.is_truncated)
+        };
+        assert_eq!(page(0), (vec![1, 2], true));
+        assert_eq!(page(2), (vec![3], false));
+    }
+}
