@@ -141,8 +141,9 @@ pub(crate) struct OracleArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CleanArgs {
-    /// The run directory; or http(s)://HOST[:PORT]/BUCKET, or a directory in which runs on files
-    /// worked, to list what runs left there
+    /// The run directory, whose record says hosts, bucket, region and TLS; or
+    /// http(s)://HOST[:PORT]/BUCKET, or a directory in which runs on files worked, to list what
+    /// runs left there
     #[arg(value_name = "RUN|URL|DIR")]
     pub(crate) run: PathBuf,
     /// Of a bucket or directory: only what this run left

@@ -131,7 +131,7 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
             let job = mixed("s3-versioned", args, args.objects.unwrap_or(VERSIONED_OBJECTS), size);
             Job { activity: ActivitySpec::Versioned, ..job }
         }
-        special => special_job(special, large_size),
+        special => special_job(special, large_size, embedded),
     };
     spec(job, command.common(), embedded, seed)
 }
@@ -147,7 +147,7 @@ fn mixed<'a>(name: &'static str, args: &MixedArgs, objects: u64, size: &'a str) 
 }
 
 /// Returns the job of a command that is more than operations on whole objects.
-fn special_job<'a>(command: &'a S3Command, large_size: &'a str) -> Job<'a> {
+fn special_job<'a>(command: &'a S3Command, large_size: &'a str, embedded: bool) -> Job<'a> {
     match command {
         S3Command::Retention(args) => {
             let hold_ns = args.hold.0.as_nanos() as u64;
@@ -160,7 +160,9 @@ fn special_job<'a>(command: &'a S3Command, large_size: &'a str) -> Job<'a> {
             Job::special("s3-multipart", activity, parts, PART_SIZE)
         }
         S3Command::MultipartPut(args) => {
-            let (parts, part_concurrency) = (args.parts, args.part_concurrent);
+            // Memory asks for objects that are complete before it is full.
+            let parts = args.parts.unwrap_or(if embedded { 10 } else { 100 });
+            let part_concurrency = args.part_concurrent.unwrap_or(20).min(parts.max(1));
             let activity = ActivitySpec::MultipartPut { parts, part_concurrency };
             Job::special("s3-multipart-put", activity, 0, PART_SIZE)
         }

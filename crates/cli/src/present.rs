@@ -15,7 +15,9 @@ use plimsoll_report::{
     CertificateLine, ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport,
     StageWork, Verification, VerificationMode, json, text,
 };
-use plimsoll_workload::{Activity, PacingSpec, Population, RateProfile, Workload, WorkloadSpec};
+use plimsoll_workload::{
+    Activity, ActivitySpec, PacingSpec, Population, RateProfile, Workload, WorkloadSpec,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -125,7 +127,9 @@ pub(crate) fn of_run(
         seed: alone.then_some(Seed(manifest.seed)),
         concurrency: entry.workers_count,
         threads: Some(entry.threads_count),
-        prepare: prepare.filter(|prepare| prepare.index != entry.index).and_then(prepared),
+        prepare: prepare
+            .filter(|prepare| prepare.index != entry.index)
+            .and_then(|prepare| prepared(prepare, spec.as_ref())),
         cleanup: cleaned(&manifest.cleanup),
         errors: first_errors(manifest, entry),
         losses: Vec::new(),
@@ -225,9 +229,13 @@ fn certificate(certificate: &Value) -> CertificateLine {
     read.as_ref().map(CertificateLine::from).unwrap_or_default()
 }
 
-fn prepared(stage: &schema::Stage) -> Option<StageWork> {
+fn prepared(stage: &schema::Stage, spec: Option<&WorkloadSpec>) -> Option<StageWork> {
     let took = Duration::from_nanos(stage.ended_ns?.saturating_sub(stage.started_ns?));
-    let objects = stage.ops_count?.saturating_sub(stage.ops_failed_count?);
+    let objects = match spec.map(|spec| &spec.measure.activity) {
+        // All that was done before are the steps of one upload.
+        Some(ActivitySpec::Multipart) => 1,
+        _ => stage.ops_count?.saturating_sub(stage.ops_failed_count?),
+    };
     Some(StageWork { objects, bytes: stage.bytes?, took })
 }
 

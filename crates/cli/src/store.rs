@@ -128,10 +128,8 @@ fn look_for_credentials(
 
 /// Returns what the flags change about requests.
 fn request_options(args: &RequestArgs, embedded: bool) -> Result<RequestOptions> {
-    let asked =
-        [("--part.size", args.part_size.is_some()), ("--if-none-match", args.if_none_match)];
-    if let Some((flag, _)) = asked.into_iter().find(|(_, asked)| embedded && *asked) {
-        bail!("{flag}: the embedded store has no such thing; name a store with --host");
+    if embedded && args.if_none_match {
+        bail!("--if-none-match: the embedded store has no such thing; name a store with --host");
     }
     if let Some(ByteSize(size)) = args.part_size.filter(|size| size.0 < PART_SIZE_MIN) {
         bail!("--part.size: a part of {} is below the {} of S3", Bytes(size), Bytes(PART_SIZE_MIN));
@@ -159,8 +157,7 @@ fn request_options(args: &RequestArgs, embedded: bool) -> Result<RequestOptions>
         if_none_match: args.if_none_match,
         part_size: Some(args.part_size.map_or(PART_SIZE_DEFAULT, |size| size.0)),
         part_concurrency: args.part_parallel.unwrap_or(defaults.part_concurrency),
-        // The embedded store takes objects of any size at once, and none in parts.
-        disable_multipart: args.disable_multipart || embedded,
+        disable_multipart: args.disable_multipart,
         signature: match args.signature {
             SignatureArg::S3v2 => Signature::V2,
             SignatureArg::S3v4 | SignatureArg::Iam | SignatureArg::StsWebToken => Signature::V4,

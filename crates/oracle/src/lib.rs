@@ -5,9 +5,10 @@
 //!
 //! * An ETag is the MD5 of the content only when the request carried `Content-MD5`. Otherwise it is
 //!   `crc64-<CRC-64/NVME>-<size>`: MD5 costs 1.5 ms per MiB, and S3 calls an ETag opaque.
-//! * An object that was uploaded in parts has the ETag `crc64-<CRC-64/NVME of its parts' ETags>-<size>-
-//!   <parts>`.
-//! * No versions, no locks, no copies, no access lists; what is not offered answers `NotImplemented`.
+//! * An object that was uploaded in parts has an ETag made of its parts' ETags:
+//!   `crc64-<CRC-64/NVME>-<size>-<parts>`.
+//! * No versions, no locks, no copies, no access lists; what is not offered answers
+//!   `NotImplemented`.
 //! * A full store answers 507 `InsufficientStorage`, a code that S3 does not have.
 //! * A checksum sent as a trailer (aws-chunked) is not checked; one sent as a header is.
 //!

@@ -41,24 +41,55 @@ impl Plan {
 struct Work {
     /// The command of plimsoll and of warp.
     verb: &'static str,
+    /// What one operation that is counted moves.
     size: &'static str,
     size_bytes: usize,
-    objects_count: usize,
-    concurrent: usize,
+    /// What both commands are told besides.
+    flags: &'static [&'static str],
+    /// Objects that are written before, where the command reads some.
+    objects_count: Option<usize>,
+    /// The kind whose operations are counted; `None`: all of them.
+    counted: Option<&'static str>,
+    /// As many connections as the command has under way.
+    connections: usize,
     /// The most µs per operation that DESIGN §6 allows; its other limits are relative to a peer.
     limit_us: Option<f64>,
 }
 
-const WORKS: [Work; 4] = [
-    Work::small("get", Some(12.0)),
-    Work::small("put", None),
-    Work::small("stat", None),
+const MIB: usize = 1 << 20;
+
+const WORKS: [Work; 5] = [
+    Work::small("get", Some(2_000), Some(12.0)),
+    Work::small("put", None, None),
+    Work::small("stat", Some(2_000), None),
     Work {
         verb: "get",
         size: "1MiB",
-        size_bytes: 1 << 20,
-        objects_count: 64,
-        concurrent: 8,
+        size_bytes: MIB,
+        flags: &["--obj.size", "1MiB", "--concurrent", "8"],
+        objects_count: Some(64),
+        counted: None,
+        connections: 8,
+        limit_us: None,
+    },
+    // Of the parts, with what it costs to begin and to complete the uploads.
+    Work {
+        verb: "multipart-put",
+        size: "5MiB",
+        size_bytes: 5 * MIB,
+        flags: &[
+            "--part.size",
+            "5MiB",
+            "--parts",
+            "4",
+            "--part.concurrent",
+            "2",
+            "--concurrent",
+            "4",
+        ],
+        objects_count: None,
+        counted: Some("PUTPART"),
+        connections: 8,
         limit_us: None,
     },
 ];
@@ -66,13 +97,30 @@ const WORKS: [Work; 4] = [
 const NULL_LIMIT_US: f64 = 0.5;
 
 impl Work {
-    const fn small(verb: &'static str, limit_us: Option<f64>) -> Self {
-        let (size, size_bytes) = ("1KiB", 1 << 10);
-        Self { verb, size, size_bytes, objects_count: 2_000, concurrent: 32, limit_us }
+    const fn small(
+        verb: &'static str,
+        objects_count: Option<usize>,
+        limit_us: Option<f64>,
+    ) -> Self {
+        Self {
+            verb,
+            size: "1KiB",
+            size_bytes: 1 << 10,
+            flags: &["--obj.size", "1KiB", "--concurrent", "32"],
+            objects_count,
+            counted: None,
+            connections: 32,
+            limit_us,
+        }
     }
 
     fn name(&self) -> String {
         format!("{} {}", self.verb, self.size)
+    }
+
+    /// Tells whether it writes content.
+    fn uploads(&self) -> bool {
+        self.verb.ends_with("put")
     }
 }
 

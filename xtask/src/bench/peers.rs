@@ -33,10 +33,10 @@ pub(super) fn run_all(
     duration: Duration,
 ) -> Result<Vec<(usize, &'static str, Sample)>> {
     let mut found = Vec::new();
-    if work.verb == "get" {
-        if process::on_path("wrk").is_some() {
-            found.push((1, "wrk, unsigned", wrk(store, work, duration)?));
-        }
+    if work.verb == "get" && process::on_path("wrk").is_some() {
+        found.push((1, "wrk, unsigned", wrk(store, work, duration)?));
+    }
+    if work.verb == "get" || work.uploads() {
         found.push((2, "bare sockets, unsigned", bare(store, work, duration)?));
     }
     if process::on_path("warp").is_some() {
@@ -48,7 +48,7 @@ pub(super) fn run_all(
 fn wrk(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
     let mut command = Command::new("wrk");
     command
-        .args(["-t", "1", "-c", &work.concurrent.to_string()])
+        .args(["-t", "1", "-c", &work.connections.to_string()])
         .args(["-d", &format!("{}s", duration.as_secs())])
         .arg(format!("http://{}{}", store.host, store.open_path(work.size)));
     let finished = cpu::run(&mut command)?;
@@ -75,9 +75,9 @@ fn warp(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
         .env("WARP_SECRET_KEY", &store.secret_key)
         .current_dir(std::env::temp_dir())
         .args([work.verb, "--no-color", "--host", &store.host, "--bucket", "warp-bench"])
-        .args(["--obj.size", work.size, "--concurrent", &work.concurrent.to_string()])
+        .args(work.flags)
         .args(["--duration", &format!("{}s", duration.as_secs())]);
-    if work.verb != "put" {
+    if work.objects_count.is_some() {
         command.args(["--objects", WARP_OBJECTS]);
     }
     let finished = cpu::run(&mut command)?;
@@ -94,18 +94,30 @@ fn read_warp(report: &str) -> Option<f64> {
     before.rsplit(' ').next()?.parse().ok()
 }
 
-/// Reads the object over and over with nothing but blocking system calls in between.
+/// Reads or writes one object per connection over and over with nothing but blocking system calls
+/// in between.
 ///
-/// The connections take turns, so that while one is read the answers to the others arrive.
+/// The connections take turns, so that while one is served the answers to the others arrive.
 fn bare(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
-    let (path, host) = (store.open_path(work.size), &store.host);
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let (host, size) = (&store.host, work.size_bytes);
+    let (request, answer_bytes) = match work.uploads() {
+        true => {
+            let path = store.open_path("written");
+            let head =
+                format!("PUT {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {size}\r\n\r\n");
+            ([head.into_bytes(), vec![b'x'; size]].concat(), 0)
+        }
+        false => {
+            let path = store.open_path(work.size);
+            (format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").into_bytes(), size)
+        }
+    };
     let mut connections = Vec::new();
-    for _ in 0..work.concurrent {
+    for _ in 0..work.connections {
         let mut connection = TcpStream::connect(host)?;
         connection.set_nodelay(true)?;
         connection.set_read_timeout(Some(BARE_READ_MAX))?;
-        connection.write_all(request.as_bytes())?;
+        connection.write_all(&request)?;
         connections.push(connection);
     }
     let mut buffer = vec![0_u8; BARE_BUFFER_BYTES];
@@ -113,8 +125,8 @@ fn bare(store: &Store, work: &Work, duration: Duration) -> Result<Sample> {
     let (began, cpu_began) = (Instant::now(), cpu::of_this_thread());
     while began.elapsed() < duration {
         for connection in &mut connections {
-            read_answer(connection, &mut buffer, work.size_bytes)?;
-            connection.write_all(request.as_bytes())?;
+            read_answer(connection, &mut buffer, answer_bytes)?;
+            connection.write_all(&request)?;
             ops_count += 1;
         }
     }

@@ -22,23 +22,23 @@ pub(super) fn s3(store: &Store, work: &Work, duration: Duration) -> Result<Sampl
     command
         .env("PLIMSOLL_ACCESS_KEY", &store.access_key)
         .env("PLIMSOLL_SECRET_KEY", &store.secret_key)
-        .args(["s3", work.verb, "--host", &store.host, "--obj.size", work.size])
-        .args(["--concurrent", &work.concurrent.to_string()])
+        .args(["s3", work.verb, "--host", &store.host])
+        .args(work.flags)
         .args(["--duration", &format!("{}s", duration.as_secs())]);
-    if work.verb != "put" {
-        command.args(["--objects", &work.objects_count.to_string()]);
+    if let Some(count) = work.objects_count {
+        command.args(["--objects", &count.to_string()]);
     }
-    run(command)
+    run(command, work.counted)
 }
 
 /// Runs the null driver with everything recorded.
 pub(super) fn null(duration: Duration) -> Result<Sample> {
     let mut command = Command::new(program());
     command.args(["null", "--duration", &format!("{}s", duration.as_secs())]);
-    run(command)
+    run(command, None)
 }
 
-fn run(mut command: Command) -> Result<Sample> {
+fn run(mut command: Command, counted: Option<&str>) -> Result<Sample> {
     let runs = process::root().join(format!("target/tmp/bench-{}", std::process::id()));
     std::fs::create_dir_all(&runs)?;
     command.args(["--threads", "1", "--json", "--run-dir"]).arg(runs.join("run"));
@@ -47,7 +47,7 @@ fn run(mut command: Command) -> Result<Sample> {
     let finished = finished?;
     let said: Value =
         serde_json::from_str(&finished.stdout).context("plimsoll --json printed no JSON")?;
-    let stage = measured(&said)
+    let stage = measured(&said, counted)
         .with_context(|| format!("operations failed, or fields are missing: {said}"))?;
     Ok(Sample {
         ops_per_sec: stage.ops_count / stage.seconds,
@@ -68,12 +68,19 @@ struct Measured {
 /// Reads the report `plimsoll.report/1`. The one place that knows its field names.
 ///
 /// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
-fn measured(said: &Value) -> Option<Measured> {
+fn measured(said: &Value, counted: Option<&str>) -> Option<Measured> {
     if said.pointer("/stage_total/ops_failed_count")?.as_u64()? > 0 {
         return None;
     }
+    let total = match counted {
+        None => said.get("stage_total")?,
+        Some(kind) => {
+            let mut kinds = said.get("kinds")?.as_array()?.iter();
+            kinds.find(|each| each["kind"] == kind)?.get("stage_total")?
+        }
+    };
     Some(Measured {
-        ops_count: said.pointer("/stage_total/ops_ok_count")?.as_f64()?,
+        ops_count: total.get("ops_ok_count")?.as_f64()?,
         seconds: said.pointer("/stage/duration_ns")?.as_f64()? / 1e9,
         client_cpu_seconds: said.pointer("/client_cpu_seconds")?.as_f64()?,
     })
@@ -90,11 +97,17 @@ mod tests {
                 "stage_total": { "ops_ok_count": 400, "ops_failed_count": failed_count },
                 "stage": { "duration_ns": 2_500_000_000_u64 },
                 "client_cpu_seconds": 0.5,
+                "kinds": [
+                    { "kind": "GET", "stage_total": { "ops_ok_count": 300 } },
+                    { "kind": "STAT", "stage_total": { "ops_ok_count": 100 } },
+                ],
             })
         };
         let good = Measured { ops_count: 400.0, seconds: 2.5, client_cpu_seconds: 0.5 };
-        assert_eq!(measured(&report(0)), Some(good));
-        assert_eq!(measured(&report(1)), None);
-        assert_eq!(measured(&serde_json::json!({})), None);
+        assert_eq!(measured(&report(0), None), Some(good));
+        assert_eq!(measured(&report(0), Some("STAT")).map(|of| of.ops_count), Some(100.0));
+        assert_eq!(measured(&report(0), Some("PUT")), None);
+        assert_eq!(measured(&report(1), None), None);
+        assert_eq!(measured(&serde_json::json!({}), None), None);
     }
 }

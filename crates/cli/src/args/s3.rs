@@ -396,13 +396,13 @@ pub(crate) struct MultipartArgs {
 pub(crate) struct MultipartPutArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Parts of each object, 1 to 10000
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
-    pub(crate) parts: u32,
-    /// Parts of each object that are on their way at once, at most --parts
-    #[arg(long = "part.concurrent", default_value_t = 20, value_name = "N")]
-    #[arg(help_heading = "Objects")]
-    pub(crate) part_concurrent: u32,
+    /// Parts of each object, 1 to 10000 [default: 100; 10 on the embedded store]
+    #[arg(long, value_name = "N", help_heading = "Objects")]
+    pub(crate) parts: Option<u32>,
+    /// Parts of each object that are on their way at once, at most --parts [default: 20, or --parts
+    /// where those are fewer]
+    #[arg(long = "part.concurrent", value_name = "N", help_heading = "Objects")]
+    pub(crate) part_concurrent: Option<u32>,
 }
 
 #[derive(Args, Clone, Debug)]

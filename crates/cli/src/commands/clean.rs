@@ -2,28 +2,26 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_driver::Steward;
 use plimsoll_driver_file::yard::{find, sweep};
-use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::RunClock;
-use plimsoll_http::{Endpoint, HostSelect, HttpVersion, expand_hosts};
-use plimsoll_model::{Clock, RunId, SharedClock};
+use plimsoll_model::{Clock, RunId};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
 use plimsoll_report::format;
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
+use crate::args::s3::{LookupArg, StoreArgs};
+use crate::runner::RunTime;
 use crate::store;
 use crate::ui::Ui;
 
 /// What a run directory is known by.
 const MANIFEST: &str = "run.json";
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Finishes the cleaning of the run in a directory.
 pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
@@ -44,16 +42,17 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
     };
-    let clock = Arc::new(RunClock::start());
-    let driver = S3Driver::new(config(args, &manifest, &clock)?)?;
-    let shared: SharedClock = clock;
+    let time = RunTime::machine();
+    let store = store::open(&store_args(args, &manifest)?, &time)?;
+    let driver = S3Driver::new(store.config)?;
+    let shared = &time.clock;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
     let begun = shared.now();
     let removed = runtime
-        .block_on(driver.steward(&shared).sweep(&prefix))
+        .block_on(driver.steward(shared).sweep(&prefix))
         .with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
     let took = shared.now().since(begun).as_nanos() as u64;
     manifest.cleanup = Cleanup {
@@ -124,37 +123,24 @@ fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
     Ok(Some(prefix.clone()))
 }
 
-fn config(args: &CleanArgs, manifest: &Manifest, clock: &RunClock) -> Result<S3Config> {
+/// Returns how to reach the store of a run: where it is as the record says, how it is spoken to as
+/// the flags say.
+fn store_args(args: &CleanArgs, manifest: &Manifest) -> Result<StoreArgs> {
     let target = &manifest.target;
-    let tls = target.tls.unwrap_or(false);
-    let endpoints: Result<Vec<Vec<Endpoint>>> = target
-        .endpoints
-        .iter()
-        .map(|url| {
-            let authority = url.split_once("://").map_or(&**url, |(_, authority)| authority);
-            expand_hosts(authority, if tls { store::PORT_TLS } else { store::PORT_PLAIN })
-                .context("run.json: endpoints")
-        })
-        .collect();
-    Ok(S3Config {
-        endpoints: endpoints?.concat(),
-        tls: store::tls(tls, &args.store.tls_trust)?,
-        credentials: store::credentials(&args.store.credentials)?,
+    let hosts = target.endpoints.iter().map(|url| match url.split_once("://") {
+        Some((_, authority)) => authority,
+        None => url,
+    });
+    Ok(StoreArgs {
+        host: Some(hosts.collect::<Vec<_>>().join(",")),
+        tls: target.tls.unwrap_or(false),
         region: target.region.clone(),
         bucket: target.bucket.clone().context("run.json names no bucket")?,
         lookup: match target.lookup.as_deref() {
-            Some("path") => Lookup::Path,
-            Some("dns") => Lookup::Dns,
-            _ => Lookup::Auto,
+            Some("path") => LookupArg::Path,
+            Some("dns") => LookupArg::Dns,
+            _ => LookupArg::Auto,
         },
-        host_select: HostSelect::Weighed,
-        sign_payload: false,
-        content_md5: false,
-        connect_timeout: CONNECT_TIMEOUT,
-        keep_alive: true,
-        http_version: HttpVersion::One,
-        proxies: None,
-        wall_epoch: clock.wall_epoch(),
-        options: Default::default(),
+        ..args.store.clone()
     })
 }

@@ -76,11 +76,6 @@ pub(crate) fn run_spec(
     let embedded = settings.store.host.is_none();
     let ui = Ui::new(&settings.output.print);
     if embedded {
-        let activity = &spec.measure.activity;
-        if matches!(activity, ActivitySpec::Multipart | ActivitySpec::MultipartPut { .. }) {
-            let command = spec.name.replacen('-', " ", 1);
-            bail!("{command}: the embedded store takes nothing in parts; name a store with --host");
-        }
         check_embedded_memory(spec)?;
     }
     time_until(settings.conduct.syncstart)?;

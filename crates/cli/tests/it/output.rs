@@ -1,10 +1,14 @@
 //! What a run prints and what it leaves in its directory.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    ACCESS_KEY, SECRET_KEY, oracle, plimsoll, run, run_directory, run_json, stderr,
+    ACCESS_KEY, Background, SECRET_KEY, oracle, plimsoll, run, run_directory, run_json, stderr,
 };
+
+/// Where nobody listens: a port that only the superuser may have, and nobody asked for.
+const NOBODY: &str = "127.0.0.1:1";
 
 /// The six commands, small enough for a second.
 pub(crate) const COMMANDS: [(&str, &[&str]); 6] = [
@@ -42,6 +46,40 @@ fn every_command_runs_clean_against_a_store() {
         assert_eq!(manifest["cleanup"]["state"], "complete", "{line}");
         assert!(run_directory(directory.path()).join("summary.json").exists());
     }
+}
+
+#[test]
+fn uploads_in_parts_leave_nothing_in_a_store_in_memory() {
+    let target = oracle();
+    for (line, expected) in [
+        ("s3 multipart --parts 3", &["GET"][..]),
+        ("s3 multipart-put --parts 2", &["PUTPART", "CREATEUPLOAD", "COMPLETEUPLOAD"]),
+        ("s3 put --obj.size 11MiB --part.size 5MiB", &["PUT"]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        // Few enough for the store's memory.
+        let line = format!("{line} --duration 1s --concurrent 4 --rps-limit 30");
+        let report = run_json(target.command(directory.path(), &line), 0);
+        assert_eq!(report["stage_total"]["ops_failed_count"], 0, "{line}");
+        assert!(report["stage_total"]["ops_ok_count"].as_u64().unwrap() > 0, "{line}");
+        // What the end of the stage cuts short is given up, which is an operation too.
+        let kinds = kinds(&report).into_iter().filter(|kind| *kind != "ABORTUPLOAD");
+        assert_eq!(kinds.collect::<Vec<_>>(), expected, "{line}");
+        let stats = target.oracle.as_ref().unwrap().stats();
+        assert_eq!((stats.objects_count, stats.held_bytes), (0, 0), "{line}: objects or uploads");
+        // Three parts make one object.
+        if line.contains("multipart --") {
+            assert_eq!(report["prepare"]["objects_count"], 1, "{line}");
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 multipart-put --duration 60s --concurrent 2 --rps-limit 20";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("measure: ");
+    running.signal(Signal::INT);
+    let (code, _, stderr) = running.end();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(target.oracle.as_ref().unwrap().stats().held_bytes, 0, "uploads are given up");
 }
 
 #[test]
@@ -145,6 +183,44 @@ fn kept_data_stays_and_clean_removes_it() {
         assert!(String::from_utf8_lossy(&output.stdout).contains("removed 20 objects"));
         target.assert_only_planted(5);
     }
+}
+
+#[test]
+fn clean_speaks_to_the_store_as_its_flags_say() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 20 --duration 200ms --concurrent 2 --keep-data";
+    run_json(target.command(directory.path(), line), 0);
+    let clean = |flags: &str| {
+        let mut clean = plimsoll(directory.path());
+        clean.arg("clean").arg(run_directory(directory.path())).args(flags.split_whitespace());
+        clean
+    };
+    // The store speaks HTTP/1.1 only.
+    let mut http2 = clean("--http2");
+    target.credentials(&mut http2);
+    let output = run(http2);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("HTTP/2"), "{}", stderr(&output));
+    assert_eq!(target.listed().len(), 20);
+    // What is on this machine is reached without a proxy, so the record names another.
+    let path = run_directory(directory.path()).join("run.json");
+    let record = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, record.replace(&target.host, "store.invalid")).unwrap();
+    let mut proxy = clean("--proxy env");
+    proxy.env("HTTP_PROXY", format!("http://{NOBODY}"));
+    proxy.env_remove("NO_PROXY").env_remove("no_proxy");
+    target.credentials(&mut proxy);
+    let output = run(proxy);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("it is the proxy for store.invalid"), "{}", stderr(&output));
+    std::fs::write(&path, record).unwrap();
+
+    let mut found = clean("--signature IAM");
+    found.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let output = run(found);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(target.listed().len(), 0);
 }
 
 #[test]
