@@ -32,7 +32,7 @@ use crate::runner::{RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::{Goal, Ui, Watched};
-use crate::{machine, manifest, present_files};
+use crate::{machine, manifest};
 
 /// Descriptors that are not for files under test: the record, the terminal, the rings.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -580,7 +580,9 @@ fn ops_expected(plan: &FilePlan, stage: usize) -> u64 {
     files.dedup();
     let bytes: u64 = files.iter().map(|file| plan.table.entry(*file).size).sum();
     let of_job = |job: &FileJobSpec| match &job.work {
-        FileWorkSpec::Names(names) => present_files::names_count(names, job.clones),
+        FileWorkSpec::Names(names) => {
+            (0..job.clones).map(|clone| names.operations_count(clone)).sum()
+        }
         FileWorkSpec::Fill(fill) => bytes / u64::from(fill.block_bytes.max(1)),
         FileWorkSpec::Blocks(_) => {
             let block = plan.buffer_bytes(stage, WorkerId(0)).max(1) as u64;

@@ -374,7 +374,7 @@ fn described(job: &FileJobSpec) -> PhaseRow {
         FileWorkSpec::Names(names) => PhaseRow {
             work: act_of(names).to_owned(),
             depth: 1,
-            files_count: Some(names_count(names, job.clones)),
+            files_count: Some(names.names_count(job.clones)),
             ..empty
         },
     }
@@ -438,21 +438,6 @@ fn act_of(names: &NamesSpec) -> &'static str {
         NameActSpec::Rename => "rename",
         NameActSpec::Remove => "remove",
         NameActSpec::RemoveTree => "remove tree",
-    }
-}
-
-/// Returns how many names a job works on, over all its clones.
-pub(crate) fn names_count(names: &NamesSpec, clones: u32) -> u64 {
-    let tree = &names.tree;
-    let branching = u64::from(tree.branching);
-    let lowest = branching.saturating_pow(tree.depth);
-    let directories = (0..=tree.depth)
-        .fold(0u64, |sum, level| sum.saturating_add(branching.saturating_pow(level)));
-    let directories = if tree.leaves_only { lowest } else { directories };
-    let owners = if tree.shared_names { 1 } else { u64::from(clones) };
-    match names.act {
-        NameActSpec::MakeTree | NameActSpec::RemoveTree => directories,
-        _ => directories.saturating_mul(tree.entries_per_directory).saturating_mul(owners),
     }
 }
 

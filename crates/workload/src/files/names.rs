@@ -66,6 +66,35 @@ impl TreeSpec {
     }
 }
 
+impl NamesSpec {
+    /// Returns how many operations a clone has.
+    pub fn operations_count(&self, clone: u32) -> u64 {
+        let tree = &self.tree;
+        let entries = tree.entries_count().unwrap_or(0);
+        match self.act {
+            NameActSpec::MakeTree | NameActSpec::RemoveTree if tree.per_clone || clone == 0 => {
+                tree.directories_count().unwrap_or(0)
+            }
+            NameActSpec::MakeTree | NameActSpec::RemoveTree => 0,
+            NameActSpec::Remove if tree.shared_names && clone > 0 => 0,
+            NameActSpec::Rename if entries < 2 => 0,
+            _ => entries,
+        }
+    }
+
+    /// Returns how many names all clones work on; one that several share counts once.
+    pub fn names_count(&self, clones: u32) -> u64 {
+        let tree = &self.tree;
+        let (each, is_common) = match self.act {
+            NameActSpec::MakeTree | NameActSpec::RemoveTree => {
+                (tree.directories_count(), !tree.per_clone)
+            }
+            _ => (tree.entries_count(), tree.shared_names),
+        };
+        each.unwrap_or(0).saturating_mul(if is_common { 1 } else { u64::from(clones) })
+    }
+}
+
 /// What a stage's names need from the whole plan.
 #[derive(Clone, Debug)]
 pub(super) struct NamesPlan {
@@ -150,7 +179,7 @@ impl Names {
         if !makes_tree {
             key_prefix = format!("{key_prefix}/{tree_name}0");
         }
-        let count = Self::count(plan, clone);
+        let count = plan.spec.operations_count(clone);
         let order = shuffled.then(|| Scatter::new(random.next_u64(), count.max(1)));
         let first = tree.first_with_entries();
         let mut names = Self {
@@ -173,21 +202,6 @@ impl Names {
         };
         names.remember(first);
         names
-    }
-
-    /// Returns how many operations `clone` has.
-    fn count(plan: &NamesPlan, clone: u32) -> u64 {
-        let NamesSpec { tree, act, .. } = &plan.spec;
-        let entries = tree.entries_count().unwrap_or(0);
-        match act {
-            NameActSpec::MakeTree | NameActSpec::RemoveTree if tree.per_clone || clone == 0 => {
-                tree.directories_count().unwrap_or(0)
-            }
-            NameActSpec::MakeTree | NameActSpec::RemoveTree => 0,
-            NameActSpec::Remove if tree.shared_names && clone > 0 => 0,
-            NameActSpec::Rename if entries < 2 => 0,
-            _ => entries,
-        }
     }
 
     /// Returns the next operation.

@@ -1,11 +1,11 @@
 //! mdtest's names, worked out by hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::WorkerId;
 
 use super::super::examples::{job, names, spec, tree};
-use super::super::{FileOp, FilePlan, FileStream};
+use super::super::{FileOp, FilePlan, FileStream, FileWorkSpec};
 use super::*;
 use crate::data::WrongKind;
 
@@ -197,6 +197,35 @@ fn renaming_goes_round() {
     (two.depth, two.entries_per_directory) = (0, 1);
     let one = self::plan(&two, 1, &[(NameActSpec::Rename, 0)]);
     assert_eq!(steps(stream(&one, 0, 0)), []);
+}
+
+#[test]
+fn what_is_counted_ahead_is_what_the_clones_do() {
+    for case in 0..8 {
+        let mut tree = tree(2, 2, 3);
+        (tree.leaves_only, tree.per_clone, tree.shared_names) =
+            (case & 1 > 0, case & 2 > 0, case & 4 > 0);
+        let acts = [NameActSpec::MakeTree, CREATE, NameActSpec::Remove, NameActSpec::RemoveTree];
+        // A tree of each clone's own holds no names that others share.
+        if tree.shared_names && tree.per_clone {
+            continue;
+        }
+        let plan = plan(&tree, 2, &acts.map(|act| (act, 0)));
+        for (stage, act) in acts.into_iter().enumerate() {
+            let done = [0, 1].map(|clone| paths(stream(&plan, stage, clone)));
+            let spec = names(&tree, act, 0);
+            let FileWorkSpec::Names(spec) = spec else { panic!("{spec:?}") };
+            let ahead = [0, 1].map(|clone| spec.operations_count(clone));
+            assert_eq!(ahead, [done[0].len() as u64, done[1].len() as u64], "{tree:?} {act:?}");
+            let distinct: BTreeSet<_> = done.iter().flatten().collect();
+            assert_eq!(spec.names_count(2), distinct.len() as u64, "{tree:?} {act:?}");
+        }
+    }
+    // All of a tree is made, whatever is put into its lowest directories only.
+    let mut tree = tree(2, 2, 3);
+    tree.leaves_only = true;
+    let FileWorkSpec::Names(made) = names(&tree, NameActSpec::MakeTree, 0) else { panic!() };
+    assert_eq!(made.names_count(2), 7);
 }
 
 #[test]
