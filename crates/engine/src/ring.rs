@@ -15,7 +15,7 @@ use plimsoll_workload::data::{Generator, Wrong, WrongKind};
 use plimsoll_workload::files::{
     BlockOp, BlockOrderSpec, FileJobSpec, FileOp, FilePacingSpec, FilePlan, FileWorkSpec, NameOp,
 };
-use plimsoll_workload::{OpenLoop, mix64};
+use plimsoll_workload::mix64;
 
 use crate::clock::{rest, spin};
 use crate::crew::{Crew, Gate};
@@ -47,10 +47,9 @@ struct Team {
 
 /// Returns which thread drives which clones. What blocks its thread has one of its own.
 fn teams(plan: &FilePlan, stage: usize, config: &RingConfig) -> Vec<Team> {
-    let jobs = &plan.spec.stages[stage].jobs;
     let (mut alone, mut shared) = (Vec::new(), [const { Vec::new() }; Interface::ALL.len()]);
     for worker in (0..plan.workers(stage)).map(WorkerId) {
-        let job = &jobs[plan.job_of(stage, worker).0];
+        let job = plan.job(stage, worker);
         let blocks = matches!(job.work, FileWorkSpec::Names(_));
         match job.interface.unwrap_or(config.interface) {
             Interface::Psync => alone.push(worker),
@@ -89,7 +88,7 @@ pub fn run_ring_stage<D: RingDriver>(
     let stops = Stops { user: context.stop, rule: &rule };
     let is_open = |job: &FileJobSpec| matches!(job.pacing, FilePacingSpec::Open { .. });
     let is_open = plan.spec.stages[stage].jobs.iter().any(is_open);
-    let facts = RingFacts { plan, stage, context, stops, rule: &rule };
+    let facts = RingFacts { plan, stage, context, stops };
     let (facts, teams) = (&facts, &teams);
     let body = |index, outlet| {
         Ok(move |gate: &Gate| {
@@ -109,13 +108,11 @@ struct RingFacts<'a> {
     stage: usize,
     context: &'a StageContext<'a>,
     stops: Stops<'a>,
-    rule: &'a OnceLock<Verdict>,
 }
 
 impl RingFacts<'_> {
-    fn job_of(&self, worker: WorkerId) -> (usize, u32, &FileJobSpec) {
-        let (job, clone) = self.plan.job_of(self.stage, worker);
-        (job, clone, &self.plan.spec.stages[self.stage].jobs[job])
+    fn stage_id(&self) -> StageId {
+        StageId(self.stage as u8)
     }
 }
 
@@ -157,16 +154,6 @@ struct RingThread<'a, R> {
     verifies: bool,
 }
 
-/// Returns the schedule of a job that has one.
-fn open_loop(job: &FileJobSpec) -> Option<OpenLoop> {
-    let FilePacingSpec::Open { rate, arrivals, max_in_flight } = &job.pacing else { return None };
-    Some(OpenLoop {
-        profile: rate.parse().expect("the plan was validated"),
-        arrivals: arrivals.parse().expect("the plan was validated"),
-        max_in_flight: std::num::NonZeroU32::new(*max_in_flight).expect("the plan was validated"),
-    })
-}
-
 /// Returns how many operations a clone may have under way.
 fn depth_of(job: &FileJobSpec, interface: Interface) -> usize {
     let depth = match &job.pacing {
@@ -205,7 +192,8 @@ impl<'a, R: Ring> RingThread<'a, R> {
         team: &Team,
         (index, outlet): (usize, Outlet<'a>),
     ) -> Result<Self, EngineError> {
-        let depth = |worker: &WorkerId| depth_of(facts.job_of(*worker).2, team.interface);
+        let depth =
+            |worker: &WorkerId| depth_of(facts.plan.job(facts.stage, *worker), team.interface);
         let slots = team.workers.iter().map(depth).sum();
         let buffer = |worker: &WorkerId| facts.plan.buffer_bytes(facts.stage, *worker);
         let buffer_bytes = team.workers.iter().map(buffer).max().unwrap_or_default();
@@ -241,7 +229,8 @@ impl<'a, R: Ring> RingThread<'a, R> {
         slots: std::ops::Range<usize>,
     ) -> Result<Lane, EngineError> {
         let RingFacts { plan, stage, .. } = *self.facts;
-        let (index, clone, job) = self.facts.job_of(worker);
+        let (index, clone) = plan.job_of(stage, worker);
+        let job = plan.job(stage, worker);
         let stream = plan.stream(stage, worker);
         let directory = stream
             .directory()
@@ -258,7 +247,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
         files.dedup_by_key(|(file, _)| *file);
         let ids = (worker, JobId(index as u8));
         let place = (job, clone, plan.spec.seed);
-        let mut lane = Lane::new(ids, stream, place, open_loop(job).as_ref());
+        let mut lane = Lane::new(ids, stream, place, job.pacing.open_loop().as_ref());
         lane.files = files;
         lane.directory = directory;
         lane.free = slots.rev().collect();
@@ -474,13 +463,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             return;
         }
         let because = format!("{} failed: {error}", record.kind.name());
-        self.facts.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
-    }
-}
-
-impl RingFacts<'_> {
-    fn stage_id(&self) -> StageId {
-        StageId(self.stage as u8)
+        self.facts.stops.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
     }
 }
 
