@@ -1,8 +1,8 @@
 //! Every benchmark of S3 beyond the six of every store, and every flag of requests, against live
 //! servers: what each offers is measured right, what it does not offer is said in one sentence.
 //!
-//! Each run measures for half a second: what is proved is that every operation is understood, and
-//! that is known after some tens of them.
+//! Benchmarks measure for three seconds. Flags measure for half a second: what is proved is that
+//! every request is understood, and that is known after some tens of them.
 
 use plimsoll_driver::Steward;
 use plimsoll_model::ErrorClass;
@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::harness::{self, Target, block_on, clock, plimsoll, run, run_json, stderr};
 use crate::output::kinds;
 
-const TIME: &str = "500ms";
+const TIME: &str = "3s";
+const FLAG_TIME: &str = "500ms";
 
 /// A command line, the kinds of operations that it measures, and who offers it.
 struct Row {
@@ -93,9 +94,9 @@ fn fresh(server: &LiveServer, name: &str) -> Target {
 }
 
 /// Runs a command line, which must measure `expected`, and checks what it leaves.
-fn check(target: &Target, line: &str, expected: &[&str]) -> Value {
+fn check(target: &Target, line: &str, time: &str, expected: &[&str]) -> Value {
     let directory = tempfile::tempdir().unwrap();
-    let line = format!("s3 {line} --duration {TIME} --concurrent 3");
+    let line = format!("s3 {line} --duration {time} --concurrent 3");
     let report = run_json(target.command(directory.path(), &line), 0);
     let total = &report["stage_total"];
     assert_eq!(total["ops_failed_count"], 0, "{line}: {total:#}");
@@ -156,7 +157,7 @@ fn every_benchmark(kind: LiveKind) {
         match row.versitygw_lacks.filter(|_| kind == LiveKind::Versitygw) {
             Some(lacks) => check_refused(&target, row.line, lacks),
             None => {
-                let report = check(&target, row.line, row.kinds);
+                let report = check(&target, row.line, TIME, row.kinds);
                 if row.reads {
                     assert_verified(&report, row.line);
                 }
@@ -192,7 +193,7 @@ fn every_flag_of_requests_is_taken_or_refused() {
             if lacks.contains(&kind) {
                 check_refused(&target, &line, words);
             } else {
-                assert_verified(&check(&target, &line, &["GET"]), &line);
+                assert_verified(&check(&target, &line, FLAG_TIME, &["GET"]), &line);
             }
         }
     }
@@ -207,9 +208,9 @@ fn keys_of_our_own_go_over_tls_only() {
         ("get --objects 3 --obj.size 11MiB --part.size 5MiB --encrypt", &["GET"]),
         ("multipart --parts 3 --encrypt", &["GET"]),
     ] {
-        assert_verified(&check(&target, line, kinds), line);
+        assert_verified(&check(&target, line, FLAG_TIME, kinds), line);
     }
-    check(&target, "multipart-put --parts 2 --part.concurrent 2 --encrypt", PARTS);
+    check(&target, "multipart-put --parts 2 --part.concurrent 2 --encrypt", FLAG_TIME, PARTS);
     let Some(server) = live(LiveKind::Minio) else { return };
     check_refused(&fresh(&server, "encrypt"), "put --encrypt", "needs --tls");
 }
@@ -218,7 +219,7 @@ fn keys_of_our_own_go_over_tls_only() {
 fn a_bucket_of_others_is_not_made_another_kind_of_bucket() {
     let Some(server) = live(LiveKind::Minio) else { return };
     let target = fresh(&server, "plain");
-    check(&target, "put --obj.size 1KiB", &["PUT"]);
+    check(&target, "put --obj.size 1KiB", FLAG_TIME, &["PUT"]);
     check_refused(&target, "retention --objects 20", "--bucket");
     check_refused(&target, "versioned --objects 20", "--bucket");
     check_refused(&target, "get --objects 20 --versions 2", "--bucket");
@@ -256,7 +257,8 @@ fn as_warp_runs_its_benchmarks_and_prints_as_it_does() {
         for (number, (line, operation)) in AS_WARP[..count].iter().enumerate() {
             let target = fresh(&server, &format!("as-warp-{number}"));
             let directory = tempfile::tempdir().unwrap();
-            let line = format!("as warp {line} --duration 1s --concurrent 2 --analyze.dur 100ms");
+            let line =
+                format!("as warp {line} --duration {TIME} --concurrent 2 --analyze.dur 100ms");
             let output = run(as_warp(&target, directory.path(), &line));
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
