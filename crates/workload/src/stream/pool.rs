@@ -1,6 +1,8 @@
 //! The objects of one worker whose operations change them, and which of them have an operation
 //! under way: what is being changed is neither read nor changed, what is being read is not changed.
 
+use std::collections::BTreeMap;
+
 use plimsoll_model::ObjectId;
 
 use crate::Random;
@@ -27,78 +29,77 @@ pub(super) enum Use {
     Changed,
 }
 
-/// An object of the pool and what is under way on it: so many reads, or [`CHANGING`].
-#[derive(Clone, Copy)]
-struct Slot {
-    held: Held,
-    readers: u32,
-}
+/// What is under way on an object: so many reads, or [`CHANGING`].
+type Readers = u32;
 
-const CHANGING: u32 = u32::MAX;
+const CHANGING: Readers = Readers::MAX;
 
 /// The worker's own objects, or versions of them. Which one is drawn depends on chance and on what
 /// became of operations; on their order in time only where an object that is under way was hit.
+///
+/// A mix that writes more than it deletes makes it grow for as long as the run lasts, so an object
+/// takes the eight bytes of its id, and what only some of them need is kept beside.
 pub(super) struct Pool {
     /// Those that are there and those that are being written.
-    slots: Vec<Slot>,
-    /// The position of the object of each operation under way. It is short: one entry in a closed
-    /// loop, at most as many as may be in flight in an open one.
-    under_way: Vec<usize>,
-    /// Objects with an operation under way.
-    busy_count: usize,
+    ids: Vec<ObjectId>,
+    /// Their versions, up to the last that is not 0.
+    versions: Vec<u32>,
+    /// The objects with an operation under way, by position. There are few: one in a closed loop,
+    /// at most as many as may be in flight in an open one.
+    busy: BTreeMap<usize, Readers>,
     /// Of these, objects that are being changed.
     changing_count: usize,
 }
 
 impl Pool {
     pub(super) fn new(all: impl Iterator<Item = Held>) -> Self {
-        let slots = all.map(|held| Slot { held, readers: 0 }).collect();
-        Self { slots, under_way: Vec::new(), busy_count: 0, changing_count: 0 }
+        let (ids, versions) = (Vec::new(), Vec::new());
+        let mut pool = Self { ids, versions, busy: BTreeMap::new(), changing_count: 0 };
+        all.for_each(|held| pool.push(held));
+        pool
     }
 
     /// Tells whether any object can be used in this way.
     pub(super) fn any_free(&self, how: Use) -> bool {
         match how {
-            Use::Read => self.changing_count < self.slots.len(),
-            Use::Changed => self.busy_count < self.slots.len(),
+            Use::Read => self.changing_count < self.ids.len(),
+            Use::Changed => self.busy.len() < self.ids.len(),
         }
     }
 
     /// Draws an object that can be used in this way; there must be one. Where chance hits a busy
     /// one, the next free one is taken.
     fn draw(&self, random: &mut Random, how: Use) -> usize {
-        let hit = random.below(self.slots.len() as u64) as usize;
+        let hit = random.below(self.ids.len() as u64) as usize;
         let is_free = |index: &usize| match how {
-            Use::Read => self.slots[*index].readers != CHANGING,
-            Use::Changed => self.slots[*index].readers == 0,
+            Use::Read => self.busy.get(index) != Some(&CHANGING),
+            Use::Changed => !self.busy.contains_key(index),
         };
-        let mut in_turn = (hit..self.slots.len()).chain(0..hit);
+        let mut in_turn = (hit..self.ids.len()).chain(0..hit);
         in_turn.find(is_free).expect("the caller asked whether one is free")
     }
 
     /// Draws an object to read.
     pub(super) fn read(&mut self, random: &mut Random) -> Held {
         let index = self.draw(random, Use::Read);
-        self.under_way.push(index);
-        let slot = &mut self.slots[index];
-        self.busy_count += usize::from(slot.readers == 0);
-        slot.readers += 1;
-        slot.held
+        *self.busy.entry(index).or_insert(0) += 1;
+        self.held(index)
     }
 
     /// Draws an object to overwrite, with its next version.
     pub(super) fn overwrite(&mut self, random: &mut Random) -> Held {
         let index = self.draw(random, Use::Changed);
         self.change(index);
-        let held = &mut self.slots[index].held;
-        held.version = (held.version + 1) % VERSIONS;
-        *held
+        let Held { id, version } = self.held(index);
+        let next = Held { id, version: (version + 1) % VERSIONS };
+        self.set_version(index, next.version);
+        next
     }
 
     /// Adds what is about to be written.
     pub(super) fn write_new(&mut self, held: Held) -> Held {
-        self.slots.push(Slot { held, readers: 0 });
-        self.change(self.slots.len() - 1);
+        self.push(held);
+        self.change(self.ids.len() - 1);
         held
     }
 
@@ -110,45 +111,74 @@ impl Pool {
 
     /// Takes note that a read of `held` has ended.
     pub(super) fn was_read(&mut self, held: Held) {
-        let Some(index) = self.release(held) else { return };
-        let slot = &mut self.slots[index];
-        slot.readers -= 1;
-        self.busy_count -= usize::from(slot.readers == 0);
+        let Some((index, readers)) = self.under_way(held) else { return };
+        match readers {
+            1 => self.busy.remove(&index),
+            _ => self.busy.insert(index, readers - 1),
+        };
     }
 
     /// Takes note that writing `held` has ended. Where that failed it is not known what is there,
     /// and it is dropped.
     pub(super) fn written(&mut self, held: Held, ok: bool) {
-        let Some(index) = self.release(held) else { return };
-        self.slots[index].readers = 0;
-        self.busy_count -= 1;
+        let Some((index, _)) = self.under_way(held) else { return };
+        self.busy.remove(&index);
         self.changing_count -= 1;
         if !ok {
             self.drop_at(index);
         }
     }
 
+    fn held(&self, index: usize) -> Held {
+        Held { id: self.ids[index], version: self.versions.get(index).copied().unwrap_or(0) }
+    }
+
+    fn push(&mut self, held: Held) {
+        self.ids.push(held.id);
+        self.set_version(self.ids.len() - 1, held.version);
+    }
+
+    fn set_version(&mut self, index: usize, version: u32) {
+        if version > 0 && self.versions.len() <= index {
+            self.versions.resize(index + 1, 0);
+        }
+        if let Some(here) = self.versions.get_mut(index) {
+            *here = version;
+        }
+    }
+
     fn change(&mut self, index: usize) {
-        self.under_way.push(index);
-        self.slots[index].readers = CHANGING;
-        self.busy_count += 1;
+        self.busy.insert(index, CHANGING);
         self.changing_count += 1;
     }
 
-    /// Takes an operation on `held` off those under way and returns where it stands.
-    fn release(&mut self, held: Held) -> Option<usize> {
-        let entry = self.under_way.iter().position(|index| self.slots[*index].held == held)?;
-        Some(self.under_way.swap_remove(entry))
+    /// Returns where `held` stands and what is under way on it.
+    fn under_way(&self, held: Held) -> Option<(usize, Readers)> {
+        let mut busy = self.busy.iter().map(|(index, readers)| (*index, *readers));
+        busy.find(|(index, _)| self.held(*index) == held)
     }
 
     /// Drops the object at `index`, which has no operation under way; the last one takes its place.
     fn drop_at(&mut self, index: usize) -> Held {
-        let dropped = self.slots.swap_remove(index);
-        debug_assert!(dropped.readers == 0, "a busy object is never dropped");
-        let moved_from = self.slots.len();
-        for busy in self.under_way.iter_mut().filter(|busy| **busy == moved_from) {
-            *busy = index;
+        debug_assert!(!self.busy.contains_key(&index), "a busy object is never dropped");
+        let dropped = self.held(index);
+        let moved_from = self.ids.len() - 1;
+        self.set_version(index, self.held(moved_from).version);
+        self.versions.truncate(moved_from);
+        self.ids.swap_remove(index);
+        if let Some(readers) = self.busy.remove(&moved_from) {
+            self.busy.insert(index, readers);
         }
-        dropped.held
+        dropped
+    }
+
+    /// Returns how many bytes it holds beside itself.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.ids.capacity() * size_of::<ObjectId>() + self.versions.capacity() * size_of::<u32>()
     }
 }
+
+#[cfg(test)]
+#[path = "pool_tests.rs"]
+mod tests;
