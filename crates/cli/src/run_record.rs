@@ -96,7 +96,7 @@ impl RunRecord {
         stage.ended_because = outcome.ended_because.clone();
         stage.ops_count = Some(outcome.ops_count);
         stage.ops_failed_count = Some(outcome.failed_count);
-        let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells);
+        let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells());
         stage.bytes = Some(cells.map(|cell| cell.bytes).sum());
         // In virtual time nothing that is written depends on the machine.
         let is_real = self.time.virtual_time.is_none();

@@ -241,7 +241,7 @@ impl Ran {
     /// Returns the bytes that count.
     fn bytes(&self) -> u64 {
         let lanes = self.outcome.timeline.lanes();
-        lanes.flat_map(|(_, lane)| lane.cells.iter().map(|cell| cell.bytes)).sum()
+        lanes.flat_map(|(_, lane)| lane.cells().map(|cell| cell.bytes)).sum()
     }
 }
 

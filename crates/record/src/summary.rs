@@ -75,18 +75,18 @@ impl Serialize for LaneOf<'_> {
         lane.serialize_field("stage", &self.key.stage.0)?;
         lane.serialize_field("kind", self.key.kind.name())?;
         lane.serialize_field("endpoint", &self.key.endpoint.0)?;
-        lane.serialize_field("cells", &Cells(self.lane.cells))?;
-        lane.serialize_field("times", &Stretches(self.lane.times))?;
+        lane.serialize_field("cells", &Cells(self.lane))?;
+        lane.serialize_field("times", &Stretches(self.lane.times()))?;
         lane.end()
     }
 }
 
-struct Cells<'a>(&'a [Cell]);
+struct Cells<'a>(LaneView<'a>);
 
 impl Serialize for Cells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let nothing = Cell::default();
-        let cells = self.0.iter().enumerate().filter(|(_, cell)| **cell != nothing);
+        let cells = self.0.cells().enumerate().filter(|(_, cell)| *cell != nothing);
         serializer.collect_seq(cells.map(|(index, cell)| CellOf { index, cell }))
     }
 }
@@ -101,14 +101,14 @@ impl Serialize for Stretches<'_> {
     }
 }
 
-struct CellOf<'a> {
+struct CellOf {
     index: usize,
-    cell: &'a Cell,
+    cell: Cell,
 }
 
-impl Serialize for CellOf<'_> {
+impl Serialize for CellOf {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let cell = cell_to(self.index, self.cell).map_err(S::Error::custom)?;
+        let cell = cell_to(self.index, &self.cell).map_err(S::Error::custom)?;
         cell.serialize(serializer)
     }
 }

@@ -3,6 +3,7 @@
 //! Knows neither what an operation is nor any clock or file.
 
 mod batch;
+mod bits;
 mod bootstrap;
 mod coarse;
 mod goodness;

@@ -1,10 +1,14 @@
 //! What happened in each interval of a run, per lane: counts, shares and histograms that merge
 //! exactly.
 
+mod cells;
+
 use std::collections::BTreeMap;
 
+use self::cells::Cells;
+use crate::CompactHistogram;
+use crate::histogram::OpenHistogram;
 use crate::share::share_by_time;
-use crate::{CompactHistogram, Histogram};
 
 /// How many outcomes a cell tells apart; outcome 0 is success.
 pub const OUTCOMES_MAX: usize = 16;
@@ -62,10 +66,20 @@ pub struct Times {
 /// One lane to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneView<'a> {
-    /// The intervals from the origin on.
-    pub cells: &'a [Cell],
-    /// The stretches from the origin on.
-    pub times: &'a [Times],
+    cells: &'a Cells,
+    times: &'a [Times],
+}
+
+impl<'a> LaneView<'a> {
+    /// Returns the intervals from the origin on.
+    pub fn cells(self) -> impl Iterator<Item = Cell> + 'a {
+        self.cells.iter()
+    }
+
+    /// Returns the stretches from the origin on.
+    pub fn times(self) -> &'a [Times] {
+        self.times
+    }
 }
 
 impl Cell {
@@ -76,6 +90,11 @@ impl Cell {
         self.bytes += other.bytes;
         self.objects_micro += other.objects_micro;
     }
+
+    /// Returns which outcomes there were.
+    fn outcomes(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..OUTCOMES_MAX).filter(|outcome| self.ended[*outcome] > 0)
+    }
 }
 
 impl Times {
@@ -85,24 +104,29 @@ impl Times {
     }
 }
 
-/// One lane; the stretch in which operations end at present keeps dense histograms.
+/// The times of the stretch in which operations end at present.
+#[derive(Clone, Debug, Default)]
+struct Open {
+    stretch: usize,
+    latency: OpenHistogram,
+    ttfb: OpenHistogram,
+}
+
+impl Open {
+    fn times(&self) -> Times {
+        Times { latency: self.latency.compact(), ttfb: self.ttfb.compact() }
+    }
+}
+
+/// One lane.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    cells: Vec<Cell>,
+    cells: Cells,
     times: Vec<Times>,
-    open: usize,
-    open_latency: Histogram,
-    open_ttfb: Histogram,
+    open: Option<Box<Open>>,
 }
 
 impl Lane {
-    fn cell(&mut self, index: usize) -> &mut Cell {
-        if self.cells.len() <= index {
-            self.cells.resize_with(index + 1, Cell::default);
-        }
-        &mut self.cells[index]
-    }
-
     fn stretch(&mut self, index: usize) -> &mut Times {
         if self.times.len() <= index {
             self.times.resize_with(index + 1, Times::default);
@@ -110,34 +134,39 @@ impl Lane {
         &mut self.times[index]
     }
 
-    /// Puts the dense histograms at rest.
-    fn close(&mut self) {
-        if self.open_latency.is_empty() {
-            return;
+    /// Puts the open histograms at rest and returns them empty.
+    fn rest(&mut self) -> Option<Box<Open>> {
+        let mut open = self.open.take()?;
+        self.stretch(open.stretch).merge(&open.times());
+        open.latency.clear();
+        open.ttfb.clear();
+        Some(open)
+    }
+
+    /// Returns the open histograms of `stretch`, which have room.
+    #[inline]
+    fn open(&mut self, stretch: usize) -> &mut Open {
+        let goes_on = |open: &Open| open.stretch == stretch && !open.latency.is_full();
+        if !self.open.as_deref().is_some_and(goes_on) {
+            let mut open = self.rest().unwrap_or_default();
+            open.stretch = stretch;
+            self.open = Some(open);
         }
-        let (latency, ttfb) = (self.open_latency.compact(), self.open_ttfb.compact());
-        let open = self.open;
-        self.stretch(open).merge(&Times { latency, ttfb });
-        self.open_latency.clear();
-        self.open_ttfb.clear();
+        self.open.as_mut().expect("it was opened")
     }
 
     fn record(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval_ns: u64) {
         let index = (end_ns / interval_ns) as usize;
         let outcome = usize::from(sample.outcome).min(OUTCOMES_MAX - 1);
-        self.cell(index).ended[outcome] += 1;
+        self.cells.change(index, |cell| cell.ended[outcome] += 1);
         if outcome != 0 {
             return;
         }
         self.share(sample, start_ns, end_ns, interval_ns);
-        let stretch = index / INTERVALS_PER_STRETCH;
-        if stretch != self.open {
-            self.close();
-            self.open = stretch;
-        }
-        self.open_latency.record(sample.latency_ns);
+        let open = self.open(index / INTERVALS_PER_STRETCH);
+        open.latency.record(sample.latency_ns);
         if let Some(ttfb_ns) = sample.ttfb_ns {
-            self.open_ttfb.record(ttfb_ns);
+            open.ttfb.record(ttfb_ns);
         }
     }
 
@@ -145,10 +174,22 @@ impl Lane {
     fn share(&mut self, sample: &Sample, start_ns: u64, end_ns: u64, interval_ns: u64) {
         let wholes = [sample.bytes, sample.objects * MICRO];
         share_by_time(start_ns, end_ns, interval_ns, wholes, |index, [bytes, objects_micro]| {
-            let cell = self.cell(index);
-            cell.bytes += bytes;
-            cell.objects_micro += objects_micro;
+            self.cells.change(index, |cell| {
+                cell.bytes += bytes;
+                cell.objects_micro += objects_micro;
+            });
         });
+    }
+
+    /// Adds all of `other`.
+    fn merge(&mut self, other: &Self) {
+        self.cells.merge(&other.cells);
+        for (index, times) in other.times.iter().enumerate() {
+            self.stretch(index).merge(times);
+        }
+        if let Some(open) = &other.open {
+            self.stretch(open.stretch).merge(&open.times());
+        }
     }
 }
 
@@ -180,21 +221,13 @@ impl<K: Ord + Copy> Timeline<K> {
         assert_eq!(self.origin_ns, other.origin_ns);
         assert_eq!(self.interval_ns, other.interval_ns);
         for (key, theirs) in &other.lanes {
-            let mut theirs = theirs.clone();
-            theirs.close();
-            let mine = self.lanes.entry(*key).or_default();
-            for (index, cell) in theirs.cells.iter().enumerate() {
-                mine.cell(index).merge(cell);
-            }
-            for (index, times) in theirs.times.iter().enumerate() {
-                mine.stretch(index).merge(times);
-            }
+            self.lanes.entry(*key).or_default().merge(theirs);
         }
     }
 
     /// Puts a cell as it was stored; it is added to what is there.
     pub fn insert_cell(&mut self, key: K, interval: usize, cell: &Cell) {
-        self.lanes.entry(key).or_default().cell(interval).merge(cell);
+        self.lanes.entry(key).or_default().cells.change(interval, |mine| mine.merge(cell));
     }
 
     /// Puts the times of a stretch as they were stored; they are added to what is there.
@@ -204,13 +237,14 @@ impl<K: Ord + Copy> Timeline<K> {
 
     /// Puts every histogram at rest, so that [`Self::lanes`] shows all.
     pub fn close(&mut self) {
-        self.lanes.values_mut().for_each(Lane::close);
+        // They are given back, too: a stage that is over needs them no more.
+        self.lanes.values_mut().for_each(|lane| drop(lane.rest()));
     }
 
     /// Returns the lanes in key order.
     pub fn lanes(&self) -> impl Iterator<Item = (K, LaneView<'_>)> {
         self.lanes.iter().map(|(key, lane)| {
-            assert!(lane.open_latency.is_empty(), "close() comes before lanes()");
+            assert!(lane.open.is_none(), "close() comes before lanes()");
             (*key, LaneView { cells: &lane.cells, times: &lane.times })
         })
     }
@@ -227,93 +261,20 @@ impl<K: Ord + Copy> Timeline<K> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const SECOND: u64 = 1_000_000_000;
-
-    fn sample(start_ns: u64, end_ns: u64, bytes: u64, outcome: u8) -> Sample {
-        let latency_ns = end_ns - start_ns;
-        Sample {
-            start_ns,
-            end_ns,
-            latency_ns,
-            ttfb_ns: Some(latency_ns / 2),
-            bytes,
-            objects: 1,
-            outcome,
-        }
-    }
-
-    fn lane(timeline: &mut Timeline<u8>) -> (Vec<Cell>, Vec<Times>) {
-        timeline.close();
-        let (_, lane) = timeline.lanes().next().expect("something was recorded");
-        (lane.cells.to_vec(), lane.times.to_vec())
-    }
-
-    #[test]
-    fn an_operation_across_a_border_gives_each_side_its_share() {
-        let mut timeline = Timeline::new(10 * SECOND, SECOND);
-        // From 0.5 s to 2.0 s: a third before the first border, the rest after it, nothing in the
-        // third interval.
-        timeline.record(0, &sample(10 * SECOND + SECOND / 2, 12 * SECOND, 300, 0));
-        let (cells, times) = lane(&mut timeline);
-        let bytes: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
-        assert_eq!(bytes, [100, 200, 0]);
-        let objects: Vec<u64> = cells.iter().map(|cell| cell.objects_micro).collect();
-        assert_eq!(objects, [333_333, 666_667, 0]);
-        assert_eq!(cells[2].ended[0], 1);
-        assert_eq!(times[0].latency.count(), 1);
-    }
-
-    #[test]
-    fn a_failed_operation_is_counted_and_nothing_else() {
-        let mut timeline = Timeline::new(0, SECOND);
-        timeline.record(0, &sample(0, SECOND / 2, 300, 5));
-        let (cells, times) = lane(&mut timeline);
-        assert_eq!((cells[0].ended[5], cells[0].ended[0]), (1, 0));
-        assert_eq!((cells[0].bytes, cells[0].objects_micro), (0, 0));
-        assert_eq!(times, []);
-    }
-
-    #[test]
-    fn times_are_kept_for_sixty_intervals_at_a_time() {
-        let mut timeline = Timeline::new(0, SECOND);
-        for second in [0, 59, 60, 125, 59] {
-            timeline.record(0, &sample(second * SECOND, second * SECOND + 5, 1, 0));
-        }
-        let (cells, times) = lane(&mut timeline);
-        let counts: Vec<u64> = times.iter().map(|times| times.latency.count()).collect();
-        assert_eq!((cells.len(), counts), (126, vec![3, 1, 1]));
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-
-        #[test]
-        fn shards_merged_in_any_order_are_the_whole(
-            ops in prop::collection::vec(
-                (0u64..5 * SECOND, 0u64..3 * SECOND, 0u64..1_000_000, 0u8..3, 0u8..2), 0..40),
-            shards in 1usize..6,
-        ) {
-            let mut whole = Timeline::new(0, SECOND);
-            let mut parts = vec![Timeline::new(0, SECOND); shards];
-            for (index, &(start, took, bytes, outcome, lane)) in ops.iter().enumerate() {
-                let sample = sample(start, start + took, bytes, outcome);
-                whole.record(lane, &sample);
-                parts[index % shards].record(lane, &sample);
-            }
-            let mut merged = Timeline::new(0, SECOND);
-            parts.iter().rev().for_each(|part| merged.merge(part));
-            whole.close();
-            merged.close();
-            prop_assert!(whole.lanes().eq(merged.lanes()));
-            let cells = whole.lanes().flat_map(|(_, lane)| lane.cells);
-            let bytes: u64 = cells.map(|cell| cell.bytes).sum();
-            let expected: u64 = ops.iter().filter(|op| op.3 == 0).map(|op| op.2).sum();
-            prop_assert_eq!(bytes, expected);
-        }
+impl<K> Timeline<K> {
+    /// Returns how many bytes the cells hold, and how many are held in all but the open
+    /// histograms.
+    fn held_bytes(&self) -> (usize, usize) {
+        let cells = self.lanes.values().map(|lane| lane.cells.held_bytes()).sum();
+        let times = self.lanes.values().map(|lane| {
+            let bins = lane.times.iter().flat_map(|times| [&times.latency, &times.ttfb]);
+            let bins: usize = bins.map(CompactHistogram::held_bytes).sum();
+            lane.times.capacity() * size_of::<Times>() + bins
+        });
+        (cells, cells + times.sum::<usize>())
     }
 }
+
+#[cfg(test)]
+#[path = "timeline_tests.rs"]
+mod tests;

@@ -204,13 +204,13 @@ struct Whole {
 
 impl Whole {
     fn add_lane(&mut self, lane: &LaneView<'_>) {
-        for cell in lane.cells {
+        for cell in lane.cells() {
             self.totals.requests += cell.ended.iter().sum::<u64>();
             self.totals.errors += cell.ended[1..OUTCOMES_MAX].iter().sum::<u64>();
             self.totals.bytes += cell.bytes;
             self.objects_micro += cell.objects_micro;
         }
-        for times in lane.times {
+        for times in lane.times() {
             for (spread, histogram) in
                 [(&mut self.latency, &times.latency), (&mut self.ttfb, &times.ttfb)]
             {

@@ -1,0 +1,201 @@
+//! The time line against what it stands for.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Histogram;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn sample(start_ns: u64, end_ns: u64, bytes: u64, outcome: u8) -> Sample {
+    let latency_ns = end_ns - start_ns;
+    Sample {
+        start_ns,
+        end_ns,
+        latency_ns,
+        ttfb_ns: Some(latency_ns / 2),
+        bytes,
+        objects: 1,
+        outcome,
+    }
+}
+
+fn lane(timeline: &mut Timeline<u8>) -> (Vec<Cell>, Vec<Times>) {
+    timeline.close();
+    let (_, lane) = timeline.lanes().next().expect("something was recorded");
+    (lane.cells().collect(), lane.times().to_vec())
+}
+
+#[test]
+fn an_operation_across_a_border_gives_each_side_its_share() {
+    let mut timeline = Timeline::new(10 * SECOND, SECOND);
+    // From 0.5 s to 2.0 s: a third before the first border, the rest after it, nothing in the
+    // third interval.
+    timeline.record(0, &sample(10 * SECOND + SECOND / 2, 12 * SECOND, 300, 0));
+    let (cells, times) = lane(&mut timeline);
+    let bytes: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
+    assert_eq!(bytes, [100, 200, 0]);
+    let objects: Vec<u64> = cells.iter().map(|cell| cell.objects_micro).collect();
+    assert_eq!(objects, [333_333, 666_667, 0]);
+    assert_eq!(cells[2].ended[0], 1);
+    assert_eq!(times[0].latency.count(), 1);
+}
+
+#[test]
+fn a_failed_operation_is_counted_and_nothing_else() {
+    let mut timeline = Timeline::new(0, SECOND);
+    timeline.record(0, &sample(0, SECOND / 2, 300, 5));
+    let (cells, times) = lane(&mut timeline);
+    assert_eq!((cells[0].ended[5], cells[0].ended[0]), (1, 0));
+    assert_eq!((cells[0].bytes, cells[0].objects_micro), (0, 0));
+    assert_eq!(times, []);
+}
+
+#[test]
+fn times_are_kept_for_sixty_intervals_at_a_time() {
+    let mut timeline = Timeline::new(0, SECOND);
+    for second in [0, 59, 60, 125, 59] {
+        timeline.record(0, &sample(second * SECOND, second * SECOND + 5, 1, 0));
+    }
+    let (cells, times) = lane(&mut timeline);
+    let counts: Vec<u64> = times.iter().map(|times| times.latency.count()).collect();
+    assert_eq!((cells.len(), counts), (126, vec![3, 1, 1]));
+}
+
+/// A time line as it would be without thrift: every interval a cell, every stretch its values.
+#[derive(Default)]
+struct Naive {
+    cells: Vec<Cell>,
+    times: Vec<(Histogram, Histogram)>,
+}
+
+impl Naive {
+    fn cell(&mut self, index: usize) -> &mut Cell {
+        self.cells.resize(self.cells.len().max(index + 1), Cell::default());
+        &mut self.cells[index]
+    }
+
+    fn record(&mut self, sample: &Sample) {
+        let index = (sample.end_ns / SECOND) as usize;
+        self.cell(index).ended[usize::from(sample.outcome)] += 1;
+        if sample.outcome != 0 {
+            return;
+        }
+        let wholes = [sample.bytes, sample.objects * MICRO];
+        share_by_time(sample.start_ns, sample.end_ns, SECOND, wholes, |index, [bytes, objects]| {
+            self.cell(index).bytes += bytes;
+            self.cell(index).objects_micro += objects;
+        });
+        let stretch = index / INTERVALS_PER_STRETCH;
+        self.times.resize(self.times.len().max(stretch + 1), Default::default());
+        self.times[stretch].0.record(sample.latency_ns);
+        self.times[stretch].1.record(sample.ttfb_ns.unwrap());
+    }
+
+    fn lane(&self) -> (Vec<Cell>, Vec<Times>) {
+        let times = |(latency, ttfb): &(Histogram, Histogram)| Times {
+            latency: latency.compact(),
+            ttfb: ttfb.compact(),
+        };
+        (self.cells.clone(), self.times.iter().map(times).collect())
+    }
+}
+
+/// Records `per_second` operations of each of four lanes in each of so many seconds.
+fn busy(seconds: u64, per_second: u64) -> Timeline<u8> {
+    let mut timeline = Timeline::new(0, SECOND);
+    let mut state = 1u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    for op in 0..seconds * per_second {
+        for lane in 0..4 {
+            // From 1 to 5 ms, a few of them much longer; sizes differ; some fail.
+            let tail = if random() % 100 == 0 { random() % 300_000_000 } else { 0 };
+            let took = 1_000_000 + random() % 2_000_000 + random() % 2_000_000 + tail;
+            let start = op * SECOND / per_second + random() % SECOND;
+            let outcome = if random() % 1_000 == 0 { 5 } else { 0 };
+            timeline.record(lane, &sample(start, start + took, random() % (1 << 20), outcome));
+        }
+    }
+    timeline.close();
+    timeline
+}
+
+#[test]
+fn ten_hours_of_four_lanes_take_less_than_five_mebibytes() {
+    let hour = busy(3_600, 20);
+    let (cells, whole) = hour.held_bytes();
+    // With a cell of 144 bytes for each second these would be 2 MiB.
+    assert!(cells < 4 * (3_600 * 8 + 120 * 200), "{cells}");
+    assert!(whole < 512 << 10, "{whole}");
+    // Ten times as long is ten times that and no more: what is kept open does not grow.
+    let (cells, whole) = busy(36_000, 20).held_bytes();
+    assert!(cells < 4 * (36_000 * 8 + 120 * 200), "{cells}");
+    assert!(whole < 5 << 20, "{whole}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn shards_merged_in_any_order_are_the_whole(
+        ops in prop::collection::vec(
+            (0u64..5 * SECOND, 0u64..3 * SECOND, 0u64..1_000_000, 0u8..3, 0u8..2), 0..40),
+        shards in 1usize..6,
+    ) {
+        let mut whole = Timeline::new(0, SECOND);
+        let mut parts = vec![Timeline::new(0, SECOND); shards];
+        for (index, &(start, took, bytes, outcome, lane)) in ops.iter().enumerate() {
+            let sample = sample(start, start + took, bytes, outcome);
+            whole.record(lane, &sample);
+            parts[index % shards].record(lane, &sample);
+        }
+        let mut merged = Timeline::new(0, SECOND);
+        parts.iter().rev().for_each(|part| merged.merge(part));
+        whole.close();
+        merged.close();
+        prop_assert!(whole.lanes().eq(merged.lanes()));
+        let cells = whole.lanes().flat_map(|(_, lane)| lane.cells());
+        let bytes: u64 = cells.map(|cell| cell.bytes).sum();
+        let expected: u64 = ops.iter().filter(|op| op.3 == 0).map(|op| op.2).sum();
+        prop_assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn it_is_that_of_the_naive_layout_whatever_the_order(
+        ops in prop::collection::vec(
+            (0u64..500 * SECOND, 0u64..400 * SECOND, any::<u32>(), 0u8..3, 0u8..2), 0..60),
+        sorted in any::<bool>(),
+        later in 0u64..3,
+    ) {
+        let mut ops = ops;
+        if sorted {
+            ops.sort_by_key(|(start, took, ..)| start + took);
+        }
+        let mut naive = [Naive::default(), Naive::default()];
+        let mut timeline = Timeline::new(0, SECOND);
+        for &(start, took, bytes, outcome, lane) in &ops {
+            let start = start + later * 1_000 * SECOND;
+            let sample = sample(start, start + took, bytes.into(), outcome);
+            naive[usize::from(lane)].record(&sample);
+            timeline.record(lane, &sample);
+        }
+        timeline.close();
+        let lane = |(_, lane): (u8, LaneView<'_>)| (lane.cells().collect(), lane.times().to_vec());
+        let got: Vec<_> = timeline.lanes().map(lane).collect();
+        let expected: Vec<_> =
+            naive.iter().filter(|lane| !lane.cells.is_empty()).map(Naive::lane).collect();
+        prop_assert_eq!(got, expected);
+        // As a summary is read: cell by cell, then stretch by stretch.
+        let mut read = Timeline::new(0, SECOND);
+        for (key, lane) in timeline.lanes() {
+            lane.cells().enumerate().for_each(|(at, cell)| read.insert_cell(key, at, &cell));
+            let times = lane.times().iter().enumerate();
+            times.for_each(|(at, times)| read.insert_times(key, at, times));
+        }
+        prop_assert!(read.lanes().eq(timeline.lanes()));
+    }
+}
