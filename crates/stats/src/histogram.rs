@@ -296,6 +296,10 @@ impl CompactHistogram {
 
     /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
+        if *self == Self::default() {
+            self.clone_from(other);
+            return;
+        }
         let mut bins = Vec::new();
         let (mut mine, mut theirs) = (self.numbered().peekable(), other.numbered().peekable());
         loop {
