@@ -23,6 +23,9 @@ const STARTS_MAX: u32 = 3;
 /// How many lines of a failed server's log are shown.
 const LOG_LINES_SHOWN: usize = 15;
 
+/// The key service of MinIO with TLS: one key by name, which has to be no secret here.
+const KMS_KEY: &str = "plimsoll-test:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=";
+
 /// What tells that a server is ready for requests.
 enum Ready {
     /// A GET of this path is answered with 200.
@@ -61,7 +64,9 @@ impl Servers {
             servers.minio(&programs.minio, &servers.folder.join("no-certs"), port, data)
         })?;
         servers.launch("minio-tls", &Ready::LogHolds("API: https://"), |servers, port, data| {
-            servers.minio(&programs.minio, &servers.certs(), port, data)
+            let mut command = servers.minio(&programs.minio, &servers.certs(), port, data)?;
+            command.env("MINIO_KMS_SECRET_KEY", KMS_KEY);
+            Ok(command)
         })?;
         servers.launch("versitygw", &Ready::Path("/health"), |servers, port, data| {
             let mut command = Command::new(&programs.versitygw);

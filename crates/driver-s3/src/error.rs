@@ -65,6 +65,7 @@ pub(crate) fn of_copy(status: u16, key: &str, text: &str) -> DriverError {
 /// Returns the class of a status, `code` being the error code of S3 or empty.
 fn class_of_status(status: u16, code: &str) -> ErrorClass {
     match status {
+        404 if is_of_keys(code) => ErrorClass::Client,
         404 => ErrorClass::NotFound,
         401 | 403 => ErrorClass::Denied,
         304 | 409 | 412 => ErrorClass::Precondition,
@@ -96,6 +97,12 @@ fn is_slow_down(code: &str) -> bool {
     code.starts_with(SLOW_DOWN)
 }
 
+/// Tells whether it is the key service that has something against a request: MinIO says
+/// `kms:KeyNotFound`, Amazon `KMS.NotFoundException`.
+fn is_of_keys(code: &str) -> bool {
+    code.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("kms"))
+}
+
 fn stated(text: &ErrorText) -> String {
     if text.message.is_empty() {
         return one_line(&text.code);
@@ -116,6 +123,9 @@ fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
     let code = text.map_or("", |text| text.code.as_str());
     if code == "RequestTimeTooSkewed" {
         return Some("set the clock of this machine".to_owned());
+    }
+    if is_of_keys(code) {
+        return Some("check --sse-kms-key".to_owned());
     }
     let wrong_region =
         matches!(code, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException");
@@ -188,6 +198,8 @@ mod tests {
         for (status, code, class) in [
             (404, "NoSuchKey", NotFound),
             (404, "NoSuchBucket", NotFound),
+            (404, "kms:KeyNotFound", Client),
+            (400, "KMS.NotFoundException", Client),
             (401, "Unauthorized", Denied),
             (403, "AccessDenied", Denied),
             (403, "SignatureDoesNotMatch", Denied),
@@ -236,6 +248,8 @@ mod tests {
             message(403, &skewed),
             "RequestTimeTooSkewed: The difference is too large.; set the clock of this machine"
         );
+        let no_key = error_xml("kms:KeyNotFound", "no such key");
+        assert_eq!(message(404, &no_key), "kms:KeyNotFound: no such key; check --sse-kms-key");
         let redirect = error_xml("PermanentRedirect", "Elsewhere");
         assert_eq!(
             message(301, &redirect),

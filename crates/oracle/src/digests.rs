@@ -86,31 +86,25 @@ pub(crate) struct Claims {
     sha256: Option<String>,
 }
 
-impl From<&PutObjectInput> for Claims {
-    fn from(input: &PutObjectInput) -> Self {
-        Self {
-            md5: input.content_md5.clone(),
-            crc32: input.checksum_crc32.clone(),
-            crc32c: input.checksum_crc32c.clone(),
-            crc64nvme: input.checksum_crc64nvme.clone(),
-            sha1: input.checksum_sha1.clone(),
-            sha256: input.checksum_sha256.clone(),
+/// Both inputs have these fields, and no trait says so.
+macro_rules! claims_from {
+    ($($input:ty),*) => {$(
+        impl From<&$input> for Claims {
+            fn from(input: &$input) -> Self {
+                Self {
+                    md5: input.content_md5.clone(),
+                    crc32: input.checksum_crc32.clone(),
+                    crc32c: input.checksum_crc32c.clone(),
+                    crc64nvme: input.checksum_crc64nvme.clone(),
+                    sha1: input.checksum_sha1.clone(),
+                    sha256: input.checksum_sha256.clone(),
+                }
+            }
         }
-    }
+    )*};
 }
 
-impl From<&UploadPartInput> for Claims {
-    fn from(input: &UploadPartInput) -> Self {
-        Self {
-            md5: input.content_md5.clone(),
-            crc32: input.checksum_crc32.clone(),
-            crc32c: input.checksum_crc32c.clone(),
-            crc64nvme: input.checksum_crc64nvme.clone(),
-            sha1: input.checksum_sha1.clone(),
-            sha256: input.checksum_sha256.clone(),
-        }
-    }
-}
+claims_from!(PutObjectInput, UploadPartInput);
 
 /// The name of a digest that is not what the client said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

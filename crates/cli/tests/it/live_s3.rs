@@ -65,7 +65,7 @@ const ROWS: [Row; 16] = [
 ];
 
 /// Flags of requests, and which servers say that they do not take them.
-const FLAGS: [(&str, &[LiveKind], &str); 19] = [
+const FLAGS: [(&str, &[LiveKind], &str); 20] = [
     ("--checksum CRC32", &[], ""),
     ("--checksum CRC32-FO", &[], ""),
     ("--checksum CRC32C", &[], ""),
@@ -82,8 +82,9 @@ const FLAGS: [(&str, &[LiveKind], &str); 19] = [
     ("--obj.generator text", &[], ""),
     ("--data.compress 2 --data.dedupe 2", &[], ""),
     // versitygw takes it and does nothing.
-    ("--sse-s3-encrypt", &[LiveKind::Minio, LiveKind::MinioTls], "KMS is not configured"),
-    ("--sse-kms-key", &[LiveKind::Minio, LiveKind::MinioTls], "KMS is not configured"),
+    ("--sse-s3-encrypt", &[LiveKind::Minio], "KMS is not configured"),
+    ("--sse-kms-key", &[LiveKind::Minio], "KMS is not configured"),
+    ("--sse-kms-key plimsoll-test", &[LiveKind::Minio], "KMS is not configured"),
     ("--signature S3V2", &[LiveKind::Versitygw], "AccessDenied"),
     ("--http2", &LiveKind::ALL, "leave out --http2"),
 ];
@@ -211,6 +212,8 @@ fn keys_of_our_own_go_over_tls_only() {
         assert_verified(&check(&target, line, FLAG_TIME, kinds), line);
     }
     check(&target, "multipart-put --parts 2 --part.concurrent 2 --encrypt", FLAG_TIME, PARTS);
+    let absent = "get --objects 20 --obj.size 10KiB --sse-kms-key plimsoll-no-such-key";
+    check_refused(&target, absent, "check --sse-kms-key");
     let Some(server) = live(LiveKind::Minio) else { return };
     check_refused(&fresh(&server, "encrypt"), "put --encrypt", "needs --tls");
 }

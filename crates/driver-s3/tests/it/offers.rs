@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 /// One row of the table: what is tried, and how.
 type Row = (&'static str, fn(&Bench) -> Result<(), DriverError>);
 
-const ROWS: [Row; 34] = [
+const ROWS: [Row; 37] = [
     ("versions: PUT, GET, STAT, LIST, DELETE of one", versions),
     ("retention and its lifting", retention),
     ("upload in parts, GET of a part", parts),
@@ -36,7 +36,13 @@ const ROWS: [Row; 34] = [
     ("SSE-C", |b| b.put_with(encrypted(Encryption::SseC { key: [7; 32] }))),
     ("SSE-C in parts", |b| b.put_in_parts(encrypted(Encryption::SseC { key: [7; 32] }))),
     ("SSE-S3", |b| b.put_with(encrypted(Encryption::SseS3))),
+    ("SSE-S3 in parts", |b| b.put_in_parts(encrypted(Encryption::SseS3))),
     ("SSE-KMS", |b| b.put_with(encrypted(Encryption::SseKms { key_id: None }))),
+    ("SSE-KMS in parts", |b| b.put_in_parts(encrypted(Encryption::SseKms { key_id: None }))),
+    ("SSE-KMS with a key that is not there", |b| {
+        let key_id = Some("plimsoll-no-such-key".to_owned());
+        b.put_with(encrypted(Encryption::SseKms { key_id }))
+    }),
     ("checksum CRC32", |b| b.put_with(summed(Checksum::Crc32))),
     ("checksum CRC32 in parts", |b| b.put_in_parts(summed(Checksum::Crc32))),
     ("checksum CRC32-FO", |b| b.put_with(summed(Checksum::Crc32FullObject))),
