@@ -9,7 +9,7 @@ use plimsoll_model::{ErrorClass, Moment, OpKind};
 use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_rate, percent};
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
 use crate::words;
-use crate::{ErrorSample, RunReport, RunState};
+use crate::{RunReport, RunState};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -344,11 +344,12 @@ impl Writer<'_> {
     /// Writes the first texts of one class.
     fn messages(&mut self, kind: OpKind, class: ErrorClass) {
         let report = self.report;
-        let of_class = |error: &&ErrorSample| error.kind == kind && error.class == class;
-        for error in report.errors.iter().filter(of_class).take(MESSAGES_PER_CLASS_MAX) {
+        let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
+        let texts = words::messages(&report.errors, (kind, class), limits, |error| {
             let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
-            let text = harmless(&(at.unwrap_or_default() + &error.message));
-            let text: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
+            harmless(&(at.unwrap_or_default() + &error.message))
+        });
+        for text in texts {
             paragraph("    ", &text, self.width, &mut self.out);
         }
     }

@@ -6,7 +6,7 @@ use plimsoll_model::{ByteRate, OpRate};
 
 use super::*;
 use crate::proof::{Certificate, PROOF_SCHEMA, Proof, Verdict};
-use crate::{CertificateLine, LoopModel, ScheduleReport, fixture, json};
+use crate::{CertificateLine, ErrorSample, LoopModel, ScheduleReport, fixture, json};
 
 const PLAIN: Look = Look { width: 80, color: false };
 
@@ -139,6 +139,17 @@ fn the_largest_figures_fit_into_80_columns() {
     let text = render(&report, &PLAIN);
     assert_eq!(too_wide(&text), None, "\n{text}");
     assert!(text.contains("12,345,678 obj/s  12,345,678 obj/s"), "\n{text}");
+}
+
+#[test]
+fn the_same_error_is_shown_once() {
+    let mut report = fixture::troubled();
+    let error = report.errors[1].clone();
+    let other = ErrorSample { message: "SlowDown: later".to_owned(), ..error.clone() };
+    report.errors.extend([error.clone(), error.clone(), error, other]);
+    let text = render(&report, &PLAIN);
+    assert_eq!(text.matches("SlowDown: please reduce").count(), 1, "\n{text}");
+    assert!(text.contains("SlowDown: later"), "what differs has its place: \n{text}");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{Advice, Figures, SpanRule, StageAnalysis, TimeSummary};
-use plimsoll_model::{ErrorClass, WallTime};
+use plimsoll_model::{ErrorClass, OpKind, WallTime};
 
 use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate};
 use crate::{
-    CertificateLine, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport, StageWork,
-    VerificationMode,
+    CertificateLine, ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport,
+    StageWork, VerificationMode,
 };
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
@@ -35,6 +35,24 @@ pub(crate) fn loop_model(report: &RunReport) -> String {
         },
     };
     format!("{name}, {workers}{threads}: {meaning}")
+}
+
+/// Returns the first texts, at most `most`, of one kind's failures of one class, each of them once
+/// and cut to `chars_max` characters.
+pub(crate) fn messages(
+    errors: &[ErrorSample],
+    of: (OpKind, ErrorClass),
+    (most, chars_max): (usize, usize),
+    text: impl Fn(&ErrorSample) -> String,
+) -> Vec<String> {
+    let mut texts = Vec::new();
+    for error in errors.iter().filter(|error| (error.kind, error.class) == of) {
+        let text = text(error).chars().take(chars_max).collect();
+        if texts.len() < most && !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 /// Returns a moment in UTC, and beside it the local time where it is another.

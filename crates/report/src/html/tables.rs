@@ -334,15 +334,14 @@ pub(super) fn errors(report: &RunReport) -> String {
             let share = percent(failed as f64 / ended as f64 * 100.0);
             let cells = [class.name().to_owned(), count(failed), share];
             table.row(Tone::Plain, kind.kind.name(), cells);
-            let of_class = |of: &&ErrorSample| of.kind == kind.kind && of.class == class;
-            let line = |error: &ErrorSample| {
+            let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
+            let text = |error: &ErrorSample| {
                 let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
-                let text = at.unwrap_or_default() + &error.message;
-                let text: String = text.chars().take(MESSAGE_CHARS_MAX).collect();
-                format!("<li>{}</li>\n", escaped(&text))
+                at.unwrap_or_default() + &error.message
             };
-            let first = report.errors.iter().filter(of_class).take(MESSAGES_PER_CLASS_MAX);
-            let lines: String = first.map(line).collect();
+            let first = words::messages(&report.errors, (kind.kind, class), limits, text);
+            let lines: String =
+                first.iter().map(|text| format!("<li>{}</li>\n", escaped(text))).collect();
             if !lines.is_empty() {
                 let name = format!("{} {}, first texts", kind.kind.name(), class.name());
                 texts += &format!("<h3>{name}</h3>\n<ul class=\"errors\">\n{lines}</ul>\n");

@@ -267,9 +267,9 @@ impl Writer {
 
     /// Writes the first texts of one class; also of failures in a ramp, which no row counts.
     fn messages(&mut self, phase: &PhaseReport, kind: OpKind, class: ErrorClass) {
-        let of_class = |error: &&ErrorSample| error.kind == kind && error.class == class;
-        for error in phase.errors.iter().filter(of_class).take(MESSAGES_PER_CLASS_MAX) {
-            let text: String = harmless(&error.message).chars().take(MESSAGE_CHARS_MAX).collect();
+        let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
+        let text = |error: &ErrorSample| harmless(&error.message);
+        for text in shared::messages(&phase.errors, (kind, class), limits, text) {
             paragraph("    ", &text, self.width, &mut self.out);
         }
     }
