@@ -1,26 +1,27 @@
 //! The operations of S3 in terms of the store: wire words in, wire words out.
 
+mod body;
 mod uploads;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use futures::StreamExt;
 use hyper::StatusCode;
 use hyper::http::Extensions;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use plimsoll_model::{OpKind, WallTime};
 use s3s::dto::*;
-use s3s::{Body, S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, StdError, s3_error};
+use s3s::{Body, S3, S3Error, S3ErrorCode, S3Request, S3Response, S3Result, s3_error};
 
+use self::body::{collect, size_of};
 use crate::clock::wall_time;
-use crate::digests::{Digests, Tag};
+use crate::content::Content;
+use crate::digests::Digests;
 use crate::extent::Extent;
 use crate::listing::{ListQuery, first_text_after, first_text_past};
 use crate::misbehave::{Ruling, Wanted};
-use crate::store::{Attributes, Object as Stored, ObjectPage, Store, StoreError};
+use crate::store::{Attributes, Object as Stored, ObjectPage, Room, Store, StoreError};
 
 /// The region every bucket is in.
 const REGION: &str = "us-east-1";
@@ -95,32 +96,50 @@ impl S3 for Backend {
         let mut input = request.input;
         let conditional = input.if_match.is_some() || input.if_none_match.is_some();
         not_offered(conditional, "conditional writes")?;
-        not_offered(input.write_offset_bytes.is_some(), "appends")?;
+        let offset = input.write_offset_bytes.map(u64::try_from).transpose();
+        let offset =
+            offset.map_err(|_| s3_error!(InvalidArgument, "the write offset is below 0"))?;
+        not_offered(offset.is_some() && self.store.remembers(), "appends where a script lies")?;
+        let kind = if offset.is_some() { OpKind::Append } else { OpKind::Put };
         let body = input.body.take().unwrap_or_else(|| Body::empty().into());
         let size_bytes = size_of(input.content_length)?;
-        let room = match self.store.has_bucket(&input.bucket) {
-            true => self.store.reserve(&input.key, size_bytes),
-            false => Err(StoreError::NoSuchBucket),
-        };
+        let room = self.room(&input.bucket, &input.key, size_bytes, offset);
         let is_lost = match Ruling::of(&request.extensions) {
             None => false,
             Some(ruling) => {
                 let obstacle = room.as_ref().err().copied();
-                ruling.loses(OpKind::Put, &input.key, size_bytes, obstacle, true)?
+                ruling.loses(kind, &input.key, size_bytes, obstacle, true)?
             }
         };
         let room = room.map_err(refusal)?;
         let (content, tag) = collect(body, size_bytes, Digests::new((&input).into())).await?;
         let attributes = attributes(input.content_type, input.metadata);
-        if is_lost {
-            self.store.lose_write(&input.bucket, &input.key);
-        } else {
-            let object =
-                Stored { content, tag, modified: wall_time(), attributes, part_ends: None };
-            self.store.put(&input.bucket, &input.key, object, room).map_err(refusal)?;
-        }
+        let object = Stored {
+            content: content.into(),
+            tag,
+            modified: wall_time(),
+            attributes,
+            part_ends: None,
+        };
+        let (bucket, key) = (&input.bucket, &input.key);
+        let (tag, size) = match offset {
+            _ if is_lost => {
+                self.store.lose_write(bucket, key);
+                (tag, None)
+            }
+            None => {
+                self.store.put(bucket, key, object, room).map_err(refusal)?;
+                (tag, None)
+            }
+            Some(offset) => {
+                let added = self.store.append(bucket, key, offset, object, room);
+                let (tag, size_bytes) = added.map_err(refusal)?;
+                (tag, Some(size_bytes as i64))
+            }
+        };
         Ok(S3Response::new(PutObjectOutput {
             e_tag: Some(ETag::Strong(tag.to_string())),
+            size,
             checksum_crc32: input.checksum_crc32,
             checksum_crc32c: input.checksum_crc32c,
             checksum_crc64nvme: input.checksum_crc64nvme,
@@ -150,7 +169,7 @@ impl S3 for Backend {
         Ok(S3Response::new(GetObjectOutput {
             accept_ranges: Some("bytes".to_owned()),
             content_length: Some(content.len() as i64),
-            body: Some(Body::from(content).into()),
+            body: Some(content.into_body().into()),
             content_range,
             parts_count: parts_count.map(|count| count as i32),
             content_type,
@@ -348,6 +367,26 @@ impl S3 for Backend {
 }
 
 impl Backend {
+    /// Sets room aside for what is written, behind `offset` bytes where there is an offset.
+    fn room(
+        &self,
+        bucket: &str,
+        key: &str,
+        size_bytes: u64,
+        offset: Option<u64>,
+    ) -> Result<Room<'_>, StoreError> {
+        if !self.store.has_bucket(bucket) {
+            return Err(StoreError::NoSuchBucket);
+        }
+        if let Some(offset) = offset {
+            let held = self.store.get(bucket, key).map_or(0, |held| held.content.len() as u64);
+            if held != offset {
+                return Err(StoreError::WrongOffset { size_bytes: held });
+            }
+        }
+        self.store.reserve(key, size_bytes)
+    }
+
     fn check_bucket(&self, bucket: &str) -> S3Result<()> {
         match self.store.has_bucket(bucket) {
             true => Ok(()),
@@ -436,55 +475,9 @@ impl Names {
     }
 }
 
-/// Returns how large a body says it is.
-fn size_of(content_length: Option<ContentLength>) -> S3Result<u64> {
-    let size_bytes = content_length.and_then(|length| u64::try_from(length).ok());
-    size_bytes.ok_or_else(|| s3_error!(MissingContentLength))
-}
-
-/// Reads a body of known size into one buffer, and checks what was said of it.
-async fn collect(
-    mut body: StreamingBlob,
-    size_bytes: u64,
-    mut digests: Digests,
-) -> S3Result<(Bytes, Tag)> {
-    let size = usize::try_from(size_bytes).map_err(|_| s3_error!(EntityTooLarge))?;
-    let mut content = Vec::with_capacity(size);
-    while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(body_error)?;
-        if content.len() + chunk.len() > size {
-            return Err(s3_error!(IncompleteBody, "the body is longer than its Content-Length"));
-        }
-        digests.update(&chunk);
-        content.extend_from_slice(&chunk);
-    }
-    if content.len() < size {
-        return Err(s3_error!(IncompleteBody, "the body is shorter than its Content-Length"));
-    }
-    let tag = digests
-        .finish(size_bytes)
-        .map_err(|mismatch| s3_error!(BadDigest, "the content is not what {} says", mismatch.0))?;
-    Ok((content.into(), tag))
-}
-
-/// Names what broke a body. The types of these errors are private to s3s, so their text must tell.
-fn body_error(error: StdError) -> S3Error {
-    let text = error.to_string();
-    if text.contains("Sha256Mismatch") {
-        let code = S3ErrorCode::Custom("XAmzContentSHA256Mismatch".into());
-        let mut answer = S3Error::with_message(code, "the content is not what was signed");
-        answer.set_status_code(StatusCode::BAD_REQUEST);
-        return answer;
-    }
-    if text.contains("SignatureMismatch") {
-        return S3Error::with_source(S3ErrorCode::SignatureDoesNotMatch, error);
-    }
-    S3Error::with_source(S3ErrorCode::IncompleteBody, error)
-}
-
 /// Returns the bytes of an object that are asked for and, where they are not all, their
 /// `Content-Range`.
-fn cut(object: &Stored, extent: Extent) -> S3Result<(Bytes, Option<String>)> {
+fn cut(object: &Stored, extent: Extent) -> S3Result<(Content, Option<String>)> {
     let span = extent.span(object)?;
     let is_cut = !matches!(extent, Extent::Whole) && !span.is_empty();
     let content_range =
@@ -553,11 +546,14 @@ fn refusal(error: StoreError) -> S3Error {
         StoreError::InvalidPart { .. } => S3ErrorCode::InvalidPart,
         StoreError::InvalidPartOrder { .. } => S3ErrorCode::InvalidPartOrder,
         StoreError::PartTooSmall { .. } => S3ErrorCode::EntityTooSmall,
+        StoreError::WrongOffset { .. } => S3ErrorCode::Custom("InvalidWriteOffset".into()),
         StoreError::Full { .. } => S3ErrorCode::Custom("InsufficientStorage".into()),
     };
     let mut answer = S3Error::with_message(code, error.to_string());
-    if let StoreError::Full { .. } = error {
-        answer.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
+    match error {
+        StoreError::Full { .. } => answer.set_status_code(StatusCode::INSUFFICIENT_STORAGE),
+        StoreError::WrongOffset { .. } => answer.set_status_code(StatusCode::BAD_REQUEST),
+        _ => {}
     }
     answer
 }

@@ -82,6 +82,7 @@ mod tests {
     fn a_part_lies_between_two_ends() {
         let content = Bytes::from_static(b"0123456789");
         let (tag, modified) = (Tag::of(&content), WallTime::from_unix_ns(0));
+        let content = content.into();
         let mut object = Object { content, tag, modified, attributes: None, part_ends: None };
         let none = Err("InvalidPartNumber".to_owned());
         assert_eq!((part(&object, 1), part(&object, 2)), (Ok(0..10), none.clone()));

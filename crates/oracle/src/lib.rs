@@ -5,8 +5,8 @@
 //!
 //! * An ETag is the MD5 of the content only when the request carried `Content-MD5`. Otherwise it is
 //!   `crc64-<CRC-64/NVME>-<size>`: MD5 costs 1.5 ms per MiB, and S3 calls an ETag opaque.
-//! * An object that was uploaded in parts has an ETag made of its parts' ETags:
-//!   `crc64-<CRC-64/NVME>-<size>-<parts>`.
+//! * An object that was uploaded in parts, or added to, has an ETag made of the ETags of what it is
+//!   made of: `crc64-<CRC-64/NVME>-<size>-<how many>`.
 //! * No versions, no locks, no copies, no access lists; what is not offered answers
 //!   `NotImplemented`.
 //! * A full store answers 507 `InsufficientStorage`, a code that S3 does not have.
@@ -18,6 +18,7 @@
 mod backend;
 mod behaviour;
 mod clock;
+mod content;
 mod digests;
 mod extent;
 mod ledger;

@@ -10,11 +10,11 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use bytes::Bytes;
 use plimsoll_model::WallTime;
 
 use self::uploads::Uploads;
 pub(crate) use self::uploads::{NamedPart, PART_NUMBER_MAX, Part};
+use crate::content::Content;
 use crate::digests::Tag;
 use crate::listing::{Entry, ListQuery};
 
@@ -39,7 +39,7 @@ pub(crate) struct Store {
 /// An object as stored. A clone shares the content.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
-    pub(crate) content: Bytes,
+    pub(crate) content: Content,
     pub(crate) tag: Tag,
     pub(crate) modified: WallTime,
     pub(crate) attributes: Option<Arc<Attributes>>,
@@ -98,6 +98,8 @@ pub(crate) enum StoreError {
     InvalidPartOrder { number: u32 },
     #[error("part {number} is not the last and below 5 MiB")]
     PartTooSmall { number: u32 },
+    #[error("the object has {size_bytes} bytes, and what is added begins elsewhere")]
+    WrongOffset { size_bytes: u64 },
     #[error("the store is full: its capacity is {capacity_bytes} bytes")]
     Full { capacity_bytes: u64 },
 }
@@ -215,6 +217,37 @@ impl Store {
         drop(buckets);
         self.give_back(key, dropped.as_ref());
         Ok(())
+    }
+
+    /// Adds the content of `object` to what is under `key`, which must have `offset` bytes: none
+    /// where nothing is there. Returns the tag and the size of what is there then.
+    ///
+    /// Not for a store that remembers: what was before would share what is.
+    pub(crate) fn append(
+        &self,
+        bucket: &str,
+        key: &str,
+        offset: u64,
+        object: Object,
+        room: Room<'_>,
+    ) -> Result<(Tag, u64), StoreError> {
+        assert!(!self.remembers, "the caller refuses");
+        let added_bytes = object.content.len() as u64;
+        assert_eq!(room.bytes, added_bytes + overhead_bytes(key));
+        let buckets = read(&self.buckets);
+        let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
+        let (was_there, tag, size_bytes) = bucket.append(key, offset, object)?;
+        mem::forget(room);
+        match was_there {
+            true => self.give_back_bytes(overhead_bytes(key)),
+            false => drop(self.objects_count.fetch_add(1, Ordering::Relaxed)),
+        }
+        Ok((tag, size_bytes))
+    }
+
+    /// Tells whether it keeps what every key held before its last change.
+    pub(crate) fn remembers(&self) -> bool {
+        self.remembers
     }
 
     /// Returns the object under `key`.
@@ -376,6 +409,32 @@ impl Bucket {
         shard.insert(Arc::clone(&key), object);
         write(&self.keys).insert(key);
         None
+    }
+
+    /// Returns whether there was an object, and the tag and the size of what is there then.
+    fn append(
+        &self,
+        key: &str,
+        offset: u64,
+        object: Object,
+    ) -> Result<(bool, Tag, u64), StoreError> {
+        let mut shard = write(self.shard(key));
+        let size_bytes = shard.get(key).map_or(0, |held| held.content.len() as u64);
+        if offset != size_bytes {
+            return Err(StoreError::WrongOffset { size_bytes });
+        }
+        let size_bytes = size_bytes + object.content.len() as u64;
+        if let Some(held) = shard.get_mut(key) {
+            held.content.push(object.content.whole());
+            held.tag = Tag::of_parts(&[held.tag, object.tag], size_bytes);
+            held.modified = object.modified;
+            held.part_ends = None;
+            return Ok((true, held.tag, size_bytes));
+        }
+        let (key, tag): (Arc<str>, _) = (key.into(), object.tag);
+        shard.insert(Arc::clone(&key), object);
+        write(&self.keys).insert(key);
+        Ok((false, tag, size_bytes))
     }
 
     fn remove(&self, key: &str) -> Option<Object> {

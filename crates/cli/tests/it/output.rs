@@ -49,12 +49,13 @@ fn every_command_runs_clean_against_a_store() {
 }
 
 #[test]
-fn uploads_in_parts_leave_nothing_in_a_store_in_memory() {
+fn what_comes_piece_by_piece_leaves_nothing_in_a_store_in_memory() {
     let target = oracle();
     for (line, expected) in [
         ("s3 multipart --parts 3", &["GET"][..]),
         ("s3 multipart-put --parts 2", &["PUTPART", "CREATEUPLOAD", "COMPLETEUPLOAD"]),
         ("s3 put --obj.size 11MiB --part.size 5MiB", &["PUT"]),
+        ("s3 append --obj.size 10KiB", &["PUT", "APPEND"]),
     ] {
         let directory = tempfile::tempdir().unwrap();
         // Few enough for the store's memory.

@@ -6,9 +6,8 @@ use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
 use hyper::StatusCode;
 use plimsoll_model::OpKind;
 
-use super::{
-    Backend, Names, attributes, collect, not_offered, page_limit, refusal, size_of, timestamp,
-};
+use super::body::{collect, size_of};
+use super::{Backend, Names, attributes, not_offered, page_limit, refusal, timestamp};
 use crate::clock::wall_time;
 use crate::digests::Digests;
 use crate::misbehave::Ruling;

@@ -76,7 +76,8 @@ impl Ruling {
             Some(
                 StoreError::InvalidPart { .. }
                 | StoreError::InvalidPartOrder { .. }
-                | StoreError::PartTooSmall { .. },
+                | StoreError::PartTooSmall { .. }
+                | StoreError::WrongOffset { .. },
             ) => ErrorClass::Client,
             Some(_) => ErrorClass::NotFound,
         };
@@ -143,7 +144,7 @@ impl Wanted<'_> {
                 }
                 (Some(span), Some(now)) => {
                     let right = self.span_of(now)?;
-                    class_of_content(&before.content[span], &now.content[right])?
+                    class_of_content(&before.content.whole()[span], &now.content.whole()[right])?
                 }
             },
         };
@@ -158,18 +159,20 @@ impl Wanted<'_> {
         object: &Object,
         span: Span<usize>,
     ) -> Option<(Found, ErrorClass)> {
-        let right = &object.content;
+        let right = object.content.whole();
         let older = self.store.earlier(self.bucket, self.key).flatten();
+        let older = older.map(|older| older.content.whole());
         let other = match lie {
             Lie::OtherKey | Lie::Torn => self.store.neighbour(self.bucket, self.key, right.len()),
             _ => None,
         };
+        let other = other.map(|other| other.content.whole());
         let source = Source {
-            object: right,
+            object: &right,
             offset: span.start,
             len: span.len(),
-            older: older.as_ref().map(|older| &older.content[..]),
-            other: other.as_ref().map(|other| &other.content[..]),
+            older: older.as_deref(),
+            other: other.as_deref(),
         };
         let wrong = spoil(lie, salt, &source)?;
         let content: Bytes = match span.len() == right.len() {
@@ -177,6 +180,7 @@ impl Wanted<'_> {
             false => [&right[..span.start], &wrong, &right[span.end..]].concat().into(),
         };
         let tag = Tag::of(&content);
+        let content = content.into();
         Some((Ok(Object { content, tag, ..object.clone() }), ErrorClass::Corrupt))
     }
 }
@@ -190,7 +194,13 @@ fn ghost(store: &Store, bucket: &str, query: &ListQuery<'_>, salt: u64) -> (Arc<
         let tag = Tag::of(&content);
         (
             key.into(),
-            Object { content, tag, modified: wall_time(), attributes: None, part_ends: None },
+            Object {
+                content: content.into(),
+                tag,
+                modified: wall_time(),
+                attributes: None,
+                part_ends: None,
+            },
         )
     })
 }

@@ -65,6 +65,8 @@ pub(crate) struct KindsSpec<T> {
     pub(crate) list: Option<T>,
     /// Reading an object's properties.
     pub(crate) stat: Option<T>,
+    /// Adding to an object.
+    pub(crate) append: Option<T>,
     /// Beginning an upload in parts.
     pub(crate) create_upload: Option<T>,
     /// Writing one part.
@@ -84,6 +86,7 @@ impl<T> Default for KindsSpec<T> {
             delete: None,
             list: None,
             stat: None,
+            append: None,
             create_upload: None,
             put_part: None,
             complete_upload: None,

@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use bytes::Bytes;
+
 use super::*;
 
 const T0: WallTime = WallTime::from_unix_ns(1_000);
@@ -15,7 +17,7 @@ fn store(capacity_bytes: u64) -> Store {
 fn put(store: &Store, key: &str, content: &[u8]) -> Result<(), StoreError> {
     let room = store.reserve(key, content.len() as u64)?;
     let tag = Tag::Md5([0; 16]);
-    let content = Bytes::copy_from_slice(content);
+    let content = Bytes::copy_from_slice(content).into();
     store.put(
         "b",
         key,
@@ -35,7 +37,7 @@ fn the_last_put_is_what_is_read() {
     let store = store(u64::MAX);
     put(&store, "k", b"first").unwrap();
     put(&store, "k", b"second").unwrap();
-    assert_eq!(store.get("b", "k").unwrap().content, "second");
+    assert_eq!(store.get("b", "k").unwrap().content.whole(), "second");
     assert_eq!(store.get("b", "other").unwrap_err(), StoreError::NoSuchKey);
     assert_eq!(store.get("none", "k").unwrap_err(), StoreError::NoSuchBucket);
 }
@@ -66,12 +68,40 @@ fn a_full_store_takes_again_what_was_given_back() {
     drop(waiting);
     put(&store, "b", &[2; 100]).unwrap();
     assert_eq!(put(&store, "a", &[3; 100]), full, "the old content stays until the new is in");
-    assert_eq!(store.get("b", "a").unwrap().content, [1; 100].as_slice());
+    assert_eq!(store.get("b", "a").unwrap().content.whole(), [1; 100].as_slice());
     store.delete("b", "b").unwrap();
     put(&store, "a", &[3; 50]).unwrap();
     let held = Holding { buckets_count: 1, objects_count: 1, bytes: each - 50 };
     assert_eq!(store.holding(), held);
     assert!(store.reserve("a", u64::MAX).is_err());
+}
+
+#[test]
+fn what_is_added_stands_behind_what_was_there() {
+    let store = store(1_000);
+    let append = |offset, piece: &'static str| {
+        let room = store.reserve("k", piece.len() as u64)?;
+        let piece = Bytes::from_static(piece.as_bytes());
+        let tag = Tag::of(&piece);
+        let object =
+            Object { content: piece.into(), tag, modified: T0, attributes: None, part_ends: None };
+        store.append("b", "k", offset, object, room).map(|(_, size)| size)
+    };
+    let wrong = Err(StoreError::WrongOffset { size_bytes: 0 });
+    assert_eq!(append(1, "nothing to add to"), wrong);
+    assert_eq!(append(0, "three"), Ok(5));
+    let first = store.get("b", "k").unwrap();
+    assert_eq!((append(5, ""), append(5, " four")), (Ok(5), Ok(10)));
+    assert_eq!(append(5, "again"), Err(StoreError::WrongOffset { size_bytes: 10 }));
+    let both = store.get("b", "k").unwrap();
+    assert_eq!(both.content.whole(), "three four");
+    assert_eq!(first.content.whole(), "three", "who reads it sees what it was");
+    assert_ne!(first.tag, both.tag);
+    let held = OBJECT_OVERHEAD_BYTES + 1 + 10;
+    assert_eq!(store.holding(), Holding { buckets_count: 1, objects_count: 1, bytes: held });
+    assert!(append(10, "full").is_ok() && store.reserve("k", 1_000).is_err());
+    store.delete("b", "k").unwrap();
+    assert_eq!(store.holding().bytes, 0);
 }
 
 #[test]
@@ -84,7 +114,7 @@ fn a_listing_has_objects_and_where_it_goes_on() {
     let page = store.list("b", &query).unwrap();
     assert_eq!(page.common_prefixes, ["a/"]);
     assert_eq!(page.objects.len(), 1);
-    assert_eq!(page.objects[0].1.content, "b");
+    assert_eq!(page.objects[0].1.content.whole(), "b");
     assert_eq!(page.last.as_deref(), Some("b"));
     assert_eq!(page.next.as_deref(), Some("b\0"));
 }
@@ -123,7 +153,7 @@ fn what_was_before_is_remembered_once_and_counts_as_held() {
     store.create_bucket("b", T0).unwrap();
     let before = |key| {
         let before = store.earlier("b", key);
-        before.map(|before| before.map(|object| object.content))
+        before.map(|before| before.map(|object| object.content.whole()))
     };
     assert_eq!(before("k"), None);
     put(&store, "k", b"one").unwrap();
@@ -135,7 +165,7 @@ fn what_was_before_is_remembered_once_and_counts_as_held() {
     store.delete("b", "k").unwrap();
     store.delete("b", "k").unwrap();
     assert_eq!(before("k"), Some(Some("three".into())));
-    assert_eq!(store.removed_below("b", "").unwrap().1.content, "three");
+    assert_eq!(store.removed_below("b", "").unwrap().1.content.whole(), "three");
     let held = OBJECT_OVERHEAD_BYTES + 1 + 5;
     assert_eq!(store.holding(), Holding { buckets_count: 1, objects_count: 0, bytes: held });
     store.lose_write("b", "k");
@@ -155,8 +185,8 @@ fn the_neighbour_is_of_the_same_size_if_there_is_one() {
     assert!(store.neighbour("b", "k", 4).is_none());
     put(&store, "a", b"bb").unwrap();
     put(&store, "x", b"ccc").unwrap();
-    assert_eq!(store.neighbour("b", "k", 4).unwrap().content, "ccc");
+    assert_eq!(store.neighbour("b", "k", 4).unwrap().content.whole(), "ccc");
     put(&store, "y", b"dddd").unwrap();
-    assert_eq!(store.neighbour("b", "k", 4).unwrap().content, "dddd");
-    assert_eq!(store.neighbour("b", "k", 2).unwrap().content, "bb");
+    assert_eq!(store.neighbour("b", "k", 4).unwrap().content.whole(), "dddd");
+    assert_eq!(store.neighbour("b", "k", 2).unwrap().content.whole(), "bb");
 }

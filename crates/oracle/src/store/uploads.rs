@@ -1,6 +1,6 @@
 //! Uploads in parts that are under way: what has arrived of each, and how an object is made of it.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use plimsoll_model::WallTime;
 
 use super::{Attributes, Object, Room, Store, StoreError, lock, overhead_bytes, read, write};
+use crate::content::Content;
 use crate::digests::Tag;
 use crate::listing::first_text_after;
 
@@ -244,30 +245,19 @@ fn check_named(parts: &BTreeMap<u32, Part>, named: &[NamedPart]) -> Result<(), S
     Ok(())
 }
 
-/// Returns the parts that are named as one object. Each is let go of once it is copied, so that the
-/// content is not held twice.
+/// Returns the parts that are named as one object.
 fn joined(mut parts: BTreeMap<u32, Part>, named: &[NamedPart]) -> Object {
     parts.retain(|number, _| named.binary_search_by_key(number, |part| part.number).is_ok());
     let tags: Vec<Tag> = parts.values().map(|part| part.tag).collect();
-    let size = parts.values().map(|part| part.content.len()).sum();
+    let ends = parts.values().scan(0, |end, part| {
+        *end += part.content.len();
+        Some(*end)
+    });
+    let part_ends: Arc<[usize]> = ends.collect();
+    let content = Content::of_pieces(parts.into_values().map(|part| part.content));
+    let tag = Tag::of_parts(&tags, content.len() as u64);
     let modified = WallTime::from_unix_ns(0);
-    let tag = Tag::of_parts(&tags, size as u64);
-    let (mut content, mut part_ends) = (Vec::with_capacity(size), Vec::with_capacity(tags.len()));
-    let whole = |content, part_ends: Vec<usize>| Object {
-        content,
-        tag,
-        modified,
-        attributes: None,
-        part_ends: Some(part_ends.into()),
-    };
-    if let (1, Some(only)) = (parts.len(), parts.first_entry()) {
-        return whole(only.get().content.clone(), vec![size]);
-    }
-    while let Some(part) = parts.first_entry().map(btree_map::OccupiedEntry::remove) {
-        content.extend_from_slice(&part.content);
-        part_ends.push(content.len());
-    }
-    whole(content.into(), part_ends)
+    Object { content, tag, modified, attributes: None, part_ends: Some(part_ends) }
 }
 
 #[cfg(test)]
@@ -321,7 +311,7 @@ mod tests {
         bench.complete(&id, &[2, 9]).unwrap();
         let object = bench.store.get("b", "k").unwrap();
         let expected = [&vec![2; PART_BYTES_MIN + 1][..], b"end"].concat();
-        assert!(object.content == expected);
+        assert!(object.content.whole() == expected);
         let ends = object.part_ends.unwrap();
         assert_eq!(ends[..], [PART_BYTES_MIN + 1, PART_BYTES_MIN + 4]);
         // As much as if it had been put as a whole, and nothing of the parts.

@@ -82,6 +82,30 @@ fn a_range_is_answered_as_rfc_9110_has_it() {
 }
 
 #[test]
+fn what_is_added_at_the_end_is_read_with_the_rest() {
+    let (oracle, client) = start(config());
+    let append = |offset: &str, piece: &[u8]| {
+        client.request("PUT", "/bucket/k", &[("x-amz-write-offset-bytes", offset)], piece)
+    };
+    for (offset, piece, size) in [("0", "first", "5"), ("5", ", second", "13"), ("13", "!", "14")] {
+        let answer = append(offset, piece.as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("x-amz-object-size"), Some(size));
+    }
+    for wrong in ["0", "13", "15"] {
+        assert_eq!(append(wrong, b"x").error(), (400, "InvalidWriteOffset".to_owned()), "{wrong}");
+    }
+    let got = client.request("GET", "/bucket/k", &[], b"");
+    assert_eq!((got.status, got.text()), (200, "first, second!"));
+    let part = client.request("GET", "/bucket/k", &[("range", "bytes=3-8")], b"");
+    assert_eq!((part.status, part.text()), (206, "st, se"));
+    assert_eq!(oracle.stats().held_bytes, 14 + 1 + 256);
+    // Who knows nothing of offsets writes it anew.
+    assert_eq!(client.request("PUT", "/bucket/k", &[], b"new").status, 200);
+    assert_eq!(oracle.stats().held_bytes, 3 + 1 + 256);
+}
+
+#[test]
 fn a_body_that_is_not_what_was_said_is_not_stored() {
     let (oracle, client) = start(config());
     // `printf plimsoll | openssl md5 -binary | base64`; below `printf plimsoll | md5sum`.
