@@ -162,7 +162,7 @@ fn special_job<'a>(command: &'a S3Command, large_size: &'a str, embedded: bool) 
         S3Command::MultipartPut(args) => {
             // Memory asks for objects that are complete before it is full.
             let parts = args.parts.unwrap_or(if embedded { 10 } else { 100 });
-            let part_concurrency = args.part_concurrent.unwrap_or(20).min(parts.max(1));
+            let part_concurrency = args.part_concurrent.unwrap_or(20.min(parts));
             let activity = ActivitySpec::MultipartPut { parts, part_concurrency };
             Job::special("s3-multipart-put", activity, 0, PART_SIZE)
         }
