@@ -90,7 +90,7 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
         proxies,
         wall_epoch: time.wall_epoch,
-        options: request_options(requests, embedded.is_some())?,
+        options: request_options(requests)?,
     };
     Ok(Store { config, embedded, found })
 }
@@ -127,10 +127,7 @@ fn look_for_credentials(
 }
 
 /// Returns what the flags change about requests.
-fn request_options(args: &RequestArgs, embedded: bool) -> Result<RequestOptions> {
-    if embedded && args.if_none_match {
-        bail!("--if-none-match: the embedded store has no such thing; name a store with --host");
-    }
+fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
     if let Some(ByteSize(size)) = args.part_size.filter(|size| size.0 < PART_SIZE_MIN) {
         bail!("--part.size: a part of {} is below the {} of S3", Bytes(size), Bytes(PART_SIZE_MIN));
     }

@@ -21,7 +21,7 @@ use crate::digests::Digests;
 use crate::extent::Extent;
 use crate::listing::{ListQuery, first_text_after, first_text_past};
 use crate::misbehave::{Ruling, Wanted};
-use crate::store::{Attributes, Object as Stored, ObjectPage, Room, Store, StoreError};
+use crate::store::{Attributes, Condition, Object as Stored, ObjectPage, Room, Store, StoreError};
 
 /// The region every bucket is in.
 const REGION: &str = "us-east-1";
@@ -94,8 +94,7 @@ impl S3 for Backend {
         request: S3Request<PutObjectInput>,
     ) -> S3Result<S3Response<PutObjectOutput>> {
         let mut input = request.input;
-        let conditional = input.if_match.is_some() || input.if_none_match.is_some();
-        not_offered(conditional, "conditional writes")?;
+        let condition = condition(input.if_match.as_ref(), input.if_none_match.as_ref())?;
         let offset = input.write_offset_bytes.map(u64::try_from).transpose();
         let offset =
             offset.map_err(|_| s3_error!(InvalidArgument, "the write offset is below 0"))?;
@@ -103,7 +102,7 @@ impl S3 for Backend {
         let kind = if offset.is_some() { OpKind::Append } else { OpKind::Put };
         let body = input.body.take().unwrap_or_else(|| Body::empty().into());
         let size_bytes = size_of(input.content_length)?;
-        let room = self.room(&input.bucket, &input.key, size_bytes, offset);
+        let room = self.room(&input.bucket, &input.key, size_bytes, (offset, condition));
         let is_lost = match Ruling::of(&request.extensions) {
             None => false,
             Some(ruling) => {
@@ -128,7 +127,7 @@ impl S3 for Backend {
                 (tag, None)
             }
             None => {
-                self.store.put(bucket, key, object, room).map_err(refusal)?;
+                self.store.put(bucket, key, object, condition, room).map_err(refusal)?;
                 (tag, None)
             }
             Some(offset) => {
@@ -373,7 +372,7 @@ impl Backend {
         bucket: &str,
         key: &str,
         size_bytes: u64,
-        offset: Option<u64>,
+        (offset, condition): (Option<u64>, Condition),
     ) -> Result<Room<'_>, StoreError> {
         if !self.store.has_bucket(bucket) {
             return Err(StoreError::NoSuchBucket);
@@ -384,6 +383,7 @@ impl Backend {
                 return Err(StoreError::WrongOffset { size_bytes: held });
             }
         }
+        self.store.check_condition(bucket, key, condition)?;
         self.store.reserve(key, size_bytes)
     }
 
@@ -502,6 +502,16 @@ fn described(object: &Stored) -> (Option<ContentType>, Option<Metadata>) {
     (content_type, attributes.and_then(|attributes| attributes.metadata.clone()))
 }
 
+/// Returns when a write that has these headers is done.
+fn condition(
+    if_match: Option<&IfMatch>,
+    if_none_match: Option<&IfNoneMatch>,
+) -> S3Result<Condition> {
+    let by_tag = if_match.is_some() || if_none_match.is_some_and(|tag| !tag.is_any());
+    not_offered(by_tag, "writes on condition of an ETag")?;
+    Ok(if if_none_match.is_some() { Condition::Absent } else { Condition::Always })
+}
+
 /// Refuses what would otherwise be silently ignored.
 fn not_offered(asked: bool, what: &str) -> S3Result<()> {
     match asked {
@@ -540,6 +550,7 @@ fn refusal(error: StoreError) -> S3Error {
     let code = match error {
         StoreError::NoSuchBucket => S3ErrorCode::NoSuchBucket,
         StoreError::NoSuchKey => S3ErrorCode::NoSuchKey,
+        StoreError::KeyExists => S3ErrorCode::PreconditionFailed,
         StoreError::BucketExists => S3ErrorCode::BucketAlreadyOwnedByYou,
         StoreError::BucketNotEmpty => S3ErrorCode::BucketNotEmpty,
         StoreError::NoSuchUpload => S3ErrorCode::NoSuchUpload,

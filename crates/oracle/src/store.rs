@@ -54,6 +54,15 @@ pub(crate) struct Attributes {
     pub(crate) metadata: Option<HashMap<String, String>>,
 }
 
+/// When an object is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// Whatever is there.
+    Always,
+    /// Where nothing is there.
+    Absent,
+}
+
 /// Room set aside for an object on its way in; given back when dropped unused.
 pub(crate) struct Room<'s> {
     store: &'s Store,
@@ -86,6 +95,8 @@ pub(crate) enum StoreError {
     NoSuchBucket,
     #[error("the key does not exist")]
     NoSuchKey,
+    #[error("an object of that key exists")]
+    KeyExists,
     #[error("the bucket exists already")]
     BucketExists,
     #[error("the bucket holds objects")]
@@ -196,18 +207,33 @@ impl Store {
         }
     }
 
-    /// Stores an object under `key`, in the place of one that may be there.
+    /// Tells whether an object may be stored under `key`.
+    pub(crate) fn check_condition(
+        &self,
+        bucket: &str,
+        key: &str,
+        condition: Condition,
+    ) -> Result<(), StoreError> {
+        match condition == Condition::Absent && self.get(bucket, key).is_ok() {
+            true => Err(StoreError::KeyExists),
+            false => Ok(()),
+        }
+    }
+
+    /// Stores an object under `key`, in the place of one that may be there unless the condition is
+    /// against it.
     pub(crate) fn put(
         &self,
         bucket: &str,
         key: &str,
         object: Object,
+        condition: Condition,
         room: Room<'_>,
     ) -> Result<(), StoreError> {
         assert_eq!(room.bytes, object.content.len() as u64 + overhead_bytes(key));
         let buckets = read(&self.buckets);
         let bucket = buckets.get(bucket).ok_or(StoreError::NoSuchBucket)?;
-        let replaced = bucket.insert(key, object);
+        let replaced = bucket.insert(key, object, condition)?;
         // What was set aside is now held by the object.
         mem::forget(room);
         if replaced.is_none() {
@@ -400,15 +426,22 @@ impl Bucket {
     }
 
     /// Returns the object that was replaced, so that it is freed outside the lock.
-    fn insert(&self, key: &str, object: Object) -> Option<Object> {
+    fn insert(
+        &self,
+        key: &str,
+        object: Object,
+        condition: Condition,
+    ) -> Result<Option<Object>, StoreError> {
         let mut shard = write(self.shard(key));
-        if let Some(held) = shard.get_mut(key) {
-            return Some(mem::replace(held, object));
+        match (shard.get_mut(key), condition) {
+            (Some(_), Condition::Absent) => return Err(StoreError::KeyExists),
+            (Some(held), Condition::Always) => return Ok(Some(mem::replace(held, object))),
+            (None, _) => {}
         }
         let key: Arc<str> = key.into();
         shard.insert(Arc::clone(&key), object);
         write(&self.keys).insert(key);
-        None
+        Ok(None)
     }
 
     /// Returns whether there was an object, and the tag and the size of what is there then.

@@ -236,6 +236,7 @@ fn what_the_embedded_store_lacks_is_said_and_nothing_is_touched() {
         ("snowball", 2),
         ("fanout", 2),
         ("put --post --obj.size 1KiB", 0),
+        ("put --if-none-match --obj.size 1KiB", 0),
         ("put --checksum SHA256 --obj.size 1KiB --tag a=b --add-metadata c=d", 0),
         ("get --objects 20 --obj.size 1KiB --pick sequential --obj.generator text", 0),
     ] {

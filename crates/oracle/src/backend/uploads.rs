@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use plimsoll_model::OpKind;
 
 use super::body::{collect, size_of};
-use super::{Backend, Names, attributes, not_offered, page_limit, refusal, timestamp};
+use super::{Backend, Names, attributes, condition, not_offered, page_limit, refusal, timestamp};
 use crate::clock::wall_time;
 use crate::digests::Digests;
 use crate::misbehave::Ruling;
@@ -75,8 +75,7 @@ impl Backend {
         request: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
         let input = request.input;
-        let conditional = input.if_match.is_some() || input.if_none_match.is_some();
-        not_offered(conditional, "conditional writes")?;
+        let condition = condition(input.if_match.as_ref(), input.if_none_match.as_ref())?;
         let named = input.multipart_upload.and_then(|upload| upload.parts).unwrap_or_default();
         let named = named.into_iter().map(named_part).collect::<S3Result<Vec<_>>>()?;
         if named.is_empty() {
@@ -84,10 +83,11 @@ impl Backend {
         }
         let upload = (&*input.bucket, &*input.key, &*input.upload_id);
         if let Some(ruling) = Ruling::of(&request.extensions) {
-            let obstacle = self.store.check_completion(upload, &named).err();
+            let obstacle = self.store.check_completion(upload, &named, condition).err();
             ruling.loses(OpKind::CompleteUpload, &input.key, 0, obstacle, false)?;
         }
-        let tag = self.store.complete_upload(upload, &named, wall_time()).map_err(refusal)?;
+        let tag =
+            self.store.complete_upload(upload, &named, condition, wall_time()).map_err(refusal)?;
         Ok(S3Response::new(CompleteMultipartUploadOutput {
             location: Some(format!("/{}/{}", input.bucket, input.key)),
             e_tag: Some(ETag::Strong(tag.to_string())),

@@ -73,6 +73,7 @@ impl Ruling {
         let honest = match obstacle {
             None => ErrorClass::Ok,
             Some(StoreError::Full { .. }) => ErrorClass::Server,
+            Some(StoreError::KeyExists) => ErrorClass::Precondition,
             Some(
                 StoreError::InvalidPart { .. }
                 | StoreError::InvalidPartOrder { .. }

@@ -22,6 +22,7 @@ fn put(store: &Store, key: &str, content: &[u8]) -> Result<(), StoreError> {
         "b",
         key,
         Object { content, tag, modified: T0, attributes: None, part_ends: None },
+        Condition::Always,
         room,
     )
 }

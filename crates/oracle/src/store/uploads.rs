@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use plimsoll_model::WallTime;
 
-use super::{Attributes, Object, Room, Store, StoreError, lock, overhead_bytes, read, write};
+use super::{
+    Attributes, Condition, Object, Room, Store, StoreError, lock, overhead_bytes, read, write,
+};
 use crate::content::Content;
 use crate::digests::Tag;
 use crate::listing::first_text_after;
@@ -128,8 +130,10 @@ impl Store {
         &self,
         (bucket, key, id): (&str, &str, &str),
         named: &[NamedPart],
+        condition: Condition,
     ) -> Result<(), StoreError> {
-        self.upload(bucket, key, id)?.parts_of(|parts| check_named(parts, named))
+        self.upload(bucket, key, id)?.parts_of(|parts| check_named(parts, named))?;
+        self.check_condition(bucket, key, condition)
     }
 
     /// Makes an object of the parts that are named, and returns its tag.
@@ -137,8 +141,11 @@ impl Store {
         &self,
         (bucket, key, id): (&str, &str, &str),
         named: &[NamedPart],
+        condition: Condition,
         modified: WallTime,
     ) -> Result<Tag, StoreError> {
+        // An upload that is refused goes on; one that somebody forestalls from here on is lost.
+        self.check_condition(bucket, key, condition)?;
         let upload = self.upload(bucket, key, id)?;
         let parts = {
             let mut parts = lock(&upload.parts);
@@ -153,7 +160,7 @@ impl Store {
         // The upload's own room and that of the parts' contents become the object's.
         let room = Room { store: self, bytes: size_bytes + overhead_bytes(key) };
         self.give_back_bytes(held - size_bytes);
-        self.put(bucket, key, object, room)?;
+        self.put(bucket, key, object, condition, room)?;
         Ok(tag)
     }
 
@@ -292,7 +299,12 @@ mod tests {
 
         fn complete(&self, id: &str, numbers: &[u32]) -> Result<Tag, StoreError> {
             let named = numbers.iter().map(|&number| NamedPart { number, tag: None });
-            self.store.complete_upload(("b", "k", id), &named.collect::<Vec<_>>(), T0)
+            self.store.complete_upload(
+                ("b", "k", id),
+                &named.collect::<Vec<_>>(),
+                Condition::Always,
+                T0,
+            )
         }
 
         fn bytes(&self) -> u64 {
@@ -343,7 +355,7 @@ mod tests {
         let order = StoreError::InvalidPartOrder { number: 1 };
         assert_eq!(bench.complete(&id, &[2, 1]), Err(order));
         let named = [NamedPart { number: 1, tag: Some("another".to_owned()) }];
-        let wrong = bench.store.complete_upload(("b", "k", &id), &named, T0);
+        let wrong = bench.store.complete_upload(("b", "k", &id), &named, Condition::Always, T0);
         assert_eq!(wrong, Err(StoreError::InvalidPart { number: 1 }));
         assert_eq!(bench.bytes(), before + PART_BYTES_MIN as u64 - 10);
         bench.complete(&id, &[1]).unwrap();

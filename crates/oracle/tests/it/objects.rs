@@ -82,6 +82,29 @@ fn a_range_is_answered_as_rfc_9110_has_it() {
 }
 
 #[test]
+fn what_is_to_be_new_replaces_nothing() {
+    let (oracle, client) = start(config());
+    let new = [("if-none-match", "*")];
+    assert_eq!(client.request("PUT", "/bucket/k", &new, b"first").status, 200);
+    let held = oracle.stats();
+    let again = client.request("PUT", "/bucket/k", &new, b"second");
+    assert_eq!(again.error(), (412, "PreconditionFailed".to_owned()));
+    // Nor does one that comes in parts, which can still be completed elsewise.
+    let begun = client.request("POST", "/bucket/k?uploads=", &[], b"");
+    let id = begun.elements("UploadId").remove(0);
+    client.request("PUT", &format!("/bucket/k?partNumber=1&uploadId={id}"), &[], b"third");
+    let parts = b"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber></Part>\
+                  </CompleteMultipartUpload>";
+    let target = format!("/bucket/k?uploadId={id}");
+    let refused = client.request("POST", &target, &new, parts);
+    assert_eq!(refused.error(), (412, "PreconditionFailed".to_owned()));
+    assert_eq!(client.request("GET", "/bucket/k", &[], b"").text(), "first");
+    assert_eq!(client.request("POST", &target, &[], parts).status, 200);
+    assert_eq!(client.request("GET", "/bucket/k", &[], b"").text(), "third");
+    assert_eq!(oracle.stats(), held, "as much as the first");
+}
+
+#[test]
 fn what_is_added_at_the_end_is_read_with_the_rest() {
     let (oracle, client) = start(config());
     let append = |offset: &str, piece: &[u8]| {
@@ -205,7 +228,8 @@ fn what_is_not_offered_is_refused_and_not_ignored() {
     let (_oracle, client) = start(config());
     client.request("PUT", "/bucket/k", &[], b"x");
     for (method, target, headers) in [
-        ("PUT", "/bucket/k", [("if-none-match", "*")].as_slice()),
+        ("PUT", "/bucket/k", [("if-none-match", "\"x\"")].as_slice()),
+        ("PUT", "/bucket/k", &[("if-match", "\"x\"")]),
         ("GET", "/bucket/k", &[("if-match", "\"x\"")]),
         ("GET", "/bucket/k?versionId=1", &[]),
     ] {

@@ -3,7 +3,7 @@
 
 use crate::harness::{oracle, plimsoll, run, stderr};
 
-const ROWS: [(&str, &[&str]); 38] = [
+const ROWS: [(&str, &[&str]); 37] = [
     ("s3 multipart --part.size 4MiB", &["--part.size", "5242880"]),
     ("s3 multipart-put --part.size 5MB", &["--part.size", "5242880"]),
     ("s3 put --part.size 1MiB --host HOST", &["--part.size", "5MiB"]),
@@ -15,7 +15,6 @@ const ROWS: [(&str, &[&str]); 38] = [
     ("s3 multipart-put --parts 5 --part.concurrent 6", &["--part.concurrent", "5"]),
     ("s3 put --part.parallel 0 --host HOST", &["--part.parallel", "1000"]),
     ("s3 multipart --host", &["--host"]),
-    ("s3 put --if-none-match", &["--if-none-match", "--host"]),
     ("s3 put --encrypt --host HOST", &["SSE-C", "--tls"]),
     ("s3 put --encrypt --sse-s3-encrypt", &["--encrypt", "--sse-s3-encrypt"]),
     ("s3 delete --batch 1001", &["--batch", "1000"]),
