@@ -346,8 +346,7 @@ impl Writer<'_> {
         let report = self.report;
         let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
         let texts = words::messages(&report.errors, (kind, class), limits, |error| {
-            let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
-            harmless(&(at.unwrap_or_default() + &error.message))
+            harmless(&words::said(report, error))
         });
         for text in texts {
             paragraph("    ", &text, self.width, &mut self.out);

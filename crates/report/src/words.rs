@@ -37,6 +37,12 @@ pub(crate) fn loop_model(report: &RunReport) -> String {
     format!("{name}, {workers}{threads}: {meaning}")
 }
 
+/// Returns what an error said, and which host of the run said it.
+pub(crate) fn said(report: &RunReport, error: &ErrorSample) -> String {
+    let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
+    at.unwrap_or_default() + &error.message
+}
+
 /// Returns the first texts, at most `most`, of one kind's failures of one class, each of them once
 /// and cut to `chars_max` characters.
 pub(crate) fn messages(

@@ -1,10 +1,9 @@
 //! The operations of S3 on uploads in parts.
 
-use s3s::dto::*;
-use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
-
 use hyper::StatusCode;
 use plimsoll_model::OpKind;
+use s3s::dto::*;
+use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
 
 use super::body::{collect, size_of};
 use super::{Backend, Names, attributes, condition, not_offered, page_limit, refusal, timestamp};

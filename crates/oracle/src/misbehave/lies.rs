@@ -60,8 +60,8 @@ impl Ruling {
     }
 
     /// Tells whether a write or delete is to be acknowledged and lost; a step of an upload in parts
-    /// never is. `obstacle` is why it cannot
-    /// be done, if so; `changes` tells whether it would change anything.
+    /// never is. `obstacle` is why it cannot be done, if so; `changes` tells whether it would
+    /// change anything.
     pub(crate) fn loses(
         &self,
         kind: OpKind,

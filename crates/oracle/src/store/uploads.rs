@@ -154,8 +154,7 @@ impl Store {
         };
         self.forget_upload(bucket, key, id);
         let held = parts.values().map(|part| part_bytes(key, part)).sum::<u64>();
-        let attributes = upload.attributes.clone();
-        let object = Object { modified, attributes, ..joined(parts, named) };
+        let object = joined(parts, named, modified, upload.attributes.clone());
         let (tag, size_bytes) = (object.tag, object.content.len() as u64);
         // The upload's own room and that of the parts' contents become the object's.
         let room = Room { store: self, bytes: size_bytes + overhead_bytes(key) };
@@ -253,7 +252,12 @@ fn check_named(parts: &BTreeMap<u32, Part>, named: &[NamedPart]) -> Result<(), S
 }
 
 /// Returns the parts that are named as one object.
-fn joined(mut parts: BTreeMap<u32, Part>, named: &[NamedPart]) -> Object {
+fn joined(
+    mut parts: BTreeMap<u32, Part>,
+    named: &[NamedPart],
+    modified: WallTime,
+    attributes: Option<Arc<Attributes>>,
+) -> Object {
     parts.retain(|number, _| named.binary_search_by_key(number, |part| part.number).is_ok());
     let tags: Vec<Tag> = parts.values().map(|part| part.tag).collect();
     let ends = parts.values().scan(0, |end, part| {
@@ -263,8 +267,7 @@ fn joined(mut parts: BTreeMap<u32, Part>, named: &[NamedPart]) -> Object {
     let part_ends: Arc<[usize]> = ends.collect();
     let content = Content::of_pieces(parts.into_values().map(|part| part.content));
     let tag = Tag::of_parts(&tags, content.len() as u64);
-    let modified = WallTime::from_unix_ns(0);
-    Object { content, tag, modified, attributes: None, part_ends: Some(part_ends) }
+    Object { content, tag, modified, attributes, part_ends: Some(part_ends) }
 }
 
 #[cfg(test)]

@@ -335,10 +335,7 @@ pub(super) fn errors(report: &RunReport) -> String {
             let cells = [class.name().to_owned(), count(failed), share];
             table.row(Tone::Plain, kind.kind.name(), cells);
             let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
-            let text = |error: &ErrorSample| {
-                let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
-                at.unwrap_or_default() + &error.message
-            };
+            let text = |error: &ErrorSample| words::said(report, error);
             let first = words::messages(&report.errors, (kind.kind, class), limits, text);
             let lines: String =
                 first.iter().map(|text| format!("<li>{}</li>\n", escaped(text))).collect();
