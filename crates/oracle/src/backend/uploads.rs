@@ -1,6 +1,7 @@
 //! The operations of S3 on uploads in parts.
 
 use hyper::StatusCode;
+use hyper::http::Extensions;
 use plimsoll_model::OpKind;
 use s3s::dto::*;
 use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
@@ -18,10 +19,8 @@ impl Backend {
         request: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
         let CreateMultipartUploadInput { bucket, key, content_type, metadata, .. } = request.input;
-        let obstacle = (!self.store.has_bucket(&bucket)).then_some(StoreError::NoSuchBucket);
-        if let Some(ruling) = Ruling::of(&request.extensions) {
-            ruling.loses(OpKind::CreateUpload, &key, 0, obstacle, false)?;
-        }
+        let obstacle = || (!self.store.has_bucket(&bucket)).then_some(StoreError::NoSuchBucket);
+        rule(&request.extensions, OpKind::CreateUpload, (&key, 0), obstacle)?;
         let attributes = attributes(content_type, metadata);
         let id = self.store.begin_upload(&bucket, &key, wall_time(), attributes);
         Ok(S3Response::new(CreateMultipartUploadOutput {
@@ -49,10 +48,8 @@ impl Backend {
             Ok(()) => self.store.reserve(&input.key, size_bytes),
             Err(error) => Err(error),
         };
-        if let Some(ruling) = Ruling::of(&request.extensions) {
-            let obstacle = room.as_ref().err().copied();
-            ruling.loses(OpKind::PutPart, &input.key, size_bytes, obstacle, false)?;
-        }
+        let obstacle = || room.as_ref().err().copied();
+        rule(&request.extensions, OpKind::PutPart, (&input.key, size_bytes), obstacle)?;
         let room = room.map_err(refusal)?;
         let digests = Digests::new((&input).into());
         let (content, tag) = collect(body, size_bytes, digests).await?;
@@ -81,10 +78,8 @@ impl Backend {
             return Err(s3_error!(MalformedXML, "the completion of an upload names its parts"));
         }
         let upload = (&*input.bucket, &*input.key, &*input.upload_id);
-        if let Some(ruling) = Ruling::of(&request.extensions) {
-            let obstacle = self.store.check_completion(upload, &named, condition).err();
-            ruling.loses(OpKind::CompleteUpload, &input.key, 0, obstacle, false)?;
-        }
+        let obstacle = || self.store.check_completion(upload, &named, condition).err();
+        rule(&request.extensions, OpKind::CompleteUpload, (&input.key, 0), obstacle)?;
         let tag =
             self.store.complete_upload(upload, &named, condition, wall_time()).map_err(refusal)?;
         Ok(S3Response::new(CompleteMultipartUploadOutput {
@@ -103,10 +98,8 @@ impl Backend {
         let input = request.input;
         not_offered(input.if_match_initiated_time.is_some(), "conditional aborts")?;
         let upload = (&*input.bucket, &*input.key, &*input.upload_id);
-        if let Some(ruling) = Ruling::of(&request.extensions) {
-            let obstacle = self.store.check_upload(upload).err();
-            ruling.loses(OpKind::AbortUpload, &input.key, 0, obstacle, false)?;
-        }
+        let obstacle = || self.store.check_upload(upload).err();
+        rule(&request.extensions, OpKind::AbortUpload, (&input.key, 0), obstacle)?;
         self.store.abort_upload(upload).map_err(refusal)?;
         let output = AbortMultipartUploadOutput::default();
         Ok(S3Response::with_status(output, StatusCode::NO_CONTENT))
@@ -180,6 +173,20 @@ impl Backend {
             upload_id: Some(input.upload_id),
             ..Default::default()
         }))
+    }
+}
+
+/// Asks the script, where there is one, whether a step of an upload comes to nothing here. The
+/// obstacle is why it cannot be done, if so.
+fn rule(
+    extensions: &Extensions,
+    kind: OpKind,
+    (key, content_bytes): (&str, u64),
+    obstacle: impl FnOnce() -> Option<StoreError>,
+) -> S3Result<()> {
+    match Ruling::of(extensions) {
+        None => Ok(()),
+        Some(ruling) => ruling.loses(kind, key, content_bytes, obstacle(), false).map(drop),
     }
 }
 
