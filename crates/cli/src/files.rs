@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -27,12 +28,13 @@ use plimsoll_workload::{RateProfile, mix64};
 
 use crate::args::OutputArgs;
 use crate::args::file::FileConductArgs;
+use crate::consent::{Consent, Permit};
 use crate::run_record::{LogSink, Recorded, RunRecord};
 use crate::runner::{RunTime, directory_for};
 use crate::signals::Interrupts;
 use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::{Goal, Ui, Watched};
-use crate::{machine, manifest};
+use crate::{machine, manifest, present};
 
 /// Descriptors that are not for files under test: the record, the terminal, the rings.
 const DESCRIPTORS_SPARE: u64 = 64;
@@ -43,18 +45,16 @@ pub(crate) struct FileSettings<'a> {
     pub(crate) output: &'a OutputArgs,
     /// Whether what the run wrote stays.
     pub(crate) keeps_data: bool,
+    /// Whether it may change what no run wrote.
+    pub(crate) consent: Consent,
     /// Whether nothing is asked of files: what remains is the cost of the instrument.
     pub(crate) null: bool,
     /// Remarks to be kept with the run.
     pub(crate) notes: Vec<String>,
 }
 
-/// A run that has ended, with its record.
-pub(crate) struct FilesRan {
-    pub(crate) record: RunRecord,
-    /// Why something could not be removed or done, a sentence each.
-    pub(crate) troubles: Vec<String>,
-}
+/// Prints what is to be printed of a run that has ended, and tells whether all is as it should be.
+pub(crate) type Show<'a> = &'a dyn Fn(&RunRecord) -> Result<bool>;
 
 /// A run under way.
 struct FilesRun<'a> {
@@ -66,8 +66,12 @@ struct FilesRun<'a> {
     made: HashSet<u32>,
 }
 
-/// Runs a workload on files and records it.
-pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<FilesRan> {
+/// Runs a workload on files, records it and has it shown.
+pub(crate) fn run(
+    spec: &FilesSpec,
+    settings: &FileSettings<'_>,
+    show: Show<'_>,
+) -> Result<ExitCode> {
     let time = RunTime::machine();
     let ui = Ui::new(&settings.output.print);
     let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
@@ -81,9 +85,12 @@ pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<Files
         threads: settings.conduct.threads.unwrap_or_else(machine::cores).max(1),
         interface,
     };
-    if !settings.null {
+    let permit = if settings.null {
+        Permit::for_nothing_real()
+    } else {
         check(&plan, &config)?;
-    }
+        Permit::for_files(&plan, settings.consent, &ui)?
+    };
     let interrupts = Interrupts::listen()?;
     let target = target(&plan, settings);
     let workload = serde_json::to_value(&plan.spec).unwrap_or_default();
@@ -101,7 +108,8 @@ pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<Files
     let telemetry = Telemetry::start(&settings.output.telemetry, &facts)?;
     let directory =
         RunDirectory::create(&directory_for(settings.output.run_dir.as_deref(), &id), &manifest)?;
-    let record = RunRecord { time, directory, manifest, ui, interrupts, telemetry };
+    let record =
+        RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit: permit };
     let mut run = FilesRun { plan, settings, config, record, made: HashSet::new() };
     let yards = match run.make_yards(&id) {
         Ok(yards) => yards,
@@ -120,7 +128,7 @@ pub(crate) fn run(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<Files
     } else {
         run.stages(&FilesDriver::new(endpoints), &yards)
     };
-    run.finish(done, &yards)
+    run.finish(done, &yards, show)
 }
 
 /// Gives every job an interface that the machine allows, and returns that of jobs without one.
@@ -284,7 +292,7 @@ impl FilesRun<'_> {
                 Err(error) => {
                     // What was made so far is empty.
                     for yard in &yards {
-                        let _ = sweep(&asked_of(yard), id.as_str());
+                        let _ = sweep(&asked_of(yard), id.as_str(), &|| false);
                     }
                     return Err(error.into());
                 }
@@ -461,50 +469,57 @@ impl FilesRun<'_> {
         FilesStage { iteration: spec.iteration, interfaces, caches, caches_reason, usage: None }
     }
 
-    /// Removes what the run wrote and settles the record.
-    fn finish(mut self, done: Result<Recorded>, yards: &[Yard]) -> Result<FilesRan> {
-        // The record is whole before cleaning begins, and cleaning is done whatever it came to.
-        let settled = match &done {
-            Ok(recorded) => self.record.settle_measured(recorded),
-            Err(_) => Ok(()),
-        };
-        let troubles = self.clean_up(yards);
+    /// Settles the record, has it shown and removes what the run wrote.
+    fn finish(
+        mut self,
+        done: Result<Recorded>,
+        yards: &[Yard],
+        show: Show<'_>,
+    ) -> Result<ExitCode> {
+        // Cleaning may take long or never end, so the report is printed before it; and it is done
+        // whatever the record and the report came to.
+        let shown = done.and_then(|recorded| {
+            self.record.settle_measured(&recorded)?;
+            show(&self.record)
+        });
+        let is_clean = self.clean_up(yards);
         let written = self.record.directory.write_manifest(&self.record.manifest);
         // The disk may be what failed; the first error is the one to tell.
-        done?;
-        settled?;
+        let good = shown?;
         written?;
-        Ok(FilesRan { record: self.record, troubles })
+        Ok(present::exit_code(good && is_clean))
     }
 
-    fn clean_up(&mut self, yards: &[Yard]) -> Vec<String> {
+    /// Removes what the run wrote, and tells whether nothing is left that should not be.
+    fn clean_up(&mut self, yards: &[Yard]) -> bool {
         let begun = self.record.now();
-        let mut troubles = Vec::new();
         let (mut state, mut removed) = (CleanupState::NotNeeded, None);
         if self.settings.keeps_data && !yards.is_empty() {
             state = CleanupState::Kept;
         } else if !yards.is_empty() {
-            self.record.interrupts.leave_on_next();
+            self.record.interrupts.begin_step();
+            self.record.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
             state = CleanupState::Complete;
             let mut count = 0;
             for yard in yards {
-                match sweep(&asked_of(yard), &self.record.manifest.run_id) {
+                let is_stopped = || self.record.interrupts.is_step_stopped();
+                match sweep(&asked_of(yard), &self.record.manifest.run_id, &is_stopped) {
                     Ok(swept) => count += swept.files,
                     Err(error) => {
                         state = CleanupState::Failed;
                         let path = self.record.directory.path().display();
                         let trouble = format!("{error}; `plimsoll clean {path}` finishes the job");
                         self.record.ui.warn(&trouble);
-                        troubles.push(trouble);
                     }
                 }
             }
+            self.record.ui.note(&format!("removed {} files", format::count(count)));
             removed = Some(count);
         }
         let took = self.record.now().since(begun).as_nanos() as u64;
         self.record.manifest.cleanup =
             Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
-        troubles
+        state != CleanupState::Failed
     }
 }
 

@@ -72,7 +72,8 @@ impl<'a> Job<'a> {
     fn existing(mut self, args: &ExistingArgs, limit: Option<u64>) -> Self {
         if args.list_existing {
             let limit = limit.filter(|limit| *limit > 0);
-            self.existing = Some(ExistingSpec { limit, recursive: !args.list_flat });
+            let recursive = !args.list_flat;
+            self.existing = Some(ExistingSpec { limit, recursive, destroys: false });
             self.objects = 0;
         }
         self
@@ -101,15 +102,13 @@ pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result
             Job { post: args.post, ..Job::new("s3-put", "PUT", 0, size) }
         }
         S3Command::Delete(args) => {
-            if args.existing.list_existing && !args.yes {
-                bail!(
-                    "delete --list-existing removes objects that this run did not write; add --yes"
-                );
-            }
             let objects = args.objects.unwrap_or(25_000);
             let mut job = Job::new("s3-delete", "DELETE", objects, &args.obj_size);
             job.delete_batch = Some(args.batch);
-            job.existing(&args.existing, args.objects)
+            let mut job = job.existing(&args.existing, args.objects);
+            // That they may go is what these words mean; the run itself asks for --yes.
+            job.existing.iter_mut().for_each(|existing| existing.destroys = true);
+            job
         }
         S3Command::List(args) => {
             let mut job = Job::new("s3-list", "LIST", args.objects, &args.obj_size);
@@ -375,6 +374,7 @@ pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
         "objects.size" => "--obj.size",
         "objects.count" => "--objects",
         "objects.existing" => "--list-existing",
+        "objects.existing.destroys" => "objects.existing.destroys in the workload file",
         "measure.operations" => "the --*-distrib flags",
         "measure.operations.delete" => "--delete-distrib",
         "measure.delete_batch" => "--batch",
@@ -524,9 +524,15 @@ mod tests {
     #[test]
     fn existing_objects_are_not_uploaded() {
         let spec = lowered("stat --list-existing --list-flat --objects 5").unwrap();
-        assert_eq!(spec.objects.existing, Some(ExistingSpec { limit: Some(5), recursive: false }));
+        assert_eq!(
+            spec.objects.existing,
+            Some(ExistingSpec { limit: Some(5), recursive: false, destroys: false })
+        );
         assert_eq!(spec.objects.count, 0);
         let all = lowered("get --list-existing").unwrap();
-        assert_eq!(all.objects.existing, Some(ExistingSpec { limit: None, recursive: true }));
+        assert_eq!(
+            all.objects.existing,
+            Some(ExistingSpec { limit: None, recursive: true, destroys: false })
+        );
     }
 }

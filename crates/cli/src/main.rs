@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod consent;
 mod credentials;
 mod environment;
 mod examine;
@@ -63,8 +64,11 @@ fn main() -> ExitCode {
         Command::Clean(args) => commands::clean::run(args),
         Command::Null(args) => commands::null::run(args),
     };
-    done.unwrap_or_else(|error| {
+    let code = done.unwrap_or_else(|error| {
         ui::complain(&error);
         ExitCode::from(EXIT_COULD_NOT_RUN)
-    })
+    });
+    // A server is ended by a signal and by nothing else.
+    let serves = matches!(cli.command, Command::Oracle(_));
+    signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
 }

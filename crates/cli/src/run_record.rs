@@ -12,6 +12,7 @@ use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
 
+use crate::consent::Permit;
 use crate::runner::RunTime;
 use crate::signals::Interrupts;
 use crate::telemetry::Telemetry;
@@ -19,6 +20,8 @@ use crate::ui::Ui;
 
 /// The record of a run under way, and the user who waits for it.
 pub(crate) struct RunRecord {
+    /// Leave to change what the run changes.
+    pub(crate) _permit: Permit,
     pub(crate) time: RunTime,
     pub(crate) directory: RunDirectory,
     pub(crate) manifest: Manifest,

@@ -14,6 +14,7 @@ use plimsoll_record::schema::Target;
 use plimsoll_report::RunReport;
 use plimsoll_workload::{WorkloadSpec, mix64};
 
+use crate::consent::Permit;
 use crate::run_record::{Recorded, RunRecord};
 use crate::runner::{Asked, Run, RunTime};
 use crate::signals::Interrupts;
@@ -76,6 +77,7 @@ pub(crate) fn run(
             retries: simulation.retries,
         },
         record: RunRecord {
+            _permit: Permit::for_nothing_real(),
             time,
             directory: RunDirectory::create(path, &manifest)?,
             manifest,

@@ -8,12 +8,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use crate::facts;
 
-pub use sweep::{Found, Swept, find, sweep};
+pub use sweep::{Found, Swept, find, is_alive, sweep};
 
 /// What all runs lie in.
 const HOME: &str = "plimsoll";
@@ -59,6 +59,9 @@ pub enum YardError {
         /// The run's directory.
         yard: PathBuf,
     },
+    /// The user had enough of waiting.
+    #[error("stopped before everything in {} was removed", .0.display())]
+    Stopped(PathBuf),
     /// The id is no name of a directory.
     #[error("{0:?} is not the id of a run")]
     RunId(String),
@@ -112,6 +115,9 @@ impl YardError {
 #[derive(Debug)]
 pub struct Yard {
     directory: Directory,
+    /// The marker, locked: whoever cleans up sees that the run lives. The kernel lets it go when the
+    /// process ends, however it ends.
+    _alive: OwnedFd,
 }
 
 impl Yard {
@@ -126,7 +132,10 @@ impl Yard {
             None if yard.is_empty()? => yard.mark(run_id)?,
             _ => return Err(YardError::Foreign { path: yard.path, run_id: run_id.to_owned() }),
         }
-        Ok(Self { directory: yard })
+        let marker = yard.open_marker()?.ok_or_else(|| YardError::Missing(yard.path.clone()))?;
+        // A file system without locks has nothing to hold; the run is none the worse for it.
+        let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockShared);
+        Ok(Self { directory: yard, _alive: marker })
     }
 
     /// Returns the run's directory.
@@ -302,17 +311,30 @@ impl Directory {
         self.entries().map(|entries| entries.is_empty())
     }
 
+    /// Opens the marker in this directory, if there is one.
+    fn open_marker(&self) -> Result<Option<OwnedFd>, YardError> {
+        let path = self.path.join(MARKER);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        match rustix::fs::openat(&self.fd, MARKER, flags, Mode::empty()) {
+            Ok(file) => Ok(Some(file)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(Errno::LOOP) => Err(YardError::Link(path)),
+            Err(errno) => Err(YardError::new("read", &path, errno)),
+        }
+    }
+
+    /// Tells whether the run of this directory is under way: it holds the marker locked.
+    fn is_alive(&self) -> Result<bool, YardError> {
+        let Some(marker) = self.open_marker()? else { return Ok(false) };
+        let taken = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive);
+        Ok(taken == Err(Errno::WOULDBLOCK))
+    }
+
     /// Returns what the marker in this directory says.
     fn marker(&self) -> Result<Option<String>, YardError> {
+        let Some(file) = self.open_marker()? else { return Ok(None) };
         let path = self.path.join(MARKER);
         let failed = |errno| YardError::new("read", &path, errno);
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match rustix::fs::openat(&self.fd, MARKER, flags, Mode::empty()) {
-            Ok(file) => file,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(YardError::Link(path)),
-            Err(errno) => return Err(failed(errno)),
-        };
         let mut text = [0; RUN_ID_BYTES_MAX + 1];
         let len = rustix::io::read(file, &mut text).map_err(failed)?;
         Ok(Some(String::from_utf8_lossy(&text[..len]).trim_end().to_owned()))

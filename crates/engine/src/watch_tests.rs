@@ -43,7 +43,7 @@ fn last_end(records: &[OpRecord]) -> u64 {
 #[test]
 fn a_steady_run_of_every_command_ends_in_the_second_the_rule_allows() {
     let mut list = eight(&[("LIST", 1)]);
-    list.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
+    list.objects.existing = Some(ExistingSpec { limit: None, recursive: true, destroys: false });
     // Each kind must be steady, and of eight DELETEs a second chance makes an uneven rate.
     let mut mixed = steady_7_s(eight(&[("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)]));
     mixed.measure.steady.as_mut().unwrap().percent = 200.0;

@@ -328,6 +328,10 @@ impl WorkloadSpec {
                 Ok(Activity::List { page_size })
             }
             (Some(OpKind::Delete), batch) => {
+                if self.objects.existing.as_ref().is_some_and(|existing| !existing.destroys) {
+                    let reason = "removing objects that exist destroys them and has to be allowed";
+                    return invalid("objects.existing.destroys", reason);
+                }
                 let batch = batch.unwrap_or(1);
                 if !(1..=BATCH_MAX).contains(&batch) {
                     return invalid("measure.delete_batch", format!("must be 1 to {BATCH_MAX}"));

@@ -28,6 +28,10 @@ pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
     }
 }
 
+fn existing() -> ExistingSpec {
+    ExistingSpec { limit: None, recursive: true, destroys: false }
+}
+
 fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
     PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight }
 }
@@ -139,9 +143,19 @@ fn an_open_loop_has_defaults_and_becomes_a_schedule() {
 }
 
 #[test]
+fn existing_objects_are_removed_only_where_the_workload_says_so() {
+    let mut spec = spec(&[("DELETE", 1)]);
+    spec.objects.existing = Some(existing());
+    let refused = spec.validate("r", Some(vec![])).unwrap_err();
+    assert_eq!(refused.field, "objects.existing.destroys");
+    spec.objects.existing = Some(ExistingSpec { destroys: true, ..existing() });
+    assert!(spec.validate("r", Some(vec![])).is_ok());
+}
+
+#[test]
 fn content_of_existing_objects_is_not_claimed_to_be_checked() {
     let mut spec = spec(&[("GET", 1)]);
-    spec.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
+    spec.objects.existing = Some(existing());
     assert_eq!(spec.validate("r", Some(vec![])).unwrap().verify, Verify::LengthOnly);
 }
 
@@ -260,7 +274,7 @@ fn what_an_activity_cannot_do_is_refused() {
         (&versioned, "measure.pick", |s| s.measure.pick = PickSpec::Zipf { theta: 0.9 }),
         (&versioned, "objects.count", |s| s.objects.count = 3),
         (&versioned, "objects.existing", |s| {
-            s.objects.existing = Some(ExistingSpec { limit: None, recursive: true });
+            s.objects.existing = Some(existing());
         }),
         (&versioned, "measure.operations", |s| s.measure.operations.truncate(0)),
         (&versioned, "measure.part_bytes_min", |s| s.measure.part_bytes_min = Some(1)),

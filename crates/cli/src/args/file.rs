@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_model::{Interface, SyncMode};
 use plimsoll_workload::files::BlockOrderSpec;
 
+use crate::consent::{self, Consent};
+
 use super::{ByteSize, Duration, OutputArgs, Percent};
 
 #[derive(Debug, Subcommand)]
@@ -31,6 +33,17 @@ impl FileCommand {
             Self::Metadata(args) => &args.common,
             Self::Suite(args) => &args.common,
         }
+    }
+
+    /// Returns whether leave is given to write to files that are there already.
+    pub(crate) fn consent(&self) -> Consent {
+        let given = match self {
+            Self::Bandwidth(args) | Self::Iops(args) | Self::Latency(args) => {
+                args.i_know_this_destroys_data
+            }
+            Self::Metadata(_) | Self::Suite(_) => false,
+        };
+        Consent { given, flag: consent::DESTROYS }
     }
 
     /// Returns the files that are there already and are worked on.

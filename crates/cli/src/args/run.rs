@@ -7,6 +7,7 @@ use clap::Args;
 use super::OutputArgs;
 use super::file::{FileConductArgs, InterfaceArg, JobFileArgs};
 use super::s3::{ConductArgs, StoreArgs};
+use crate::consent::{self, Consent};
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
@@ -26,6 +27,10 @@ pub(crate) struct RunArgs {
     /// Leave what the run wrote in the bucket or directory
     #[arg(long)]
     pub(crate) keep_data: bool,
+    /// Yes, remove or overwrite what no run of plimsoll wrote, where the file says `destroys`;
+    /// without it the run says what that would be, and ends
+    #[arg(long)]
+    pub(crate) yes: bool,
     /// Print the workload as it is understood, as YAML, and end
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
@@ -43,6 +48,12 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Returns whether this command line gives leave to change what no run wrote.
+    pub(crate) fn consent(&self) -> Consent {
+        let given = self.yes || self.reading.i_know_this_destroys_data;
+        Consent { given, flag: consent::YES }
+    }
+
     /// Returns how operations on files are carried out.
     pub(crate) fn file_conduct(&self) -> FileConductArgs {
         FileConductArgs {

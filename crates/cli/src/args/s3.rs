@@ -297,7 +297,8 @@ pub(crate) struct DeleteArgs {
     pub(crate) batch: u32,
     #[command(flatten)]
     pub(crate) existing: ExistingArgs,
-    /// With --list-existing: yes, delete objects that this run did not write
+    /// With --list-existing: yes, delete objects that this run did not write; without it the run
+    /// says how many they are, and ends
     #[arg(long, help_heading = "Objects")]
     pub(crate) yes: bool,
 }

@@ -16,7 +16,7 @@ use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
 use crate::present::{self, Form};
 use crate::runner::RunTime;
-use crate::signals::Interrupts;
+use crate::signals::{Interrupts, Stopped};
 use crate::ui::{Goal, Ui, Watched};
 use crate::{machine, store};
 
@@ -30,7 +30,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
         take_url(url, &mut store_args)?;
     }
     let time = RunTime::machine();
-    let interrupts = Interrupts::listen()?;
     let store = store::open(&store_args, &time)?;
     let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
@@ -40,6 +39,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let runtime = runtime.context("cannot start the event loop")?;
     let mut steward = driver.steward(&time.clock);
     runtime.block_on(steward.ensure_root()).map_err(super::s3::in_words)?;
+    // Until here a signal ends the process as it always does: there is nothing to put in order.
+    let interrupts = Interrupts::listen()?;
     let config = config(args, &id, seed, entropy, store.embedded.is_some());
     let endpoints = driver.endpoints();
     announce(&ui, &endpoints, &store_args.bucket, &config, store.embedded.is_some());
@@ -59,38 +60,43 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let mut history = History::new(args.show);
     let checked =
         ui.watch(&watched, &interrupts, || run_check(&driver, &config, &context, &mut history));
-    interrupts.leave_on_next();
+    let interrupted = interrupts.stop_flag().is_set();
+    // Cleaning may take long or never end, so the report is printed before it; and it is done
+    // whatever the report came to.
+    let found = checked.map_err(anyhow::Error::from).and_then(|outcome| {
+        let report = CheckReport {
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            endpoints,
+            bucket: store_args.bucket,
+            prefix: config.prefix.clone(),
+            embedded: store.embedded.is_some(),
+            seed,
+            workers: config.workers,
+            threads: config.threads,
+            keys: config.keys,
+            keys_used: outcome.keys_count,
+            started: outcome.started,
+            ended: outcome.ended,
+            interrupted,
+            history: history.finish(),
+        };
+        must_tell_something(&report, &outcome)?;
+        print(&report, args.print.form(), &ui)?;
+        for error in &outcome.errors {
+            ui.warn(&format!("an operation failed: {error}"));
+        }
+        Ok(report.violations_count() > 0)
+    });
+    interrupts.begin_step();
     ui.note("cleaning up");
-    let swept = runtime.block_on(steward.sweep(&config.prefix));
-    let outcome = checked?;
-    let report = CheckReport {
-        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
-        endpoints,
-        bucket: store_args.bucket,
-        prefix: config.prefix.clone(),
-        embedded: store.embedded.is_some(),
-        seed,
-        workers: config.workers,
-        threads: config.threads,
-        keys: config.keys,
-        keys_used: outcome.keys_count,
-        started: outcome.started,
-        ended: outcome.ended,
-        interrupted: interrupts.stop_flag().is_set(),
-        history: history.finish(),
+    let why = match interrupts.unless_stopped(&runtime, steward.sweep(&config.prefix)) {
+        Ok(Ok(_)) => return found.map(|found| present::exit_code(!found)),
+        Ok(Err(error)) => error.to_string(),
+        Err(Stopped) => "stopped".to_owned(),
     };
-    must_tell_something(&report, &outcome)?;
-    print(&report, args.print.form(), &ui)?;
-    for error in &outcome.errors {
-        ui.warn(&format!("an operation failed: {error}"));
-    }
-    let found = report.violations_count() > 0;
-    if let Err(error) = swept {
-        let prefix = &config.prefix;
-        ui.warn(&format!("objects below `{prefix}` could not all be removed: {error}"));
-        return Ok(present::exit_code(false));
-    }
-    Ok(present::exit_code(!found))
+    let prefix = &config.prefix;
+    ui.warn(&format!("objects below `{prefix}` could not all be removed: {why}"));
+    found.map(|_| present::exit_code(false))
 }
 
 /// Takes host, port, TLS and bucket from a URL.

@@ -76,7 +76,7 @@ fn clean_files(
     let begun = RunClock::start();
     let mut removed = 0;
     for place in directories {
-        removed += sweep(Path::new(place), id.as_str())?.files;
+        removed += sweep(Path::new(place), id.as_str(), &|| false)?.files;
         ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
     }
     manifest.cleanup = Cleanup {
@@ -102,7 +102,7 @@ fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         let (files, bytes) = (left.files, format::bytes(left.bytes));
         ui.result(&format!("{}: {files} files, {bytes}, since {}\n", left.run_id, left.modified))?;
         if args.yes {
-            sweep(&args.run, &left.run_id)?;
+            sweep(&args.run, &left.run_id, &|| false)?;
         }
     }
     ui.result(match args.yes {

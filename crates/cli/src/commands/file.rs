@@ -12,10 +12,10 @@ use plimsoll_workload::files::FilesSpec;
 
 use crate::args::file::FileCommand;
 use crate::commands::s3::fresh_seed;
-use crate::files::{self, FileSettings, FilesRan};
+use crate::files::{self, FileSettings};
 use crate::lower_files::{self, Ground};
 use crate::machine;
-use crate::present::{self, Form};
+use crate::present::Form;
 use crate::present_files::{self, Phase, Rows};
 use crate::run_record::RunRecord;
 use crate::runner::{LogSource, RunTime};
@@ -35,6 +35,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
         conduct: &common.conduct,
         output: &common.output,
         keeps_data: common.keep_data,
+        consent: command.consent(),
         null: false,
         notes: Vec::new(),
     };
@@ -43,11 +44,12 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
 
 /// Runs a workload on files and prints our report on it.
 pub(crate) fn run_spec(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<ExitCode> {
-    let ran = files::run(spec, settings)?;
-    let report = report(&ran.record)?;
-    let print = &settings.output.print;
-    ran.record.ui.result(&render(&report, print.form(), &ran.record.ui))?;
-    conclude(&ran, &report, settings)
+    files::run(spec, settings, &|record| {
+        let report = report(record)?;
+        let form = settings.output.print.form();
+        record.ui.result(&render(&report, form, &record.ui))?;
+        Ok(conclude(record, &report, settings))
+    })
 }
 
 /// Returns what is known of the first directory, or of the files that are there already.
@@ -89,13 +91,13 @@ pub(crate) fn render(report: &PhasesReport, form: Form, ui: &Ui) -> String {
     }
 }
 
-/// Warns of what is not as it should be and returns the exit code.
+/// Warns of what is not as it should be, and tells whether all is.
 pub(crate) fn conclude(
-    ran: &FilesRan,
+    record: &RunRecord,
     report: &PhasesReport,
     settings: &FileSettings<'_>,
-) -> Result<ExitCode> {
+) -> bool {
     let flaws = present_files::flaws(report, settings.conduct.max_error_rate.0);
-    flaws.iter().for_each(|flaw| ran.record.ui.warn(flaw));
-    Ok(present::exit_code(flaws.is_empty() && ran.troubles.is_empty()))
+    flaws.iter().for_each(|flaw| record.ui.warn(flaw));
+    flaws.is_empty()
 }

@@ -23,6 +23,7 @@ use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::commands::file::{self, conclude};
 use crate::commands::s3::fresh_seed;
+use crate::consent::{self, Consent};
 use crate::files::{self, FileSettings};
 use crate::present_files::{Phase, Rows};
 use crate::run_record::RunRecord;
@@ -42,6 +43,7 @@ pub(crate) struct Settings<'a> {
     pub(crate) conduct: &'a FileConductArgs,
     pub(crate) output: &'a OutputArgs,
     pub(crate) keeps_data: bool,
+    pub(crate) consent: Consent,
     pub(crate) seed: Option<u64>,
     pub(crate) explain: bool,
 }
@@ -71,6 +73,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         conduct: &args.conduct,
         output: &args.output,
         keeps_data: args.keep_data,
+        consent: Consent { given: args.reading.i_know_this_destroys_data, flag: consent::DESTROYS },
         seed: None,
         explain: args.explain,
     };
@@ -84,26 +87,25 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     let ui = Ui::new(&settings.output.print);
     lowered.notes.iter().for_each(|note| ui.note(&note.to_string()));
     let of_files = of_files(&lowered, &settings);
-    let ran = files::run(&lowered.spec, &of_files)?;
     let by_clone = |stage: usize| {
         let groups = |job: &usize| line.file.jobs[*job].flow.group_reporting;
         let grouped = lowered.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups));
         if grouped { Rows::Groups } else { Rows::Clones }
     };
-    let report = file::report(&ran.record)?;
-    let phases = file::figures(&ran.record, by_clone)?;
-    let text = render(
-        &Told { ran: &ran.record, file: &line.file, lowered: &lowered, phases: &phases },
-        &line.output.formats,
-    );
-    match &line.output.path {
-        Some(path) => {
-            fs::write(path, text).with_context(|| format!("--output: cannot write {path}"))?;
+    files::run(&lowered.spec, &of_files, &|record| {
+        let report = file::report(record)?;
+        let phases = file::figures(record, by_clone)?;
+        let told = Told { ran: record, file: &line.file, lowered: &lowered, phases: &phases };
+        let text = render(&told, &line.output.formats);
+        match &line.output.path {
+            Some(path) => {
+                fs::write(path, text).with_context(|| format!("--output: cannot write {path}"))?;
+            }
+            None => record.ui.result(&text)?,
         }
-        None => ran.record.ui.result(&text)?,
-    }
-    write_logs(&ran.record, &line.file, &lowered)?;
-    conclude(&ran, &report, &of_files)
+        write_logs(record, &line.file, &lowered)?;
+        Ok(conclude(record, &report, &of_files))
+    })
 }
 
 fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> FileSettings<'a> {
@@ -111,6 +113,7 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> FileSettings<'a> 
         conduct: settings.conduct,
         output: settings.output,
         keeps_data: settings.keeps_data,
+        consent: settings.consent,
         null: lowered.null,
         notes: lowered.notes.iter().map(ToString::to_string).collect(),
     }
@@ -168,7 +171,7 @@ fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
         default_directory: ".",
         file_size: &|path| size_bytes(Path::new(path)),
         is_device: &|path| is_device(Path::new(path)),
-        destroys: reading.i_know_this_destroys_data,
+        destroys: settings.consent.given,
         seed: settings.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch)),
         size_scale: reading.scale.map(|scale| scale.0),
         runtime_scale: reading.scale_time.map(|scale| scale.0),

@@ -17,9 +17,11 @@ use plimsoll_report::mdtest::{
 use crate::args::file::MdtestArgs;
 use crate::commands::file;
 use crate::commands::s3::fresh_seed;
+use crate::consent::{self, Consent};
 use crate::environment;
 use crate::files::{self, FileSettings};
 use crate::present_files::{Phase, Rows};
+use crate::run_record::RunRecord;
 use crate::runner::RunTime;
 use crate::ui::Ui;
 
@@ -37,20 +39,39 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         conduct: &args.conduct,
         output: &args.output,
         keeps_data: false,
+        // Its names lie in directories of the run's own.
+        consent: Consent { given: false, flag: consent::DESTROYS },
         null: false,
         notes: plan.notes.iter().map(ToString::to_string).collect(),
     };
     let file_system = plan.directories.first().and_then(|path| file_system(path));
-    let ran = files::run(&plan.spec, &settings)?;
-    let report = file::report(&ran.record)?;
-    let clones = file::figures(&ran.record, |_| Rows::Clones)?;
-    let manifest = &ran.record.manifest;
+    files::run(&plan.spec, &settings, &|record| {
+        let report = file::report(record)?;
+        let told = told(&plan, file_system, record)?;
+        let document = || format!("{:#}\n", json::render(&told));
+        if let Some(path) = &args.json_file {
+            fs::write(path, document())
+                .with_context(|| format!("--json-file: cannot write {}", path.display()))?;
+        }
+        ui.result(&if args.output.print.json { document() } else { text::render(&told) })?;
+        Ok(file::conclude(record, &report, &settings))
+    })
+}
+
+/// Returns what mdtest's table tells of a run.
+fn told(
+    plan: &MdtestPlan,
+    file_system: Option<FileSystem>,
+    record: &RunRecord,
+) -> Result<MdtestReport> {
+    let clones = file::figures(record, |_| Rows::Clones)?;
+    let manifest = &record.manifest;
     let client = manifest.machine.hostname.clone().unwrap_or_else(|| "this machine".to_owned());
-    let told = MdtestReport {
+    Ok(MdtestReport {
         tool_version: manifest.tool.version.clone(),
         run_id: Some(manifest.run_id.clone()),
         started: civil(manifest.started_unix_ns),
-        ended: civil(manifest.started_unix_ns + ran.record.now().as_ns()),
+        ended: civil(manifest.started_unix_ns + record.now().as_ns()),
         command: environment::command_line(),
         ranks: plan.ranks,
         clients: vec![client.clone()],
@@ -67,17 +88,10 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         rows: plan
             .rows
             .iter()
-            .map(|row| table_row(row, &plan, &clones, manifest, &client))
+            .map(|row| table_row(row, plan, &clones, manifest, &client))
             .collect(),
         notes: manifest.notes.clone(),
-    };
-    let document = || format!("{:#}\n", json::render(&told));
-    if let Some(path) = &args.json_file {
-        fs::write(path, document())
-            .with_context(|| format!("--json-file: cannot write {}", path.display()))?;
-    }
-    ui.result(&if args.output.print.json { document() } else { text::render(&told) })?;
-    file::conclude(&ran, &report, &settings)
+    })
 }
 
 /// Returns a time as mdtest writes it, in the machine's time zone.

@@ -17,6 +17,7 @@ use plimsoll_workload::{
 };
 
 use crate::args::NullArgs;
+use crate::consent::Permit;
 use crate::present;
 use crate::run_record::RunRecord;
 use crate::runner::{Asked, Run, RunTime, directory_for};
@@ -53,6 +54,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
         workload: Arc::new(spec.validate(id.as_str(), Some(objects())).map_err(lower::in_flags)?),
         config,
         record: RunRecord {
+            _permit: Permit::for_nothing_real(),
             time,
             directory: RunDirectory::create(&directory, &manifest)?,
             manifest,

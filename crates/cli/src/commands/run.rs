@@ -42,6 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             conduct: &args.conduct,
             output: &args.output,
             keeps_data: args.keep_data,
+            consent: args.consent(),
             show: None,
         };
         return s3::run_spec(&spec, &settings, RunTime::machine());
@@ -91,6 +92,7 @@ fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
         conduct: &conduct,
         output: &args.output,
         keeps_data: args.keep_data,
+        consent: args.consent(),
         seed: args.seed,
         explain: args.explain,
     };
@@ -108,6 +110,7 @@ fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
         conduct: &conduct,
         output: &args.output,
         keeps_data: args.keep_data,
+        consent: args.consent(),
         null: false,
         notes: Vec::new(),
     };

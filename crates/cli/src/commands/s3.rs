@@ -12,17 +12,19 @@ use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, ErrorClass, RunId, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, RunState};
+use plimsoll_report::format;
 use plimsoll_workload::{
     ActivitySpec, ExistingObject, KeyLayout, Population, Workload, WorkloadSpec, mix64,
 };
 
 use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
+use crate::consent::{self, Consent, Permit};
 use crate::present;
 use crate::run_record::{Recorded, RunRecord};
 use crate::runner::{Asked, Run, RunTime, directory_for};
 use crate::server_profile::ServerProfile;
-use crate::signals::Interrupts;
+use crate::signals::{Interrupts, Stopped};
 use crate::store::{self, Store};
 use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::Ui;
@@ -38,6 +40,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) output: &'a OutputArgs,
     /// Whether what the run wrote stays in the bucket.
     pub(crate) keeps_data: bool,
+    /// Whether it may change what no run wrote.
+    pub(crate) consent: Consent,
     /// Prints what is to be printed of the run in a directory; `None`: our report.
     pub(crate) show: Option<Show<'a>>,
 }
@@ -62,6 +66,10 @@ pub(crate) fn run_shown(command: &S3Command, show: Option<Show<'_>>) -> Result<E
         conduct: &common.load.conduct,
         output: &common.output,
         keeps_data: common.objects.noclear || common.objects.keep_data,
+        consent: Consent {
+            given: matches!(command, S3Command::Delete(args) if args.yes),
+            flag: consent::YES,
+        },
         show,
     };
     run_spec(&spec, &settings, time)
@@ -80,7 +88,6 @@ pub(crate) fn run_spec(
     }
     time_until(settings.conduct.syncstart)?;
     let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
-    let interrupts = Interrupts::listen()?;
     let store = store::open(settings.store, &time)?;
     let id =
         RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed ^ time.wall_epoch.as_unix_ns()));
@@ -100,11 +107,19 @@ pub(crate) fn run_spec(
     let profile = kinds.map(|kinds| ServerProfile::check(kinds, &store.config, &time.clock));
     let profile = profile.transpose()?;
     let path = directory_for(settings.output.run_dir.as_deref(), &id);
+    // Until here a signal ends the process as it always does: there is nothing to put in order.
+    let interrupts = Interrupts::listen()?;
     let directory = RunDirectory::create(&path, &manifest)?;
 
-    let mut keeper = Keeper::new(driver.steward(&time.clock))?;
-    let workload = match keeper.prepare_root(spec, &id, &settings.store.bucket) {
-        Ok(workload) => Arc::new(workload),
+    let mut keeper = Keeper::new(driver.steward(&time.clock), interrupts.clone())?;
+    let bucket = &settings.store.bucket;
+    let prepared = keeper.prepare_root(spec, &id, bucket).and_then(|workload| {
+        let place = place(&manifest.target.endpoints, bucket, &spec.keys.prefix);
+        let permit = Permit::for_objects(&workload, &place, settings.consent, &ui)?;
+        Ok((Arc::new(workload), permit))
+    });
+    let (workload, permit) = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             // Nothing was measured, so the record holds nothing that anybody could want.
             directory.discard()?;
@@ -122,7 +137,7 @@ pub(crate) fn run_spec(
         driver: &driver,
         workload,
         config: engine_config(settings.conduct, embedded),
-        record: RunRecord { time, directory, manifest, ui, interrupts, telemetry },
+        record: RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit: permit },
     };
     drive(run, keeper, settings, &store, profile)
 }
@@ -164,18 +179,31 @@ fn drive(
         settled.and_then(|()| Ok(run.record.directory.write_manifest(&run.record.manifest)?))?;
         return Err(error);
     }
-    // The record is whole before cleaning begins, and cleaning is done whatever the record came to.
-    let settled = run.record.settle_measured(&recorded);
+    // Cleaning may take long or never end, so the report is printed before it; and it is done
+    // whatever the record and the report came to.
+    let reported = report(&mut run, &recorded, settings, store);
     let left = clean_up(&mut run, &mut keeper, settings.keeps_data);
-    settled?;
+    let noted = run.record.directory.write_manifest(&run.record.manifest);
+    let good = reported?;
+    noted?;
+    Ok(present::exit_code(good && left.is_none()))
+}
+
+/// Completes the record of a run that measured and prints its report; tells whether it is good.
+fn report(
+    run: &mut Run<'_, S3Driver>,
+    recorded: &Recorded,
+    settings: &Settings<'_>,
+    store: &Store,
+) -> Result<bool> {
+    run.record.settle_measured(recorded)?;
     let asked = Asked { full_span: settings.output.full_span, details: false };
-    let report = run.report(&recorded, asked, store.embedded.is_some())?;
+    let report = run.report(recorded, asked, store.embedded.is_some())?;
     match settings.show {
         Some(show) => show(run.record.directory.path())?,
         None => present::print(&report, settings.output.print.form(), &run.record.ui)?,
     }
-    let good = present::is_good(&report, settings.conduct.max_error_rate.0, &run.record.ui);
-    Ok(present::exit_code(good && left.is_none()))
+    Ok(present::is_good(&report, settings.conduct.max_error_rate.0, &run.record.ui))
 }
 
 /// Why there is no measured stage: prepare failed or was stopped.
@@ -215,46 +243,53 @@ pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
     anyhow!("{}{}", error.message, if told { "" } else { advice })
 }
 
-/// Administration of the target, outside of what is measured.
+/// Administration of the target, outside of what is measured. A signal gives each step of it up.
 struct Keeper {
     runtime: tokio::runtime::Runtime,
     steward: S3Steward,
+    interrupts: Interrupts,
+}
+
+/// Carries out a step of `$keeper`'s steward.
+macro_rules! step {
+    ($keeper:ident . $call:ident ( $($given:expr),* )) => {{
+        let step = $keeper.steward.$call($($given),*);
+        let done = $keeper.interrupts.unless_stopped(&$keeper.runtime, step);
+        done.map_err(|Stopped| anyhow!("stopped before anything was measured"))
+            .and_then(|done| done.map_err(in_words))
+    }};
 }
 
 impl Keeper {
-    fn new(steward: S3Steward) -> Result<Self> {
+    fn new(steward: S3Steward, interrupts: Interrupts) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        Ok(Self { runtime: runtime.context("cannot start the event loop")?, steward })
+        let runtime = runtime.context("cannot start the event loop")?;
+        Ok(Self { runtime, steward, interrupts })
     }
 
     /// Makes sure that the bucket is there and can do what the workload asks of it.
-    fn ensure_root(&mut self, spec: &WorkloadSpec, id: &RunId) -> Result<RootState> {
+    fn ensure_root(&mut self, spec: &WorkloadSpec, id: &RunId) -> Result<()> {
         let (activity, keys) = (&spec.measure.activity, &spec.keys);
         let base = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker).base;
         let command = spec.name.replacen('-', " ", 1);
         let locks = matches!(activity, ActivitySpec::Retention { .. });
-        let root = self.runtime.block_on(async {
-            match locks {
-                true => self.steward.ensure_root_with_lock().await,
-                false => self.steward.ensure_root().await,
-            }
-        });
-        let root = root.map_err(in_words)?;
+        let root = match locks {
+            true => step!(self.ensure_root_with_lock())?,
+            false => step!(self.ensure_root())?,
+        };
         let keeps_versions = *activity == ActivitySpec::Versioned || spec.objects.versions > 1;
         if keeps_versions || locks {
-            let offers = self.runtime.block_on(self.steward.probe(Feature::Versioning, &base));
-            if !offers.map_err(in_words)? {
+            if !step!(self.probe(Feature::Versioning, &base))? {
                 bail!("{command}: the store keeps no versions, so there is nothing to measure");
             }
-            let keeps = self.runtime.block_on(self.steward.keeps_versions()).map_err(in_words)?;
-            if root == RootState::Existed && !keeps {
+            if root == RootState::Existed && !step!(self.keeps_versions())? {
                 // Once switched on it can never be undone, and others use the bucket.
                 bail!(
                     "the bucket keeps no versions; name another --bucket, to be made with that, or \
                      switch them on yourself"
                 );
             }
-            self.runtime.block_on(self.steward.ensure_versioning()).map_err(in_words)?;
+            step!(self.ensure_versioning())?;
         }
         let (feature, what) = match activity {
             ActivitySpec::Zip => (Feature::Zip, "does not read files out of zip archives"),
@@ -263,26 +298,23 @@ impl Keeper {
                 (Feature::Fanout, "does not write one content under several names")
             }
             ActivitySpec::Append { .. } => (Feature::Append, "does not add to objects"),
-            _ => return Ok(root),
+            _ => return Ok(()),
         };
-        let probing = self.steward.probe(feature, &base);
-        if !self.runtime.block_on(probing).map_err(in_words)? {
+        if !step!(self.probe(feature, &base))? {
             bail!("{command}: the store {what}, so there is nothing to measure");
         }
-        Ok(root)
+        Ok(())
     }
 
-    /// Makes sure that the bucket is there and finds what the workload wants to find in it.
+    /// Makes sure that the bucket is there, or finds in it what the workload wants to find.
     fn prepare_root(&mut self, spec: &WorkloadSpec, id: &RunId, bucket: &str) -> Result<Workload> {
-        let root = self.ensure_root(spec, id)?;
         let Some(existing) = &spec.objects.existing else {
+            self.ensure_root(spec, id)?;
             return spec.validate(id.as_str(), None).map_err(lower::in_flags);
         };
-        if root == RootState::Created {
-            bail!("--list-existing: bucket `{bucket}` was not there, so nothing is in it");
-        }
-        let survey = self.steward.survey(&spec.keys.prefix, existing.limit, existing.recursive);
-        let found = self.runtime.block_on(survey).map_err(in_words)?;
+        spec.validate(id.as_str(), Some(Vec::new())).map_err(lower::in_flags)?;
+        // A bucket that is not there is not made: nothing would be in it.
+        let found = step!(self.survey(&spec.keys.prefix, existing.limit, existing.recursive))?;
         // An empty object has nothing to read.
         let objects: Vec<ExistingObject> = found
             .into_iter()
@@ -297,6 +329,12 @@ impl Keeper {
     }
 }
 
+/// Names the place of objects that a run did not write.
+fn place(endpoints: &[String], bucket: &str, prefix: &str) -> String {
+    let below = if prefix.is_empty() { String::new() } else { format!(" below `{prefix}`") };
+    format!("bucket `{bucket}`{below} on {}", hosts(endpoints))
+}
+
 /// Removes what the run wrote, unless it is to be kept, and says in the manifest what became of it.
 ///
 /// Returns the sentence that names what is left, if something is.
@@ -309,30 +347,42 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
     } else if keeps_data {
         CleanupState::Kept
     } else {
-        run.record.interrupts.leave_on_next();
+        run.record.interrupts.begin_step();
         run.record.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
         let base = run.workload.layout.base.clone();
-        match keeper.runtime.block_on(keeper.steward.sweep(&base)) {
-            Ok(objects) => {
+        let sweep = keeper.steward.sweep(&base);
+        let why = match run.record.interrupts.unless_stopped(&keeper.runtime, sweep) {
+            Ok(Ok(objects)) => {
+                run.record.ui.note(&format!("removed {} objects", format::count(objects)));
                 removed = Some(objects);
-                CleanupState::Complete
+                None
             }
-            Err(error) => {
-                let path = run.record.directory.path().display();
-                let message = format!(
-                    "objects below `{base}` could not all be removed ({error}); \
-                     `plimsoll clean {path}` finishes the job"
-                );
-                run.record.ui.warn(&message);
-                left = Some(message);
-                CleanupState::Failed
-            }
-        }
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(Stopped) => Some("stopped".to_owned()),
+        };
+        left = why.map(|why| {
+            let path = run.record.directory.path().display();
+            format!(
+                "objects below `{base}` could not all be removed ({why}); `plimsoll clean {path}` \
+                 finishes the job"
+            )
+        });
+        left.iter().for_each(|message| run.record.ui.warn(message));
+        if left.is_none() { CleanupState::Complete } else { CleanupState::Failed }
     };
     let took = run.record.now().since(started).as_nanos() as u64;
     run.record.manifest.cleanup =
         Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
     left
+}
+
+/// Names hosts: the first of many.
+fn hosts(endpoints: &[String]) -> String {
+    match endpoints {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        [] => String::new(),
+    }
 }
 
 fn announce(ui: &Ui, store: &Store, spec: &WorkloadSpec, endpoints: &[String], bucket: &str) {
@@ -341,11 +391,7 @@ fn announce(ui: &Ui, store: &Store, spec: &WorkloadSpec, endpoints: &[String], b
             "no --host: running on the embedded in-memory store, which shares this machine's cores",
         );
     }
-    let hosts = match endpoints {
-        [one] => one.clone(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-        [] => String::new(),
-    };
+    let hosts = hosts(endpoints);
     ui.note(&format!("{} on {hosts}, bucket {bucket}, seed {}", spec.name, spec.seed));
 }
 

@@ -20,7 +20,7 @@ use plimsoll_engine::{
     EngineConfig, EngineError, OpSinkError, StageContext, StageOutcome, run_stage,
 };
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion};
-use plimsoll_model::{Clock, ObjectId, RunId, StageId, StageKind, WallTime};
+use plimsoll_model::{Clock, ErrorClass, ObjectId, RunId, StageId, StageKind, WallTime};
 use plimsoll_record::schema::{self, Cleanup, CleanupState, RunState, Target};
 use plimsoll_record::{OpLogWriter, RunDirectory};
 use plimsoll_report::s3_benchmark::{self as layout, Parameters, Test, TestFigures, TestResult};
@@ -34,9 +34,10 @@ use self::tally::{Tally, Written};
 use self::tester::{Pages, Tester, lists_versions};
 use crate::args::{S3BenchmarkArgs, SignatureArg};
 use crate::commands::s3::{fresh_seed, in_words};
+use crate::consent::{self, Consent, Permit};
 use crate::run_record::{LogSink, Recorded, RunRecord};
 use crate::runner::{RunTime, directory_for};
-use crate::signals::Interrupts;
+use crate::signals::{Interrupts, Stopped};
 use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::{Goal, Ui, Watched};
 use crate::{machine, manifest, present, store};
@@ -122,7 +123,6 @@ impl<'a> Bench<'a> {
         let id = RunId::new(NAME, time.wall_epoch, mix64(seed ^ time.wall_epoch.as_unix_ns()));
         let workload = spec.validate(id.as_str(), None)?;
         let certificate = manifest::certificate(args.output.certificate.as_deref())?;
-        let interrupts = Interrupts::listen()?;
         let config = config(asked, args, time.wall_epoch)?;
         let driver = S3Driver::new(config.clone()).map_err(in_its_flags)?;
         let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
@@ -142,17 +142,28 @@ impl<'a> Bench<'a> {
         };
         let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
         let path = directory_for(args.output.run_dir.as_deref(), &id);
-        let directory = RunDirectory::create(&path, &manifest)?;
+        let consent = Consent { given: false, flag: consent::YES };
+        let permit = Permit::for_objects(&workload, &asked.bucket, consent, &ui)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop")?;
+        // Until here a signal ends the process as it always does: there is nothing to put in order.
+        let interrupts = Interrupts::listen()?;
+        let directory = RunDirectory::create(&path, &manifest)?;
         let mut steward = driver.steward(&time.clock);
-        if let Err(error) = runtime.block_on(steward.ensure_root()) {
-            // Nothing was measured, so the record holds nothing that anybody could want.
-            directory.discard()?;
-            return Err(in_its_flags(in_words(error)));
-        }
-        let lists_versions =
-            runtime.block_on(lists_versions(&driver, &time.clock, &workload.layout.base));
+        let begun = interrupts.unless_stopped(&runtime, async {
+            steward.ensure_root().await?;
+            Ok(lists_versions(&driver, &time.clock, &workload.layout.base).await)
+        });
+        let stopped = |Stopped| anyhow!("stopped before anything was measured");
+        let in_words = |error| in_its_flags(in_words(error));
+        let lists_versions = match begun.map_err(stopped).and_then(|done| done.map_err(in_words)) {
+            Ok(lists_versions) => lists_versions,
+            Err(error) => {
+                // Nothing was measured, so the record holds nothing that anybody could want.
+                directory.discard()?;
+                return Err(error);
+            }
+        };
         ui.note(&format!("{NAME} on {}, bucket {}, seed {seed}", asked.url, asked.bucket));
         Ok(Self {
             asked,
@@ -167,7 +178,15 @@ impl<'a> Bench<'a> {
                 op_timeout: args.op_timeout.0,
                 retries: 0,
             },
-            record: RunRecord { time, directory, manifest, ui, interrupts, telemetry },
+            record: RunRecord {
+                time,
+                directory,
+                manifest,
+                ui,
+                interrupts,
+                telemetry,
+                _permit: permit,
+            },
             lists_versions,
             results: Vec::new(),
             swept: Some(0),
@@ -260,7 +279,8 @@ impl<'a> Bench<'a> {
             Test::Delete => "DELETE",
             Test::Put | Test::List2 | Test::ListVer => "LIST",
         };
-        let existing = Some(ExistingSpec { limit: None, recursive: true });
+        // What DELETE removes are objects that PUT of this run wrote.
+        let existing = Some(ExistingSpec { limit: None, recursive: true, destroys: true });
         let spec = WorkloadSpec {
             objects: ObjectsSpec { existing, ..self.spec.objects.clone() },
             measure: MeasureSpec {
@@ -366,9 +386,13 @@ impl<'a> Bench<'a> {
     /// several tries.
     fn sweep(&mut self) -> Result<(), DriverError> {
         let base = &self.workload.layout.base;
+        let interrupts = &self.record.interrupts;
         let mut tries = 1;
         loop {
-            match self.runtime.block_on(self.steward.sweep(base)) {
+            let sweep = self.steward.sweep(base);
+            let swept = interrupts.unless_stopped(&self.runtime, sweep);
+            let stopped = |Stopped| DriverError::new(ErrorClass::Unknown, "stopped");
+            match swept.unwrap_or_else(|why| Err(stopped(why))) {
                 Ok(removed) => {
                     // How much a try removed before it failed is not told.
                     self.swept = self.swept.filter(|_| tries == 1).map(|swept| swept + removed);
@@ -377,7 +401,7 @@ impl<'a> Bench<'a> {
                 Err(error) if tries == SWEEP_TRIES_MAX || !error.class.is_transient() => {
                     return Err(error);
                 }
-                Err(_) => self.record.interrupts.rest(SWEEP_PAUSE),
+                Err(_) => interrupts.rest(SWEEP_PAUSE),
             }
             tries += 1;
         }
@@ -393,20 +417,22 @@ impl<'a> Bench<'a> {
                 Ok(())
             }
         };
+        // Cleaning may take long or never end, so everything is printed before it.
+        let printed = self.say(&layout::below(&self.results));
         let clean = self.clean_up();
         // The disk may be what failed; the first error is the one to tell.
         let noted = self.record.directory.write_manifest(&self.record.manifest);
         done?;
         settled?;
         noted?;
-        self.say(&layout::below(&self.results))?;
+        printed?;
         Ok(present::exit_code(self.is_good(max_error_rate) && clean))
     }
 
     /// Removes what is left, and tells whether nothing is.
     fn clean_up(&mut self) -> bool {
         let started = self.record.now();
-        self.record.interrupts.leave_on_next();
+        self.record.interrupts.begin_step();
         let state = match self.sweep() {
             Ok(()) => CleanupState::Complete,
             Err(error) => {

@@ -26,6 +26,7 @@ use super::bytes::Scale;
 use super::{
     ASKED, Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times,
 };
+use crate::consent::Permit;
 use crate::run_record::RunRecord;
 use crate::runner::{Run, RunTime};
 use crate::simulate::Measured;
@@ -209,6 +210,7 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
             retries: 0,
         },
         record: RunRecord {
+            _permit: Permit::for_nothing_real(),
             time,
             directory: RunDirectory::create(&place.path().join("run"), &manifest)?,
             manifest,

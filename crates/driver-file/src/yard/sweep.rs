@@ -41,12 +41,28 @@ pub struct Found {
     pub bytes: u64,
     /// When the last of them, or of their directories, was changed.
     pub modified: WallTime,
+    /// Whether the run is under way, as far as the file system knows locks.
+    pub is_alive: bool,
+}
+
+/// Tells whether the run is under way whose directory lies in `directory`, as far as the file system
+/// knows locks.
+pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, YardError> {
+    check_run_id(run_id)?;
+    let home = if_there(Directory::open_top(directory)?.enter(HOME.as_ref()))?;
+    let yard = home.map_or(Ok(None), |home| if_there(home.enter(run_id.as_ref())))?;
+    yard.map_or(Ok(false), |yard| yard.is_alive())
 }
 
 /// Removes `<directory>/plimsoll/<run id>`, if its marker says that the run made it, and
 /// `<directory>/plimsoll` if nothing else is in it. What is not there counts as removed; what
-/// cannot be removed does not keep the rest from it.
-pub fn sweep(directory: &Path, run_id: &str) -> Result<Swept, YardError> {
+/// cannot be removed does not keep the rest from it. Between two files it asks `is_stopped` whether
+/// to give up.
+pub fn sweep(
+    directory: &Path,
+    run_id: &str,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<Swept, YardError> {
     check_run_id(run_id)?;
     let top = Directory::open_top(directory)?;
     let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
@@ -62,7 +78,7 @@ pub fn sweep(directory: &Path, run_id: &str) -> Result<Swept, YardError> {
         if !is_ours {
             return Err(YardError::Foreign { path: yard.path, run_id: run_id.to_owned() });
         }
-        swept = clear(&yard)?;
+        swept = clear(&yard, is_stopped)?;
         // The marker goes last, so that a sweep that was cut short can be taken up again.
         remove(&yard, OsStr::new(MARKER), AtFlags::empty())?;
         remove(&home, run_id.as_ref(), AtFlags::REMOVEDIR)?;
@@ -126,7 +142,8 @@ fn survey(yard: &Directory, run_id: &str) -> Result<Found, YardError> {
         }
     }
     let modified = WallTime::from_unix_ns(modified_ns);
-    Ok(Found { run_id: run_id.to_owned(), files, bytes, modified })
+    let is_alive = yard.is_alive()?;
+    Ok(Found { run_id: run_id.to_owned(), files, bytes, modified, is_alive })
 }
 
 fn is_marker(below: &Path, name: &OsStr) -> bool {
@@ -204,6 +221,17 @@ struct Tally {
 }
 
 impl Tally {
+    /// Returns what was removed, or the first error.
+    fn result(self, swept: Swept) -> Result<Swept, YardError> {
+        match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => {
+                let (files, bytes) = (self.files.into_inner(), self.bytes.into_inner());
+                Ok(Swept { files, bytes, ..swept })
+            }
+        }
+    }
+
     /// Keeps the first error.
     fn note(&self, result: Result<(), YardError>) {
         if let Err(error) = result {
@@ -213,18 +241,22 @@ impl Tally {
 }
 
 /// Removes everything in a directory but its marker.
-fn clear(yard: &Directory) -> Result<Swept, YardError> {
+fn clear(yard: &Directory, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<Swept, YardError> {
     let tally = Tally::default();
     let (sender, receiver) = mpsc::sync_channel(2 * THREADS);
     let receiver = Mutex::new(receiver);
     let directories = thread::scope(|scope| {
         for _ in 0..THREADS {
-            scope.spawn(|| remove_batches(&receiver, &tally));
+            scope.spawn(|| remove_batches(&receiver, &tally, is_stopped));
         }
         scan(yard, &tally, &move |batch| {
             sender.send(batch).expect("the threads take batches until there are no more");
         })
     });
+    if is_stopped() {
+        tally.note(Err(YardError::Stopped(yard.path.clone())));
+        return tally.result(Swept::default());
+    }
     // Below comes after above in the list.
     let mut walk = Walk::new(yard);
     let mut swept = Swept::default();
@@ -235,13 +267,7 @@ fn clear(yard: &Directory) -> Result<Swept, YardError> {
         swept.directories += u64::from(result.is_ok());
         tally.note(result);
     }
-    match tally.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => {
-            let (files, bytes) = (tally.files.into_inner(), tally.bytes.into_inner());
-            Ok(Swept { files, bytes, ..swept })
-        }
-    }
+    tally.result(swept)
 }
 
 /// Hands out all files below a directory, and returns all directories, each after those above it.
@@ -282,11 +308,16 @@ fn scan(yard: &Directory, tally: &Tally, hand_out: &dyn Fn(Batch)) -> Vec<PathBu
     directories
 }
 
-fn remove_batches(receiver: &Mutex<Receiver<Batch>>, tally: &Tally) {
+/// Removes files; once stopped it takes batches and removes nothing, so that nobody waits for room.
+fn remove_batches(
+    receiver: &Mutex<Receiver<Batch>>,
+    tally: &Tally,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) {
     loop {
         let batch = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Batch { directory, names }) = batch else { return };
-        for name in &names {
+        for name in names.iter().take_while(|_| !is_stopped()) {
             let name = OsStr::from_bytes(name.to_bytes());
             let size = stat(&directory, name).map_or(0, |stat| stat.st_size as u64);
             let result = remove(&directory, name, AtFlags::empty());

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use plimsoll_driver_file::yard::{Swept, Yard, YardError, find, sweep};
+use plimsoll_driver_file::yard::{Swept, Yard, YardError, find, is_alive, sweep};
 
 use crate::{in_memory, on_disk};
 
@@ -62,15 +62,40 @@ fn a_yard_is_made_found_and_swept() {
         let changed = two.mtime() as u64 * 1_000_000_000;
         assert!(found[0].modified.as_unix_ns() >= changed);
         fs::create_dir(home.join("beside")).unwrap();
-        let swept = sweep(folder, RUN).unwrap();
+        let swept = sweep(folder, RUN, &|| false).unwrap();
         assert_eq!(swept, Swept { files: 3, directories: 3, bytes: 3_000 });
         assert_eq!(listing(folder), ["foreign", "plimsoll", "plimsoll/beside"]);
         assert_eq!(find(folder).unwrap(), []);
         fs::remove_dir(home.join("beside")).unwrap();
-        assert_eq!(sweep(folder, RUN).unwrap(), Swept::default());
+        assert_eq!(sweep(folder, RUN, &|| false).unwrap(), Swept::default());
         assert_eq!(listing(folder), ["foreign"]);
-        assert_eq!(sweep(folder, RUN).unwrap(), Swept::default());
+        assert_eq!(sweep(folder, RUN, &|| false).unwrap(), Swept::default());
     }
+}
+
+#[test]
+fn a_run_is_seen_to_live_while_it_holds_its_directory_and_no_longer() {
+    let folder = on_disk();
+    let yard = make(folder.path());
+    assert!(is_alive(folder.path(), RUN).unwrap());
+    assert!(find(folder.path()).unwrap()[0].is_alive);
+    drop(yard);
+    assert!(!is_alive(folder.path(), RUN).unwrap());
+    assert!(!find(folder.path()).unwrap()[0].is_alive);
+    assert!(!is_alive(folder.path(), "another-run").unwrap());
+}
+
+#[test]
+fn a_sweep_that_is_stopped_says_so_and_can_be_taken_up_again() {
+    let folder = on_disk();
+    let yard = make(folder.path());
+    for number in 0..10 {
+        yard.make_file(&yard.path().join(format!("{number}")), 10).unwrap();
+    }
+    let stopped = sweep(folder.path(), RUN, &|| true);
+    assert!(matches!(stopped, Err(YardError::Stopped(_))), "{stopped:?}");
+    assert_eq!(find(folder.path()).unwrap()[0].files, 10);
+    assert_eq!(sweep(folder.path(), RUN, &|| false).unwrap().files, 10);
 }
 
 #[test]
@@ -89,7 +114,7 @@ fn links_are_removed_and_not_followed() {
     let text =
         format!("{} is a symbolic link, and no run makes any; it is not followed", link.display());
     assert_eq!(error.to_string(), text);
-    let swept = sweep(folder.path(), RUN).unwrap();
+    let swept = sweep(folder.path(), RUN, &|| false).unwrap();
     assert_eq!((swept.files, swept.directories), (5, 3));
     assert_eq!(listing(folder.path()), [""; 0]);
     assert_eq!(fs::read_to_string(outside.path().join("precious")).unwrap(), "x");
@@ -102,7 +127,7 @@ fn a_link_in_place_of_a_yard_is_refused() {
     let before = listing(outside.path());
     symlink(outside.path().join("plimsoll"), folder.path().join("plimsoll")).unwrap();
     assert!(matches!(Yard::make(folder.path(), RUN), Err(YardError::Link(_))));
-    assert!(matches!(sweep(folder.path(), RUN), Err(YardError::Link(_))));
+    assert!(matches!(sweep(folder.path(), RUN, &|| false), Err(YardError::Link(_))));
     assert!(matches!(find(folder.path()), Err(YardError::Link(_))));
     assert_eq!(listing(outside.path()), before);
 }
@@ -114,7 +139,9 @@ fn a_directory_of_others_is_left_alone() {
     let marker = yard.path().join(".plimsoll-run");
     let refused = |folder: &Path| {
         let before = listing(folder);
-        for error in [Yard::make(folder, RUN).unwrap_err(), sweep(folder, RUN).unwrap_err()] {
+        for error in
+            [Yard::make(folder, RUN).unwrap_err(), sweep(folder, RUN, &|| false).unwrap_err()]
+        {
             let path = folder.join("plimsoll").join(RUN);
             let text =
                 format!("{} has no marker of the run {RUN}, so it is left alone", path.display());
@@ -134,11 +161,11 @@ fn a_sweep_that_was_cut_short_is_taken_up_again() {
     let folder = on_disk();
     let yard = make(folder.path());
     fs::remove_dir_all(yard.path().join("a")).unwrap();
-    let swept = sweep(folder.path(), RUN).unwrap();
+    let swept = sweep(folder.path(), RUN, &|| false).unwrap();
     assert_eq!(swept, Swept { files: 1, directories: 1, bytes: 0 });
     // Killed when only the empty directory was left, or when it had just been made.
     fs::create_dir_all(folder.path().join("plimsoll").join(RUN)).unwrap();
-    assert_eq!(sweep(folder.path(), RUN).unwrap(), Swept::default());
+    assert_eq!(sweep(folder.path(), RUN, &|| false).unwrap(), Swept::default());
     assert_eq!(listing(folder.path()), [""; 0]);
 }
 
@@ -159,7 +186,7 @@ fn many_files_are_swept() {
     }
     let found = find(folder.path()).unwrap();
     assert_eq!((found[0].files, found[0].bytes), (2_500, 10_500));
-    let swept = sweep(folder.path(), RUN).unwrap();
+    let swept = sweep(folder.path(), RUN, &|| false).unwrap();
     assert_eq!(swept, Swept { files: 2_500, directories: 33, bytes: 10_500 });
     assert_eq!(listing(folder.path()), [""; 0]);
 }
@@ -180,7 +207,10 @@ fn what_cannot_be_a_yard_is_said_in_one_sentence() {
     );
     for run_id in ["", ".", "..", "a/b", ".hidden"] {
         assert!(matches!(Yard::make(folder.path(), run_id), Err(YardError::RunId(_))), "{run_id}");
-        assert!(matches!(sweep(folder.path(), run_id), Err(YardError::RunId(_))), "{run_id}");
+        assert!(
+            matches!(sweep(folder.path(), run_id, &|| false), Err(YardError::RunId(_))),
+            "{run_id}"
+        );
     }
     // Not even root makes directories there.
     let error = Yard::make(Path::new("/sys"), RUN).unwrap_err();

@@ -72,7 +72,7 @@ impl BlocksSpec {
     }
 
     /// Tells whether blocks are written.
-    pub(super) const fn writes(&self) -> bool {
+    pub const fn writes(&self) -> bool {
         self.read_percent < 100
     }
 

@@ -72,6 +72,9 @@ pub struct ExistingSpec {
     pub limit: Option<u64>,
     /// Whether to look below `/` too.
     pub recursive: bool,
+    /// Whether they may be removed. A run that does so asks for leave once more when it is started.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub destroys: bool,
 }
 
 /// How large objects are.
