@@ -4,12 +4,14 @@
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use plimsoll_model::SeriesKey;
 use plimsoll_stats::Timeline;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::lease::{LOCK_NAME, Lease};
 use crate::schema::{RunSchema, Summary, SummarySchema};
 use crate::{Manifest, RecordError, summary};
 
@@ -21,10 +23,14 @@ const OPS_NAME: &str = "ops";
 #[derive(Clone, Debug)]
 pub struct RunDirectory {
     path: PathBuf,
+    /// Of the run that is under way in it; `None` for one that is read.
+    _lease: Option<Arc<Lease>>,
 }
 
 impl RunDirectory {
     /// Makes the directory, and those above it, for a new run; one that holds something is refused.
+    ///
+    /// The run is alive ([`crate::is_alive`]) until the last copy of what is returned is dropped.
     pub fn create(path: &Path, manifest: &Manifest) -> Result<Self, RecordError> {
         make_directory(path)?;
         let mut entries =
@@ -32,7 +38,10 @@ impl RunDirectory {
         if entries.next().is_some() {
             return Err(RecordError::NotEmpty { path: path.to_path_buf() });
         }
-        let directory = Self { path: path.to_path_buf() };
+        let Some(lease) = Lease::try_take(path)? else {
+            return Err(RecordError::NotEmpty { path: path.to_path_buf() });
+        };
+        let directory = Self { path: path.to_path_buf(), _lease: Some(Arc::new(lease)) };
         make_directory(&directory.ops_path())?;
         directory.write_manifest(manifest)?;
         Ok(directory)
@@ -40,7 +49,7 @@ impl RunDirectory {
 
     /// Returns the run in the directory at `path`.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let directory = Self { path: path.to_path_buf() };
+        let directory = Self { path: path.to_path_buf(), _lease: None };
         match fs::metadata(directory.path.join(MANIFEST_NAME)) {
             Ok(_) => Ok(directory),
             Err(source) if is_absent(&source) => {
@@ -54,6 +63,7 @@ impl RunDirectory {
     pub fn discard(self) -> Result<(), RecordError> {
         let removed = fs::remove_dir(self.ops_path())
             .and_then(|()| fs::remove_file(self.path.join(MANIFEST_NAME)))
+            .and_then(|()| remove_if_there(&self.path.join(LOCK_NAME)))
             .and_then(|()| fs::remove_dir(&self.path));
         removed.map_err(|source| RecordError::io("remove", &self.path, source))
     }
@@ -65,12 +75,10 @@ impl RunDirectory {
             fs::remove_dir_all(self.ops_path())?;
             for name in [MANIFEST_NAME, SUMMARY_NAME] {
                 for name in [name.to_owned(), temporary_name(name)] {
-                    match fs::remove_file(self.path.join(name)) {
-                        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                        _ => {}
-                    }
+                    remove_if_there(&self.path.join(name))?;
                 }
             }
+            remove_if_there(&self.path.join(LOCK_NAME))?;
             if with_directory { fs::remove_dir(&self.path) } else { Ok(()) }
         };
         remove().map_err(|source| RecordError::io("remove", &self.path, source))
@@ -142,6 +150,13 @@ impl RunDirectory {
         File::open(&self.path)
             .and_then(|directory| directory.sync_all())
             .map_err(|source| RecordError::io("write", &self.path, source))
+    }
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

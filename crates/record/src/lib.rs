@@ -6,6 +6,7 @@
 
 mod directory;
 mod error;
+mod lease;
 mod merge;
 mod ops;
 pub mod schema;
@@ -14,6 +15,7 @@ mod summary;
 
 pub use directory::RunDirectory;
 pub use error::RecordError;
+pub use lease::{Lease, is_alive};
 pub use merge::{MergeError, MergePart, Scan, merge, plan};
 pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX};
 pub use schema::Manifest;

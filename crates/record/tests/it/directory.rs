@@ -26,7 +26,7 @@ fn a_manifest_comes_back_and_is_replaced_whole() {
     let mut names: Vec<_> =
         fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["ops", "run.json"], "nothing temporary is left");
+    assert_eq!(names, ["lock", "ops", "run.json"], "nothing temporary is left");
 }
 
 #[test]

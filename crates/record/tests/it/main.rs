@@ -5,6 +5,7 @@
 
 mod directory;
 mod formats;
+mod lease;
 mod merge;
 mod op_log;
 mod summary;
