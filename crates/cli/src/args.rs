@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::present::Form;
+use crate::secret::Secret;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use analysis::{
@@ -79,23 +80,17 @@ pub(crate) enum Command {
 }
 
 /// Who asks, wherever a store is spoken to.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct CredentialArgs {
     /// Access key; requests are not signed when there is none
     #[arg(long, env = "PLIMSOLL_ACCESS_KEY", hide_env_values = true, value_name = "KEY")]
-    pub(crate) access_key: Option<String>,
+    pub(crate) access_key: Option<Secret>,
     /// Secret key
     #[arg(long, env = "PLIMSOLL_SECRET_KEY", hide_env_values = true, value_name = "KEY")]
-    pub(crate) secret_key: Option<String>,
+    pub(crate) secret_key: Option<Secret>,
     /// Session token of temporary credentials
     #[arg(long, env = "PLIMSOLL_SESSION_TOKEN", hide_env_values = true, value_name = "TOKEN")]
-    pub(crate) session_token: Option<String>,
-}
-
-impl std::fmt::Debug for CredentialArgs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CredentialArgs")
-    }
+    pub(crate) session_token: Option<Secret>,
 }
 
 /// How connections are encrypted.
@@ -141,7 +136,7 @@ pub(crate) struct OracleArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CleanArgs {
-    /// The run directory, whose record says hosts, bucket, region and TLS; or
+    /// The run directory, whose record says bucket and, without --host, hosts, region and TLS; or
     /// http(s)://HOST[:PORT]/BUCKET, or a directory in which runs on files worked, to list what
     /// runs left there
     #[arg(value_name = "RUN|URL|DIR")]
@@ -155,7 +150,7 @@ pub(crate) struct CleanArgs {
     /// Of a bucket: below this prefix, as the runs were given it
     #[arg(long, default_value = "", hide_default_value = true, value_name = "PREFIX")]
     pub(crate) prefix: String,
-    /// Of a bucket or directory: yes, remove what is listed
+    /// Yes, remove what is listed, or what the run left where its record says
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]

@@ -19,6 +19,7 @@ use plimsoll_http::{Endpoint, Proxies, TlsOptions};
 use plimsoll_model::{Moment, SharedClock, WallTime};
 
 use crate::args::CredentialArgs;
+use crate::secret::Secret;
 use fetch::Fetcher;
 use sts::WebIdentity;
 
@@ -143,7 +144,7 @@ fn first_of_chain(args: &ChainArgs<'_>) -> Result<Option<(Keys, String)>> {
 }
 
 fn of_flags(args: &ChainArgs<'_>) -> Result<Option<Keys>> {
-    let given = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
+    let given = |value: &Option<Secret>| Secret::given(value.as_ref());
     let CredentialArgs { access_key, secret_key, session_token } = args.flags;
     match (given(access_key), given(secret_key), given(session_token)) {
         (Some(access), Some(secret), token) => Ok(Some(Keys::lasting(access, secret, token))),

@@ -21,12 +21,6 @@ pub(crate) fn accept_warp_names() {
     }
 }
 
-/// Returns the command line as it was typed, but for where the program lies.
-pub(crate) fn command_line() -> Vec<String> {
-    let typed = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once("plimsoll".to_owned()).chain(typed).collect()
-}
-
 /// Returns the value of a variable, as job files of fio's name them.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()

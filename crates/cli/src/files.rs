@@ -108,17 +108,17 @@ pub(crate) fn run(
     let telemetry = Telemetry::start(&settings.output.telemetry, &facts)?;
     let directory =
         RunDirectory::create(&directory_for(settings.output.run_dir.as_deref(), &id), &manifest)?;
-    let record =
-        RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit: permit };
-    let mut run = FilesRun { plan, settings, config, record, made: HashSet::new() };
-    let yards = match run.make_yards(&id) {
+    let yards = match make_yards(&plan, settings, &id) {
         Ok(yards) => yards,
         Err(error) => {
             // Nothing was measured, so the record holds nothing that anybody could want.
-            run.record.directory.discard()?;
+            directory.discard()?;
             return Err(error);
         }
     };
+    let record =
+        RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit: permit };
+    let mut run = FilesRun { plan, settings, config, record, made: HashSet::new() };
     let endpoints = run.record.manifest.target.endpoints.join(", ");
     run.record
         .ui
@@ -278,29 +278,28 @@ fn target(plan: &FilePlan, settings: &FileSettings<'_>) -> Target {
     }
 }
 
-impl FilesRun<'_> {
-    /// Makes the run's own directories, one in each that it was given.
-    fn make_yards(&self, id: &RunId) -> Result<Vec<Yard>> {
-        let directories = self.plan.run_directories();
-        if self.settings.null {
-            return Ok(Vec::new());
-        }
-        let mut yards: Vec<Yard> = Vec::new();
-        for path in directories {
-            match Yard::make(&asked_directory(&path), id.as_str()) {
-                Ok(yard) => yards.push(yard),
-                Err(error) => {
-                    // What was made so far is empty.
-                    for yard in &yards {
-                        let _ = sweep(&asked_of(yard), id.as_str(), &|| false);
-                    }
-                    return Err(error.into());
+/// Makes the run's own directories, one in each that it was given.
+fn make_yards(plan: &FilePlan, settings: &FileSettings<'_>, id: &RunId) -> Result<Vec<Yard>> {
+    if settings.null {
+        return Ok(Vec::new());
+    }
+    let mut yards: Vec<Yard> = Vec::new();
+    for path in plan.run_directories() {
+        match Yard::make(&asked_directory(&path), id.as_str()) {
+            Ok(yard) => yards.push(yard),
+            Err(error) => {
+                // What was made so far is empty.
+                for yard in &yards {
+                    let _ = sweep(&asked_of(yard), id.as_str(), &|| false);
                 }
+                return Err(error.into());
             }
         }
-        Ok(yards)
     }
+    Ok(yards)
+}
 
+impl FilesRun<'_> {
     /// Runs the stages until one ends the run.
     fn stages<D: RingDriver>(&mut self, driver: &D, yards: &[Yard]) -> Result<Recorded> {
         let run = RunId::parse(&self.record.manifest.run_id).context("the run's own id")?;

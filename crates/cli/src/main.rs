@@ -2,6 +2,7 @@
 //! the exit code.
 
 mod args;
+mod bucket_lease;
 mod commands;
 mod consent;
 mod credentials;
@@ -14,11 +15,13 @@ mod machine;
 mod manifest;
 mod present;
 mod present_files;
+mod process;
 mod prove;
 mod recorded;
-mod redact;
 mod run_record;
 mod runner;
+mod said;
+mod secret;
 mod server_profile;
 mod signals;
 mod simulate;
@@ -29,7 +32,7 @@ mod warp_file;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{AsCommand, Cli, Command, WarpCommand};
 
@@ -39,7 +42,10 @@ const EXIT_COULD_NOT_RUN: u8 = 2;
 fn main() -> ExitCode {
     environment::accept_warp_names();
     machine::allow_open_files();
-    let cli = Cli::parse();
+    let command = Cli::command();
+    let matches = command.clone().get_matches();
+    said::keep(&command, &matches);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
         Command::File(command) => commands::file::run(command),

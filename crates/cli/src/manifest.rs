@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::args::s3::StoreArgs;
 use crate::runner::RunTime;
-use crate::{environment, machine, redact};
+use crate::{machine, said};
 
 /// Returns the manifest of a run that is about to begin.
 pub(crate) fn begin<D: Driver>(
@@ -72,7 +72,7 @@ pub(crate) fn of_workload(
         state: RunState::Running,
         state_reason: None,
         tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
-        command_line: redact::command_line(&environment::command_line()),
+        command_line: said::command_line(),
         started_unix_ns: time.wall_epoch.as_unix_ns(),
         started_at: time.wall_epoch.to_string(),
         clock: ClockInfo { source: time.describe().to_owned(), resolution_ns: None },

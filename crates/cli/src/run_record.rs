@@ -31,6 +31,22 @@ pub(crate) struct RunRecord {
     pub(crate) telemetry: Option<Telemetry>,
 }
 
+impl Drop for RunRecord {
+    /// A panic is a defect of this program. The record says that it was one, and what to do.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let path = self.directory.path().display();
+        let advice = format!("`plimsoll clean {path}` removes what the run left");
+        self.ui.warn(&format!("the record in {path} is incomplete; {advice}"));
+        self.manifest.state = RunState::Failed;
+        self.manifest.state_reason = Some(format!("plimsoll itself failed (a panic); {advice}"));
+        // There is nothing else left to tell whom.
+        let _ = self.directory.write_manifest(&self.manifest);
+    }
+}
+
 /// What the stages gave.
 pub(crate) struct Recorded {
     /// Outcomes with their stages, in order.
@@ -159,5 +175,44 @@ impl RunRecord {
     /// Returns how long the run has lasted so far.
     pub(crate) fn now(&self) -> Moment {
         self.time.clock.now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use plimsoll_model::RunId;
+    use plimsoll_record::schema::Target;
+
+    use super::*;
+    use crate::manifest;
+
+    #[test]
+    fn a_panic_is_in_the_record_with_what_to_do() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run");
+        let time = RunTime::simulated();
+        let id = RunId::new("test", time.wall_epoch, 1);
+        let target = Target::bare("null", Vec::new());
+        let manifest = manifest::of_workload(&id, (serde_json::Value::Null, 1), target, &time);
+        let record = RunRecord {
+            _permit: Permit::for_nothing_real(),
+            directory: RunDirectory::create(&path, &manifest).unwrap(),
+            manifest,
+            time,
+            ui: Ui::plain().silent(),
+            interrupts: Interrupts::default(),
+            telemetry: None,
+        };
+        let panicked = catch_unwind(AssertUnwindSafe(move || {
+            let _record = record;
+            panic!("a defect");
+        }));
+        assert!(panicked.is_err());
+        let left = RunDirectory::open(&path).unwrap().read_manifest().unwrap();
+        assert_eq!(left.state, RunState::Failed);
+        let reason = left.state_reason.unwrap();
+        assert!(reason.contains("panic") && reason.contains("plimsoll clean"), "{reason}");
     }
 }

@@ -20,6 +20,7 @@ use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::credentials::{self, ChainArgs, Resolved};
 use crate::runner::RunTime;
+use crate::secret::Secret;
 use crate::{environment, machine};
 
 /// What a host file begins with on the command line.
@@ -103,7 +104,7 @@ fn look_for_credentials(
     time: &RunTime,
 ) -> Result<Option<Resolved>> {
     let requests = &args.requests;
-    let web_token = requests.sts_web_token.as_ref().map(|token| token.0.as_str());
+    let web_token = requests.sts_web_token.as_ref().map(|token| token.expose());
     match (requests.signature, web_token) {
         (SignatureArg::S3v4 | SignatureArg::S3v2, None) => return Ok(None),
         (SignatureArg::StsWebToken, None) => {
@@ -249,7 +250,7 @@ fn endpoints(hosts: &str, tls: bool) -> Result<Vec<Endpoint>> {
 
 /// Returns who asks.
 pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
-    let given = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
+    let given = |value: &Option<Secret>| Secret::given(value.as_ref());
     match (given(&args.access_key), given(&args.secret_key), given(&args.session_token)) {
         (Some(access_key), Some(secret_key), session_token) => {
             Ok(Credentials::Keys { access_key, secret_key, session_token })

@@ -138,15 +138,15 @@ fn listen(addr: SocketAddr) -> Result<(StdTcpListener, SocketAddr)> {
 
 fn receivers(args: &TelemetryArgs, facts: &RunFacts<'_>) -> Result<Vec<Receiver>> {
     let mut receivers = Vec::new();
-    if let Some(text) = args.otlp.as_ref().filter(|url| !url.0.is_empty()) {
-        let url = Url::parse(&text.0).map_err(|reason| anyhow!("--otlp: {reason}"))?;
+    if let Some(text) = args.otlp.as_ref().filter(|url| !url.expose().is_empty()) {
+        let url = Url::parse(text.expose()).map_err(|reason| anyhow!("--otlp: {reason}"))?;
         if url.user.is_some() {
             return Err(anyhow!("--otlp: a user before `@` is not supported"));
         }
         receivers.push(Receiver::otlp(&url, tls(&url, facts)?));
     }
-    if let Some(text) = args.influxdb.as_ref().filter(|url| !url.0.is_empty()) {
-        let url = Url::parse(&text.0).map_err(|reason| anyhow!("--influxdb: {reason}"))?;
+    if let Some(text) = args.influxdb.as_ref().filter(|url| !url.expose().is_empty()) {
+        let url = Url::parse(text.expose()).map_err(|reason| anyhow!("--influxdb: {reason}"))?;
         let database = Database::of(&url).map_err(|reason| anyhow!("--influxdb: {reason}"))?;
         receivers.push(Receiver::influx(database, &url, tls(&url, facts)?));
     }

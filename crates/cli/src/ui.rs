@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_engine::{Live, LiveCounts};
 use plimsoll_model::{ByteRate, Clock, Moment, OpKind};
@@ -93,12 +94,24 @@ impl Ui {
         write_stderr(&format!("warning: {line}"));
     }
 
+    /// Asks a question that `y` answers with yes; `None` where nobody is there to answer.
+    pub(crate) fn ask(&self, question: &str) -> Result<Option<bool>> {
+        if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Ok(None);
+        }
+        // There is nobody to ask when stderr is gone, and then there is no answer either.
+        let _ = write!(std::io::stderr().lock(), "{question} [y/N] ");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
+        Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
+    }
+
     /// Prints a result. A reader that has gone away is no error.
-    pub(crate) fn result(&self, text: &str) -> std::io::Result<()> {
+    pub(crate) fn result(&self, text: &str) -> Result<()> {
         let mut stdout = std::io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-            other => other,
+            other => other.context("cannot write to stdout"),
         }
     }
 

@@ -12,6 +12,8 @@ pub use corrections::{CORRECTIONS, Correction};
 
 use crate::spelling;
 
+/// What stands for a key wherever a line is shown.
+const HIDDEN: &str = "*REDACTED*";
 /// The tests of one loop: each is a stage of the run, and a run has no more stages than numbers of
 /// one byte.
 pub const TESTS_PER_LOOP: u32 = 5;
@@ -212,6 +214,30 @@ pub fn from_args(args: &[String]) -> Result<Benchmark, S3BenchmarkError> {
         region: written.region,
         size: written.size,
     })
+}
+
+/// Returns the words of a command line without its keys.
+pub fn without_secrets(args: &[String]) -> Vec<String> {
+    let mut words = args.iter();
+    let mut shown = Vec::new();
+    while let Some(word) = words.next() {
+        let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or_default();
+        let (name, given) =
+            name.split_once('=').map_or((name, None), |(name, given)| (name, Some(given)));
+        let is_plain = Written::default().of_flag(name).is_some() && !matches!(name, "a" | "s");
+        let hide = |value: &str| if is_plain { value.to_owned() } else { HIDDEN.to_owned() };
+        match given {
+            Some(value) => {
+                let flag = word.split_once('=').map_or(&**word, |(flag, _)| flag);
+                shown.push(format!("{flag}={}", hide(value)));
+            }
+            None => {
+                shown.push(word.clone());
+                shown.extend(words.next().map(|value| hide(value)));
+            }
+        }
+    }
+    shown
 }
 
 /// Reads flags as Go programs do: `-x v`, `-x=v`, each also with two dashes; the last of two wins.

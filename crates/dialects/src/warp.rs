@@ -60,6 +60,12 @@ pub fn from_args(
     lower::lower(arguments::read(args)?, variable)
 }
 
+/// Returns the words of a command line without its secrets; `args` begin behind warp's name. Of a
+/// flag that is not known the value is taken for one.
+pub fn without_secrets(args: &[String]) -> Vec<String> {
+    arguments::without_secrets(args)
+}
+
 /// Returns what a file of `warp run` asks for: a benchmark. With `variables` what stands in it as
 /// `{{.Name}}` is filled in first; without any the text is taken as it is.
 pub fn from_yaml(
@@ -86,8 +92,9 @@ impl WarpLine {
                 text.push_str(&format!("={}", quoted(shown)));
             }
         }
-        for (name, value) in &self.variables {
-            text.push_str(&format!(" --var={}", quoted(&format!("{name}={value}"))));
+        for (name, _) in &self.variables {
+            // What a file is filled in with may be its keys.
+            text.push_str(&format!(" --var={}", quoted(&format!("{name}={HIDDEN}"))));
         }
         for operand in &self.operands {
             text.push_str(&format!(" {}", quoted(operand)));

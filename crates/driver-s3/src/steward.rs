@@ -8,6 +8,7 @@ use crate::listing::{Listing, Walk};
 use crate::session::{BucketCall, S3Session};
 use crate::xml::{self, Listed};
 
+mod mark;
 mod probe;
 
 pub use probe::Feature;

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
+use crate::secret::Secret;
+
 use super::ByteSize;
 
 /// How requests are made, whatever they are about.
@@ -64,24 +66,6 @@ pub(crate) struct RequestArgs {
     /// `env` goes through the proxies that the environment names; nothing else does
     #[arg(long, value_enum, default_value_t = ProxyArg::None)]
     pub(crate) proxy: ProxyArg,
-}
-
-/// A text that no message shows.
-#[derive(Clone)]
-pub(crate) struct Secret(pub(crate) String);
-
-impl FromStr for Secret {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret")
-    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

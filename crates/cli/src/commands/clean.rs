@@ -5,17 +5,19 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_driver::Steward;
-use plimsoll_driver_file::yard::{find, sweep};
+use plimsoll_driver_file::yard::{find, is_alive, sweep};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, RunId};
-use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
+use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
 use crate::args::s3::{LookupArg, StoreArgs};
+use crate::bucket_lease::{self, holds};
+use crate::commands::s3::in_words;
 use crate::runner::RunTime;
 use crate::store;
 use crate::ui::Ui;
@@ -33,7 +35,10 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         return clean_yard(args, &ui);
     }
     let directory = RunDirectory::open(&args.run)?;
-    let mut manifest = directory.read_manifest()?;
+    let manifest = directory.read_manifest()?;
+    let Some(_lease) = Lease::try_take(&args.run)? else {
+        bail!("run {} is under way; nothing is removed until it has ended", manifest.run_id);
+    };
     if let Some(files) = &manifest.target.files {
         let directories = files.directories.clone();
         return clean_files(&directories, &directory, manifest, &ui);
@@ -42,8 +47,23 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
     };
+    clean_objects(args, &directory, manifest, &prefix, &ui)
+}
+
+/// Removes what a run left below its prefix.
+fn clean_objects(
+    args: &CleanArgs,
+    directory: &RunDirectory,
+    mut manifest: Manifest,
+    prefix: &str,
+    ui: &Ui,
+) -> Result<ExitCode> {
     let time = RunTime::machine();
-    let store = store::open(&store_args(args, &manifest)?, &time)?;
+    let store_args = store_args(args, &manifest)?;
+    if args.store.host.is_none() {
+        confirm(args, &manifest, prefix, ui)?;
+    }
+    let store = store::open(&store_args, &time)?;
     let driver = S3Driver::new(store.config)?;
     let shared = &time.clock;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -51,9 +71,26 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         .build()
         .context("cannot start the event loop")?;
     let begun = shared.now();
-    let removed = runtime
-        .block_on(driver.steward(shared).sweep(&prefix))
-        .with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
+    let mut steward = driver.steward(shared);
+    let marks = bucket_lease::marks_of(prefix);
+    let found = runtime.block_on(steward.survey(&marks, None, true)).map_err(in_words)?;
+    let mark = |key: &str| key.strip_prefix(&*marks).map(str::to_owned);
+    if found
+        .iter()
+        .filter_map(|mark_of| mark(&mark_of.key))
+        .any(|mark| holds(&mark, time.wall_epoch))
+    {
+        bail!(
+            "run {} is under way, as a mark below `{marks}` says; nothing is removed until it has \
+             ended. The mark of a run that was killed ends a minute after that",
+            manifest.run_id
+        );
+    }
+    let removed = runtime.block_on(async {
+        let removed = steward.sweep(prefix).await?;
+        steward.sweep(&marks).await.map(|_| removed)
+    });
+    let removed = removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
     let took = shared.now().since(begun).as_nanos() as u64;
     manifest.cleanup = Cleanup {
         state: CleanupState::Complete,
@@ -63,6 +100,26 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     directory.write_manifest(&manifest)?;
     ui.result(&format!("removed {removed} objects below `{prefix}`\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Asks whether requests may go to the hosts that the record names: it may be somebody else's, and
+/// whoever is named there is sent signatures and the session token.
+fn confirm(args: &CleanArgs, manifest: &Manifest, prefix: &str, ui: &Ui) -> Result<()> {
+    let hosts = manifest.target.endpoints.join(", ");
+    let bucket = manifest.target.bucket.as_deref().unwrap_or_default();
+    let what = format!("remove what lies below `{prefix}` in bucket `{bucket}` on {hosts}");
+    if args.yes {
+        ui.note(&format!("--yes: about to {what}"));
+        return Ok(());
+    }
+    match ui.ask(&format!("{what}, which run.json names?"))? {
+        Some(true) => Ok(()),
+        Some(false) => bail!("nothing was removed"),
+        None => bail!(
+            "this would {what}, which run.json names; add --yes to allow it, or name the host with \
+             --host"
+        ),
+    }
 }
 
 /// Removes what a run on files left in the directories that it was given.
@@ -76,6 +133,7 @@ fn clean_files(
     let begun = RunClock::start();
     let mut removed = 0;
     for place in directories {
+        refuse_living(Path::new(place), id.as_str())?;
         removed += sweep(Path::new(place), id.as_str(), &|| false)?.files;
         ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
     }
@@ -100,7 +158,12 @@ fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     }
     for left in &found {
         let (files, bytes) = (left.files, format::bytes(left.bytes));
-        ui.result(&format!("{}: {files} files, {bytes}, since {}\n", left.run_id, left.modified))?;
+        let run = &left.run_id;
+        if left.is_alive {
+            ui.result(&format!("{run}: {files} files, {bytes}, under way; left alone\n"))?;
+            continue;
+        }
+        ui.result(&format!("{run}: {files} files, {bytes}, since {}\n", left.modified))?;
         if args.yes {
             sweep(&args.run, &left.run_id, &|| false)?;
         }
@@ -123,10 +186,29 @@ fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
     Ok(Some(prefix.clone()))
 }
 
-/// Returns how to reach the store of a run: where it is as the record says, how it is spoken to as
-/// the flags say.
+fn own_bucket(manifest: &Manifest) -> Result<String> {
+    manifest.target.bucket.clone().context("run.json names no bucket")
+}
+
+/// Refuses to remove the files of a run that is under way.
+fn refuse_living(place: &Path, run: &str) -> Result<()> {
+    // What is not there cannot live.
+    if is_alive(place, run).unwrap_or(false) {
+        bail!(
+            "run {run} is under way in {}; nothing is removed until it has ended",
+            place.display()
+        );
+    }
+    Ok(())
+}
+
+/// Returns how to reach the store of a run: where it is as the flags say, else as the record says;
+/// how it is spoken to as the flags say.
 fn store_args(args: &CleanArgs, manifest: &Manifest) -> Result<StoreArgs> {
     let target = &manifest.target;
+    if args.store.host.is_some() {
+        return Ok(StoreArgs { bucket: own_bucket(manifest)?, ..args.store.clone() });
+    }
     let hosts = target.endpoints.iter().map(|url| match url.split_once("://") {
         Some((_, authority)) => authority,
         None => url,
@@ -135,7 +217,7 @@ fn store_args(args: &CleanArgs, manifest: &Manifest) -> Result<StoreArgs> {
         host: Some(hosts.collect::<Vec<_>>().join(",")),
         tls: target.tls.unwrap_or(false),
         region: target.region.clone(),
-        bucket: target.bucket.clone().context("run.json names no bucket")?,
+        bucket: own_bucket(manifest)?,
         lookup: match target.lookup.as_deref() {
             Some("path") => LookupArg::Path,
             Some("dns") => LookupArg::Dns,

@@ -13,6 +13,7 @@ use plimsoll_model::{RunId, WallTime};
 use plimsoll_report::format;
 
 use crate::args::CleanArgs;
+use crate::bucket_lease;
 use crate::commands::check::take_url;
 use crate::commands::s3::in_words;
 use crate::runner::RunTime;
@@ -29,6 +30,32 @@ struct Left {
     markers: u64,
     uploads: u64,
     bytes: u64,
+    /// Whether the run is under way.
+    is_alive: bool,
+}
+
+/// What runs left, by run.
+struct Finds {
+    /// What all of it lies below.
+    home: String,
+    now: WallTime,
+    runs: BTreeMap<String, Left>,
+}
+
+impl Finds {
+    /// Returns what is counted for the run that a key belongs to; keys that belong to none are
+    /// counted under a name that is no run's. A mark of a run that is under way is noted and not
+    /// counted.
+    fn of(&mut self, key: &str) -> Option<&mut Left> {
+        let rest = key.strip_prefix(&self.home).unwrap_or_default();
+        if let Some((run, mark)) = bucket_lease::read(rest) {
+            let left = self.runs.entry(run.to_owned()).or_default();
+            left.is_alive |= bucket_lease::holds(mark, self.now);
+            return None;
+        }
+        let run = rest.split_once('/').map_or("", |(run, _)| run);
+        Some(self.runs.entry(run.to_owned()).or_default())
+    }
 }
 
 /// Lists what runs left, and removes it with `--yes`.
@@ -45,12 +72,13 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
     let home = home_below(&args.prefix);
-    let mut found: BTreeMap<String, Left> = BTreeMap::new();
+    let now = time.wall_epoch;
+    let mut finds = Finds { home: home.clone(), now, runs: BTreeMap::new() };
     // A server without versions has a plain listing.
     match runtime.block_on(steward.survey_versions(&home, None)) {
         Ok(versions) => {
             for version in versions {
-                let left = entry(&mut found, &home, &version.key);
+                let Some(left) = finds.of(&version.key) else { continue };
                 left.markers += u64::from(version.is_marker);
                 left.versions += u64::from(!version.is_marker);
                 left.bytes += version.size;
@@ -60,7 +88,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         Err(_) => {
             let objects = runtime.block_on(steward.survey(&home, None, true)).map_err(in_words)?;
             for object in objects {
-                let left = entry(&mut found, &home, &object.key);
+                let Some(left) = finds.of(&object.key) else { continue };
                 left.versions += 1;
                 left.bytes += object.size;
             }
@@ -72,9 +100,9 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         uploads => uploads.map_err(in_words)?,
     };
     for upload in uploads {
-        entry(&mut found, &home, &upload.key).uploads += 1;
+        finds.of(&upload.key).into_iter().for_each(|left| left.uploads += 1);
     }
-    let now = time.wall_epoch;
+    let mut found = finds.runs;
     let limit = args.older_than.map(|age| age.0);
     found.retain(|run, _| is_meant(run, args.id.as_deref(), limit, now));
     if found.is_empty() {
@@ -82,10 +110,11 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for (run, left) in &found {
-        let Left { versions, markers, uploads, bytes } = left;
+        let Left { versions, markers, uploads, bytes, is_alive } = left;
+        let under_way = if *is_alive { "; under way, left alone" } else { "" };
         ui.result(&format!(
             "{run}: {versions} objects or versions ({}), {markers} marks of deletion, {uploads} \
-             unfinished uploads\n",
+             unfinished uploads{under_way}\n",
             format::bytes(*bytes)
         ))?;
     }
@@ -93,9 +122,13 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         ui.result("nothing was removed; add --yes to remove this\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    for run in found.keys() {
+    for (run, _) in found.iter().filter(|(_, left)| !left.is_alive) {
         let prefix = format!("{home}{run}/");
-        let removed = runtime.block_on(steward.sweep(&prefix)).map_err(in_words)?;
+        let removed = runtime.block_on(async {
+            let removed = steward.sweep(&prefix).await?;
+            steward.sweep(&bucket_lease::marks_of(&prefix)).await.map(|_| removed)
+        });
+        let removed = removed.map_err(in_words)?;
         ui.result(&format!("{run}: removed {removed}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -104,14 +137,6 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
 fn home_below(prefix: &str) -> String {
     let prefix = prefix.trim_matches('/');
     if prefix.is_empty() { HOME.to_owned() } else { format!("{prefix}/{HOME}") }
-}
-
-/// Returns what is counted for the run that a key belongs to; keys that belong to none are counted
-/// under a name that is no run's.
-fn entry<'f>(found: &'f mut BTreeMap<String, Left>, home: &str, key: &str) -> &'f mut Left {
-    let rest = key.strip_prefix(home).unwrap_or_default();
-    let run = rest.split_once('/').map_or("", |(run, _)| run);
-    found.entry(run.to_owned()).or_default()
 }
 
 /// Tells whether it is a run's, and one that is asked for.

@@ -18,11 +18,11 @@ use crate::args::file::MdtestArgs;
 use crate::commands::file;
 use crate::commands::s3::fresh_seed;
 use crate::consent::{self, Consent};
-use crate::environment;
 use crate::files::{self, FileSettings};
 use crate::present_files::{Phase, Rows};
 use crate::run_record::RunRecord;
 use crate::runner::RunTime;
+use crate::said;
 use crate::ui::Ui;
 
 /// Takes mdtest's command line and prints its table.
@@ -72,7 +72,7 @@ fn told(
         run_id: Some(manifest.run_id.clone()),
         started: civil(manifest.started_unix_ns),
         ended: civil(manifest.started_unix_ns + record.now().as_ns()),
-        command: environment::command_line(),
+        command: said::command_line(),
         ranks: plan.ranks,
         clients: vec![client.clone()],
         path: plan.directories.join("@"),

@@ -19,7 +19,7 @@ use crate::args::{MergeArgs, WarpMergeArgs};
 use crate::commands::export::RawFile;
 use crate::recorded::{self, Origin, ReadError, Record, Source};
 use crate::ui::Ui;
-use crate::{environment, examine, manifest, present, redact};
+use crate::{examine, manifest, present, said};
 
 /// What warp's raw files end in.
 const RAW_ENDING: &str = ".csv.zst";
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
     args.analysis.kind()?;
     let records = opened(&recorded::runs(&args.runs)?)?;
     let (id, parts) = parts(&records)?;
-    let command_line = redact::command_line(&environment::command_line());
+    let command_line = said::command_line();
     let directory = merge(parts, &args.output, &id, command_line)?;
     let path = directory.path().display();
     let merged = || format!("the runs are merged into {path}, but it cannot be analysed");
@@ -156,7 +156,7 @@ fn command_lines(records: &[Record]) -> Vec<String> {
     first
         .filter(|_| same)
         .into_iter()
-        .chain([present::typed_again(&environment::command_line())])
+        .chain([present::typed_again(&said::command_line())])
         .collect()
 }
 

@@ -19,6 +19,7 @@ use plimsoll_workload::{
 
 use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
+use crate::bucket_lease::{self, BucketLease};
 use crate::consent::{self, Consent, Permit};
 use crate::present;
 use crate::run_record::{Recorded, RunRecord};
@@ -126,6 +127,10 @@ pub(crate) fn run_spec(
             return Err(error);
         }
     };
+    if store.embedded.is_none() && matches!(workload.population, Population::Uploaded(_)) {
+        let config = store.config.clone();
+        keeper.lease = Some(BucketLease::hold(config, &workload.layout.base, &time, ui)?);
+    }
     announce(&ui, &store, spec, &manifest.target.endpoints, &settings.store.bucket);
     if let Some(found) = &store.found {
         ui.note(&format!("credentials from {}", found.source));
@@ -248,6 +253,8 @@ struct Keeper {
     runtime: tokio::runtime::Runtime,
     steward: S3Steward,
     interrupts: Interrupts,
+    /// Marks the run as under way, where it writes into a bucket that others see.
+    lease: Option<BucketLease>,
 }
 
 /// Carries out a step of `$keeper`'s steward.
@@ -264,7 +271,7 @@ impl Keeper {
     fn new(steward: S3Steward, interrupts: Interrupts) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop")?;
-        Ok(Self { runtime, steward, interrupts })
+        Ok(Self { runtime, steward, interrupts, lease: None })
     }
 
     /// Makes sure that the bucket is there and can do what the workload asks of it.
@@ -371,6 +378,12 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
         if left.is_none() { CleanupState::Complete } else { CleanupState::Failed }
     };
     let took = run.record.now().since(started).as_nanos() as u64;
+    if keeper.lease.take().is_some() {
+        // What cannot be removed ends by itself.
+        let marks = bucket_lease::marks_of(&run.workload.layout.base);
+        let sweep = keeper.steward.sweep(&marks);
+        let _ = run.record.interrupts.unless_stopped(&keeper.runtime, sweep);
+    }
     run.record.manifest.cleanup =
         Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
     left

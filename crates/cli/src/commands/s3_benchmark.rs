@@ -33,6 +33,7 @@ use plimsoll_workload::{
 use self::tally::{Tally, Written};
 use self::tester::{Pages, Tester, lists_versions};
 use crate::args::{S3BenchmarkArgs, SignatureArg};
+use crate::bucket_lease::{self, BucketLease};
 use crate::commands::s3::{fresh_seed, in_words};
 use crate::consent::{self, Consent, Permit};
 use crate::run_record::{LogSink, Recorded, RunRecord};
@@ -106,6 +107,8 @@ struct Bench<'a> {
     config: EngineConfig,
     generator: Arc<Generator>,
     record: RunRecord,
+    /// Marks the run as under way in the bucket.
+    lease: Option<BucketLease>,
     lists_versions: bool,
     results: Vec<TestResult>,
     /// What was removed outside of DELETE.
@@ -124,6 +127,7 @@ impl<'a> Bench<'a> {
         let workload = spec.validate(id.as_str(), None)?;
         let certificate = manifest::certificate(args.output.certificate.as_deref())?;
         let config = config(asked, args, time.wall_epoch)?;
+        let store_config = config.clone();
         let driver = S3Driver::new(config.clone()).map_err(in_its_flags)?;
         let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
         manifest.certificate = certificate;
@@ -165,8 +169,10 @@ impl<'a> Bench<'a> {
             }
         };
         ui.note(&format!("{NAME} on {}, bucket {}, seed {seed}", asked.url, asked.bucket));
+        let lease = BucketLease::hold(store_config, &workload.layout.base, &time, ui)?;
         Ok(Self {
             asked,
+            lease: Some(lease),
             generator: Arc::new(Generator::new(seed)),
             spec,
             workload,
@@ -445,6 +451,12 @@ impl<'a> Bench<'a> {
                 CleanupState::Failed
             }
         };
+        if self.lease.take().is_some() {
+            // What cannot be removed ends by itself.
+            let marks = bucket_lease::marks_of(&self.workload.layout.base);
+            let sweep = self.steward.sweep(&marks);
+            let _ = self.record.interrupts.unless_stopped(&self.runtime, sweep);
+        }
         let complete = state == CleanupState::Complete;
         let took = self.record.now().since(started).as_nanos() as u64;
         self.record.manifest.cleanup = Cleanup {

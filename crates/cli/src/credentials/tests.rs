@@ -60,7 +60,7 @@ const EPOCH: WallTime = WallTime::from_unix_ns(1_795_251_600_000_000_000);
 impl Given<'_> {
     fn resolve(&self) -> Result<Resolved> {
         let [access_key, secret_key, session_token] =
-            self.flags.map(|flag| flag.map(str::to_owned));
+            self.flags.map(|flag| flag.and_then(|text| text.parse().ok()));
         let variables: HashMap<&str, &str> = self.variables.iter().copied().collect();
         let clock: SharedClock = std::sync::Arc::new(RunClock::start());
         let store = plimsoll_http::expand_hosts(self.store.unwrap_or("store.invalid"), 80).unwrap();

@@ -10,8 +10,12 @@ use plimsoll_stats::Sample;
 use serde_json::Value;
 
 use super::*;
-use crate::args::telemetry::SecretUrl;
+use crate::secret::Secret;
 use crate::telemetry::snapshot::{Snapshot, StageSnapshot};
+
+fn secret(text: String) -> Secret {
+    text.parse().unwrap_or_else(|never| match never {})
+}
 
 const TOKEN: &str = "tok/en-that-is-secret==";
 
@@ -341,11 +345,8 @@ fn refusals_come_before_anything_runs_and_never_show_the_token() {
         ui: Ui::plain(),
     };
     let refused = |otlp: Option<String>, influxdb: Option<String>| {
-        let args = TelemetryArgs {
-            metrics: None,
-            otlp: otlp.map(SecretUrl),
-            influxdb: influxdb.map(SecretUrl),
-        };
+        let args =
+            TelemetryArgs { metrics: None, otlp: otlp.map(secret), influxdb: influxdb.map(secret) };
         assert!(!format!("{args:?}").contains(TOKEN));
         format!("{:#}", Telemetry::start(&args, &facts).err().unwrap())
     };
@@ -398,8 +399,8 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
     let influx = TcpListener::bind("127.0.0.1:0").unwrap();
     let args = TelemetryArgs {
         metrics: None,
-        otlp: Some(SecretUrl(format!("http://{}", otlp.local_addr().unwrap()))),
-        influxdb: Some(SecretUrl(format!(
+        otlp: Some(secret(format!("http://{}", otlp.local_addr().unwrap()))),
+        influxdb: Some(secret(format!(
             "http://{TOKEN}@{}/my%20bucket/org?site=x",
             influx.local_addr().unwrap()
         ))),
@@ -483,8 +484,8 @@ fn receivers_that_refuse_or_are_not_there_end_nothing() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap();
     let args = TelemetryArgs {
         metrics: None,
-        otlp: Some(SecretUrl(format!("http://{}/x", gone.local_addr().unwrap()))),
-        influxdb: Some(SecretUrl(format!("http://{TOKEN}@{}/b/o", refusing.local_addr().unwrap()))),
+        otlp: Some(secret(format!("http://{}/x", gone.local_addr().unwrap()))),
+        influxdb: Some(secret(format!("http://{TOKEN}@{}/b/o", refusing.local_addr().unwrap()))),
     };
     drop(gone);
     let telemetry = start(&args);

@@ -9,7 +9,7 @@ const FOREIGN: u64 = 1_000;
 
 pub(crate) fn clean(target: &Target, directory: &std::path::Path) {
     let mut clean = plimsoll(directory);
-    clean.arg("clean").arg(run_directory(directory));
+    clean.args(["clean", "--yes"]).arg(run_directory(directory));
     if let Some(ca) = &target.tls_ca {
         clean.arg("--tls-ca").arg(ca);
     }
@@ -44,7 +44,7 @@ fn ctrl_c_ends_the_measured_stage_reports_and_cleans() {
         running.await_line("measure: ");
         running.signal(Signal::INT);
         let (code, stdout, stderr) = running.end();
-        assert_eq!(code, Some(0), "{line}: {stderr}");
+        assert_eq!(code, Some(130), "{line}: {stderr}");
         let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
         assert_eq!(report["state"], "interrupted", "{line}");
         target.assert_only_planted(FOREIGN);
@@ -61,7 +61,7 @@ fn ctrl_c_while_preparing_cleans_and_says_that_nothing_was_measured() {
     running.await_line("preparing");
     running.signal(Signal::INT);
     let (code, stdout, stderr) = running.end();
-    assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert_eq!((code, stdout.as_str()), (Some(130), ""), "{stderr}");
     assert!(stderr.contains("nothing was measured"), "{stderr}");
     target.assert_only_planted(10);
 }
@@ -99,7 +99,7 @@ fn a_manifest_that_names_another_prefix_empties_nothing() {
         manifest["target"]["prefix"] = prefix.into();
         std::fs::write(&path, manifest.to_string()).unwrap();
         let mut clean = plimsoll(directory.path());
-        clean.arg("clean").arg(run_directory(directory.path()));
+        clean.args(["clean", "--yes"]).arg(run_directory(directory.path()));
         target.credentials(&mut clean);
         let output = run(clean);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));

@@ -3,6 +3,7 @@
 
 use std::slice::Iter;
 
+use super::HIDDEN;
 use super::command::WarpCommand;
 use super::error::WarpArgError;
 use super::flags::{self, Flag};
@@ -41,6 +42,34 @@ pub(super) fn read(args: &[String]) -> Result<Asked, WarpArgError> {
     }
     operands_fit(&asked)?;
     Ok(asked)
+}
+
+/// Returns all words, with a stand-in for each value that is a secret.
+pub(super) fn without_secrets(args: &[String]) -> Vec<String> {
+    let mut words = args.iter();
+    let mut command = None;
+    let mut shown = Vec::new();
+    while let Some(word) = words.next() {
+        let Ok(Some((name, value))) = split(word) else {
+            command = command.or_else(|| WarpCommand::of(word).ok());
+            shown.push(word.clone());
+            continue;
+        };
+        let flag = match command {
+            None => flags::global(name),
+            Some(command) => flags::of(command, name, "").ok(),
+        };
+        let hide = |value: &str| flag.map_or(HIDDEN.to_owned(), |flag| flag.without_secret(value));
+        match value {
+            Some(value) => shown.push(format!("{}={}", name_of(word), hide(value))),
+            None => {
+                shown.push(word.clone());
+                let takes_word = flag.is_some_and(|flag| flag.kind != Kind::Switch);
+                shown.extend(takes_word.then(|| words.next()).flatten().map(|value| hide(value)));
+            }
+        }
+    }
+    shown
 }
 
 /// Returns the name and the value of a word that is a flag.

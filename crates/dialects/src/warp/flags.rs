@@ -1,5 +1,6 @@
 //! Every flag of warp and what becomes of it here.
 
+use super::HIDDEN;
 use super::command::WarpBenchmark::{
     Append, Delete, Fanout, Get, List, Mixed, Multipart, MultipartPut, Put, Retention, Snowball,
     Stat, Versioned, Zip,
@@ -79,6 +80,16 @@ impl Flag {
             (Of::BenchmarksAndMerge, command) => command == WarpCommand::Merge,
             (Of::BenchmarksAndFiles, command) => command != WarpCommand::Run,
             (Of::Benchmarks, _) => false,
+        }
+    }
+
+    /// Returns a value as it may be shown.
+    pub(super) fn without_secret(&self, value: &str) -> String {
+        match value.split_once('=') {
+            // What a file of `run` is filled in with may be its keys.
+            Some((name, _)) if self.name == "var" => format!("{name}={HIDDEN}"),
+            _ if is_secret(self.name) => HIDDEN.to_owned(),
+            _ => value.to_owned(),
         }
     }
 

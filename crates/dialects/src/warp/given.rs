@@ -1,10 +1,10 @@
 //! What was asked for, before it is known what becomes of it.
 
+use super::Note;
 use super::command::WarpCommand;
 use super::error::WarpArgError;
-use super::flags::{self, Flag};
+use super::flags::Flag;
 use super::values::Kind;
-use super::{HIDDEN, Note};
 
 /// A flag with its value.
 #[derive(Clone)]
@@ -29,8 +29,7 @@ impl Given {
     pub(super) fn of_word(flag: &'static Flag, value: Option<&str>) -> Result<Self, WarpArgError> {
         let written = match value {
             None => format!("`--{}`", flag.name),
-            Some(_) if flags::is_secret(flag.name) => format!("`--{}={HIDDEN}`", flag.name),
-            Some(value) => format!("`--{}={value}`", flag.name),
+            Some(value) => format!("`--{}={}`", flag.name, flag.without_secret(value)),
         };
         Self::new(flag, value.unwrap_or("true"), written)
     }

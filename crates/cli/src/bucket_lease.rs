@@ -1,0 +1,161 @@
+//! Marks beside what a run writes into a bucket, which say that it is under way: `clean` from any
+//! machine leaves its objects alone while one holds.
+//!
+//! A mark is an empty object `<prefix>/plimsoll/<run>.live/<until>.<process>`, so a listing tells all
+//! of it. It is renewed long before it ends; one that a killed run left behind ends by itself. On
+//! the machine that the run is on, its process is asked for instead, so that nobody has to wait.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use plimsoll_driver_s3::{S3Config, S3Driver, S3Steward};
+use plimsoll_model::WallTime;
+use tokio::sync::Notify;
+
+use crate::process;
+use crate::runner::RunTime;
+use crate::ui::Ui;
+
+/// How long a mark holds.
+const HOLDS: Duration = Duration::from_secs(60);
+/// How often it is renewed. A store under load may take its time.
+const RENEWED: Duration = Duration::from_secs(15);
+/// What ends the name of a run whose marks lie below it.
+const LIVE: &str = ".live/";
+const UNTIL: &str = "%Y%m%dt%H%M%Sz";
+
+/// Returns what the marks of the run whose objects lie below `base` begin with.
+pub(crate) fn marks_of(base: &str) -> String {
+    format!("{}{LIVE}", base.trim_end_matches('/'))
+}
+
+/// Returns the run that a key below the home of all runs is a mark of, and what the mark says.
+pub(crate) fn read(below_home: &str) -> Option<(&str, &str)> {
+    below_home.split_once(LIVE)
+}
+
+/// Tells whether a mark holds; one that nobody wrote does not.
+pub(crate) fn holds(mark: &str, now: WallTime) -> bool {
+    let Some((until, process)) = mark.split_once('.') else { return false };
+    let Ok(until) = DateTime::strptime(UNTIL, until).and_then(|at| at.to_zoned(TimeZone::UTC))
+    else {
+        return false;
+    };
+    // The run may have ended a moment ago, or its clock may be off by one.
+    let is_due = until.timestamp().as_nanosecond() > i128::from(now.as_unix_ns());
+    is_due && process::is_alive(process).unwrap_or(true)
+}
+
+/// Renews a run's mark until it is dropped. The marks stay; whoever cleans up removes them.
+pub(crate) struct BucketLease {
+    ended: Arc<Notify>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BucketLease {
+    /// Begins to mark the run whose objects lie below `base` as under way. A store that refuses the
+    /// mark is measured without one, with a warning.
+    pub(crate) fn hold(config: S3Config, base: &str, time: &RunTime, ui: Ui) -> Result<Self> {
+        let ended = Arc::new(Notify::new());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.context("cannot start the event loop")?;
+        let driver = S3Driver::new(config)?;
+        let (prefix, time) = (marks_of(base), time.clone());
+        let heard = Arc::clone(&ended);
+        let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(move || {
+            let keeper = Keeper { steward: driver.steward(&time.clock), prefix, time, ui };
+            runtime.block_on(async {
+                tokio::select! {
+                    () = keeper.keep() => {}
+                    () = heard.notified() => {}
+                }
+            });
+        });
+        let thread = thread.context("cannot start the thread that marks the run as under way")?;
+        Ok(Self { ended, thread: Some(thread) })
+    }
+}
+
+impl Drop for BucketLease {
+    fn drop(&mut self) {
+        self.ended.notify_one();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+struct Keeper {
+    steward: S3Steward,
+    prefix: String,
+    time: RunTime,
+    ui: Ui,
+}
+
+impl Keeper {
+    async fn keep(mut self) {
+        let process = process::identity();
+        let mut rounds = tokio::time::interval(RENEWED);
+        let mut before: Option<String> = None;
+        loop {
+            rounds.tick().await;
+            let since = Duration::from_nanos(self.time.clock.now().as_ns());
+            let until = self.time.wall_epoch.after(since + HOLDS);
+            let key = format!("{}{}.{process}", self.prefix, compact(until));
+            match self.steward.put_mark(&key).await {
+                Ok(()) => {
+                    // What cannot be removed ends by itself.
+                    if let Some(before) = before.replace(key) {
+                        let _ = self.steward.remove_mark(&before).await;
+                    }
+                }
+                Err(error) if before.is_none() => {
+                    self.ui.note(&format!(
+                        "the run cannot be marked as under way ({error}); until it ends, do not \
+                         clean the bucket from another machine"
+                    ));
+                    return;
+                }
+                // A store that is away for a while is what is measured; the next round tries again.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+fn compact(at: WallTime) -> String {
+    let at = jiff::Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).unwrap_or_default();
+    at.to_zoned(TimeZone::UTC).strftime(UNTIL).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_holds_until_its_time_and_not_beyond_its_process() {
+        // 2026-11-21 09:00:00 UTC, checked with `date -u -d @1795251600`.
+        let at = |s: u64| WallTime::from_unix_ns((1_795_251_600 + s) * 1_000_000_000);
+        assert_eq!(compact(at(0)), "20261121t090000z");
+        let elsewhere = "20261121t090000z.another-machine-1-1";
+        assert!(!holds(elsewhere, at(1)));
+        assert!(holds(elsewhere, WallTime::from_unix_ns(at(0).as_unix_ns() - 1)));
+        let mine = process::identity();
+        let before = WallTime::from_unix_ns(at(0).as_unix_ns() - 1);
+        assert!(holds(&format!("20261121t090000z.{mine}"), before));
+        let gone = mine.rsplit_once('-').unwrap().0;
+        assert!(!holds(&format!("20261121t090000z.{gone}-1"), before), "another start time");
+        for nobody in ["", "x", "20261121t090000z", "later.x"] {
+            assert!(!holds(nobody, before), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn a_mark_lies_beside_the_objects_of_its_run() {
+        assert_eq!(marks_of("a/plimsoll/r/"), "a/plimsoll/r.live/");
+        assert_eq!(read("r.live/20261121t090000z.x"), Some(("r", "20261121t090000z.x")));
+        assert_eq!(read("r/0/1.rnd"), None);
+    }
+}

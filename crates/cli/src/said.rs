@@ -1,0 +1,184 @@
+//! The command line as it is kept with a run: made from what was parsed, so that a secret is known by
+//! its type and not by how its flag was written.
+
+use std::any::TypeId;
+use std::ffi::OsStr;
+use std::sync::OnceLock;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use plimsoll_dialects::{s3_benchmark, warp};
+
+use crate::secret::{HIDDEN, Secret};
+
+/// The program's own name.
+const PROGRAM: &str = "plimsoll";
+
+static LINE: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps the command line of this process.
+pub(crate) fn keep(command: &Command, matches: &ArgMatches) {
+    let _ = LINE.set(without_secrets(command, matches));
+}
+
+/// Returns the command line of this process without its secrets.
+pub(crate) fn command_line() -> Vec<String> {
+    LINE.get().cloned().unwrap_or_else(|| vec![PROGRAM.to_owned()])
+}
+
+/// Returns the words of a parsed command line in their order, without its secrets.
+fn without_secrets(command: &Command, matches: &ArgMatches) -> Vec<String> {
+    let mut words = vec![PROGRAM.to_owned()];
+    let (mut command, mut matches) = (command, matches);
+    let mut path: Vec<&str> = Vec::new();
+    loop {
+        let mut given: Vec<Given> =
+            command.get_arguments().flat_map(|arg| given(arg, matches, &path)).collect();
+        given.sort_by_key(|given| given.index);
+        words.extend(given.into_iter().flat_map(|given| given.words));
+        let Some((name, below)) = matches.subcommand() else { return words };
+        words.push(name.to_owned());
+        path.push(name);
+        let Some(known) = command.find_subcommand(name) else {
+            // Another tool's command line, as a subcommand that is not ours.
+            let rest = std::iter::once(name.to_owned()).chain(texts(below, ""));
+            let rest = foreign(&path, rest.collect());
+            words.extend(rest.into_iter().skip(1));
+            return words;
+        };
+        (command, matches) = (known, below);
+    }
+}
+
+/// An argument as it was given once.
+struct Given {
+    /// Where it stood.
+    index: usize,
+    words: Vec<String>,
+}
+
+fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<Given> {
+    let id = arg.get_id().as_str();
+    if !matches!(matches.value_source(id), Some(ValueSource::CommandLine)) {
+        return Vec::new();
+    }
+    let mut indices = matches.indices_of(id).into_iter().flatten();
+    let Some(occurrences) = matches.get_raw_occurrences(id) else { return Vec::new() };
+    if arg.is_positional() {
+        let texts: Vec<String> = occurrences.flatten().map(text).collect();
+        let texts = foreign(path, texts);
+        return vec![Given { index: indices.next().unwrap_or_default(), words: texts }];
+    }
+    let flag = arg.get_long().map_or_else(
+        || arg.get_short().map(|short| format!("-{short}")).unwrap_or_default(),
+        |long| format!("--{long}"),
+    );
+    let is_secret = arg.get_value_parser().type_id() == TypeId::of::<Secret>();
+    let mut all = Vec::new();
+    for occurrence in occurrences {
+        let values: Vec<String> = occurrence.map(text).collect();
+        let index = indices.by_ref().take(values.len().max(1)).next().unwrap_or_default();
+        let value = values.join(&arg.get_value_delimiter().unwrap_or(' ').to_string());
+        let words = match arg.get_action() {
+            ArgAction::Set | ArgAction::Append if is_secret => {
+                vec![flag.clone(), HIDDEN.to_owned()]
+            }
+            ArgAction::Set | ArgAction::Append if value.starts_with('-') || value.is_empty() => {
+                vec![format!("{flag}={value}")]
+            }
+            ArgAction::Set | ArgAction::Append => vec![flag.clone(), value],
+            _ => vec![flag.clone()],
+        };
+        all.push(Given { index, words });
+    }
+    all
+}
+
+/// Returns the words of another tool's command line without its secrets, which only that tool's own
+/// reading of them tells apart.
+fn foreign(path: &[&str], words: Vec<String>) -> Vec<String> {
+    match path {
+        ["as", "s3-benchmark"] => s3_benchmark::without_secrets(&words),
+        ["as", "warp", ..] => warp::without_secrets(&words),
+        _ => words,
+    }
+}
+
+fn texts(matches: &ArgMatches, id: &str) -> Vec<String> {
+    matches.get_raw(id).into_iter().flatten().map(text).collect()
+}
+
+/// Returns a value, without the user and password of a URL.
+fn text(value: &OsStr) -> String {
+    let text = value.to_string_lossy();
+    let Some((scheme, rest)) = text.split_once("://") else { return text.into_owned() };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://{HIDDEN}@{host}{}", &rest[end..]),
+        None => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::Cli;
+
+    fn kept(line: &str) -> String {
+        let command = Cli::command();
+        let matches = command.clone().try_get_matches_from(line.split(' ')).unwrap();
+        without_secrets(&command, &matches).join(" ")
+    }
+
+    #[test]
+    fn no_form_of_a_secret_flag_gives_its_value_away() {
+        assert_eq!(
+            kept(
+                "plimsoll s3 get --secret-key=S1 --access-key S2 --host h --session-token=--x \
+                 --sts-web-token ey.J --influxdb=http://T@h:1/b/o --otlp http://h/?key=K --md5"
+            ),
+            "plimsoll s3 get --secret-key *REDACTED* --access-key *REDACTED* --host h \
+             --session-token *REDACTED* --sts-web-token *REDACTED* --influxdb *REDACTED* \
+             --otlp *REDACTED* --md5"
+        );
+    }
+
+    #[test]
+    fn another_tools_secrets_are_those_that_it_reads_itself() {
+        assert_eq!(
+            kept("plimsoll as s3-benchmark --json -a A1 -s=S1 --s -S2 -u http://h -b b"),
+            "plimsoll as s3-benchmark --json -a *REDACTED* -s=*REDACTED* --s *REDACTED* -u http://h -b b"
+        );
+        assert_eq!(
+            kept("plimsoll as warp get -access-key=A1 -secret-key S1 --host h -tls"),
+            "plimsoll as warp get -access-key=*REDACTED* -secret-key *REDACTED* --host h -tls"
+        );
+        assert_eq!(
+            kept("plimsoll as warp run f.yml -var SecretKey=S1 --var=Host=h"),
+            "plimsoll as warp run f.yml -var SecretKey=*REDACTED* --var=Host=*REDACTED*"
+        );
+        assert_eq!(
+            kept("plimsoll as warp get -nonsense=S1"),
+            "plimsoll as warp get -nonsense=*REDACTED*"
+        );
+        assert_eq!(kept("plimsoll as fio --name=a -s S1"), "plimsoll as fio --name=a -s S1");
+    }
+
+    #[test]
+    fn order_repetition_and_lists_are_as_typed() {
+        for line in [
+            "plimsoll s3 put --tag a=b --concurrent 3 --tag c=d --quiet",
+            "plimsoll analyze one two --json",
+            "plimsoll compare a b --gate p99<=+5%",
+            "plimsoll file iops --dir /x --dir /y --op read",
+        ] {
+            assert_eq!(kept(line), line);
+        }
+        assert_eq!(
+            kept("plimsoll check http://u:SECRET@h/b"),
+            "plimsoll check http://*REDACTED*@h/b"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! What no run wrote is changed only where the workload says so and whoever starts it says so again;
+//! and nothing is removed under the feet of a run, or sent to hosts that only a record names.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::harness::{
+    Background, Target, oracle, plimsoll, printed, refused, run, run_directory, stderr,
+};
+
+const FOREIGN: u64 = 100;
+
+/// Runs a command line against a store and returns its exit code and what it said.
+fn said(target: &Target, directory: &Path, line: &str) -> (Option<i32>, String) {
+    let output = run(target.command(directory, line));
+    (output.status.code(), stderr(&output))
+}
+
+#[test]
+fn a_workload_file_removes_what_others_wrote_only_when_it_is_allowed_again() {
+    let (made_for, target) = (oracle(), oracle());
+    made_for.plant(FOREIGN);
+    target.plant(FOREIGN);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("w.yaml");
+    let line = "s3 delete --list-existing --duration 1s --concurrent 2 --batch 10";
+    let explained = run(made_for.command(directory.path(), &format!("{line} --yes --explain")));
+    std::fs::write(&file, &explained.stdout).unwrap();
+
+    let (code, text) = said(&target, directory.path(), "run w.yaml");
+    assert_eq!(code, Some(2), "{text}");
+    for word in ["remove 100 objects", "bucket `bench`", &target.host, "--yes"] {
+        assert!(text.contains(word), "no `{word}` in: {text}");
+    }
+    target.assert_only_planted(FOREIGN);
+    // The command itself is no better than a file.
+    let (code, text) = said(&target, directory.path(), line);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("remove 100 objects") && text.contains("--yes"), "{text}");
+    target.assert_only_planted(FOREIGN);
+
+    // Nor is the flag without the file's own word.
+    let text = String::from_utf8(explained.stdout).unwrap();
+    assert!(text.contains("destroys: true"), "{text}");
+    std::fs::write(&file, text.replace("destroys: true", "destroys: false")).unwrap();
+    let (code, text) = said(&target, directory.path(), "run w.yaml --yes");
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("objects.existing.destroys"), "{text}");
+    target.assert_only_planted(FOREIGN);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no record is left");
+
+    std::fs::write(&file, explained_again(&made_for, line)).unwrap();
+    let (code, text) = said(&target, directory.path(), "run w.yaml --yes");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("remove 100 objects"), "shown before it is done: {text}");
+    assert_eq!(target.listed().len(), 0);
+    made_for.assert_only_planted(FOREIGN);
+}
+
+fn explained_again(target: &Target, line: &str) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    run(target.command(directory.path(), &format!("{line} --explain"))).stdout
+}
+
+#[test]
+fn looking_for_objects_makes_no_bucket() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    for command in ["get", "stat", "delete --yes"] {
+        let (code, text) =
+            said(&target, directory.path(), &format!("s3 {command} --list-existing"));
+        assert_eq!(code, Some(2), "{text}");
+        assert_eq!(target.oracle.as_ref().unwrap().stats().buckets_count, 0, "{command}");
+    }
+}
+
+#[test]
+fn a_workload_file_overwrites_files_only_when_it_is_allowed_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let precious = directory.path().join("precious");
+    let before = vec![7; 1 << 20];
+    std::fs::write(&precious, &before).unwrap();
+    let line = "file iops --dir . --on precious --op write --file-size 1MiB --ops 8 --jobs 1 \
+                --direct off --i-know-this-destroys-data --explain";
+    let yaml = printed(directory.path(), line);
+    std::fs::write(directory.path().join("w.yaml"), yaml).unwrap();
+    let text = refused(directory.path(), "run w.yaml");
+    assert!(text.contains("overwrite") && text.contains("precious"), "{text}");
+    assert!(text.contains("--yes"), "{text}");
+    assert_eq!(std::fs::read(&precious).unwrap(), before);
+    printed(directory.path(), "run w.yaml --yes");
+    assert_ne!(std::fs::read(&precious).unwrap(), before);
+}
+
+#[test]
+fn a_run_that_is_under_way_is_left_alone_by_every_way_to_clean() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 get --objects 50 --obj.size 1KiB --duration 60s --concurrent 2";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("measure: ");
+    let record = run_directory(directory.path());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let copy = elsewhere.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    std::fs::copy(record.join("run.json"), copy.join("run.json")).unwrap();
+    for path in [&record, &copy] {
+        let mut clean = plimsoll(elsewhere.path());
+        clean.args(["clean", "--yes"]).arg(path);
+        target.credentials(&mut clean);
+        let output = run(clean);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("under way"), "{}", stderr(&output));
+    }
+    let mut clean = plimsoll(elsewhere.path());
+    clean.args(["clean", "--yes", &format!("http://{}/bench", target.host)]);
+    target.credentials(&mut clean);
+    let output = run(clean);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(text.contains("under way, left alone") && !text.contains("removed"), "{text}");
+    let objects = target.listed().iter().filter(|key| !key.contains(".live/")).count();
+    assert_eq!(objects, 50);
+    running.signal(Signal::INT);
+    let (code, _, text) = running.end();
+    assert_eq!(code, Some(130), "{text}");
+    assert_eq!(target.listed().len(), 0, "objects and marks are gone");
+}
+
+#[test]
+fn a_run_on_files_that_is_under_way_is_left_alone_by_every_way_to_clean() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("data")).unwrap();
+    let mut command = plimsoll(directory.path());
+    let line = "file latency --dir data --op read --file-size 1MiB --duration 60s --direct off";
+    command.args(line.split_whitespace());
+    let mut running = Background::start(command);
+    running.await_line("op/s");
+    let record = run_directory(directory.path()).display().to_string();
+    let text = refused(directory.path(), &format!("clean {record} --yes"));
+    assert!(text.contains("under way"), "{text}");
+    let text = printed(directory.path(), "clean data --yes");
+    assert!(text.contains("under way; left alone"), "{text}");
+    assert!(directory.path().join("data/plimsoll").exists());
+    running.signal(Signal::INT);
+    let (code, _, text) = running.end();
+    assert_eq!(code, Some(130), "{text}");
+    assert!(!directory.path().join("data/plimsoll").exists());
+}
+
+#[test]
+fn a_record_alone_sends_no_request_to_the_host_that_it_names() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 10 --duration 200ms --keep-data --concurrent 2";
+    assert_eq!(said(&target, directory.path(), line).0, Some(0));
+    let record = run_directory(directory.path());
+    let path = record.join("run.json");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let elsewhere = listener.local_addr().unwrap().to_string();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let changed = text.replace(&target.host, &elsewhere);
+    assert!(changed.contains(&elsewhere));
+    std::fs::write(&path, changed).unwrap();
+    let clean = |flags: &[&str]| {
+        let mut clean = plimsoll(directory.path());
+        clean.arg("clean").arg(&record).args(flags);
+        target.credentials(&mut clean);
+        run(clean)
+    };
+    let output = clean(&[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for word in [&elsewhere, "bucket `bench`", "plimsoll/s3-stat-", "--yes", "--host"] {
+        assert!(stderr(&output).contains(word), "no `{word}` in: {}", stderr(&output));
+    }
+    listener.set_nonblocking(true).unwrap();
+    let asked = listener.accept().map(|_| ()).map_err(|error| error.kind());
+    assert_eq!(asked, Err(std::io::ErrorKind::WouldBlock), "nobody was asked");
+    // A host that the user names is the one that is asked.
+    let output = clean(&["--host", &target.host]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(target.listed().len(), 0);
+}
