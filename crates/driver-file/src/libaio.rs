@@ -3,6 +3,7 @@
 
 use std::os::fd::AsRawFd;
 use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use libc::{c_long, c_ulong, timespec};
@@ -49,6 +50,20 @@ struct Event {
 }
 
 const _: () = assert!(size_of::<Control>() == 64 && size_of::<Event>() == 32);
+
+/// The head of the events that a context maps into the process, at the address that is its name
+/// (`struct aio_ring` of `fs/aio.c`).
+#[repr(C)]
+struct Mapped {
+    id: u32,
+    count: u32,
+    head: AtomicU32,
+    tail: AtomicU32,
+    magic: u32,
+}
+
+/// What `magic` says where the kernel lays them out so.
+const MAPPED_MAGIC: u32 = 0xa10a_10a1;
 
 /// A context of the kernel.
 pub(crate) struct Libaio {
@@ -170,6 +185,29 @@ impl Libaio {
                 return;
             }
         }
+    }
+
+    /// Takes the events that are there. The kernel is called only where there are some.
+    #[inline]
+    pub(crate) fn look(
+        &mut self,
+        files: &OpenFiles,
+        slab: &Slab,
+        replies: &mut Vec<(usize, Reply)>,
+    ) {
+        if self.sent > 0 && self.has_events() {
+            let count = self.take_events(Some(Duration::ZERO));
+            self.drain(count, files, slab, replies);
+        }
+    }
+
+    /// Tells whether there may be events, without a call.
+    fn has_events(&self) -> bool {
+        // SAFETY: the kernel maps the events of a context at the address that is its name, for as
+        // long as the context lives; the library of that name reads them in the same way.
+        let mapped = unsafe { &*ptr::with_exposed_provenance::<Mapped>(self.context as usize) };
+        let tail = mapped.tail.load(Ordering::Acquire);
+        mapped.magic != MAPPED_MAGIC || mapped.head.load(Ordering::Relaxed) != tail
     }
 
     /// Sends what is in the queue, as far as the kernel takes it now.

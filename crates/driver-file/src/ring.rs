@@ -116,6 +116,15 @@ impl Ring for FilesRing {
             Way::Psync => {}
         }
     }
+
+    #[inline]
+    fn look(&mut self, replies: &mut Vec<(usize, Reply)>) {
+        match &mut self.way {
+            Way::Uring(uring) => uring.look(&self.files, &self.slab, replies),
+            Way::Libaio(libaio) => libaio.look(&self.files, &self.slab, replies),
+            Way::Psync => {}
+        }
+    }
 }
 
 impl Drop for FilesRing {

@@ -103,7 +103,9 @@ impl Uring {
     /// Has the kernel take `unsent` entries. What it does not take goes out with the next reaping,
     /// which also deals with errors.
     fn send(&mut self, unsent: usize) {
-        let flags = EnterFlags::empty().bits();
+        // The same call gives the answers that the kernel keeps for one, for the look after it.
+        let has_answers = self.ring.submission().taskrun();
+        let flags = if has_answers { EnterFlags::GETEVENTS } else { EnterFlags::empty() }.bits();
         // SAFETY: there is no argument, and so many entries are there.
         let taken = unsafe {
             self.ring.submitter().enter::<SubmitArgs<'_, '_>>(unsent as u32, 0, flags, None)
@@ -134,6 +136,26 @@ impl Uring {
             if replies.len() > before || (wait.is_some() && is_all_sent) {
                 return;
             }
+        }
+    }
+
+    /// Takes the answers that are there. The kernel is called only where it says that it has some
+    /// that it gives only then.
+    #[inline]
+    pub(crate) fn look(
+        &mut self,
+        files: &OpenFiles,
+        slab: &Slab,
+        replies: &mut Vec<(usize, Reply)>,
+    ) {
+        let (_, queue, answers) = self.ring.split();
+        let (needs_call, has_answers) = (queue.taskrun(), !answers.is_empty());
+        drop((queue, answers));
+        if needs_call && let Err(errno) = self.enter(0, Some(Duration::ZERO)) {
+            return self.give_up(errno, files, replies);
+        }
+        if needs_call || has_answers {
+            self.drain(files, slab, replies);
         }
     }
 

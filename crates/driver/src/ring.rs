@@ -148,6 +148,13 @@ pub trait Ring {
     ///
     /// Only called with something under way.
     fn reap(&mut self, wait: Option<Duration>, replies: &mut Vec<(usize, Reply)>);
+
+    /// Appends what has ended by now to `replies`, by slot, without waiting: a look into memory,
+    /// and a call of the kernel only where that says that there is something to be had.
+    ///
+    /// What ended is stamped when it is looked at, so this is called between any two slots'
+    /// content.
+    fn look(&mut self, replies: &mut Vec<(usize, Reply)>);
 }
 
 /// Makes rings. Shared by all threads.
@@ -219,4 +226,6 @@ impl Ring for NullRing {
     }
 
     fn reap(&mut self, _wait: Option<Duration>, _replies: &mut Vec<(usize, Reply)>) {}
+
+    fn look(&mut self, _replies: &mut Vec<(usize, Reply)>) {}
 }

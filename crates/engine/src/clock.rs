@@ -63,22 +63,14 @@ pub(crate) fn rest(virtual_time: Option<&Arc<VirtualTime>>, duration: Duration) 
     }
 }
 
-/// Keeps the processor busy until `at`, or until it is to stop. Returns what time it is then.
-pub(crate) fn spin(
-    virtual_time: Option<&Arc<VirtualTime>>,
-    clock: &dyn Clock,
-    at: Moment,
-    stopped: impl Fn() -> bool,
-) -> Moment {
-    loop {
-        let now = clock.now();
-        if now >= at || stopped() {
-            return now;
-        }
-        match virtual_time {
-            Some(time) => time.pass(at.since(now)),
-            None => std::hint::spin_loop(),
-        }
+/// Keeps the processor busy for a moment, not longer than `left`.
+#[inline]
+pub(crate) fn spin_on(virtual_time: Option<&Arc<VirtualTime>>, left: Duration) {
+    /// The step in virtual time.
+    const STEP: Duration = Duration::from_micros(1);
+    match virtual_time {
+        Some(time) => time.pass(left.min(STEP)),
+        None => std::hint::spin_loop(),
     }
 }
 

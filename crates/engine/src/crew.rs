@@ -13,7 +13,8 @@ use crate::clock::{block_for, thread_cpu_time};
 use crate::planner::EndReason;
 use crate::pump::{ERRORS_KEPT_PER_CLASS, Outlet, ThreadOutcome};
 use crate::stage::{
-    EngineError, ErrorSample, OpSink, OpSinkError, ScheduleOutcome, StageContext, StageOutcome,
+    EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageContext,
+    StageOutcome,
 };
 use crate::tags::Tags;
 use crate::watch::{Stops, Verdict, Watch};
@@ -121,6 +122,7 @@ pub(crate) fn sum(
         all.late_count += thread.late_count;
         all.skipped_count += thread.skipped_count;
         all.delay_max = all.delay_max.max(thread.delay_max);
+        all.looks = [all.looks, thread.looks].into_iter().flatten().reduce(LooksOutcome::merge);
         all.stream_hash = all.stream_hash.wrapping_add(thread.stream_hash);
         thread.wrong.iter().for_each(|(kind, n)| *all.wrong.entry(*kind).or_default() += n);
         recorder_waits += thread.recorder_waits;
@@ -147,6 +149,7 @@ pub(crate) fn sum(
         ops_count: all.ops_count,
         failed_count: all.failed_count,
         schedule,
+        looks: all.looks,
         stream_hash: all.stream_hash,
         wrong: all.wrong,
         tags: (!all.tags.is_empty()).then(|| Arc::new(Tags::new(all.tags))),

@@ -27,6 +27,8 @@ mod instrument_tests;
 #[cfg(test)]
 mod open_tests;
 #[cfg(test)]
+mod ring_look_tests;
+#[cfg(test)]
 mod ring_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
@@ -35,8 +37,8 @@ pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_ce
 pub use planner::{EndReason, Planner, Step};
 pub use ring::{RingConfig, ring_threads, run_ring_stage};
 pub use stage::{
-    EngineConfig, EngineError, ErrorSample, OpSink, OpSinkError, ScheduleOutcome, StageContext,
-    StageOutcome, run_stage,
+    EngineConfig, EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome,
+    StageContext, StageOutcome, run_stage,
 };
 pub use tags::Tags;
 pub use virtual_time::VirtualTime;

@@ -19,7 +19,7 @@ use crate::clock::{Timer, block_for};
 use crate::live::ThreadCounters;
 use crate::open::{LATE_ABOVE, run_open};
 use crate::planner::{EndReason, Planner, Step};
-use crate::stage::ErrorSample;
+use crate::stage::{ErrorSample, LooksOutcome};
 use crate::tags::{OwnerTags, VersionNames};
 use crate::uploads::{Bench, InParts, upload_objects, upload_share};
 use crate::watch::Stops;
@@ -51,6 +51,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) skipped_count: u64,
     /// The longest time from an intended moment to the start.
     pub(crate) delay_max: Duration,
+    /// How ends were stamped, where operations were waited for on a ring.
+    pub(crate) looks: Option<LooksOutcome>,
     /// The sum of all planned operations' hashes.
     pub(crate) stream_hash: u64,
     /// How often which kind of wrong content was read.
@@ -72,6 +74,7 @@ impl Default for ThreadOutcome {
             late_count: 0,
             skipped_count: 0,
             delay_max: Duration::ZERO,
+            looks: None,
             stream_hash: 0,
             wrong: BTreeMap::new(),
             tags: BTreeMap::new(),
@@ -126,6 +129,11 @@ impl<'a> Shared<'a> {
     /// Takes note of operations that were due and never issued.
     pub(crate) fn note_skipped(&mut self, count: u64) {
         self.outcome.skipped_count += count;
+    }
+
+    /// Takes note of how ends were stamped.
+    pub(crate) fn note_looks(&mut self, looks: Option<LooksOutcome>) {
+        self.outcome.looks = looks;
     }
 
     /// Takes note of what the store calls the next version that `worker` wrote.

@@ -1,23 +1,27 @@
 //! The ring pump: the clones of one thread, each with several operations in flight, submitted and
 //! reaped without tasks.
 
+mod looks;
+mod ops;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use plimsoll_driver::{Access, DriverError, OpenMode, Place, Reply, Request, Ring, RingDriver};
+use plimsoll_driver::{Access, DriverError, OpenMode, Reply, Request, Ring, RingDriver};
 use plimsoll_model::{
-    EndpointId, ErrorClass, Interface, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+    EndpointId, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, StageId, WorkerId,
 };
-use plimsoll_workload::data::{Generator, Wrong, WrongKind};
+use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{
-    BlockOp, BlockOrderSpec, FileJobSpec, FileOp, FilePacingSpec, FilePlan, FileWorkSpec, NameOp,
+    BlockOp, BlockOrderSpec, FileJobSpec, FileOp, FilePacingSpec, FilePlan, FileWorkSpec,
 };
-use plimsoll_workload::mix64;
 
-use crate::clock::{rest, spin};
+use self::looks::{Looks, Seen};
+use self::ops::{describe, falls_short, fell_short, fingerprint, is_checked, judge, name_request};
+use crate::clock::{rest, spin_on};
 use crate::crew::{Crew, Gate};
 use crate::lane::{Lane, LaneStep};
 use crate::planner::EndReason;
@@ -140,7 +144,9 @@ struct RingThread<'a, R> {
     lanes: Vec<Lane>,
     /// By slot.
     under_way: Vec<Option<UnderWay>>,
+    /// Operations that hold a slot, those included that were seen to have ended.
     in_flight: usize,
+    looks: Looks,
     /// Lanes that can be asked for their next operation.
     ready: VecDeque<usize>,
     /// Lanes that wait for a moment.
@@ -205,6 +211,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             lanes: Vec::with_capacity(team.workers.len()),
             under_way: vec![None; slots],
             in_flight: 0,
+            looks: Looks::default(),
             ready: VecDeque::new(),
             waiting: BinaryHeap::new(),
             seats: vec![Seat::default(); team.workers.len()],
@@ -261,44 +268,88 @@ impl<'a, R: Ring> RingThread<'a, R> {
         self.lanes.iter_mut().for_each(|lane| lane.begin(started));
         self.ready.extend(0..self.lanes.len());
         self.seats.fill(Seat { is_ready: true, waits_until: None });
-        let mut replies = Vec::with_capacity(self.under_way.len());
+        let mut now = clock.now();
         loop {
             if let Some(reason) = self.facts.stops.reason() {
                 self.ended.iter_mut().for_each(|ended| *ended = ended.or(Some(reason)));
                 self.ready.clear();
                 self.waiting.clear();
             }
-            let mut now = clock.now();
             while self.waiting.peek().is_some_and(|Reverse((at, _))| *at <= now) {
                 let Reverse((_, lane)) = self.waiting.pop().expect("one was seen");
                 self.seats[lane].waits_until = None;
                 self.make_ready(lane);
             }
-            for _ in 0..self.ready.len() {
-                let Some(lane) = self.ready.pop_front() else { break };
-                self.seats[lane].is_ready = false;
-                now = self.advance(lane, now);
+            now = self.take_turns(now);
+            if self.looks.has_seen() {
+                continue;
             }
             let next = self.waiting.peek().map(|Reverse((at, _))| *at);
             let until = next.map_or(STOP_CHECK, |at| at.since(now).min(STOP_CHECK));
             let wait = if self.ready.is_empty() { until } else { Duration::ZERO };
             if self.in_flight > 0 {
-                self.ring.reap(Some(wait), &mut replies);
-                let end = clock.now();
-                for (slot, reply) in replies.drain(..) {
-                    self.finish(slot, reply, end);
-                }
-            } else if self.ready.is_empty() && self.waiting.is_empty() {
+                now = self.looks.wait(&mut self.ring, clock, wait);
+                continue;
+            }
+            if self.ready.is_empty() && self.waiting.is_empty() {
                 break;
-            } else if !wait.is_zero() {
+            }
+            if !wait.is_zero() {
                 rest(self.facts.context.virtual_time, wait);
             }
+            now = clock.now();
         }
-        let over = clock.now();
+        self.hand_in()
+    }
+
+    /// Returns what came of it all.
+    fn hand_in(mut self) -> ThreadOutcome {
+        let over = self.facts.context.clock.now();
         let skipped = self.lanes.iter_mut().map(|lane| lane.count_skipped(over)).sum();
         self.shared.note_skipped(skipped);
+        self.shared.note_looks(self.looks.outcome());
         let reasons = self.ended.iter().map(|ended| ended.unwrap_or(EndReason::OutOfWork));
         self.shared.finish(reasons.collect())
+    }
+
+    /// Takes what was seen to have ended off its slots and has lanes issue what they can, in turns:
+    /// between any two slots' content there is a look at what has ended meanwhile. Returns what
+    /// time it is then.
+    fn take_turns(&mut self, mut now: Moment) -> Moment {
+        for _ in 0..self.looks.seen_count().max(self.ready.len()) {
+            if let Some(seen) = self.looks.next_seen() {
+                self.finish(seen);
+            }
+            if self.facts.stops.reason().is_some() {
+                continue;
+            }
+            let Some(lane) = self.ready.pop_front() else { continue };
+            self.seats[lane].is_ready = false;
+            now = self.advance(lane, now.max(self.looks.last()));
+        }
+        if self.looks.is_due() { self.look() } else { now }
+    }
+
+    /// Tells whether something is under way that has not been seen to have ended.
+    #[inline]
+    fn is_waited_for(&self) -> bool {
+        self.in_flight > self.looks.seen_count()
+    }
+
+    /// Looks at what has ended, and returns what time it is.
+    #[inline]
+    fn look(&mut self) -> Moment {
+        let is_waited_for = self.is_waited_for();
+        self.looks.look(&mut self.ring, &**self.facts.context.clock, is_waited_for)
+    }
+
+    /// Looks, if content was made or checked since the last look: more of it follows.
+    #[inline]
+    fn look_between(&mut self) {
+        if self.looks.is_due() && self.is_waited_for() {
+            self.look();
+        }
+        self.looks.note_content();
     }
 
     /// Has a lane issue what it can at `now`, and returns what time it is then.
@@ -330,8 +381,11 @@ impl<'a, R: Ring> RingThread<'a, R> {
                     return now;
                 }
                 LaneStep::SpinUntil(at) => {
-                    let stopped = || self.facts.stops.user.is_set();
-                    now = spin(self.facts.context.virtual_time, clock, at, stopped);
+                    now = clock.now();
+                    while now < at && !self.facts.stops.user.is_set() {
+                        spin_on(self.facts.context.virtual_time, at.since(now));
+                        now = if self.is_waited_for() { self.look() } else { clock.now() };
+                    }
                 }
                 LaneStep::WaitForEnd => return now,
                 LaneStep::Done(reason) => {
@@ -347,6 +401,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
     fn issue(&mut self, index: usize, op: FileOp, intended: Option<Moment>) -> (Moment, bool) {
         let clock = &**self.facts.context.clock;
         let generator: &Generator = self.facts.context.generator;
+        if has_content(&op) {
+            self.look_between();
+        }
         let lane = &mut self.lanes[index];
         let slot = lane.free.pop().expect("a lane is asked only when it has a free slot");
         let since = intended.map(|at| at.since(self.started));
@@ -378,6 +435,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
         };
         // Making content is the instrument's work, not the file system's.
         let start = clock.now();
+        if self.in_flight == self.looks.seen_count() {
+            self.looks.begin(start);
+        }
         let reply = self.ring.submit(slot, &request);
         let intended = intended.map_or(start, |intended| intended.min(start));
         let under_way = UnderWay { lane: index, op, intended, start };
@@ -385,19 +445,23 @@ impl<'a, R: Ring> RingThread<'a, R> {
             self.in_flight += 1;
             self.lanes[index].in_flight += 1;
             self.under_way[slot] = Some(under_way);
-            return (start, false);
+            return (self.look(), false);
         };
         let end = clock.now();
         self.settle(slot, &under_way, reply, end);
         (end, true)
     }
 
-    /// Takes what was reaped off a slot; its lane can go on.
-    fn finish(&mut self, slot: usize, reply: Reply, end: Moment) {
+    /// Takes what has ended off its slot; its lane can go on.
+    fn finish(&mut self, Seen { slot, reply, end, gap }: Seen) {
         let under_way = self.under_way[slot].take().expect("a reply belongs to an operation");
         let lane = under_way.lane;
         self.in_flight -= 1;
         self.lanes[lane].in_flight -= 1;
+        self.looks.note_end(under_way.start, end, gap);
+        if reply.is_ok() && is_checked(&under_way.op, self.verifies) {
+            self.look_between();
+        }
         self.settle(slot, &under_way, reply, end);
         if self.ended[lane].is_none() {
             self.make_ready(lane);
@@ -467,105 +531,12 @@ impl<'a, R: Ring> RingThread<'a, R> {
     }
 }
 
+/// Tells whether content is made before an operation.
 #[inline]
-fn falls_short(op: &FileOp, count: u64) -> bool {
-    matches!(op, FileOp::Block(block) if count != u64::from(block.len))
-}
-
-#[cold]
-fn fell_short(plan: &FilePlan, op: &FileOp, count: u64) -> (Option<WrongKind>, DriverError) {
-    let FileOp::Block(BlockOp { write, file, offset, len, .. }) = *op else {
-        unreachable!("only blocks have a length")
-    };
-    let path = &plan.table.entry(file).path;
-    if write {
-        let text = format!("`{path}` took {count} of {len} bytes at {offset}");
-        return (None, DriverError::new(ErrorClass::Io, text));
-    }
-    let text = format!("`{path}` gave {count} bytes instead of {len} at {offset}");
-    (Some(WrongKind::Short), DriverError::new(ErrorClass::Truncated, text))
-}
-
-/// Returns what is wrong with what was read.
-#[inline]
-fn judge<'r>(
-    lane: &Lane,
-    op: &FileOp,
-    count: u64,
-    generator: &Generator,
-    verifies: bool,
-    buffer: impl FnOnce() -> &'r mut [u8],
-) -> Option<Wrong> {
+fn has_content(op: &FileOp) -> bool {
     match op {
-        FileOp::Block(block) => {
-            if block.write || !verifies {
-                return None;
-            }
-            lane.stream.check(block, generator, &buffer()[..count as usize])
-        }
-        FileOp::Name(name) if name.kind == OpKind::Open && name.bytes > 0 && verifies => {
-            lane.stream.check_name(name, generator, &buffer()[..count as usize])
-        }
-        FileOp::Name(_) | FileOp::Sync { .. } => None,
+        FileOp::Block(block) => block.write,
+        FileOp::Name(name) => name.kind == OpKind::Create && name.bytes > 0,
+        FileOp::Sync { .. } => false,
     }
-}
-
-/// Returns the request for a name; its paths come to lie in the buffers.
-fn name_request<'p>(
-    lane: &Lane,
-    name: &NameOp,
-    path: &'p mut Vec<u8>,
-    new_path: &'p mut Vec<u8>,
-) -> Request<'p> {
-    let directory = lane.directory.expect("a lane of names has a directory");
-    lane.stream.path(name, path);
-    let path: &'p Vec<u8> = path;
-    let place = Place { directory, name: c_name(path) };
-    let len = name.bytes;
-    match name.kind {
-        OpKind::Create => Request::Create { place, len, sync: name.fsync },
-        OpKind::Open => Request::Open { place, len },
-        OpKind::Stat => Request::Stat { place },
-        OpKind::Unlink => Request::Unlink { place },
-        OpKind::Mkdir => Request::Mkdir { place },
-        OpKind::Rmdir => Request::Rmdir { place },
-        OpKind::Rename => {
-            lane.stream.new_path(name, new_path);
-            let new_path: &'p Vec<u8> = new_path;
-            Request::Rename { from: place, to: Place { directory, name: c_name(new_path) } }
-        }
-        kind => unreachable!("{} is done to no name", kind.name()),
-    }
-}
-
-fn c_name(path: &[u8]) -> &std::ffi::CStr {
-    std::ffi::CStr::from_bytes_with_nul(path).expect("a stream ends its paths with a NUL")
-}
-
-/// Returns the kind of an operation, and of a block where it lies.
-#[inline]
-fn describe(op: &FileOp) -> (OpKind, Option<ObjectId>) {
-    /// Blocks are numbered in sectors.
-    const SECTOR_BYTES: u64 = 512;
-    match op {
-        FileOp::Block(block) => {
-            let kind = if block.write { OpKind::Write } else { OpKind::Read };
-            let sector = (block.offset / SECTOR_BYTES) & ObjectId::NUMBER_MAX;
-            (kind, Some(ObjectId::new(WorkerId(block.file), sector)))
-        }
-        FileOp::Sync { file, .. } => (OpKind::Sync, Some(ObjectId::new(WorkerId(*file), 0))),
-        FileOp::Name(name) => (name.kind, None),
-    }
-}
-
-/// Returns a hash of what is planned.
-#[inline]
-fn fingerprint(op: &FileOp) -> u64 {
-    let (kind, object) = describe(op);
-    let what = match op {
-        FileOp::Block(block) => u64::from(block.len),
-        FileOp::Sync { data_only, .. } => u64::from(*data_only),
-        FileOp::Name(name) => name.number(),
-    };
-    mix64(object.map_or(0, ObjectId::as_u64) ^ mix64(what ^ (kind as u64) << 56))
 }

@@ -21,7 +21,7 @@ const BLOCK: usize = 4_096;
 
 /// What the scripted files do with one operation.
 #[derive(Clone, Copy)]
-enum Answer {
+pub(crate) enum Answer {
     Right,
     /// One bit of the block is another.
     Flip,
@@ -37,7 +37,7 @@ enum Answer {
 use Answer::{Fail, Flip, Old, Right, Shifted, Short};
 
 /// Decides how long an operation takes and what it gives, by its number in the stage.
-type Script = fn(u64) -> (u64, Answer);
+pub(crate) type Script = fn(u64) -> (u64, Answer);
 
 /// An operation when it was submitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,12 +60,25 @@ struct World {
     time: Arc<VirtualTime>,
     script: Script,
     files: Arc<Mutex<Files>>,
+    pace: Pace,
+}
+
+/// What a script's unit of time is, and how long a slot's content takes to be made or checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    pub(crate) unit: Duration,
+    pub(crate) content: Duration,
+}
+
+impl Pace {
+    const MS: Self = Self { unit: Duration::from_millis(1), content: Duration::ZERO };
 }
 
 struct WorldRing {
     time: Arc<VirtualTime>,
     script: Script,
     files: Arc<Mutex<Files>>,
+    pace: Pace,
     buffers: Vec<Vec<u8>>,
     /// End, slot and what comes of it.
     pending: Vec<(Moment, usize, Reply)>,
@@ -86,6 +99,7 @@ impl RingDriver for World {
             time: Arc::clone(&self.time),
             script: self.script,
             files: Arc::clone(&self.files),
+            pace: self.pace,
             buffers: vec![vec![0; buffer_bytes]; slots],
             pending: Vec::new(),
             blocks: interface == Interface::Psync,
@@ -151,12 +165,13 @@ impl Ring for WorldRing {
     }
 
     fn buffer(&mut self, slot: usize) -> &mut [u8] {
+        self.time.pass(self.pace.content);
         &mut self.buffers[slot]
     }
 
     fn submit(&mut self, slot: usize, request: &Request<'_>) -> Option<Reply> {
         let mut files = lock(&self.files);
-        let (takes_ms, answer) = (self.script)(files.count);
+        let (takes, answer) = (self.script)(files.count);
         files.count += 1;
         let (kind, in_flight) = (kind_of(request), self.pending.len());
         files.seen.push(Seen { at_ms: self.time.now().as_ns() / MS, kind, in_flight });
@@ -193,7 +208,7 @@ impl Ring for WorldRing {
             Short(count) => Ok(count),
             _ => Ok(moved),
         };
-        let takes = Duration::from_millis(takes_ms);
+        let takes = self.pace.unit * takes as u32;
         if self.blocks {
             self.time.pass(takes);
             return Some(reply);
@@ -208,15 +223,20 @@ impl Ring for WorldRing {
             self.pending.iter().map(|(end, ..)| *end).min().expect("something is under way");
         let until = wait.map_or(first, |wait| first.min(now.after(wait)));
         self.time.pass(until.since(now));
-        let ended = self.pending.extract_if(.., |(end, ..)| *end <= until);
+        self.look(replies);
+    }
+
+    fn look(&mut self, replies: &mut Vec<(usize, Reply)>) {
+        let now = self.time.now();
+        let ended = self.pending.extract_if(.., |(end, ..)| *end <= now);
         replies.extend(ended.map(|(_, slot, reply)| (slot, reply)));
     }
 }
 
 /// What one stage came to.
-struct Ran {
-    outcome: StageOutcome,
-    records: Vec<OpRecord>,
+pub(crate) struct Ran {
+    pub(crate) outcome: StageOutcome,
+    pub(crate) records: Vec<OpRecord>,
     seen: Vec<Seen>,
 }
 
@@ -246,7 +266,7 @@ impl Ran {
 }
 
 /// Returns a spec of stages of one job each, which are YAML without braces.
-fn spec(jobs: &[&str]) -> FilesSpec {
+pub(crate) fn spec(jobs: &[&str]) -> FilesSpec {
     let stage = |(number, job): (usize, &&str)| {
         format!("- {{name: stage{number}, jobs: [{{name: j, group: 0, {job}}}]}}\n")
     };
@@ -256,7 +276,7 @@ fn spec(jobs: &[&str]) -> FilesSpec {
 }
 
 /// Returns the work on blocks of a file of 64 KiB.
-fn blocks(read_percent: u32, more: &str) -> String {
+pub(crate) fn blocks(read_percent: u32, more: &str) -> String {
     format!(
         "work: {{blocks: {{files: {FILES}, read_percent: {read_percent}, read_blocks: \
          {{fixed_bytes: {BLOCK}}}, write_blocks: {{fixed_bytes: {BLOCK}}}, order: sequential, \
@@ -265,12 +285,17 @@ fn blocks(read_percent: u32, more: &str) -> String {
 }
 
 const FILES: &str = "{directories: [/d], size_bytes: {min: 65536, max: 65536}}";
-const FILL: &str = "clones: 1, depth: 1, pacing: closed, work: {fill: {block_bytes: 65536, direct: \
+pub(crate) const FILL: &str = "clones: 1, depth: 1, pacing: closed, work: {fill: {block_bytes: 65536, direct: \
                     false, files: [{job: j, clones: 1, files: {directories: [/d], size_bytes: \
                     {min: 65536, max: 65536}}}]}}";
 
 /// Runs all stages, each with its script, and returns what the last came to.
-fn run_spec(spec: &FilesSpec, scripts: &[Script]) -> Ran {
+pub(crate) fn run_spec(spec: &FilesSpec, scripts: &[Script]) -> Ran {
+    run_at(spec, scripts, Pace::MS)
+}
+
+/// Runs all stages, each with its script, at a pace.
+pub(crate) fn run_at(spec: &FilesSpec, scripts: &[Script], pace: Pace) -> Ran {
     let plan = spec.validate("run").unwrap();
     let files = Arc::new(Mutex::new(Files::default()));
     let mut last = None;
@@ -279,7 +304,7 @@ fn run_spec(spec: &FilesSpec, scripts: &[Script]) -> Ran {
         let time = Arc::new(VirtualTime::new());
         let clock: SharedClock = Arc::clone(&time) as SharedClock;
         (lock(&files).count, lock(&files).seen) = (0, Vec::new());
-        let world = World { time: Arc::clone(&time), script, files: Arc::clone(&files) };
+        let world = World { time: Arc::clone(&time), script, files: Arc::clone(&files), pace };
         let (live, generator) = (Live::new(1), Arc::new(Generator::new(spec.seed)));
         let (stop, mut kept) = (StopFlag::default(), Kept::default());
         let context = StageContext {
@@ -563,8 +588,9 @@ fn the_first_failure_ends_a_stage_that_wants_it() {
     );
     assert_eq!(ran.outcome.ended_by, EndReason::Failure);
     assert_eq!(ran.outcome.ended_because.as_deref(), Some("READ failed: io: bad sector"));
-    // What was in flight beside it is taken in.
-    assert_eq!(ran.records.len(), 12);
+    // What was in flight beside it is taken in: of the four that ended together the second failed,
+    // when the first one's slot was in use again.
+    assert_eq!(ran.records.len(), 13);
 }
 
 #[test]

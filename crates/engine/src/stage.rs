@@ -125,6 +125,8 @@ pub struct StageOutcome {
     pub failed_count: u64,
     /// How well the schedule was kept; `None` where there is none.
     pub schedule: Option<ScheduleOutcome>,
+    /// How ends were stamped where operations were waited for on a ring; `None` where none was.
+    pub looks: Option<LooksOutcome>,
     /// The sum of the hashes of all operations as planned: the same for the same stream, however
     /// many threads there are.
     pub stream_hash: u64,
@@ -138,6 +140,27 @@ pub struct StageOutcome {
     pub recorder_wait: Duration,
     /// Processor time of the worker threads and the recorder during the stage.
     pub cpu_time: Duration,
+}
+
+/// How close together the looks at what has ended on a ring were. An end is stamped when it is
+/// seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LooksOutcome {
+    /// The longest time between two looks of one thread with an operation waited for: no stamp is
+    /// later than the end by more.
+    pub gap_max: Duration,
+    /// Operations seen after a gap of more than half of their service time.
+    pub uncertain_count: u64,
+}
+
+impl LooksOutcome {
+    /// Returns what came of two threads.
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self {
+            gap_max: self.gap_max.max(other.gap_max),
+            uncertain_count: self.uncertain_count + other.uncertain_count,
+        }
+    }
 }
 
 /// How well the schedule of an open loop was kept.

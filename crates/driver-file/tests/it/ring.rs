@@ -494,3 +494,43 @@ fn what_ends_while_others_are_sent_is_not_kept_waiting() {
     ring.reap(None, &mut replies);
     assert!(replies.contains(&(4, Ok(3))), "{replies:?}");
 }
+
+#[test]
+fn a_look_sees_what_has_ended_and_waits_for_nothing() {
+    for interface in interfaces() {
+        if interface == Interface::Psync {
+            continue;
+        }
+        let folder = on_disk();
+        let mut ring = ring(interface, 4);
+        let mut replies = Vec::new();
+        ring.look(&mut replies);
+        let file = ring.open_file(&folder.path().join("file"), mode(Access::Write)).unwrap();
+        for slot in 0..3 {
+            let write = Request::Write { file, offset: slot as u64 * 10, len: 10 };
+            assert_eq!(ring.submit(slot, &write), None);
+        }
+        while replies.len() < 3 {
+            ring.look(&mut replies);
+            thread::yield_now();
+        }
+        replies.sort_by_key(|(slot, _)| *slot);
+        assert_eq!(replies, [(0, Ok(10)), (1, Ok(10)), (2, Ok(10))], "{}", interface.name());
+        if interface != Interface::IoUring {
+            continue;
+        }
+        // What ends by itself is seen, too, without a request that follows.
+        let path = pipe(folder.path());
+        let slow = ring.open_file(&path, mode(Access::ReadWrite)).unwrap();
+        assert_eq!(ring.submit(3, &Request::Read { file: slow, offset: 0, len: 3 }), None);
+        replies.clear();
+        ring.look(&mut replies);
+        assert_eq!(replies, []);
+        OpenOptions::new().read(true).write(true).open(&path).unwrap().write_all(b"end").unwrap();
+        while replies.is_empty() {
+            ring.look(&mut replies);
+            thread::yield_now();
+        }
+        assert_eq!(replies, [(3, Ok(3))]);
+    }
+}
