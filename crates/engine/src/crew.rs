@@ -39,7 +39,7 @@ pub(crate) struct Crew<'a> {
     pub(crate) context: &'a StageContext<'a>,
     pub(crate) stops: Stops<'a>,
     pub(crate) sink: &'a mut dyn OpSink,
-    /// Whether the operations come on a schedule.
+    /// Whether all operations come on one schedule.
     pub(crate) is_open: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Crew<'a> {
                     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 })
                 .collect();
-            let mut outcome = sum(context, stops, is_open, started, joined?);
+            let mut outcome = sum(stops, is_open, started, joined?);
             outcome.cpu_time += thread_cpu_time() - recorder_cpu;
             drained?;
             Ok(outcome)
@@ -103,7 +103,6 @@ impl<'a> Crew<'a> {
 
 /// Adds up what the threads of a stage hand in.
 pub(crate) fn sum(
-    context: &StageContext<'_>,
     stops: Stops<'_>,
     is_open: bool,
     started: Moment,
@@ -122,6 +121,11 @@ pub(crate) fn sum(
         all.late_count += thread.late_count;
         all.skipped_count += thread.skipped_count;
         all.delay_max = all.delay_max.max(thread.delay_max);
+        all.ended = all.ended.max(thread.ended);
+        for (job, kept) in thread.job_schedules {
+            let of_job = all.job_schedules.entry(job).or_default();
+            *of_job = of_job.merge(kept);
+        }
         all.looks = [all.looks, thread.looks].into_iter().flatten().reduce(LooksOutcome::merge);
         all.stream_hash = all.stream_hash.wrapping_add(thread.stream_hash);
         thread.wrong.iter().for_each(|(kind, n)| *all.wrong.entry(*kind).or_default() += n);
@@ -133,22 +137,25 @@ pub(crate) fn sum(
     // A rule may hold in the moment in which the time is up, or the user has had enough.
     let held = stops.rule.get().filter(|rule| rule.reason == ended_by);
     keep_first_errors(&mut all.errors);
-    let schedule = is_open.then(|| ScheduleOutcome {
+    let whole = is_open.then(|| ScheduleOutcome {
         offered_count: all.ops_count + all.skipped_count,
         late_count: all.late_count,
         skipped_count: all.skipped_count,
         delay_max: all.delay_max,
     });
+    // Beside a job with a schedule there may be others without.
+    let of_jobs = all.job_schedules.values().copied().reduce(ScheduleOutcome::merge);
     StageOutcome {
         started,
-        ended: context.clock.now(),
+        ended: all.ended.max(started),
         ended_by,
         ended_because: held.map(|rule| rule.because.clone()),
         timeline: all.timeline,
         errors: all.errors,
         ops_count: all.ops_count,
         failed_count: all.failed_count,
-        schedule,
+        schedule: whole.or(of_jobs),
+        job_schedules: all.job_schedules.into_iter().collect(),
         looks: all.looks,
         stream_hash: all.stream_hash,
         wrong: all.wrong,

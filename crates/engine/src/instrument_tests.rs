@@ -326,3 +326,61 @@ fn prepare_ends_when_everything_is_uploaded_and_a_stop_ends_at_once() {
     let (outcome, records) = run(&workload, StageKind::Measure, ok_in_10_ms, 0, &stop);
     assert_eq!((records.len(), outcome.ended_by), (0, EndReason::Stopped));
 }
+
+/// Sheds every operation, and has the stage stopped while it does the second one.
+struct Stopping<'a>(&'a StopFlag);
+
+struct StoppingSession<'a>(&'a StopFlag, SharedClock, u64);
+
+impl<'a> Driver for Stopping<'a> {
+    type Session = StoppingSession<'a>;
+
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<StoppingSession<'a>> {
+        (0..count).map(|_| StoppingSession(self.0, Arc::clone(clock), 0)).collect()
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        vec!["stopping".to_owned()]
+    }
+}
+
+impl Session for StoppingSession<'_> {
+    async fn execute(&mut self, _: Operation<'_>) -> Completion {
+        self.2 += 1;
+        if self.2 == 2 {
+            self.0.set();
+        }
+        let end = self.1.now().after(Duration::from_millis(10));
+        let error = DriverError::new(ErrorClass::Throttled, "slow down");
+        Completion::bare(EndpointId(0), end, Err(error))
+    }
+
+    fn endpoint(&self) -> EndpointId {
+        EndpointId(0)
+    }
+}
+
+#[test]
+fn nothing_is_tried_again_when_the_stage_is_stopped_or_over() {
+    let workload = workload("GET", 1, PacingSpec::Closed);
+    let stop = StopFlag::default();
+    let (stage, limits) = (StageKind::Measure, (Duration::from_secs(60), 5));
+    let (outcome, records) = run_with(&Stopping(&stop), &workload, stage, limits, &stop);
+    let attempts: Vec<u8> = records.iter().map(|op| op.attempts).collect();
+    assert_eq!((attempts, outcome.ended_by), (vec![2], EndReason::Stopped));
+    assert_eq!(outcome.ended, Moment::from_ns(120 * MS));
+    // Tried at 0, 110, 320 and 730 ms; the next would be at 1,540 ms, and the stage lasts a second.
+    let shed: Script = |_| (Duration::from_millis(10), Answer::Fail(ErrorClass::Throttled));
+    let (_, records) = run(&workload, stage, shed, 255, &StopFlag::default());
+    let tried: Vec<_> = records.iter().map(|op| (op.start.as_ns() / MS, op.attempts)).collect();
+    assert_eq!(tried, [(0, 4), (740, 2), (860, 2), (980, 1), (990, 1)]);
+}
+
+#[test]
+fn the_most_retries_there_are_come_to_an_end() {
+    let workload = workload("GET", 1, PacingSpec::Closed);
+    let shed: Script = |_| (Duration::from_millis(10), Answer::Fail(ErrorClass::Throttled));
+    let (_, records) = run(&workload, StageKind::Prepare, shed, 255, &StopFlag::default());
+    assert_eq!(records.len(), 8);
+    assert!(records.iter().all(|op| op.attempts == 255));
+}

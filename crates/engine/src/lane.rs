@@ -6,14 +6,24 @@ use std::time::Duration;
 use plimsoll_driver::Handle;
 use plimsoll_model::{JobId, Moment, WorkerId};
 use plimsoll_workload::files::{
-    CapSpec, FileJobSpec, FileOp, FilePacingSpec, FileStream, ThinkSpec,
+    CapSpec, FileJobSpec, FileOp, FilePacingSpec, FileStream, SpanSpec, ThinkSpec,
 };
 use plimsoll_workload::{Arrivals, OpenLoop, Random};
 
 use crate::planner::{EndReason, backoff, next_due};
+use crate::stage::ScheduleOutcome;
 
 const GAP_DOMAIN: u64 = 0x6761_7073;
 const DELAY_DOMAIN: u64 = 0x6465_6c61;
+
+/// Returns how long after its stage's start a worker of `job` begins. It is drawn from the job's
+/// range by the seed, so that whoever reads the record knows it as well.
+pub fn start_delay(job: &FileJobSpec, seed: u64, worker: WorkerId) -> Duration {
+    let SpanSpec { min, max } = job.start_delay_ns;
+    let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
+    let delay = min + draw.below(max.saturating_sub(min).saturating_add(1));
+    Duration::from_nanos(delay)
+}
 
 /// What a lane does next.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +59,7 @@ enum Pacer {
         arrivals: Arrivals,
         /// When the next operation is due.
         next: Option<Moment>,
+        kept: ScheduleOutcome,
     },
 }
 
@@ -96,17 +107,14 @@ impl Lane {
         (job, clone, seed): (&FileJobSpec, u32, u64),
         open: Option<&OpenLoop>,
     ) -> Self {
-        let spread = job.start_delay_ns.max.saturating_sub(job.start_delay_ns.min);
-        let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
-        let delay = job.start_delay_ns.min + draw.below(spread.saturating_add(1).max(1));
-        let begins = Moment::from_ns(delay);
+        let begins = Moment::EPOCH.after(start_delay(job, seed, worker));
         let lasts = job.duration_ns.map(|ns| Duration::from_nanos(job.ramp_ns.saturating_add(ns)));
         let cap = |limit: &Option<CapSpec>| limit.map(|limit| Cap { limit, due: begins });
         let pacer = match (&job.pacing, open) {
             (FilePacingSpec::Open { .. }, Some(open)) => {
                 let mut arrivals = Arrivals::new(open, seed, job.clones, WorkerId(clone));
                 let next = arrivals.next().map(|at| begins.after(at));
-                Pacer::Open { arrivals, next }
+                Pacer::Open { arrivals, next, kept: ScheduleOutcome::default() }
             }
             (FilePacingSpec::Capped { read, write, poisson }, _) => {
                 let gaps = poisson.then(|| Random::new(seed, GAP_DOMAIN, u64::from(worker.0)));
@@ -208,6 +216,9 @@ impl Lane {
     fn end(&mut self) -> LaneStep {
         if !self.is_over {
             self.is_over = true;
+            if let Some(deadline) = self.deadline {
+                self.count_skipped(deadline);
+            }
             self.stream.end();
             if let Some(op) = self.pending.take() {
                 self.stream.completed(&op, false);
@@ -281,7 +292,7 @@ impl Lane {
                     cap.due = next_due(now, cap.due, Duration::from_secs_f64(gap));
                 }
             }
-            Pacer::Open { arrivals, next } => {
+            Pacer::Open { arrivals, next, .. } => {
                 intended = *next;
                 *next = arrivals.next().map(|at| self.begins.after(at));
             }
@@ -292,13 +303,29 @@ impl Lane {
         LaneStep::Start { op, intended }
     }
 
+    /// Takes note that an operation that was due at `intended` goes out at `start`.
+    #[inline]
+    pub(crate) fn note_start(&mut self, intended: Moment, start: Moment) {
+        if let Pacer::Open { kept, .. } = &mut self.pacer {
+            kept.note_start(intended, start);
+        }
+    }
+
+    /// Returns how the schedule was kept, where there is one.
+    pub(crate) fn schedule(&self) -> Option<ScheduleOutcome> {
+        match &self.pacer {
+            Pacer::Open { kept, .. } => Some(*kept),
+            Pacer::Closed | Pacer::Capped { .. } => None,
+        }
+    }
+
     /// Takes note of how an operation ended at `now`. Failures without end would come by the
     /// hundred thousand, so blocks are not asked for at once after one; names that are not there
-    /// are.
+    /// are. On a schedule they come as it says, and a pause would make what arrives in it late.
     #[inline]
     pub(crate) fn completed(&mut self, op: &FileOp, ok: bool, now: Moment) {
         self.stream.completed(op, ok);
-        if ok || matches!(op, FileOp::Name(_)) {
+        if ok || matches!(op, FileOp::Name(_)) || matches!(self.pacer, Pacer::Open { .. }) {
             self.failures_in_row = 0;
             self.not_before = None;
             return;
@@ -307,16 +334,18 @@ impl Lane {
         self.failures_in_row += 1;
     }
 
-    /// Returns how many operations were due by `over` and never issued.
-    pub(crate) fn count_skipped(&mut self, over: Moment) -> u64 {
-        let Pacer::Open { arrivals, next } = &mut self.pacer else { return 0 };
+    /// Counts the operations that were due by `over` and never issued, as far as there was work for
+    /// them.
+    pub(crate) fn count_skipped(&mut self, over: Moment) {
+        let Pacer::Open { arrivals, next, kept } = &mut self.pacer else { return };
         let over = self.deadline.map_or(over, |deadline| deadline.min(over));
-        let mut skipped = 0;
+        let mut due = 0;
         while next.is_some_and(|at| at < over) {
-            skipped += 1;
+            due += 1;
             *next = arrivals.next().map(|at| self.begins.after(at));
         }
-        skipped
+        let drawn = u64::from(self.pending.is_some());
+        kept.note_skipped(due.min(drawn + self.stream.work_left(due)));
     }
 }
 

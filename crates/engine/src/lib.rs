@@ -23,6 +23,8 @@ mod worker;
 #[cfg(test)]
 mod activity_tests;
 #[cfg(test)]
+mod crew_tests;
+#[cfg(test)]
 mod instrument_tests;
 #[cfg(test)]
 mod open_tests;
@@ -33,6 +35,7 @@ mod ring_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};
+pub use lane::start_delay;
 pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_cell_end_ns};
 pub use planner::{EndReason, Planner, Step};
 pub use ring::{RingConfig, ring_threads, run_ring_stage};

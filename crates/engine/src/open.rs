@@ -19,7 +19,7 @@ use crate::planner::EndReason;
 use crate::pump::{STOP_CHECK, Shared, fingerprint};
 use crate::tags::VersionNames;
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, Names, StageFacts};
+use crate::worker::{Doer, Finished, Listed, Names, Patience, StageFacts};
 
 /// An operation that starts later than this after its intended moment is late.
 pub(crate) const LATE_ABOVE: Duration = Duration::from_millis(1);
@@ -158,11 +158,22 @@ impl Schedule {
         None
     }
 
+    /// Tells whether a lane had something to do for its next arrival, which it then has not any
+    /// more.
+    fn has_work(&mut self, lane: usize) -> bool {
+        let stream = &mut self.lanes[lane].stream;
+        if !stream.may_end() {
+            return true;
+        }
+        let op = stream.next_op();
+        op.inspect(|op| stream.completed(op, true)).is_some()
+    }
+
     /// Counts what was due before `until` and not taken.
     fn count_skipped(mut self, until: Moment) -> u64 {
         let mut skipped = 0;
         while let Some(Reverse((at, lane))) = self.due.pop() {
-            if at < until {
+            if at < until && self.has_work(lane) {
                 skipped += 1;
                 self.set_next(lane);
             }
@@ -188,6 +199,7 @@ pub(crate) async fn run_open<S: Session>(
     let mut sessions = sessions.into_iter().enumerate();
     let mut slots = FuturesUnordered::new();
     let mut schedule = Schedule::new(facts, open, workers, started);
+    let patience = Patience { stops, deadline: Some(schedule.deadline) };
     let reason = loop {
         if let Some(reason) = stops.reason() {
             break reason;
@@ -202,7 +214,7 @@ pub(crate) async fn run_open<S: Session>(
             let free = free.or_else(|| {
                 let (slot, session) = sessions.next()?;
                 desk.borrow_mut().jobs.push((None, None));
-                slots.push(serve(&desk, slot, session, Doer::new(facts, &listed)));
+                slots.push(serve(&desk, slot, session, Doer::new(facts, &listed, patience)));
                 Some(slot)
             });
             has_room = free.is_some();

@@ -117,6 +117,23 @@ fn arrivals_of_a_poisson_process_are_the_same_every_time_and_a_stop_ends_them() 
     assert_ne!(one.stream_hash, other.stream_hash);
 }
 
+#[test]
+fn what_there_was_no_work_for_is_not_skipped() {
+    // 60 batches in all, and two at a time at 2 ms each, after a second in which nothing ends: in
+    // 1.01 s ten are done or under way, and 50 could still have been asked for.
+    let mut spec = spec(&[("DELETE", 1)], 6, pacing("1000/s", "constant", 2));
+    spec.objects.count = 600;
+    spec.measure.delete_batch = Some(10);
+    spec.measure.duration_ns = 1_010 * MS;
+    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let limits = (Duration::from_secs(60), 0);
+    let stop = StopFlag::default();
+    let (outcome, records) = run_with(&Stalling, &workload, StageKind::Measure, limits, &stop);
+    let kept = outcome.schedule.unwrap();
+    assert_eq!(records.len(), 10);
+    assert_eq!((kept.offered_count, kept.skipped_count), (60, 50));
+}
+
 /// Deletes everything at a rate, on real threads, and returns the hash of what was planned.
 fn hash_of_deletes(threads: usize) -> u64 {
     let mut spec = spec(&[("DELETE", 1)], 6, pacing("100k/s", "poisson", 30));

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::{Driver, Session};
-use plimsoll_model::{ErrorClass, Moment, OpRecord, PackedOp, SeriesKey, StageKind, WorkerId};
+use plimsoll_model::{
+    ErrorClass, JobId, Moment, OpRecord, PackedOp, SeriesKey, StageKind, WorkerId,
+};
 use plimsoll_stats::{Sample, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::{Pacing, PlannedOp, Target, mix64};
@@ -19,11 +21,11 @@ use crate::clock::{Timer, block_for};
 use crate::live::ThreadCounters;
 use crate::open::{LATE_ABOVE, run_open};
 use crate::planner::{EndReason, Planner, Step};
-use crate::stage::{ErrorSample, LooksOutcome};
+use crate::stage::{ErrorSample, LooksOutcome, ScheduleOutcome};
 use crate::tags::{OwnerTags, VersionNames};
 use crate::uploads::{Bench, InParts, upload_objects, upload_share};
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, Names, StageFacts};
+use crate::worker::{Doer, Finished, Listed, Names, Patience, StageFacts};
 
 /// Who waits looks whether to stop at least this often.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(50);
@@ -41,6 +43,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) timeline: Timeline<SeriesKey>,
     pub(crate) errors: Vec<ErrorSample>,
     pub(crate) reasons: Vec<EndReason>,
+    /// When its last worker ended.
+    pub(crate) ended: Moment,
     pub(crate) recorder_waits: u64,
     pub(crate) recorder_wait: Duration,
     pub(crate) ops_count: u64,
@@ -51,6 +55,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) skipped_count: u64,
     /// The longest time from an intended moment to the start.
     pub(crate) delay_max: Duration,
+    /// How each job on files kept its schedule, of those that have one.
+    pub(crate) job_schedules: BTreeMap<JobId, ScheduleOutcome>,
     /// How ends were stamped, where operations were waited for on a ring.
     pub(crate) looks: Option<LooksOutcome>,
     /// The sum of all planned operations' hashes.
@@ -67,6 +73,7 @@ impl Default for ThreadOutcome {
             timeline: Timeline::new(0, 1_000_000_000),
             errors: Vec::new(),
             reasons: Vec::new(),
+            ended: Moment::EPOCH,
             recorder_waits: 0,
             recorder_wait: Duration::ZERO,
             ops_count: 0,
@@ -74,6 +81,7 @@ impl Default for ThreadOutcome {
             late_count: 0,
             skipped_count: 0,
             delay_max: Duration::ZERO,
+            job_schedules: BTreeMap::new(),
             looks: None,
             stream_hash: 0,
             wrong: BTreeMap::new(),
@@ -102,9 +110,10 @@ impl<'a> Shared<'a> {
         Self { outlet, counters, outcome: ThreadOutcome::default() }
     }
 
-    /// Returns what the thread hands in.
-    pub(crate) fn finish(self, reasons: Vec<EndReason>) -> ThreadOutcome {
+    /// Returns what the thread hands in, whose last worker ended at `ended`.
+    pub(crate) fn finish(self, reasons: Vec<EndReason>, ended: Moment) -> ThreadOutcome {
         let mut outcome = self.outcome;
+        outcome.ended = ended;
         outcome.reasons = reasons;
         outcome.timeline.close();
         outcome
@@ -129,6 +138,12 @@ impl<'a> Shared<'a> {
     /// Takes note of operations that were due and never issued.
     pub(crate) fn note_skipped(&mut self, count: u64) {
         self.outcome.skipped_count += count;
+    }
+
+    /// Takes note of how a clone of a job on files kept its schedule.
+    pub(crate) fn note_schedule(&mut self, job: JobId, kept: ScheduleOutcome) {
+        let of_job = self.outcome.job_schedules.entry(job).or_default();
+        *of_job = of_job.merge(kept);
     }
 
     /// Takes note of how ends were stamped.
@@ -266,7 +281,8 @@ pub(crate) async fn run_thread<D: Driver>(
     let sessions = driver.open_sessions(&facts.clock, in_flight_max);
     let started = ready();
     let listed = RefCell::new(Listed::default());
-    let bench = Bench { facts, shared: &shared, listed: &listed, stops };
+    let deadline = (kind == StageKind::Measure).then(|| started.after(facts.workload.duration));
+    let bench = Bench { facts, shared: &shared, listed: &listed, stops, deadline };
     let planner = |worker| Planner::new(&facts.workload, kind, worker, started);
     let reasons = match (InParts::of(&facts.workload, kind), &facts.workload.pacing, kind) {
         (Some(InParts::Each(count)), ..) => {
@@ -290,7 +306,7 @@ pub(crate) async fn run_thread<D: Driver>(
         }
         _ => {
             let loops = workers.iter().zip(sessions).map(|(&worker, session)| {
-                let doer = Doer::new(facts, &listed);
+                let doer = Doer::new(facts, &listed, Patience { stops, deadline });
                 work(facts, worker, planner(worker), (session, doer), &shared, stops)
             });
             // Only the workers whose sockets are ready are polled, so that cost does not grow with
@@ -298,7 +314,7 @@ pub(crate) async fn run_thread<D: Driver>(
             loops.collect::<FuturesUnordered<_>>().collect().await
         }
     };
-    shared.into_inner().finish(reasons)
+    shared.into_inner().finish(reasons, facts.clock.now())
 }
 
 async fn work<S: Session>(

@@ -90,8 +90,6 @@ pub fn run_ring_stage<D: RingDriver>(
     let teams = teams(plan, stage, config);
     let rule = OnceLock::new();
     let stops = Stops { user: context.stop, rule: &rule };
-    let is_open = |job: &FileJobSpec| matches!(job.pacing, FilePacingSpec::Open { .. });
-    let is_open = plan.spec.stages[stage].jobs.iter().any(is_open);
     let facts = RingFacts { plan, stage, context, stops };
     let (facts, teams) = (&facts, &teams);
     let body = |index, outlet| {
@@ -102,7 +100,7 @@ pub fn run_ring_stage<D: RingDriver>(
             Ok(thread?.run(gate.wait()))
         })
     };
-    let crew = Crew { context, stops, sink, is_open };
+    let crew = Crew { context, stops, sink, is_open: false };
     crew.run(teams.len(), body, |_| None)
 }
 
@@ -305,11 +303,15 @@ impl<'a, R: Ring> RingThread<'a, R> {
     /// Returns what came of it all.
     fn hand_in(mut self) -> ThreadOutcome {
         let over = self.facts.context.clock.now();
-        let skipped = self.lanes.iter_mut().map(|lane| lane.count_skipped(over)).sum();
-        self.shared.note_skipped(skipped);
+        for lane in &mut self.lanes {
+            lane.count_skipped(over);
+            if let Some(kept) = lane.schedule() {
+                self.shared.note_schedule(lane.job, kept);
+            }
+        }
         self.shared.note_looks(self.looks.outcome());
         let reasons = self.ended.iter().map(|ended| ended.unwrap_or(EndReason::OutOfWork));
-        self.shared.finish(reasons.collect())
+        self.shared.finish(reasons.collect(), over)
     }
 
     /// Takes what was seen to have ended off its slots and has lanes issue what they can, in turns:
@@ -435,6 +437,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
         };
         // Making content is the instrument's work, not the file system's.
         let start = clock.now();
+        if let Some(intended) = intended {
+            self.lanes[index].note_start(intended, start);
+        }
         if self.in_flight == self.looks.seen_count() {
             self.looks.begin(start);
         }

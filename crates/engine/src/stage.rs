@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use plimsoll_driver::{Driver, DriverError};
 use plimsoll_model::{
-    Clock, EndpointId, ErrorClass, Moment, OpKind, PackedOp, SeriesKey, SharedClock, StageId,
-    StageKind, WallTime, WorkerId,
+    Clock, EndpointId, ErrorClass, JobId, Moment, OpKind, PackedOp, SeriesKey, SharedClock,
+    StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
@@ -18,6 +18,7 @@ use thiserror::Error;
 use crate::clock::{Timer, Waiting, thread_cpu_time};
 use crate::crew::{BUFFER_OPS, Crew, Gate, Recorder, sum};
 use crate::live::{Live, StopFlag};
+use crate::open::LATE_ABOVE;
 use crate::planner::EndReason;
 use crate::pump::{Outlet, ThreadPlan, run_thread, runtime};
 use crate::tags::Tags;
@@ -39,7 +40,7 @@ pub struct EngineConfig {
     pub threads: usize,
     /// An operation that takes longer is given up and counted as `timeout`.
     pub op_timeout: Duration,
-    /// Further attempts after a transient failure; their time is inside the latency.
+    /// Further attempts after a transient failure, at most 254; their time is inside the latency.
     pub retries: u8,
 }
 
@@ -109,7 +110,7 @@ pub struct ErrorSample {
 pub struct StageOutcome {
     /// When the workers were let go.
     pub started: Moment,
-    /// When the last worker had ended.
+    /// When the last worker ended; what the recorder did afterwards is not in it.
     pub ended: Moment,
     /// Why it ended: the least regular reason of all workers.
     pub ended_by: EndReason,
@@ -125,6 +126,8 @@ pub struct StageOutcome {
     pub failed_count: u64,
     /// How well the schedule was kept; `None` where there is none.
     pub schedule: Option<ScheduleOutcome>,
+    /// The same of each job on files that has a schedule, in the order of the jobs.
+    pub job_schedules: Vec<(JobId, ScheduleOutcome)>,
     /// How ends were stamped where operations were waited for on a ring; `None` where none was.
     pub looks: Option<LooksOutcome>,
     /// The sum of the hashes of all operations as planned: the same for the same stream, however
@@ -164,7 +167,7 @@ impl LooksOutcome {
 }
 
 /// How well the schedule of an open loop was kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScheduleOutcome {
     /// Operations that were due before the stage ended.
     pub offered_count: u64,
@@ -174,6 +177,33 @@ pub struct ScheduleOutcome {
     pub skipped_count: u64,
     /// The longest time from when an operation was due to its start.
     pub delay_max: Duration,
+}
+
+impl ScheduleOutcome {
+    /// Takes note of an operation that was due at `intended` and starts at `start`.
+    #[inline]
+    pub(crate) fn note_start(&mut self, intended: Moment, start: Moment) {
+        let delay = start.since(intended);
+        self.offered_count += 1;
+        self.late_count += u64::from(delay > LATE_ABOVE);
+        self.delay_max = self.delay_max.max(delay);
+    }
+
+    /// Takes note of operations that were due and never issued.
+    pub(crate) fn note_skipped(&mut self, count: u64) {
+        self.offered_count += count;
+        self.skipped_count += count;
+    }
+
+    /// Returns what came of two schedules.
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self {
+            offered_count: self.offered_count + other.offered_count,
+            late_count: self.late_count + other.late_count,
+            skipped_count: self.skipped_count + other.skipped_count,
+            delay_max: self.delay_max.max(other.delay_max),
+        }
+    }
 }
 
 /// Runs one stage of `workload` against `driver`, recording into `sink`.
@@ -322,7 +352,7 @@ impl<'a, D: Driver> Staged<'a, D> {
         recorded.and_then(|()| recorder.take(&lock(), &[]))?;
         let threads = [(thread, Duration::ZERO)];
         let is_open = self.open_loop().is_some();
-        let mut outcome = sum(self.context, self.stops, is_open, started, threads);
+        let mut outcome = sum(self.stops, is_open, started, threads);
         outcome.cpu_time = thread_cpu_time() - cpu;
         Ok(outcome)
     }

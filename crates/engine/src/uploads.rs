@@ -13,7 +13,7 @@ use plimsoll_workload::{Activity, ObjectRef, PlannedOp, Target, Workload};
 use crate::planner::{EndReason, Planner, Step};
 use crate::pump::{BURST_MAX, STOP_CHECK, Shared, fingerprint};
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, Names, StageFacts};
+use crate::worker::{Doer, Finished, Listed, Names, Patience, StageFacts};
 
 /// How often a worker looks whether the upload that it is to take part in has begun.
 const BEGUN_LOOK: Duration = Duration::from_millis(1);
@@ -36,6 +36,8 @@ pub(crate) struct Bench<'a, 'd> {
     pub(crate) shared: &'a RefCell<Shared<'d>>,
     pub(crate) listed: &'a RefCell<Listed>,
     pub(crate) stops: Stops<'a>,
+    /// When the stage is over, if a time says so.
+    pub(crate) deadline: Option<Moment>,
 }
 
 /// A session that does one operation of an upload at a time.
@@ -48,7 +50,9 @@ struct Lane<'a, S> {
 
 impl<'a, S: Session> Lane<'a, S> {
     fn new(bench: Bench<'a, '_>, worker: WorkerId, session: S) -> Self {
-        Self { worker, session, doer: Doer::new(bench.facts, bench.listed), burst: 0 }
+        let patience = Patience { stops: bench.stops, deadline: bench.deadline };
+        let doer = Doer::new(bench.facts, bench.listed, patience);
+        Self { worker, session, doer, burst: 0 }
     }
 
     /// Does `op`, keeps its record and returns when and how it ended and what it gave.

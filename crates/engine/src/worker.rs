@@ -20,13 +20,23 @@ use plimsoll_workload::{
 
 use self::archives::Built;
 use crate::clock::Waiting;
+use crate::pump::STOP_CHECK;
 use crate::tags::Tags;
 use crate::uploads::UploadDesk;
 use crate::verify::{EntrySet, Given, Taken};
+use crate::watch::Stops;
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// How long an operation may be tried again.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    pub(crate) stops: Stops<'a>,
+    /// When the stage is over, if a time says so.
+    pub(crate) deadline: Option<Moment>,
+}
 
 /// What all workers of a stage share.
 pub(crate) struct StageFacts {
@@ -78,6 +88,7 @@ impl<'a> Names<'a> {
 /// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
 pub(crate) struct Doer<'a> {
     facts: &'a StageFacts,
+    patience: Patience<'a>,
     keys: Keys,
     key: String,
     key_hash: PrefixHash,
@@ -104,9 +115,14 @@ pub(crate) struct Finished {
 }
 
 impl<'a> Doer<'a> {
-    pub(crate) fn new(facts: &'a StageFacts, listed: &'a RefCell<Listed>) -> Self {
+    pub(crate) fn new(
+        facts: &'a StageFacts,
+        listed: &'a RefCell<Listed>,
+        patience: Patience<'a>,
+    ) -> Self {
         Self {
             facts,
+            patience,
             keys: facts.workload.keys(),
             key: String::new(),
             key_hash: PrefixHash::new(&facts.workload.layout.base),
@@ -118,7 +134,8 @@ impl<'a> Doer<'a> {
         }
     }
 
-    /// Does `op` of `worker`, with visible retries, and returns its record.
+    /// Does `op` of `worker`, with visible retries, and returns its record. Nothing is tried again
+    /// when the stage is over or stopped.
     pub(crate) async fn run<S: Session>(
         &mut self,
         session: &mut S,
@@ -133,21 +150,41 @@ impl<'a> Doer<'a> {
         let now = self.facts.clock.now();
         let intended = intended.unwrap_or(now);
         let start = now.max(intended);
+        let attempts_max = self.facts.retries.saturating_add(1);
         let mut attempts: u8 = 1;
         loop {
             self.wrong = None;
             let mut completion = self.attempt(session, worker, op, names, start).await;
             completion.end = completion.end.max(start);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
-            if !class.is_transient() || attempts > self.facts.retries {
+            let is_last = !class.is_transient() || attempts == attempts_max;
+            if is_last || !self.rests_before_retry(attempts).await {
                 let times = (intended, start);
                 let record = self.record(worker, op, times, &completion, attempts, class);
                 let Completion { tag, result, .. } = completion;
                 return Finished { record, error: result.err(), wrong: self.wrong, tag };
             }
-            let pause = RETRY_PAUSE_FIRST.saturating_mul(1 << (attempts - 1).min(4));
-            self.facts.waiting.suspend_for(pause.min(RETRY_PAUSE_MAX)).await;
             attempts += 1;
+        }
+    }
+
+    /// Pauses after so many attempts; returns false where the stage is over before the next.
+    async fn rests_before_retry(&self, attempts: u8) -> bool {
+        let Self { facts, patience, .. } = self;
+        let pause = RETRY_PAUSE_FIRST.saturating_mul(1 << (attempts - 1).min(4));
+        let until = facts.clock.now().after(pause.min(RETRY_PAUSE_MAX));
+        if patience.deadline.is_some_and(|deadline| until >= deadline) {
+            return false;
+        }
+        loop {
+            let now = facts.clock.now();
+            if patience.stops.reason().is_some() {
+                return false;
+            }
+            if now >= until {
+                return true;
+            }
+            facts.waiting.suspend_for(until.since(now).min(STOP_CHECK)).await;
         }
     }
 

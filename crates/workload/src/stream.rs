@@ -252,6 +252,21 @@ impl OpStream {
         }
     }
 
+    /// Tells whether there may be nothing left to do some time.
+    pub fn may_end(&self) -> bool {
+        match &self.source {
+            Source::Mix(state) => state.pool.is_some() || self.workload.population_count() == 0,
+            Source::Listing | Source::Picked { .. } | Source::New { .. } | Source::Appends(_) => {
+                false
+            }
+            Source::Nothing
+            | Source::Uploads { .. }
+            | Source::Parts { .. }
+            | Source::Zip
+            | Source::Batches { .. } => true,
+        }
+    }
+
     /// Takes note of what became of an operation, which may have begun before others that are still
     /// under way: what was written joins the pool or stays out, what was read may be changed again.
     pub fn completed(&mut self, op: &PlannedOp, ok: bool) {

@@ -62,7 +62,7 @@ impl Sizes {
 }
 
 /// Reads and writes in random order, of a hundred as many reads as asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Deck {
     /// Whether each is a read.
     cards: Vec<bool>,
@@ -93,7 +93,7 @@ impl Deck {
 }
 
 /// How the next unit of one file is drawn.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Law {
     EachOnce { order: Scatter, next: u64 },
     Uniform,
@@ -103,7 +103,7 @@ enum Law {
 }
 
 /// One file of the clone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Spot {
     file: u32,
     /// Its whole units, and their bytes.
@@ -122,7 +122,7 @@ pub(super) struct Planned {
 }
 
 /// The blocks of one clone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Blocks {
     random: Random,
     deck: Deck,
@@ -187,6 +187,11 @@ impl Blocks {
             return None;
         }
         if self.place.is_some() { self.next_in_row() } else { self.next_drawn() }
+    }
+
+    /// Tells whether passes follow one another without end.
+    pub(super) fn repeats(&self) -> bool {
+        self.repeats && self.bytes_of_pass > 0
     }
 
     /// Tells whether nothing is left to read or write.

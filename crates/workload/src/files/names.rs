@@ -204,6 +204,11 @@ impl Names {
         names
     }
 
+    /// Returns how many operations are left.
+    pub(super) fn left(&self) -> u64 {
+        self.count - self.next
+    }
+
     /// Returns the next operation.
     #[inline]
     pub(super) fn next(&mut self) -> Option<NameOp> {

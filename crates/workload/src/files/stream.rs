@@ -180,6 +180,34 @@ impl FileStream {
         Some(FileOp::Sync { file, data_only: false })
     }
 
+    /// Returns how many operations of the job's work are left, or `most` if they are more. None is
+    /// taken.
+    pub fn work_left(&self, most: u64) -> u64 {
+        let (mut ops_left, mut bytes_left) = (self.ops_left, self.bytes_left);
+        if self.syncs.ended {
+            return 0;
+        }
+        let mut blocks = match &self.source {
+            Source::Names(names) => return most.min(ops_left).min(names.left()),
+            Source::Blocks(blocks) if blocks.repeats() && bytes_left > u64::MAX / 2 => {
+                return most.min(ops_left);
+            }
+            Source::Blocks(blocks) => Ok(blocks.clone()),
+            Source::Fill(plan, state) => Err((plan, *state)),
+        };
+        let mut left = 0;
+        while left < most && ops_left > 0 && bytes_left > 0 {
+            let len = match &mut blocks {
+                Ok(blocks) => blocks.next().map(|planned| planned.len),
+                Err((plan, state)) => state.next(plan).map(|(_, _, len)| len),
+            };
+            let Some(len) = len else { break };
+            bytes_left = bytes_left.saturating_sub(u64::from(len));
+            (ops_left, left) = (ops_left - 1, left + 1);
+        }
+        left
+    }
+
     /// Has nothing come any more but what ends the job: the `fsync` of each file where it is asked
     /// for. For a job whose time is up.
     pub fn end(&mut self) {

@@ -1,0 +1,65 @@
+//! When a stage of real threads ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_driver::NullRings;
+use plimsoll_driver::null::NullDriver;
+use plimsoll_model::{Interface, Moment, OpRecord, PackedOp, SharedClock, StageId, StageKind};
+use plimsoll_workload::PacingSpec;
+use plimsoll_workload::data::Generator;
+
+use crate::instrument_tests::spec;
+use crate::ring_tests::{FILL, spec as files_spec};
+use crate::{
+    EngineConfig, Live, OpSink, OpSinkError, RingConfig, RunClock, StageContext, StopFlag,
+    run_ring_stage, run_stage,
+};
+
+/// Keeps the end of the last operation, and the moment of the last tick, which comes when all
+/// threads have ended and nothing is left to be taken.
+#[derive(Default)]
+struct Last {
+    op: Moment,
+    tick: Moment,
+}
+
+impl OpSink for Last {
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
+        let ends = ops.iter().map(|op| OpRecord::from(op).end);
+        self.op = ends.fold(self.op, Moment::max);
+        Ok(())
+    }
+
+    fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
+        self.tick = now;
+        Ok(())
+    }
+}
+
+#[test]
+fn a_stage_ends_with_its_last_worker_and_not_with_the_recorder() {
+    let clock: SharedClock = Arc::new(RunClock::start());
+    let (live, generator) = (Live::new(2), Arc::new(Generator::new(1)));
+    let context = StageContext {
+        clock: &clock,
+        virtual_time: None,
+        stop: &StopFlag::default(),
+        live: &live,
+        generator: &generator,
+        wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
+        tags: None,
+    };
+    let workload = spec(&[("GET", 1)], 2, PacingSpec::Closed).validate("run", None).unwrap();
+    let config = EngineConfig { threads: 2, op_timeout: Duration::from_secs(60), retries: 0 };
+    let (stage, mut last) = ((StageId(0), StageKind::Prepare), Last::default());
+    let workload = Arc::new(workload);
+    let ran = run_stage(&NullDriver, &workload, stage, &config, &context, &mut last).unwrap();
+    assert!(ran.started < last.op && last.op <= ran.ended && ran.ended <= last.tick);
+
+    let plan = files_spec(&[FILL]).validate("run").unwrap();
+    let config = RingConfig { threads: 2, interface: Interface::Psync };
+    let mut last = Last::default();
+    let ran = run_ring_stage(&NullRings, (&plan, 0), &config, &context, &mut last).unwrap();
+    assert!(ran.started < last.op && last.op <= ran.ended && ran.ended <= last.tick);
+}
