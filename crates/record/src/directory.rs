@@ -1,8 +1,8 @@
 //! The directory of one run.
 #![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
 
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::fs;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,20 +11,41 @@ use plimsoll_stats::Timeline;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::folder::Folder;
 use crate::lease::{LOCK_NAME, Lease};
-use crate::schema::{RunSchema, Summary, SummarySchema};
+use crate::schema::{Checked, RunSchema, Summary, SummarySchema};
+use crate::seal::{Seal, Sealing, UNSEALED};
 use crate::{Manifest, RecordError, summary};
 
 const MANIFEST_NAME: &str = "run.json";
 const SUMMARY_NAME: &str = "summary.json";
 const OPS_NAME: &str = "ops";
 
+/// How large a manifest that is read may be: that of tens of thousands of merged runs.
+const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+/// How large a summary that is read may be.
+const SUMMARY_BYTES_MAX: u64 = 1 << 30;
+
 /// The directory of one run.
+///
+/// It is held open: what is written and read is in the directory that was made or opened, even if
+/// its path has come to lead elsewhere meanwhile.
 #[derive(Clone, Debug)]
 pub struct RunDirectory {
-    path: PathBuf,
+    folder: Arc<Folder>,
+    /// `None` if there was none when it was opened.
+    ops: Option<Arc<Folder>>,
     /// Of the run that is under way in it; `None` for one that is read.
     _lease: Option<Arc<Lease>>,
+}
+
+/// A manifest as it was read.
+#[derive(Clone, Debug)]
+pub struct ReadManifest {
+    /// What it says.
+    pub manifest: Manifest,
+    /// Whether it has a checksum, which fits. Older versions wrote none.
+    pub has_checksum: bool,
 }
 
 impl RunDirectory {
@@ -33,100 +54,134 @@ impl RunDirectory {
     /// The run is alive ([`crate::is_alive`]) until the last copy of what is returned is dropped.
     pub fn create(path: &Path, manifest: &Manifest) -> Result<Self, RecordError> {
         make_directory(path)?;
-        let mut entries =
-            fs::read_dir(path).map_err(|source| RecordError::io("read", path, source))?;
-        if entries.next().is_some() {
-            return Err(RecordError::NotEmpty { path: path.to_path_buf() });
-        }
-        let Some(lease) = Lease::try_take(path)? else {
+        let opened = Folder::open(path);
+        let folder = opened.map_err(|source| RecordError::io("open", path, source))?;
+        let empty = folder.is_empty().map_err(|source| RecordError::io("read", path, source))?;
+        let lease = if empty { Lease::try_take_in(&folder)? } else { None };
+        let Some(lease) = lease else {
             return Err(RecordError::NotEmpty { path: path.to_path_buf() });
         };
-        let directory = Self { path: path.to_path_buf(), _lease: Some(Arc::new(lease)) };
-        make_directory(&directory.ops_path())?;
+        let ops = folder.make_folder(OPS_NAME);
+        let ops = ops.map_err(|source| RecordError::io("make", &path.join(OPS_NAME), source))?;
+        let directory = Self {
+            folder: Arc::new(folder),
+            ops: Some(Arc::new(ops)),
+            _lease: Some(Arc::new(lease)),
+        };
         directory.write_manifest(manifest)?;
         Ok(directory)
     }
 
     /// Returns the run in the directory at `path`.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        let directory = Self { path: path.to_path_buf(), _lease: None };
-        match fs::metadata(directory.path.join(MANIFEST_NAME)) {
-            Ok(_) => Ok(directory),
-            Err(source) if is_absent(&source) => {
-                Err(RecordError::NoRun { path: path.to_path_buf() })
-            }
-            Err(source) => Err(RecordError::io("open", path, source)),
+        let no_run = || RecordError::NoRun { path: path.to_path_buf() };
+        let folder = match Folder::open(path) {
+            Ok(folder) => Arc::new(folder),
+            Err(source) if is_absent(&source) => return Err(no_run()),
+            Err(source) => return Err(RecordError::io("open", path, source)),
+        };
+        match folder.file(MANIFEST_NAME) {
+            Ok(_) => {}
+            Err(RecordError::Missing { .. }) => return Err(no_run()),
+            Err(error) => return Err(error),
         }
+        let ops = folder.folder(OPS_NAME).ok().map(Arc::new);
+        Ok(Self { folder, ops, _lease: None })
     }
 
     /// Removes the directory of a run that did nothing; only what [`Self::create`] made, and empty.
     pub fn discard(self) -> Result<(), RecordError> {
-        let removed = fs::remove_dir(self.ops_path())
-            .and_then(|()| fs::remove_file(self.path.join(MANIFEST_NAME)))
-            .and_then(|()| remove_if_there(&self.path.join(LOCK_NAME)))
-            .and_then(|()| fs::remove_dir(&self.path));
-        removed.map_err(|source| RecordError::io("remove", &self.path, source))
+        let removed = self
+            .folder
+            .remove_folder(OPS_NAME)
+            .and_then(|()| self.folder.remove(MANIFEST_NAME))
+            .and_then(|()| self.folder.remove(LOCK_NAME))
+            .and_then(|()| fs::remove_dir(self.path()));
+        removed.map_err(|source| RecordError::io("remove", self.path(), source))
     }
 
     /// Removes every file of a run that could not be written whole, and the directory too if
     /// `with_directory`.
     pub(crate) fn remove_files(&self, with_directory: bool) -> Result<(), RecordError> {
+        let ops = self.ops()?;
         let remove = || {
-            fs::remove_dir_all(self.ops_path())?;
-            for name in [MANIFEST_NAME, SUMMARY_NAME] {
-                for name in [name.to_owned(), temporary_name(name)] {
-                    remove_if_there(&self.path.join(name))?;
-                }
+            for name in ops.names()? {
+                ops.remove(&name)?;
             }
-            remove_if_there(&self.path.join(LOCK_NAME))?;
-            if with_directory { fs::remove_dir(&self.path) } else { Ok(()) }
+            self.folder.remove_folder(OPS_NAME)?;
+            for name in [MANIFEST_NAME, SUMMARY_NAME] {
+                self.folder.remove(name)?;
+                self.folder.remove(&temporary_name(name))?;
+            }
+            self.folder.remove(LOCK_NAME)?;
+            if with_directory { fs::remove_dir(self.path()) } else { Ok(()) }
         };
-        remove().map_err(|source| RecordError::io("remove", &self.path, source))
+        remove().map_err(|source| RecordError::io("remove", self.path(), source))
     }
 
     /// Returns where the run lies.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.folder.path()
     }
 
     /// Writes a file beside the record, such as what the server told of itself; returns its path.
     pub fn write_beside(&self, name: &str, content: &[u8]) -> Result<PathBuf, RecordError> {
-        self.replace(name, |file| file.write_all(content))?;
-        Ok(self.path.join(name))
+        self.replace(name, |file| file.write_all(content), |_| Ok(()))?;
+        Ok(self.folder.path_of(name))
     }
 
     /// Returns where the op log lies.
     pub fn ops_path(&self) -> PathBuf {
-        self.path.join(OPS_NAME)
+        self.folder.path_of(OPS_NAME)
+    }
+
+    /// Returns the directory of the op log.
+    pub(crate) fn ops(&self) -> Result<Arc<Folder>, RecordError> {
+        if let Some(ops) = &self.ops {
+            return Ok(Arc::clone(ops));
+        }
+        let opened = self.folder.folder(OPS_NAME).map(Arc::new);
+        opened.map_err(|source| RecordError::io("read", &self.ops_path(), source))
     }
 
     /// Writes the manifest in place of the one before; a reader sees the one or the other, also
     /// after a power cut.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), RecordError> {
-        self.replace(MANIFEST_NAME, |file| {
-            serde_json::to_writer_pretty(&mut *file, manifest)?;
+        let document = Checked { document: manifest, checksum: UNSEALED.to_owned() };
+        let write = |file: &mut dyn Write| {
+            serde_json::to_writer_pretty(&mut *file, &document)?;
             file.write_all(b"\n")
-        })
+        };
+        self.replace(MANIFEST_NAME, write, Sealing::seal)
     }
 
     /// Returns the manifest.
     pub fn read_manifest(&self) -> Result<Manifest, RecordError> {
-        read(&self.path.join(MANIFEST_NAME), RunSchema::NAME)
+        Ok(self.read_manifest_checked()?.manifest)
+    }
+
+    /// Returns the manifest, and whether its checksum vouches for it.
+    pub fn read_manifest_checked(&self) -> Result<ReadManifest, RecordError> {
+        let (manifest, has_checksum) =
+            read(&self.folder, MANIFEST_NAME, RunSchema::NAME, MANIFEST_BYTES_MAX)?;
+        Ok(ReadManifest { manifest, has_checksum })
     }
 
     /// Writes the time line as the run's summary, in place of one before.
     pub fn write_summary(&self, timeline: &mut Timeline<SeriesKey>) -> Result<(), RecordError> {
         timeline.close();
-        self.replace(SUMMARY_NAME, |file| {
+        let write = |file: &mut dyn Write| {
             summary::write(timeline, file)?;
             file.write_all(b"\n")
-        })
+        };
+        self.replace(SUMMARY_NAME, write, Sealing::seal)
     }
 
     /// Returns the time line that was written as the run's summary.
     pub fn read_summary(&self) -> Result<Timeline<SeriesKey>, RecordError> {
-        let path = self.path.join(SUMMARY_NAME);
-        let summary: Summary = read(&path, SummarySchema::NAME)?;
+        let (summary, _): (Summary, bool) =
+            read(&self.folder, SUMMARY_NAME, SummarySchema::NAME, SUMMARY_BYTES_MAX)?;
+        let path = self.folder.path_of(SUMMARY_NAME);
         summary::to_timeline(summary).map_err(|reason| RecordError::damaged(&path, reason))
     }
 
@@ -136,27 +191,24 @@ impl RunDirectory {
         &self,
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        seal: impl FnOnce(&mut Sealing) -> io::Result<()>,
     ) -> Result<(), RecordError> {
-        let temporary = self.path.join(temporary_name(name));
-        let written = File::create(&temporary).and_then(|file| {
-            let mut buffered = BufWriter::with_capacity(1 << 16, file);
+        let temporary = temporary_name(name);
+        // What a run that was killed left there is never written over, nor through.
+        let created = self.folder.remove(&temporary).and_then(|()| self.folder.create(&temporary));
+        let written = created.and_then(|file| {
+            let mut buffered = BufWriter::with_capacity(1 << 16, Sealing::new(file));
             write(&mut buffered)?;
-            buffered.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+            let mut file = buffered.into_inner().map_err(io::IntoInnerError::into_error)?;
+            seal(&mut file)?;
+            file.sync()
         });
-        written.map_err(|source| RecordError::io("write", &temporary, source))?;
-        let path = self.path.join(name);
-        fs::rename(&temporary, &path).map_err(|source| RecordError::io("write", &path, source))?;
+        let failed =
+            |name: &str, source| RecordError::io("write", &self.folder.path_of(name), source);
+        written.map_err(|source| failed(&temporary, source))?;
+        self.folder.rename(&temporary, name).map_err(|source| failed(name, source))?;
         // The new name is safe only when the directory is.
-        File::open(&self.path)
-            .and_then(|directory| directory.sync_all())
-            .map_err(|source| RecordError::io("write", &self.path, source))
-    }
-}
-
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        self.folder.sync().map_err(|source| RecordError::io("write", self.path(), source))
     }
 }
 
@@ -184,21 +236,96 @@ struct Versioned {
     schema: String,
 }
 
-/// Reads a document of the schema `supported`. Fields it does not know are passed over.
-fn read<T: DeserializeOwned>(path: &Path, supported: &'static str) -> Result<T, RecordError> {
-    let open = || {
-        File::open(path).map(BufReader::new).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => RecordError::Missing { path: path.to_path_buf() },
-            _ => RecordError::io("open", path, source),
-        })
-    };
-    let failed = |source: serde_json::Error| match source.io_error_kind() {
-        Some(_) => RecordError::io("read", path, source.into()),
-        None => RecordError::damaged(path, source),
-    };
-    let Versioned { schema: found } = serde_json::from_reader(open()?).map_err(failed)?;
-    if found != supported {
-        return Err(RecordError::Version { path: path.to_path_buf(), found, supported });
+/// Reads a document of the schema `supported`, and tells whether it has a checksum, which then fits.
+/// Fields it does not know are passed over.
+fn read<T: DeserializeOwned>(
+    folder: &Folder,
+    name: &str,
+    supported: &'static str,
+    bytes_max: u64,
+) -> Result<(T, bool), RecordError> {
+    let path = || folder.path_of(name);
+    let content = folder.read(name, bytes_max)?;
+    let seal = Seal::of(&content);
+    if seal == Seal::Broken {
+        let reason = format!("{} (if it was changed on purpose, remove `checksum`)", Seal::BROKEN);
+        return Err(RecordError::damaged(&path(), reason));
     }
-    serde_json::from_reader(open()?).map_err(failed)
+    let failed = |source: serde_json::Error| RecordError::damaged(&path(), source);
+    let Versioned { schema: found } = serde_json::from_slice(&content).map_err(failed)?;
+    if found != supported {
+        return Err(RecordError::Version { path: path(), found, supported });
+    }
+    Ok((serde_json::from_slice(&content).map_err(failed)?, seal == Seal::Holds))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::{
+        EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, RunId, StageId, WallTime, WorkerId,
+    };
+
+    use super::*;
+    use crate::folder::full_disk;
+    use crate::{OpLog, OpLogWriter};
+
+    /// Returns a run of which nothing is known.
+    fn bare_run(path: &Path) -> RunDirectory {
+        fs::create_dir(path.join(OPS_NAME)).unwrap();
+        fs::write(path.join(MANIFEST_NAME), "{}").unwrap();
+        RunDirectory::open(path).unwrap()
+    }
+
+    #[test]
+    fn a_full_disk_is_named_and_what_was_there_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = bare_run(place.path());
+        directory.write_beside("profiles.zip", b"first").unwrap();
+        full_disk::simulate(true);
+        let refused = directory.write_beside("profiles.zip", b"second").unwrap_err();
+        full_disk::simulate(false);
+        let expected = format!("no space left in {};", place.path().display());
+        assert!(refused.to_string().starts_with(&expected), "{refused}");
+        assert_eq!(fs::read(place.path().join("profiles.zip")).unwrap(), b"first");
+    }
+
+    #[test]
+    fn a_full_disk_names_the_op_log_and_spares_what_is_closed() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = bare_run(place.path());
+        let (run, epoch) = (RunId::parse("full").unwrap(), WallTime::from_unix_ns(0));
+        let mut writer = OpLogWriter::new(&directory, &run, epoch, &["http://a".to_owned()]);
+        let op = |ns: u64| OpRecord {
+            stage: StageId(0),
+            job: JobId(0),
+            worker: WorkerId(0),
+            kind: OpKind::Stat,
+            endpoint: EndpointId(0),
+            object: None,
+            objects_count: 1,
+            bytes: 0,
+            intended: Moment::from_ns(ns),
+            start: Moment::from_ns(ns),
+            first_byte: None,
+            last_byte_sent: None,
+            end: Moment::from_ns(ns + 1),
+            outcome: ErrorClass::Ok,
+            attempts: 1,
+        };
+        let end_of_time = Moment::from_ns(u64::MAX);
+        writer.append(&[op(1)]).unwrap();
+        writer.tick(end_of_time).unwrap();
+        full_disk::simulate(true);
+        writer.append(&(2..100).map(op).collect::<Vec<_>>()).unwrap();
+        let full = writer.tick(end_of_time).unwrap_err();
+        full_disk::simulate(false);
+        assert!(matches!(&full, RecordError::Full { path, .. } if *path == directory.ops_path()));
+        assert!(full.to_string().contains("free some"), "{full}");
+        // A writer that is used nevertheless begins a new part.
+        writer.append(&[op(3)]).unwrap();
+        assert_eq!(writer.finish().unwrap().rows, 2);
+        let mut ops = Vec::new();
+        OpLog::salvage(&directory).unwrap().log.scan(&mut |op| ops.push(*op)).unwrap();
+        assert_eq!(ops, [op(1), op(3)]);
+    }
 }

@@ -1,14 +1,13 @@
 //! Who holds a run directory: a lock that the kernel releases when its holder is gone.
-#![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use crate::RecordError;
+use crate::folder::Folder;
 
 /// The file that is locked. It is empty, and stays behind when the run has ended.
 pub(crate) const LOCK_NAME: &str = "lock";
@@ -27,18 +26,19 @@ impl Lease {
     /// Takes the lease of the run in the directory at `path`; `None` while the run is under way, or
     /// somebody else cleans up after it.
     pub fn try_take(path: &Path) -> Result<Option<Self>, RecordError> {
-        let path = path.join(LOCK_NAME);
-        let mut options = OpenOptions::new();
-        let opened = open(options.read(true).write(true).create(true).truncate(false), &path);
-        let file = match opened {
+        let folder = Folder::open(path).map_err(|source| RecordError::io("open", path, source))?;
+        Self::try_take_in(&folder)
+    }
+
+    /// Takes the lease of the run in a directory that is held.
+    pub(crate) fn try_take_in(folder: &Folder) -> Result<Option<Self>, RecordError> {
+        let path = folder.path_of(LOCK_NAME);
+        let file = match folder.open_or_create(LOCK_NAME) {
             Ok(file) => file,
-            Err(error) if takes_no_file(&error) => match open(OpenOptions::new().read(true), &path)
-            {
+            Err(error) if takes_no_file(&error) => match folder.file(LOCK_NAME) {
                 Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Ok(Some(Self { _file: None }));
-                }
-                Err(error) => return Err(RecordError::io("open", &path, error)),
+                Err(RecordError::Missing { .. }) => return Ok(Some(Self { _file: None })),
+                Err(error) => return Err(error),
             },
             Err(error) => return Err(RecordError::io("open", &path, error)),
         };
@@ -58,24 +58,24 @@ impl Lease {
 ///
 /// A run that was killed holds nothing. Nor does one of a version of plimsoll that took no lease.
 pub fn is_alive(path: &Path) -> Result<bool, RecordError> {
-    let path = path.join(LOCK_NAME);
-    let file = match open(OpenOptions::new().read(true), &path) {
-        Ok(file) => file,
+    let folder = match Folder::open(path) {
+        Ok(folder) => folder,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(RecordError::io("open", &path, error)),
+        Err(error) => return Err(RecordError::io("open", path, error)),
+    };
+    let file = match folder.file(LOCK_NAME) {
+        Ok(file) => file,
+        Err(RecordError::Missing { .. }) => return Ok(false),
+        Err(error) => return Err(error),
     };
     match file.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) if knows_no_locks(&error) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(RecordError::io("lock", &path, error)),
+        Err(TryLockError::Error(error)) => {
+            Err(RecordError::io("lock", &folder.path_of(LOCK_NAME), error))
+        }
     }
-}
-
-/// Opens a lock file; a link is not followed, and a FIFO does not make anybody wait.
-fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    options.clone().custom_flags(flags.bits() as i32).open(path)
 }
 
 fn takes_no_file(error: &io::Error) -> bool {
@@ -83,7 +83,6 @@ fn takes_no_file(error: &io::Error) -> bool {
 }
 
 fn knows_no_locks(error: &io::Error) -> bool {
-    use rustix::io::Errno;
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::NOLCK | Errno::NOTSUP | Errno::INVAL | Errno::NOSYS))
 }

@@ -6,17 +6,19 @@
 
 mod directory;
 mod error;
+mod folder;
 mod lease;
 mod merge;
 mod ops;
 pub mod schema;
+mod seal;
 mod segments;
 mod summary;
 
-pub use directory::RunDirectory;
+pub use directory::{ReadManifest, RunDirectory};
 pub use error::RecordError;
 pub use lease::{Lease, is_alive};
 pub use merge::{MergeError, MergePart, Scan, merge, plan};
-pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX};
+pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE, Salvage};
 pub use schema::Manifest;
 pub use segments::{SegmentRow, write_segments};

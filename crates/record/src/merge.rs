@@ -210,7 +210,8 @@ fn fill<E: std::error::Error + 'static>(
     mut manifest: Manifest,
 ) -> Result<(), MergeError<E>> {
     let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
-    let mut log = OpLogWriter::new(directory, run, epoch, &manifest.target.endpoints);
+    let mut log =
+        OpLogWriter::new(directory, run, epoch, &manifest.target.endpoints).without_saving();
     let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
     for (part, merged) in parts.iter().zip(&manifest.merged) {
         let shift = shift(part, merged, &manifest);

@@ -3,6 +3,8 @@
 //! The columns are described in `docs/formats/ops.md`.
 
 mod columns;
+mod found;
+mod part;
 mod reader;
 mod writer;
 
@@ -10,8 +12,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-pub use reader::OpLog;
-pub use writer::{OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX};
+pub use reader::{OpLog, Salvage};
+pub use writer::{OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE};
 
 /// The version of the op log's columns, as it stands in every part.
 const OPS_SCHEMA: &str = "plimsoll.ops/1";
@@ -24,12 +26,35 @@ const KEY_RUN_ID: &str = "plimsoll.run_id";
 const KEY_EPOCH: &str = "plimsoll.epoch_unix_ns";
 /// The metadata key of the endpoints, a JSON list in the order of their ids.
 const KEY_ENDPOINTS: &str = "plimsoll.endpoints";
+/// The metadata key of the checksum of the part.
+const KEY_CHECKSUM: &str = "plimsoll.checksum";
 
 /// How the file name of a part begins and ends; six digits of its number stand between.
 const PART_PREFIX: &str = "part-";
 const PART_SUFFIX: &str = ".parquet";
 /// What is added to the name while the part is being written.
 const OPEN_SUFFIX: &str = ".open";
+/// What stands instead of that in the name of the file with which the part would end if the run were
+/// killed now.
+const TAIL_SUFFIX: &str = ".tail";
+/// How many digits at the beginning of a tail say after how many bytes of the part it belongs; a
+/// newline follows them.
+const TAIL_DIGITS: usize = 20;
+
+/// Returns the file name of a part.
+fn part_name(number: u32) -> String {
+    format!("{PART_PREFIX}{number:06}{PART_SUFFIX}")
+}
+
+/// Returns the file name of a part that is not complete.
+fn open_name(number: u32) -> String {
+    part_name(number) + OPEN_SUFFIX
+}
+
+/// Returns the file name of the tail of a part that is not complete.
+fn tail_name(number: u32) -> String {
+    part_name(number) + TAIL_SUFFIX
+}
 
 /// Returns the columns as Arrow sees them. Times and bytes are signed, so that a query may subtract
 /// them freely.

@@ -9,8 +9,9 @@ use serde::ser::{Error as _, SerializeStruct};
 use serde::{Serialize, Serializer};
 
 use crate::schema::{self, StoredHistogram, SummarySchema};
+use crate::seal::UNSEALED;
 
-/// Writes a closed time line as a summary, cell by cell.
+/// Writes a closed time line as a summary, cell by cell, with room for its checksum.
 pub(crate) fn write(
     timeline: &Timeline<SeriesKey>,
     to: &mut dyn Write,
@@ -46,11 +47,12 @@ struct SummaryOf<'a>(&'a Timeline<SeriesKey>);
 
 impl Serialize for SummaryOf<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut summary = serializer.serialize_struct("Summary", 4)?;
+        let mut summary = serializer.serialize_struct("Summary", 5)?;
         summary.serialize_field("schema", &SummarySchema::default())?;
         summary.serialize_field("origin_ns", &self.0.origin_ns())?;
         summary.serialize_field("interval_ns", &self.0.interval_ns())?;
         summary.serialize_field("lanes", &Lanes(self.0))?;
+        summary.serialize_field("checksum", UNSEALED)?;
         summary.end()
     }
 }

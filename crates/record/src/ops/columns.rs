@@ -11,6 +11,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord};
 
 /// A nullable column: the values, and which of them are known.
+#[derive(Clone)]
 struct Nullable<T> {
     values: Vec<T>,
     known: Vec<bool>,
@@ -32,6 +33,7 @@ impl<T: Default> Nullable<T> {
 }
 
 /// The texts of the columns that are stored as dictionaries.
+#[derive(Clone)]
 struct Texts {
     kinds: ArrayRef,
     endpoints: ArrayRef,
@@ -39,6 +41,7 @@ struct Texts {
 }
 
 /// Rows that wait to be encoded.
+#[derive(Clone)]
 pub(super) struct Columns {
     rows_max: usize,
     schema: SchemaRef,

@@ -1,86 +1,122 @@
 //! Reads the op log back, one batch of columns at a time.
-#![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
 
-use std::fs::{self, File};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{Array, PrimitiveArray, RecordBatch};
 use arrow_schema::Schema;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
-};
-use parquet::errors::ParquetError;
-use parquet::file::metadata::FileMetaData;
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
 };
 
-use super::{
-    KEY_ENDPOINTS, KEY_SCHEMA, OPEN_SUFFIX, OPS_SCHEMA, PART_PREFIX, PART_SUFFIX, arrow_schema,
-};
+use super::found::Found;
+use super::part::{Part, guarded};
+use super::{arrow_schema, open_name, part_name};
+use crate::folder::Folder;
 use crate::{RecordError, RunDirectory};
 
-/// Rows decoded at a time: enough to spread the cost of a step, few enough to stay in the cache.
-const ROWS_PER_BATCH: usize = 8_192;
+/// How many parts of which the same is to be said are named.
+const PARTS_NAMED_MAX: usize = 8;
 
 /// The op log of a run, ready to be read.
 #[derive(Debug)]
 pub struct OpLog {
-    parts: Vec<PathBuf>,
+    ops: Arc<Folder>,
+    /// In the order in which they were written.
+    parts: Vec<PartPlace>,
     unfinished: usize,
+    /// Whether a part without a checksum is none of this log.
+    sealed_only: bool,
+}
+
+/// Where the rows of a part are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartPlace {
+    /// In a part that is complete.
+    Closed(u32),
+    /// In what was saved of one that is not.
+    Saved(u32),
+}
+
+/// What is left of the op log of a run that was killed, or that lost some of its files.
+#[derive(Debug)]
+pub struct Salvage {
+    /// What can be read.
+    pub log: OpLog,
+    /// What cannot, a sentence each.
+    pub losses: Vec<String>,
+    /// What is to be known of what can, a sentence each.
+    pub remarks: Vec<String>,
 }
 
 impl OpLog {
-    /// Returns the op log of the run in `directory`.
+    /// Returns the op log of the run in `directory`, as this version writes it: with a checksum in
+    /// each part.
     ///
     /// Fails when a part before others is missing, unless an unfinished part stands in its place.
     pub fn open(directory: &RunDirectory) -> Result<Self, RecordError> {
         let found = Found::of(directory)?;
-        if let Some(number) = found.missing().next() {
-            return Err(RecordError::Missing { path: found.path.join(part_name(number)) });
+        let ops = directory.ops()?;
+        if let Some(gap) = found.missing().first() {
+            return Err(RecordError::Missing { path: ops.path_of(&part_name(gap.first)) });
         }
-        Ok(found.log())
+        let parts = found.closed.iter().copied().map(PartPlace::Closed).collect();
+        Ok(Self { ops, parts, unfinished: found.open.len(), sealed_only: true })
     }
 
-    /// Returns what is left of the op log of the run in `directory`, and a sentence for each part
-    /// that is not.
+    /// Returns what is left of the op log of the run in `directory`, of parts that were never closed
+    /// too, and sentences about what is not.
     ///
-    /// Parts without a readable footer are left out; pages are looked at only in a scan.
-    pub fn salvage(directory: &RunDirectory) -> Result<(Self, Vec<String>), RecordError> {
+    /// Parts that are not as they were written are left out; pages are decoded only in a scan.
+    pub fn salvage(directory: &RunDirectory) -> Result<Salvage, RecordError> {
         let found = Found::of(directory)?;
-        let missing = found.missing().map(|number| {
-            format!("{} is missing: its operations are not counted", part_name(number))
-        });
-        let mut losses: Vec<String> = missing.collect();
-        losses.extend(found.open.iter().map(|number| {
-            format!(
-                "{} was never closed, as the run was killed or is still under way: its operations \
-                 are not counted",
-                part_name(*number)
-            )
-        }));
-        let mut log = found.log();
-        for path in log.parts.clone() {
-            let opened = File::open(&path).map_err(|source| RecordError::io("open", &path, source));
-            match opened.and_then(|file| footer(&path, &file)) {
-                Ok(_) => {}
+        let mut losses = found.losses();
+        let closed = found.closed.iter().copied().map(PartPlace::Closed);
+        let mut parts: Vec<PartPlace> =
+            closed.chain(found.open.iter().copied().map(PartPlace::Saved)).collect();
+        parts.sort_by_key(|part| part.number());
+        let ops = directory.ops()?;
+        let mut log = Self { ops, parts, unfinished: found.open.len(), sealed_only: false };
+        let (mut damages, mut unsealed) = (Vec::new(), 0usize);
+        for place in log.parts.clone() {
+            match place.read(&log.ops) {
+                Ok(Some(part)) => {
+                    unsealed += usize::from(!part.is_sealed);
+                    losses.extend(place.unsaved(Some(part.rows())));
+                }
+                Ok(None) => {
+                    log.parts.retain(|each| *each != place);
+                    losses.extend(place.unsaved(None));
+                }
                 Err(damage @ RecordError::Damaged { .. }) => {
-                    losses.push(log.leave_out(&path, &damage));
+                    damages.push(log.leave_out(&log.ops.path_of(&place.name()), &damage));
+                }
+                // It was closed since the directory was listed.
+                Err(RecordError::Missing { .. }) if place.is_closed_in(&log.ops) => {
+                    let now = PartPlace::Closed(place.number());
+                    log.parts
+                        .iter_mut()
+                        .filter(|each| **each == place)
+                        .for_each(|each| *each = now);
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok((log, losses))
+        losses.extend(first_of(damages));
+        let remarks = (unsealed > 0).then(|| {
+            format!(
+                "{unsealed} parts of the op log have no checksums, as older versions of plimsoll \
+                 wrote them: damage to them would not be seen"
+            )
+        });
+        Ok(Salvage { log, losses, remarks: remarks.into_iter().collect() })
     }
 
     /// Leaves a part out of further scans, and returns the sentence that says so.
     pub fn leave_out(&mut self, part: &Path, damage: &RecordError) -> String {
-        self.parts.retain(|path| path != part);
+        self.parts.retain(|place| self.ops.path_of(&place.name()) != part);
         let reason = match damage {
             RecordError::Damaged { reason, .. } => reason.clone(),
             other => other.to_string(),
@@ -89,13 +125,12 @@ impl OpLog {
         format!("{name} is damaged ({reason}): its operations are not counted")
     }
 
-    /// Returns how many parts were never completed; their rows are lost, and `scan` passes them
-    /// over.
+    /// Returns how many parts were never completed; [`Self::open`] passes them over.
     pub fn unfinished(&self) -> usize {
         self.unfinished
     }
 
-    /// Returns how many complete parts there are.
+    /// Returns how many parts there are to be read.
     pub fn parts(&self) -> usize {
         self.parts.len()
     }
@@ -104,71 +139,80 @@ impl OpLog {
     /// how many there were.
     pub fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, RecordError> {
         let mut rows = 0;
-        for path in &self.parts {
-            rows += scan_part(path, visit)?;
+        for place in &self.parts {
+            let path = self.ops.path_of(&place.name());
+            let Some(part) = place.read(&self.ops)? else {
+                return Err(RecordError::Missing { path });
+            };
+            if self.sealed_only && !part.is_sealed {
+                return Err(RecordError::damaged(&path, "it has no checksum"));
+            }
+            rows += scan_part(part, &path, visit)?;
         }
         Ok(rows)
     }
 }
 
-/// The parts of an op log as the directory has them.
-struct Found {
-    path: PathBuf,
-    closed: Vec<u32>,
-    open: Vec<u32>,
-}
-
-impl Found {
-    fn of(directory: &RunDirectory) -> Result<Self, RecordError> {
-        let path = directory.ops_path();
-        let entries =
-            fs::read_dir(&path).map_err(|source| RecordError::io("read", &path, source))?;
-        let (mut closed, mut open) = (Vec::new(), Vec::new());
-        for entry in entries {
-            let entry = entry.map_err(|source| RecordError::io("read", &path, source))?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            if let Some(number) = part_number(name) {
-                closed.push(number);
-            } else if let Some(number) = name.strip_suffix(OPEN_SUFFIX).and_then(part_number) {
-                open.push(number);
-            }
+impl PartPlace {
+    fn number(self) -> u32 {
+        match self {
+            Self::Closed(number) | Self::Saved(number) => number,
         }
-        closed.sort_unstable();
-        open.sort_unstable();
-        Ok(Self { path, closed, open })
     }
 
-    /// Returns the numbers below the last that neither a closed nor an unfinished part has.
-    fn missing(&self) -> impl Iterator<Item = u32> + '_ {
-        let last = self.closed.last().max(self.open.last()).copied().unwrap_or_default();
-        (0..last).filter(|number| {
-            self.closed.binary_search(number).is_err() && !self.open.contains(number)
-        })
+    fn name(self) -> String {
+        match self {
+            Self::Closed(number) => part_name(number),
+            Self::Saved(number) => open_name(number),
+        }
     }
 
-    fn log(&self) -> OpLog {
-        let parts = self.closed.iter().map(|number| self.path.join(part_name(*number)));
-        OpLog { parts: parts.collect(), unfinished: self.open.len() }
+    /// Reads the part; `None` where nothing of it was saved.
+    fn read(self, ops: &Folder) -> Result<Option<Part>, RecordError> {
+        match self {
+            Self::Closed(number) => Part::closed(ops, number).map(Some),
+            Self::Saved(number) => Part::saved(ops, number),
+        }
+    }
+
+    fn is_closed_in(self, ops: &Folder) -> bool {
+        matches!(self, Self::Saved(number) if ops.file(&part_name(number)).is_ok())
+    }
+
+    /// Returns the sentence about what was not saved of a part that was never closed.
+    fn unsaved(self, rows_saved: Option<u64>) -> Option<String> {
+        let Self::Saved(number) = self else { return None };
+        let counted = match rows_saved {
+            Some(rows) => format!(
+                "the {rows} operations that were saved of it are counted, and those of its last \
+                 second or two are not"
+            ),
+            None => "its operations are not counted".to_owned(),
+        };
+        Some(format!(
+            "{} was never closed, as the run was killed or is still under way: {counted}",
+            part_name(number)
+        ))
     }
 }
 
-/// Returns the file name of a part.
-fn part_name(number: u32) -> String {
-    format!("{PART_PREFIX}{number:06}{PART_SUFFIX}")
+/// Returns the first sentences, and how many more there are.
+fn first_of(mut sentences: Vec<String>) -> Vec<String> {
+    let more = sentences.len().saturating_sub(PARTS_NAMED_MAX);
+    if more > 0 {
+        sentences.truncate(PARTS_NAMED_MAX);
+        sentences.push(format!("{more} more parts are damaged: their operations are not counted"));
+    }
+    sentences
 }
 
-/// Returns the number of the part of that file name.
-fn part_number(name: &str) -> Option<u32> {
-    let digits = name.strip_prefix(PART_PREFIX)?.strip_suffix(PART_SUFFIX)?;
-    (digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_digit()))
-        .then(|| digits.parse().ok())?
-}
-
-fn scan_part(path: &Path, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, RecordError> {
-    let file = File::open(path).map_err(|source| RecordError::io("open", path, source))?;
-    let (footer, endpoints) = footer(path, &file)?;
-    let mut batches = guarded(path, || batches(file, footer))?;
+fn scan_part(
+    part: Part,
+    path: &Path,
+    visit: &mut dyn FnMut(&OpRecord),
+) -> Result<u64, RecordError> {
+    let (endpoints, promised) = (part.endpoints.clone(), part.rows());
+    let mut batches = guarded(path, || part.batches())?;
     let schema = arrow_schema();
     let mut rows = 0;
     while let Some(batch) = guarded(path, || batches.next().transpose())? {
@@ -179,57 +223,11 @@ fn scan_part(path: &Path, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, Recor
         }
         rows += batch.num_rows() as u64;
     }
+    if rows != promised {
+        let reason = format!("it holds {rows} rows, and says that it has {promised}");
+        return Err(RecordError::damaged(path, reason));
+    }
     Ok(rows)
-}
-
-/// Returns the footer of a part, and the endpoints it names.
-fn footer(path: &Path, file: &File) -> Result<(ArrowReaderMetadata, Vec<String>), RecordError> {
-    let footer = guarded(path, || ArrowReaderMetadata::load(file, ArrowReaderOptions::new()))?;
-    let endpoints = endpoints(path, footer.metadata().file_metadata())?;
-    Ok((footer, endpoints))
-}
-
-/// Runs a step of the Parquet library, which panics on some damaged files instead of returning an
-/// error.
-fn guarded<T, E: ToString>(
-    path: &Path,
-    step: impl FnOnce() -> Result<T, E>,
-) -> Result<T, RecordError> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(reason)) => Err(RecordError::damaged(path, reason)),
-        Err(_) => Err(RecordError::damaged(path, "its pages cannot be decoded")),
-    }
-}
-
-/// Checks that a part is of a version that can be read, and returns its endpoints in the order of
-/// their ids.
-fn endpoints(path: &Path, footer: &FileMetaData) -> Result<Vec<String>, RecordError> {
-    let found = metadata_value(footer, KEY_SCHEMA).unwrap_or("unknown");
-    if found != OPS_SCHEMA {
-        let (path, found) = (path.to_path_buf(), found.to_owned());
-        return Err(RecordError::Version { path, found, supported: OPS_SCHEMA });
-    }
-    let endpoints = metadata_value(footer, KEY_ENDPOINTS).unwrap_or_default();
-    serde_json::from_str(endpoints).map_err(|reason| RecordError::damaged(path, reason))
-}
-
-/// Returns the way to a part's rows. The columns are asked for with dictionaries, so that a text is
-/// looked up once per batch and not once per row.
-fn batches(
-    file: File,
-    footer: ArrowReaderMetadata,
-) -> Result<ParquetRecordBatchReader, ParquetError> {
-    let options = ArrowReaderOptions::new().with_schema(arrow_schema());
-    let footer = ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options)?;
-    ParquetRecordBatchReaderBuilder::new_with_metadata(file, footer)
-        .with_batch_size(ROWS_PER_BATCH)
-        .build()
-}
-
-fn metadata_value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
-    let pairs = metadata.key_value_metadata()?;
-    pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
 }
 
 /// A text column: the meaning of each dictionary entry, and the entry of each row.
@@ -250,7 +248,12 @@ impl<'a, K: ArrowDictionaryKeyType<Native: Into<usize>>, V: Copy> Texts<'a, K, V
             .iter()
             .flatten()
             .map(|text| meaning(text).ok_or_else(|| format!("column {name} holds `{text}`")));
-        Ok(Self { meanings: meanings.collect::<Result<_, _>>()?, keys: column.keys().values() })
+        let meanings: Vec<V> = meanings.collect::<Result<_, _>>()?;
+        let keys: &[K::Native] = column.keys().values();
+        match keys.iter().any(|key| (*key).into() >= meanings.len()) {
+            true => Err(format!("column {name} holds what has no meaning")),
+            false => Ok(Self { meanings, keys }),
+        }
     }
 
     fn at(&self, row: usize) -> V {
@@ -302,6 +305,9 @@ impl<'a> Decoded<'a> {
         let first_byte_to_end = unsigned(batch, "first_byte_to_end_ns")?;
         let end = unsigned(batch, "end_ns")?.values();
         check_differences(schedule_delay, start, |_| true, "schedule_delay_ns")?;
+        if start.iter().zip(end).any(|(start, end)| start > end) {
+            return Err("column end_ns lies before start_ns".to_owned());
+        }
         let answered = |row| first_byte_to_end.is_valid(row);
         check_differences(first_byte_to_end.values(), end, answered, "first_byte_to_end_ns")?;
         Ok(Self {

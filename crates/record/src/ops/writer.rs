@@ -1,31 +1,39 @@
 //! Writes the op log, part by part.
-#![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::io::Write;
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::metadata::KeyValue;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter,
+    RowGroupMetaData,
+};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use plimsoll_model::{Moment, OpRecord, PackedOp, RunId, WallTime};
 
 use super::columns::Columns;
 use super::{
-    KEY_ENDPOINTS, KEY_EPOCH, KEY_RUN_ID, KEY_SCHEMA, OPEN_SUFFIX, OPS_SCHEMA, PART_PREFIX,
-    PART_SUFFIX, arrow_schema,
+    KEY_CHECKSUM, KEY_ENDPOINTS, KEY_EPOCH, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, TAIL_DIGITS,
+    arrow_schema, open_name, part_name, tail_name,
 };
+use crate::seal::{Sealing, UNSEALED};
 use crate::{RecordError, RunDirectory};
 
-/// The most rows of one part, which is also one row group.
+/// The most rows of one part.
 pub const PART_ROWS_MAX: u64 = 1_000_000;
 
 /// How old the oldest operation of the open part may get before `tick` closes the part.
 pub const PART_AGE_MAX: Duration = Duration::from_secs(10);
+
+/// How old the oldest operation may get that would be lost if the run were killed, before `tick`
+/// makes sure of it.
+pub const SAVE_AGE: Duration = Duration::from_secs(1);
 
 /// Rows that wait as plain vectors before they are encoded; with fewer or more of them a row costs
 /// more.
@@ -44,23 +52,27 @@ pub struct OpLogTotals {
 
 /// The part that is being written.
 struct OpenPart {
-    path: PathBuf,
+    number: u32,
     rows: u64,
-    file: ArrowWriter<File>,
+    file: ArrowWriter<Sealing>,
 }
 
 /// Writes operations to the run directory.
 ///
-/// A part becomes visible under its name when it is complete; a writer that is dropped without
-/// [`OpLogWriter::finish`] loses the open part and nothing else. After an error the rows of the
-/// open part are lost, and its file stays behind as unfinished.
+/// A part becomes visible under its name when it is complete. Until then a second file beside it
+/// holds how the part would end after what is saved of it, so that a writer that is dropped without
+/// [`OpLogWriter::finish`] loses what came after that alone. After an error the rows of the open
+/// part are lost that were not saved, and its files stay behind as unfinished.
 pub struct OpLogWriter {
-    directory: PathBuf,
+    directory: RunDirectory,
     endpoints_count: usize,
     schema: SchemaRef,
     properties: WriterProperties,
     columns: Columns,
+    saves: bool,
     oldest_end: Option<Moment>,
+    /// When the oldest operation ended that is not saved.
+    unsaved_end: Option<Moment>,
     part: Option<OpenPart>,
     part_number: u32,
     totals: OpLogTotals,
@@ -77,16 +89,24 @@ impl OpLogWriter {
     ) -> Self {
         let schema = arrow_schema();
         Self {
-            directory: directory.ops_path(),
+            directory: directory.clone(),
             endpoints_count: endpoints.len(),
             properties: properties(run_id, epoch, endpoints),
             columns: Columns::new(SchemaRef::clone(&schema), endpoints, ROWS_BUFFERED_MAX),
             schema,
+            saves: true,
             oldest_end: None,
+            unsaved_end: None,
             part: None,
             part_number: 0,
             totals: OpLogTotals::default(),
         }
+    }
+
+    /// Returns a writer whose open part is not saved, for what can be made again.
+    #[must_use]
+    pub fn without_saving(self) -> Self {
+        Self { saves: false, ..self }
     }
 
     /// Adds operations in the order given.
@@ -99,11 +119,16 @@ impl OpLogWriter {
         ops.iter().try_for_each(|op| self.push(&OpRecord::from(op)))
     }
 
-    /// Closes the open part if its oldest operation ended [`PART_AGE_MAX`] or longer before `now`.
+    /// Closes the open part if its oldest operation ended [`PART_AGE_MAX`] or longer before `now`,
+    /// and saves it if the oldest that is not saved ended [`SAVE_AGE`] before.
     pub fn tick(&mut self, now: Moment) -> Result<(), RecordError> {
-        match self.oldest_end {
-            Some(oldest) if now.since(oldest) >= PART_AGE_MAX => self.close_part(),
-            _ => Ok(()),
+        let is_due = |end: Option<Moment>, age| end.is_some_and(|end| now.since(end) >= age);
+        if is_due(self.oldest_end, PART_AGE_MAX) {
+            self.close_part()
+        } else if self.saves && is_due(self.unsaved_end, SAVE_AGE) {
+            self.save()
+        } else {
+            Ok(())
         }
     }
 
@@ -116,14 +141,13 @@ impl OpLogWriter {
     fn push(&mut self, op: &OpRecord) -> Result<(), RecordError> {
         if usize::from(op.endpoint.0) >= self.endpoints_count {
             return Err(RecordError::UnknownEndpoint {
-                path: self.directory.clone(),
+                path: self.directory.ops_path(),
                 index: op.endpoint.0,
                 count: self.endpoints_count,
             });
         }
-        if self.oldest_end.is_none() {
-            self.oldest_end = Some(op.end);
-        }
+        self.oldest_end.get_or_insert(op.end);
+        self.unsaved_end.get_or_insert(op.end);
         self.columns.push(op);
         let rows_open = self.part.as_ref().map_or(0, |part| part.rows);
         if rows_open + self.columns.len() as u64 >= PART_ROWS_MAX {
@@ -137,58 +161,155 @@ impl OpLogWriter {
 
     /// Moves the waiting rows into the open part, which is begun if there is none.
     fn encode(&mut self) -> Result<(), RecordError> {
-        let mut part = match self.part.take() {
-            Some(part) => part,
-            None => self.open_part()?,
-        };
+        let mut part = self.taken_part()?;
         let rows = self.columns.len() as u64;
         let written = self.columns.take_batch().map_err(Into::into);
         written
             .and_then(|batch| part.file.write(&batch))
-            .map_err(|source| RecordError::parquet_write(&part.path, source))?;
+            .map_err(|source| self.failed(part.number, source))?;
         part.rows += rows;
         self.part = Some(part);
         Ok(())
     }
 
-    fn open_part(&mut self) -> Result<OpenPart, RecordError> {
-        let name = format!("{PART_PREFIX}{:06}{PART_SUFFIX}{OPEN_SUFFIX}", self.part_number);
-        let path = self.directory.join(name);
+    /// Takes the open part out, which is begun if there is none.
+    fn taken_part(&mut self) -> Result<OpenPart, RecordError> {
+        if let Some(part) = self.part.take() {
+            return Ok(part);
+        }
+        let number = self.part_number;
+        let (ops, name) = (self.directory.ops()?, open_name(number));
         // The number is used up even if the part fails, so that its remains are never written over.
         self.part_number += 1;
-        let file =
-            File::create(&path).map_err(|source| RecordError::io("create", &path, source))?;
-        let options = ArrowWriterOptions::new()
+        let file = ops.create(&name);
+        let file = file.map_err(|source| RecordError::io("create", &ops.path_of(&name), source))?;
+        let file = ArrowWriter::try_new_with_options(
+            Sealing::new(file),
+            SchemaRef::clone(&self.schema),
+            self.options(),
+        );
+        let file = file.map_err(|source| self.failed(number, source))?;
+        Ok(OpenPart { number, rows: 0, file })
+    }
+
+    fn options(&self) -> ArrowWriterOptions {
+        ArrowWriterOptions::new()
             .with_properties(self.properties.clone())
             .with_schema_root("plimsoll_op".to_owned())
-            .with_skip_arrow_metadata(true);
-        let file = ArrowWriter::try_new_with_options(file, SchemaRef::clone(&self.schema), options)
-            .map_err(|source| RecordError::parquet_write(&path, source))?;
-        Ok(OpenPart { path, rows: 0, file })
+            .with_skip_arrow_metadata(true)
+    }
+
+    /// Makes sure of the open part against the end of the process: rows that are encoded become a
+    /// row group of it, and with what waits it is written how the part would end.
+    fn save(&mut self) -> Result<(), RecordError> {
+        self.unsaved_end = None;
+        let mut part = self.taken_part()?;
+        let tail = part.file.flush().and_then(|()| self.tail(&mut part.file));
+        let tail = tail.map_err(|source| self.failed(part.number, source))?;
+        let ops = self.directory.ops()?;
+        let (name, new_name) = (tail_name(part.number), format!("{}.tmp", tail_name(part.number)));
+        ops.remove(&new_name)
+            .and_then(|()| ops.create(&new_name)?.write_all(&tail))
+            .and_then(|()| ops.rename(&new_name, &name))
+            .map_err(|source| RecordError::io("write", &ops.path_of(&name), source))?;
+        self.part = Some(part);
+        Ok(())
+    }
+
+    /// Returns how the part would end: after how many bytes, the waiting rows, and the footer.
+    fn tail(&self, part: &mut ArrowWriter<Sealing>) -> Result<Vec<u8>, ParquetError> {
+        part.sync()?;
+        let begins = part.bytes_written();
+        let mut groups = part.flushed_row_groups().to_vec();
+        let mut tail = Vec::new();
+        if self.columns.len() > 0 {
+            let (bytes, group) = self.row_group(&self.columns.clone().take_batch()?)?;
+            groups.push(moved(group, begins as i64, groups.len())?);
+            tail = bytes;
+        }
+        let footer = footer(&self.properties, groups)?;
+        ParquetMetaDataWriter::new(&mut tail, &footer).finish()?;
+        part.inner().sum().clone().seal(&mut tail)?;
+        let mut file = format!("{begins:0TAIL_DIGITS$}\n").into_bytes();
+        file.append(&mut tail);
+        Ok(file)
+    }
+
+    /// Returns rows as a row group that begins at 0.
+    fn row_group(&self, batch: &RecordBatch) -> Result<(Vec<u8>, RowGroupMetaData), ParquetError> {
+        let schema = SchemaRef::clone(&self.schema);
+        let mut file = ArrowWriter::try_new_with_options(Vec::new(), schema, self.options())?;
+        file.sync()?;
+        let begins = file.bytes_written();
+        file.write(batch)?;
+        file.flush()?;
+        file.sync()?;
+        let group = file.flushed_row_groups()[0].clone();
+        let bytes = file.inner()[begins..].to_vec();
+        Ok((bytes, moved(group, -(begins as i64), 0)?))
     }
 
     /// Completes the open part and gives it its name.
     fn close_part(&mut self) -> Result<(), RecordError> {
         self.oldest_end = None;
+        self.unsaved_end = None;
         if self.columns.len() > 0 {
             self.encode()?;
         }
-        let Some(OpenPart { path, rows, mut file }) = self.part.take() else { return Ok(()) };
-        file.finish().map_err(|source| RecordError::parquet_write(&path, source))?;
+        let Some(OpenPart { number, rows, mut file }) = self.part.take() else { return Ok(()) };
+        let finished = file.finish().and_then(|_| Ok(file.inner_mut().seal()?));
+        finished.map_err(|source| self.failed(number, source))?;
         let bytes = file.bytes_written() as u64;
         drop(file);
-        fs::rename(&path, closed_path(&path))
-            .map_err(|source| RecordError::io("rename", &path, source))?;
+        let (ops, name) = (self.directory.ops()?, open_name(number));
+        ops.rename(&name, &part_name(number))
+            .and_then(|()| ops.remove(&tail_name(number)))
+            .map_err(|source| RecordError::io("rename", &ops.path_of(&name), source))?;
         self.totals.rows += rows;
         self.totals.parts += 1;
         self.totals.bytes += bytes;
         Ok(())
     }
+
+    /// Returns the error for a failure of the Parquet library while writing a part.
+    fn failed(&self, number: u32, source: ParquetError) -> RecordError {
+        RecordError::parquet_write(&self.directory.ops_path().join(open_name(number)), source)
+    }
 }
 
-/// Returns the name an open part gets when it is complete.
-fn closed_path(open: &Path) -> PathBuf {
-    open.with_extension("")
+/// Returns a row group that lies `by` further on in its file, as the one of that index.
+fn moved(group: RowGroupMetaData, by: i64, index: usize) -> Result<RowGroupMetaData, ParquetError> {
+    let moved = |at: i64| at + by;
+    let column = |column: &ColumnChunkMetaData| {
+        column
+            .clone()
+            .into_builder()
+            .set_data_page_offset(moved(column.data_page_offset()))
+            .set_dictionary_page_offset(column.dictionary_page_offset().map(moved))
+            .build()
+    };
+    let columns = group.columns().iter().map(column).collect::<Result<_, _>>()?;
+    let begins = moved(group.file_offset().unwrap_or_default());
+    let builder = group.into_builder().set_column_metadata(columns).set_file_offset(begins);
+    builder.set_ordinal(index as i32).build()
+}
+
+/// Returns the footer of a part with these row groups, as the library writes it.
+fn footer(
+    properties: &WriterProperties,
+    groups: Vec<RowGroupMetaData>,
+) -> Result<ParquetMetaData, ParquetError> {
+    let rows = groups.iter().map(RowGroupMetaData::num_rows).sum();
+    let first = groups.first().ok_or_else(|| ParquetError::General("no rows".to_owned()))?;
+    let metadata = FileMetaData::new(
+        properties.writer_version().as_num(),
+        rows,
+        Some(properties.created_by().to_owned()),
+        properties.key_value_metadata().cloned(),
+        first.schema_descr_ptr(),
+        None,
+    );
+    Ok(ParquetMetaData::new(metadata, groups))
 }
 
 /// Returns how the columns are encoded.
@@ -199,6 +320,8 @@ fn properties(run_id: &RunId, epoch: WallTime, endpoints: &[String]) -> WriterPr
         (KEY_RUN_ID, run_id.to_string()),
         (KEY_EPOCH, epoch.as_unix_ns().to_string()),
         (KEY_ENDPOINTS, endpoints.to_string()),
+        // It is looked for near the end, so it comes last.
+        (KEY_CHECKSUM, UNSEALED.to_owned()),
     ];
     let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
     let level = ZstdLevel::try_new(1).expect("zstd has a level 1");

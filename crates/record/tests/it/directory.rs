@@ -3,10 +3,12 @@
 
 use std::fs;
 
+use plimsoll_model::Moment;
 use plimsoll_record::schema::{RunState, Schedule, WrongCount};
-use plimsoll_record::{Manifest, RecordError, RunDirectory};
+use plimsoll_record::{Manifest, OpLog, RecordError, RunDirectory};
+use plimsoll_stats::Timeline;
 
-use crate::{manifest, new_run};
+use crate::{MARK, manifest, new_run, op, without_checksum, writer};
 
 #[test]
 fn a_manifest_comes_back_and_is_replaced_whole() {
@@ -111,7 +113,7 @@ fn a_manifest_of_another_major_version_is_refused_and_a_new_field_is_not() {
     let place = tempfile::tempdir().unwrap();
     let directory = new_run(place.path());
     let path = place.path().join("run.json");
-    let text = fs::read_to_string(&path).unwrap();
+    let text = without_checksum(&fs::read_to_string(&path).unwrap());
 
     let grown = text.replacen('{', "{ \"moon_state\": \"full\",", 1);
     fs::write(&path, grown).unwrap();
@@ -132,14 +134,131 @@ fn a_manifest_of_another_major_version_is_refused_and_a_new_field_is_not() {
     assert!(refused.to_string().contains("run.json is damaged"), "{refused}");
 }
 
+/// Tells whether a byte belongs to what the digits of the checksum are found by.
+fn in_mark(bytes: &[u8], position: usize) -> bool {
+    let at = bytes.windows(MARK.len()).rposition(|window| window == MARK.as_bytes()).unwrap();
+    (at..at + MARK.len()).contains(&position)
+}
+
 #[test]
-#[cfg(target_os = "linux")]
-fn a_full_disk_is_named_and_the_manifest_before_stays() {
+fn a_bit_that_flips_in_a_manifest_or_a_summary_is_seen() {
     let place = tempfile::tempdir().unwrap();
     let directory = new_run(place.path());
-    std::os::unix::fs::symlink("/dev/full", place.path().join("run.json.tmp")).unwrap();
-    let refused = directory.write_manifest(&manifest()).unwrap_err();
-    let expected = format!("no space left in {};", place.path().display());
-    assert!(refused.to_string().starts_with(&expected), "{refused}");
+    directory.write_summary(&mut Timeline::new(0, 1_000_000_000)).unwrap();
+    assert!(directory.read_manifest_checked().unwrap().has_checksum);
+    for name in ["run.json", "summary.json"] {
+        let path = place.path().join(name);
+        let whole = fs::read(&path).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, damaged).unwrap();
+            let is_unseen = match name {
+                "run.json" => directory.read_manifest_checked().is_ok_and(|read| read.has_checksum),
+                // A flip in the name of the checksum leaves none, and all else as it was.
+                _ => directory.read_summary().is_ok() && !in_mark(&whole, bit / 8),
+            };
+            assert!(!is_unseen, "bit {bit} of {name}");
+        }
+    }
+}
+
+#[test]
+fn a_manifest_without_a_checksum_is_read_and_one_whose_checksum_does_not_fit_is_not() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    let path = place.path().join("run.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, without_checksum(&text)).unwrap();
+    let read = directory.read_manifest_checked().unwrap();
+    assert_eq!((read.manifest, read.has_checksum), (manifest(), false));
+
+    fs::write(&path, text.replace("\"bench\"", "\"other\"")).unwrap();
+    let expected = format!(
+        "{} is damaged: its checksum does not fit: some bits are not as they were written (if it \
+         was changed on purpose, remove `checksum`); restore it from a copy, or leave it out of \
+         the analysis",
+        path.display()
+    );
+    assert_eq!(directory.read_manifest().unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("run.json");
+    let refused = |directory: &RunDirectory| directory.read_manifest().unwrap_err().to_string();
+    let directory = new_run(place.path());
+    let text = fs::read(&path).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("run.json"), text).unwrap();
+
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("run.json"), &path).unwrap();
+    assert!(refused(&directory).contains("run.json is damaged: it is a link, and a run is read"));
+    assert!(RunDirectory::open(place.path()).is_err());
+
+    fs::remove_file(&path).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    assert!(refused(&directory).contains("run.json is damaged: it is a FIFO, and a run is read"));
+    assert!(RunDirectory::open(place.path()).is_err());
+}
+
+#[test]
+fn a_manifest_that_is_too_large_is_not_read_into_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    // Nothing but a hole, which takes no room on the disk.
+    let file = fs::File::options().write(true).open(place.path().join("run.json")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let refused = directory.read_manifest().unwrap_err().to_string();
+    let expected = "it has 1099511627776 bytes, and no such file has more than 67108864";
+    assert!(refused.contains(expected), "{refused}");
+}
+
+/// Where the path of a run leads to another place meanwhile, that place stays as it was.
+#[test]
+fn a_run_is_written_and_read_where_it_was_made() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, foreign) = (place.path().join("run"), place.path().join("foreign"));
+    let directory = new_run(&path);
+    let mut writer = writer(&directory);
+    writer.append(&[op(1)]).unwrap();
+
+    fs::create_dir_all(foreign.join("ops")).unwrap();
+    fs::rename(&path, place.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(&foreign, &path).unwrap();
+    writer.tick(Moment::from_ns(u64::MAX)).unwrap();
+    writer.append(&[op(2)]).unwrap();
+    writer.finish().unwrap();
+    directory.write_manifest(&manifest()).unwrap();
+    directory.write_summary(&mut Timeline::new(0, 1)).unwrap();
+    directory.write_beside("profiles.zip", b"x").unwrap();
+
+    let names = |path: &std::path::Path| fs::read_dir(path).unwrap().count();
+    assert_eq!((names(&foreign), names(&foreign.join("ops"))), (1, 0));
+    let mut ops = Vec::new();
+    OpLog::open(&directory).unwrap().scan(&mut |op| ops.push(*op)).unwrap();
+    assert_eq!(ops, [op(1), op(2)]);
+    assert_eq!(directory.read_manifest().unwrap(), manifest());
+}
+
+#[test]
+fn a_link_in_the_place_of_a_new_file_is_not_written_through() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(&place.path().join("run"));
+    let foreign = place.path().join("foreign");
+    fs::write(&foreign, "mine").unwrap();
+    let link = |name: &str| std::os::unix::fs::symlink(&foreign, directory.path().join(name));
+    for name in ["run.json.tmp", "summary.json", "ops/part-000000.parquet.open"] {
+        link(name).unwrap();
+    }
+    directory.write_manifest(&manifest()).unwrap();
+    directory.write_summary(&mut Timeline::new(0, 1)).unwrap();
+    let mut writer = writer(&directory);
+    writer.append(&[op(1)]).unwrap();
+    assert!(writer.finish().unwrap_err().to_string().contains("part-000000.parquet.open"));
+    assert_eq!(fs::read_to_string(foreign).unwrap(), "mine");
     assert_eq!(directory.read_manifest().unwrap(), manifest());
 }

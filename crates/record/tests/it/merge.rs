@@ -10,11 +10,13 @@ use plimsoll_model::{
     WallTime, WorkerId,
 };
 use plimsoll_record::schema::{MergedRun, RunState, Schedule, Stage, StageKind, WrongCount};
-use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
+use plimsoll_record::{
+    Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, Salvage, merge,
+};
 use plimsoll_stats::{Sample, Timeline};
 use proptest::prelude::*;
 
-use crate::{EPOCH, endpoints, new_run, op, writer};
+use crate::{EPOCH, endpoints, new_run, op, seal_anew, writer};
 
 const SECOND: u64 = 1_000_000_000;
 const WORKERS: u32 = 64;
@@ -533,7 +535,8 @@ fn open_path(directory: &RunDirectory, number: u32) -> PathBuf {
 }
 
 fn salvaged(directory: &RunDirectory) -> (Vec<OpRecord>, Vec<String>) {
-    let (log, losses) = OpLog::salvage(directory).unwrap();
+    let Salvage { log, losses, remarks } = OpLog::salvage(directory).unwrap();
+    assert!(remarks.is_empty(), "{remarks:?}");
     let mut ops = Vec::new();
     assert_eq!(log.scan(&mut |op| ops.push(*op)).unwrap(), ops.len() as u64);
     (ops, losses)
@@ -584,6 +587,7 @@ fn a_part_of_a_newer_version_is_no_loss_but_refused() {
     let name = b"plimsoll.ops/1";
     let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
     bytes[at + name.len() - 1] = b'2';
+    seal_anew(&mut bytes);
     fs::write(&path, bytes).unwrap();
     let refused = OpLog::salvage(&directory).unwrap_err();
     assert!(matches!(refused, RecordError::Version { .. }), "{refused}");

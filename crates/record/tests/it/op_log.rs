@@ -8,9 +8,11 @@ use std::time::Duration;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, PackedOp};
-use plimsoll_record::{OpLog, OpLogTotals, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory};
+use plimsoll_record::{
+    OpLog, OpLogTotals, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory, SAVE_AGE, Salvage,
+};
 
-use crate::{endpoints, new_run, op, writer};
+use crate::{MARK, endpoints, new_run, op, seal_anew, writer};
 
 fn read(directory: &RunDirectory) -> Vec<OpRecord> {
     let mut ops = Vec::new();
@@ -139,42 +141,108 @@ fn a_part_holds_a_million_rows_at_most() {
     assert_eq!(rows, PART_ROWS_MAX + 1);
 }
 
-#[test]
-fn a_writer_that_dies_loses_the_open_part_alone() {
+/// Copies a run as it would be found if it were killed now.
+fn killed(directory: &RunDirectory, to: &Path) -> RunDirectory {
+    fs::create_dir_all(to.join("ops")).unwrap();
+    for folder in ["", "ops"] {
+        for entry in fs::read_dir(directory.path().join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                fs::copy(entry.path(), to.join(folder).join(entry.file_name())).unwrap();
+            }
+        }
+    }
+    RunDirectory::open(to).unwrap()
+}
+
+fn salvaged(directory: &RunDirectory) -> (Vec<OpRecord>, Vec<String>) {
+    let Salvage { log, losses, remarks } = OpLog::salvage(directory).unwrap();
+    assert!(remarks.is_empty(), "{remarks:?}");
+    let mut ops = Vec::new();
+    log.scan(&mut |op| ops.push(*op)).unwrap();
+    (ops, losses)
+}
+
+/// Writes rounds of operations a tenth of a second apart, and kills the run after some of them.
+fn loses_two_seconds_at_most(ops_per_round: u64, kills: &[u64]) {
+    const ROUND_NS: u64 = 100_000_000;
     let place = tempfile::tempdir().unwrap();
-    let directory = new_run(place.path());
+    let directory = new_run(&place.path().join("run"));
     let mut writer = writer(&directory);
-    let closed: Vec<OpRecord> = (0..100).map(op).collect();
-    writer.append(&closed).unwrap();
-    writer.tick(Moment::from_ns(u64::MAX)).unwrap();
-    // More rows than the writer buffers, so that the open part is on the disk.
-    writer.append(&(100..50_000).map(op).collect::<Vec<_>>()).unwrap();
-    drop(writer);
-    assert!(part(&directory, "part-000001.parquet.open").exists());
-    assert!(!part(&directory, "part-000001.parquet").exists());
-    assert_eq!(OpLog::open(&directory).unwrap().unfinished(), 1);
-    assert!(read(&directory) == closed);
+    let mut all = Vec::new();
+    for round in 0..=*kills.last().unwrap() {
+        let now = round * ROUND_NS;
+        for number in 0..ops_per_round {
+            let at = |ns| Moment::from_ns(now + ns);
+            let op = op(round * ops_per_round + number);
+            let (intended, start, end) = (at(number), at(number), at(number + 5));
+            let first_byte = op.first_byte.map(|_| end);
+            let last_byte_sent = op.last_byte_sent.map(|_| end);
+            all.push(OpRecord { intended, start, end, first_byte, last_byte_sent, ..op });
+        }
+        writer.append(&all[all.len() - ops_per_round as usize..]).unwrap();
+        writer.tick(Moment::from_ns(now + ROUND_NS / 2)).unwrap();
+        if kills.contains(&round) {
+            let copy = killed(&directory, &place.path().join(format!("killed-{round}")));
+            let (ops, _) = salvaged(&copy);
+            assert!(ops == all[..ops.len()], "killed in round {round}");
+            let lost = all.len() - ops.len();
+            assert!(lost as u64 <= 20 * ops_per_round, "{lost} lost in round {round}");
+        }
+    }
+    assert_eq!(writer.finish().unwrap().rows, all.len() as u64);
+    let mut ops = Vec::new();
+    OpLog::open(&directory).unwrap().scan(&mut |op| ops.push(*op)).unwrap();
+    assert!(ops == all);
+    let mut names: Vec<_> = fs::read_dir(directory.ops_path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let parts = kills.last().unwrap() / 100 + 1;
+    let expected: Vec<_> = (0..parts).map(|number| format!("part-{number:06}.parquet")).collect();
+    assert_eq!(names, expected);
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn a_full_disk_names_the_directory_and_spares_what_is_closed() {
+fn a_run_that_is_killed_loses_two_seconds_at_most() {
+    // Few operations, which wait unencoded; and so many that some are in row groups already.
+    loses_two_seconds_at_most(3, &[15, 27, 99, 101, 150, 219, 250]);
+    loses_two_seconds_at_most(1_500, &[15, 27, 99, 101, 150]);
+}
+
+#[test]
+fn a_run_that_is_killed_says_what_of_its_last_part_is_counted() {
     let place = tempfile::tempdir().unwrap();
-    let directory = new_run(place.path());
+    let directory = new_run(&place.path().join("run"));
     let mut writer = writer(&directory);
-    let closed = [op(1)];
-    writer.append(&closed).unwrap();
-    writer.tick(Moment::from_ns(u64::MAX)).unwrap();
-    let next = part(&directory, "part-000001.parquet.open");
-    std::os::unix::fs::symlink("/dev/full", next).unwrap();
-    writer.append(&(2..10_000).map(op).collect::<Vec<_>>()).unwrap();
-    let full = writer.tick(Moment::from_ns(u64::MAX)).unwrap_err();
-    assert!(matches!(&full, RecordError::Full { path, .. } if *path == directory.ops_path()));
-    assert!(full.to_string().contains("free some"), "{full}");
-    // A writer that is used nevertheless begins a new part.
-    writer.append(&[op(3)]).unwrap();
-    assert_eq!(writer.finish().unwrap().rows, 2);
-    assert_eq!(read(&directory), [op(1), op(3)]);
+    writer.append(&(0..30).map(op).collect::<Vec<_>>()).unwrap();
+    let killed_at_once = killed(&directory, &place.path().join("at-once"));
+    assert_eq!(salvaged(&killed_at_once), (Vec::new(), Vec::new()));
+
+    writer.tick(op(0).end.after(SAVE_AGE)).unwrap();
+    writer.append(&[op(30)]).unwrap();
+    let copy = killed(&directory, &place.path().join("later"));
+    let (ops, losses) = salvaged(&copy);
+    assert_eq!(ops, (0..30).map(op).collect::<Vec<_>>());
+    let expected = "part-000000.parquet was never closed, as the run was killed or is still under \
+                    way: the 30 operations that were saved of it are counted, and those of its \
+                    last second or two are not";
+    assert_eq!(losses, [expected]);
+    // Who reads only what is complete passes it over.
+    assert_eq!((OpLog::open(&copy).unwrap().unfinished(), read(&copy)), (1, Vec::new()));
+
+    // What was saved is as guarded as what is complete.
+    let tail = copy.ops_path().join("part-000000.parquet.tail");
+    let whole = fs::read(&tail).unwrap();
+    for bit in 0..whole.len() * 8 {
+        let mut damaged = whole.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&tail, damaged).unwrap();
+        let left = OpLog::salvage(&copy).unwrap();
+        let said = left.losses.iter().any(|loss| loss.contains("is damaged"));
+        assert!(said || !left.remarks.is_empty(), "bit {bit}");
+    }
 }
 
 #[test]
@@ -211,24 +279,71 @@ fn a_damaged_part_is_named() {
     }
 }
 
-/// Flips bits all over a part: reading may fail or give other rows, and must do neither by a panic.
+/// Whatever bit of a part flips, reading says so; no flip brings the reader down.
 #[test]
-fn no_flipped_bit_brings_the_reader_down() {
+fn no_flipped_bit_of_a_part_goes_unseen() {
     let place = tempfile::tempdir().unwrap();
     let directory = new_run(place.path());
     let mut writer = writer(&directory);
-    writer.append(&(0..50).map(op).collect::<Vec<_>>()).unwrap();
+    writer.append(&(0..300).map(op).collect::<Vec<_>>()).unwrap();
     writer.finish().unwrap();
     let path = part(&directory, "part-000000.parquet");
     let whole = fs::read(&path).unwrap();
-    let mut refused = 0;
-    for position in 0..whole.len() {
+    let footer = u32::from_le_bytes(*whole[..whole.len() - 4].last_chunk().unwrap()) as usize + 8;
+    // Every bit of the footer, and one of every byte before it.
+    let bits = (0..whole.len()).flat_map(|at| match at < whole.len() - footer {
+        true => at * 8 + at % 8..at * 8 + at % 8 + 1,
+        false => at * 8..at * 8 + 8,
+    });
+    for bit in bits {
         let mut damaged = whole.clone();
-        damaged[position] ^= 1 << (position % 8);
+        damaged[bit / 8] ^= 1 << (bit % 8);
         fs::write(&path, &damaged).unwrap();
-        refused += u32::from(OpLog::open(&directory).unwrap().scan(&mut |_| ()).is_err());
+        let read = OpLog::open(&directory).unwrap().scan(&mut |_| ());
+        assert!(matches!(read, Err(RecordError::Damaged { .. })), "bit {bit}: {read:?}");
+        // A flip where the checksum is found by leaves a part like an old one, which is said.
+        let left = OpLog::salvage(&directory).unwrap();
+        assert!(!left.losses.is_empty() || !left.remarks.is_empty(), "bit {bit}");
     }
-    assert!(refused > 0);
+}
+
+#[test]
+fn parts_without_checksums_are_read_and_said_to_have_none() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    for name in ["part-000000.parquet", "part-000002.parquet"] {
+        let mut bytes = fs::read(part(&directory, name)).unwrap();
+        let mark = MARK.as_bytes();
+        let at = bytes.windows(mark.len()).position(|window| window == mark).unwrap();
+        bytes[at] = b'-';
+        fs::write(part(&directory, name), bytes).unwrap();
+    }
+    let left = OpLog::salvage(&directory).unwrap();
+    assert_eq!(left.log.scan(&mut |_| ()).unwrap(), 150);
+    let expected = "2 parts of the op log have no checksums, as older versions of plimsoll wrote \
+                    them: damage to them would not be seen";
+    assert_eq!((left.losses, left.remarks), (Vec::new(), vec![expected.to_owned()]));
+}
+
+#[test]
+fn a_part_of_a_large_number_costs_nothing_and_parts_that_are_no_files_are_left_out() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    fs::write(part(&directory, "part-4294967295.parquet"), "").unwrap();
+    fs::write(part(&directory, "part-0000001.parquet"), "another name of part 1").unwrap();
+    let fifo = part(&directory, "part-000001.parquet");
+    fs::remove_file(&fifo).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let left = OpLog::salvage(&directory).unwrap();
+    assert_eq!(left.log.scan(&mut |_| ()).unwrap(), 100);
+    let [missing, fifo, empty] = &left.losses[..] else { panic!("{:?}", left.losses) };
+    let range = "part-000003.parquet to part-4294967294.parquet are missing (4294967292 parts): \
+                 their operations are not counted";
+    assert_eq!(missing, range);
+    assert!(fifo.starts_with("part-000001.parquet is damaged (it is a FIFO"), "{fifo}");
+    assert!(empty.starts_with("part-4294967295.parquet is damaged ("), "{empty}");
+    let refused = OpLog::open(&directory).unwrap_err();
+    assert!(matches!(refused, RecordError::Missing { .. }), "{refused}");
 }
 
 #[test]
@@ -240,6 +355,7 @@ fn a_part_of_another_version_is_refused() {
     let name = b"plimsoll.ops/1";
     let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
     bytes[at + name.len() - 1] = b'2';
+    seal_anew(&mut bytes);
     fs::write(&path, bytes).unwrap();
     let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
     assert!(refused.contains("is of schema `plimsoll.ops/2`"), "{refused}");

@@ -1,0 +1,154 @@
+//! One part of an op log in memory, and what is checked of it before its pages are decoded.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+
+use super::{
+    KEY_ENDPOINTS, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, arrow_schema, open_name,
+    part_name, tail_name,
+};
+use crate::RecordError;
+use crate::folder::Folder;
+use crate::seal::Seal;
+
+/// Rows decoded at a time: enough to spread the cost of a step, few enough to stay in the cache.
+const ROWS_PER_BATCH: usize = 8_192;
+
+/// How large a part that is read may be. A million rows take some 20 MB, and could not take 128.
+const PART_BYTES_MAX: u64 = 256 << 20;
+/// How much the pages of one column of a part may hold: eight bytes for each row, and as much again.
+const COLUMN_BYTES_MAX: i64 = 16 * PART_ROWS_MAX as i64;
+
+/// A part that was read, with its footer.
+pub(super) struct Part {
+    bytes: Bytes,
+    footer: ArrowReaderMetadata,
+    /// In the order of their ids.
+    pub(super) endpoints: Vec<String>,
+    /// Whether it has a checksum, which then fits.
+    pub(super) is_sealed: bool,
+}
+
+impl Part {
+    /// Reads the closed part of that number.
+    pub(super) fn closed(ops: &Folder, number: u32) -> Result<Self, RecordError> {
+        let name = part_name(number);
+        let bytes = ops.read(&name, PART_BYTES_MAX)?;
+        Self::of(bytes.into(), &ops.path_of(&name))
+    }
+
+    /// Reads what was saved of a part that was never closed; `None` if nothing was.
+    pub(super) fn saved(ops: &Folder, number: u32) -> Result<Option<Self>, RecordError> {
+        let (open, tail) = (open_name(number), tail_name(number));
+        let tail_bytes = match ops.read(&tail, PART_BYTES_MAX) {
+            Err(RecordError::Missing { .. }) => return Ok(None),
+            read => read?,
+        };
+        let damaged = |reason: &str| RecordError::damaged(&ops.path_of(&tail), reason);
+        let (begins, rest) = tail_bytes
+            .split_at_checked(TAIL_DIGITS)
+            .and_then(|(digits, rest)| {
+                let begins: u64 = str::from_utf8(digits).ok()?.parse().ok()?;
+                Some((begins, rest.strip_prefix(b"\n")?))
+            })
+            .ok_or_else(|| damaged("it does not say where it belongs"))?;
+        if begins > PART_BYTES_MAX {
+            return Err(damaged("it belongs behind more bytes than a part has"));
+        }
+        let mut bytes = ops.read_first(&open, begins)?;
+        if bytes.len() as u64 != begins {
+            return Err(damaged("the part it belongs to is shorter"));
+        }
+        bytes.extend_from_slice(rest);
+        Self::of(bytes.into(), &ops.path_of(&open)).map(Some)
+    }
+
+    fn of(bytes: Bytes, path: &Path) -> Result<Self, RecordError> {
+        let seal = Seal::of(&bytes);
+        if seal == Seal::Broken {
+            return Err(RecordError::damaged(path, Seal::BROKEN));
+        }
+        let footer =
+            guarded(path, || ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))?;
+        let endpoints = endpoints(path, footer.metadata().file_metadata())?;
+        check_sizes(footer.metadata()).map_err(|reason| RecordError::damaged(path, reason))?;
+        Ok(Self { bytes, footer, endpoints, is_sealed: seal == Seal::Holds })
+    }
+
+    /// Returns how many rows its footer promises.
+    pub(super) fn rows(&self) -> u64 {
+        self.footer.metadata().file_metadata().num_rows() as u64
+    }
+
+    /// Returns the way to its rows. The columns are asked for with dictionaries, so that a text is
+    /// looked up once per batch and not once per row.
+    pub(super) fn batches(self) -> Result<ParquetRecordBatchReader, ParquetError> {
+        let options = ArrowReaderOptions::new().with_schema(arrow_schema());
+        let footer = ArrowReaderMetadata::try_new(Arc::clone(self.footer.metadata()), options)?;
+        ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes, footer)
+            .with_batch_size(ROWS_PER_BATCH)
+            .build()
+    }
+}
+
+/// Runs a step of the Parquet library, which panics on some damaged files instead of returning an
+/// error.
+pub(super) fn guarded<T, E: ToString>(
+    path: &Path,
+    step: impl FnOnce() -> Result<T, E>,
+) -> Result<T, RecordError> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(reason)) => Err(RecordError::damaged(path, reason)),
+        Err(_) => Err(RecordError::damaged(path, "its pages cannot be decoded")),
+    }
+}
+
+/// Checks that a part is of a version that can be read, and returns its endpoints in the order of
+/// their ids.
+fn endpoints(path: &Path, footer: &FileMetaData) -> Result<Vec<String>, RecordError> {
+    let found = metadata_value(footer, KEY_SCHEMA).unwrap_or("unknown");
+    if found != OPS_SCHEMA {
+        let (path, found) = (path.to_path_buf(), found.to_owned());
+        return Err(RecordError::Version { path, found, supported: OPS_SCHEMA });
+    }
+    let endpoints = metadata_value(footer, KEY_ENDPOINTS).unwrap_or_default();
+    serde_json::from_str(endpoints).map_err(|reason| RecordError::damaged(path, reason))
+}
+
+fn metadata_value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
+    let pairs = metadata.key_value_metadata()?;
+    pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+}
+
+/// Checks that no part has more rows, nor larger columns, than were ever written: the pages of a
+/// small file can unfold to anything.
+fn check_sizes(metadata: &ParquetMetaData) -> Result<(), String> {
+    let rows = metadata.file_metadata().num_rows();
+    let groups = metadata.row_groups();
+    let sum = groups.iter().try_fold(0i64, |sum, group| {
+        sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0)
+    });
+    if sum != Some(rows) || rows as u64 > PART_ROWS_MAX {
+        return Err(format!("it says that it has {rows} rows"));
+    }
+    for index in 0..metadata.file_metadata().schema_descr().num_columns() {
+        let sizes = groups.iter().filter_map(|group| group.columns().get(index));
+        let sum = sizes
+            .map(|column| column.uncompressed_size())
+            .try_fold(0i64, |sum, size| sum.checked_add(size).filter(|_| size >= 0));
+        if sum.is_none_or(|sum| sum > COLUMN_BYTES_MAX) {
+            return Err("it says that its pages unfold to more than its rows can hold".to_owned());
+        }
+    }
+    Ok(())
+}
