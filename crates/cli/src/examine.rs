@@ -48,7 +48,14 @@ pub(crate) fn asked<'a>(record: &'a Record, args: &AnalysisArgs) -> Result<Vec<&
     match (stages.is_empty(), kind) {
         (false, _) => Ok(stages),
         (true, Some(kind)) => Err(absent(kind, &record.path)),
-        (true, None) => bail!("{path}: nothing was measured, so there is nothing to analyse"),
+        (true, None) => {
+            let names: Vec<&str> = record.stages.iter().map(|stage| &*stage.name).collect();
+            bail!(
+                "{path}: nothing was measured, so there is nothing to analyse; of its stages there \
+                 is {} (--stage NAME shows one)",
+                or_nothing(&names.join(", "))
+            )
+        }
     }
 }
 

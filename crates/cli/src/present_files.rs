@@ -70,7 +70,9 @@ pub(crate) fn of_record(record: &Record, asked: &AnalysisArgs) -> Result<Option<
         );
     }
     let phases = analyse(&record.source, manifest, &spec, |_| Rows::Groups)?;
-    of_run(manifest, directory.path(), &spec, phases).map(Some)
+    let mut report = of_run(manifest, directory.path(), &spec, phases)?;
+    report.warnings.extend(record.losses.iter().cloned());
+    Ok(Some(report))
 }
 
 /// Returns the figures of the stages that `rows` gives a way to lay out.

@@ -10,8 +10,8 @@ use plimsoll_foreign::warp::aggregated::{self, Aggregated};
 use plimsoll_foreign::warp::raw::ScanEnd;
 use plimsoll_foreign::warp::{self, FileKind, WarpError};
 use plimsoll_model::{Moment, OpKind, OpRecord, StageId};
-use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_record::{OpLog, RecordError, RunDirectory};
+use plimsoll_record::schema::{Manifest, RunState, StageKind};
+use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage};
 
 use crate::warp_file::{Bytes, WarpFile};
 
@@ -145,8 +145,8 @@ fn is_warp_name(path: &Path) -> bool {
 
 fn open_run(path: &Path) -> Result<Record> {
     let directory = RunDirectory::open(path)?;
-    let manifest = directory.read_manifest()?;
-    let (mut log, mut losses) = OpLog::salvage(&directory)?;
+    let ReadManifest { manifest, has_checksum } = directory.read_manifest_checked()?;
+    let Salvage { mut log, mut losses, remarks } = OpLog::salvage(&directory)?;
     let (source, survey) = loop {
         let source = Source::Log(log);
         match Survey::of(&source) {
@@ -166,7 +166,18 @@ fn open_run(path: &Path) -> Result<Record> {
     if losses.is_empty() {
         losses.extend(missing(&manifest, &survey));
     }
+    losses.extend(remarks);
+    if !has_checksum {
+        losses.push(
+            "run.json has no checksum, as an older version of plimsoll wrote it or somebody took \
+             it out: damage to it would not be seen"
+                .to_owned(),
+        );
+    }
     let stages = run_stages(&manifest, &survey);
+    if stages.is_empty() && manifest.state == RunState::Running {
+        bail!(nothing_saved(path, &manifest));
+    }
     Ok(Record {
         path: path.to_path_buf(),
         endpoints: manifest.target.endpoints.clone(),
@@ -178,6 +189,18 @@ fn open_run(path: &Path) -> Result<Record> {
         stages,
         losses,
     })
+}
+
+/// Says what there is of a run that was killed before anything of its op log was saved.
+fn nothing_saved(path: &Path, manifest: &Manifest) -> String {
+    let begun = manifest.stages.last().map(|stage| &*stage.name);
+    let got = begun.map_or("had begun no stage".to_owned(), |name| format!("was in stage {name}"));
+    let (path, since) = (path.display(), &manifest.started_at);
+    format!(
+        "{path}: the run began at {since}, {got}, and was killed or is still under way; no \
+         operation of it was saved, as that happens once a second, so there is nothing to analyse \
+         (`plimsoll clean {path}` removes what it left in the store)"
+    )
 }
 
 /// Tells of operations that were recorded and are not in the op log, where no part of it is known

@@ -162,8 +162,10 @@ impl RunDirectory {
 
     /// Returns the manifest, and whether its checksum vouches for it.
     pub fn read_manifest_checked(&self) -> Result<ReadManifest, RecordError> {
-        let (manifest, has_checksum) =
+        let (manifest, has_checksum): (Manifest, bool) =
             read(&self.folder, MANIFEST_NAME, RunSchema::NAME, MANIFEST_BYTES_MAX)?;
+        let path = self.folder.path_of(MANIFEST_NAME);
+        manifest.check().map_err(|reason| RecordError::damaged(&path, reason))?;
         Ok(ReadManifest { manifest, has_checksum })
     }
 

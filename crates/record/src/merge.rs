@@ -1,7 +1,11 @@
 //! Several runs, usually those of one client each, as one.
 
+mod check;
+mod error;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use plimsoll_model::{
     EndpointId, Moment, ObjectId, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
@@ -9,12 +13,14 @@ use plimsoll_model::{
 use plimsoll_stats::{Sample, Timeline};
 use serde_json::Value;
 
+use self::check::check;
+pub use self::error::MergeError;
+use crate::RunDirectory;
 use crate::ops::OpLogWriter;
 use crate::schema::{
     Cleanup, CleanupState, ClockInfo, Machine, Manifest, MergedRun, Recorder, RunState, Schedule,
     Stage, StageKind, WrongCount,
 };
-use crate::{RecordError, RunDirectory};
 
 /// The interval of a summary.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -50,88 +56,6 @@ pub struct MergePart<'a, E> {
     pub scan: Scan<'a, E>,
 }
 
-/// Why runs cannot be merged.
-#[derive(Debug, thiserror::Error)]
-pub enum MergeError<E: std::error::Error + 'static> {
-    /// There is nothing to merge.
-    #[error("merging takes at least two runs")]
-    Alone,
-    /// The same run was given twice.
-    #[error("run {run_id} is given twice: merged with itself it would count double")]
-    Twice {
-        /// Its name.
-        run_id: String,
-    },
-    /// A run has no measured stage with a beginning and an end.
-    #[error("run {run_id} measured nothing, so there is nothing to merge it with")]
-    NothingMeasured {
-        /// Its name.
-        run_id: String,
-    },
-    /// There is no moment at which all runs measured.
-    #[error(
-        "nothing overlaps: {earlier} had ended by {ended} and {later} began to measure at {began}; \
-         only runs that ran at the same time can be merged"
-    )]
-    NoOverlap {
-        /// The run that ended first.
-        earlier: String,
-        /// When it ended.
-        ended: WallTime,
-        /// The run that began last.
-        later: String,
-        /// When it began.
-        began: WallTime,
-    },
-    /// A record has a worker that its run did not have.
-    #[error(
-        "the op log of run {run_id} has an operation of worker {worker}, but the run's workers \
-         are numbered from 0 to below {count}; its record is damaged"
-    )]
-    WorkerBeyond {
-        /// Its name.
-        run_id: String,
-        /// The worker.
-        worker: u32,
-        /// How many it had.
-        count: u32,
-    },
-    /// A moment is so late that the summary, a cell a second, would not fit into memory.
-    #[error(
-        "run {run_id} has an operation that ended on {ended}, {days} days after the first run \
-         began; a merged run may span {limit} days, so is its clock right?"
-    )]
-    TooLong {
-        /// Its name.
-        run_id: String,
-        /// When the operation ended.
-        ended: WallTime,
-        /// How long after the beginning that is.
-        days: u64,
-        /// How long it may be.
-        limit: u64,
-    },
-    /// Numbers would not fit.
-    #[error("together the runs have more than {limit} {what}")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many there may be.
-        limit: u32,
-    },
-    /// The merged run could not be kept.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// A run could not be read.
-    #[error("cannot read run {run_id}")]
-    Read {
-        /// Its name.
-        run_id: String,
-        /// Why.
-        source: E,
-    },
-}
-
 /// How the numbers of one part become those of the whole.
 struct Shift {
     /// What is added to its moments.
@@ -145,7 +69,7 @@ struct Shift {
 
 impl Shift {
     fn apply(&self, op: &OpRecord) -> OpRecord {
-        let moment = |at: Moment| Moment::from_ns(at.as_ns() + self.ns);
+        let moment = |at: Moment| Moment::from_ns(at.as_ns().saturating_add(self.ns));
         let object = op.object.and_then(|object| {
             let owner = object.owner().0 + self.owner;
             let valid = owner <= ObjectId::OWNER_MAX;
@@ -232,7 +156,7 @@ fn fill<E: std::error::Error + 'static>(
             if op.end.as_ns() > DAYS_MAX * DAY_NS {
                 written = Err(MergeError::TooLong {
                     run_id: run_id(),
-                    ended: WallTime::from_unix_ns(epoch.as_unix_ns() + op.end.as_ns()),
+                    ended: epoch.after(Duration::from_nanos(op.end.as_ns())),
                     days: op.end.as_ns() / DAY_NS,
                     limit: DAYS_MAX,
                 });
@@ -269,19 +193,6 @@ fn sample(op: &OpRecord) -> Sample {
         objects: u64::from(op.objects_count),
         outcome: op.outcome as u8,
     }
-}
-
-fn check<E: std::error::Error + 'static>(parts: &[MergePart<'_, E>]) -> Result<(), MergeError<E>> {
-    if parts.len() < 2 {
-        return Err(MergeError::Alone);
-    }
-    // They are sorted by name.
-    if let Some([same, _]) =
-        parts.array_windows().find(|[a, b]| a.manifest.run_id == b.manifest.run_id)
-    {
-        return Err(MergeError::Twice { run_id: same.manifest.run_id.clone() });
-    }
-    Ok(())
 }
 
 /// Returns when a part measured, in wall time.
@@ -518,7 +429,8 @@ fn stages<E: std::error::Error + 'static>(
         };
         let Some((first, _)) = own().next() else { continue };
         let sum = |of: fn(&Stage) -> Option<u64>| own().map(|(stage, _)| of(stage)).sum();
-        let counts = |of: fn(&Stage) -> u32| own().map(|(stage, _)| of(stage)).sum();
+        let counts =
+            |of: fn(&Stage) -> u32| own().map(|(stage, _)| of(stage)).fold(0, u32::saturating_add);
         let started = || own().filter_map(|(stage, later)| Some(stage.started_ns? + later));
         let ended = || own().filter_map(|(stage, later)| Some(stage.ended_ns? + later));
         let (started_ns, ended_ns) = match kind {

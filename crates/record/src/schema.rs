@@ -3,6 +3,7 @@
 //! A field that is not known is null, never 0. A change of what is written here needs a change of
 //! the documents in `docs/formats/`, and a new version where an older reader would be misled.
 
+mod check;
 mod histogram;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use check::STAGES_MAX;
 pub use histogram::{Histogram, StoredHistogram};
 
 /// A document with the checksum of its file.

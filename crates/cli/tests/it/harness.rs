@@ -340,3 +340,9 @@ pub(crate) fn run_directory(directory: &Path) -> std::path::PathBuf {
     assert_eq!(runs.len(), 1, "{runs:?}");
     runs.remove(0)
 }
+
+/// Returns a document of a run without its checksum, which would not fit after a change.
+pub(crate) fn without_checksum(text: &str) -> String {
+    let at = text.rfind(",\n  \"checksum\"").unwrap();
+    format!("{}\n}}\n", &text[..at])
+}

@@ -262,3 +262,15 @@ fn a_link_in_the_place_of_a_new_file_is_not_written_through() {
     assert_eq!(fs::read_to_string(foreign).unwrap(), "mine");
     assert_eq!(directory.read_manifest().unwrap(), manifest());
 }
+
+#[test]
+fn a_manifest_that_says_what_cannot_be_is_damaged() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = new_run(place.path());
+    let mut manifest = manifest();
+    manifest.merged[0].workers_count = u32::MAX;
+    directory.write_manifest(&manifest).unwrap();
+    let refused = directory.read_manifest().unwrap_err().to_string();
+    let expected = "run.json is damaged: its merged runs have 4294967295 workers, and there can be";
+    assert!(refused.contains(expected), "{refused}");
+}

@@ -9,7 +9,9 @@ use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
     WallTime, WorkerId,
 };
-use plimsoll_record::schema::{MergedRun, RunState, Schedule, Stage, StageKind, WrongCount};
+use plimsoll_record::schema::{
+    FilesStage, MergedRun, RunState, Schedule, Stage, StageKind, WrongCount,
+};
 use plimsoll_record::{
     Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, Salvage, merge,
 };
@@ -592,4 +594,72 @@ fn a_part_of_a_newer_version_is_no_loss_but_refused() {
     let refused = OpLog::salvage(&directory).unwrap_err();
     assert!(matches!(refused, RecordError::Version { .. }), "{refused}");
     assert!(refused.to_string().contains("part-000001.parquet is of schema `plimsoll.ops/2`"));
+}
+
+/// What the manifest of a part says instead, and the beginning of the sentence that refuses it.
+type Refusal = (fn(&mut Manifest), &'static str);
+
+#[test]
+fn what_would_be_flattened_or_cannot_be_is_refused_before_anything_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let cases: [Refusal; 7] = [
+        (
+            |manifest| {
+                manifest.stages[0].kind = StageKind::Measure;
+                manifest.stages[0].name = "put".to_owned();
+            },
+            "run a measured 2 stages (put, get), and merging knows one; analyse each run by itself",
+        ),
+        (
+            |manifest| manifest.stages[1].files = Some(FilesStage::default()),
+            "run a is a run on files, and these cannot be merged yet: jobs of several clients",
+        ),
+        (
+            |manifest| manifest.stages[1].ended_ns = Some(u64::MAX),
+            "the manifest of run a cannot be: it names the moment 18446744073709551615 ns",
+        ),
+        (
+            |manifest| manifest.started_unix_ns = 1 << 63,
+            "the manifest of run a cannot be: it names the moment 9223372036854775808 ns",
+        ),
+        (
+            |manifest| manifest.stages[1].bytes = Some(u64::MAX / 2),
+            "the manifest of run a cannot be: it counts 9223372036854775807 of something",
+        ),
+        (
+            |manifest| {
+                let wrong = WrongCount { kind: "torn".to_owned(), count: u64::MAX };
+                manifest.stages[1].wrong = vec![wrong];
+            },
+            "the manifest of run a cannot be: it counts 18446744073709551615 of something",
+        ),
+        (
+            |manifest| manifest.stages = vec![manifest.stages[0].clone(); 257],
+            "the manifest of run a cannot be: it has 257 stages, and there can be 256",
+        ),
+    ];
+    for (change, sentence) in cases {
+        let mut a = part_manifest("a", 0, &STAGES);
+        change(&mut a);
+        let b = part_manifest("b", 0, &STAGES);
+        let parts = vec![merge_part(a, Vec::new(), 2), merge_part(b, Vec::new(), 2)];
+        let path = place.path().join("merged");
+        let refused = merged(parts, &path).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.starts_with(sentence), "{refused}");
+        assert!(!path.exists(), "{sentence}");
+    }
+}
+
+/// Adding up moments of a hostile op log neither wraps nor ends the process.
+#[test]
+fn operations_at_the_end_of_time_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let late = Moment::from_ns(u64::MAX);
+    let op = OpRecord { intended: late, start: late, first_byte: None, end: late, ..get(1, 0, 0) };
+    let parts = vec![
+        merge_part(part_manifest("a", 0, &STAGES), Vec::new(), 2),
+        merge_part(part_manifest("b", 30, &STAGES), vec![op], 2),
+    ];
+    let refused = merged(parts, &place.path().join("merged")).map(|_| ()).unwrap_err();
+    assert!(matches!(refused, MergeError::TooLong { .. }), "{refused}");
 }

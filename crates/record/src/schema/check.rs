@@ -1,0 +1,44 @@
+//! What no manifest can say, whoever wrote it.
+
+use plimsoll_model::ObjectId;
+
+use super::Manifest;
+
+/// How many stages a run may have: their numbers have eight bits.
+pub(crate) const STAGES_MAX: usize = 256;
+/// How many runs may be merged: the numbers of clients have sixteen bits.
+const MERGED_MAX: usize = 65_535;
+/// The latest moment, since the epoch of a run or of Unix: the sum of two such fits into 64 bits.
+const MOMENT_NS_MAX: u64 = i64::MAX as u64;
+
+impl Manifest {
+    /// Returns what cannot be in it: moments that do not fit together into 64 bits, and more stages,
+    /// runs or workers than there are numbers for.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let of_stages =
+            self.stages.iter().flat_map(|stage| [stage.started_ns, stage.ended_ns]).flatten();
+        let moments = of_stages
+            .chain(self.first_errors.iter().filter_map(|error| error.at_ns))
+            .chain(self.merged.iter().map(|run| run.started_unix_ns))
+            .chain([self.started_unix_ns]);
+        if let Some(late) = moments.max().filter(|late| *late > MOMENT_NS_MAX) {
+            return Err(format!("it names the moment {late} ns, and no clock reaches it"));
+        }
+        for (what, count, limit) in [
+            ("stages", self.stages.len(), STAGES_MAX),
+            ("merged runs", self.merged.len(), MERGED_MAX),
+        ] {
+            if count > limit {
+                return Err(format!("it has {count} {what}, and there can be {limit}"));
+            }
+        }
+        let workers: u64 = self.merged.iter().map(|run| u64::from(run.workers_count)).sum();
+        let limit = u64::from(ObjectId::OWNER_MAX);
+        match workers > limit {
+            true => {
+                Err(format!("its merged runs have {workers} workers, and there can be {limit}"))
+            }
+            false => Ok(()),
+        }
+    }
+}
