@@ -277,7 +277,19 @@ fn unknown(word: &str, name: &str) -> S3BenchmarkError {
 }
 
 fn value(flag: &'static str, value: &str, why: String) -> S3BenchmarkError {
-    S3BenchmarkError::Value { flag, value: value.to_owned(), why }
+    let value = if flag == "u" { without_secrets(value) } else { value.to_owned() };
+    S3BenchmarkError::Value { flag, value, why }
+}
+
+/// Returns a URL without what may be a password, before `@`, or a token, behind `?` or `#`.
+fn without_secrets(url: &str) -> String {
+    let shown = match (url.rsplit_once('@'), url.split_once("://")) {
+        (None, _) => url.to_owned(),
+        (Some((_, host)), Some((scheme @ ("http" | "https"), _))) => format!("{scheme}://…@{host}"),
+        (Some((_, host)), _) => format!("…@{host}"),
+    };
+    let end = shown.find(['?', '#']).unwrap_or(shown.len());
+    shown[..end].to_owned()
 }
 
 /// Reads a number of at least 1. Go reads `010` as 8 and takes 0, which ends in a panic or

@@ -14,6 +14,7 @@ use crate::error::Failure;
 use crate::exchange::{Carrier, Marks, Turn};
 use crate::proxy::{Proxies, ProxyServer};
 use crate::response::ResponseParser;
+use crate::stall::Stall;
 use crate::two::TwoConnection;
 use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig};
 
@@ -52,6 +53,9 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// TLS, or `None` for plain TCP.
     pub tls: Option<TlsConfig>,
+    /// How long an exchange may go without moving a byte once its connection stands, and in all 20
+    /// times as long; `None` leaves it to the caller.
+    pub stall_timeout: Option<Duration>,
     /// Whether connections are kept for the next exchange.
     pub keep_alive: bool,
     /// The version of HTTP; there is no falling back to another one.
@@ -66,6 +70,7 @@ impl Default for Options {
         Self {
             connect_timeout: Duration::from_secs(10),
             tls: None,
+            stall_timeout: None,
             keep_alive: true,
             version: HttpVersion::One,
             proxies: None,
@@ -167,9 +172,17 @@ impl Client {
             request,
             sink,
         );
+        let mut stall = self.options.stall_timeout.map(Stall::new);
         let outcome = loop {
-            let turn =
-                std::future::poll_fn(|cx| with_read_buffer(|buffer| carrier.poll(cx, buffer)));
+            let turn = std::future::poll_fn(|cx| {
+                let polled = with_read_buffer(|buffer| carrier.poll(cx, buffer));
+                match &mut stall {
+                    Some(stall) if polled.is_pending() => stall
+                        .poll(cx, carrier.bytes_moved())
+                        .map(|overdue| Err(carrier.overdue(&overdue))),
+                    _ => polled,
+                }
+            });
             match turn.await {
                 Ok(Turn::Ended(end)) => break Ok(end),
                 Ok(Turn::Over) => tokio::task::yield_now().await,
@@ -187,7 +200,7 @@ impl Client {
                 if proxied_head.is_some() && status == PROXY_WANTS_USER {
                     return Err(self.proxy_refused(endpoint, marks, body_bytes));
                 }
-                Ok(marks.exchange(status, end.at, body_bytes))
+                Ok(marks.exchange(status, end, body_bytes))
             }
             Err(failure) => Err(self.broken(endpoint, failure, marks, body_bytes)),
         }
@@ -210,8 +223,18 @@ impl Client {
             Ok(carrier) => carrier,
             Err(failure) => return Err(self.broken(endpoint, failure, Marks::default(), 0)),
         };
+        let mut stall = self.options.stall_timeout.map(Stall::new);
         let outcome = loop {
-            match std::future::poll_fn(|cx| carrier.poll(cx)).await {
+            let turn = std::future::poll_fn(|cx| {
+                let polled = carrier.poll(cx);
+                match &mut stall {
+                    Some(stall) if polled.is_pending() => stall
+                        .poll(cx, carrier.bytes_moved())
+                        .map(|overdue| Err(carrier.overdue(&overdue))),
+                    _ => polled,
+                }
+            });
+            match turn.await {
                 Ok(Turn::Ended(end)) => break Ok(end),
                 Ok(Turn::Over) => tokio::task::yield_now().await,
                 Err(failure) => break Err(failure),
@@ -228,7 +251,7 @@ impl Client {
             self.slots[endpoint].kept_two = Some((connection, since));
         }
         match outcome {
-            Ok(end) => Ok(marks.exchange(status, end.at, body_bytes)),
+            Ok(end) => Ok(marks.exchange(status, end, body_bytes)),
             Err(failure) => Err(self.broken(endpoint, failure, marks, body_bytes)),
         }
     }

@@ -189,13 +189,23 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
     match cause {
         Some(Error::InvalidCertificate(cause)) => match cause {
             CertificateError::UnknownIssuer => {
-                "certificate is not trusted (unknown issuer); use --tls-ca or --insecure".to_owned()
+                "certificate is not trusted (unknown issuer); give the certificate of who issued \
+                 it, or this one itself, by --tls-ca, or use --insecure"
+                    .to_owned()
             }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "certificate has expired; use --insecure to go on nevertheless".to_owned()
+                "certificate has expired; have it renewed or set the clock of this machine, or use \
+                 --insecure to go on nevertheless"
+                    .to_owned()
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "certificate is not valid yet; set the clock of this machine, or use --insecure to \
+                 go on nevertheless"
+                    .to_owned()
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "certificate is made out to another name; use --insecure to go on nevertheless"
+                "certificate is made out to another name; give --host one of its names, or use \
+                 --insecure to go on nevertheless"
                     .to_owned()
             }
             other => format!("certificate is not trusted ({other}); use --tls-ca or --insecure"),

@@ -13,6 +13,8 @@ pub enum ExchangeErrorKind {
     Connect,
     /// No connection came about in time.
     ConnectTimeout,
+    /// The connection stands, but the exchange did not go on in time.
+    Stalled,
     /// The TLS handshake failed.
     Tls,
     /// The connection broke off before the answer's head was there, or with an error afterwards.

@@ -10,6 +10,7 @@ use tokio::io::ReadBuf;
 use crate::connection::Connection;
 use crate::error::Failure;
 use crate::response::{Ending, HEAD_BYTES_MAX, ParseError, ResponseParser, ResponseSink};
+use crate::stall::Overdue;
 use crate::{ExchangeErrorKind, send::Sender};
 
 /// A request as the caller rendered it.
@@ -63,6 +64,9 @@ pub struct Exchange {
     /// When the last byte of the request's body had been handed to the socket; `None` without a
     /// body, or when the answer was complete before the body was sent.
     pub last_byte_sent: Option<Moment>,
+    /// Whether the answer was complete before the request's body was sent, so that whatever it says
+    /// is not about the whole body.
+    pub is_early: bool,
     /// When the answer was complete.
     pub end: Moment,
     /// Body bytes received.
@@ -79,9 +83,11 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// Returns the exchange that ended with a whole answer.
-    pub(crate) fn exchange(self, status: u16, end: Moment, body_bytes: u64) -> Exchange {
+    pub(crate) fn exchange(self, status: u16, end: End, body_bytes: u64) -> Exchange {
+        let End { at: end, is_early, .. } = end;
         Exchange {
             status,
+            is_early,
             first_byte: self.first_byte.unwrap_or(end),
             first_body_byte: self.first_body_byte,
             last_byte_sent: self.last_byte_sent,
@@ -97,6 +103,8 @@ pub(crate) struct End {
     pub(crate) at: Moment,
     /// Whether the connection may carry another exchange.
     pub(crate) reusable: bool,
+    /// Whether something of the request's body was not sent by then.
+    pub(crate) is_early: bool,
 }
 
 /// What plain HTTP servers and proxies answer (400) to plain HTTP on their TLS port: Go, nginx,
@@ -175,8 +183,22 @@ impl<'a> Carrier<'a> {
         }
     }
 
+    /// Returns the failure of an exchange that takes too long. A failure's message continues after
+    /// the address.
+    pub(crate) fn overdue(&mut self, overdue: &Overdue) -> Failure {
+        let place = match self.parser.finish() {
+            _ if !self.sender.is_done() => "the request is not taken".to_owned(),
+            Ending::BeforeAnswer => "no answer came".to_owned(),
+            Ending::InsideHead => "it is inside the answer's head".to_owned(),
+            Ending::InsideBody | Ending::Complete => {
+                format!("it is inside the answer's body{}", self.body_progress())
+            }
+        };
+        Failure::new(ExchangeErrorKind::Stalled, overdue.text(&place))
+    }
+
     /// Returns how many bytes went either way so far.
-    fn bytes_moved(&self) -> u64 {
+    pub(crate) fn bytes_moved(&self) -> u64 {
         self.sender.bytes_sent() + self.parser.body_bytes()
     }
 
@@ -235,15 +257,20 @@ impl<'a> Carrier<'a> {
             let message = " speaks TLS, but plain HTTP was sent; use --tls";
             return Err(Failure::new(ExchangeErrorKind::Tls, message));
         }
-        let reusable =
-            self.parser.keeps_alive() && fed.consumed == bytes.len() && self.sender.is_done();
-        Ok(fed.complete.then_some(End { at, reusable }))
+        let is_early = self.is_early();
+        let reusable = self.parser.keeps_alive() && fed.consumed == bytes.len() && !is_early;
+        Ok(fed.complete.then_some(End { at, reusable, is_early }))
+    }
+
+    /// Tells whether something of the request is still to be sent.
+    fn is_early(&self) -> bool {
+        !self.sender.is_done()
     }
 
     /// The server closed the connection in good order.
     fn ended(&mut self, at: Moment) -> Result<Option<End>, Failure> {
         match self.parser.finish() {
-            Ending::Complete => Ok(Some(End { at, reusable: false })),
+            Ending::Complete => Ok(Some(End { at, reusable: false, is_early: self.is_early() })),
             Ending::BeforeAnswer | Ending::InsideHead | Ending::InsideBody => {
                 Err(self.broken_off(None))
             }

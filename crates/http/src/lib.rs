@@ -19,6 +19,7 @@ pub mod patterns;
 mod proxy;
 pub mod response;
 mod send;
+mod stall;
 mod tls;
 mod two;
 
@@ -27,7 +28,7 @@ pub use endpoint::{Endpoint, ResolveError, resolve_all};
 pub use error::{ExchangeError, ExchangeErrorKind};
 pub use exchange::{Body, Exchange, Request};
 pub use hosts::{HostChooser, HostSelect};
-pub use patterns::{PatternError, expand_hosts, expand_lines};
+pub use patterns::{PatternError, Scheme, expand_hosts, expand_lines, split_scheme};
 pub use proxy::{Proxies, ProxyError};
 pub use response::{ResponseHead, ResponseSink};
 pub use tls::{TlsConfig, TlsOptions, TlsSetupError};

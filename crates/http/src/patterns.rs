@@ -20,6 +20,21 @@ pub enum PatternError {
     /// It starts with a scheme.
     #[error("`{0}` is a URL: give host:port, and use --tls for https")]
     Scheme(String),
+    /// It starts with the scheme of something else.
+    #[error("`{0}://` leads to no store; http:// and https:// do")]
+    OtherScheme(String),
+    /// Some hosts are to be spoken to with TLS and some without.
+    #[error("some hosts begin with http:// and some with https://; all are spoken to alike")]
+    Schemes,
+    /// A URL goes on behind its host and port.
+    #[error("`{0}` is a host; what follows it in the URL is none (a bucket is named by --bucket)")]
+    Path(String),
+    /// Something is wrong with a list that may hold a password, so that nothing of it is shown.
+    #[error(
+        "a host is not HOST[:PORT], and is not repeated here, as a user name and a password may \
+         stand before its `@`; give credentials by --access-key and --secret-key"
+    )]
+    User,
     /// It holds a character that no host has.
     #[error("`{text}` is not host:port: `{character}` is out of place")]
     Character {
@@ -58,7 +73,13 @@ pub enum PatternError {
 /// digits, starts with 0. Of several patterns in one host every combination is meant, the first
 /// pattern varying fastest. A host without a port gets `default_port`; a repeated endpoint counts
 /// once.
+///
+/// Where the list may hold a password, no error repeats any of it.
 pub fn expand_hosts(text: &str, default_port: u16) -> Result<Vec<Endpoint>, PatternError> {
+    without_user(text, expand_list(text, default_port))
+}
+
+fn expand_list(text: &str, default_port: u16) -> Result<Vec<Endpoint>, PatternError> {
     if text.trim().is_empty() {
         return Err(PatternError::NoHosts);
     }
@@ -84,6 +105,56 @@ pub fn expand_lines(text: &str, default_port: u16) -> Result<Vec<Endpoint>, Patt
     if list.endpoints.is_empty() { Err(PatternError::NoHosts) } else { Ok(list.endpoints) }
 }
 
+/// What is spoken with hosts that are named by URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Plain HTTP.
+    Http,
+    /// HTTP within TLS.
+    Https,
+}
+
+/// Takes the schemes off the hosts of a list, where they have any, and returns the one that they
+/// have in common with the list without it; a `/` behind a host goes too.
+pub fn split_scheme(text: &str) -> Result<(Option<Scheme>, String), PatternError> {
+    without_user(text, split_list(text))
+}
+
+fn split_list(text: &str) -> Result<(Option<Scheme>, String), PatternError> {
+    let mut found = None;
+    let mut hosts = Vec::new();
+    for pattern in text.split(',').map(str::trim) {
+        let Some((scheme, rest)) = pattern.split_once("://") else {
+            hosts.push(pattern);
+            continue;
+        };
+        let scheme = match scheme {
+            _ if scheme.eq_ignore_ascii_case("http") => Scheme::Http,
+            _ if scheme.eq_ignore_ascii_case("https") => Scheme::Https,
+            _ if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                return Err(PatternError::OtherScheme(scheme.to_owned()));
+            }
+            _ => return Err(PatternError::User),
+        };
+        if found.is_some_and(|before| before != scheme) {
+            return Err(PatternError::Schemes);
+        }
+        found = Some(scheme);
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        match rest.split_once(['/', '?', '#']) {
+            Some((authority, _)) => return Err(PatternError::Path(authority.to_owned())),
+            None => hosts.push(rest),
+        }
+    }
+    Ok((found, hosts.join(",")))
+}
+
+/// Returns the result of reading `text`; an error shows nothing of one with an `@`, before which a
+/// password may stand, whatever the error is about.
+fn without_user<T>(text: &str, result: Result<T, PatternError>) -> Result<T, PatternError> {
+    result.map_err(|error| if text.contains('@') { PatternError::User } else { error })
+}
+
 /// Endpoints in the order written, each once.
 struct EndpointList {
     default_port: u16,
@@ -98,7 +169,8 @@ impl EndpointList {
 
     fn add(&mut self, pattern: &str) -> Result<(), PatternError> {
         if pattern.contains("://") {
-            return Err(PatternError::Scheme(pattern.to_owned()));
+            let end = pattern.find(['?', '#']).unwrap_or(pattern.len());
+            return Err(PatternError::Scheme(pattern[..end].to_owned()));
         }
         for text in expand(pattern)? {
             let endpoint = parse_endpoint(&text, self.default_port)?;
@@ -204,7 +276,9 @@ fn parse_endpoint(whole: &str, default_port: u16) -> Result<Endpoint, PatternErr
     let (text, address) = split_address(whole);
     let out_of_place = |c: &char| c.is_whitespace() || c.is_control() || "/@?#\\\"".contains(*c);
     if let Some(character) = text.chars().find(out_of_place) {
-        return Err(PatternError::Character { text: text.to_owned(), character });
+        // What follows these is no host, and may be a token.
+        let end = text.find(['?', '#']).map_or(text.len(), |at| at + 1);
+        return Err(PatternError::Character { text: text[..end].to_owned(), character });
     }
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => split_bracketed(text, rest)?,
@@ -314,7 +388,6 @@ mod tests {
             ("https://a:9", "`https://a:9` is a URL: give host:port, and use --tls for https"),
             ("http://a", "`http://a` is a URL: give host:port, and use --tls for https"),
             ("a/b", "`a/b` is not host:port: `/` is out of place"),
-            ("u@a", "`u@a` is not host:port: `@` is out of place"),
             ("a b", "`a b` is not host:port: ` ` is out of place"),
             ("h{9...1}", "the range `{9...1}` runs backwards"),
             ("h{4...02}", "the range `{4...02}` runs backwards"),
@@ -359,5 +432,46 @@ mod tests {
             expand_lines("a\nb{2...1}\n", 9000),
             Err(PatternError::RangeBackwards("{2...1}".to_owned()))
         );
+    }
+
+    #[test]
+    fn no_error_shows_what_may_be_a_password() {
+        for text in [
+            "AK:SECRET@h",
+            "h,user:SECRET@h",
+            "user:SE,SECRET@h:9",
+            "AK:SECRET@10.0.0.1",
+            "http://AK:SECRET@h:9/b",
+            "https://h,ftp://AK:SECRET@h",
+            "AK/SECRET@h{1...x}",
+            "h?token=SECRET",
+            "https://h/?token=SECRET",
+            "http://h#SECRET",
+        ] {
+            let both = [split_scheme(text).err(), expand_hosts(text, 80).err()];
+            let said: Vec<String> = both.iter().flatten().map(ToString::to_string).collect();
+            assert!(!said.is_empty(), "{text} is refused");
+            assert!(said.iter().all(|said| !said.contains("SECRET")), "{text}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_is_taken_off_a_list() {
+        for (text, scheme, hosts) in [
+            ("a:9,b", None, "a:9,b"),
+            ("https://h{1...4}:9000/", Some(Scheme::Https), "h{1...4}:9000"),
+            (" HTTP://a , b ", Some(Scheme::Http), "a,b"),
+            ("https://a@10.0.0.1,https://[::1]", Some(Scheme::Https), "a@10.0.0.1,[::1]"),
+        ] {
+            assert_eq!(split_scheme(text), Ok((scheme, hosts.to_owned())), "{text}");
+        }
+        for (text, reason) in [
+            ("http://a,https://b", "some hosts begin with http:// and some with https://"),
+            ("s3://b", "`s3://` leads to no store"),
+            ("https://h/bucket", "`h` is a host; what follows it"),
+        ] {
+            let error = split_scheme(text).unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{error}");
+        }
     }
 }

@@ -113,14 +113,19 @@ impl ProxyServer {
     fn parse(text: &str) -> Result<Self, ProxyError> {
         let rest = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-            Some((scheme, _)) => return Err(ProxyError::Scheme(scheme.to_owned())),
+            Some((scheme, _)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                return Err(ProxyError::Scheme(scheme.to_owned()));
+            }
+            // It may be a part of a password.
+            Some(_) => return Err(ProxyError::User),
             None => text,
         };
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let (user, host) = match authority.rsplit_once('@') {
+        // A password may hold what ends an authority, so it is taken off first.
+        let (user, host) = match rest.rsplit_once('@') {
             Some((user, host)) => (Some(user), host),
-            None => (None, authority),
+            None => (None, rest),
         };
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
         let mut endpoints = expand_hosts(host, PORT_DEFAULT).map_err(ProxyError::Host)?;
         if endpoints.len() != 1 {
             return Err(ProxyError::Several);
@@ -343,6 +348,22 @@ mod tests {
         ] {
             let error = Proxies::parse(Some(text), None, "").unwrap_err();
             assert_eq!(error.to_string(), reason, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_error_about_a_proxy_shows_its_password() {
+        for text in [
+            "http://user:SECRET@h:x",
+            "http://user:SECRET/with@h:x",
+            "user:SECRET?x@h{1...2}",
+            "user:SECRET://x@h",
+            "http://u%ff:SECRET@h",
+        ] {
+            let error = Proxies::parse(Some(text), None, "").unwrap_err();
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            let said = format!("{error} {source:?} {error:?}");
+            assert!(!said.contains("SECRET"), "{text}: {said}");
         }
     }
 

@@ -19,6 +19,7 @@ use crate::connection::Connection;
 use crate::error::Failure;
 use crate::exchange::{End, Marks, TURN_BYTES_MAX, Turn};
 use crate::response::{HEAD_BYTES_MAX, HEADERS_COUNT_MAX, ResponseHead, ResponseSink};
+use crate::stall::Overdue;
 use crate::{Body, ExchangeErrorKind, Request, response};
 
 /// How much of a body is made and queued at a time, as with HTTP/1.1.
@@ -174,6 +175,26 @@ impl TwoCarrier<'_> {
         self.body_bytes
     }
 
+    /// Returns how many bytes went either way on the connection so far.
+    pub(crate) fn bytes_moved(&self) -> u64 {
+        self.connection.watch.bytes_moved()
+    }
+
+    /// Returns the failure of an exchange that takes too long. A failure's message continues after
+    /// the address.
+    pub(crate) fn overdue(&self, overdue: &Overdue) -> Failure {
+        let place = match &self.answer {
+            Answer::Body(_) => {
+                format!("it is inside the answer's body after {} bytes", self.body_bytes)
+            }
+            Answer::Awaited(_) if !self.connection.watch.is_body_sent() => {
+                "the request is not taken".to_owned()
+            }
+            Answer::Awaited(_) => "no answer came".to_owned(),
+        };
+        Failure::new(ExchangeErrorKind::Stalled, overdue.text(&place))
+    }
+
     /// Tells whether the failure left the connection fit for other streams.
     pub(crate) fn lost_only_its_stream(&self) -> bool {
         self.lost_only_its_stream
@@ -189,9 +210,11 @@ impl TwoCarrier<'_> {
             let frames = Pin::new(&mut self.connection.frames).poll(cx);
             match self.take_answer(cx) {
                 Ok(true) => {
-                    let reusable = frames.is_pending() && self.connection.watch.is_body_sent();
-                    let at = self.connection.watch.last_read();
-                    return Poll::Ready(Ok(Turn::Ended(End { at, reusable })));
+                    let watch = &self.connection.watch;
+                    let is_early = self.body_len > 0 && watch.last_byte_sent().is_none();
+                    let (at, reusable) =
+                        (watch.last_read(), frames.is_pending() && watch.is_body_sent());
+                    return Poll::Ready(Ok(Turn::Ended(End { at, reusable, is_early })));
                 }
                 Ok(false) => {}
                 Err(error) => return Poll::Ready(Err(self.broken_off(Some(&error)))),

@@ -388,7 +388,9 @@ fn check_early_answer(read_first: usize, closes: bool) {
         let exchange = result.unwrap();
         assert_eq!((exchange.status, kept.body), (403, b"denied".to_vec()));
         assert_eq!(exchange.last_byte_sent, None, "the body was not sent to its end");
-        assert_eq!(get(&mut client, "/").await.0.unwrap().status, 200);
+        assert!(exchange.is_early);
+        let next = get(&mut client, "/").await.0.unwrap();
+        assert_eq!((next.status, next.is_early), (200, false));
     });
     server.join().unwrap();
 }

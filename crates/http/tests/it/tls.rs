@@ -5,7 +5,9 @@ use std::sync::Arc;
 use plimsoll_http::{
     Body, Client, ExchangeErrorKind as Kind, TlsConfig, TlsOptions, TlsSetupError,
 };
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
@@ -125,18 +127,112 @@ fn a_certificate_that_is_not_trusted_is_refused_with_what_to_change() {
     with_tls_server(&known, rustls::ALL_VERSIONS, async |port| {
         let (kind, message) = refusal("localhost", port, trusting(&unknown.authority_pem)).await;
         assert_eq!(kind, Kind::Tls);
-        let expected = "certificate is not trusted (unknown issuer); use --tls-ca or --insecure";
+        let expected = "certificate is not trusted (unknown issuer); give the certificate of who \
+                        issued it, or this one itself, by --tls-ca, or use --insecure";
         assert_eq!(message, expected);
         let (kind, message) = refusal("127.0.0.1", port, trusting(&known.authority_pem)).await;
         assert_eq!(kind, Kind::Tls);
-        let expected =
-            "certificate is made out to another name; use --insecure to go on nevertheless";
+        let expected = "certificate is made out to another name; give --host one of its names, or \
+                        use --insecure to go on nevertheless";
         assert_eq!(message, expected);
         for host in ["localhost", "127.0.0.1"] {
             let mut client = tls_client(host, port, insecure());
             assert_eq!(get(&mut client, "/length/1").await.0.unwrap().body_bytes, 1);
         }
     });
+}
+
+/// Returns a certificate for `localhost` that nobody but itself has issued, an issuer's own or not.
+fn self_signed(is_authority: bool, days: std::ops::RangeInclusive<i32>) -> Certificates {
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, "self");
+    if is_authority {
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    }
+    params.not_before = date_time_ymd(*days.start(), 1, 1);
+    params.not_after = date_time_ymd(*days.end(), 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    Certificates {
+        authority_pem: certificate.pem(),
+        chain: vec![certificate.der().clone()],
+        key: PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+    }
+}
+
+#[test]
+fn the_very_certificate_that_is_named_is_trusted_for_its_name_and_time() {
+    for is_authority in [false, true] {
+        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+            let shown = self_signed(is_authority, 2020..=2120);
+            let same_name = self_signed(is_authority, 2020..=2120);
+            with_tls_server(&shown, &[version], async |port| {
+                let mut client = tls_client("localhost", port, trusting(&shown.authority_pem));
+                assert_eq!(get(&mut client, "/length/3").await.0.unwrap().body_bytes, 3);
+                let trusted = || trusting(&shown.authority_pem);
+                let (_, message) = refusal("127.0.0.1", port, trusted()).await;
+                assert!(
+                    message.starts_with("certificate is made out to another name"),
+                    "{message}"
+                );
+                // Another one with the same names is not the same.
+                let (kind, message) =
+                    refusal("localhost", port, trusting(&same_name.authority_pem)).await;
+                assert!(message.starts_with("certificate is not trusted"), "{message}");
+                assert_eq!(kind, Kind::Tls);
+            });
+        }
+        for (years, start) in [
+            (2020..=2021, "certificate has expired; have it renewed or set the clock"),
+            (2110..=2120, "certificate is not valid yet; set the clock of this machine"),
+        ] {
+            let out_of_time = self_signed(is_authority, years);
+            with_tls_server(&out_of_time, rustls::ALL_VERSIONS, async |port| {
+                let trusted = trusting(&out_of_time.authority_pem);
+                let (kind, message) = refusal("localhost", port, trusted).await;
+                assert_eq!(kind, Kind::Tls);
+                assert!(message.starts_with(start), "{message}");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_server_without_the_key_of_the_certificate_it_shows_is_refused() {
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let shown = self_signed(true, 2020..=2120);
+        let other_key = KeyPair::generate().unwrap();
+        let stolen = Certificates {
+            authority_pem: shown.authority_pem.clone(),
+            chain: shown.chain.clone(),
+            key: PrivateKeyDer::try_from(other_key.serialize_der()).unwrap(),
+        };
+        let acceptor = acceptor_of(&stolen, version);
+        let serve_tls = async |stream| drop(acceptor.accept(stream).await);
+        beside(serve_tls, async |port| {
+            let trusted = trusting(&shown.authority_pem);
+            let (kind, message) = refusal("localhost", port, trusted).await;
+            assert_eq!(kind, Kind::Tls);
+            assert!(message.contains("BadSignature"), "{message}");
+        });
+    }
+}
+
+/// Returns an acceptor whose key need not be that of its certificate.
+fn acceptor_of(
+    certificates: &Certificates,
+    version: &'static rustls::SupportedProtocolVersion,
+) -> TlsAcceptor {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let key = provider.key_provider.load_private_key(certificates.key.clone_key()).unwrap();
+    let certified = rustls::sign::CertifiedKey::new(certificates.chain.clone(), key);
+    let resolver = rustls::sign::SingleCertAndKey::from(certified);
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[version])
+        .unwrap()
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(resolver));
+    TlsAcceptor::from(Arc::new(config))
 }
 
 #[test]
@@ -193,6 +289,13 @@ fn a_ca_file_that_is_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let missing = load(&folder.path().join("missing.pem"));
     assert!(matches!(missing, Err(TlsSetupError::CaFile { .. })), "{missing:?}");
+    // Neither of these has an end, or says when it begins.
+    let endless = load(std::path::Path::new("/dev/zero"));
+    assert!(matches!(endless, Err(TlsSetupError::CaFile { .. })), "{endless:?}");
+    let huge = tempfile::NamedTempFile::new().unwrap();
+    huge.as_file().set_len(1 << 30).unwrap();
+    let refused = load(huge.path());
+    assert!(matches!(refused, Err(TlsSetupError::CaFile { .. })), "{refused:?}");
     let empty = tempfile::NamedTempFile::new().unwrap();
     let refused = load(empty.path());
     assert!(matches!(refused, Err(TlsSetupError::CaFileEmpty { .. })), "{refused:?}");
