@@ -294,6 +294,15 @@ pub(crate) fn notes(workload: &Workload, manifest: &Manifest, embedded: bool) ->
     {
         notes.push(format!("payload of uploads: {signing}"));
     }
+    let count = |of: fn(&schema::Stage) -> u64| manifest.stages.iter().map(of).sum::<u64>();
+    let given_up = count(|stage| stage.uploads_given_up_count);
+    let left = count(|stage| stage.uploads_left_count);
+    if given_up + left > 0 {
+        notes.push(format!(
+            "uploads in parts of failed operations, given up after them in the time of none: \
+             {given_up}; left to the cleaning because that failed: {left}"
+        ));
+    }
     notes
 }
 

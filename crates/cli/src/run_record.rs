@@ -121,6 +121,8 @@ impl RunRecord {
         let is_real = self.time.virtual_time.is_none();
         stage.cpu_ns = is_real.then_some(outcome.cpu_time.as_nanos() as u64);
         stage.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
+        stage.uploads_given_up_count = outcome.settled.given_up_count;
+        stage.uploads_left_count = outcome.settled.left_count;
         if let (Some(schedule), Some(kept)) = (&mut stage.schedule, &outcome.schedule) {
             schedule.offered_count = Some(kept.offered_count);
             schedule.late_count = Some(kept.late_count);

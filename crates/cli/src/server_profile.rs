@@ -3,15 +3,19 @@
 //! MinIO offers two ways: a pair of calls, `profiling/start` and `profiling/download`, and one
 //! call, `profile`, that lasts as long as it is told at the start. How long a run will be measured
 //! is known only when it is over, so the pair is used.
+//!
+//! One endpoint is asked, the first that can be reached: it has all nodes of its deployment
+//! profiled, and hands out what all of them gathered.
 
 use std::fmt;
+use std::io::{self, Write};
 use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_driver_s3::{S3Config, admin_head};
-use plimsoll_http::{Body, Client, Options, Request, ResponseHead, ResponseSink};
+use plimsoll_http::{Body, Client, ExchangeError, Options, Request, ResponseHead, ResponseSink};
 use plimsoll_model::{Moment, SharedClock};
 use plimsoll_record::RunDirectory;
 use serde_json::Value;
@@ -30,8 +34,13 @@ const START_MAX: Duration = Duration::from_secs(30);
 const DOWNLOAD_MAX: Duration = Duration::from_secs(300);
 /// How long it may take when a run has failed and nobody wants the profiles.
 const ABANDON_MAX: Duration = Duration::from_secs(5);
-/// How much is kept of an answer; a trace of a long run is what could be larger.
-const ANSWER_BYTES_MAX: usize = 1 << 30;
+/// How much is kept in memory of an answer, which says what each node did.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// How large the profiles may be, which go to the file as they come; a trace of a long run is what
+/// could be larger.
+const PROFILES_BYTES_MAX: u64 = 4 << 30;
+/// How many endpoints are tried until one can be reached.
+const ENDPOINTS_TRIED_MAX: usize = 16;
 
 /// Which profiles are wanted, each kind once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +82,8 @@ pub(crate) struct ServerProfile {
     config: S3Config,
     clock: SharedClock,
     client: Client,
+    /// Which endpoint is asked.
+    endpoint: usize,
     runtime: Runtime,
     runs: bool,
 }
@@ -89,21 +100,40 @@ impl ServerProfile {
             connect_timeout: config.connect_timeout,
             tls: config.tls.clone(),
             keep_alive: false,
+            version: config.http_version,
+            proxies: config.proxies.clone(),
             ..Options::default()
         };
-        let endpoints = config.endpoints.iter().take(1).cloned().collect();
+        let endpoints = config.endpoints.iter().cloned().collect();
         let client = Client::new(endpoints, Rc::new(options), clock.clone());
         let mut profile = Self {
             kinds: kinds.clone(),
             config: config.clone(),
             clock: clock.clone(),
             client,
+            endpoint: 0,
             runtime: runtime.context("cannot start the event loop")?,
             runs: false,
         };
-        let answer = profile.start_call(NO_KIND)?;
+        let answer = profile.reach()?;
         profile.started(&answer)?;
         Ok(profile)
+    }
+
+    /// Asks one endpoint after the other until one can be reached, and stays with that.
+    fn reach(&mut self) -> Result<Answer> {
+        let last = self.config.endpoints.len().min(ENDPOINTS_TRIED_MAX).saturating_sub(1);
+        loop {
+            let error = match self.start_call(NO_KIND) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            let exchange = error.downcast_ref::<ExchangeError>();
+            if self.endpoint == last || !exchange.is_some_and(|error| error.kind.is_connect()) {
+                return Err(error);
+            }
+            self.endpoint += 1;
+        }
     }
 
     /// Begins to profile.
@@ -128,23 +158,47 @@ impl ServerProfile {
         if !std::mem::take(&mut self.runs) {
             return Ok(());
         }
-        let answer = self.call("GET", "download", "", DOWNLOAD_MAX)?;
+        let mut refused = None;
+        let written = directory.write_beside(FILE_NAME, |file| match self.download(file) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(error),
+            Err(error) => {
+                refused = Some(error);
+                Err(io::Error::other("there are no profiles"))
+            }
+        });
+        match refused {
+            Some(error) => Err(error),
+            None => written.map(drop).map_err(Into::into),
+        }
+    }
+
+    /// Writes what the server gathered to a file as it comes; an error within is the file's.
+    fn download(&mut self, file: &mut dyn Write) -> Result<io::Result<()>> {
+        let mut download =
+            Download { file, answer: Answer::default(), written: 0, failed: None, too_long: false };
+        self.call("GET", "download", "", DOWNLOAD_MAX, &mut download)?;
+        let Download { answer, failed, too_long, .. } = download;
         let host = self.host();
-        if answer.too_long {
-            let most = ANSWER_BYTES_MAX >> 20;
-            bail!("--serverprof: what {host} gathered is more than {most} MiB and was not kept");
+        if let Some(error) = failed {
+            return Ok(Err(error));
+        }
+        if too_long {
+            let most = PROFILES_BYTES_MAX >> 30;
+            bail!("--serverprof: what {host} gathered is more than {most} GiB and was not kept");
         }
         // What a zip archive begins with.
         if answer.status != 200 || !answer.body.starts_with(b"PK") {
             bail!("--serverprof: {host} gave no profiles ({}{})", answer.status, answer.code());
         }
-        directory.write_beside(FILE_NAME, &answer.body)?;
-        Ok(())
+        Ok(Ok(()))
     }
 
     fn start_call(&mut self, kinds: &str) -> Result<Answer> {
         let query = format!("profilerType={}", kinds.replace(',', "%2C"));
-        self.call("POST", "start", &query, START_MAX)
+        let mut answer = Answer::default();
+        self.call("POST", "start", &query, START_MAX, &mut answer)?;
+        Ok(answer)
     }
 
     /// Returns what each node says, or why this is not what MinIO would say.
@@ -171,27 +225,34 @@ impl ServerProfile {
         )
     }
 
-    fn call(&mut self, method: &str, name: &str, query: &str, most: Duration) -> Result<Answer> {
+    fn call(
+        &mut self,
+        method: &str,
+        name: &str,
+        query: &str,
+        most: Duration,
+        sink: &mut dyn ResponseSink,
+    ) -> Result<()> {
         let now = self.config.wall_epoch.after(self.clock.now().since(Moment::EPOCH));
         let path = format!("{PATH}{name}");
-        let head = admin_head(&self.config, method, &path, query, now)
+        let head = admin_head(&self.config, self.endpoint, method, &path, query, now)
             .context("--serverprof needs credentials (--access-key, --secret-key)")?;
         let request = Request { head: &head, method_is_head: false, body: Body::Empty };
-        let mut answer = Answer::default();
-        let client = &mut self.client;
+        let (client, endpoint) = (&mut self.client, self.endpoint);
         let exchange = self
             .runtime
-            .block_on(async { timeout(most, client.exchange(0, request, &mut answer)).await });
+            .block_on(async { timeout(most, client.exchange(endpoint, request, sink)).await });
         let (host, seconds) = (self.host(), most.as_secs());
         exchange
             .with_context(|| format!("--serverprof: {host} did not answer within {seconds} s"))?
             .context("--serverprof")?;
-        Ok(answer)
+        Ok(())
     }
 
     fn host(&self) -> String {
         let tls = self.config.tls.is_some();
-        self.config.endpoints.first().map_or_else(String::new, |first| first.authority(tls))
+        let asked = self.config.endpoints.get(self.endpoint);
+        asked.map_or_else(String::new, |endpoint| endpoint.authority(tls))
     }
 }
 
@@ -199,7 +260,8 @@ impl Drop for ServerProfile {
     fn drop(&mut self) {
         if self.runs {
             // Nobody wants them; it is the server that should not go on.
-            let _ = self.call("GET", "download", "", ABANDON_MAX);
+            let mut unwanted = Answer::default();
+            let _ = self.call("GET", "download", "", ABANDON_MAX, &mut unwanted);
         }
     }
 }
@@ -209,8 +271,8 @@ impl Drop for ServerProfile {
 struct Answer {
     status: u16,
     is_minio: bool,
+    /// The beginning of its body.
     body: Vec<u8>,
-    too_long: bool,
 }
 
 impl Answer {
@@ -229,15 +291,40 @@ impl ResponseSink for Answer {
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        self.too_long |= self.body.len() + bytes.len() > ANSWER_BYTES_MAX;
-        if !self.too_long {
-            self.body.extend_from_slice(bytes);
+        let kept = bytes.len().min(ANSWER_BYTES_MAX - self.body.len());
+        self.body.extend_from_slice(&bytes[..kept]);
+    }
+}
+
+/// Profiles on their way to a file.
+struct Download<'a> {
+    file: &'a mut dyn Write,
+    answer: Answer,
+    written: u64,
+    failed: Option<io::Error>,
+    too_long: bool,
+}
+
+impl ResponseSink for Download<'_> {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.answer.head(head);
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        self.answer.body(bytes);
+        self.too_long |= self.written + bytes.len() as u64 > PROFILES_BYTES_MAX;
+        if self.answer.status != 200 || self.too_long || self.failed.is_some() {
+            return;
         }
+        self.written += bytes.len() as u64;
+        self.failed = self.file.write_all(bytes).err();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -249,5 +336,56 @@ mod tests {
             read("heap").unwrap_err().starts_with("`heap` is no kind of profile; there are cpu")
         );
         assert!(read(" , ").is_err());
+    }
+
+    /// Answers connection after connection, one request each, and returns the requests' lines.
+    fn serve(answers: Vec<Vec<u8>>) -> (u16, std::thread::JoinHandle<Vec<String>>) {
+        use std::io::{BufRead, BufReader};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = std::thread::spawn(move || {
+            let answer = |answer: Vec<u8>| {
+                let mut stream = BufReader::new(listener.accept().unwrap().0);
+                let lines: Vec<String> = stream
+                    .by_ref()
+                    .lines()
+                    .map_while(Result::ok)
+                    .take_while(|l| !l.is_empty())
+                    .collect();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
+                stream.get_mut().write_all(head.as_bytes()).unwrap();
+                // The client may have heard enough.
+                let _ = stream.get_mut().write_all(&answer);
+                lines[0].clone()
+            };
+            answers.into_iter().map(answer).collect()
+        });
+        (port, server)
+    }
+
+    #[test]
+    fn the_first_endpoint_that_can_be_reached_is_asked_and_its_profiles_go_to_the_file() {
+        let node = br#"[{"nodeName":"n","success":true}]"#.to_vec();
+        // More than is kept in memory of any answer.
+        let mut zip = b"PK".to_vec();
+        zip.resize(3 * ANSWER_BYTES_MAX, b'z');
+        let (port, server) = serve(vec![node.clone(), node, zip.clone()]);
+        // Nobody listens where somebody did.
+        let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let hosts = format!("127.0.0.1:{},127.0.0.1:{port}", gone.port());
+        let mut config = crate::store::tests::config_of(&hosts);
+        config.connect_timeout = Duration::from_secs(10);
+        let clock: SharedClock = std::sync::Arc::new(plimsoll_engine::RunClock::start());
+        let kinds = "cpu".parse().unwrap();
+        let mut profile = ServerProfile::check(&kinds, &config, &clock).unwrap();
+        profile.start().unwrap();
+        let mut file = Vec::new();
+        profile.runs = false;
+        profile.download(&mut file).unwrap().unwrap();
+        assert!(file == zip, "all of it, as it came");
+        let asked = server.join().unwrap();
+        assert_eq!(asked.len(), 3);
+        let line = "POST /minio/admin/v3/profiling/start?profilerType=cpu HTTP/1.1";
+        assert_eq!(asked[1], line);
     }
 }

@@ -10,12 +10,13 @@ use crate::{Credentials, S3Config};
 /// The region that is signed for where none is given.
 const REGION_DEFAULT: &str = "us-east-1";
 
-/// Returns the signed head of a call without a body to the first endpoint; `None` without
+/// Returns the signed head of a call without a body to one of the endpoints; `None` without
 /// credentials.
 ///
 /// `path` and `query` are encoded, the query's parameters sorted and each with its `=`.
 pub fn admin_head(
     config: &S3Config,
+    endpoint: usize,
     method: &str,
     path: &str,
     query: &str,
@@ -27,7 +28,7 @@ pub fn admin_head(
     let region = config.region.as_deref().unwrap_or(REGION_DEFAULT);
     let signer = Signer::new(access_key, secret_key, region, "s3");
     let mut writer = HeadWriter::new(Signing::V4(Box::new(signer)));
-    let host = config.endpoints.first()?.authority(config.tls.is_some());
+    let host = config.endpoints.get(endpoint)?.authority(config.tls.is_some());
     writer.begin(method, "", path.as_bytes(), query.as_bytes());
     writer.plain_header("content-length", b"0");
     writer.plain_header("user-agent", USER_AGENT.as_bytes());

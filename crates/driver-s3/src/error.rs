@@ -16,7 +16,7 @@ pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
         ExchangeErrorKind::Resolve | ExchangeErrorKind::Connect | ExchangeErrorKind::Tls => {
             ErrorClass::Connect
         }
-        ExchangeErrorKind::ConnectTimeout => ErrorClass::Timeout,
+        ExchangeErrorKind::ConnectTimeout | ExchangeErrorKind::Stalled => ErrorClass::Timeout,
         ExchangeErrorKind::Reset => ErrorClass::Reset,
         ExchangeErrorKind::Truncated => ErrorClass::Truncated,
         ExchangeErrorKind::Protocol => ErrorClass::Protocol,
@@ -54,6 +54,18 @@ pub(crate) fn of_document(answer: &Answer, why: &str) -> DriverError {
         format!("the answer cannot be understood: {why}")
     };
     DriverError::with_status(ErrorClass::Protocol, answer.status, one_line(&message))
+}
+
+/// Returns the error of an answer of success that was complete before the content was sent.
+pub(crate) fn of_early(answer: &Answer) -> DriverError {
+    let message = format!("the server answered {} before the content was sent", answer.status);
+    DriverError::with_status(ErrorClass::Protocol, answer.status, message)
+}
+
+/// Returns the error of an answer to a question about an object that does not say how large it is.
+pub(crate) fn of_no_size(answer: &Answer) -> DriverError {
+    let message = "the answer does not state the object's size (Content-Length)";
+    DriverError::with_status(ErrorClass::Protocol, answer.status, message)
 }
 
 /// Returns the error of one copy of a content that was to be written under several keys.
@@ -286,6 +298,7 @@ mod tests {
             (ExchangeErrorKind::Connect, ErrorClass::Connect),
             (ExchangeErrorKind::Tls, ErrorClass::Connect),
             (ExchangeErrorKind::ConnectTimeout, ErrorClass::Timeout),
+            (ExchangeErrorKind::Stalled, ErrorClass::Timeout),
             (ExchangeErrorKind::Reset, ErrorClass::Reset),
             (ExchangeErrorKind::Truncated, ErrorClass::Truncated),
             (ExchangeErrorKind::Protocol, ErrorClass::Protocol),

@@ -27,6 +27,7 @@ mod xml;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_driver::Driver;
 use plimsoll_http::{Endpoint, HostChooser, Options};
@@ -42,7 +43,7 @@ pub use options::{
     Signature,
 };
 pub use session::S3Session;
-pub use steward::{Feature, FoundUpload, FoundVersion, S3Steward};
+pub use steward::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Steward};
 
 /// Makes sessions for one bucket on one or several endpoints of an S3 server.
 #[derive(Debug)]
@@ -61,19 +62,26 @@ impl S3Driver {
 
     /// Returns a steward of the bucket, to be used on the calling thread.
     pub fn steward(&self, clock: &SharedClock) -> S3Steward {
-        let session = self.open_sessions(clock, 1).pop().expect("one session was asked for");
-        S3Steward::new(session)
+        self.steward_within(clock, AdminLimits::default())
     }
-}
 
-impl Driver for S3Driver {
-    type Session = S3Session;
+    /// Returns a steward that keeps to these limits.
+    pub fn steward_within(&self, clock: &SharedClock, limits: AdminLimits) -> S3Steward {
+        let mut sessions = self.open(clock, 1, Some(limits.stall_timeout));
+        S3Steward::new(sessions.pop().expect("one session was asked for"), limits)
+    }
 
-    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<S3Session> {
+    fn open(
+        &self,
+        clock: &SharedClock,
+        count: usize,
+        stall_timeout: Option<Duration>,
+    ) -> Vec<S3Session> {
         let endpoints: Rc<[Endpoint]> =
             self.target.addresses.iter().map(|address| address.connect_to.clone()).collect();
         let options = Rc::new(Options {
             connect_timeout: self.config.connect_timeout,
+            stall_timeout,
             tls: self.config.tls.clone(),
             keep_alive: self.config.keep_alive,
             version: self.config.http_version,
@@ -88,6 +96,15 @@ impl Driver for S3Driver {
             clock: clock.clone(),
         });
         (0..count).map(|_| S3Session::new(lines.clone(), chooser.clone())).collect()
+    }
+}
+
+impl Driver for S3Driver {
+    type Session = S3Session;
+
+    fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<S3Session> {
+        // How long an operation may take is for the engine to say, connecting and all.
+        self.open(clock, count, None)
     }
 
     fn endpoints(&self) -> Vec<String> {

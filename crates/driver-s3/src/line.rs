@@ -278,7 +278,11 @@ impl Line {
                 };
             }
         };
-        let result = self.judge(exchange.status, expected);
+        let result = self.judge(exchange.status, expected).and_then(|()| match exchange.is_early {
+            // Whatever it took for done, it was not what was being sent.
+            true => Err(error::of_early(&self.answer)),
+            false => Ok(()),
+        });
         let has_tag = result.is_ok() && !self.answer.tag.is_empty();
         Completion {
             first_byte: match first_byte {

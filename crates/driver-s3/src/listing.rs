@@ -1,5 +1,8 @@
 //! Listings, page after page to the end: of objects, of versions, of unfinished uploads.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+
 use plimsoll_driver::Completion;
 use plimsoll_http::Body;
 
@@ -30,45 +33,81 @@ pub(crate) enum Walk {
     Marked(Listed),
 }
 
+/// The most pages that one listing follows; at 1,000 entries a page 10^9 entries.
+const PAGES_COUNT_MAX: usize = 1_000_000;
+/// The most pages without an entry that it follows in a row.
+const EMPTY_PAGES_COUNT_MAX: usize = 1_000;
+
+/// Sees to it that a listing comes to an end: a server may go on for ever, or in a circle.
+#[derive(Default)]
+struct Pages {
+    /// Hashes of the places where pages ended, which bounds what is kept of each.
+    places: HashSet<u64>,
+    hashes: RandomState,
+    empty_count: usize,
+}
+
+impl Pages {
+    /// Takes note of a page that is followed by another one, which begins at `place`; an error says
+    /// why the listing is not followed any further.
+    fn follow(&mut self, place: (&str, &str), is_empty: bool) -> Result<(), String> {
+        self.empty_count = if is_empty { self.empty_count + 1 } else { 0 };
+        if self.empty_count > EMPTY_PAGES_COUNT_MAX {
+            return Err(format!("the list has {} pages without an entry", self.empty_count));
+        }
+        if !self.places.insert(self.hashes.hash_one(place)) {
+            return Err("the list goes on where it has been before, so it has no end".to_owned());
+        }
+        if self.places.len() >= PAGES_COUNT_MAX {
+            return Err(format!("the list goes on after {PAGES_COUNT_MAX} pages"));
+        }
+        Ok(())
+    }
+}
+
 impl S3Session {
+    /// Hands the entries of a listing to `take` until it wants no more, page after page to the end.
     pub(crate) async fn list(
         &mut self,
         lease: &Lease,
         listing: Listing<'_>,
-        take: &mut dyn FnMut(Entry<'_>),
+        take: &mut dyn FnMut(Entry<'_>) -> bool,
     ) -> Completion {
         // Where the page before ended: the token or the key, and the version or upload.
         let mut place = (String::new(), String::new());
+        let mut pages = Pages::default();
         let mut taken = 0;
+        let mut enough = false;
         let mut first_byte = None;
         loop {
             let mut completion = self.list_page(lease, listing, &place.0, &place.1).await;
             first_byte = first_byte.or(completion.first_byte);
             completion.first_byte = first_byte;
+            let taken_before = taken;
             if completion.result.is_ok() {
                 let entries_max = listing.entries_max.unwrap_or(u64::MAX);
                 let handed_on = self.page.for_each(|entry| {
-                    if taken < entries_max {
-                        take(entry);
-                        taken += 1;
-                    }
-                    taken < entries_max
+                    enough = taken == entries_max || !take(entry);
+                    taken += u64::from(!enough);
+                    enough |= taken == entries_max;
+                    !enough
                 });
                 if let Err(why) = handed_on {
                     completion.result = Err(error::of_document(&self.line.answer, &why));
                 }
             }
             completion.objects_count = u32::try_from(taken).unwrap_or(u32::MAX);
-            let enough = listing.entries_max.is_some_and(|entries_max| taken >= entries_max);
             if completion.result.is_err() || !self.page.truncated || enough {
                 return completion;
             }
             let page = &mut self.page;
-            if page.next_token.is_empty()
-                || (&page.next_token, &page.next_id) == (&place.0, &place.1)
-            {
-                let why = "the list is truncated but does not say how it goes on";
-                completion.result = Err(error::of_document(&self.line.answer, why));
+            let next = (page.next_token.as_str(), page.next_id.as_str());
+            let followed = match next.0 {
+                "" => Err("the list is truncated but does not say how it goes on".to_owned()),
+                _ => pages.follow(next, taken == taken_before),
+            };
+            if let Err(why) = followed {
+                completion.result = Err(error::of_document(&self.line.answer, &why));
                 return completion;
             }
             std::mem::swap(&mut place.0, &mut page.next_token);

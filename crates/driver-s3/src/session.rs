@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use plimsoll_driver::{Completion, DELETE_BATCH_MAX, DriverError, Operation, Session};
+use plimsoll_driver::{Completion, DELETE_BATCH_MAX, DriverError, Operation, Session, Settled};
 use plimsoll_http::HostChooser;
 use plimsoll_model::EndpointId;
 
@@ -22,8 +22,9 @@ pub struct S3Session {
     /// Carries parts of an object that is written in parts, several at once; opened when first
     /// needed.
     pub(crate) lanes: Vec<Line>,
-    /// An upload that is to be given up, because the operation that began it was abandoned.
-    pub(crate) unfinished: Option<Unfinished>,
+    /// Uploads that are to be given up, because the operation that began them failed or was
+    /// abandoned.
+    pub(crate) unfinished: Vec<Unfinished>,
     endpoint: EndpointId,
     pub(crate) page: ListedPage,
 }
@@ -39,9 +40,6 @@ pub(crate) enum BucketCall {
 
 impl Session for S3Session {
     async fn execute(&mut self, operation: Operation<'_>) -> Completion {
-        if self.unfinished.is_some() {
-            Box::pin(self.give_up()).await;
-        }
         let lease = &self.lease();
         match operation {
             Operation::Put { key, content } => {
@@ -74,7 +72,11 @@ impl Session for S3Session {
                     walk: Walk::Objects { recursive: true },
                     entries_max: None,
                 };
-                self.list(lease, listing, &mut |entry| sink.entry(entry.key, entry.size)).await
+                let mut take = |entry: xml::Entry<'_>| {
+                    sink.entry(entry.key, entry.size);
+                    true
+                };
+                self.list(lease, listing, &mut take).await
             }
             // The rest in a future of its own, so that those above stay small.
             rare => Box::pin(self.execute_rare(lease, rare)).await,
@@ -83,6 +85,14 @@ impl Session for S3Session {
 
     fn endpoint(&self) -> EndpointId {
         self.endpoint
+    }
+
+    /// Gives up the uploads of operations that failed.
+    async fn settle(&mut self) -> Settled {
+        match self.unfinished.is_empty() {
+            true => Settled::default(),
+            false => Box::pin(self.give_up()).await,
+        }
     }
 }
 
@@ -93,7 +103,7 @@ impl S3Session {
             lines,
             chooser,
             lanes: Vec::new(),
-            unfinished: None,
+            unfinished: Vec::new(),
             endpoint: EndpointId(0),
             page: ListedPage::default(),
         }
@@ -108,7 +118,11 @@ impl S3Session {
                 sink.restart();
                 let walk = Walk::Marked(Listed::Versions);
                 let listing = Listing { prefix, page_size, walk, entries_max: None };
-                self.list(lease, listing, &mut |entry| sink.entry(entry.key, entry.size)).await
+                let mut take = |entry: xml::Entry<'_>| {
+                    sink.entry(entry.key, entry.size);
+                    true
+                };
+                self.list(lease, listing, &mut take).await
             }
             Operation::GetPart { key, number, sink } => {
                 let call = Call::GetPart { key, number };
@@ -184,7 +198,7 @@ impl S3Session {
     pub(crate) async fn survey(
         &mut self,
         listing: Listing<'_>,
-        take: &mut dyn FnMut(xml::Entry<'_>),
+        take: &mut dyn FnMut(xml::Entry<'_>) -> bool,
     ) -> Completion {
         let lease = &self.lease();
         self.list(lease, listing, take).await
@@ -210,6 +224,10 @@ impl S3Session {
         let mut completion = self.line.call(lease, &Call::Stat { key, version }, &[200]).await;
         if completion.result.is_ok() {
             completion.object_size = self.line.answer.content_length;
+            if completion.object_size.is_none() {
+                completion.result = Err(error::of_no_size(&self.line.answer));
+                completion.objects_count = 0;
+            }
         }
         completion
     }

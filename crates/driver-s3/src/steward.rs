@@ -1,8 +1,18 @@
 //! Administration of the bucket: making it, listing it, removing what the run wrote.
+//!
+//! Every request has a limit and every listing an end. Dropping a future of the steward's gives up
+//! the request that is under way; the next one has a new connection.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use plimsoll_driver::{DELETE_BATCH_MAX, DriverError, FoundObject, RootState, Steward};
 use plimsoll_model::ErrorClass;
 
+use crate::Credentials;
 use crate::call::{Call, Property};
 use crate::listing::{Listing, Walk};
 use crate::session::{BucketCall, S3Session};
@@ -19,6 +29,15 @@ const PAGE_SIZE: u32 = DELETE_BATCH_MAX as u32;
 /// How often a key may be listed first again after it was removed; stores that list late get that
 /// much patience.
 const SWEEP_REPEATS_MAX: u32 = 100;
+/// How many pages one sweep removes at most; with 1,000 entries each, 10^9 of them.
+const SWEEP_PAGES_MAX: usize = 1_000_000;
+/// How long a request of administration may go without moving a byte; in all it may take 20 times
+/// as long.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most entries of a listing that are kept where no number was asked for, and the most bytes of
+/// their names in any case.
+const SURVEY_ENTRIES_MAX: u64 = 10_000_000;
+const SURVEY_NAMES_BYTES_MAX: u64 = 2 << 30;
 /// How many unfinished uploads of a whole bucket are looked through where a server does not list
 /// them by prefix.
 const FOREIGN_UPLOADS_MAX: u64 = 100_000;
@@ -45,9 +64,48 @@ pub struct FoundUpload {
     pub upload: String,
 }
 
+/// What administration keeps to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdminLimits {
+    /// How long a request may go without moving a byte once it is connected; in all it may take 20
+    /// times as long. Connecting has a limit of its own.
+    pub stall_timeout: Duration,
+    /// The most entries of a listing that are kept where no number is asked for; more are an error.
+    pub entries_max: u64,
+}
+
+impl Default for AdminLimits {
+    /// 30 seconds and ten million entries.
+    fn default() -> Self {
+        Self { stall_timeout: STALL_TIMEOUT, entries_max: SURVEY_ENTRIES_MAX }
+    }
+}
+
 /// Administers the bucket of an [`S3Driver`](crate::S3Driver).
 pub struct S3Steward {
     session: S3Session,
+    limits: AdminLimits,
+    removed_count: Arc<AtomicU64>,
+}
+
+/// How much of a listing may still be kept.
+struct Room {
+    entries_left: u64,
+    bytes_left: u64,
+    /// Whether there was more than may be kept.
+    is_over: bool,
+}
+
+impl Room {
+    /// Tells whether there is room for an entry with such names, and takes it.
+    fn take(&mut self, names: &[&str]) -> bool {
+        let bytes = names.iter().map(|name| name.len() as u64).sum();
+        match (self.entries_left.checked_sub(1), self.bytes_left.checked_sub(bytes)) {
+            (Some(entries), Some(bytes)) => (self.entries_left, self.bytes_left) = (entries, bytes),
+            _ => self.is_over = true,
+        }
+        !self.is_over
+    }
 }
 
 impl Steward for S3Steward {
@@ -61,11 +119,16 @@ impl Steward for S3Steward {
         limit: Option<u64>,
         recursive: bool,
     ) -> Result<Vec<FoundObject>, DriverError> {
-        let mut found = Vec::new();
+        let (mut found, mut room) = (Vec::new(), self.room(limit));
         let mut take = |entry: xml::Entry<'_>| {
-            found.push(FoundObject { key: entry.key.to_owned(), size: entry.size });
+            let fits = room.take(&[entry.key]);
+            if fits {
+                found.push(FoundObject { key: entry.key.to_owned(), size: entry.size });
+            }
+            fits
         };
         self.list(prefix, limit, Walk::Objects { recursive }, &mut take).await?;
+        self.check_room(&room, prefix)?;
         Ok(found)
     }
 
@@ -74,6 +137,7 @@ impl Steward for S3Steward {
     /// credentials give leave to that.
     async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError> {
         assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
+        self.removed_count.store(0, Ordering::Relaxed);
         let versioning = self.versioning().await;
         // Leave to remove what is retained is asked for only where something may be.
         let bypass = self.has_lock().await.unwrap_or(false);
@@ -102,8 +166,33 @@ enum Versioning {
 }
 
 impl S3Steward {
-    pub(crate) fn new(session: S3Session) -> Self {
-        Self { session }
+    pub(crate) fn new(session: S3Session, limits: AdminLimits) -> Self {
+        Self { session, limits, removed_count: Arc::default() }
+    }
+
+    /// Returns what counts the objects that the sweep under way has removed, or the last one did,
+    /// also one that was given up.
+    pub fn removed_count(&self) -> Arc<AtomicU64> {
+        self.removed_count.clone()
+    }
+
+    fn room(&self, limit: Option<u64>) -> Room {
+        let entries_left = limit.unwrap_or(self.limits.entries_max);
+        Room { entries_left, bytes_left: SURVEY_NAMES_BYTES_MAX, is_over: false }
+    }
+
+    fn check_room(&self, room: &Room, prefix: &str) -> Result<(), DriverError> {
+        if !room.is_over {
+            return Ok(());
+        }
+        let message = format!(
+            "the list of bucket `{}` below `{prefix}` is longer than {} entries, or their names \
+             than {} GiB; ask for a number of them (--objects) or below another --prefix",
+            self.bucket(),
+            self.limits.entries_max,
+            SURVEY_NAMES_BYTES_MAX >> 30,
+        );
+        Err(DriverError::new(ErrorClass::Client, message))
     }
 
     /// Tells whether the bucket keeps versions.
@@ -116,7 +205,7 @@ impl S3Steward {
         if self.versioning().await == Ok(Versioning::Enabled) {
             return Ok(());
         }
-        let result = self.session.call_bucket(BucketCall::EnableVersioning).await.result;
+        let result = self.call(BucketCall::EnableVersioning).await;
         result.map_err(|error| self.explained("cannot be made to keep versions", error))
     }
 
@@ -124,7 +213,7 @@ impl S3Steward {
     pub async fn has_lock(&mut self) -> Result<bool, DriverError> {
         let call = BucketCall::Get(Property::ObjectLock);
         // A bucket without it is answered with 404, a server without it with others.
-        if optional(self.session.call_bucket(call).await.result)?.is_none() {
+        if optional(self.call(call).await)?.is_none() {
             return Ok(false);
         }
         let path = "ObjectLockConfiguration/ObjectLockEnabled";
@@ -155,16 +244,21 @@ impl S3Steward {
         prefix: &str,
         limit: Option<u64>,
     ) -> Result<Vec<FoundVersion>, DriverError> {
-        let mut found = Vec::new();
+        let (mut found, mut room) = (Vec::new(), self.room(limit));
         let mut take = |entry: xml::Entry<'_>| {
-            found.push(FoundVersion {
-                key: entry.key.to_owned(),
-                version: entry.id.to_owned(),
-                size: entry.size,
-                is_marker: entry.is_marker,
-            });
+            let fits = room.take(&[entry.key, entry.id]);
+            if fits {
+                found.push(FoundVersion {
+                    key: entry.key.to_owned(),
+                    version: entry.id.to_owned(),
+                    size: entry.size,
+                    is_marker: entry.is_marker,
+                });
+            }
+            fits
         };
         self.list(prefix, limit, Walk::Marked(Listed::Versions), &mut take).await?;
+        self.check_room(&room, prefix)?;
         Ok(found)
     }
 
@@ -191,11 +285,16 @@ impl S3Steward {
         prefix: &str,
         limit: Option<u64>,
     ) -> Result<Vec<FoundUpload>, DriverError> {
-        let mut found = Vec::new();
+        let (mut found, mut room) = (Vec::new(), self.room(limit));
         let mut take = |entry: xml::Entry<'_>| {
-            found.push(FoundUpload { key: entry.key.to_owned(), upload: entry.id.to_owned() });
+            let fits = room.take(&[entry.key, entry.id]);
+            if fits {
+                found.push(FoundUpload { key: entry.key.to_owned(), upload: entry.id.to_owned() });
+            }
+            fits
         };
         self.list(prefix, limit, Walk::Marked(Listed::Uploads), &mut take).await?;
+        self.check_room(&room, prefix)?;
         Ok(found)
     }
 
@@ -204,14 +303,15 @@ impl S3Steward {
         prefix: &str,
         limit: Option<u64>,
         walk: Walk,
-        take: &mut dyn FnMut(xml::Entry<'_>),
+        take: &mut dyn FnMut(xml::Entry<'_>) -> bool,
     ) -> Result<(), DriverError> {
         if limit == Some(0) {
             return Ok(());
         }
         let page_size = limit.map_or(PAGE_SIZE, |limit| limit.min(PAGE_SIZE.into()) as u32);
         let listing = Listing { prefix, page_size, walk, entries_max: limit };
-        self.session.survey(listing, take).await.result
+        let listed = self.session.survey(listing, take).await.result;
+        listed.map_err(|error| self.overdue("listing", error))
     }
 
     async fn sweep_objects(&mut self, prefix: &str, bypass: bool) -> Result<u64, DriverError> {
@@ -225,8 +325,9 @@ impl S3Steward {
             };
             let is_repeat = patience.is_repeat(&first.key)?;
             let objects = found.iter().map(|object| (object.key.as_str(), None));
-            self.session.remove(objects, bypass).await.result?;
-            removed_count += if is_repeat { 0 } else { found.len() as u64 };
+            let removed = self.session.remove(objects, bypass).await.result;
+            removed.map_err(|error| self.overdue("removing objects of", error))?;
+            removed_count += self.removed(is_repeat, found.len());
         }
     }
 
@@ -242,9 +343,10 @@ impl S3Steward {
             let is_repeat = patience.is_repeat(&format!("{}?{}", first.key, first.version))?;
             let versions =
                 found.iter().map(|found| (found.key.as_str(), Some(found.version.as_str())));
-            self.session.remove(versions, bypass).await.result?;
+            let removed = self.session.remove(versions, bypass).await.result;
+            removed.map_err(|error| self.overdue("removing versions of", error))?;
             let contents_count = found.iter().filter(|version| !version.is_marker).count();
-            removed_count += if is_repeat { 0 } else { contents_count as u64 };
+            removed_count += self.removed(is_repeat, contents_count);
         }
     }
 
@@ -255,14 +357,36 @@ impl S3Steward {
             let lease = self.session.lease();
             let call = Call::AbortUpload { key, upload };
             let aborted = self.session.line.call(&lease, &call, &[204, 200, 404]).await;
-            aborted.result?;
+            aborted.result.map_err(|error| self.overdue("giving up uploads of", error))?;
         }
         Ok(())
     }
 
+    /// Counts what was removed, unless it was counted before, and returns how many that are.
+    fn removed(&self, is_repeat: bool, count: usize) -> u64 {
+        let count = if is_repeat { 0 } else { count as u64 };
+        self.removed_count.fetch_add(count, Ordering::Relaxed);
+        count
+    }
+
+    /// Does a request about the bucket itself.
+    async fn call(&mut self, call: BucketCall) -> Result<(), DriverError> {
+        let result = self.session.call_bucket(call).await.result;
+        result.map_err(|error| self.overdue("asking for", error))
+    }
+
+    /// Says in an error of something that took too long what was waited for.
+    fn overdue(&self, what: &str, error: DriverError) -> DriverError {
+        if error.class != ErrorClass::Timeout {
+            return error;
+        }
+        let message = format!("{what} bucket `{}`: {}", self.bucket(), error.message);
+        DriverError { message, ..error }
+    }
+
     async fn versioning(&mut self) -> Result<Versioning, DriverError> {
         let call = BucketCall::Get(Property::Versioning);
-        self.session.call_bucket(call).await.result?;
+        self.call(call).await?;
         let status = xml::parse_value(self.session.answer_body(), "VersioningConfiguration/Status");
         Ok(match status.as_deref() {
             Some("Enabled") => Versioning::Enabled,
@@ -275,13 +399,18 @@ impl S3Steward {
         &self.session.line.target.bucket
     }
 
+    /// Tells whether nobody asks.
+    fn is_nobody(&self) -> bool {
+        matches!(self.session.lines.config.credentials, Credentials::Anonymous)
+    }
+
     fn explained(&self, what: &str, error: DriverError) -> DriverError {
         let message = format!("bucket `{}` {what}: {}", self.bucket(), error.message);
         DriverError { message, ..error }
     }
 
     async fn ensure(&mut self, lock: bool) -> Result<RootState, DriverError> {
-        let Err(error) = self.session.call_bucket(BucketCall::Head).await.result else {
+        let Err(error) = self.call(BucketCall::Head).await else {
             return Ok(RootState::Existed);
         };
         match error.status {
@@ -299,6 +428,10 @@ impl S3Steward {
         };
         let error = if list_error.status == head_error.status { list_error } else { head_error };
         let because = match error.class {
+            ErrorClass::Denied if self.is_nobody() => {
+                "cannot be read without credentials, and none are given (--access-key and \
+                 --secret-key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+            }
             ErrorClass::Denied => "cannot be read with these credentials",
             _ => "cannot be read",
         };
@@ -306,7 +439,7 @@ impl S3Steward {
     }
 
     async fn create(&mut self, lock: bool) -> Result<RootState, DriverError> {
-        let Err(error) = self.session.call_bucket(BucketCall::Create { lock }).await.result else {
+        let Err(error) = self.call(BucketCall::Create { lock }).await else {
             return Ok(RootState::Created);
         };
         // Someone with the same credentials was faster.
@@ -314,29 +447,40 @@ impl S3Steward {
         if text.is_some_and(|text| text.code == "BucketAlreadyOwnedByYou") {
             return Ok(RootState::Existed);
         }
-        Err(self.explained("is not there and cannot be made", error))
+        let because = match error.class {
+            ErrorClass::Denied if self.is_nobody() => {
+                "is not there and cannot be made without credentials; none are given (--access-key \
+                 and --secret-key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+            }
+            _ => "is not there and cannot be made",
+        };
+        Err(self.explained(because, error))
     }
 }
 
 /// Notices a listing that goes on with what was removed.
 #[derive(Default)]
 struct Patience {
-    first_before: String,
+    /// Hashes of what pages began with.
+    firsts: HashSet<u64>,
+    hashes: RandomState,
     repeats_count: u32,
 }
 
 impl Patience {
-    /// Tells whether a page begins with the same as the one before, which is an error after so many
-    /// times.
+    /// Tells whether a page begins with the same as one before, which is an error after so many
+    /// times, as are pages without end.
     fn is_repeat(&mut self, first: &str) -> Result<bool, DriverError> {
-        let is_repeat = self.first_before == first;
+        let is_repeat = !self.firsts.insert(self.hashes.hash_one(first));
         self.repeats_count = if is_repeat { self.repeats_count + 1 } else { 0 };
-        if self.repeats_count > SWEEP_REPEATS_MAX {
-            let message = format!("`{first}` is still listed after its removal");
-            return Err(DriverError::new(ErrorClass::Protocol, message));
-        }
-        first.clone_into(&mut self.first_before);
-        Ok(is_repeat)
+        let message = if self.repeats_count > SWEEP_REPEATS_MAX {
+            format!("`{first}` is still listed after its removal")
+        } else if self.firsts.len() > SWEEP_PAGES_MAX {
+            format!("after {SWEEP_PAGES_MAX} pages were removed there are more")
+        } else {
+            return Ok(is_repeat);
+        };
+        Err(DriverError::new(ErrorClass::Protocol, message))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Uploads in parts: each step by itself, and an object that is written in parts as one operation.
 
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use plimsoll_driver::{Completion, ContentSource, DriverError};
+use plimsoll_driver::{Completion, ContentSource, DriverError, Settled};
 use plimsoll_model::{ErrorClass, Moment};
 
 use crate::answer::ERROR_BYTES_MAX;
@@ -12,6 +13,12 @@ use crate::call::Call;
 use crate::line::{Lease, Line};
 use crate::session::S3Session;
 use crate::{error, request, xml};
+
+/// How long giving up the uploads behind a failed operation may take.
+const GIVE_UP_MAX: Duration = Duration::from_secs(5);
+/// How many uploads of failed attempts are remembered until they are given up: an operation has at
+/// most 256 attempts.
+const UNFINISHED_COUNT_MAX: usize = 256;
 
 /// An upload that has begun and is neither complete nor given up.
 pub(crate) struct Unfinished {
@@ -146,8 +153,8 @@ impl ContentSource for Part<'_, '_> {
 }
 
 impl S3Session {
-    /// Writes an object in parts, several at once, and gives the upload up when that fails. First
-    /// byte and end are those of the answer that makes an object of the parts, the last byte sent
+    /// Writes an object in parts, several at once; an upload that fails is given up when the
+    /// session settles. First byte and end are those of the answer that makes an object of the parts, the last byte sent
     /// is that of the part that was sent last.
     pub(crate) async fn put_in_parts(
         &mut self,
@@ -161,7 +168,10 @@ impl S3Session {
             (Ok(()), Some(upload)) => String::from(upload),
             _ => return created,
         };
-        self.unfinished = Some(Unfinished { key: key.to_owned(), upload: upload.clone() });
+        // Kept first, as whoever waits for the operation may stop waiting at any moment.
+        if self.unfinished.len() < UNFINISHED_COUNT_MAX {
+            self.unfinished.push(Unfinished { key: key.to_owned(), upload: upload.clone() });
+        }
         let size = content.size();
         let parts_count = u32::try_from(size.div_ceil(part_size)).expect("parts are few");
         let tags = vec![String::new(); parts_count as usize];
@@ -189,12 +199,10 @@ impl S3Session {
             }
         };
         completion.bytes = sent.bytes;
-        if completion.result.is_err() {
-            (completion.objects_count, completion.tag) = (0, None);
-            lease.refresh();
-            self.abort_unfinished(lease).await;
+        match &completion.result {
+            Ok(()) => self.unfinished.retain(|unfinished| unfinished.upload != upload),
+            Err(_) => (completion.objects_count, completion.tag) = (0, None),
         }
-        self.unfinished = None;
         completion
     }
 
@@ -215,17 +223,26 @@ impl S3Session {
         None
     }
 
-    /// Gives up the upload of an operation that was abandoned.
-    pub(crate) async fn give_up(&mut self) {
-        let lease = &self.lease();
-        self.abort_unfinished(lease).await;
-    }
-
-    /// Tries once to give an upload up; the sweep of the run's prefix finds what is left.
-    async fn abort_unfinished(&mut self, lease: &Lease) {
-        if let Some(Unfinished { key, upload }) = self.unfinished.take() {
-            let call = Call::AbortUpload { key: &key, upload: &upload };
-            let _ = self.line.call(lease, &call, &[204, 200]).await;
-        }
+    /// Tries once to give up each upload that is unfinished; the sweep of the run's prefix finds
+    /// what is left.
+    pub(crate) async fn give_up(&mut self) -> Settled {
+        let uploads = std::mem::take(&mut self.unfinished);
+        let mut settled = Settled { given_up_count: 0, left_count: uploads.len() as u64 };
+        let lease = self.lease();
+        let each = async {
+            for Unfinished { key, upload } in &uploads {
+                lease.refresh();
+                let call = Call::AbortUpload { key, upload };
+                // An upload that is not there any more has no parts.
+                let aborted = self.line.call(&lease, &call, &[204, 200, 404]).await;
+                if aborted.result.is_ok() {
+                    settled.given_up_count += 1;
+                    settled.left_count -= 1;
+                }
+            }
+        };
+        // A store that does not answer this either is not waited for; its connection is given up.
+        let _ = tokio::time::timeout(GIVE_UP_MAX, each).await;
+        settled
     }
 }

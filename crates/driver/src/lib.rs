@@ -238,6 +238,32 @@ pub trait Session {
 
     /// Returns the endpoint that the operation under way, or the last one, went to.
     fn endpoint(&self) -> EndpointId;
+
+    /// Cleans up behind operations that failed or were abandoned, such as giving up the upload that
+    /// one of them had begun.
+    ///
+    /// Takes time of no operation: it is called after the end of a failed one, before the start of
+    /// the next. The driver limits how long it takes; what it could not do is left to the sweep.
+    fn settle(&mut self) -> impl Future<Output = Settled> {
+        std::future::ready(Settled::default())
+    }
+}
+
+/// What cleaning up behind failed operations came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Uploads that were given up: the target has thrown their parts away.
+    pub given_up_count: u64,
+    /// Uploads that could not be given up, so that their parts are still there.
+    pub left_count: u64,
+}
+
+impl Settled {
+    /// Adds what came of another time.
+    pub fn add(&mut self, other: Self) {
+        self.given_up_count += other.given_up_count;
+        self.left_count += other.left_count;
+    }
 }
 
 /// Makes sessions for one target. Shared by all threads.

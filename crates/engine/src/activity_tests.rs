@@ -460,3 +460,54 @@ fn threads_share_an_upload() {
     assert_eq!(counts(&kept.0)[&OpKind::PutPart], 200);
     assert_eq!((driver.uploads_count(), driver.versions_count()), (0, 1));
 }
+
+/// A store whose thread dies when an upload is to begin.
+struct Dying;
+
+struct DyingSession;
+
+impl plimsoll_driver::Driver for Dying {
+    type Session = DyingSession;
+
+    fn open_sessions(&self, _: &SharedClock, count: usize) -> Vec<DyingSession> {
+        (0..count).map(|_| DyingSession).collect()
+    }
+
+    fn endpoints(&self) -> Vec<String> {
+        vec!["dying".to_owned()]
+    }
+}
+
+impl Session for DyingSession {
+    async fn execute(&mut self, operation: Operation<'_>) -> plimsoll_driver::Completion {
+        assert!(!matches!(operation, Operation::CreateUpload { .. }), "scripted");
+        unreachable!("no upload began")
+    }
+
+    fn endpoint(&self) -> plimsoll_model::EndpointId {
+        plimsoll_model::EndpointId(0)
+    }
+}
+
+#[test]
+fn nobody_waits_for_an_upload_whose_beginner_is_gone() {
+    let workload = special(ActivitySpec::Multipart, 200, 100).validate("run", None).unwrap();
+    let clock: SharedClock = Arc::new(RunClock::start());
+    let context = StageContext {
+        clock: &clock,
+        virtual_time: None,
+        stop: &StopFlag::default(),
+        live: &Live::new(4),
+        generator: &Arc::new(Generator::new(1)),
+        wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
+        tags: None,
+    };
+    let config = EngineConfig { threads: 4, op_timeout: Duration::from_secs(1), retries: 0 };
+    let (stage, mut kept) = ((StageId(0), StageKind::Prepare), Kept::default());
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run_stage(&Dying, &Arc::new(workload), stage, &config, &context, &mut kept).map(|_| ())
+    }));
+    let panic = ran.expect_err("the panic is handed on");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"scripted"));
+    assert!(context.stop.is_set() && kept.0.is_empty());
+}

@@ -191,9 +191,14 @@ async fn work<S: Session, W: Witness>(
         let end = completion.end.max(begin);
         let answer = hands.answer(op, &completion);
         let ok = !matches!(answer, Answer::Failed(_));
+        let has_failed = completion.result.is_err();
         counters.count(op.kind(), &sample(&completion, ok, begin, end));
         let error = completion.result.err().filter(|_| !ok);
         desk::lock(facts.desk).end(worker, &mut choices, op, &answer, end, error);
+        if has_failed {
+            // What is left of it is not part of the history, which knows whole objects only.
+            let _ = hands.session.settle().await;
+        }
         if ok {
             pause = PAUSE_FIRST;
         } else {

@@ -10,6 +10,7 @@ use plimsoll_model::{ErrorClass, Moment, PackedOp, SharedClock};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::clock::{block_for, thread_cpu_time};
+use crate::live::StopFlag;
 use crate::planner::EndReason;
 use crate::pump::{ERRORS_KEPT_PER_CLASS, Outlet, ThreadOutcome};
 use crate::stage::{
@@ -67,7 +68,10 @@ impl<'a> Crew<'a> {
                 let (producer, consumer) = RingBuffer::new(buffer_ops);
                 consumers.push(consumer);
                 let spawned = body(index, Outlet::Ring(producer)).and_then(|body| {
-                    let body = move || body(gate).map(|outcome| (outcome, thread_cpu_time()));
+                    let body = move || {
+                        let _ended = StopOnPanic(context.stop);
+                        body(gate).map(|outcome| (outcome, thread_cpu_time()))
+                    };
                     let name = format!("worker-{index}");
                     std::thread::Builder::new().name(name).spawn_scoped(scope, body)
                 });
@@ -128,6 +132,7 @@ pub(crate) fn sum(
         }
         all.looks = [all.looks, thread.looks].into_iter().flatten().reduce(LooksOutcome::merge);
         all.stream_hash = all.stream_hash.wrapping_add(thread.stream_hash);
+        all.settled.add(thread.settled);
         thread.wrong.iter().for_each(|(kind, n)| *all.wrong.entry(*kind).or_default() += n);
         recorder_waits += thread.recorder_waits;
         recorder_wait += thread.recorder_wait;
@@ -158,11 +163,24 @@ pub(crate) fn sum(
         job_schedules: all.job_schedules.into_iter().collect(),
         looks: all.looks,
         stream_hash: all.stream_hash,
+        settled: all.settled,
         wrong: all.wrong,
         tags: (!all.tags.is_empty()).then(|| Arc::new(Tags::new(all.tags))),
         recorder_waits,
         recorder_wait,
         cpu_time,
+    }
+}
+
+/// Ends the stage when its thread panics: the others may wait for what that thread was to do, and
+/// the panic is handed on only when all have ended.
+struct StopOnPanic<'a>(&'a StopFlag);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.set();
+        }
     }
 }
 

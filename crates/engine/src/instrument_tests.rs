@@ -178,12 +178,23 @@ pub(crate) fn run_with<D: Driver>(
     (op_timeout, retries): (Duration, u8),
     stop: &StopFlag,
 ) -> (StageOutcome, Vec<OpRecord>) {
-    let time = Arc::new(VirtualTime::new());
-    let clock: SharedClock = Arc::clone(&time) as SharedClock;
+    run_at(&Arc::new(VirtualTime::new()), driver, workload, kind, (op_timeout, retries), stop)
+}
+
+/// The same in a time that the driver knows.
+pub(crate) fn run_at<D: Driver>(
+    time: &Arc<VirtualTime>,
+    driver: &D,
+    workload: &Arc<Workload>,
+    kind: StageKind,
+    (op_timeout, retries): (Duration, u8),
+    stop: &StopFlag,
+) -> (StageOutcome, Vec<OpRecord>) {
+    let clock: SharedClock = Arc::clone(time) as SharedClock;
     let (live, generator) = (Live::new(1), Arc::new(Generator::new(workload.seed.0)));
     let context = StageContext {
         clock: &clock,
-        virtual_time: Some(&time),
+        virtual_time: Some(time),
         stop,
         live: &live,
         generator: &generator,

@@ -32,6 +32,8 @@ mod open_tests;
 mod ring_look_tests;
 #[cfg(test)]
 mod ring_tests;
+#[cfg(test)]
+mod settle_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use plimsoll_driver::Session;
+use plimsoll_driver::{Session, Settled};
 use plimsoll_model::{Clock, Moment, StageKind, WorkerId};
 use plimsoll_workload::{Arrivals, OpStream, OpenLoop, PlannedOp};
 
@@ -57,6 +57,9 @@ struct Desk {
     free: Vec<usize>,
     /// What has ended since it was last looked at.
     ended: Vec<(Job, Finished)>,
+    /// What was cleaned up behind failed operations since it was last looked at; there is a free
+    /// slot since then.
+    settled: Option<Settled>,
     under_way: usize,
 }
 
@@ -69,6 +72,11 @@ impl Desk {
         if let Some(waker) = waker.take() {
             waker.wake();
         }
+    }
+
+    /// Tells whether nothing has ended since it was last looked at.
+    fn has_no_news(&self) -> bool {
+        self.ended.is_empty() && self.settled.is_none()
     }
 
     /// Ready when `slot` has something to do.
@@ -93,10 +101,17 @@ async fn serve<S: Session>(
         let job = poll_fn(|context| desk.borrow_mut().poll_job(context, slot)).await;
         let names = Names::version(job.version.as_deref());
         let finished = doer.run(&mut session, job.worker, &job.op, names, Some(job.at)).await;
+        let has_failed = finished.error.is_some();
+        desk.borrow_mut().ended.push((job, finished));
+        if has_failed {
+            // The operation has ended, and nobody else is given this session meanwhile: what is due
+            // goes out on another one.
+            let settled = session.settle().await;
+            desk.borrow_mut().settled.get_or_insert_default().add(settled);
+        }
         let mut desk = desk.borrow_mut();
         desk.free.push(slot);
         desk.under_way -= 1;
-        desk.ended.push((job, finished));
     }
 }
 
@@ -237,7 +252,7 @@ pub(crate) async fn run_open<S: Session>(
         poll_fn(|context| {
             // Slots never end; this lets those go on that can.
             let _ = slots.poll_next_unpin(context);
-            if desk.borrow().ended.is_empty() {
+            if desk.borrow().has_no_news() {
                 return timer.poll_until(context, clock, until);
             }
             Poll::Ready(())
@@ -258,7 +273,11 @@ pub(crate) async fn run_open<S: Session>(
 
 /// Keeps what has ended, and tells the streams what became of it.
 fn keep_ended(desk: &RefCell<Desk>, schedule: &mut Schedule, shared: &RefCell<Shared<'_>>) {
-    for (job, mut finished) in desk.borrow_mut().ended.drain(..) {
+    let mut desk = desk.borrow_mut();
+    if let Some(settled) = desk.settled.take() {
+        shared.borrow_mut().note_settled(settled);
+    }
+    for (job, mut finished) in desk.ended.drain(..) {
         let lane = &mut schedule.lanes[job.lane];
         lane.stream.completed(&job.op, finished.record.outcome.is_ok());
         if let Some(versions) = &mut lane.versions {

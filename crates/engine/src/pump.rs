@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use plimsoll_driver::{Driver, Session};
+use plimsoll_driver::{Driver, Session, Settled};
 use plimsoll_model::{
     ErrorClass, JobId, Moment, OpRecord, PackedOp, SeriesKey, StageKind, WorkerId,
 };
@@ -61,6 +61,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) looks: Option<LooksOutcome>,
     /// The sum of all planned operations' hashes.
     pub(crate) stream_hash: u64,
+    /// What was cleaned up behind failed operations.
+    pub(crate) settled: Settled,
     /// How often which kind of wrong content was read.
     pub(crate) wrong: BTreeMap<WrongKind, u64>,
     /// What the versions are called that each worker wrote in a prepare stage.
@@ -84,6 +86,7 @@ impl Default for ThreadOutcome {
             job_schedules: BTreeMap::new(),
             looks: None,
             stream_hash: 0,
+            settled: Settled::default(),
             wrong: BTreeMap::new(),
             tags: BTreeMap::new(),
         }
@@ -149,6 +152,11 @@ impl<'a> Shared<'a> {
     /// Takes note of how ends were stamped.
     pub(crate) fn note_looks(&mut self, looks: Option<LooksOutcome>) {
         self.outcome.looks = looks;
+    }
+
+    /// Takes note of what was cleaned up behind failed operations.
+    pub(crate) fn note_settled(&mut self, settled: Settled) {
+        self.outcome.settled.add(settled);
     }
 
     /// Takes note of what the store calls the next version that `worker` wrote.
@@ -355,6 +363,13 @@ async fn work<S: Session>(
                 planner.completed(&op, outcome, end);
                 shared.borrow_mut().keep(finished);
                 now = end;
+                if !outcome.is_ok() {
+                    // The operation has ended and the next one has not started, so that this is in
+                    // the time of neither.
+                    let settled = session.settle().await;
+                    shared.borrow_mut().note_settled(settled);
+                    now = facts.clock.now();
+                }
                 burst += 1;
                 if burst == BURST_MAX {
                     burst = 0;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plimsoll_driver::{Driver, DriverError};
+use plimsoll_driver::{Driver, DriverError, Settled};
 use plimsoll_model::{
     Clock, EndpointId, ErrorClass, JobId, Moment, OpKind, PackedOp, SeriesKey, SharedClock,
     StageId, StageKind, WallTime, WorkerId,
@@ -133,6 +133,8 @@ pub struct StageOutcome {
     /// The sum of the hashes of all operations as planned: the same for the same stream, however
     /// many threads there are.
     pub stream_hash: u64,
+    /// What was cleaned up behind failed operations, outside of the time of any.
+    pub settled: Settled,
     /// How often which kind of wrong content was read.
     pub wrong: BTreeMap<WrongKind, u64>,
     /// What the store calls the versions that a prepare stage wrote, where later stages need it.

@@ -296,8 +296,13 @@ pub(crate) async fn upload_share<S: Session>(
     let name = loop {
         let begun = facts.upload.lock().begun.clone();
         match begun {
-            Begun::NotYet => facts.waiting.suspend_for(BEGUN_LOOK).await,
             Begun::As(name) => break name,
+            // Whoever was to begin may be gone, with the thread that it was on.
+            Begun::NotYet if let Some(reason) = bench.stops.reason() => {
+                leave(bench, &mut lane, of_upload).await;
+                return reason;
+            }
+            Begun::NotYet => facts.waiting.suspend_for(BEGUN_LOOK).await,
             Begun::Never => return bench.stops.reason().unwrap_or(EndReason::OutOfWork),
         }
     };
@@ -316,16 +321,28 @@ pub(crate) async fn upload_share<S: Session>(
             None => desk.is_failed = true,
         }
     };
-    let tags = {
-        let mut desk = facts.upload.lock();
-        desk.ended_count += 1;
-        let is_last = desk.ended_count == facts.workload.concurrency.get();
-        is_last.then(|| std::mem::take(&mut desk.tags))
-    };
-    if let Some(tags) = tags {
-        finish(bench, &mut lane, &name, &tags, of_upload).await;
-    }
+    leave(bench, &mut lane, of_upload).await;
     reason
+}
+
+/// Leaves the common upload; who leaves last completes it, or gives it up.
+async fn leave<S: Session>(
+    bench: Bench<'_, '_>,
+    lane: &mut Lane<'_, S>,
+    of_upload: impl Fn(OpKind) -> PlannedOp,
+) {
+    let last = {
+        let mut desk = bench.facts.upload.lock();
+        desk.ended_count += 1;
+        let is_last = desk.ended_count == bench.facts.workload.concurrency.get();
+        match (is_last, desk.begun.clone()) {
+            (true, Begun::As(name)) => Some((name, std::mem::take(&mut desk.tags))),
+            _ => None,
+        }
+    };
+    if let Some((name, tags)) = last {
+        finish(bench, lane, &name, &tags, of_upload).await;
+    }
 }
 
 /// How a stage uploads in parts, if it does.

@@ -125,9 +125,18 @@ impl RunDirectory {
     }
 
     /// Writes a file beside the record, such as what the server told of itself; returns its path.
-    pub fn write_beside(&self, name: &str, content: &[u8]) -> Result<PathBuf, RecordError> {
-        self.replace(name, |file| file.write_all(content), |_| Ok(()))?;
-        Ok(self.folder.path_of(name))
+    /// Nothing is left of one that could not be written to its end.
+    pub fn write_beside(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, RecordError> {
+        let replaced = self.replace(name, write, |_| Ok(()));
+        if replaced.is_err() {
+            // That failure is what there is to say, not that its remains cannot be removed.
+            let _ = self.folder.remove(&temporary_name(name));
+        }
+        replaced.map(|()| self.folder.path_of(name))
     }
 
     /// Returns where the op log lies.

@@ -99,6 +99,10 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
 /// One of the runs that were merged into another, usually that of one client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MergedRun {
@@ -264,6 +268,13 @@ pub struct Stage {
     /// workload and seed as long as operations succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_hash: Option<String>,
+    /// How many uploads in parts that failed operations had begun were given up after these, in the
+    /// time of no operation; absent for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uploads_given_up_count: u64,
+    /// How many of them could not be given up; their parts were left to the cleaning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uploads_left_count: u64,
     /// What was wrong with content that was read; a kind that is not named was not seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wrong: Vec<WrongCount>,
@@ -299,6 +310,8 @@ impl Stage {
             cpu_ns: None,
             schedule: None,
             stream_hash: None,
+            uploads_given_up_count: 0,
+            uploads_left_count: 0,
             wrong: Vec::new(),
             files: None,
         }

@@ -2,6 +2,8 @@
 
 use plimsoll_driver::{Completion, ContentSink, ContentSource, DriverError, Operation, Session};
 
+use plimsoll_model::ErrorClass;
+
 use super::{S3Steward, is_refusal};
 use crate::call::Property;
 use crate::session::BucketCall;
@@ -46,7 +48,7 @@ impl S3Steward {
             Feature::Lock => return self.has_lock().await,
         };
         let offers = match offers {
-            Err(error) if is_refusal(&error) => Ok(false),
+            Err(error) if is_refusal(&error) || is_something_else(feature, &error) => Ok(false),
             other => other,
         };
         let removed = self.remove_probes(&key).await;
@@ -55,7 +57,7 @@ impl S3Steward {
 
     async fn offers_versioning(&mut self) -> Result<bool, DriverError> {
         let call = BucketCall::Get(Property::Versioning);
-        match self.session.call_bucket(call).await.result {
+        match self.call(call).await {
             Ok(()) => Ok(true),
             Err(error) if is_refusal(&error) => Ok(false),
             Err(error) => Err(error),
@@ -133,6 +135,13 @@ impl S3Steward {
         use plimsoll_driver::Steward as _;
         self.sweep(key).await.map(|_| ())
     }
+}
+
+/// Tells whether the server answered as one that does not know what it was asked: it takes the form
+/// of a fan-out for that of a single object and says nothing of copies, as SeaweedFS does.
+fn is_something_else(feature: Feature, error: &DriverError) -> bool {
+    let succeeded = error.status.is_some_and(|status| (200..300).contains(&status));
+    feature == Feature::Fanout && succeeded && error.class == ErrorClass::Protocol
 }
 
 /// Content at hand.

@@ -12,6 +12,8 @@ pub(crate) enum Step {
     Answer(String),
     /// Reads the head only, answers, and closes.
     AnswerEarly(String),
+    /// Reads the head only, answers, and reads no more until the client closes.
+    AnswerEarlyAndWait(String),
     /// Reads the whole request, answers, and closes.
     AnswerAndClose(String),
     /// Reads the whole request and answers nothing while the connection lives.
@@ -79,15 +81,22 @@ fn serve(stream: TcpStream, script: &Mutex<VecDeque<Step>>, requests: &Mutex<Vec
         let Some(step) = script.lock().unwrap().pop_front() else {
             return;
         };
-        if !matches!(step, Step::AnswerEarly(_)) {
+        if !matches!(step, Step::AnswerEarly(_) | Step::AnswerEarlyAndWait(_)) {
             let mut body = vec![0; body_len];
             reader.read_exact(&mut body).unwrap();
             request.push_str(&String::from_utf8_lossy(&body));
         }
         requests.lock().unwrap().push(request);
+        if let Step::AnswerEarlyAndWait(text) = &step {
+            reader.get_mut().write_all(text.as_bytes()).unwrap();
+            // The client has its answer and gives the connection up; what it sent is thrown away.
+            let _ = std::io::copy(&mut reader, &mut std::io::sink());
+            return;
+        }
         let (text, close) = match step {
             Step::Answer(text) => (text, false),
             Step::AnswerEarly(text) | Step::AnswerAndClose(text) => (text, true),
+            Step::AnswerEarlyAndWait(_) => unreachable!("it was answered above"),
             Step::Ignore => (String::new(), false),
         };
         reader.get_mut().write_all(text.as_bytes()).unwrap();

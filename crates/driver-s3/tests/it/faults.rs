@@ -7,7 +7,7 @@ use plimsoll_driver::{Driver, Operation, Session};
 use plimsoll_driver_s3::{Credentials, S3Driver, S3Session};
 use plimsoll_model::ErrorClass;
 
-use crate::common::{self, block_on, delete, failed, get, pattern, put, stat};
+use crate::common::{self, Pattern, block_on, delete, failed, get, pattern, put, stat};
 use crate::fake::{Fake, Step, answer, answer_with, error_xml};
 
 fn session(fake: &Fake) -> S3Session {
@@ -154,6 +154,36 @@ fn a_refusal_before_the_content_was_sent_is_heard() {
 }
 
 #[test]
+fn a_success_before_the_content_was_sent_is_none() {
+    // Far more than the buffers between the two hold.
+    const SIZE: u64 = 64 << 20;
+    let ok = || answer_with(200, "ETag: \"e\"\r\n", "");
+    let copies = answer(200, "{\"key\":\"a\"}{\"key\":\"b\"}");
+    let answers = [ok(), ok(), ok(), ok(), copies, ok()];
+    let fake = Fake::start(answers.map(Step::AnswerEarlyAndWait));
+    block_on(async {
+        let mut session = session(&fake);
+        let keys = ["a".to_owned(), "b".to_owned()];
+        for case in 0..6 {
+            let (key, content) = ("k", &mut Pattern(SIZE));
+            let operation = match case {
+                0 => Operation::Put { key, content },
+                1 => Operation::PutPart { key, upload: "u", number: 1, content },
+                2 => Operation::Append { key, offset: 3, content },
+                3 => Operation::PutArchive { key, archive: content, members: 9 },
+                4 => Operation::Fanout { keys: &keys, content },
+                _ => Operation::Post { key, content },
+            };
+            let early = session.execute(operation).await;
+            let error = failed(&early, ErrorClass::Protocol, Some(200));
+            let message = "the server answered 200 before the content was sent";
+            assert_eq!(error.message, message, "operation {case}");
+            assert_eq!((early.bytes, early.objects_count, early.tag), (0, 0, None), "{case}");
+        }
+    });
+}
+
+#[test]
 fn failures_within_a_batch_are_counted() {
     let result = "<DeleteResult><Error><Key>b</Key><Code>AccessDenied</Code>\
                   <Message>no</Message></Error></DeleteResult>";
@@ -196,7 +226,14 @@ fn what_is_not_there_is_deleted_already() {
 #[test]
 fn a_stat_tells_the_size_without_a_body() {
     let head = "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n".to_owned();
-    let fake = Fake::answering([head, "HTTP/1.1 404 X\r\nContent-Length: 9\r\n\r\n".to_owned()]);
+    let sizeless = "HTTP/1.1 200 OK\r\n\r\n".to_owned();
+    let unknown = "HTTP/1.1 404 X\r\nContent-Length: 9\r\n\r\n".to_owned();
+    let fake = Fake::start([
+        Step::Answer(head),
+        Step::Answer(unknown),
+        // An answer to HEAD ends with its head, with or without a length.
+        Step::Answer(sizeless),
+    ]);
     block_on(async {
         let mut session = session(&fake);
         let found = stat(&mut session, "k").await;
@@ -204,6 +241,11 @@ fn a_stat_tells_the_size_without_a_body() {
         let missing = stat(&mut session, "k").await;
         failed(&missing, ErrorClass::NotFound, Some(404));
         assert_eq!(missing.object_size, None);
+        // Nobody can tell whether that is the object that was written.
+        let unsaid = stat(&mut session, "k").await;
+        let error = failed(&unsaid, ErrorClass::Protocol, Some(200));
+        assert!(error.message.ends_with("the object's size (Content-Length)"), "{error}");
+        assert_eq!((unsaid.object_size, unsaid.objects_count), (None, 0));
     });
 }
 

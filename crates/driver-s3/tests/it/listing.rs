@@ -91,3 +91,26 @@ fn an_error_on_a_later_page_keeps_what_came_before() {
         assert!(completion.first_byte.is_some());
     });
 }
+
+#[test]
+fn a_list_that_goes_in_a_circle_ends() {
+    let turns = (0..10).map(|turn| page(&["a"], &more(["t1", "t2", "t3"][turn % 3])));
+    let fake = Fake::answering(turns);
+    block_on(async {
+        let (completion, _) = list(&mut session(&fake), "", 1).await;
+        let error = failed(&completion, ErrorClass::Protocol, Some(200));
+        assert!(error.message.contains("goes on where it has been before"), "{error}");
+        assert_eq!((completion.objects_count, fake.requests().len()), (4, 4));
+    });
+}
+
+#[test]
+fn a_list_of_pages_without_entries_ends() {
+    let fake = Fake::answering((0..2_000).map(|number| page(&[], &more(&format!("t{number}")))));
+    block_on(async {
+        let (completion, _) = list(&mut session(&fake), "", 1).await;
+        let error = failed(&completion, ErrorClass::Protocol, Some(200));
+        assert!(error.message.ends_with("has 1001 pages without an entry"), "{error}");
+        assert_eq!(completion.objects_count, 0);
+    });
+}

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session, Steward};
+use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session, Settled, Steward};
 use plimsoll_driver_s3::{
     Checksum, Encryption, Feature, RequestOptions, S3Config, S3Driver, S3Session, S3Steward,
     Signature,
@@ -332,6 +332,8 @@ fn if_none_match(bench: &Bench) -> Result<(), DriverError> {
                 Err(error) => assert_eq!(error.class, ErrorClass::Precondition, "{error}"),
             }
         }
+        let settled = session.settle().await;
+        assert_eq!(settled, Settled { given_up_count: 1, left_count: 0 });
         assert_eq!(steward.survey_uploads("offers/").await?, [], "what failed was given up");
         Ok(())
     })

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::task::Poll;
 
-use plimsoll_driver::{Completion, Driver, Operation, Session};
+use plimsoll_driver::{Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Checksum, RequestOptions, S3Driver, S3Session};
 use plimsoll_model::ErrorClass;
 
@@ -95,7 +95,7 @@ fn as_large_as_a_part_is_not_larger() {
 }
 
 #[test]
-fn an_upload_that_fails_is_given_up_at_once() {
+fn an_upload_that_fails_is_given_up_when_the_session_settles() {
     let error = |code| answer(500, &error_xml(code));
     let late_error = || answer(200, &format!("   \r\n {}", error_xml("InternalError")));
     let scripts: [(Vec<String>, ErrorClass, u16, u64); 4] = [
@@ -109,9 +109,16 @@ fn an_upload_that_fails_is_given_up_at_once() {
         let begun = std::iter::once(answer(200, BEGUN));
         let fake = Fake::answering(begun.chain(script).chain([answer(204, "")]));
         let put = Operation::Put { key: "k", content: &mut Pattern(25) };
-        let completion = done(&fake, in_parts(10), put);
-        failed(&completion, class, Some(status));
-        assert_eq!((completion.objects_count, completion.bytes), (0, bytes));
+        block_on(async {
+            let mut session = session(&fake, in_parts(10));
+            let completion = session.execute(put).await;
+            failed(&completion, class, Some(status));
+            assert_eq!((completion.objects_count, completion.bytes), (0, bytes));
+            assert_eq!(fake.requests().len(), steps_count + 1, "not in the operation's own time");
+            let settled = Settled { given_up_count: 1, left_count: 0 };
+            assert_eq!(session.settle().await, settled);
+            assert_eq!(session.settle().await, Settled::default(), "once is enough");
+        });
         let requests = fake.requests();
         assert_eq!(requests.len(), steps_count + 2);
         assert!(requests.last().unwrap().starts_with("DELETE /bucket/k?uploadId=u%2F1 "));
@@ -126,12 +133,12 @@ fn an_upload_that_fails_is_given_up_at_once() {
 }
 
 #[test]
-fn an_upload_that_is_abandoned_is_given_up_by_the_next_operation() {
+fn an_upload_that_is_abandoned_is_given_up_in_the_time_of_no_operation() {
     let fake = Fake::start([
         Step::Answer(answer(200, BEGUN)),
         Step::Ignore,
-        Step::Answer(answer(204, "")),
         Step::Answer(answer_with(200, "", "")),
+        Step::Answer(answer(500, "")),
     ]);
     block_on(async {
         let mut session = session(&fake, in_parts(10));
@@ -149,10 +156,12 @@ fn an_upload_that_is_abandoned_is_given_up_by_the_next_operation() {
         }
         let stated = session.execute(Operation::Stat { key: "other", version: None }).await;
         assert_eq!(stated.result, Ok(()));
+        let settled = Settled { given_up_count: 0, left_count: 1 };
+        assert_eq!(session.settle().await, settled, "the server refused");
     });
     let requests = fake.requests();
-    assert!(requests[2].starts_with("DELETE /bucket/k?uploadId=u%2F1 "), "{}", requests[2]);
-    assert!(requests[3].starts_with("HEAD /bucket/other "), "{}", requests[3]);
+    assert!(requests[2].starts_with("HEAD /bucket/other "), "{}", requests[2]);
+    assert!(requests[3].starts_with("DELETE /bucket/k?uploadId=u%2F1 "), "{}", requests[3]);
 }
 
 #[test]

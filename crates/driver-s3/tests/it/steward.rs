@@ -1,18 +1,29 @@
 //! The steward against a scripted server.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
 
 use plimsoll_driver::{DriverError, RootState, Steward};
-use plimsoll_driver_s3::{S3Driver, S3Steward};
+use plimsoll_driver_s3::{AdminLimits, Feature, S3Driver, S3Steward};
 use plimsoll_model::ErrorClass;
 
 use crate::common::{self, block_on};
-use crate::fake::{Fake, answer, error_xml};
+use crate::fake::{Fake, Step, answer, error_xml};
 
 fn steward(fake: &Fake, region: Option<&str>) -> S3Steward {
     let mut config = common::config(fake.port);
     config.region = region.map(str::to_owned);
     S3Driver::new(config).unwrap().steward(&common::clock())
+}
+
+/// Returns a steward that waits hardly at all.
+fn impatient(fake: &Fake) -> S3Steward {
+    let limits = AdminLimits { stall_timeout: Duration::from_millis(30), ..AdminLimits::default() };
+    let driver = S3Driver::new(common::config(fake.port)).unwrap();
+    driver.steward_within(&common::clock(), limits)
 }
 
 fn ensured(answers: Vec<String>, region: Option<&str>) -> (Result<RootState, DriverError>, Fake) {
@@ -289,4 +300,130 @@ fn a_survey_stops_at_its_limit_and_at_slashes() {
     assert!(requests[0].contains("&max-keys=3&"));
     let none = block_on(steward(&fake, None).survey("", Some(0), true));
     assert_eq!((none, fake.requests().len()), (Ok(Vec::new()), 2));
+}
+
+#[test]
+fn nothing_of_administration_waits_for_ever() {
+    let silent = || Fake::start(std::iter::repeat_with(|| Step::Ignore).take(8));
+    let check = |what: &str, waited_for: &str, result: Result<(), DriverError>| {
+        let error = result.expect_err(what);
+        assert_eq!((error.class, error.status), (ErrorClass::Timeout, None), "{what}: {error}");
+        let message = &error.message;
+        assert!(message.starts_with(&format!("{waited_for} bucket `bucket`: ")), "{message}");
+        assert!(message.ends_with(" did nothing for 30ms: no answer came"), "{message}");
+    };
+    block_on(async {
+        let fake = silent();
+        check("root", "asking for", impatient(&fake).ensure_root().await.map(drop));
+        check("lock", "asking for", impatient(&fake).has_lock().await.map(drop));
+        check("versions", "asking for", impatient(&fake).keeps_versions().await.map(drop));
+        let survey = impatient(&fake).survey("", None, true).await;
+        check("survey", "listing", survey.map(drop));
+        let survey = impatient(&fake).survey_versions("", None).await;
+        check("survey of versions", "listing", survey.map(drop));
+        let survey = impatient(&fake).survey_uploads("p").await;
+        check("survey of uploads", "listing", survey.map(drop));
+        let fake = silent();
+        check("sweep", "listing", impatient(&fake).sweep("p/").await.map(drop));
+        let fake = silent();
+        let probed = impatient(&fake).probe(Feature::Append, "p/").await;
+        assert_eq!(probed.unwrap_err().class, ErrorClass::Timeout);
+    });
+}
+
+#[test]
+fn an_answer_that_stops_half_way_is_not_waited_for() {
+    let half = "HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\n<ListBucketResult>".to_owned();
+    let fake = Fake::start([Step::Answer(half), Step::Ignore]);
+    let error = block_on(impatient(&fake).survey("", None, true)).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Timeout, "{error}");
+    let place = "it is inside the answer's body after 18 of 100 bytes";
+    assert!(error.message.ends_with(place), "{error}");
+}
+
+#[test]
+fn a_call_that_is_given_up_leaves_a_usable_steward_and_says_what_it_did() {
+    let fake = Fake::start([
+        Step::Answer(unversioned()),
+        Step::Answer(unlocked()),
+        Step::Answer(page(&["run/1", "run/2"])),
+        Step::Answer(answer(200, "<DeleteResult/>")),
+        Step::Ignore,
+        Step::Answer(page(&["run/3"])),
+    ]);
+    block_on(async {
+        let mut steward = steward(&fake, None);
+        let removed = steward.removed_count();
+        {
+            let mut sweep = pin!(steward.sweep("run/"));
+            // Until the server ignores it.
+            while fake.requests().len() < 5 {
+                let polled = std::future::poll_fn(|cx| Poll::Ready(sweep.as_mut().poll(cx))).await;
+                assert!(polled.is_pending());
+                tokio::task::yield_now().await;
+            }
+        }
+        assert_eq!(removed.load(Ordering::Relaxed), 2);
+        let found = steward.survey("run/", None, true).await.unwrap();
+        assert_eq!(found.iter().map(|object| &*object.key).collect::<Vec<_>>(), ["run/3"]);
+    });
+}
+
+#[test]
+fn a_survey_ends_where_nobody_said_how_long_it_may_be() {
+    let more = |keys: &[&str], token: &str| {
+        page(keys).replace(
+            "</ListBucketResult>",
+            &format!(
+                "<IsTruncated>true</IsTruncated><NextContinuationToken>{token}\
+                 </NextContinuationToken></ListBucketResult>"
+            ),
+        )
+    };
+    let grown = |answer: String| {
+        // The length of the body is stated in front of it.
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        crate::fake::answer(200, body)
+    };
+    let fake = Fake::answering([
+        grown(more(&["a", "b"], "1")),
+        grown(more(&["c", "d"], "2")),
+        page(&["a", "b", "c"]),
+        grown(more(&["a", "b"], "1")),
+        grown(more(&["c", "d"], "2")),
+    ]);
+    let limits = AdminLimits { entries_max: 3, ..AdminLimits::default() };
+    block_on(async {
+        let driver = S3Driver::new(common::config(fake.port)).unwrap();
+        let mut steward = driver.steward_within(&common::clock(), limits);
+        let error = steward.survey("p", None, true).await.unwrap_err();
+        let start = "the list of bucket `bucket` below `p` is longer than 3 entries";
+        assert!(error.message.starts_with(start), "{error}");
+        assert_eq!(steward.survey("p", None, true).await.map(|found| found.len()), Ok(3));
+        // A number that is asked for holds.
+        assert_eq!(steward.survey("p", Some(4), true).await.map(|found| found.len()), Ok(4));
+    });
+}
+
+#[test]
+fn a_sweep_ends_where_what_was_removed_comes_back_in_turns() {
+    let turns = std::iter::repeat_with(|| {
+        let done = || answer(200, "<DeleteResult/>");
+        [page(&["run/1"]), done(), page(&["run/2"]), done()]
+    });
+    let fake =
+        Fake::answering([unversioned(), unlocked()].into_iter().chain(turns.take(100).flatten()));
+    let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
+    assert_eq!(error.class, ErrorClass::Protocol);
+    assert!(error.message.ends_with("is still listed after its removal"), "{error}");
+}
+
+#[test]
+fn a_server_that_takes_a_fan_out_for_something_else_has_none() {
+    let [none, nothing] = no_uploads();
+    // As SeaweedFS: the form of one object is taken, and nothing said.
+    let taken = "HTTP/1.1 204 No Content\r\n\r\n".to_owned();
+    let fake = Fake::answering([taken, unversioned(), unlocked(), page(&["p/x"]), none, nothing]);
+    let offers = block_on(steward(&fake, None).probe(Feature::Fanout, "p/"));
+    assert_eq!(offers, Ok(false));
 }

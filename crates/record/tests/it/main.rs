@@ -69,6 +69,8 @@ fn manifest() -> Manifest {
             cpu_ns: None,
             schedule: None,
             stream_hash: None,
+            uploads_given_up_count: 0,
+            uploads_left_count: 0,
             wrong: Vec::new(),
             files: None,
         }],

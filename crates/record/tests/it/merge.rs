@@ -286,6 +286,7 @@ fn schedules_and_wrong_content_add_up() {
             delay_max_ns: delay,
         });
         stage.stream_hash = Some("00c0ffee00c0ffee".to_owned());
+        (stage.uploads_given_up_count, stage.uploads_left_count) = (7, wrong.len() as u64);
         let count = |&(kind, count): &(&str, u64)| WrongCount { kind: kind.to_owned(), count };
         stage.wrong = wrong.iter().map(count).collect();
         merge_part(manifest, Vec::new(), 1)
@@ -307,6 +308,8 @@ fn schedules_and_wrong_content_add_up() {
     };
     assert_eq!(whole.stages[0].schedule, Some(expected));
     assert_eq!(whole.stages[0].stream_hash, None);
+    let uploads = (whole.stages[0].uploads_given_up_count, whole.stages[0].uploads_left_count);
+    assert_eq!(uploads, (21, 3));
     let wrong: Vec<_> =
         whole.stages[0].wrong.iter().map(|wrong| (wrong.kind.as_str(), wrong.count)).collect();
     assert_eq!(wrong, [("torn", 7), ("zeroed", 1)]);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_driver::{Completion, Driver, DriverError, EntrySink, Operation, Session};
+use plimsoll_driver::{Completion, Driver, DriverError, EntrySink, Operation, Session, Settled};
 use plimsoll_driver_s3::{S3Driver, S3Session};
 use plimsoll_model::{EndpointId, ErrorClass, ObjectId, SharedClock};
 use plimsoll_workload::{Keys, Random, hash_text};
@@ -159,6 +159,10 @@ impl Session for TestSession {
 
     fn endpoint(&self) -> EndpointId {
         self.inner.endpoint()
+    }
+
+    async fn settle(&mut self) -> Settled {
+        self.inner.settle().await
     }
 }
 
