@@ -1,7 +1,6 @@
 //! Who asks, found out as other tools of S3 do: flags, environment, profile file, web identity,
 //! container, instance role. Used only where the user asks for it. No secret stands in an error or
 //! in a `Debug` form.
-#![expect(clippy::disallowed_methods, reason = "reads the files that hold the user's keys")]
 
 mod answer;
 mod fetch;
@@ -19,12 +18,16 @@ use plimsoll_http::{Endpoint, Proxies, TlsOptions};
 use plimsoll_model::{Moment, SharedClock, WallTime};
 
 use crate::args::CredentialArgs;
+use crate::input;
 use crate::secret::Secret;
 use fetch::Fetcher;
 use sts::WebIdentity;
 
 /// What a token's file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
+/// More than any profile file, and than any token, has.
+const PROFILE_BYTES_MAX: u64 = 4 << 20;
+const TOKEN_BYTES_MAX: u64 = 1 << 20;
 
 /// What the chain is asked with.
 pub(crate) struct ChainArgs<'a> {
@@ -114,6 +117,24 @@ pub(crate) fn resolve(args: &ChainArgs<'_>) -> Result<Resolved> {
     Ok(Resolved { credentials, source, expires })
 }
 
+/// Returns the keys of Amazon's variables where the flags name none: what every tool of S3 takes.
+/// `None` without such variables, and where a flag is given, were it empty.
+pub(crate) fn of_amazon_variables(
+    flags: &CredentialArgs,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Resolved>> {
+    let CredentialArgs { access_key, secret_key, session_token } = flags;
+    if [access_key, secret_key, session_token].into_iter().any(Option::is_some) {
+        return Ok(None);
+    }
+    let found = of_variables(&VARIABLES[..1], variable)?;
+    Ok(found.map(|(Keys { access_key, secret_key, session_token, expires }, name)| Resolved {
+        credentials: Credentials::Keys { access_key, secret_key, session_token },
+        source: format!("the environment ({name})"),
+        expires,
+    }))
+}
+
 /// Which token service is asked when none is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StsDefault {
@@ -163,10 +184,18 @@ const VARIABLES: [[&str; 3]; 4] = [
 ];
 
 fn of_environment(args: &ChainArgs<'_>) -> Result<Option<(Keys, &'static str)>> {
-    for [access_name, secret_name, token_name] in VARIABLES {
-        match (args.set(access_name), args.set(secret_name)) {
+    of_variables(&VARIABLES, args.variable)
+}
+
+fn of_variables(
+    names: &[[&'static str; 3]],
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<(Keys, &'static str)>> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    for &[access_name, secret_name, token_name] in names {
+        match (set(access_name), set(secret_name)) {
             (Some(access), Some(secret)) => {
-                let token = args.set(token_name);
+                let token = set(token_name);
                 return Ok(Some((Keys::lasting(access, secret, token), access_name)));
             }
             (None, None) => {}
@@ -200,7 +229,7 @@ fn of_profile(args: &ChainArgs<'_>) -> Result<Option<(Keys, String)>> {
 
 /// A file that nobody named need not be there.
 fn read_profile_file(path: &Path, named: bool) -> Result<String> {
-    match std::fs::read_to_string(path) {
+    match input::read_text(path, PROFILE_BYTES_MAX) {
         Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
         read => read.with_context(|| format!("cannot read the profile file {}", path.display())),
     }
@@ -219,7 +248,7 @@ fn of_web_identity(args: &ChainArgs<'_>) -> Result<Option<Keys>> {
 fn web_token(text: &str) -> Result<WebIdentity> {
     let token = match text.strip_prefix(FILE_SCHEME) {
         None => text.to_owned(),
-        Some(path) => std::fs::read_to_string(path)
+        Some(path) => input::read_text(Path::new(path), TOKEN_BYTES_MAX)
             .with_context(|| format!("cannot read the token from {path}"))?,
     };
     let token = token.trim().to_owned();

@@ -1,7 +1,8 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
-#![expect(clippy::disallowed_methods, reason = "reads the host file that the user names")]
+#![expect(clippy::disallowed_methods, reason = "reads random bytes of the kernel")]
 
 use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver_s3::{
@@ -9,8 +10,8 @@ use plimsoll_driver_s3::{
     S3Config, Signature,
 };
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, Proxies, TlsConfig, TlsOptions, expand_hosts, expand_lines,
-    resolve_all,
+    Endpoint, HostSelect, HttpVersion, Proxies, Scheme, TlsConfig, TlsOptions, expand_hosts,
+    resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
@@ -21,10 +22,12 @@ use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::credentials::{self, ChainArgs, Resolved};
 use crate::runner::RunTime;
 use crate::secret::Secret;
-use crate::{environment, machine};
+use crate::{environment, input, machine};
 
 /// What a host file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
+/// More than any list of hosts has.
+const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
 /// The ports of plain HTTP and of TLS, for hosts without one.
 pub(crate) const PORT_PLAIN: u16 = 80;
 pub(crate) const PORT_TLS: u16 = 443;
@@ -53,19 +56,19 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
     let (endpoints, credentials, tls) = match (&embedded, &args.host) {
         (Some(oracle), _) => (vec![embedded_endpoint(oracle)], embedded_credentials(), None),
         (None, Some(hosts)) => {
-            let mut endpoints = endpoints(hosts, args.tls)?;
+            let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
             if requests.resolve_host && proxies.is_some() {
                 bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
             }
             if requests.resolve_host {
                 endpoints = resolve_all(&endpoints).context("--resolve-host")?;
             }
-            found = look_for_credentials(args, &endpoints[0], proxies.clone(), time)?;
+            found = look_for_credentials(args, speaks_tls, &endpoints[0], proxies.clone(), time)?;
             let credentials = match &found {
                 Some(found) => found.credentials.clone(),
                 None => credentials(&args.credentials)?,
             };
-            (endpoints, credentials, tls(args.tls, &args.tls_trust)?)
+            (endpoints, credentials, tls(speaks_tls, &args.tls_trust)?)
         }
         (None, None) => unreachable!("without a host the embedded store was started"),
     };
@@ -99,6 +102,7 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
 /// Returns whoever is found to ask, where the flags say to look.
 fn look_for_credentials(
     args: &StoreArgs,
+    speaks_tls: bool,
     store: &Endpoint,
     proxies: Option<Proxies>,
     time: &RunTime,
@@ -106,7 +110,9 @@ fn look_for_credentials(
     let requests = &args.requests;
     let web_token = requests.sts_web_token.as_ref().map(|token| token.expose());
     match (requests.signature, web_token) {
-        (SignatureArg::S3v4 | SignatureArg::S3v2, None) => return Ok(None),
+        (SignatureArg::S3v4 | SignatureArg::S3v2, None) => {
+            return credentials::of_amazon_variables(&args.credentials, &environment::variable);
+        }
         (SignatureArg::StsWebToken, None) => {
             bail!("--signature STS_WEB_TOKEN needs --sts-web-token");
         }
@@ -117,7 +123,7 @@ fn look_for_credentials(
         flags: &args.credentials,
         web_token,
         store,
-        store_tls: args.tls,
+        store_tls: speaks_tls,
         trust: TlsOptions { insecure, ca_file },
         proxies,
         clock: &time.clock,
@@ -234,18 +240,38 @@ pub(crate) fn start_embedded(script: Option<Script>, seed: u64) -> Result<Oracle
     Oracle::start(config).context("cannot start the embedded store")
 }
 
-fn endpoints(hosts: &str, tls: bool) -> Result<Vec<Endpoint>> {
-    let port = if tls { PORT_TLS } else { PORT_PLAIN };
-    let Some(path) = hosts.strip_prefix(FILE_SCHEME) else {
-        return expand_hosts(hosts, port).context("--host");
+/// What `--host` names.
+struct Hosts {
+    endpoints: Vec<Endpoint>,
+    tls: bool,
+}
+
+/// Reads `--host`; `https://` before its hosts means TLS as the flag does.
+fn hosts_of(hosts: &str, tls: bool) -> Result<Hosts> {
+    let (name, list) = match hosts.strip_prefix(FILE_SCHEME) {
+        None => ("--host".to_owned(), hosts.to_owned()),
+        Some(path) => {
+            let text = input::read_text(Path::new(path), HOST_FILE_BYTES_MAX)
+                .with_context(|| format!("--host: cannot read the host file {path}"))?;
+            let lines: Vec<&str> =
+                text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            if lines.is_empty() {
+                bail!("--host: {path} names no host");
+            }
+            (format!("--host: {path}"), lines.join(","))
+        }
     };
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("--host: cannot read the host file {path}"))?;
-    let endpoints = expand_lines(&text, port).with_context(|| format!("--host: {path}"))?;
-    if endpoints.is_empty() {
-        bail!("--host: {path} names no host");
+    let (scheme, list) = split_scheme(&list).with_context(|| name.clone())?;
+    if scheme == Some(Scheme::Http) && tls {
+        bail!(
+            "{name} begins with http://, which is plain HTTP, and --tls (or PLIMSOLL_TLS) is given; \
+             leave one of them out"
+        );
     }
-    Ok(endpoints)
+    let tls = tls || scheme == Some(Scheme::Https);
+    let port = if tls { PORT_TLS } else { PORT_PLAIN };
+    let endpoints = expand_hosts(&list, port).context(name)?;
+    Ok(Hosts { endpoints, tls })
 }
 
 /// Returns who asks.
@@ -265,10 +291,67 @@ pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
 pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
     if !wanted {
         if args.insecure || args.tls_ca.is_some() {
-            bail!("--insecure and --tls-ca mean something only with --tls");
+            bail!("--insecure and --tls-ca mean something only with --tls or https://");
         }
         return Ok(None);
     }
     let options = TlsOptions { insecure: args.insecure, ca_file: args.tls_ca.clone() };
     TlsConfig::load(&options).map(Some).context("cannot set TLS up")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use plimsoll_model::WallTime;
+
+    use super::*;
+
+    /// Returns a configuration for these hosts.
+    pub(crate) fn config_of(hosts: &str) -> S3Config {
+        S3Config {
+            endpoints: hosts_of(hosts, false).unwrap().endpoints,
+            tls: None,
+            credentials: embedded_credentials(),
+            region: None,
+            bucket: "bucket".to_owned(),
+            lookup: Lookup::Path,
+            host_select: HostSelect::Weighed,
+            sign_payload: false,
+            content_md5: false,
+            connect_timeout: Duration::from_secs(10),
+            keep_alive: true,
+            http_version: HttpVersion::One,
+            proxies: None,
+            wall_epoch: WallTime::from_unix_ns(0),
+            options: RequestOptions::default(),
+        }
+    }
+
+    #[test]
+    fn a_scheme_before_a_host_means_tls_or_none() {
+        let read = |hosts: &str, tls| {
+            let hosts = hosts_of(hosts, tls).map_err(|error| format!("{error:#}"))?;
+            let names: Vec<String> = hosts.endpoints.iter().map(ToString::to_string).collect();
+            Ok::<_, String>((names.join(" "), hosts.tls))
+        };
+        let of = |hosts: &str, tls| Ok((hosts.to_owned(), tls));
+        assert_eq!(read("h", false), of("h:80", false));
+        assert_eq!(read("https://h", false), of("h:443", true));
+        assert_eq!(read("https://h:9000/,i", true), of("h:9000 i:443", true));
+        assert_eq!(read("http://h:9000", false), of("h:9000", false));
+        let refusal = read("http://h", true).unwrap_err();
+        assert!(refusal.contains("--tls (or PLIMSOLL_TLS) is given"), "{refusal}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "\nhttps://a\n b{1...2}:7 \n").unwrap();
+        let path = format!("file:{}", file.path().display());
+        assert_eq!(read(&path, false), of("a:443 b1:7 b2:7", true));
+        std::fs::write(file.path(), "\n").unwrap();
+        assert!(read(&path, false).unwrap_err().ends_with("names no host"));
+        assert!(read("file:/dev/zero", false).unwrap_err().ends_with("is not a regular file"));
+        for hosts in ["http://AK:SECRET@h:9", "h,user:SECRET@h", "https://h?x=SECRET"] {
+            let refusal = read(hosts, false).unwrap_err();
+            assert!(refusal.starts_with("--host: ") && !refusal.contains("SECRET"), "{refusal}");
+        }
+    }
 }

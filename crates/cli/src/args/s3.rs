@@ -43,8 +43,9 @@ pub(crate) enum S3Command {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
-    /// Hosts, comma separated, each HOST[:PORT] (without a port 80, with --tls 443); {1...8} stands
-    /// for a range; file:PATH has one a line. Without hosts the embedded in-memory store is used
+    /// Hosts, comma separated, each [http[s]://]HOST[:PORT] (https:// means --tls; without a port
+    /// 80, with --tls 443); {1...8} stands for a range; file:PATH has one a line. Without hosts the
+    /// embedded in-memory store is used
     #[arg(long, env = "PLIMSOLL_HOST", value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     #[command(flatten)]
@@ -122,7 +123,8 @@ pub(crate) struct ConductArgs {
     #[arg(long, default_value = "1%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,
     /// Have MinIO profile itself while it is measured, a comma list of cpu, cpuio, mem, block,
-    /// mutex, threads, trace; kept in the run directory as server-profiles.zip. Needs admin rights
+    /// mutex, threads, trace; kept in the run directory as server-profiles.zip. Needs admin rights.
+    /// The first host that can be reached is asked; it has all nodes of its deployment profiled
     #[arg(long, value_name = "KINDS", help_heading = "Telemetry")]
     pub(crate) serverprof: Option<ProfileKinds>,
 }

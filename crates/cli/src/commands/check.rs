@@ -17,6 +17,7 @@ use crate::args::s3::StoreArgs;
 use crate::present::{self, Form};
 use crate::runner::RunTime;
 use crate::signals::{Interrupts, Stopped};
+use crate::store_url::StoreUrl;
 use crate::ui::{Goal, Ui, Watched};
 use crate::{machine, store};
 
@@ -101,22 +102,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
 
 /// Takes host, port, TLS and bucket from a URL.
 pub(crate) fn take_url(url: &str, args: &mut StoreArgs) -> Result<()> {
-    let (tls, rest) = match url.split_once("://") {
-        Some(("http", rest)) => (false, rest),
-        Some(("https", rest)) => (true, rest),
-        _ => bail!("`{url}` does not begin with http:// or https://"),
-    };
-    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-    if authority.is_empty() {
-        bail!("`{url}` names no host");
-    }
-    if authority.contains('@') {
-        bail!("the URL holds credentials; give them with --access-key and --secret-key");
-    }
-    let bucket = path.trim_end_matches('/');
-    if bucket.contains(['/', '?', '#']) {
-        bail!("`{url}` names more than a bucket; keys are made below plimsoll/ in it");
-    }
+    let StoreUrl { tls, authority, bucket } = StoreUrl::parse(url)?;
     if !bucket.is_empty() {
         bucket.clone_into(&mut args.bucket);
     }

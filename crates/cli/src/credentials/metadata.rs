@@ -1,11 +1,13 @@
 //! Credentials that the machine itself hands out: to a container, or to an instance by its role.
 
 use std::net::IpAddr;
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
 use super::fetch::{Ask, Service};
-use super::{ChainArgs, Keys, answer};
+use super::{ChainArgs, Keys, TOKEN_BYTES_MAX, answer};
+use crate::input;
 
 /// Where containers of ECS ask; the path is in the environment.
 const CONTAINER_HOST: &str = "http://169.254.170.2";
@@ -39,7 +41,7 @@ pub(super) fn of_container(args: &ChainArgs<'_>) -> Result<Option<Keys>> {
     }
     let token = match args.set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => Some(
-            std::fs::read_to_string(&path)
+            input::read_text(Path::new(&path), TOKEN_BYTES_MAX)
                 .with_context(|| format!("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: {path}"))?,
         ),
         None => args.set("AWS_CONTAINER_AUTHORIZATION_TOKEN"),

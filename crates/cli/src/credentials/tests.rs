@@ -297,3 +297,37 @@ fn what_expires_within_a_run_is_warned_of_and_what_has_expired_is_refused() {
     let start = "the credentials from the token service (--sts-web-token) have expired at ";
     assert!(refusal.starts_with(start), "{refusal}");
 }
+
+#[test]
+fn amazons_variables_are_taken_where_no_flag_is_given() {
+    let take = |flags: [Option<&str>; 3], variables: &[(&str, &str)]| {
+        let [access_key, secret_key, session_token] = flags.map(|flag| flag.map(str::to_owned));
+        let flags = CredentialArgs { access_key, secret_key, session_token };
+        let variables: HashMap<&str, &str> = variables.iter().copied().collect();
+        of_amazon_variables(&flags, &|name| variables.get(name).map(|value| (*value).to_owned()))
+    };
+    let both = [("AWS_ACCESS_KEY_ID", "EA"), ("AWS_SECRET_ACCESS_KEY", "es")];
+    let found = take([None; 3], &both).unwrap().unwrap();
+    assert_eq!(found.source, "the environment (AWS_ACCESS_KEY_ID)");
+    let Credentials::Keys { access_key, secret_key, session_token } = found.credentials else {
+        panic!("keys were found");
+    };
+    assert_eq!((&*access_key, &*secret_key, session_token), ("EA", "es", None));
+    // A flag wins, and an empty one means nobody.
+    assert!(take([Some("A"), Some("s"), None], &both).unwrap().is_none());
+    assert!(take([Some(""), None, None], &both).unwrap().is_none());
+    // Other names are asked for only where the user has us look everywhere.
+    let old = [("MINIO_ROOT_USER", "MA"), ("MINIO_ROOT_PASSWORD", "ms")];
+    assert!(take([None; 3], &old).unwrap().is_none());
+    let refusal = take([None; 3], &both[..1]).unwrap_err().to_string();
+    assert_eq!(refusal, "AWS_ACCESS_KEY_ID is set without AWS_SECRET_ACCESS_KEY");
+}
+
+#[test]
+fn files_without_an_end_are_refused() {
+    let variables = [("AWS_SHARED_CREDENTIALS_FILE", "/dev/zero")];
+    let refusal = Given { variables: &variables, ..Given::default() }.refusal();
+    assert!(refusal.ends_with("/dev/zero: it is not a regular file"), "{refusal}");
+    let refusal = Given { web_token: Some("file:/dev/zero"), ..Given::default() }.refusal();
+    assert!(refusal.ends_with("/dev/zero: it is not a regular file"), "{refusal}");
+}

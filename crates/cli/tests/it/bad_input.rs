@@ -35,7 +35,11 @@ fn what_makes_no_sense_is_refused_before_anything_is_done() {
         ("s3 get --objects 5", &["--objects", "20 workers"]),
         ("s3 get --host a{9...1}", &["--host", "9", "1"]),
         ("s3 get --host a{1...", &["--host"]),
-        ("s3 get --host http://a:9000", &["--host", "--tls"]),
+        ("s3 get --tls --host http://a:9000", &["--host", "--tls", "PLIMSOLL_TLS"]),
+        ("s3 get --host http://a,https://b", &["--host", "http://", "https://"]),
+        ("s3 get --host https://a/bucket", &["--host", "--bucket"]),
+        ("s3 get --host file:/dev/zero", &["--host", "/dev/zero", "regular file"]),
+        ("s3 get --host h --tls --tls-ca /dev/zero", &["--tls-ca", "/dev/zero"]),
         ("s3 get --host file:absent.txt", &["--host", "absent.txt"]),
         ("s3 delete --objects 100", &["--objects", "--objects"]),
         ("s3 mixed --put-distrib 5", &["--delete-distrib"]),
@@ -47,6 +51,37 @@ fn what_makes_no_sense_is_refused_before_anything_is_done() {
         ("clean nowhere", &["nowhere", "run.json"]),
     ] {
         check(line, words);
+    }
+}
+
+#[test]
+fn no_error_about_an_address_shows_what_may_be_secret() {
+    const SECRET: &str = "SECRET";
+    let proxied = [("HTTP_PROXY", "http://user:SECRET/with@proxy:x")];
+    let none: [(&str, &str); 0] = [];
+    for (line, environment) in [
+        ("s3 get --host http://AK:SECRET@h:9000", &none[..]),
+        ("s3 get --host h,user:SECRET@h", &none),
+        ("s3 get --host https://h/?token=SECRET", &none),
+        ("check http://AK:SECRET@h/b", &none),
+        ("check ftp://AK:SECRET@h/b", &none),
+        ("check http://h/b?X-Amz-Signature=SECRET", &none),
+        ("clean http://AK:SECRET@h/b", &none),
+        ("clean https://h/b/k?token=SECRET", &none),
+        ("s3 get --host h --proxy env", &proxied),
+        ("s3 get --influxdb http://SECRET@h:x/b/o", &none),
+        ("s3 get --otlp http://user:SECRET@h:x/?key=SECRET", &none),
+        ("as s3-benchmark -a A -s S -u http://AK:SECRET@h:9000", &none),
+        ("as s3-benchmark -a A -s S -u http://h/?token=SECRET", &none),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(line.split_whitespace()).envs(environment.iter().copied());
+        let output = run(command);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+        assert!(!text.contains(SECRET) && output.stdout.is_empty(), "{line}: {text}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{line}");
     }
 }
 

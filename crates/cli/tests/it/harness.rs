@@ -23,6 +23,9 @@ pub(crate) fn plimsoll(directory: &Path) -> Command {
     for name in ["HOST", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION"] {
         command.env_remove(format!("PLIMSOLL_{name}")).env_remove(format!("WARP_{name}"));
     }
+    for name in ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"] {
+        command.env_remove(format!("AWS_{name}"));
+    }
     command
 }
 

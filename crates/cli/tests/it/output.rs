@@ -227,6 +227,32 @@ fn clean_speaks_to_the_store_as_its_flags_say() {
 }
 
 #[test]
+fn amazons_variables_speak_where_no_flag_does_and_nobody_is_told_apart() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let stat = |keys: &str| {
+        let mut stat = plimsoll(directory.path());
+        let host = format!("--host http://{} --bucket {}", target.host, target.bucket);
+        let line = format!("s3 stat --objects 20 --duration 1s --concurrent 2 {host} {keys}");
+        stat.args(line.split_whitespace());
+        stat
+    };
+    let output = run(stat(""));
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("without credentials") && text.contains("AWS_ACCESS_KEY_ID"), "{text}");
+    let mut found = stat("");
+    found.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    let output = run(found);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("credentials from the environment (AWS_ACCESS_KEY_ID)"), "{text}");
+    let mut nobody = stat("--access-key=");
+    nobody.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    assert!(stderr(&run(nobody)).contains("without credentials"));
+}
+
+#[test]
 fn help_states_the_units() {
     for command in ["get", "put", "delete", "list", "stat", "mixed"] {
         let directory = tempfile::tempdir().unwrap();

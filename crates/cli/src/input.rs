@@ -1,0 +1,57 @@
+//! Files that the user names and that are read whole: bounded, and nothing but files.
+#![expect(clippy::disallowed_methods, reason = "reads the files that the user names")]
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Returns what a file holds, which must be at most `bytes_max`.
+///
+/// A directory, a pipe or a device is refused: what has no end would be read without end, and who
+/// opens a pipe waits for somebody to write to it.
+pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    // With this flag opening a pipe returns at once, so that it can be told from a file.
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut content = Vec::new();
+    file.take(bytes_max.saturating_add(1)).read_to_end(&mut content)?;
+    match content.len() as u64 > bytes_max {
+        true => Err(io::Error::other(format!("it is larger than {bytes_max} bytes"))),
+        false => Ok(content),
+    }
+}
+
+/// Returns the text of such a file.
+pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    let content = read_bounded(path, bytes_max)?;
+    String::from_utf8(content).map_err(|_| io::Error::other("it is not UTF-8 text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_that_are_not_too_large_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read_text(&path, 5).unwrap(), "12345");
+        let said = |path: &Path, most| read_bounded(path, most).unwrap_err().to_string();
+        assert_eq!(said(&path, 4), "it is larger than 4 bytes");
+        assert_eq!(said(Path::new("/dev/zero"), 4), "it is not a regular file");
+        assert_eq!(said(folder.path(), 4), "it is not a regular file");
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(said(&pipe, 4), "it is not a regular file", "and nobody waited for a writer");
+        let missing = read_bounded(&folder.path().join("missing"), 4).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_text(&path, 5).unwrap_err().to_string(), "it is not UTF-8 text");
+    }
+}
