@@ -277,12 +277,12 @@ fn unknown(word: &str, name: &str) -> S3BenchmarkError {
 }
 
 fn value(flag: &'static str, value: &str, why: String) -> S3BenchmarkError {
-    let value = if flag == "u" { without_secrets(value) } else { value.to_owned() };
+    let value = if flag == "u" { url_without_secrets(value) } else { value.to_owned() };
     S3BenchmarkError::Value { flag, value, why }
 }
 
 /// Returns a URL without what may be a password, before `@`, or a token, behind `?` or `#`.
-fn without_secrets(url: &str) -> String {
+fn url_without_secrets(url: &str) -> String {
     let shown = match (url.rsplit_once('@'), url.split_once("://")) {
         (None, _) => url.to_owned(),
         (Some((_, host)), Some((scheme @ ("http" | "https"), _))) => format!("{scheme}://…@{host}"),

@@ -431,9 +431,8 @@ fn stages<E: std::error::Error + 'static>(
         let sum = |of: fn(&Stage) -> Option<u64>| own().map(|(stage, _)| of(stage)).sum();
         let counts =
             |of: fn(&Stage) -> u32| own().map(|(stage, _)| of(stage)).fold(0, u32::saturating_add);
-        let add = |of: fn(&Stage) -> u64| {
-            own().map(|(stage, _)| of(stage)).fold(0, u64::saturating_add)
-        };
+        let add =
+            |of: fn(&Stage) -> u64| own().map(|(stage, _)| of(stage)).fold(0, u64::saturating_add);
         let started = || own().filter_map(|(stage, later)| Some(stage.started_ns? + later));
         let ended = || own().filter_map(|(stage, later)| Some(stage.ended_ns? + later));
         let (started_ns, ended_ns) = match kind {
