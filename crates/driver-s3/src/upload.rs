@@ -154,8 +154,8 @@ impl ContentSource for Part<'_, '_> {
 
 impl S3Session {
     /// Writes an object in parts, several at once; an upload that fails is given up when the
-    /// session settles. First byte and end are those of the answer that makes an object of the parts, the last byte sent
-    /// is that of the part that was sent last.
+    /// session settles. First byte and end are those of the answer that makes an object of the
+    /// parts, the last byte sent is that of the part that was sent last.
     pub(crate) async fn put_in_parts(
         &mut self,
         lease: &Lease,
