@@ -25,6 +25,24 @@ pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// The largest description of a workload, a script, a job file or a list of sizes that is read.
+pub(crate) const TEXT_BYTES_MAX: u64 = 64 << 20;
+
+/// Returns the text at a place that the user names, which may also be a pipe, such as of `<(...)`;
+/// `-` is the standard input. At most [`TEXT_BYTES_MAX`] are read.
+pub(crate) fn read_given(path: &Path) -> io::Result<String> {
+    let stream: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(io::stdin().lock()),
+        _ => Box::new(OpenOptions::new().read(true).open(path)?),
+    };
+    let mut text = String::new();
+    stream.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > TEXT_BYTES_MAX {
+        true => Err(io::Error::other(format!("it is larger than {TEXT_BYTES_MAX} bytes"))),
+        false => Ok(text),
+    }
+}
+
 /// Returns the text of such a file.
 pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let content = read_bounded(path, bytes_max)?;
@@ -34,6 +52,13 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_without_an_end_is_refused() {
+        let error = read_given(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(error, "it is larger than 67108864 bytes");
+        assert_eq!(read_given(Path::new("/dev/null")).unwrap(), "");
+    }
 
     #[test]
     fn only_files_that_are_not_too_large_are_read() {

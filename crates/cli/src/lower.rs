@@ -1,6 +1,8 @@
 //! What a command line means: flags to the workload as written, refusals in the words of the flags.
 #![expect(clippy::disallowed_methods, reason = "reads the files that the user names")]
 
+use std::path::Path;
+
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver_s3::PART_SIZE_MIN;
 use plimsoll_engine::stop_time_min;
@@ -13,6 +15,7 @@ use plimsoll_workload::{
 
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, MixedArgs, S3Command};
+use crate::input;
 
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -248,7 +251,7 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
 /// Returns how large objects are, or parts where those are what operations move.
 fn objects_size(job: &Job<'_>, common: &CommonArgs) -> Result<SizeSpec> {
     if let Some(path) = job.size.strip_prefix(FILE_SCHEME) {
-        let text = std::fs::read_to_string(path)
+        let text = input::read_given(Path::new(path))
             .with_context(|| format!("--obj.size: cannot read {path}"))?;
         let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty());
         let size = |word: &str| {

@@ -1,7 +1,5 @@
 //! The manifest of a run as it begins.
-#![expect(clippy::disallowed_methods, reason = "cli reads the files it is given")]
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -17,7 +15,7 @@ use serde_json::Value;
 
 use crate::args::s3::StoreArgs;
 use crate::runner::RunTime;
-use crate::{machine, said};
+use crate::{input, machine, said};
 
 /// Returns the manifest of a run that is about to begin.
 pub(crate) fn begin<D: Driver>(
@@ -96,7 +94,7 @@ pub(crate) fn of_workload(
 pub(crate) fn certificate(path: Option<&Path>) -> Result<Option<Value>> {
     let Some(path) = path else { return Ok(None) };
     let named = || format!("--certificate {}", path.display());
-    let text = fs::read_to_string(path).with_context(named)?;
+    let text = input::read_given(path).with_context(named)?;
     let read: serde_json::Result<Certificate> = serde_json::from_str(&text);
     let certificate = read.with_context(|| format!("{} is no certificate", named()))?;
     if certificate.schema != PROOF_SCHEMA {

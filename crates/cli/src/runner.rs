@@ -1,5 +1,4 @@
 //! One run from its directory to its report, whatever the driver: stages, record, analysis.
-#![expect(clippy::disallowed_methods, reason = "reads the files that objects are made of")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,10 +17,10 @@ use plimsoll_report::RunReport;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{DataFileSpec, GeneratorSpec, OpenLoop, Pacing, Population, Workload};
 
-use crate::present;
 use crate::run_record::{LogSink, Recorded, RunRecord};
 use crate::signals::Interrupts;
 use crate::ui::{Goal, Ui, Watched};
+use crate::{input, present};
 
 /// What is asked of a record.
 #[derive(Clone, Copy, Default)]
@@ -106,7 +105,8 @@ fn content_files(manifest: &schema::Manifest) -> Result<Vec<u8>> {
     let Ok(GeneratorSpec::Files(files)) = generator else { return Ok(Vec::new()) };
     let mut bytes = Vec::new();
     for DataFileSpec { path, bytes: size } in files {
-        let held = std::fs::read(&path).with_context(|| format!("cannot read {path}"))?;
+        let held = input::read_bounded(Path::new(&path), size.saturating_add(1))
+            .with_context(|| format!("cannot read {path}"))?;
         if held.len() as u64 != size {
             bail!("{path} holds {} bytes, and the workload says {size}", held.len());
         }

@@ -29,7 +29,7 @@ use crate::present_files::{Phase, Rows};
 use crate::run_record::RunRecord;
 use crate::runner::{LogSource, RunTime};
 use crate::ui::Ui;
-use crate::{environment, machine};
+use crate::{environment, input, machine};
 
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
@@ -150,12 +150,9 @@ fn options<'a>(
 /// Returns the text of a job file or of one that it includes: as given, else beside the including
 /// one.
 fn read_included(path: &str, beside: &str) -> Result<String, String> {
-    if path == "-" {
-        return std::io::read_to_string(std::io::stdin()).map_err(|error| error.to_string());
-    }
     let sibling = Path::new(beside).parent().map(|parent| parent.join(path));
-    fs::read_to_string(path)
-        .or_else(|error| sibling.map_or(Err(error), fs::read_to_string))
+    input::read_given(Path::new(path))
+        .or_else(|error| sibling.map_or(Err(error), |sibling| input::read_given(&sibling)))
         .map_err(|error| error.to_string())
 }
 

@@ -4,7 +4,7 @@
     reason = "waits for Ctrl-C and has nothing else to do; cli reads and writes the user's files"
 )]
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::args::OracleArgs;
 use crate::signals::Interrupts;
 use crate::ui::Ui;
-use crate::{machine, store};
+use crate::{input, machine, store};
 
 /// How often the wish to end is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -82,7 +82,7 @@ fn unwritable(path: &Path) -> String {
 }
 
 fn read_script(path: &Path) -> Result<Script> {
-    let text = fs::read_to_string(path)
+    let text = input::read_given(path)
         .with_context(|| format!("--script: cannot read {}", path.display()))?;
     Script::from_yaml(&text).with_context(|| format!("--script: {}", path.display()))
 }

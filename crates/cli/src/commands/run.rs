@@ -1,7 +1,5 @@
 //! `plimsoll run`: a workload file, against a store or in virtual time.
-#![expect(clippy::disallowed_methods, reason = "cli reads the files it is given")]
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -18,7 +16,7 @@ use crate::runner::{Asked, RunTime};
 use crate::signals::Interrupts;
 use crate::simulate::{self, Simulation};
 use crate::ui::Ui;
-use crate::{manifest, present};
+use crate::{input, manifest, present};
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
@@ -118,8 +116,5 @@ fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
 }
 
 fn read(path: &Path) -> Result<String> {
-    if path == Path::new("-") {
-        return std::io::read_to_string(std::io::stdin()).context("cannot read the standard input");
-    }
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    input::read_given(path).with_context(|| format!("cannot read {}", path.display()))
 }

@@ -1,8 +1,6 @@
 //! `plimsoll as warp`: warp's benchmarks with its flags and its report, on our engine and with our
 //! safety.
-#![expect(clippy::disallowed_methods, reason = "cli reads the files it is given")]
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,8 +10,8 @@ use plimsoll_dialects::warp::{self, WarpBenchmark, WarpCommand, WarpLine};
 
 use crate::args::{AsCommand, Cli, Command, WarpCommand as FileCommand};
 use crate::commands::{analyze, export, s3};
-use crate::environment;
 use crate::ui::Ui;
+use crate::{environment, input};
 
 /// How the operations of a run are kept for warp's own report.
 const RAW_FILE: &str = "operations.csv.zst";
@@ -39,7 +37,7 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
 /// Returns what a file of `warp run` asks for.
 fn of_file(line: &WarpLine) -> Result<WarpLine> {
     let [path] = &line.operands[..] else { bail!("run takes one file") };
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
+    let text = input::read_given(Path::new(path)).with_context(|| format!("cannot read {path}"))?;
     let mut asked = warp::from_yaml(&text, &line.variables, &environment::variable)
         .with_context(|| path.clone())?;
     asked.notes.extend(line.notes.iter().cloned());

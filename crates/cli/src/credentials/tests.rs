@@ -301,7 +301,8 @@ fn what_expires_within_a_run_is_warned_of_and_what_has_expired_is_refused() {
 #[test]
 fn amazons_variables_are_taken_where_no_flag_is_given() {
     let take = |flags: [Option<&str>; 3], variables: &[(&str, &str)]| {
-        let [access_key, secret_key, session_token] = flags.map(|flag| flag.map(str::to_owned));
+        let [access_key, secret_key, session_token] =
+            flags.map(|flag| flag.and_then(|text| text.parse().ok()));
         let flags = CredentialArgs { access_key, secret_key, session_token };
         let variables: HashMap<&str, &str> = variables.iter().copied().collect();
         of_amazon_variables(&flags, &|name| variables.get(name).map(|value| (*value).to_owned()))

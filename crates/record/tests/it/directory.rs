@@ -237,7 +237,7 @@ fn a_run_is_written_and_read_where_it_was_made() {
     writer.finish().unwrap();
     directory.write_manifest(&manifest()).unwrap();
     directory.write_summary(&mut Timeline::new(0, 1)).unwrap();
-    directory.write_beside("profiles.zip", b"x").unwrap();
+    directory.write_beside("profiles.zip", |file| file.write_all(b"x")).unwrap();
 
     let names = |path: &std::path::Path| fs::read_dir(path).unwrap().count();
     assert_eq!((names(&foreign), names(&foreign.join("ops"))), (1, 0));
