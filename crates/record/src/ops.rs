@@ -4,6 +4,7 @@
 
 mod columns;
 mod found;
+mod pages;
 mod part;
 mod reader;
 mod writer;

@@ -11,7 +11,7 @@ use crate::harness::{printed, refused, run_line, without_checksum};
 const WARP_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/warp");
 
 /// Makes a short run of the null driver.
-fn null_run(directory: &Path, name: &str) -> String {
+pub(crate) fn null_run(directory: &Path, name: &str) -> String {
     let line = format!("null --duration 300ms --concurrent 4 --threads 1 -q --run-dir {name}");
     printed(directory, &line)
 }

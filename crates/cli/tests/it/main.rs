@@ -15,6 +15,7 @@ mod live_s3;
 mod oracle_script;
 mod output;
 mod proof;
+mod records;
 mod s3_benchmark;
 mod safety;
 mod safety_s3;

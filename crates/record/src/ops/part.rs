@@ -10,8 +10,9 @@ use parquet::arrow::arrow_reader::{
     ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData};
 
+use super::pages::unfolded_bytes;
 use super::{
     KEY_ENDPOINTS, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, arrow_schema, open_name,
     part_name, tail_name,
@@ -26,7 +27,7 @@ const ROWS_PER_BATCH: usize = 8_192;
 /// How large a part that is read may be. A million rows take some 20 MB, and could not take 128.
 const PART_BYTES_MAX: u64 = 256 << 20;
 /// How much the pages of one column of a part may hold: eight bytes for each row, and as much again.
-const COLUMN_BYTES_MAX: i64 = 16 * PART_ROWS_MAX as i64;
+const COLUMN_BYTES_MAX: u64 = 16 * PART_ROWS_MAX;
 
 /// A part that was read, with its footer.
 pub(super) struct Part {
@@ -80,7 +81,8 @@ impl Part {
         let footer =
             guarded(path, || ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))?;
         let endpoints = endpoints(path, footer.metadata().file_metadata())?;
-        check_sizes(footer.metadata()).map_err(|reason| RecordError::damaged(path, reason))?;
+        check_sizes(&bytes, footer.metadata())
+            .map_err(|reason| RecordError::damaged(path, reason))?;
         Ok(Self { bytes, footer, endpoints, is_sealed: seal == Seal::Holds })
     }
 
@@ -132,7 +134,7 @@ fn metadata_value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> 
 
 /// Checks that no part has more rows, nor larger columns, than were ever written: the pages of a
 /// small file can unfold to anything.
-fn check_sizes(metadata: &ParquetMetaData) -> Result<(), String> {
+fn check_sizes(bytes: &[u8], metadata: &ParquetMetaData) -> Result<(), String> {
     let rows = metadata.file_metadata().num_rows();
     let groups = metadata.row_groups();
     let sum = groups.iter().try_fold(0i64, |sum, group| {
@@ -142,13 +144,27 @@ fn check_sizes(metadata: &ParquetMetaData) -> Result<(), String> {
         return Err(format!("it says that it has {rows} rows"));
     }
     for index in 0..metadata.file_metadata().schema_descr().num_columns() {
-        let sizes = groups.iter().filter_map(|group| group.columns().get(index));
-        let sum = sizes
-            .map(|column| column.uncompressed_size())
-            .try_fold(0i64, |sum, size| sum.checked_add(size).filter(|_| size >= 0));
-        if sum.is_none_or(|sum| sum > COLUMN_BYTES_MAX) {
-            return Err("it says that its pages unfold to more than its rows can hold".to_owned());
+        let chunks = groups.iter().filter_map(|group| group.columns().get(index));
+        let sum = chunks
+            .map(|column| unfolded_bytes(chunk(bytes, column)?))
+            .try_fold(0u64, |sum, size| sum.checked_add(size?));
+        match sum {
+            None => return Err("the headers of its pages make no sense".to_owned()),
+            Some(sum) if sum > COLUMN_BYTES_MAX => {
+                return Err(format!(
+                    "its pages unfold to {sum} bytes, more than its rows can hold"
+                ));
+            }
+            Some(_) => {}
         }
     }
     Ok(())
+}
+
+/// Returns the pages of a column in a row group.
+fn chunk<'a>(bytes: &'a [u8], column: &ColumnChunkMetaData) -> Option<&'a [u8]> {
+    let begins = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+    let begins = usize::try_from(begins).ok()?;
+    let size = usize::try_from(column.compressed_size()).ok()?;
+    bytes.get(begins..begins.checked_add(size)?)
 }

@@ -107,8 +107,9 @@ impl OpLog {
         losses.extend(first_of(damages));
         let remarks = (unsealed > 0).then(|| {
             format!(
-                "{unsealed} parts of the op log have no checksums, as older versions of plimsoll \
-                 wrote them: damage to them would not be seen"
+                "{unsealed} of {} parts of the op log have no checksum, as older versions of \
+                 plimsoll wrote them: damage to them would not be seen",
+                log.parts.len()
             )
         });
         Ok(Salvage { log, losses, remarks: remarks.into_iter().collect() })

@@ -320,8 +320,8 @@ fn parts_without_checksums_are_read_and_said_to_have_none() {
     }
     let left = OpLog::salvage(&directory).unwrap();
     assert_eq!(left.log.scan(&mut |_| ()).unwrap(), 150);
-    let expected = "2 parts of the op log have no checksums, as older versions of plimsoll wrote \
-                    them: damage to them would not be seen";
+    let expected = "2 of 3 parts of the op log have no checksum, as older versions of plimsoll \
+                    wrote them: damage to them would not be seen";
     assert_eq!((left.losses, left.remarks), (Vec::new(), vec![expected.to_owned()]));
 }
 
