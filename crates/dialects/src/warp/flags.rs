@@ -291,6 +291,11 @@ pub(super) fn global(name: &str) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| matches!(flag.of, Of::All) && flag.is_called(name))
 }
 
+/// Tells whether any command has a flag of that name.
+pub(super) fn is_known(name: &str) -> bool {
+    FLAGS.iter().any(|flag| flag.is_called(name))
+}
+
 /// Returns a flag of a command.
 pub(super) fn of(
     command: WarpCommand,

@@ -20,7 +20,7 @@ const PLAIN_SECTIONS: [&str; 4] = ["io", "remote", "params", "advanced"];
 /// Sections whose name, with a point, comes before their keys.
 const NAMED_SECTIONS: [&str; 4] = ["analyze", "obj", "autoterm", "distribution"];
 /// Keys that are called otherwise than their flags.
-const RENAMED: [(&str, &str); 18] = [
+pub(super) const RENAMED: [(&str, &str); 18] = [
     ("sse-c-encrypt", "encrypt"),
     ("analyze.verbose", "analyze.v"),
     ("obj.part-size", "part.size"),
@@ -96,6 +96,7 @@ fn the_section(root: Node) -> Result<Section, WarpArgError> {
         match node {
             Node::Section(section) if key.value == ROOT => found = Some(section),
             _ if key.value == ROOT => return Err(missing()),
+            Node::Null => {}
             _ => {
                 let text = format!("no key of `warp run`; the only one here is `{ROOT}`");
                 return Err(WarpArgError::Value { written: place(&key, &key.value), why: text });
@@ -177,10 +178,14 @@ impl Reader {
         let written = place(key, path);
         let full = format!("{prefix}{}", key.value);
         let name = RENAMED.iter().find(|(from, _)| *from == full).map_or(&*full, |(_, to)| to);
-        let flag = flags::of(self.asked.command, name, &written)?;
+        // What is empty is not given, so that one file can list the keys of all benchmarks.
         if matches!(node, Node::Null) {
+            if !flags::is_known(name) {
+                self.asked.note(written, "no key of `warp run`; it is empty, so nothing is lost");
+            }
             return Ok(());
         }
+        let flag = flags::of(self.asked.command, name, &written)?;
         if let Some((_, other)) = self.lines.iter().find(|(known, _)| *known == flag.name) {
             let why = format!("the same as {other}; one of them must go");
             return Err(WarpArgError::Value { written, why });

@@ -184,7 +184,7 @@ fn what_is_wrong_is_named_with_its_line() {
             "line 5: `warp.params.objets` is no flag of `warp get`; did you mean `--objects`?",
         ),
         (
-            "  params:\n    objets:\n",
+            "  params:\n    objets: 5\n",
             "line 5: `warp.params.objets` is no flag of `warp get`; did you mean `--objects`?",
         ),
         (
@@ -293,4 +293,52 @@ fn the_environment_counts_for_files_too() {
     };
     let line = from_yaml(text, &[], &set).unwrap();
     assert_eq!(joined(&line.flags), ["--access-key=A", "--host=h:1", "--proxy=env"]);
+}
+
+/// Writes a key with nothing behind it, in the section that its name begins with, if any.
+fn empty_key(name: &str) -> String {
+    match name.split_once('.') {
+        Some((section, key)) => format!("    {section}:\n      {key}:\n"),
+        None => format!("    {name}:\n"),
+    }
+}
+
+#[test]
+fn every_key_may_be_empty_whatever_the_benchmark() {
+    let flags = crate::warp::flags::FLAGS.iter().map(|flag| flag.name);
+    // Names with a point in them have a key of their own, if any.
+    let flags = flags.filter(|name| !name.contains('.') || name.starts_with("analyze."));
+    let renamed = crate::warp::yaml::RENAMED.iter().map(|(key, _)| *key);
+    let keys: Vec<&str> = flags.chain(renamed).collect();
+    assert!(keys.contains(&"obj.part-size") && keys.len() > 90, "{}", keys.len());
+    for benchmark in WarpBenchmark::ALL {
+        let head = format!("warp:\n  api: v1\n  benchmark: {}\n", benchmark.name());
+        let bare = from_yaml(&head, &[], &nothing).unwrap();
+        for key in &keys {
+            for empty in ["", " ~", " null"] {
+                let key = empty_key(key).replace(":\n", &format!(":{empty}\n"));
+                let key = key.replacen(&format!(":{empty}\n      "), ":\n      ", 1);
+                let text = format!("{head}  params:\n{key}");
+                let line = from_yaml(&text, &[], &nothing).unwrap_or_else(|e| panic!("{text}{e}"));
+                let told = |line: &WarpLine| (joined(&line.flags), joined(&line.analysis));
+                assert_eq!((told(&line), notes(&line)), (told(&bare), notes(&bare)), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn empty_sections_and_keys_of_nobody_change_nothing() {
+    let head = "warp:\n  api: v1\n  benchmark: get\n";
+    let bare = from_yaml(head, &[], &nothing).unwrap();
+    let text = format!("{head}  io:\n  params:\n    obj:\n    autoterm:\n  analyze:\nothers:\n");
+    assert_eq!(from_yaml(&text, &[], &nothing).unwrap(), bare);
+    let line = from_yaml(&format!("{head}  params:\n    concurrrent:\n"), &[], &nothing).unwrap();
+    let told = "line 5: `warp.params.concurrrent`: no key of `warp run`; it is empty, so nothing \
+                is lost";
+    assert!(notes(&line).contains(&told.to_owned()), "{:?}", notes(&line));
+    assert_eq!(line.flags, bare.flags);
+    // What is given is another thing.
+    let error = from_yaml(&format!("{head}  params:\n    concurrrent: 5\n"), &[], &nothing);
+    assert!(error.unwrap_err().to_string().contains("did you mean `--concurrent`"));
 }
