@@ -213,11 +213,4 @@ impl PrintArgs {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    #[test]
-    fn every_command_is_sound() {
-        super::Cli::command().debug_assert();
-    }
-}
+mod tests;

@@ -234,7 +234,7 @@ impl RequestOptions {
         if let Encryption::SseKms { key_id: Some(key_id) } = &self.encryption
             && !fits(key_id)
         {
-            return Err(ConfigError::Text("--sse-kms-key-id"));
+            return Err(ConfigError::Text("--sse-kms-key"));
         }
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         for (name, value) in &self.metadata {
