@@ -1,6 +1,8 @@
 //! A run on files, from its plan to its record: checks, directories, stages, and what is removed
 //! again.
 
+mod check;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,8 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_driver::{NullRings, RingDriver};
-use plimsoll_driver_file::caches::drop_caches;
-use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
+use plimsoll_driver_file::caches::{drop_files, drop_machine};
+use plimsoll_driver_file::facts::probe;
+use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::yard::{Yard, sweep};
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::{
@@ -19,10 +22,9 @@ use plimsoll_engine::{
 use plimsoll_model::{Interface, RunId, StageId, StageKind, WorkerId};
 use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, RunState, Target};
 use plimsoll_record::{OpLogWriter, RunDirectory};
-use plimsoll_report::format;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{
-    BlocksSpec, FileJobSpec, FilePacingSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
+    FileJobSpec, FilePacingSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
 };
 use plimsoll_workload::{RateProfile, mix64};
 
@@ -36,8 +38,9 @@ use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::{Goal, Ui, Watched};
 use crate::{machine, manifest, present};
 
-/// Descriptors that are not for files under test: the record, the terminal, the rings.
-const DESCRIPTORS_SPARE: u64 = 64;
+/// Why caches are in use where they were to be dropped.
+const NAMES_CACHED: &str =
+    "those of names only go with all that the machine has cached (--drop-machine-caches)";
 
 /// How a run on files is conducted.
 pub(crate) struct FileSettings<'a> {
@@ -64,6 +67,8 @@ struct FilesRun<'a> {
     record: RunRecord,
     /// Files that are there.
     made: HashSet<u32>,
+    /// Claims on the devices that are written, until the run is over.
+    _held: Vec<Held>,
 }
 
 /// Runs a workload on files, records it and has it shown.
@@ -85,11 +90,11 @@ pub(crate) fn run(
         threads: settings.conduct.threads.unwrap_or_else(machine::cores).max(1),
         interface,
     };
-    let permit = if settings.null {
-        Permit::for_nothing_real()
+    let (permit, held) = if settings.null {
+        (Permit::for_nothing_real(), Vec::new())
     } else {
-        check(&plan, &config)?;
-        Permit::for_files(&plan, settings.consent, &ui)?
+        let held = check::check(&plan, &config)?;
+        (Permit::for_files(&plan, settings.consent, &ui)?, held)
     };
     let interrupts = Interrupts::listen()?;
     let target = target(&plan, settings);
@@ -118,7 +123,7 @@ pub(crate) fn run(
     };
     let record =
         RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit: permit };
-    let mut run = FilesRun { plan, settings, config, record, made: HashSet::new() };
+    let mut run = FilesRun { plan, settings, config, record, made: HashSet::new(), _held: held };
     let endpoints = run.record.manifest.target.endpoints.join(", ");
     run.record
         .ui
@@ -153,71 +158,6 @@ fn settle_interfaces(
         job.interface = job.interface.map(&mut settle);
     }
     asked.map_or_else(best, settle)
-}
-
-/// Refuses what cannot go well before anything is made.
-fn check(plan: &FilePlan, config: &RingConfig) -> Result<()> {
-    let mut needed: u64 = 0;
-    for file in 0..plan.table.len() as u32 {
-        let entry = plan.table.entry(file);
-        let path = Path::new(&entry.path);
-        if !entry.existing {
-            needed += entry.size;
-            continue;
-        }
-        if is_device(path) && !destroys(plan, &entry.path) {
-            bail!(
-                "{} is a device; a run on it needs --i-know-this-destroys-data, also to read it",
-                entry.path
-            );
-        }
-        let name = &entry.path;
-        let Some(size) = size_bytes(path) else {
-            bail!("{name} is not there, or neither a file nor a block device");
-        };
-        if size < entry.size && (is_device(path) || !destroys(plan, name)) {
-            let (size, wanted) = (format::bytes(size), format::bytes(entry.size));
-            bail!("{name} holds {size}, and the run is to work on {wanted} of it");
-        }
-    }
-    let directories = plan.run_directories();
-    if let Some(directory) = directories.first().map(|path| asked_directory(path))
-        && let Ok(facts) = probe(&directory)
-        && facts.free_bytes < needed
-    {
-        bail!(
-            "the files need {}, and {} has {} free; make them smaller (--file-size, --scale)",
-            format::bytes(needed),
-            directory.display(),
-            format::bytes(facts.free_bytes)
-        );
-    }
-    let limit = machine::open_files_max();
-    for stage in 0..plan.spec.stages.len() {
-        let workers = (0..plan.workers(stage)).map(WorkerId);
-        let files: usize = workers.map(|worker| plan.files_of(stage, worker).len()).sum();
-        let threads = ring_threads(plan, stage, config);
-        let wanted = files as u64 + 2 * threads as u64 + DESCRIPTORS_SPARE;
-        if wanted > limit {
-            bail!(
-                "stage {} keeps {wanted} files open, and this process may have {limit}; raise \
-                 `ulimit -n`, or use fewer files or jobs",
-                plan.spec.stages[stage].name
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Tells whether the plan may write to a file that was there before.
-fn destroys(plan: &FilePlan, path: &str) -> bool {
-    let jobs = plan.spec.stages.iter().flat_map(|stage| &stage.jobs);
-    jobs.into_iter().any(|job| match &job.work {
-        FileWorkSpec::Blocks(BlocksSpec { files, .. }) => {
-            files.destroys && files.names.iter().any(|name| name == path)
-        }
-        _ => false,
-    })
 }
 
 /// Returns the directory in which a yard was made.
@@ -390,7 +330,7 @@ impl FilesRun<'_> {
             live: &live,
             clock: &*self.record.time.clock,
         };
-        let before = machine::usage();
+        let (before, unverified) = (machine::usage(), self.plan.table.unverified_bytes());
         let outcome = self.record.ui.watch(&watched, &self.record.interrupts, || {
             run_ring_stage(driver, (&self.plan, stage), &self.config, &context, sink)
         });
@@ -403,6 +343,7 @@ impl FilesRun<'_> {
         self.record.note_end(stage as u8, &outcome);
         if let Some(files) = &mut self.record.manifest.stages[stage].files {
             files.usage = Some(machine::usage_since(&usage, &before));
+            files.unverified_bytes = Some(self.plan.table.unverified_bytes() - unverified);
         }
         self.record.directory.write_manifest(&self.record.manifest)?;
         Ok(outcome)
@@ -441,19 +382,24 @@ impl FilesRun<'_> {
             return Ok(("cached".to_owned(), spec.drop_caches.then_some(why)));
         }
         let kept = if direct { "bypassed" } else { "cached" };
-        if !spec.drop_caches && !spec.jobs.iter().any(invalidates) {
+        let of_machine = self.settings.conduct.drop_machine_caches && !direct && !spec.prepares;
+        if !spec.drop_caches && !of_machine && !spec.jobs.iter().any(invalidates) {
             return Ok((kept.to_owned(), None));
         }
-        let dropped = drop_caches(&paths);
-        Ok(match (direct, dropped.machine) {
+        let dropped = drop_files(&paths);
+        let of_machine = if of_machine { drop_machine().map(|()| true) } else { Ok(false) };
+        Ok(match (direct, of_machine) {
             (true, _) => (kept.to_owned(), None),
-            (false, Ok(())) => ("dropped".to_owned(), None),
-            // Of files it is enough to have dropped their own pages; of names nothing was.
-            (false, Err(why)) if paths.is_empty() => (kept.to_owned(), Some(why)),
-            (false, Err(_)) => match dropped.missed {
-                None => ("dropped".to_owned(), None),
-                why => (kept.to_owned(), why),
-            },
+            (false, Ok(true)) => ("dropped-machine".to_owned(), None),
+            // Names and attributes have no pages of their own.
+            (false, Ok(false)) if paths.is_empty() => {
+                (kept.to_owned(), spec.drop_caches.then(|| NAMES_CACHED.to_owned()))
+            }
+            (false, of_machine) => {
+                let state =
+                    if dropped.missed.is_none() && !paths.is_empty() { "dropped" } else { kept };
+                (state.to_owned(), dropped.missed.or(of_machine.err()))
+            }
         })
     }
 
@@ -465,7 +411,8 @@ impl FilesRun<'_> {
         };
         let interfaces = spec.jobs.iter().map(interface).collect();
         let (caches, caches_reason) = made.unwrap_or_else(|| ("unknown".to_owned(), None));
-        FilesStage { iteration: spec.iteration, interfaces, caches, caches_reason, usage: None }
+        let iteration = spec.iteration;
+        FilesStage { iteration, interfaces, caches, caches_reason, ..FilesStage::default() }
     }
 
     /// Settles the record, has it shown and removes what the run wrote.

@@ -275,7 +275,7 @@ fn verification(spec: Option<&WorkloadSpec>, analysis: &StageAnalysis) -> Option
         (true, Some(_)) => VerificationMode::LengthOnly,
         (true, None) => VerificationMode::EveryByte,
     };
-    Some(Verification { mode, bytes: get.figures.stage.bytes })
+    Some(Verification { mode, bytes: get.figures.stage.bytes, unverified_bytes: 0 })
 }
 
 /// Returns remarks on what the figures mean that depend on the workload.

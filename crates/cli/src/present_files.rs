@@ -163,7 +163,7 @@ pub(crate) fn of_run(
         [one] => Interface::from_name(one),
         _ => None,
     };
-    let verification = verification(spec, &phases);
+    let verification = verification(manifest, spec, &phases);
     let reports = phases.into_iter().map(|phase| phase_report(manifest, spec, phase, epoch_ns));
     let phases: Vec<PhaseReport> = reports.collect::<Result<_>>()?;
     let target = manifest.target.files.clone().unwrap_or_default();
@@ -226,7 +226,7 @@ fn notes(manifest: &Manifest) -> Vec<String> {
     for stage in &manifest.stages {
         let why = stage.files.as_ref().and_then(|files| files.caches_reason.as_ref());
         if let Some(why) = why {
-            let note = format!("caches could not be dropped: {why}");
+            let note = format!("caches were not dropped: {why}");
             if !notes.contains(&note) {
                 notes.push(note);
             }
@@ -246,19 +246,28 @@ fn cleaned(cleanup: &schema::Cleanup) -> Option<String> {
 }
 
 /// How reads were checked; `None` when nothing was read.
-fn verification(spec: &FilesSpec, phases: &[Phase]) -> Option<Verification> {
+fn verification(manifest: &Manifest, spec: &FilesSpec, phases: &[Phase]) -> Option<Verification> {
     let is_read = |kind: OpKind| matches!(kind, OpKind::Read | OpKind::Open);
     let kinds = phases.iter().flat_map(|phase| &phase.analysis.rows).flat_map(|row| &row.kinds);
     let bytes: u64 = kinds.filter(|kind| is_read(kind.kind)).map(|kind| kind.bytes).sum();
-    let jobs = || spec.stages.iter().flat_map(|stage| &stage.jobs);
-    let existing = jobs()
-        .any(|job| matches!(&job.work, FileWorkSpec::Blocks(blocks) if blocks.files.existing));
-    let mode = match (spec.verify, existing) {
-        (false, _) => VerificationMode::Off,
-        (true, true) => VerificationMode::LengthOnly,
-        (true, false) => VerificationMode::EveryByte,
+    let of = |phase: &Phase| manifest.stages[phase.stage].files.as_ref()?.unverified_bytes;
+    let unverified: Option<u64> = phases.iter().map(of).sum();
+    // Records of before that was counted tell only of files that were there.
+    let unverified = unverified.unwrap_or_else(|| if is_on_existing(spec) { bytes } else { 0 });
+    // Of a ramp it has what no figure has.
+    let checked = bytes.saturating_sub(unverified);
+    let (mode, bytes, unverified_bytes) = match (spec.verify, unverified) {
+        (false, _) => (VerificationMode::Off, bytes, 0),
+        (true, 0) => (VerificationMode::EveryByte, bytes, 0),
+        (true, _) if checked == 0 => (VerificationMode::LengthOnly, bytes, 0),
+        (true, _) => (VerificationMode::Partial, checked, bytes - checked),
     };
-    (bytes > 0).then_some(Verification { mode, bytes })
+    (bytes > 0).then_some(Verification { mode, bytes, unverified_bytes })
+}
+
+fn is_on_existing(spec: &FilesSpec) -> bool {
+    let mut jobs = spec.stages.iter().flat_map(|stage| &stage.jobs);
+    jobs.any(|job| matches!(&job.work, FileWorkSpec::Blocks(blocks) if blocks.files.existing))
 }
 
 fn phase_report(

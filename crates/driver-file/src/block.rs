@@ -24,11 +24,17 @@ pub(crate) struct Block {
     pub(crate) len: u32,
 }
 
+/// So often in a row the kernel may say that something would have to wait before that counts as a
+/// failure; whoever waits for its end looks at nothing else meanwhile.
+pub(crate) const AGAIN_MAX: u32 = 100_000;
+
 /// A block and how far it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub(crate) block: Block,
     pub(crate) done: u32,
+    /// How often in a row the kernel put it off.
+    again: u32,
     /// Whether it has been taken and not been answered.
     pub(crate) is_under_way: bool,
 }
@@ -38,12 +44,13 @@ impl Progress {
     pub(crate) const IDLE: Self = Self {
         block: Block { act: Act::Sync { data_only: false }, file: Handle(0), offset: 0, len: 0 },
         done: 0,
+        again: 0,
         is_under_way: false,
     };
 
     #[inline]
     pub(crate) fn new(block: Block) -> Self {
-        Self { block, done: 0, is_under_way: true }
+        Self { block, done: 0, again: 0, is_under_way: true }
     }
 
     /// Returns the part that is still to be done: its offset in the file, and its length.
@@ -66,9 +73,13 @@ impl Progress {
     #[cold]
     fn advance_slowly(&mut self, result: Result<u32, Errno>, file: &OpenFile) -> Option<Reply> {
         match result {
-            Err(Errno::INTR | Errno::AGAIN) => None,
+            Err(Errno::INTR | Errno::AGAIN) if self.again < AGAIN_MAX => {
+                self.again += 1;
+                None
+            }
             Err(errno) => Some(Err(self.failed(errno, file))),
             Ok(count) => {
+                self.again = 0;
                 self.done += count;
                 let is_end_of_file = match self.block.act {
                     Act::Read => count == 0 || (file.is_direct && !self.done.is_multiple_of(512)),
@@ -97,5 +108,40 @@ impl Progress {
             error.message.push_str(&open::alignment_advice(file));
         }
         error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use rustix::fs::{CWD, Mode, OFlags};
+
+    use super::*;
+
+    fn null() -> OpenFile {
+        let path = PathBuf::from("/dev/null");
+        let fd = rustix::fs::openat(CWD, &path, OFlags::RDONLY, Mode::empty()).unwrap();
+        OpenFile { fd, path, is_direct: false }
+    }
+
+    #[test]
+    fn what_is_put_off_for_ever_fails_in_the_end() {
+        let block = Block { act: Act::Read, file: Handle(0), offset: 0, len: 8 };
+        for errno in [Errno::AGAIN, Errno::INTR] {
+            let (mut progress, file) = (Progress::new(block), null());
+            // A part that came begins the count anew.
+            for round in 0..AGAIN_MAX {
+                assert_eq!(progress.advance(Err(errno), &file), None, "{round}");
+            }
+            assert_eq!(progress.advance(Ok(4), &file), None);
+            for round in 0..AGAIN_MAX {
+                assert_eq!(progress.advance(Err(errno), &file), None, "{round}");
+            }
+            let reply = progress.advance(Err(errno), &file).unwrap();
+            let message = reply.unwrap_err().message;
+            assert!(message.starts_with("cannot read block at 0 of /dev/null: "), "{message}");
+            assert!(!progress.is_under_way);
+        }
     }
 }

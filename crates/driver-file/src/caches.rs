@@ -14,24 +14,18 @@ const EVERYTHING: &[u8] = b"3\n";
 /// The numbers of tmpfs and ramfs in `statfs`: what they hold is nowhere but in the page cache.
 const MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// What came of dropping caches.
+/// What came of dropping files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropOutcome {
     /// How many of the files were written out and dropped.
     pub fadvised_count: u64,
     /// Why the first of the others was not, if it should have been.
     pub missed: Option<String>,
-    /// Whether the caches of the whole machine were dropped, or why not.
-    pub machine: Result<(), String>,
 }
 
-/// Writes the files out and drops them from the page cache, then all of the machine's caches where
-/// this user may. What lies in memory only stays there.
-pub fn drop_caches<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> DropOutcome {
-    drop_with(files, Path::new(DROP_CACHES))
-}
-
-fn drop_with<P: AsRef<Path>>(files: impl IntoIterator<Item = P>, switch: &Path) -> DropOutcome {
+/// Writes files out and drops them from the page cache; others stay in it. What lies in memory only
+/// stays there.
+pub fn drop_files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> DropOutcome {
     let (mut fadvised_count, mut missed) = (0, None);
     for file in files {
         let file = file.as_ref();
@@ -47,12 +41,19 @@ fn drop_with<P: AsRef<Path>>(files: impl IntoIterator<Item = P>, switch: &Path) 
             }
         }
     }
-    DropOutcome { fadvised_count, missed, machine: drop_machine(switch) }
+    DropOutcome { fadvised_count, missed }
+}
+
+/// Empties all caches of the machine, of everybody's files; returns in words why that failed.
+pub fn drop_machine() -> Result<(), String> {
+    drop_with(Path::new(DROP_CACHES))
 }
 
 /// Returns false for a file that lies in memory only.
 fn drop_file(path: &Path) -> Result<bool, Errno> {
-    let fd = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    // A pipe in the place of the file must not have us wait.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path, flags, Mode::empty())?;
     if MEMORY.contains(&(rustix::fs::fstatfs(&fd)?.f_type as u64)) {
         return Ok(false);
     }
@@ -62,7 +63,7 @@ fn drop_file(path: &Path) -> Result<bool, Errno> {
     Ok(true)
 }
 
-fn drop_machine(switch: &Path) -> Result<(), String> {
+fn drop_with(switch: &Path) -> Result<(), String> {
     let why = |errno| match errno {
         Errno::ACCESS | Errno::PERM => format!("only root may write to {}", switch.display()),
         Errno::ROFS => format!("{} is read-only, as in most containers", switch.display()),
@@ -89,9 +90,11 @@ mod tests {
         fs::write(&file, [7; 10_000]).unwrap();
         fs::write(&switch, "").unwrap();
         let is_memory = crate::facts::probe(folder.path()).unwrap().is_memory;
-        let outcome = drop_with([&file], &switch);
+        let outcome = drop_files([&file]);
         let fadvised_count = u64::from(!is_memory);
-        assert_eq!(outcome, DropOutcome { fadvised_count, missed: None, machine: Ok(()) });
+        assert_eq!(outcome, DropOutcome { fadvised_count, missed: None });
+        assert_eq!(fs::read(&switch).unwrap(), b"");
+        assert_eq!(drop_with(&switch), Ok(()));
         assert_eq!(fs::read(&switch).unwrap(), b"3\n");
         assert_eq!(fs::read(&file).unwrap(), [7; 10_000]);
     }
@@ -100,12 +103,12 @@ mod tests {
     fn what_cannot_be_dropped_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let (file, switch) = (folder.path().join("file"), folder.path().join("switch"));
-        let outcome = drop_with([&file, &file], &switch);
+        let (outcome, machine) = (drop_files([&file, &file]), drop_with(&switch));
         let (file, switch) = (file.display(), switch.display());
         let text = format!("cannot drop {file} from the page cache: No such file or directory");
         assert_eq!(outcome.missed, Some(text));
         assert_eq!(outcome.fadvised_count, 0);
         let text = format!("cannot write to {switch}: No such file or directory");
-        assert_eq!(outcome.machine, Err(text));
+        assert_eq!(machine, Err(text));
     }
 }

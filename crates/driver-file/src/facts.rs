@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver::DriverError;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, SeekFrom, Stat, Statx, StatxFlags};
 use rustix::io::Errno;
 
 use crate::trouble;
@@ -124,6 +124,12 @@ pub fn is_device(path: &Path) -> bool {
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice)
 }
 
+/// Returns whether something can be read and written by blocks: a file or a block device.
+fn holds_blocks(stat: &Stat) -> bool {
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    matches!(kind, FileType::RegularFile | FileType::BlockDevice)
+}
+
 /// Returns how much a file or a block device holds; `None` of anything else, and of what is not
 /// there.
 pub fn size_bytes(path: &Path) -> Option<u64> {
@@ -156,23 +162,6 @@ fn device_number(path: &Path) -> Option<String> {
     Some(format!("{}:{}", rustix::fs::major(number), rustix::fs::minor(number)))
 }
 
-/// Returns whether a block device, or a part of it, is in use: mounted, swapped to, or a member of
-/// a volume.
-pub fn is_mounted_device(path: &Path) -> Result<bool, DriverError> {
-    let mounts = read_text("/proc/self/mountinfo").unwrap_or_default();
-    let is_known = |number| mounts.lines().filter_map(Mount::parse).any(|m| m.number == number);
-    if device_number(path).is_some_and(is_known) {
-        return Ok(true);
-    }
-    // For block devices, this flag asks the kernel for what a mount would ask it for.
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(_) => Ok(false),
-        Err(Errno::BUSY) => Ok(true),
-        Err(errno) => Err(trouble::failed(format_args!("cannot open {}", path.display()), errno)),
-    }
-}
-
 /// Returns what O_DIRECT asks for of an open file, if the kernel tells.
 pub(crate) fn direct_alignment(fd: impl AsFd) -> Option<DirectFacts> {
     let facts = statx(fd, StatxFlags::DIOALIGN)?;
@@ -184,7 +173,7 @@ pub(crate) fn direct_alignment(fd: impl AsFd) -> Option<DirectFacts> {
 }
 
 /// Returns the text of a file of the kernel's.
-pub(crate) fn read_text(path: &str) -> Option<String> {
+pub(crate) fn read_text(path: impl AsRef<Path>) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
@@ -215,6 +204,10 @@ fn open_nearest(path: &Path) -> Result<(PathBuf, OwnedFd), DriverError> {
 fn direct_facts(path: &Path) -> Option<DirectFacts> {
     let stat = rustix::fs::stat(path).ok()?;
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    // A pipe would have us wait for somebody at its other end.
+    if !is_directory && !holds_blocks(&stat) {
+        return None;
+    }
     let kind = if is_directory { OFlags::TMPFILE | OFlags::RDWR } else { OFlags::RDONLY };
     let flags = kind | OFlags::DIRECT | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o600)).ok()?;
@@ -246,17 +239,17 @@ fn name_of_magic(magic: u64) -> String {
 
 /// A line of mountinfo; see proc_pid_mountinfo(5).
 #[derive(Debug, PartialEq, Eq)]
-struct Mount {
+pub(crate) struct Mount {
     id: u64,
     /// The device's, as in `8:1`.
-    number: String,
-    mount_point: PathBuf,
+    pub(crate) number: String,
+    pub(crate) mount_point: PathBuf,
     file_system: String,
-    source: String,
+    pub(crate) source: String,
 }
 
 impl Mount {
-    fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
         let (before, after) = line.split_once(" - ")?;
         let mut before = before.split(' ');
         let id = before.next()?.parse().ok()?;
@@ -289,7 +282,7 @@ fn mount_of(path: &Path, fd: &OwnedFd) -> Option<Mount> {
 }
 
 /// Undoes the kernel's octal escapes of blanks and backslashes.
-fn unescape(text: &str) -> OsString {
+pub(crate) fn unescape(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&byte, tail)) = rest.split_first() {

@@ -6,6 +6,7 @@ mod block;
 mod buffers;
 pub mod caches;
 pub mod facts;
+pub mod in_use;
 mod libaio;
 mod names;
 mod open;
@@ -56,7 +57,30 @@ impl RingDriver for FilesDriver {
 /// files wait for each other. What is open stays open; what is opened from now on is this thread's.
 fn own_descriptors() {
     // SAFETY: descriptors that the thread has keep their numbers, and a ring stays on its thread.
-    let _ = unsafe { libc::unshare(libc::CLONE_FILES) };
+    if unsafe { libc::unshare(libc::CLONE_FILES) } == 0 {
+        close_sockets();
+    }
+}
+
+/// Closes the thread's copies of sockets: as long as one is there, whoever is at the other end does
+/// not see that the connection was closed. Files stay, as they may be in use, and do no harm.
+fn close_sockets() {
+    // Where the kernel does not tell what is open, it stays so.
+    let entries = std::fs::read_dir("/proc/thread-self/fd").into_iter().flatten().flatten();
+    let open: Vec<libc::c_int> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in open {
+        // SAFETY: all zeros are a valid stat, which the call fills.
+        let is_socket = unsafe {
+            let mut stat: libc::stat = std::mem::zeroed();
+            libc::fstat(number, &raw mut stat) == 0 && stat.st_mode & libc::S_IFMT == libc::S_IFSOCK
+        };
+        if is_socket {
+            // SAFETY: the table is this thread's own since it was unshared, and a thread that
+            // drives files has no use for a socket.
+            unsafe { libc::close(number) };
+        }
+    }
 }
 
 /// Returns whether the kernel lets us use an interface, or in words why not.

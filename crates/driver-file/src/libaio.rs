@@ -10,7 +10,7 @@ use libc::{c_long, c_ulong, timespec};
 use plimsoll_driver::{DriverError, Reply};
 use rustix::io::Errno;
 
-use crate::block::{Act, Block, Progress};
+use crate::block::{AGAIN_MAX, Act, Block, Progress};
 use crate::buffers::Slab;
 use crate::open::{OpenFile, OpenFiles};
 use crate::ring::SENT_AT_ONCE;
@@ -69,10 +69,14 @@ const MAPPED_MAGIC: u32 = 0xa10a_10a1;
 pub(crate) struct Libaio {
     context: c_ulong,
     slots: Vec<Progress>,
-    /// By slot. Never moves, as `queue` points into it.
+    /// By slot.
     controls: Box<[Control]>,
-    /// What was submitted and not sent.
-    queue: Vec<*mut Control>,
+    /// The slots of what was submitted and not sent.
+    queue: Vec<usize>,
+    /// Where the controls of the queue lie, while they are sent.
+    pointers: Vec<*mut Control>,
+    /// How often in a row the kernel took nothing for want of resources.
+    refusals: u32,
     events: Box<[Event]>,
     /// How many operations the kernel has and has not answered.
     sent: usize,
@@ -96,6 +100,8 @@ impl Libaio {
             slots: vec![Progress::IDLE; slots],
             controls: vec![Control::default(); slots].into_boxed_slice(),
             queue: Vec::with_capacity(slots),
+            pointers: Vec::with_capacity(slots),
+            refusals: 0,
             events: vec![Event::default(); slots].into_boxed_slice(),
             sent: 0,
         })
@@ -124,10 +130,13 @@ impl Libaio {
 
     /// Sends what is in the queue with one call.
     fn send_once(&mut self) -> Result<(), Errno> {
-        // SAFETY: the queue points to controls of ours, which point to buffers that are kept until
-        // the kernel has answered.
+        let controls = self.controls.as_mut_ptr();
+        self.pointers.clear();
+        self.pointers.extend(self.queue.iter().map(|slot| controls.wrapping_add(*slot)));
+        // SAFETY: the pointers are to controls of ours, which the kernel copies, and which point to
+        // buffers that are kept until it has answered.
         let result = unsafe {
-            let (count, first) = (self.queue.len(), self.queue.as_mut_ptr());
+            let (count, first) = (self.pointers.len(), self.pointers.as_mut_ptr());
             libc::syscall(libc::SYS_io_submit, self.context, count, first)
         };
         let count = check(result)?;
@@ -141,8 +150,7 @@ impl Libaio {
         let Progress { block, done, .. } = self.slots[slot];
         let (offset, len) = self.slots[slot].rest();
         let is_sync = matches!(block.act, Act::Sync { .. });
-        let control = &mut self.controls[slot];
-        *control = Control {
+        self.controls[slot] = Control {
             data: slot as u64,
             opcode: match block.act {
                 Act::Read => PREAD,
@@ -161,7 +169,7 @@ impl Libaio {
             offset,
             ..Control::default()
         };
-        self.queue.push(ptr::from_mut(control));
+        self.queue.push(slot);
     }
 
     pub(crate) fn reap(
@@ -214,9 +222,12 @@ impl Libaio {
     fn send(&mut self, files: &OpenFiles, replies: &mut Vec<(usize, Reply)>) {
         while !self.queue.is_empty() {
             match self.send_once() {
-                Ok(()) | Err(Errno::INTR) => {}
+                Ok(()) | Err(Errno::INTR) => self.refusals = 0,
                 Err(Errno::AGAIN) if self.sent > 0 => return,
-                Err(Errno::AGAIN) => std::thread::yield_now(),
+                Err(Errno::AGAIN) if self.refusals < AGAIN_MAX => {
+                    self.refusals += 1;
+                    std::thread::yield_now();
+                }
                 Err(errno) => self.refuse_first(errno, files, replies),
             }
         }
@@ -225,9 +236,7 @@ impl Libaio {
     /// Answers the first of the queue, which the kernel did not take.
     #[cold]
     fn refuse_first(&mut self, errno: Errno, files: &OpenFiles, replies: &mut Vec<(usize, Reply)>) {
-        let control = self.queue.remove(0);
-        // SAFETY: the queue points to controls of ours, and the kernel does not have this one.
-        let slot = unsafe { (*control).data } as usize;
+        let slot = self.queue.remove(0);
         let progress = &mut self.slots[slot];
         let file = files.get(progress.block.file);
         let result = match progress.block.act {

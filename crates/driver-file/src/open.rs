@@ -28,6 +28,13 @@ pub(crate) struct OpenFiles {
 }
 
 impl OpenFiles {
+    #[cfg(test)]
+    pub(crate) fn add(&mut self, fd: OwnedFd) -> Handle {
+        let handle = Handle(self.opened.len() as u32);
+        self.opened.push(OpenFile { fd, path: "test".into(), is_direct: false });
+        handle
+    }
+
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> &OpenFile {
         &self.opened[handle.0 as usize]

@@ -24,12 +24,16 @@ pub(crate) const SENT_AT_ONCE: usize = 1;
 /// A ring on real files. Dropping it waits for what is under way, as the kernel writes to its
 /// buffers until then.
 pub struct FilesRing {
-    way: Way,
-    files: OpenFiles,
-    slab: Slab,
+    pub(crate) way: Way,
+    pub(crate) files: OpenFiles,
+    pub(crate) slab: Slab,
+    /// What is handed out, once a ring of the kernel is broken, in the place of buffers that the
+    /// kernel may still own: one for all, as nothing is read or written any more.
+    spare: Option<Slab>,
+    buffer_bytes: usize,
 }
 
-enum Way {
+pub(crate) enum Way {
     Uring(Box<Uring>),
     Libaio(Box<Libaio>),
     Psync,
@@ -51,7 +55,21 @@ impl FilesRing {
             Interface::Libaio => Way::Libaio(Box::new(Libaio::new(slots)?)),
             Interface::Psync => Way::Psync,
         };
-        Ok(Self { way, files: OpenFiles::default(), slab })
+        Ok(Self { way, files: OpenFiles::default(), slab, spare: None, buffer_bytes })
+    }
+
+    /// Returns a buffer in the place of one that the kernel may still own.
+    #[cold]
+    fn spare(&mut self, slot: usize) -> &mut [u8] {
+        assert!(self.is_broken(), "the kernel is at the buffer of slot {slot}");
+        let bytes = self.buffer_bytes;
+        let make = || Slab::new(1, bytes).expect("the process has memory for one buffer");
+        self.spare.get_or_insert_with(make).slot_mut(0)
+    }
+
+    #[cold]
+    fn is_broken(&self) -> bool {
+        matches!(&self.way, Way::Uring(uring) if uring.is_broken())
     }
 
     fn is_under_way(&self, slot: usize) -> bool {
@@ -78,7 +96,9 @@ impl Ring for FilesRing {
 
     #[inline]
     fn buffer(&mut self, slot: usize) -> &mut [u8] {
-        assert!(!self.is_under_way(slot), "the kernel is at the buffer of slot {slot}");
+        if self.is_under_way(slot) {
+            return self.spare(slot);
+        }
         self.slab.slot_mut(slot)
     }
 
@@ -100,7 +120,8 @@ impl Ring for FilesRing {
             let buffer = &mut self.slab.slot_mut(slot)[..block.len as usize];
             return Some(psync::run(block, file, buffer));
         }
-        assert!(!self.is_under_way(slot), "slot {slot} has an operation under way");
+        let is_free = !self.is_under_way(slot) || self.is_broken();
+        assert!(is_free, "slot {slot} has an operation under way");
         let room = self.slab.room(slot, block.len);
         match &mut self.way {
             Way::Uring(uring) => uring.submit(slot, block, file, room),

@@ -12,7 +12,7 @@ use plimsoll_driver::{DriverError, Handle, Reply};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
 
-use crate::block::{Act, Block, Progress};
+use crate::block::{AGAIN_MAX, Act, Block, Progress};
 use crate::buffers::Slab;
 use crate::open::{OpenFile, OpenFiles};
 use crate::ring::SENT_AT_ONCE;
@@ -23,6 +23,10 @@ const REGION_BYTES_MAX: usize = 1 << 30;
 /// How many files are registered at most; more of them work as well, a little slower.
 const REGISTERED_FILES_MAX: u64 = 4096;
 
+/// So often the kernel is called in one reaping where it does not take all that was submitted; then
+/// the caller can look at other things.
+const ROUNDS_MAX: u32 = 64;
+
 /// A ring of the kernel.
 pub(crate) struct Uring {
     ring: IoUring,
@@ -30,7 +34,10 @@ pub(crate) struct Uring {
     /// How many operations the kernel has and has not answered.
     sent: usize,
     registry: Registry,
-    /// The error after which nothing goes any more.
+    /// How often in a row the kernel took nothing for want of resources.
+    refusals: u32,
+    /// The error after which nothing goes any more. What was under way then stays so: the kernel
+    /// may still be at its buffers.
     broken: Option<Errno>,
 }
 
@@ -57,7 +64,7 @@ impl Uring {
             has_file: Vec::new(),
         };
         let slots = vec![Progress::IDLE; slab.slots()];
-        Ok(Self { ring, slots, sent: 0, registry, broken: None })
+        Ok(Self { ring, slots, sent: 0, registry, refusals: 0, broken: None })
     }
 
     /// Tells the kernel of a file.
@@ -121,19 +128,23 @@ impl Uring {
         replies: &mut Vec<(usize, Reply)>,
     ) {
         let before = replies.len();
-        loop {
+        for round in 0.. {
+            if self.broken.is_some() {
+                return;
+            }
             let (_, queue, answers) = self.ring.split();
             let unsent = queue.len();
             // The kernel may have more answers that it only gives when it is called.
             let needs_call = unsent > 0 || answers.is_empty() || queue.taskrun();
             drop((queue, answers));
             if needs_call && let Err(errno) = self.enter(unsent, wait) {
-                return self.give_up(errno, files, replies);
+                return self.give_up(errno, files, slab, replies);
             }
             self.drain(files, slab, replies);
             // Where the kernel did not take everything it has not waited either.
             let is_all_sent = self.ring.submission().is_empty();
-            if replies.len() > before || (wait.is_some() && is_all_sent) {
+            let is_put_off = wait.is_some() && round >= ROUNDS_MAX;
+            if replies.len() > before || (wait.is_some() && is_all_sent) || is_put_off {
                 return;
             }
         }
@@ -175,10 +186,15 @@ impl Uring {
             Err(error) => match trouble::of(&error) {
                 Errno::INTR | Errno::TIME => {}
                 // The kernel is short of memory, or wants its answers taken first.
-                Errno::AGAIN | Errno::BUSY => thread::yield_now(),
+                Errno::AGAIN | Errno::BUSY if self.refusals < AGAIN_MAX => {
+                    self.refusals += 1;
+                    thread::yield_now();
+                    return Ok(());
+                }
                 errno => return Err(errno),
             },
         }
+        self.refusals = 0;
         Ok(())
     }
 
@@ -205,18 +221,35 @@ impl Uring {
 
     /// Fails everything that is under way: the kernel does not answer any more.
     #[cold]
-    fn give_up(&mut self, errno: Errno, files: &OpenFiles, replies: &mut Vec<(usize, Reply)>) {
+    fn give_up(
+        &mut self,
+        errno: Errno,
+        files: &OpenFiles,
+        slab: &Slab,
+        replies: &mut Vec<(usize, Reply)>,
+    ) {
+        // Some answers may have come.
+        self.drain(files, slab, replies);
         self.broken = Some(errno);
-        for (slot, progress) in self.slots.iter_mut().enumerate() {
-            if std::mem::take(&mut progress.is_under_way) {
+        for (slot, progress) in self.slots.iter().enumerate() {
+            if progress.is_under_way {
                 let file = files.get(progress.block.file);
                 replies.push((slot, Err(progress.failed(errno, file))));
             }
         }
     }
 
+    /// Returns whether nothing goes any more.
+    #[cold]
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
     /// Waits until the kernel has nothing of ours any more; returns false if that cannot be known.
     pub(crate) fn settle(&mut self) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
         while self.sent > 0 {
             if self.enter(0, None).is_err() {
                 return false;
@@ -371,4 +404,52 @@ fn refused(error: io::Error) -> DriverError {
 fn is_switched_off() -> bool {
     let setting = crate::facts::read_text("/proc/sys/kernel/io_uring_disabled");
     setting.is_some_and(|text| text.trim() != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_driver::{Request, Ring};
+    use plimsoll_model::Interface;
+
+    use super::*;
+    use crate::FilesRing;
+    use crate::ring::Way;
+
+    #[test]
+    fn after_a_fatal_error_no_buffer_is_used_again_that_the_kernel_may_own() {
+        if let Err(why) = crate::available(Interface::IoUring) {
+            return println!("skipped: {why}");
+        }
+        let mut ring = FilesRing::new(Interface::IoUring, 3, 4096).unwrap();
+        // Nothing comes out of a pipe that is empty, so the kernel keeps the read.
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        let file = ring.files.add(pipe.into());
+        let read = Request::Read { file, offset: u64::MAX, len: 4096 };
+        assert!(ring.submit(1, &read).is_none());
+        let mut replies = Vec::new();
+        ring.reap(Some(Duration::ZERO), &mut replies);
+        assert!(replies.is_empty());
+        let FilesRing { way: Way::Uring(uring), files, slab, .. } = &mut ring else {
+            panic!("another way")
+        };
+        uring.give_up(Errno::NXIO, files, slab, &mut replies);
+        let owned = slab.pointer(1);
+        let [(1, Err(error))] = &replies[..] else { panic!("{replies:?}") };
+        assert!(error.message.contains("No such device or address"), "{error}");
+
+        for slot in 0..3 {
+            let buffer = ring.buffer(slot);
+            assert_eq!(buffer.len(), 4096);
+            assert_ne!(buffer.as_mut_ptr(), owned, "slot {slot}");
+            buffer.fill(7);
+            assert!(ring.submit(slot, &read).unwrap().is_err(), "slot {slot}");
+        }
+        ring.reap(None, &mut replies);
+        assert_eq!(replies.len(), 1, "it is answered once");
+        // The memory is never given back, so that it can be looked at.
+        let start = ring.slab.pointer(0);
+        drop(ring);
+        // SAFETY: the slab leaked, as the read was never settled.
+        assert_eq!(unsafe { start.read_volatile() }, 7);
+    }
 }

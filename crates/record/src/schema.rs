@@ -327,12 +327,14 @@ pub struct FilesStage {
     pub iteration: u32,
     /// How operations of each job reached the kernel: `io_uring`, `libaio`, `psync` or `null`.
     pub interfaces: Vec<String>,
-    /// What was done about caches: `dropped`, `bypassed`, `cached` or `unknown`.
+    /// What was done about caches: `dropped`, `dropped-machine`, `bypassed`, `cached` or `unknown`.
     pub caches: String,
     /// Why caches could not be dropped as asked, where they could not.
     pub caches_reason: Option<String>,
     /// What the whole process used while the stage lasted.
     pub usage: Option<ProcessUsage>,
+    /// Bytes that were read and could not be checked, as the run never wrote them.
+    pub unverified_bytes: Option<u64>,
 }
 
 /// What a process used.

@@ -101,6 +101,7 @@ pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunRe
         verification: Some(Verification {
             mode: VerificationMode::EveryByte,
             bytes: reads.map(|kind| kind.figures.stage.bytes).sum(),
+            unverified_bytes: 0,
         }),
         client_cpu: Some(Duration::from_millis(48)),
         recorder_wait: Duration::ZERO,

@@ -74,6 +74,8 @@ pub struct OpLogCheck {
 pub enum VerificationMode {
     /// Every byte of every read.
     EveryByte,
+    /// Every byte of what the run wrote; others were read as well.
+    Partial,
     /// The length only, because the content is not known.
     LengthOnly,
     /// Switched off; the length is still checked.
@@ -85,8 +87,10 @@ pub enum VerificationMode {
 pub struct Verification {
     /// How.
     pub mode: VerificationMode,
-    /// Bytes compared.
+    /// Bytes compared; where only lengths are, bytes read.
     pub bytes: u64,
+    /// With [`VerificationMode::Partial`], bytes that were read and not compared.
+    pub unverified_bytes: u64,
 }
 
 /// What the proofs said of the instrument that measured; of a certificate that cannot be read

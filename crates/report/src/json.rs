@@ -252,6 +252,7 @@ fn times(times: &TimeSummary) -> twin::Times {
 const fn verification_mode(mode: VerificationMode) -> &'static str {
     match mode {
         VerificationMode::EveryByte => "every-byte",
+        VerificationMode::Partial => "partial",
         VerificationMode::LengthOnly => "length-only",
         VerificationMode::Off => "off",
     }

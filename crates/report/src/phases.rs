@@ -177,8 +177,10 @@ pub(crate) struct ScheduleTold {
 /// What lay between the operations and the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheState {
-    /// Caches were dropped before the stage.
+    /// The stage's own files were dropped from caches before it.
     Dropped,
+    /// All that the machine had cached was dropped before the stage.
+    DroppedMachine,
     /// The page cache was passed by (`O_DIRECT`).
     Bypassed,
     /// What was cached before may have been used.
@@ -189,12 +191,14 @@ pub enum CacheState {
 
 impl CacheState {
     /// Every state.
-    pub const ALL: [Self; 4] = [Self::Dropped, Self::Bypassed, Self::Cached, Self::NotKnown];
+    pub const ALL: [Self; 5] =
+        [Self::Dropped, Self::DroppedMachine, Self::Bypassed, Self::Cached, Self::NotKnown];
 
     /// Returns the name used in files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dropped => "dropped",
+            Self::DroppedMachine => "dropped-machine",
             Self::Bypassed => "bypassed",
             Self::Cached => "cached",
             Self::NotKnown => "not-known",

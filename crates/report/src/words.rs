@@ -133,6 +133,7 @@ pub(crate) fn spread(times: &TimeSummary) -> String {
 pub(crate) fn verification(mode: VerificationMode) -> &'static str {
     match mode {
         VerificationMode::EveryByte => "every byte of every read",
+        VerificationMode::Partial => "every byte of what the run wrote",
         VerificationMode::LengthOnly => "length only: the content is not known",
         VerificationMode::Off => "length only: switched off",
     }

@@ -91,6 +91,10 @@ pub(crate) struct FileConductArgs {
     /// Threads that drive jobs whose interface does not block [default: one per core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+    /// Before each stage that goes through caches, empty all caches of the machine, not only of the
+    /// stage's own files; slows down everything else that runs on it, and takes root
+    #[arg(long)]
+    pub(crate) drop_machine_caches: bool,
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "0%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,

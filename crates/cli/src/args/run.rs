@@ -39,6 +39,10 @@ pub(crate) struct RunArgs {
     /// On files: how operations reach the kernel, where the job does not say it
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Load")]
     pub(crate) interface: Option<InterfaceArg>,
+    /// On files: before each stage that goes through caches, empty all caches of the machine, not
+    /// only of the stage's own files; slows down everything else that runs on it, and takes root
+    #[arg(long, help_heading = "Load")]
+    pub(crate) drop_machine_caches: bool,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
     #[command(flatten, next_help_heading = "Load")]
@@ -59,6 +63,7 @@ impl RunArgs {
         FileConductArgs {
             interface: self.interface,
             threads: self.conduct.threads,
+            drop_machine_caches: self.drop_machine_caches,
             max_error_rate: self.conduct.max_error_rate,
         }
     }

@@ -1,6 +1,7 @@
 //! Runs on files, in directories of the tests' own on disk and in memory.
 
 mod commands;
+mod devices;
 mod dialects;
 mod faults;
 mod refused;

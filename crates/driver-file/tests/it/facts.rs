@@ -1,8 +1,13 @@
 //! What is known of file systems and devices.
 
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use plimsoll_driver_file::facts::{device_size, is_device, is_mounted_device, probe};
+use plimsoll_driver_file::caches::drop_files;
+use plimsoll_driver_file::facts::{device_size, is_device, probe, size_bytes};
+use plimsoll_driver_file::in_use::hold_for_writing;
+use plimsoll_driver_file::yard::Yard;
+use rustix::fs::{FileType, Mode};
 
 use crate::{in_memory, on_disk};
 
@@ -50,7 +55,6 @@ fn devices_are_told_from_files() {
     if !is_device(device) {
         return println!("skipped: {} is no device", device.display());
     }
-    assert_eq!(is_mounted_device(device), Ok(true));
     assert!(device_size(device).unwrap() >= facts.size_bytes);
 }
 
@@ -59,4 +63,24 @@ fn a_device_that_is_away_has_no_size() {
     let folder = on_disk();
     let error = device_size(&folder.path().join("away")).unwrap_err();
     assert!(error.message.starts_with("cannot get the size of "), "{error}");
+}
+
+#[test]
+fn what_holds_no_blocks_is_not_opened() {
+    let folder = on_disk();
+    // Whoever opens a pipe waits for its other end.
+    let pipe = folder.path().join("pipe");
+    let mode = Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, mode, 0).unwrap();
+    let socket = folder.path().join("socket");
+    let _listener = UnixListener::bind(&socket).unwrap();
+    let expected = probe(folder.path()).unwrap();
+    for path in [&*pipe, &*socket] {
+        let facts = probe(path).unwrap();
+        assert_eq!((facts.mount_point, facts.direct), (expected.mount_point.clone(), None));
+        assert!(size_bytes(path).is_none() && !is_device(path));
+        assert!(hold_for_writing(path).unwrap().is_none());
+        assert_eq!(drop_files([path]).fadvised_count, 0);
+        assert!(Yard::make(path, "run-1").is_err());
+    }
 }

@@ -2,8 +2,10 @@
 
 use std::ffi::CStr;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
@@ -533,4 +535,24 @@ fn a_look_sees_what_has_ended_and_waits_for_nothing() {
         }
         assert_eq!(replies, [(3, Ok(3))]);
     }
+}
+
+#[test]
+fn a_thread_with_a_ring_keeps_no_connection_of_others_open() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let (made, over) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ring = ring(Interface::Psync, 1);
+            made.wait();
+            over.wait();
+        });
+        made.wait();
+        drop(ours);
+        let seen = theirs.read(&mut [0; 8]).map_err(|error| error.kind());
+        over.wait();
+        assert_ne!(seen, Err(ErrorKind::WouldBlock), "the other end is still open");
+        assert_eq!(seen, Ok(0));
+    });
 }

@@ -117,7 +117,11 @@ pub(crate) fn report(what: &str, phases: Vec<PhaseReport>) -> PhasesReport {
         warnings: Vec::new(),
         notes: Vec::new(),
         phases,
-        verification: Some(Verification { mode: VerificationMode::EveryByte, bytes: 4 << 30 }),
+        verification: Some(Verification {
+            mode: VerificationMode::EveryByte,
+            bytes: 4 << 30,
+            unverified_bytes: 0,
+        }),
         op_log: None,
         recorder_wait: Duration::ZERO,
         cleanup: Some("2 files, 1 directory".to_owned()),

@@ -60,10 +60,12 @@ fn document(report: &PhasesReport) -> twin::Document {
         verification: report.verification.map(|verification| twin::Verification {
             mode: match verification.mode {
                 VerificationMode::EveryByte => "every-byte",
+                VerificationMode::Partial => "partial",
                 VerificationMode::LengthOnly => "length-only",
                 VerificationMode::Off => "off",
             },
             bytes: verification.bytes,
+            unverified_bytes: verification.unverified_bytes,
         }),
         op_log: report
             .op_log

@@ -279,7 +279,11 @@ impl Writer {
         self.out.push('\n');
         if let Some(check) = report.verification {
             let how = shared::verification(check.mode);
-            self.fact("verified", &format!("{}, {how}", bytes(check.bytes)));
+            let mut text = format!("{}, {how}", bytes(check.bytes));
+            if check.unverified_bytes > 0 {
+                text.push_str(&format!("; {} not checked", bytes(check.unverified_bytes)));
+            }
+            self.fact("verified", &text);
         }
         if let Some(cleanup) = &report.cleanup {
             self.fact("cleaned up", cleanup);

@@ -58,7 +58,8 @@ pub(crate) fn work(row: &PhaseRow) -> String {
 /// Returns what lay between the operations and the medium.
 pub(crate) fn caches(state: CacheState) -> &'static str {
     match state {
-        CacheState::Dropped => "caches dropped before",
+        CacheState::Dropped => "own files dropped from caches before",
+        CacheState::DroppedMachine => "caches of the machine dropped before",
         CacheState::Bypassed => "caches bypassed",
         CacheState::Cached => "caches in use",
         CacheState::NotKnown => "caching not known",

@@ -354,6 +354,11 @@ impl Names {
         }
     }
 
+    /// Tells whether it is known what the files hold.
+    pub(super) fn knows_content(&self) -> bool {
+        self.written.is_some()
+    }
+
     /// Returns what is wrong with what an OPEN read.
     pub(super) fn check(
         &self,

@@ -40,8 +40,7 @@ pub struct FileStageSpec {
     /// Whether it only makes what later stages need and is no result.
     #[serde(default, skip_serializing_if = "is_false")]
     pub prepares: bool,
-    /// Whether caches are dropped before it: those of the stage's own files, and all of the machine
-    /// where that is allowed.
+    /// Whether the stage's own files are dropped from caches before it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub drop_caches: bool,
     /// Whether the first failed operation ends the whole run.

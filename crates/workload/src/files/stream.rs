@@ -1,5 +1,6 @@
 //! The operations of one worker on files, in order, and the check of what they read.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::blocks::{Blocks, Planned};
@@ -57,6 +58,14 @@ pub struct FileStream {
     /// The version of the next write for which nothing tells one.
     version: u16,
     syncs: Syncs,
+    /// How many bytes were read that could not be checked; the table has them in the end.
+    unverified: Cell<u64>,
+}
+
+impl Drop for FileStream {
+    fn drop(&mut self) {
+        self.table.add_unverified(self.unverified.get());
+    }
 }
 
 /// Where operations come from.
@@ -123,6 +132,7 @@ impl FileStream {
             bytes_left: job.bytes_max.unwrap_or(u64::MAX),
             version: (otherwise % u64::from(VERSION_MAX)) as u16 + 1,
             syncs,
+            unverified: Cell::new(0),
         }
     }
 
@@ -239,7 +249,8 @@ impl FileStream {
     /// that came, which may be fewer than asked for. To be called before [`Self::completed`].
     #[inline]
     pub fn check(&self, op: &BlockOp, generator: &Generator, bytes: &[u8]) -> Option<Wrong> {
-        self.table.entry(op.file).checked().check(op.block(), op.seen, generator, bytes)
+        let checked = self.table.entry(op.file).checked(&self.unverified);
+        checked.check(op.block(), op.seen, generator, bytes)
     }
 
     /// Takes note that an operation ended, as it should or not.
@@ -290,7 +301,11 @@ impl FileStream {
 
     /// Returns what is wrong with the bytes that an OPEN read, in a whole sentence.
     pub fn check_name(&self, op: &NameOp, generator: &Generator, bytes: &[u8]) -> Option<Wrong> {
-        self.names().check(op, self.verify.then_some(generator), bytes)
+        let names = self.names();
+        if self.verify && !names.knows_content() {
+            self.unverified.set(self.unverified.get() + bytes.len() as u64);
+        }
+        names.check(op, self.verify.then_some(generator), bytes)
     }
 }
 

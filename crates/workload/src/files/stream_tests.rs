@@ -194,3 +194,25 @@ fn a_byte_that_turned_is_found_with_its_place() {
         assert_eq!(wrong.map(|wrong| wrong.text), Some(text), "stage {stage}");
     }
 }
+
+#[test]
+fn a_table_has_what_its_streams_could_not_check() {
+    // Two files of three blocks each are read that nobody fills.
+    let mut spec = writing(|blocks| blocks.read_percent = 100);
+    for (verify, expected) in [(true, 6 * BLOCK), (false, 0)] {
+        spec.verify = verify;
+        let plan = spec.validate("r").unwrap();
+        let generator = Generator::new(spec.seed);
+        let mut stream = plan.stream(0, WorkerId(0));
+        while let Some(op) = stream.next_op() {
+            let FileOp::Block(block) = op else { panic!("there are only blocks") };
+            if verify {
+                assert_eq!(stream.check(&block, &generator, &vec![0; block.len as usize]), None);
+            }
+            stream.completed(&op, true);
+        }
+        assert_eq!(plan.table.unverified_bytes(), 0, "it is still under way");
+        drop(stream);
+        assert_eq!(plan.table.unverified_bytes(), expected);
+    }
+}

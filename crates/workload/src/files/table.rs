@@ -1,6 +1,8 @@
 //! The files of a run: where they lie, how large they are, and what is known of their versions.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_model::ObjectId;
 
@@ -15,6 +17,7 @@ const SIZE_STEP: u64 = 4_096;
 /// Every file that a run reads or writes by blocks, each once.
 pub struct FileTable {
     entries: Vec<FileEntry>,
+    unverified_bytes: AtomicU64,
 }
 
 impl FileTable {
@@ -32,6 +35,16 @@ impl FileTable {
     /// Tells whether there is none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// Returns how many bytes were read, by streams that are gone, that could not be checked: what
+    /// was there before the run, and what the run never wrote. Nothing where nothing is checked.
+    pub fn unverified_bytes(&self) -> u64 {
+        self.unverified_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn add_unverified(&self, bytes: u64) {
+        self.unverified_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -51,9 +64,9 @@ pub struct FileEntry {
 
 impl FileEntry {
     #[inline]
-    pub(super) fn checked(&self) -> Checked<'_> {
+    pub(super) fn checked<'a>(&'a self, unverified: &'a Cell<u64>) -> Checked<'a> {
         let Self { path, existing, key_hash, versions, .. } = self;
-        Checked { path, existing: *existing, key_hash: *key_hash, versions }
+        Checked { path, existing: *existing, key_hash: *key_hash, versions, unverified }
     }
 }
 
@@ -193,7 +206,10 @@ impl<'a> TableBuilder<'a> {
             existing: draft.existing,
             key_hash: draft.key_hash,
         };
-        FileTable { entries: self.entries.into_iter().map(entry).collect() }
+        FileTable {
+            entries: self.entries.into_iter().map(entry).collect(),
+            unverified_bytes: AtomicU64::new(0),
+        }
     }
 }
 

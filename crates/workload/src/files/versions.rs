@@ -6,6 +6,7 @@
 //! never written, a version, or unsettled, which is what writes leave that were under way together
 //! and a write that failed. The next write that is under way alone settles it again.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::data::{Content, Evidence, Generator, Received, Wrong};
@@ -159,6 +160,8 @@ pub(super) struct Checked<'a> {
     pub(super) existing: bool,
     pub(super) key_hash: u64,
     pub(super) versions: &'a Versions,
+    /// Takes up how many bytes came of which nothing is known.
+    pub(super) unverified: &'a Cell<u64>,
 }
 
 /// What a read saw of its cells when it was planned: of one cell the cell itself, of several a
@@ -274,7 +277,9 @@ impl Checked<'_> {
             Versions::Filled(left) if left.load(Ordering::Acquire) == 0 => {
                 self.judge(block.offset, Right::Version(1), generator, bytes)
             }
-            Versions::None | Versions::Filled(_) => None,
+            Versions::None | Versions::Filled(_) => {
+                self.judge(block.offset, Right::Unknown, generator, bytes)
+            }
             Versions::Cells(cells) => match cells.of(block) {
                 [cell] => {
                     let same = fingerprint(std::slice::from_ref(cell)) == seen;
@@ -344,7 +349,11 @@ impl Checked<'_> {
         bytes: &[u8],
     ) -> Option<Wrong> {
         let version = match right {
-            Right::Unknown | Right::End => return None,
+            Right::Unknown => {
+                self.unverified.set(self.unverified.get() + bytes.len() as u64);
+                return None;
+            }
+            Right::End => return None,
             Right::Version(version) => version,
             Right::Any { blank, likely } => {
                 let run_min = match self.versions {

@@ -15,6 +15,7 @@ struct World {
     versions: Versions,
     disk: Vec<u8>,
     existing: bool,
+    unverified: Cell<u64>,
 }
 
 impl World {
@@ -24,6 +25,7 @@ impl World {
             versions: Versions::Cells(Cells::new(size, common)),
             disk: vec![0; size as usize],
             existing: false,
+            unverified: Cell::new(0),
         }
     }
 
@@ -59,8 +61,9 @@ impl World {
     }
 
     fn check(&self, block: Block, seen: u64, bytes: &[u8]) -> Option<Wrong> {
-        let (versions, existing) = (&self.versions, self.existing);
-        let checked = Checked { path: "f", existing, key_hash: KEY, versions };
+        let Self { versions, existing, unverified, .. } = self;
+        let checked =
+            Checked { path: "f", existing: *existing, key_hash: KEY, versions, unverified };
         checked.check(block, seen, &self.generator, bytes)
     }
 
@@ -304,6 +307,33 @@ fn what_was_there_before_is_not_checked() {
     assert_eq!(world.read(granules(0, 8)), None);
     world.disk[3 * 4_096..][..8_192].fill(b'x');
     assert_eq!(world.read(granules(0, 8)).unwrap().kind, WrongKind::Foreign);
+}
+
+#[test]
+fn what_nobody_wrote_is_counted_apart() {
+    let mut world = World::new(SIZE, GRANULE);
+    let unverified = |world: &World, block| {
+        assert_eq!(world.read(block), None);
+        world.unverified.take()
+    };
+    assert_eq!(unverified(&world, granules(2, 1)), GRANULE);
+    world.write(granules(1, 2));
+    assert_eq!(unverified(&world, granules(1, 2)), 0);
+    // One before them and two behind them.
+    assert_eq!(unverified(&world, granules(0, 5)), 3 * GRANULE);
+    // What failed may have left anything in a file that was there, and only zeros in one's own.
+    let version = world.begin(granules(3, 1));
+    world.end(granules(3, 1), version, false);
+    assert_eq!(unverified(&world, granules(3, 1)), 0);
+    world.existing = true;
+    assert_eq!(unverified(&world, granules(3, 1)), GRANULE);
+    world.versions = Versions::Filled(1.into());
+    assert_eq!(unverified(&world, granules(0, 4)), 4 * GRANULE, "a part was not filled");
+    world.versions = Versions::None;
+    assert_eq!(unverified(&world, granules(0, 4)), 4 * GRANULE);
+    world.versions = Versions::Filled(0.into());
+    world.put(granules(0, 4), 1);
+    assert_eq!(unverified(&world, granules(0, 4)), 0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Ground, hashes};
+use super::{Ground, hashes, skip};
 use crate::harness::{printed, refused, run_directory, stderr};
 
 /// Checks that a report agrees with itself and with the log, and that nothing failed. `block` is
@@ -331,6 +331,73 @@ fn files_that_were_there_are_read_as_they_are() {
     check(&line, &ground.json(&line, 0), Some(4_096));
     let written = std::fs::read(&path).unwrap();
     assert!(written.len() == content.len() && written != content);
+}
+
+#[test]
+fn what_a_run_never_wrote_does_not_count_as_checked() {
+    let ground = Ground::in_memory();
+    // The second half of the file is read too, and nobody has written it.
+    let job = |name: &str, size: u64, more: &str| {
+        format!(
+            "{{name: {name}, group: 0, clones: 1, depth: 1, pacing: closed, work: {{blocks: {{\
+             files: {{directories: [DIR], name_format: f, size_bytes: {{min: {size}, max: {size}}}\
+             }}, read_blocks: {{fixed_bytes: 4096}}, write_blocks: {{fixed_bytes: 4096}}, order: \
+             sequential, repeats: false, {more}}}}}}}"
+        )
+    };
+    let head = "schema: plimsoll.files/1\nname: x\nseed: 1\nverify: true\nstages:\n";
+    let write = format!("- {{name: write, jobs: [{}]}}\n", job("w", 65_536, "read_percent: 0"));
+    let read = format!("- {{name: read, jobs: [{}]}}\n", job("r", 131_072, "read_percent: 100"));
+    for (stages, mode, bytes, unverified) in [
+        (format!("{write}{read}"), "partial", 65_536, 65_536),
+        (read.clone(), "length-only", 131_072, 0),
+        (format!("{write}{}", read.replace("131072", "65536")), "every-byte", 65_536, 0),
+    ] {
+        let path = ground.write("w.yaml", &format!("{head}{stages}"));
+        let line = format!("run {}", path.display());
+        let report = ground.json(&format!("{line} --json"), 0);
+        let manifest = ground.take_manifest();
+        let checked = &report["verification"];
+        assert_eq!(checked["mode"], mode, "{stages}");
+        assert_eq!(checked["bytes"], bytes, "{stages}");
+        assert_eq!(checked["unverified_bytes"], unverified, "{stages}");
+        let stages = manifest["stages"].as_array().unwrap();
+        let kept = stages.last().unwrap()["files"]["unverified_bytes"].as_u64().unwrap();
+        assert_eq!(kept, if mode == "length-only" { bytes } else { unverified });
+        let text = ground.printed(&line, 0);
+        assert_eq!(text.contains("every byte of every read"), mode == "every-byte", "{text}");
+        let partly = "64.0 KiB, every byte of what the run wrote; 64.0 KiB not checked";
+        assert_eq!(text.contains(partly), mode == "partial", "{text}");
+        ground.take_manifest();
+    }
+}
+
+#[test]
+fn only_who_asks_for_it_has_all_caches_of_the_machine_dropped() {
+    let ground = Ground::on_disk();
+    for (line, caches) in [
+        ("file iops --dir DIR --jobs 1 --file-size 64KiB --ops 8 --direct off", "dropped"),
+        ("file iops --dir DIR --jobs 1 --file-size 64KiB --ops 8 --direct on", "bypassed"),
+        ("file metadata --dir DIR --jobs 1 --files 5", "cached"),
+        ("as mdtest -F -n 5 -d DIR", "cached"),
+    ] {
+        let output = ground.command(line).output().unwrap();
+        if stderr(&output).contains("refuses O_DIRECT") {
+            skip("no O_DIRECT here");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
+        let manifest = ground.take_manifest();
+        let last = &manifest["stages"].as_array().unwrap().last().unwrap()["files"];
+        if last["caches_reason"] == "the file system lies in memory" {
+            skip("the disk lies in memory");
+            return;
+        }
+        // What the reader has open is as cached as it was.
+        assert_eq!(last["caches"], caches, "{line}");
+        let why = last["caches_reason"].as_str().unwrap_or_default();
+        assert_eq!(why.contains("--drop-machine-caches"), line.contains("file meta"), "{why}");
+    }
 }
 
 #[test]

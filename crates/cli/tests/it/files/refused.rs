@@ -155,6 +155,48 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
 }
 
 #[test]
+fn pipes_and_sockets_are_refused_and_not_waited_for() {
+    let ground = Ground::in_memory();
+    let pipe = ground.runs().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return skip("no mkfifo here");
+    }
+    let socket = ground.runs().join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for path in [&pipe, &socket] {
+        let text = format!("[a]\nrw=read\nsize=64k\nfilename={}\n", path.display());
+        ground.write("there.fio", &text.replace("size", "allow_file_create=0\nsize"));
+        let text = format!("[a]\nrw=read\nsize=64k\ndirectory={}\n", path.display());
+        ground.write("in.fio", &text);
+        let path = path.display();
+        for (line, word) in [
+            (format!("file iops --dir {path}"), "not a directory"),
+            (format!("file metadata --dir {path} --jobs 1"), "not a directory"),
+            (format!("file iops --dir DIR --on {path} --op read"), "neither a file nor a block"),
+            (
+                format!("file iops --dir DIR --on {path} --op write --i-know-this-destroys-data"),
+                "neither a file nor a block",
+            ),
+            (format!("as mdtest -n 1 -d {path}"), "not a directory"),
+            ("run there.fio".to_owned(), "is not there"),
+            ("run in.fio".to_owned(), "not a directory"),
+        ] {
+            // Should it wait, somebody ends it.
+            let mut command = Command::new("timeout");
+            command.args(["60", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(ground.runs());
+            let files = ground.files().display().to_string();
+            command.args(line.split(' ').map(|word| word.replace("DIR", &files)));
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+            assert!(text.contains(word), "{line}: {text}");
+            ground.assert_clean(&line);
+        }
+    }
+}
+
+#[test]
 fn too_few_descriptors_are_told_with_the_number_that_is_needed() {
     let ground = Ground::in_memory();
     let binary = env!("CARGO_BIN_EXE_plimsoll");

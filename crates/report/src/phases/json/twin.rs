@@ -233,10 +233,12 @@ pub(super) struct Schedule {
 
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Verification {
-    /// `every-byte`, `length-only` or `off`.
+    /// `every-byte`, `partial`, `length-only` or `off`.
     pub(super) mode: &'static str,
-    /// Bytes compared.
+    /// Bytes compared; where only lengths are, bytes read.
     pub(super) bytes: u64,
+    /// Bytes read and, with `partial`, not compared, as the run never wrote them; else 0.
+    pub(super) unverified_bytes: u64,
 }
 
 #[derive(Serialize, JsonSchema)]

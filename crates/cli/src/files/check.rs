@@ -1,0 +1,111 @@
+//! What is looked at before anything of a run on files is made: whether it can go well, and whether
+//! it may write what it is to write.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
+use plimsoll_driver_file::in_use::{Held, hold_for_writing};
+use plimsoll_engine::{RingConfig, ring_threads};
+use plimsoll_model::WorkerId;
+use plimsoll_report::format;
+use plimsoll_workload::files::{BlocksSpec, FilePlan, FileWorkSpec};
+
+use super::asked_directory;
+use crate::machine;
+
+/// Descriptors that are not for files under test: the record, the terminal, the rings.
+const DESCRIPTORS_SPARE: u64 = 64;
+
+/// Refuses what cannot go well before anything is made. Returns the claims on the devices that are
+/// written.
+pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>> {
+    let (mut needed, mut held) = (0, Vec::new());
+    for file in 0..plan.table.len() as u32 {
+        let entry = plan.table.entry(file);
+        let path = Path::new(&entry.path);
+        if !entry.existing {
+            needed += entry.size;
+            continue;
+        }
+        if is_device(path) && !destroys(plan, &entry.path) {
+            bail!(
+                "{} is a device; a run on it needs --i-know-this-destroys-data, also to read it",
+                entry.path
+            );
+        }
+        let name = &entry.path;
+        let Some(size) = size_bytes(path) else {
+            bail!("{name} is not there, or neither a file nor a block device");
+        };
+        if size < entry.size && (is_device(path) || !destroys(plan, name)) {
+            let (size, wanted) = (format::bytes(size), format::bytes(entry.size));
+            bail!("{name} holds {size}, and the run is to work on {wanted} of it");
+        }
+        if writes(plan, name) {
+            let claim = hold_for_writing(path).map_err(|error| anyhow!("{}", error.message))?;
+            held.extend(claim);
+        }
+    }
+    check_space(plan, needed)?;
+    check_descriptors(plan, config)?;
+    Ok(held)
+}
+
+/// Refuses files that do not fit.
+fn check_space(plan: &FilePlan, needed: u64) -> Result<()> {
+    let directories = plan.run_directories();
+    if let Some(directory) = directories.first().map(|path| asked_directory(path))
+        && let Ok(facts) = probe(&directory)
+        && facts.free_bytes < needed
+    {
+        bail!(
+            "the files need {}, and {} has {} free; make them smaller (--file-size, --scale)",
+            format::bytes(needed),
+            directory.display(),
+            format::bytes(facts.free_bytes)
+        );
+    }
+    Ok(())
+}
+
+/// Refuses more open files than the process may have.
+fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<()> {
+    let limit = machine::open_files_max();
+    for stage in 0..plan.spec.stages.len() {
+        let workers = (0..plan.workers(stage)).map(WorkerId);
+        let files: usize = workers.map(|worker| plan.files_of(stage, worker).len()).sum();
+        let threads = ring_threads(plan, stage, config);
+        let wanted = files as u64 + 2 * threads as u64 + DESCRIPTORS_SPARE;
+        if wanted > limit {
+            bail!(
+                "stage {} keeps {wanted} files open, and this process may have {limit}; raise \
+                 `ulimit -n`, or use fewer files or jobs",
+                plan.spec.stages[stage].name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether the plan may write to a file that was there before.
+fn destroys(plan: &FilePlan, path: &str) -> bool {
+    jobs_on(plan, path).any(|blocks| blocks.files.destroys)
+}
+
+/// Tells whether the plan does write to a file that was there before.
+fn writes(plan: &FilePlan, path: &str) -> bool {
+    jobs_on(plan, path).any(BlocksSpec::writes)
+}
+
+/// Returns what is done to the blocks of a file that was there before.
+fn jobs_on<'p>(plan: &'p FilePlan, path: &'p str) -> impl Iterator<Item = &'p BlocksSpec> {
+    let jobs = plan.spec.stages.iter().flat_map(|stage| &stage.jobs);
+    jobs.filter_map(move |job| match &job.work {
+        FileWorkSpec::Blocks(blocks) => {
+            let names = |name: &String| name == path;
+            (blocks.files.existing && blocks.files.names.iter().any(names)).then_some(blocks)
+        }
+        _ => None,
+    })
+}
