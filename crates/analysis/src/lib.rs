@@ -10,6 +10,7 @@ pub mod compare;
 mod detail;
 mod figures;
 pub mod history;
+mod in_flight;
 mod lane;
 mod lanes;
 pub mod phases;
@@ -35,6 +36,7 @@ pub use figures::{
     Failures, Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
     TimeSummary,
 };
+pub use in_flight::{FullLoad, InFlight, Level};
 pub use span::{KindSpan, MeasuredSpan, SpanRule, StageSurvey, Survey};
 
 pub use window::Window;
@@ -218,6 +220,8 @@ pub struct StageAnalysis {
     pub total: Figures,
     /// All kinds together, per endpoint.
     pub endpoints: Vec<EndpointAnalysis>,
+    /// Operations in flight over time; `None` unless the stage is an open loop, asked for whole.
+    pub in_flight: Option<InFlight>,
     /// Whether the question left out operations of the stage.
     pub is_part: bool,
     /// What limits the trust in these figures.
@@ -254,7 +258,7 @@ pub fn measure<S: OpSource + ?Sized>(
 ) -> Result<Vec<StageAnalysis>, S::Error> {
     let mut asked: Vec<_> =
         questions.iter().map(|question| Measuring::new(survey, question)).collect();
-    source.scan(&mut |op| asked.iter_mut().for_each(|asked| asked.lanes.add(op)))?;
+    source.scan(&mut |op| asked.iter_mut().for_each(|asked| asked.add(op)))?;
     Ok(asked.into_iter().map(Measuring::answer).collect())
 }
 
@@ -264,6 +268,7 @@ struct Measuring<'a> {
     stage: StageSurvey,
     span: MeasuredSpan,
     lanes: Lanes<'a>,
+    in_flight: Option<InFlight>,
 }
 
 impl<'a> Measuring<'a> {
@@ -272,7 +277,18 @@ impl<'a> Measuring<'a> {
         let span = stage.measured_span(question);
         let (segment_ns, segments_count) = question.segments(ns(span.length()));
         let lanes = Lanes::new(question, Frame::new(&span, segment_ns, segments_count));
-        Self { question, stage, span, lanes }
+        let is_part = question.kind.is_some() || question.endpoint.is_some();
+        let in_flight = (question.open && !is_part).then(|| InFlight::new(question.started));
+        Self { question, stage, span, lanes, in_flight }
+    }
+
+    fn add(&mut self, op: &OpRecord) {
+        self.lanes.add(op);
+        if let Some(in_flight) = &mut self.in_flight
+            && self.question.stages.contains(op.stage)
+        {
+            in_flight.add(op);
+        }
     }
 
     fn answer(self) -> StageAnalysis {
@@ -298,6 +314,7 @@ impl<'a> Measuring<'a> {
             kinds: kinds.collect(),
             total: total.figures(frame),
             endpoints: lanes.endpoints(None),
+            in_flight: self.in_flight,
             is_part: question.kind.is_some() || question.endpoint.is_some(),
             advice: Vec::new(),
             details: lanes.details(),

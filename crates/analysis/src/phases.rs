@@ -14,7 +14,7 @@ use std::time::Duration;
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
 use plimsoll_stats::Histogram;
 
-use crate::{Failures, OpSource, detail, ns};
+use crate::{Failures, InFlight, OpSource, detail, ns};
 use lane::{Clock, RowLane};
 
 /// What is asked about one stage.
@@ -90,6 +90,8 @@ pub struct RowFigures {
     pub clients: Vec<u16>,
     /// Each kind that occurred, in the order of [`OpKind::ALL`].
     pub kinds: Vec<KindFigures>,
+    /// Operations in flight over time, those in ramps included.
+    pub in_flight: InFlight,
 }
 
 impl RowFigures {
@@ -281,7 +283,7 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     fn new(question: &'a PhaseQuestion<'a>) -> Self {
         let mut rows: Vec<RowLane> = Vec::new();
-        rows.resize_with(question.rows_count, RowLane::default);
+        rows.resize_with(question.rows_count, || RowLane::new(question.started));
         for worker in question.workers {
             let row = &mut rows[worker.row as usize];
             row.workers_count += 1;
@@ -295,6 +297,10 @@ impl<'a> Asked<'a> {
         let number = op.worker.0 as usize;
         let Some(worker) = self.question.workers.get(number) else { return };
         let row = &mut self.rows[worker.row as usize];
+        // An `fsync` comes with the writes and not by the schedule.
+        if op.kind != OpKind::Sync {
+            row.in_flight.add(op);
+        }
         if op.start < worker.measured_from {
             row.add_ramp(op);
             return;

@@ -15,6 +15,7 @@ pub(crate) mod fixture;
 
 use std::time::Duration;
 
+use plimsoll_analysis::FullLoad;
 use plimsoll_analysis::phases::{KindFigures, RowFigures};
 use plimsoll_model::{Interface, OpKind, OpRate, RunId, Seed, WallTime};
 
@@ -144,6 +145,15 @@ impl PhaseReport {
         each.flatten().map(|ns| Duration::from_nanos(ns.round() as u64))
     }
 
+    /// Returns what the load was while it took nearly all of its places; `None` also where rows of
+    /// other loops ran beside it.
+    fn full_load(&self, limit: u32) -> Option<FullLoad> {
+        match &self.rows[..] {
+            [only] => only.figures.in_flight.full_load(limit),
+            _ => None,
+        }
+    }
+
     /// Returns how well a schedule was kept; `None` in other loops.
     pub(crate) fn schedule_told(&self) -> Option<ScheduleTold> {
         let schedule = self.schedule.as_ref()?;
@@ -156,6 +166,8 @@ impl PhaseReport {
             service_mean: mean,
             service_max: kinds().filter_map(|kind| kind.service_time.max()).max(),
             failed_count: self.failed_count(),
+            full_load: self.full_load(schedule.max_in_flight),
+            cpu_share: None,
         };
         let rates: Option<Vec<f64>> = kinds().map(|kind| kind.ops_per_sec).collect();
         let achieved = rates.map(|rates| OpRate(rates.iter().sum()));

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::FullLoad;
 use plimsoll_model::OpRate;
 
 use crate::RunReport;
@@ -14,6 +15,19 @@ pub(crate) struct Observed {
     pub(crate) service_mean: Option<Duration>,
     pub(crate) service_max: Option<Duration>,
     pub(crate) failed_count: u64,
+    /// The load while it took nearly all of its places; `None` if it did not, or that is unknown.
+    pub(crate) full_load: Option<FullLoad>,
+    /// The part of the time in which the threads that make the load computed, 0 to 1.
+    pub(crate) cpu_share: Option<f64>,
+}
+
+impl Observed {
+    /// Threads that compute for this part of the time may be what holds the load back.
+    const CPU_SHARE_BUSY: f64 = 0.8;
+
+    fn busy_share(&self) -> Option<f64> {
+        self.cpu_share.filter(|share| *share >= Self::CPU_SHARE_BUSY)
+    }
 }
 
 /// The schedule of an open loop, and what came of it. What a run that was killed did not write
@@ -86,22 +100,27 @@ impl ScheduleReport {
     fn hint(&self, observed: &Observed) -> String {
         let limit = self.max_in_flight;
         let rate = self.rate_needed();
-        let needs = |time: Option<Duration>| {
+        let needs = |time: Option<Duration>, most: u64| {
             let (rate, time) = (rate?, time?);
-            let needed = (rate * time.as_secs_f64()).ceil() as u64;
+            let needed = ((rate * time.as_secs_f64()).ceil() as u64).min(most);
             (needed > u64::from(limit)).then_some((needed, rate, time))
         };
+        let full = observed.full_load.as_ref();
+        if let Some(full) = full.filter(|full| full.is_saturated() == Some(true)) {
+            return self.saturated(full, observed);
+        }
         let limit = count(u64::from(limit));
-        if let Some((needed, rate, time)) = needs(observed.service_mean) {
+        if let Some((needed, rate, time)) = needs(observed.service_mean, u64::MAX) {
             return format!(
                 "--max-in-flight {limit} is below the {} that {}/s needs at the observed {}: raise \
-                 it, or lower --rate",
+                 it, or lower --rate; if the achieved rate does not rise with it, the store \
+                 completes no more",
                 count(needed),
                 number(rate),
                 duration(time)
             );
         }
-        if let Some((needed, rate, time)) = needs(observed.service_max) {
+        if let Some((needed, rate, time)) = needs(observed.service_max, self.backlog_max()) {
             return format!(
                 "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
                  flight, and --max-in-flight is {limit}: raise it; if that does not help, the \
@@ -113,8 +132,8 @@ impl ScheduleReport {
         }
         if observed.failed_count > 0 || observed.service_max.is_none() {
             return format!(
-                "Operations that failed may have taken all of --max-in-flight {limit}: raise it; \
-                 if that does not help, the machine that makes the load is too slow"
+                "Operations that failed may have taken all of --max-in-flight {limit}: see first \
+                 why they failed; a store that sheds load needs a lower --rate, not more in flight"
             );
         }
         format!(
@@ -122,6 +141,43 @@ impl ScheduleReport {
              load is too slow or too busy for {}: lower --rate, or take another",
             known(observed.service_mean, duration),
             rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate)))
+        )
+    }
+
+    /// Returns how many operations were in flight or waited for it at most: no more than what
+    /// arrived during the longest delay.
+    fn backlog_max(&self) -> u64 {
+        let waited = self.rate_needed().zip(self.delay_max);
+        let waited = waited.map(|(rate, delay)| (rate * delay.as_secs_f64()).ceil() as u64);
+        waited.map_or(u64::MAX, |waited| waited.saturating_add(u64::from(self.max_in_flight)))
+    }
+
+    /// Returns what to do about a load that more operations in flight would not carry.
+    fn saturated(&self, full: &FullLoad, observed: &Observed) -> String {
+        let offered = self
+            .rate_needed()
+            .map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate)));
+        let grew = full.half.map_or(String::new(), |half| {
+            format!(
+                " ({} with {} in flight, {} with {})",
+                duration(half.service_mean),
+                count(half.in_flight.round() as u64),
+                duration(full.full.service_mean),
+                count(full.full.in_flight.round() as u64)
+            )
+        });
+        let who = observed.busy_share().map_or("The store".to_owned(), |share| {
+            let busy = percent(share * 100.0);
+            format!(
+                "The store, or the machine that makes the load (its threads were busy {busy} of \
+                 the time),"
+            )
+        });
+        format!(
+            "{who} completes about {}/s and cannot carry {offered}: more in flight only made \
+             each operation take longer{grew}. Lower --rate; a higher --max-in-flight would make \
+             the queue longer and no operation faster",
+            number(full.completed.0)
         )
     }
 
@@ -183,12 +239,23 @@ impl RunReport {
 
     /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
     pub fn schedule_warning(&self) -> Option<String> {
-        let total = &self.analysis.total;
-        self.schedule.as_ref()?.warning(&Observed {
+        let (total, schedule) = (&self.analysis.total, self.schedule.as_ref()?);
+        let in_flight = self.analysis.in_flight.as_ref().filter(|_| !self.analysis.is_part);
+        schedule.warning(&Observed {
             service_mean: total.service_time.mean,
             service_max: total.service_time.max,
             failed_count: total.stage.failed.count(),
+            full_load: in_flight.and_then(|of| of.full_load(schedule.max_in_flight)),
+            cpu_share: self.cpu_share(),
         })
+    }
+
+    /// Returns the part of the stage in which its threads computed, 0 to 1.
+    fn cpu_share(&self) -> Option<f64> {
+        let stage = self.analysis.ended.since(self.analysis.started).as_secs_f64();
+        let (cpu, threads) = self.client_cpu.filter(|_| !self.virtual_time).zip(self.threads)?;
+        let share = cpu.as_secs_f64() / (stage * f64::from(threads));
+        share.is_finite().then_some(share)
     }
 
     /// Returns offered and achieved rate and how well the schedule was kept, a name and a text

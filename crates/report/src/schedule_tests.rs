@@ -1,5 +1,7 @@
 //! Schedules that were kept and not, with every count worked out by hand.
 
+use plimsoll_model::{Moment, OpKind, OpRecord};
+
 use super::*;
 use crate::fixture;
 
@@ -53,7 +55,7 @@ fn the_hint_follows_littles_law() {
     check_hint(
         &with(|of| of.max_in_flight = 2),
         "--max-in-flight 2 is below the 3 that 1,000/s needs at the observed 2.90 ms: raise it, or \
-         lower --rate",
+         lower --rate; if the achieved rate does not rise with it, the store completes no more",
     );
     // 102 ms, the longest, need 102.
     check_hint(
@@ -70,13 +72,63 @@ fn the_hint_follows_littles_law() {
 }
 
 #[test]
+fn one_slow_operation_among_many_needs_no_more_than_what_waited() {
+    // One of 15 s took one place. The longest delay of 82 ms had 82 arrivals wait, and no more.
+    let mut report = fixture::stalled();
+    report.analysis.total.service_time.max = Some(Duration::from_secs(15));
+    check_hint(
+        &report,
+        "While the store was slow, up to 15.0 s for an operation, 1,000/s needed up to 102 in \
+         flight, and --max-in-flight is 20: raise it; if that does not help, the machine that \
+         makes the load is too slow",
+    );
+}
+
+/// Operations of a store that serves one at a time in 2 ms, 1,000/s for 2 s, up to 20 in flight:
+/// the n-th ends after 2n ms, and from the 38th on each waits for the one 20 before it.
+fn overloaded() -> RunReport {
+    let ends = |index: u64| (index + 1) * 2;
+    let start = |index: u64| index.checked_sub(20).map_or(index, |before| index.max(ends(before)));
+    let ops = (0..1_000).filter(|index| start(*index) < 2_000).map(|index| OpRecord {
+        intended: Moment::from_ns(index * 1_000_000),
+        ..fixture::op(OpKind::Get, 0, start(index), ends(index) - start(index))
+    });
+    let ops: Vec<_> = ops.collect();
+    let mut report = fixture::stalled();
+    report.analysis = fixture::analysis_with(&ops, 2_040, 1, |asked| asked.open = true);
+    report
+}
+
+#[test]
+fn a_saturated_store_is_not_asked_for_more_in_flight() {
+    let hint = overloaded().schedule_warning().unwrap();
+    let (_, hint) = hint.split_once("asked for. ").unwrap();
+    assert!(
+        hint.starts_with("The store completes about 500/s and cannot carry 1,000/s: more in "),
+        "{hint}"
+    );
+    assert!(hint.contains(" with 20). Lower --rate; "), "{hint}");
+    assert!(!hint.contains("raise it"), "{hint}");
+    // Who computes all the time may be as slow as the store.
+    let busy = RunReport { client_cpu: Some(Duration::from_millis(3_672)), ..overloaded() };
+    let hint = busy.schedule_warning().unwrap();
+    let who = "The store, or the machine that makes the load (its threads were busy 90.0 % of the \
+               time), completes about 500/s";
+    assert!(hint.contains(who), "{hint}");
+    // A part of the operations shows nothing of what was in flight.
+    let mut part = overloaded();
+    part.analysis.is_part = true;
+    assert!(part.schedule_warning().unwrap().contains("raise it"));
+}
+
+#[test]
 fn failures_may_have_taken_all_places() {
     let schedule = fixture::stalled().schedule;
     let report = RunReport { schedule, ..fixture::failing() };
     check_hint(
         &report,
-        "Operations that failed may have taken all of --max-in-flight 20: raise it; if that does \
-         not help, the machine that makes the load is too slow",
+        "Operations that failed may have taken all of --max-in-flight 20: see first why they \
+         failed; a store that sheds load needs a lower --rate, not more in flight",
     );
 }
 

@@ -75,7 +75,8 @@ fn a_run_without_operations() {
     units       1 MiB = 1,048,576 bytes; – is unknown or from too few samples
 
     warning: no operation of the measured stage ended, so there is nothing to
-             report: try a longer duration
+             report: see that the store answers at all, then measure for several
+             times as long as an operation takes
 
     run kept in ./plimsoll-s3-get-20261121t090000z-aaaa
     "#);

@@ -277,8 +277,9 @@ fn certificate_warning(of: &CertificateLine, report: &RunReport) -> Option<Strin
 pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
     (!wait.is_zero()).then(|| {
         format!(
-            "workers waited {} in all for the recorder, so it may have slowed the load: a faster \
-             disk for the run directory helps",
+            "workers waited {} in all for the recorder, so it may have slowed the load: a core \
+             that the load leaves free helps (fewer --threads), or a faster disk for the run \
+             directory",
             duration(wait)
         )
     })
@@ -301,13 +302,14 @@ pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
 pub(crate) fn advice(advice: &Advice) -> String {
     match *advice {
         Advice::NothingDone => {
-            "no operation of the measured stage ended, so there is nothing to report: try a longer \
-             duration"
+            "no operation of the measured stage ended, so there is nothing to report: see that the \
+             store answers at all, then measure for several times as long as an operation takes"
                 .to_owned()
         }
         Advice::FullSpanUsed => {
             "all workers ran together for less than a tenth of the stage, so the figures are of \
-             all of it, start and end included: a longer run helps"
+             all of it, start and end included: a longer run helps, or more objects where they are \
+             used up"
                 .to_owned()
         }
         Advice::ShortSpan { span } => format!(
@@ -323,7 +325,8 @@ pub(crate) fn advice(advice: &Advice) -> String {
             format!("{} has {} for its latency: {needs}", kind.name(), plural(samples, "sample"))
         }
         Advice::IdleWorkers { active, configured } => format!(
-            "{} of {} ended no operation: give each enough to do, or use fewer",
+            "{} of {} ended no operation: run for longer than an operation takes, give each enough \
+             to do, or use fewer",
             count(u64::from(configured - active)),
             plural(u64::from(configured), "worker")
         ),

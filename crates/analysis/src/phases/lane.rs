@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use plimsoll_model::{EndpointId, OpKind, OpRecord};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord};
 use plimsoll_stats::Histogram;
 
 use super::{
     Done, KindFigures, PhaseQuestion, RampCounts, RowFigures, Times, WindowCount, rounded, stage_ns,
 };
-use crate::{Failures, ns};
+use crate::{Failures, InFlight, ns};
 
 /// Into how many parts a stage is cut to know how far a row was when its first worker was done.
 const TICKS: usize = 1_024;
@@ -81,10 +81,11 @@ pub(super) struct RowLane {
     /// The latest of them.
     endpoint_last: Option<EndpointId>,
     kinds: [Option<Box<KindLane>>; OpKind::ALL.len()],
+    pub(super) in_flight: InFlight,
 }
 
-impl Default for RowLane {
-    fn default() -> Self {
+impl RowLane {
+    pub(super) fn new(started: Moment) -> Self {
         Self {
             workers_count: 0,
             began_ns: u64::MAX,
@@ -93,11 +94,10 @@ impl Default for RowLane {
             endpoints: BTreeSet::new(),
             endpoint_last: None,
             kinds: Default::default(),
+            in_flight: InFlight::new(started),
         }
     }
-}
 
-impl RowLane {
     pub(super) fn add_ramp(&mut self, op: &OpRecord) {
         if op.outcome.is_ok() {
             self.ramp.ops_ok += 1;
@@ -142,6 +142,7 @@ impl RowLane {
             endpoints: self.endpoints.into_iter().collect(),
             clients: workers.clients.into_iter().collect(),
             kinds: kinds.collect(),
+            in_flight: self.in_flight,
         }
     }
 }
