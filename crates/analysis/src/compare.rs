@@ -12,6 +12,9 @@ mod parameters;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::str::FromStr;
+
 use plimsoll_model::OpKind;
 use plimsoll_stats::{Interval, Welch, mean, std_dev};
 
@@ -23,9 +26,50 @@ pub use parameters::{Difference, differing};
 /// A verdict needs this many runs on each side.
 pub const RUNS_MIN: usize = 3;
 
+/// How large a change may be, in percent of the mean before, that is no change worth the name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margin(f64);
+
+/// A margin that is no percentage above 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a margin is a percentage above 0, such as 5%")]
+pub struct MarginError;
+
+impl Margin {
+    /// Returns it in percent.
+    pub fn percent(self) -> f64 {
+        self.0
+    }
+}
+
+impl Default for Margin {
+    fn default() -> Self {
+        Self(5.0)
+    }
+}
+
+impl FromStr for Margin {
+    type Err = MarginError;
+
+    fn from_str(text: &str) -> Result<Self, MarginError> {
+        let percent = text.trim().trim_start_matches('±').trim_end_matches('%').trim();
+        let percent = percent.parse::<f64>().ok();
+        let percent = percent.filter(|percent| percent.is_finite() && *percent > 0.0);
+        percent.map(Self).ok_or(MarginError)
+    }
+}
+
+impl fmt::Display for Margin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
 /// The runs before against the runs after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
+    /// How large a change may be that is none.
+    pub margin: Margin,
     /// The names of the runs before.
     pub before: Vec<String>,
     /// The names of the runs after.
@@ -107,8 +151,10 @@ pub enum Verdict {
     },
     /// One side has one or two runs, too few for a verdict.
     TooFewRuns,
-    /// No difference beyond chance was found.
+    /// Whatever difference there is, it is smaller than the margin.
     Same(Evidence),
+    /// No difference may be there, and one beyond the margin may be: more runs tell.
+    Unclear(Evidence),
     /// The sides differ.
     Differs {
         /// How much.
@@ -137,7 +183,9 @@ impl Verdict {
     /// Returns what several runs a side tell.
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
-            Self::Same(evidence) | Self::Differs { evidence, .. } => Some(evidence),
+            Self::Same(evidence) | Self::Unclear(evidence) | Self::Differs { evidence, .. } => {
+                Some(evidence)
+            }
             Self::Unknown | Self::OneRun { .. } | Self::TooFewRuns => None,
         }
     }
@@ -163,8 +211,13 @@ impl KindComparison {
     }
 }
 
-/// Returns what changed from the runs before to the runs after.
+/// Returns what changed from the runs before to the runs after, beyond the usual margin.
 pub fn compare(before: &[RunFigures], after: &[RunFigures]) -> Comparison {
+    compare_within(before, after, Margin::default())
+}
+
+/// Returns what changed from the runs before to the runs after.
+pub fn compare_within(before: &[RunFigures], after: &[RunFigures], margin: Margin) -> Comparison {
     let names = |runs: &[RunFigures]| runs.iter().map(|run| run.name.clone()).collect();
     let all = before.iter().chain(after).flat_map(|run| &run.kinds);
     let mut kinds: Vec<Option<OpKind>> = all.map(|figures| figures.kind).collect();
@@ -174,15 +227,16 @@ pub fn compare(before: &[RunFigures], after: &[RunFigures]) -> Comparison {
         let of = |runs: &'_ [RunFigures]| -> Vec<KindFigures> {
             runs.iter().filter_map(|run| run.kind(kind)).cloned().collect()
         };
-        compare_kind(kind, &of(before), &of(after))
+        compare_kind(kind, &of(before), &of(after), margin)
     });
-    Comparison { before: names(before), after: names(after), kinds: kinds.collect() }
+    Comparison { margin, before: names(before), after: names(after), kinds: kinds.collect() }
 }
 
 fn compare_kind(
     kind: Option<OpKind>,
     before: &[KindFigures],
     after: &[KindFigures],
+    margin: Margin,
 ) -> KindComparison {
     let presence = match (before.is_empty(), after.is_empty()) {
         (_, true) => Presence::BeforeOnly,
@@ -190,7 +244,7 @@ fn compare_kind(
         (false, false) => Presence::Both,
     };
     let operations = |side: &[KindFigures]| side.iter().map(|figures| figures.operations).sum();
-    let rows = Metric::ALL.into_iter().map(|metric| compare_metric(metric, before, after));
+    let rows = Metric::ALL.into_iter().map(|metric| compare_metric(metric, before, after, margin));
     KindComparison {
         kind,
         presence,
@@ -209,7 +263,12 @@ impl Side {
     }
 }
 
-fn compare_metric(metric: Metric, runs_before: &[KindFigures], runs_after: &[KindFigures]) -> Row {
+fn compare_metric(
+    metric: Metric,
+    runs_before: &[KindFigures],
+    runs_after: &[KindFigures],
+    margin: Margin,
+) -> Row {
     let (before, after) = (Side::of(metric, runs_before), Side::of(metric, runs_after));
     let absolute = before.mean.zip(after.mean).map(|(before, after)| after - before);
     // Percent of the mean before, which is taken as if it were known exactly.
@@ -228,7 +287,7 @@ fn compare_metric(metric: Metric, runs_before: &[KindFigures], runs_after: &[Kin
         (few, _) | (_, few) if few < RUNS_MIN => Verdict::TooFewRuns,
         _ => {
             let welch = Welch::compare(&before.values, &after.values);
-            judged(metric, &welch.expect("two runs a side are enough"), per_cent)
+            judged(metric, &welch.expect("two runs a side are enough"), per_cent, margin)
         }
     };
     Row { metric, before, after, absolute, percent, verdict }
@@ -254,7 +313,14 @@ fn change(
     })
 }
 
-fn judged(metric: Metric, welch: &Welch, per_cent: Option<f64>) -> Verdict {
+/// Returns the verdict on a difference, by its 95 % interval: one without 0 is a change, one within
+/// the margin is none, and any other is neither shown nor ruled out.
+///
+/// That an interval lies within a margin is the test of equivalence by two one-sided tests, here at
+/// 2.5 % each. Source: D. J. Schuirmann, *A Comparison of the Two One-Sided Tests Procedure and the
+/// Power Approach for Assessing the Equivalence of Average Bioavailability*, Journal of
+/// Pharmacokinetics and Biopharmaceutics 15 (6), 1987.
+fn judged(metric: Metric, welch: &Welch, per_cent: Option<f64>, margin: Margin) -> Verdict {
     let evidence = Evidence {
         interval: welch.interval,
         percent: per_cent.map(|by| welch.interval.scaled(by)),
@@ -263,7 +329,11 @@ fn judged(metric: Metric, welch: &Welch, per_cent: Option<f64>) -> Verdict {
         detectable_percent: per_cent.map(|by| welch.detectable * by),
     };
     if welch.interval.contains(0.0) {
-        return Verdict::Same(evidence);
+        // Of a figure that was 0 before, only 0 is within any percentage.
+        let within = evidence.percent.unwrap_or(evidence.interval);
+        let most = evidence.percent.map_or(0.0, |_| margin.percent());
+        let is_within = -most <= within.low && within.high <= most;
+        return if is_within { Verdict::Same(evidence) } else { Verdict::Unclear(evidence) };
     }
     let better = (welch.difference > 0.0) == (metric.direction() == Direction::HigherIsBetter);
     Verdict::Differs { evidence, better }

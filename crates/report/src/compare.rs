@@ -119,6 +119,7 @@ fn verdict_cells(row: &Row) -> Vec<Cell> {
     let change = known(row.percent, percent_signed);
     let (word, tone) = match &row.verdict {
         Verdict::Same(_) => ("same", Tone::Plain),
+        Verdict::Unclear(_) => ("unclear", Tone::Warn),
         Verdict::Differs { better: true, .. } => ("better", Tone::Good),
         Verdict::Differs { better: false, .. } => ("worse", Tone::Bad),
         Verdict::Unknown | Verdict::OneRun { .. } | Verdict::TooFewRuns => (UNKNOWN, Tone::Plain),
@@ -258,10 +259,12 @@ impl Writer<'_> {
                  change in standard deviations between runs; least: the smallest true change, in \
                  %, that so many runs show in 4 of 5 cases",
             );
-            self.remark(
-                "same: no change beyond chance was found. Each line is judged by itself: of 20 \
-                 that are the same, about one is called better or worse",
-            );
+            let margin = percent_spread(self.comparison.margin.percent());
+            self.remark(&format!(
+                "better, worse: the interval holds no 0; same: all of it lies within ± {margin} % \
+                 (--margin); unclear: neither, more runs tell. Each line is judged by itself: of \
+                 20 without a true change, about one is called better or worse"
+            ));
         }
     }
 
@@ -370,7 +373,8 @@ pub(crate) fn doubt_text(doubt: Doubt) -> &'static str {
         Doubt::TooFewRuns => "one or two runs on a side: too few for a verdict",
         Doubt::Unknown => "the figure is unknown on a side",
         Doubt::LimitInInterval => {
-            "the limit lies within the interval of the change: more runs tell"
+            "the limit lies within the interval of the change: more runs tell, unless the change \
+             is about as large as the limit"
         }
         Doubt::RunsDisagree => "some runs keep the limit and some do not",
     }

@@ -314,7 +314,9 @@ fn changed(row: &Row, percent: f64) -> Outcome {
         Verdict::Unknown => return Outcome::Inconclusive(Doubt::Unknown),
         Verdict::OneRun { .. } => return Outcome::Inconclusive(Doubt::OneRun),
         Verdict::TooFewRuns => return Outcome::Inconclusive(Doubt::TooFewRuns),
-        Verdict::Same(evidence) | Verdict::Differs { evidence, .. } => evidence,
+        Verdict::Same(evidence)
+        | Verdict::Unclear(evidence)
+        | Verdict::Differs { evidence, .. } => evidence,
     };
     debug_assert!(row.before.values.len() >= RUNS_MIN);
     // In the metric's own unit, so that a limit on what was 0 before can be told too.

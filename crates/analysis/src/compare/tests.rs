@@ -58,9 +58,43 @@ fn three_runs_a_side() {
     // The same figures as a latency are worse.
     let worse = row(Metric::P99, &[100.0, 102.0, 98.0], &[110.0, 112.0, 108.0]);
     assert!(matches!(worse.verdict, Verdict::Differs { better: false, .. }));
-    // A change of 4 lies inside ± 4.533.
-    let same = row(Metric::P99, &[100.0, 102.0, 98.0], &[104.0, 106.0, 102.0]);
-    assert!(matches!(same.verdict, Verdict::Same(_)), "{:?}", same.verdict);
+    // A change of 4 ± 4.533 may be none, and may be 8.5 %.
+    let unclear = row(Metric::P99, &[100.0, 102.0, 98.0], &[104.0, 106.0, 102.0]);
+    assert!(matches!(unclear.verdict, Verdict::Unclear(_)), "{:?}", unclear.verdict);
+}
+
+#[test]
+fn a_doubled_median_that_scatters_is_unclear_and_not_the_same() {
+    // Issue 13: before 100, after 254 on average, the deviations so wide that 0 is in the interval.
+    let found = row(Metric::P50, &[100.0, 98.0, 102.0], &[180.0, 239.0, 343.0]);
+    assert_eq!(found.percent, Some(154.0));
+    let Verdict::Unclear(evidence) = found.verdict else { panic!("{:?}", found.verdict) };
+    assert!(evidence.interval.contains(0.0) && evidence.interval.high > 300.0, "{evidence:?}");
+}
+
+#[test]
+fn the_same_is_what_lies_within_the_margin() {
+    let row = |before: &[f64], after: &[f64], margin: &str| {
+        let (before, after) = (runs(Metric::P99, before), runs(Metric::P99, after));
+        let comparison = compare_within(&before, &after, margin.parse().unwrap());
+        comparison.kinds[0].row(Metric::P99).unwrap().verdict
+    };
+    let (before, same) = (&[100.0, 102.0, 98.0], &[100.0, 102.0, 98.0]);
+    // ± 4.533 % by hand, as above.
+    for (margin, is_same) in [("5%", true), ("4.6 %", true), ("±4.5%", false), ("1", false)] {
+        let verdict = row(before, same, margin);
+        assert_eq!(matches!(verdict, Verdict::Same(_)), is_same, "{margin}: {verdict:?}");
+        assert_eq!(matches!(verdict, Verdict::Unclear(_)), !is_same, "{margin}: {verdict:?}");
+    }
+    // A change that is shown is one, however wide the margin.
+    let verdict = row(before, &[110.0, 112.0, 108.0], "50%");
+    assert!(matches!(verdict, Verdict::Differs { better: false, .. }), "{verdict:?}");
+    // What was 0 before and may have grown.
+    let verdict = row(&[0.0; 3], &[0.0, 0.0, 0.1], "5%");
+    assert!(matches!(verdict, Verdict::Unclear(_)), "{verdict:?}");
+    for text in ["", "0%", "-5%", "five", "inf%", "NaN"] {
+        assert!(text.parse::<Margin>().is_err(), "{text}");
+    }
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn one_run_a_side_is_no_verdict_and_three_may_be() {
     // A side against itself does not differ, whatever the machine does.
     let line = "compare before before --gate rate>=-90% --gate p50<=+900% --junit gates.xml --json";
     let same: serde_json::Value = serde_json::from_str(&printed(place.path(), line)).unwrap();
-    assert_eq!(same["schema"], "plimsoll.compare/1");
+    assert_eq!(same["schema"], "plimsoll.compare/2");
     let junit = fs::read_to_string(place.path().join("gates.xml")).unwrap();
     assert_eq!(junit.matches("<testcase").count(), 2, "{junit}");
     let worse = run_line(place.path(), "compare before before --gate p50<=1ns");
@@ -478,4 +478,76 @@ fn the_html_report_is_written() {
     printed(place.path(), "report run -o run.html");
     let page = fs::read_to_string(place.path().join("run.html")).unwrap();
     assert!(page.contains("plimsoll.report/1") && page.contains("<svg"));
+}
+
+/// Returns the conditions of the query in the page on the op log that are not about the stage, and
+/// what the page says of the stage and the percentile.
+fn recipe() -> String {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/ops.md");
+    let page = fs::read_to_string(page).unwrap();
+    let blocks: Vec<&str> = page.split("```sql\n").skip(1).collect();
+    assert_eq!(blocks.len(), 1, "one query, which this test follows");
+    let query = blocks[0].split("```").next().unwrap();
+    query.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Issue 13: the query of the page mixed the stages.
+#[test]
+fn the_query_in_the_page_on_the_op_log_gives_the_figures_of_the_report() {
+    let query = recipe();
+    for part in [
+        "WHERE stage IN (SELECT s.index FROM (SELECT unnest(stages) AS s FROM 'RUN/run.json') \
+         WHERE s.kind = 'measure')",
+        "SELECT max(first_end) AS began, min(last_end) AS ended FROM (SELECT min(end_ns) AS \
+         first_end, max(end_ns) AS last_end FROM measured GROUP BY worker)",
+        "quantile_disc(end_ns - start_ns + schedule_delay_ns, 0.99)",
+        "FROM measured, span WHERE outcome = 'ok' AND start_ns >= began AND end_ns > began AND \
+         end_ns <= ended GROUP BY kind",
+    ] {
+        assert!(query.contains(part), "this test follows a query with `{part}`:\n{query}");
+    }
+    // The same over the log of a run that prepared with the kind that it measured.
+    let place = tempfile::tempdir().unwrap();
+    let line = "s3 mixed --objects 40 --obj.size 1KiB --concurrent 2 --duration 600ms \
+                -q --json --run-dir run";
+    let report: serde_json::Value = serde_json::from_str(&printed(place.path(), line)).unwrap();
+    let manifest = fs::read_to_string(place.path().join("run/run.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    let stages = manifest["stages"].as_array().unwrap();
+    let is_measured = |row: &serde_json::Value| {
+        stages.iter().any(|stage| stage["kind"] == "measure" && stage["name"] == row["stage"])
+    };
+    let rows = printed(place.path(), "export run --format jsonl -o -");
+    let rows: Vec<serde_json::Value> =
+        rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let number = |row: &serde_json::Value, name: &str| row[name].as_u64().unwrap();
+    let measured: Vec<_> = rows.iter().filter(|row| is_measured(row)).collect();
+    assert!(measured.len() < rows.len(), "other stages are in the log");
+    let mut ends = std::collections::BTreeMap::<u64, (u64, u64)>::new();
+    for row in &measured {
+        let end = number(row, "end_ns");
+        let ends = ends.entry(number(row, "worker")).or_insert((end, end));
+        *ends = (ends.0.min(end), ends.1.max(end));
+    }
+    let began = ends.values().map(|ends| ends.0).max().unwrap();
+    let ended = ends.values().map(|ends| ends.1).min().unwrap();
+    for kind in report["kinds"].as_array().unwrap() {
+        let inside = measured.iter().filter(|row| {
+            let (start, end) = (number(row, "start_ns"), number(row, "end_ns"));
+            let in_span = start >= began && end > began && end <= ended;
+            row["outcome"] == "ok" && row["kind"] == kind["kind"] && in_span
+        });
+        let mut latencies: Vec<u64> = inside
+            .map(|row| {
+                let delay = number(row, "start_ns") - number(row, "intended_ns");
+                number(row, "end_ns") - number(row, "start_ns") + delay
+            })
+            .collect();
+        latencies.sort_unstable();
+        let times = &kind["latency_ns"];
+        assert_eq!(times["samples_count"], latencies.len(), "{kind:#}");
+        let rank = (latencies.len() as f64 * 0.5).ceil() as usize;
+        let (exact, told) = (latencies[rank - 1] as f64, times["p50"].as_f64().unwrap());
+        assert!((told - exact).abs() <= exact * 0.001, "{exact} is told as {told}");
+    }
 }

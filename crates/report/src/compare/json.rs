@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{doubt_text, kind_name};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
-pub const SCHEMA: &str = "plimsoll.compare/1";
+pub const SCHEMA: &str = "plimsoll.compare/2";
 
 /// Returns the comparison as one JSON object.
 pub fn json(
@@ -24,6 +24,7 @@ pub fn json(
         schema: SCHEMA,
         before: comparison.before.clone(),
         after: comparison.after.clone(),
+        margin_percent: comparison.margin.percent(),
         parameters: differences.iter().map(ParameterTwin::of).collect(),
         kinds: comparison.kinds.iter().map(KindTwin::of).collect(),
         gates: gates.iter().map(GateTwin::of).collect(),
@@ -40,15 +41,17 @@ pub fn schema() -> serde_json::Value {
 
 /// What changed between runs before and runs after.
 #[derive(Serialize, JsonSchema)]
-#[schemars(title = "plimsoll.compare/1")]
+#[schemars(title = "plimsoll.compare/2")]
 struct Document {
-    /// Always `plimsoll.compare/1`.
+    /// Always `plimsoll.compare/2`.
     #[schemars(extend("const" = SCHEMA))]
     schema: &'static str,
     /// The runs before.
     before: Vec<String>,
     /// The runs after.
     after: Vec<String>,
+    /// A change whose 95 % interval lies within ± this, in percent of the mean before, is `same`.
+    margin_percent: f64,
     /// Parameters that differ.
     parameters: Vec<ParameterTwin>,
     /// Each kind that occurred on a side, then all kinds together where there are several.
@@ -99,8 +102,8 @@ struct MetricTwin {
     change: Option<f64>,
     /// The same in percent of the mean before; null also when that is 0.
     change_percent: Option<f64>,
-    /// `same` (no change beyond chance), `better` or `worse`, from three runs a side on;
-    /// `one-run`, `too-few-runs` and `unknown` are no verdicts.
+    /// `better` or `worse` (0 is not in the 95 % interval), `same` (all of the interval lies
+    /// within the margin) or `unclear` (neither), from three runs a side on; `one-run`, `too-few-runs` and `unknown` are no verdicts.
     verdict: &'static str,
     /// The 95 % interval of the change between runs; null without a verdict.
     change_interval: Option<IntervalTwin>,
@@ -188,6 +191,7 @@ impl MetricTwin {
             }
             Verdict::TooFewRuns => ("too-few-runs", None, None, None),
             Verdict::Same(Evidence { percent, .. }) => ("same", None, None, percent),
+            Verdict::Unclear(Evidence { percent, .. }) => ("unclear", None, None, percent),
             Verdict::Differs { evidence: Evidence { percent, .. }, better: true } => {
                 ("better", None, None, percent)
             }
