@@ -59,7 +59,7 @@ pub(crate) fn asked<'a>(record: &'a Record, args: &AnalysisArgs) -> Result<Vec<&
     }
 }
 
-fn absent(kind: OpKind, path: &Path) -> anyhow::Error {
+pub(crate) fn absent(kind: OpKind, path: &Path) -> anyhow::Error {
     anyhow!("--analyze.op {}: {} has no such operation", kind.name(), path.display())
 }
 
@@ -226,6 +226,7 @@ fn first_errors(record: &Record, stage: &RecordStage) -> Result<Vec<ErrorSample>
                 class: op.outcome,
                 kind: op.kind,
                 endpoint: Some(op.endpoint),
+                status: None,
                 message: error.to_owned(),
             });
         }

@@ -1,6 +1,8 @@
 //! The machine that makes the load, for the record.
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells about the machine")]
 
+mod cpu;
+
 use plimsoll_record::schema::{Machine, ProcessUsage};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -75,9 +77,9 @@ pub(crate) fn memory_bytes() -> u64 {
 }
 
 fn cpu_model() -> Option<String> {
-    let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = info.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let board = std::fs::read_to_string("/proc/device-tree/model").ok();
+    cpu::model(&info, board.as_deref())
 }
 
 /// Returns the same in one line.

@@ -260,6 +260,7 @@ pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<Er
             class: ErrorClass::from_name(&error.class)?,
             kind: OpKind::from_name(&error.kind)?,
             endpoint: error.endpoint.as_ref().and_then(endpoint),
+            status: error.status,
             message: error.message.clone(),
         })
     };

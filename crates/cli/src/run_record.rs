@@ -105,6 +105,7 @@ impl RunRecord {
             kind: error.kind.name().to_owned(),
             endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
             at_ns: Some(error.at.as_ns()),
+            status: error.status,
             message: error.message.clone(),
         });
         self.manifest.first_errors.extend(first_errors);

@@ -171,7 +171,7 @@ impl<'a> Shared<'a> {
         }
         if let Some(error) = error {
             self.outcome.failed_count += 1;
-            self.keep_error(&record, error.to_string());
+            self.keep_error(&record, error.status, error.to_string());
         }
         self.count(&record);
     }
@@ -192,7 +192,7 @@ impl<'a> Shared<'a> {
         self.push(PackedOp::from(record));
     }
 
-    fn keep_error(&mut self, record: &OpRecord, message: String) {
+    fn keep_error(&mut self, record: &OpRecord, status: Option<u16>, message: String) {
         let same = |kept: &&ErrorSample| kept.class == record.outcome;
         if self.outcome.errors.iter().filter(same).count() < ERRORS_KEPT_PER_CLASS {
             let OpRecord { kind, endpoint, end, outcome, .. } = *record;
@@ -201,6 +201,7 @@ impl<'a> Shared<'a> {
                 kind,
                 endpoint,
                 at: end,
+                status,
                 message,
             });
         }

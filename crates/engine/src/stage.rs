@@ -101,6 +101,8 @@ pub struct ErrorSample {
     pub endpoint: EndpointId,
     /// When it ended.
     pub at: Moment,
+    /// The protocol's own number (HTTP status, errno), where there is one.
+    pub status: Option<u16>,
     /// What happened.
     pub message: String,
 }

@@ -145,6 +145,8 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// The commit that it was built of, as `git describe` names it; null where that is not known.
+    pub commit: Option<String>,
 }
 
 /// A clock.
@@ -495,6 +497,8 @@ pub struct FirstError {
     pub endpoint: Option<String>,
     /// When it ended.
     pub at_ns: Option<u64>,
+    /// The protocol's own number (HTTP status, of files the system's); null where it is not known.
+    pub status: Option<u16>,
     /// What was said, secrets replaced.
     pub message: String,
 }

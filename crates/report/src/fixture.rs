@@ -195,12 +195,14 @@ pub(crate) fn troubled() -> RunReport {
             class: ErrorClass::Connect,
             kind: OpKind::Put,
             endpoint: Some(EndpointId(1)),
+            status: None,
             message: "connection refused\x1b[31m (os error 111)".to_owned(),
         },
         ErrorSample {
             class: ErrorClass::Throttled,
             kind: OpKind::Delete,
             endpoint: None,
+            status: None,
             message: "SlowDown: please reduce your request rate".to_owned(),
         },
     ];

@@ -56,6 +56,8 @@ pub struct ErrorSample {
     pub kind: OpKind,
     /// Where it happened.
     pub endpoint: Option<EndpointId>,
+    /// The protocol's own number (HTTP status, errno), where it is known.
+    pub status: Option<u16>,
     /// Its text.
     pub message: String,
 }

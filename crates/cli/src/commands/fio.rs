@@ -14,6 +14,7 @@ use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputF
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_model::{ErrorClass, OpKind, StageId};
 use plimsoll_record::OpLog;
+use plimsoll_report::ErrorSample;
 use plimsoll_report::fio::{
     self as layout, FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp,
     FioPercentilesOf, FioRecord, FioRun, FioSection,
@@ -282,17 +283,7 @@ impl<'a> Told<'a> {
     fn first_errno(&self, stage: usize) -> i32 {
         let entry = &self.ran.manifest.stages[stage];
         let errors = crate::present::first_errors(&self.ran.manifest, entry);
-        let Some(first) = errors.first() else { return 0 };
-        // Messages begin with class and number, as in `io (28): ...`; wrong content is EILSEQ to
-        // fio.
-        let number = first
-            .message
-            .split_once(": ")
-            .and_then(|(class, _)| class.split_once(" (")?.1.strip_suffix(')')?.parse().ok());
-        match first.class {
-            ErrorClass::Corrupt => rustix::io::Errno::ILSEQ.raw_os_error(),
-            _ => number.unwrap_or(rustix::io::Errno::IO.raw_os_error()),
-        }
+        errors.first().map_or(0, errno_of)
     }
 
     /// Returns what the whole program used in a stage, as parts of the clones' time.
@@ -403,4 +394,35 @@ fn write_job_logs(
         }
     }
     Ok(())
+}
+
+/// Returns the system's number of a failure; wrong content is EILSEQ to fio.
+fn errno_of(error: &ErrorSample) -> i32 {
+    match error.class {
+        ErrorClass::Corrupt => rustix::io::Errno::ILSEQ.raw_os_error(),
+        _ => error.status.map_or(rustix::io::Errno::IO.raw_os_error(), i32::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::OpKind;
+
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_failure_is_not_read_out_of_its_sentence() {
+        let error = |class, status, message: &str| ErrorSample {
+            class,
+            kind: OpKind::Write,
+            endpoint: None,
+            status,
+            message: message.to_owned(),
+        };
+        // Whatever the sentence says, in whatever words.
+        assert_eq!(errno_of(&error(ErrorClass::Io, Some(28), "no room")), 28);
+        assert_eq!(errno_of(&error(ErrorClass::Io, Some(28), "io (5): no room")), 28);
+        assert_eq!(errno_of(&error(ErrorClass::Io, None, "x (9): y")), 5);
+        assert_eq!(errno_of(&error(ErrorClass::Corrupt, Some(5), "older version")), 84);
+    }
 }

@@ -33,7 +33,7 @@ fn manifest() -> Manifest {
         run_id: run_id().to_string(),
         state: RunState::Running,
         state_reason: None,
-        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned() },
+        tool: Tool { name: "plimsoll".to_owned(), version: "0.1.0".to_owned(), commit: None },
         command_line: vec!["plimsoll".to_owned(), "s3".to_owned(), "get".to_owned()],
         started_unix_ns: EPOCH.as_unix_ns(),
         started_at: EPOCH.to_string(),
@@ -87,6 +87,7 @@ fn manifest() -> Manifest {
             kind: "GET".to_owned(),
             endpoint: Some(endpoints()[0].clone()),
             at_ns: Some(5),
+            status: Some(500),
             message: "500 InternalError".to_owned(),
         }],
         merged: vec![MergedRun {

@@ -15,11 +15,11 @@ pub(super) const WIDE: (u32, u32) = (1_000 * SCALE, 250 * SCALE);
 pub(super) const HALF: (u32, u32) = (490 * SCALE, 270 * SCALE);
 
 /// How many colours there are: one for each kind of operation, then those for anything else.
-const INKS: u8 = 17;
+const INKS: u8 = OTHER_INKS + OTHER_INKS_COUNT as u8;
 /// The first colour that is no kind's.
-const OTHER_INKS: u8 = 9;
+const OTHER_INKS: u8 = plimsoll_model::OpKind::ALL.len() as u8;
 /// How many colours there are for anything else.
-pub(super) const OTHER_INKS_COUNT: usize = (INKS - OTHER_INKS) as usize;
+pub(super) const OTHER_INKS_COUNT: usize = 8;
 
 /// One of the colours of the style sheet, `--s0`, `--s1`, ….
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

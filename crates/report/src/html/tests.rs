@@ -94,6 +94,7 @@ fn mixed(seconds: u64) -> RunReport {
         class: ErrorClass::Throttled,
         kind: OpKind::Put,
         endpoint: Some(EndpointId(1)),
+        status: None,
         message: "SlowDown: please reduce your request rate".to_owned(),
     }];
     report
@@ -337,4 +338,57 @@ fn of_many_hosts_the_slowest_and_the_fastest_are_drawn_and_all_are_listed() {
         assert_eq!(html.matches(&row).count(), 1);
     }
     assert!(html.contains("<th scope=\"row\">client-west</th>"));
+}
+
+/// Returns the colours of one block of the style sheet by their names.
+fn colours(block: &str) -> std::collections::BTreeMap<String, [f64; 3]> {
+    let parts = block.split([';', '{', '}']).filter_map(|part| part.trim().split_once(": #"));
+    let colour = |(name, digits): (&str, &str)| {
+        let short = digits.len() == 3;
+        let digit = |at: usize| f64::from(u8::from_str_radix(&digits[at..=at], 16).unwrap());
+        let value =
+            |n: usize| if short { digit(n) * 17.0 } else { digit(2 * n) * 16.0 + digit(2 * n + 1) };
+        (name.to_owned(), [value(0), value(1), value(2)])
+    };
+    parts.map(colour).collect()
+}
+
+/// Returns the relative luminance of WCAG 2.
+fn luminance(colour: [f64; 3]) -> f64 {
+    let linear = colour.map(|value| {
+        let value = value / 255.0;
+        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+}
+
+#[test]
+fn every_kind_has_a_colour_of_its_own_in_the_light_and_in_the_dark() {
+    let style = include_str!("page.css");
+    let (light, dark) = style.split_once("prefers-color-scheme: dark").unwrap();
+    let dark = dark.split_once("\n}").unwrap().0;
+    let rules = plot::style_rules();
+    for (name, block) in [("light", colours(light)), ("dark", colours(dark))] {
+        let paper = luminance(block["--paper"]);
+        let mut seen: Vec<(OpKind, [f64; 3])> = Vec::new();
+        for kind in OpKind::ALL {
+            let variable = plot::Ink::of_kind(kind).variable();
+            let colour = *block.get(&variable).unwrap_or_else(|| panic!("{name}: {kind:?}"));
+            assert!(rules.contains(&format!("var({variable})")), "{kind:?} is drawn");
+            // 3 : 1 is what WCAG 2.1 (1.4.11) asks of a line.
+            let (low, high) = (paper.min(luminance(colour)), paper.max(luminance(colour)));
+            assert!((high + 0.05) / (low + 0.05) >= 3.0, "{name}: {kind:?} shows on the paper");
+            for (other, theirs) in &seen {
+                let apart = colour.iter().zip(theirs).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+                assert!(apart.sqrt() >= 30.0, "{name}: {kind:?} is not {other:?}");
+            }
+            seen.push((kind, colour));
+        }
+        // Rows, hosts and sizes have others.
+        for index in 0..plot::OTHER_INKS_COUNT {
+            let variable = plot::Ink::of_other(index).variable();
+            assert!(block.contains_key(&variable), "{name}: {variable}");
+            assert!(rules.contains(&format!("var({variable})")), "{variable} is drawn");
+        }
+    }
 }

@@ -169,6 +169,7 @@ pub(crate) fn suite() -> PhasesReport {
         class: ErrorClass::NotFound,
         kind: OpKind::Stat,
         endpoint: None,
+        status: None,
         message: "stat of plimsoll/x/test-dir.0-0/file.0: no such file or directory".to_owned(),
     });
     report("file suite", vec![fill, throughput, latency, create, stat])
@@ -201,6 +202,7 @@ pub(crate) fn mixed() -> PhasesReport {
         class: ErrorClass::Corrupt,
         kind: OpKind::Read,
         endpoint: None,
+        status: None,
         message: "file.0 at 65536: bytes 512 to 1024 are of an older version".to_owned(),
     });
     both.schedule = Some(ScheduleReport {

@@ -60,6 +60,7 @@ fn failures_of_what_only_prepares_are_not_hidden() {
         class: ErrorClass::Io,
         kind: OpKind::Write,
         endpoint: Some(EndpointId(0)),
+        status: None,
         message: "no space\x1b[2J left on device".to_owned(),
     });
     let text = render(&report, &PLAIN);
