@@ -14,6 +14,7 @@ mod lower;
 mod lower_files;
 mod machine;
 mod manifest;
+mod new_file;
 mod present;
 mod present_files;
 mod process;

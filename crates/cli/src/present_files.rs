@@ -1,9 +1,11 @@
 //! The report on a run on files, from what its directory says: now, or read back.
 
+mod narrowed;
+
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::phases::{PhaseAnalysis, PhaseQuestion, WorkerRow, phases};
 use plimsoll_model::{Bytes, Interface, Moment, OpKind, OpRate, RunId, Seed, StageId, WallTime};
@@ -53,26 +55,23 @@ pub(crate) fn spec_of(manifest: &Manifest) -> Option<FilesSpec> {
     is_ours.then(|| serde_json::from_value(manifest.workload.clone()).ok()).flatten()
 }
 
-/// Tells whether a record is one of files.
-pub(crate) fn is_on_files(record: &Record) -> bool {
-    matches!(&record.origin, Origin::Run { manifest, .. } if spec_of(manifest).is_some())
-}
-
-/// Returns the report on a run on files with all its stages; `None` where it is another run, or one
-/// stage is asked for.
+/// Returns the report on a run on files with the stages that are asked for; `None` where it is
+/// another run.
 pub(crate) fn of_record(record: &Record, asked: &AnalysisArgs) -> Result<Option<PhasesReport>> {
-    let Origin::Run { directory, manifest } = &record.origin else { return Ok(None) };
-    let Some(spec) = spec_of(manifest).filter(|_| asked.stage.is_none()) else { return Ok(None) };
-    if let Some(flag) = asked.of_one_stage().next() {
-        bail!(
-            "{flag} is for one stage, and {} is a run on files with several; name one with --stage",
-            record.path.display()
-        );
-    }
-    let phases = analyse(&record.source, manifest, &spec, |_| Rows::Groups)?;
-    let mut report = of_run(manifest, directory.path(), &spec, phases)?;
+    let Origin::Run { directory, .. } = &record.origin else { return Ok(None) };
+    let Some(found) = narrowed::Narrowed::of(record, asked)? else { return Ok(None) };
+    let mut report = of_run(&found.manifest, directory.path(), &found.spec, found.phases)?;
     report.warnings.extend(record.losses.iter().cloned());
     Ok(Some(report))
+}
+
+/// Returns the figures of the one stage of a run on files that is asked for, or that there is;
+/// `None` where it is another run.
+pub(crate) fn stage_of_record(
+    record: &Record,
+    asked: &AnalysisArgs,
+) -> Result<Option<PhaseAnalysis>> {
+    narrowed::Narrowed::of(record, asked)?.map(narrowed::Narrowed::only).transpose()
 }
 
 /// Returns the figures of the stages that `rows` gives a way to lay out.
@@ -85,6 +84,22 @@ pub(crate) fn analyse<S: OpSource>(
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
+    analyse_changed(source, manifest, spec, rows, PhaseQuestion::WINDOW, |_, _| ())
+}
+
+/// Returns the same with windows of another length, and with another beginning of what counts:
+/// `change` is handed the start of each stage and its workers.
+fn analyse_changed<S: OpSource>(
+    source: &S,
+    manifest: &Manifest,
+    spec: &FilesSpec,
+    rows: impl Fn(usize) -> Rows,
+    window: Duration,
+    change: impl Fn(Moment, &mut [WorkerRow]),
+) -> Result<Vec<Phase>>
+where
+    S::Error: std::error::Error + Send + Sync + 'static,
+{
     let mut laid_out = Vec::new();
     for (stage, entry) in manifest.stages.iter().enumerate() {
         let (Some(started), Some(ended), Some(of)) =
@@ -92,7 +107,8 @@ where
         else {
             continue;
         };
-        let (jobs, workers) = lay_out(of, rows(stage), started);
+        let (jobs, mut workers) = lay_out(of, rows(stage), started);
+        change(Moment::from_ns(started), &mut workers);
         laid_out.push((stage, (started, ended), jobs, workers));
     }
     let mut questions = Vec::new();
@@ -103,7 +119,7 @@ where
             ended: Moment::from_ns(*ended),
             workers,
             rows_count: jobs.len(),
-            window: PhaseQuestion::WINDOW,
+            window,
             client_of: &[],
         });
     }
@@ -147,8 +163,9 @@ pub(crate) fn of_run(
     spec: &FilesSpec,
     phases: Vec<Phase>,
 ) -> Result<PhasesReport> {
-    let first = phases.first().map(|phase| &manifest.stages[phase.stage]);
-    let epoch_ns = first.and_then(|stage| stage.started_ns).unwrap_or_default();
+    // Of the run, also where only a later stage is asked for.
+    let mut begun = manifest.stages.iter().filter(|stage| stage.ended_ns.is_some());
+    let epoch_ns = begun.find_map(|stage| stage.started_ns).unwrap_or_default();
     let started = WallTime::from_unix_ns(manifest.started_unix_ns + epoch_ns);
     let entries = || manifest.stages.iter();
     let counted: Option<u64> = entries().map(|stage| stage.ops_count).sum();

@@ -1,11 +1,24 @@
 //! Figures as text, each with its unit: counts, rates, sizes, times; unknown is an en dash.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use plimsoll_model::{ByteRate, OpRate};
 
 /// What stands for an unknown figure.
 pub const UNKNOWN: &str = "–";
+
+/// Returns a text as the cell of a table for spreadsheets, which take one that begins with `=`, `+`,
+/// `-`, `@`, a tab or a line's end for a formula: such a text gets an apostrophe before it.
+///
+/// For texts only; a negative number is no formula. Source: OWASP, *CSV Injection*.
+pub fn inert_cell(text: &str) -> Cow<'_, str> {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+        Cow::Owned(format!("'{text}"))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
 
 /// Returns a count with thousands separators: `1,234,567`.
 pub fn count(count: u64) -> String {

@@ -8,6 +8,7 @@ use plimsoll_analysis::{Figures, SegmentRow};
 use plimsoll_model::{OpKind, WallTime};
 
 use crate::RunReport;
+use crate::format::inert_cell;
 use crate::table::harmless;
 
 /// The names of the columns, in their order.
@@ -162,7 +163,10 @@ fn fields(row: &SegmentOut, separator: Separator) -> [String; COLUMNS.len()] {
     [
         row.index.to_string(),
         row.op.name().to_owned(),
-        row.host.as_deref().map(harmless).unwrap_or_default(),
+        row.host
+            .as_deref()
+            .map(|host| inert_cell(&harmless(host)).into_owned())
+            .unwrap_or_default(),
         row.duration_s.to_string(),
         optional(row.objects_per_op),
         row.bytes.to_string(),

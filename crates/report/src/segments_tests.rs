@@ -114,3 +114,14 @@ fn times_are_as_go_prints_them() {
         assert_eq!(go_time(WallTime::from_unix_ns(ns)), text);
     }
 }
+
+#[test]
+fn a_host_is_no_formula() {
+    let mut row = rows(&fixture::detailed(), true).remove(2);
+    for (separator, between) in [(Separator::Comma, ','), (Separator::Tab, '\t')] {
+        row.host = Some("=HYPERLINK(1)".to_owned());
+        let text = delimited(std::slice::from_ref(&row), separator);
+        let host = text.lines().nth(1).unwrap().split(between).nth(2).unwrap();
+        assert_eq!(host, "'=HYPERLINK(1)");
+    }
+}

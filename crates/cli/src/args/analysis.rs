@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_analysis::compare::Margin;
 use plimsoll_model::OpKind;
 
 use super::file::{FioArgs, MdtestArgs};
@@ -105,6 +106,9 @@ pub(crate) struct AnalyzeArgs {
     /// Parquet for .parquet; `-` for the standard output
     #[arg(long = "analyze.out", value_name = "FILE", help_heading = "Analysis")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace the file of --analyze.out where there is one already
+    #[arg(long, help_heading = "Analysis")]
+    pub(crate) overwrite: bool,
     /// Whose definitions the figures follow
     #[arg(long, value_enum, default_value_t = MethodArg::Plimsoll, help_heading = "Analysis")]
     pub(crate) method: MethodArg,
@@ -127,9 +131,16 @@ pub(crate) struct CompareArgs {
     /// errors<=0.1%
     #[arg(long = "gate", value_name = "RULE")]
     pub(crate) gates: Vec<String>,
+    /// How large a change may be that is none: `same` is a change whose 95 % interval lies within
+    /// this on both sides, in percent of the mean before
+    #[arg(long, default_value_t, value_name = "PERCENT")]
+    pub(crate) margin: Margin,
     /// Write the gates as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Replace the file of --junit where there is one already
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) analysis: AnalysisArgs,
     #[command(flatten, next_help_heading = "Output")]
@@ -172,6 +183,9 @@ pub(crate) struct ExportArgs {
     /// The format [default: by the ending of the file: .csv.zst, .csv, .jsonl]
     #[arg(long, value_enum)]
     pub(crate) format: Option<ExportFormat>,
+    /// Replace the file where there is one already
+    #[arg(long)]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Args, Debug)]
@@ -182,6 +196,9 @@ pub(crate) struct ReportArgs {
     /// The file to write
     #[arg(long, short, value_name = "FILE.html")]
     pub(crate) output: PathBuf,
+    /// Replace the file where there is one already
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) analysis: AnalysisArgs,
 }

@@ -33,6 +33,9 @@ pub(crate) struct ProveArgs {
     /// Also write what was found to this file, which --certificate of a run puts into its record
     #[arg(long, value_name = "FILE")]
     pub(crate) certificate: Option<PathBuf>,
+    /// Replace the file of --certificate where there is one already
+    #[arg(long)]
+    pub(crate) overwrite: bool,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) print: PrintArgs,
 }

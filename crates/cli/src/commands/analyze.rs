@@ -1,7 +1,5 @@
 //! `plimsoll analyze`: the figures of records that are there already.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,6 +15,7 @@ use plimsoll_report::{RunReport, aggregated, json, text};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
 use crate::examine;
+use crate::new_file::Named;
 use crate::present_files;
 use crate::recorded::{self, Opened, Origin, Record, Source};
 use crate::ui::Ui;
@@ -46,12 +45,15 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
         records: Vec::new(),
         analysis: asked.clone(),
         out: args.out.clone(),
+        // As warp does.
+        overwrite: true,
         method: if print.json { MethodArg::Plimsoll } else { MethodArg::Warp },
         print: print.clone(),
     };
     let of_sums = AnalyzeArgs {
         analysis: AnalysisArgs { op: asked.op.clone(), ..AnalysisArgs::default() },
         out: None,
+        overwrite: true,
         method: MethodArg::Plimsoll,
         records: Vec::new(),
         print: print.clone(),
@@ -114,7 +116,8 @@ impl Outcome {
     /// Prints everything, and writes the segments.
     fn show(self, args: &AnalyzeArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(path) = &args.out {
-            write_segments(path, &self.segments, ui)?;
+            let named = Named { flag: "--analyze.out", path, overwrite: args.overwrite };
+            write_segments(named, &self.segments, ui)?;
         }
         let printed = match args.print.json {
             false => self.texts.join("\n"),
@@ -225,15 +228,18 @@ fn look(ui: &Ui) -> Look {
 }
 
 /// Writes the segments in the format that the name's ending asks for.
-fn write_segments(path: &Path, segments: &Segments, ui: &Ui) -> Result<()> {
+fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> {
+    let path = named.path;
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
-    let failed = || format!("--analyze.out: cannot write {}", path.display());
     let text = match ending.as_deref() {
         _ if !segments.warps.is_empty() => segments.warps.clone(),
         _ if !segments.phases.is_empty() => segments.phases.clone(),
         Some("parquet") => {
-            return plimsoll_record::write_segments(path, &segments_columns(&segments.rows))
-                .with_context(failed);
+            let file = named.create()?;
+            let rows = segments_columns(&segments.rows);
+            plimsoll_record::write_segments(file.path(path), &rows)
+                .with_context(|| format!("--analyze.out: cannot write {}", path.display()))?;
+            return named.finish(file);
         }
         Some("csv") => segments::delimited(&segments.rows, Separator::Comma),
         _ => segments::delimited(&segments.rows, Separator::Tab),
@@ -242,7 +248,7 @@ fn write_segments(path: &Path, segments: &Segments, ui: &Ui) -> Result<()> {
         ui.result(&text)?;
         return Ok(());
     }
-    fs::write(path, text).with_context(failed)
+    named.write(text.as_bytes())
 }
 
 fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::SegmentRow> {

@@ -1,13 +1,11 @@
 //! `plimsoll compare` and `plimsoll as warp cmp`: what changed between runs.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use plimsoll_analysis::compare::{
-    Comparison, Difference, Gate, RunFigures, compare, differing, exit_code, judge,
+    Comparison, Difference, Gate, Margin, RunFigures, compare_within, differing, exit_code, judge,
 };
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_record::schema::{Manifest, StageKind};
@@ -17,6 +15,7 @@ use serde_json::Value;
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
 use crate::examine;
+use crate::new_file::Named;
 use crate::present_files;
 use crate::recorded::{self, Opened, Origin, Record};
 use crate::ui::Ui;
@@ -38,9 +37,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if args.junit.is_some() && gates.is_empty() {
         bail!("--junit writes what --gate found; give at least one --gate");
     }
+    let overwrite = args.overwrite;
+    let junit = args.junit.as_ref().map(|path| Named { flag: "--junit", path, overwrite });
+    junit.as_ref().map_or(Ok(()), Named::check)?;
     let before: Vec<PathBuf> =
         std::iter::once(&args.before).chain(&args.more_before).cloned().collect();
-    let (comparison, differences) = compared(&before, &args.after, &args.analysis, &ui)?;
+    let (comparison, differences) =
+        compared(&before, &args.after, args.margin, &args.analysis, &ui)?;
     let results = judge(&gates, &comparison)?;
     let printed = if args.print.json {
         format!("{:#}\n", report::json::json(&comparison, &differences, &results))
@@ -49,10 +52,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         report::text(&comparison, &differences, &results, &look)
     };
     ui.result(&printed)?;
-    if let Some(path) = &args.junit {
-        fs::write(path, report::junit::junit(&results))
-            .with_context(|| format!("--junit: cannot write {}", path.display()))?;
-    }
+    junit.map_or(Ok(()), |file| file.write(report::junit::junit(&results).as_bytes()))?;
     Ok(ExitCode::from(exit_code(&results)))
 }
 
@@ -64,7 +64,8 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
     if args.shared.full {
         ui.warn("--full has no effect: every operation of a raw file is always used");
     }
-    let (comparison, differences) = compared(&before, &after, &args.analysis, &ui)?;
+    let (comparison, differences) =
+        compared(&before, &after, Margin::default(), &args.analysis, &ui)?;
     if args.shared.print.json {
         ui.warn("--json: the document is plimsoll's, as of `plimsoll compare --json`");
         ui.result(&format!("{:#}\n", report::json::json(&comparison, &differences, &[])))?;
@@ -77,12 +78,13 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
 fn compared(
     before: &[PathBuf],
     after: &[PathBuf],
+    margin: Margin,
     analysis: &AnalysisArgs,
     ui: &Ui,
 ) -> Result<(Comparison, Vec<Difference>)> {
     let asked = AnalysisArgs { details: true, ..analysis.clone() };
     let (before, after) = (side(before, &asked, ui)?, side(after, &asked, ui)?);
-    let comparison = compare(&before.figures, &after.figures);
+    let comparison = compare_within(&before.figures, &after.figures, margin);
     Ok((comparison, differing(&before.parameters, &after.parameters)))
 }
 
@@ -100,19 +102,18 @@ fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
 impl Side {
     fn add(&mut self, path: &Path, record: &Record, asked: &AnalysisArgs, ui: &Ui) -> Result<()> {
         record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
-        let measured = record.stages.iter().filter(|stage| stage.kind == StageKind::Measure);
-        if present_files::is_on_files(record) && asked.stage.is_none() && measured.count() > 1 {
-            bail!(
-                "{} is a run on files with several stages; name one with --stage",
-                record.path.display()
-            );
-        }
-        // Of a foreign file the last stage is what was measured.
-        let Some(stage) = examine::asked(record, asked)?.pop() else {
-            bail!("{}: nothing was measured", path.display());
-        };
-        let analysis = examine::analysis(record, stage, asked)?;
-        self.figures.push(RunFigures::of(path.display().to_string(), &analysis));
+        let name = path.display().to_string();
+        self.figures.push(match present_files::stage_of_record(record, asked)? {
+            Some(stage) => RunFigures::of_phase(name, &stage),
+            None => {
+                // Of a foreign file the last stage is what was measured.
+                let Some(stage) = examine::asked(record, asked)?.pop() else {
+                    bail!("{name}: nothing was measured");
+                };
+                let analysis = examine::analysis(record, stage, asked)?;
+                RunFigures::of(name, &analysis)
+            }
+        });
         self.parameters.push(match &record.origin {
             Origin::Run { manifest, .. } => parameters(manifest),
             Origin::Warp { end } => flags(end.command_line.as_deref()),

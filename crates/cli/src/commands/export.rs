@@ -1,7 +1,6 @@
 //! `plimsoll export`: a run's operations in another format.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
-use std::fs::File;
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,11 +10,13 @@ use plimsoll_analysis::OpSource;
 use plimsoll_foreign::warp::raw::{RawRow, THREAD_MAX_OF_WARP, Writer};
 use plimsoll_model::{Moment, OpRecord, WallTime};
 use plimsoll_record::schema::Manifest;
+use plimsoll_report::format::inert_cell;
 use plimsoll_workload::{KeyLayout, Keys};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::{ExportArgs, ExportFormat};
+use crate::new_file::Named;
 use crate::present;
 use crate::recorded::{self, Origin, Record};
 use crate::ui::Ui;
@@ -29,11 +30,14 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     let ui = Ui::plain();
     record.losses.iter().for_each(|loss| ui.warn(loss));
     let format = format(args)?;
-    let to: Box<dyn Write> = if args.output == Path::new("-") {
-        Box::new(io::stdout().lock())
-    } else {
-        let made = File::create(&args.output);
-        Box::new(made.with_context(|| format!("-o: cannot write {}", args.output.display()))?)
+    let named = Named { flag: "-o", path: &args.output, overwrite: args.overwrite };
+    let mut file = match args.output == Path::new("-") {
+        true => None,
+        false => Some(named.create()?),
+    };
+    let to: Box<dyn Write + '_> = match &mut file {
+        Some(file) => Box::new(file),
+        None => Box::new(io::stdout().lock()),
     };
     let naming = Naming::of(manifest);
     let written = match format {
@@ -43,12 +47,13 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     };
     match written {
         // A reader that has gone away is no error.
-        Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
+        Err(error) if is_broken_pipe(&error) => return Ok(ExitCode::SUCCESS),
         written => {
             written.with_context(|| format!("-o: cannot write {}", args.output.display()))?;
-            Ok(ExitCode::SUCCESS)
         }
     }
+    file.map_or(Ok(()), |file| named.finish(file))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes the operations of a run as warp's raw file.
@@ -57,9 +62,12 @@ pub(crate) fn to_warp(run: &Path, path: &Path, ui: &Ui) -> Result<()> {
     let Origin::Run { manifest, .. } = &record.origin else {
         bail!("{} is not a run of plimsoll's", run.display());
     };
-    let named = || format!("cannot write {}", path.display());
-    let to = Box::new(File::create(path).with_context(named)?);
-    warp(&record, manifest, &Naming::of(manifest), to, ui).with_context(named)
+    // As warp does, whose file it stands for.
+    let named = Named { flag: "--benchdata", path, overwrite: true };
+    let mut file = named.create()?;
+    warp(&record, manifest, &Naming::of(manifest), Box::new(&mut file), ui)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    named.finish(file)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -135,7 +143,7 @@ fn warp(
     record: &Record,
     manifest: &Manifest,
     naming: &Naming,
-    to: Box<dyn Write>,
+    to: Box<dyn Write + '_>,
     ui: &Ui,
 ) -> Result<()> {
     let mut ops: Vec<OpRecord> = Vec::new();
@@ -200,12 +208,12 @@ impl<W: Write> RawFile<W> {
 /// One operation, as a line of CSV or JSON.
 #[derive(Serialize)]
 struct Line<'a> {
-    stage: &'a str,
+    stage: Cow<'a, str>,
     worker: u32,
-    client: Option<&'a str>,
+    client: Option<Cow<'a, str>>,
     kind: &'a str,
-    endpoint: Option<&'a str>,
-    key: Option<&'a str>,
+    endpoint: Option<Cow<'a, str>>,
+    key: Option<Cow<'a, str>>,
     objects_count: u32,
     bytes: Option<u64>,
     start: String,
@@ -220,11 +228,28 @@ struct Line<'a> {
     attempts: u8,
 }
 
+impl Line<'_> {
+    /// Returns it with texts that no spreadsheet takes for formulas; numbers stay as they are.
+    fn inert(&self) -> Line<'_> {
+        fn text<'t>(text: &'t Option<Cow<'_, str>>) -> Option<Cow<'t, str>> {
+            text.as_deref().map(inert_cell)
+        }
+        Line {
+            stage: inert_cell(&self.stage),
+            client: text(&self.client),
+            endpoint: text(&self.endpoint),
+            key: text(&self.key),
+            start: self.start.clone(),
+            ..*self
+        }
+    }
+}
+
 fn rows(
     record: &Record,
     manifest: &Manifest,
     naming: &Naming,
-    to: Box<dyn Write>,
+    to: Box<dyn Write + '_>,
     csv: bool,
 ) -> Result<()> {
     let mut lines = if csv {
@@ -244,15 +269,15 @@ fn rows(
 }
 
 /// Where lines go, and in which form.
-enum Lines {
-    Csv(Box<csv::Writer<Box<dyn Write>>>),
-    Json(BufWriter<Box<dyn Write>>),
+enum Lines<'w> {
+    Csv(Box<csv::Writer<Box<dyn Write + 'w>>>),
+    Json(BufWriter<Box<dyn Write + 'w>>),
 }
 
-impl Lines {
+impl Lines<'_> {
     fn write(&mut self, line: &Line<'_>) -> Result<()> {
         match self {
-            Self::Csv(to) => to.serialize(line)?,
+            Self::Csv(to) => to.serialize(line.inert())?,
             Self::Json(to) => {
                 serde_json::to_writer(&mut *to, line)?;
                 to.write_all(b"\n")?;
@@ -276,12 +301,12 @@ fn line<'a>(record: &'a Record, manifest: &'a Manifest, op: &OpRecord, key: &'a 
     let client = client.and_then(|client| record.clients.get(usize::from(*client)));
     let endpoint = record.endpoints.get(usize::from(op.endpoint.0));
     Line {
-        stage: stage.map_or("", |stage| &stage.name),
+        stage: stage.map_or("", |stage| &stage.name).into(),
         worker: op.worker.0,
-        client: client.map(String::as_str),
+        client: client.map(|name| name.as_str().into()),
         kind: op.kind.name(),
-        endpoint: endpoint.map(String::as_str),
-        key: Some(key).filter(|key| !key.is_empty()),
+        endpoint: endpoint.map(|name| name.as_str().into()),
+        key: Some(key).filter(|key| !key.is_empty()).map(Cow::from),
         objects_count: op.objects_count,
         bytes: (op.kind.moves_bytes() || op.bytes > 0).then_some(op.bytes),
         start: WallTime::from_unix_ns(manifest.started_unix_ns + op.start.as_ns()).to_string(),

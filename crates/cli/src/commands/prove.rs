@@ -1,8 +1,6 @@
 //! `plimsoll prove`: the program measured by itself.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
 use std::cell::RefCell;
-use std::fs;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -11,6 +9,7 @@ use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::ProveArgs;
 use crate::machine;
+use crate::new_file::Named;
 use crate::present;
 use crate::prove::{Bench, LOOPBACK_PROOFS, NamedProof, PROOFS, RIVALS};
 use crate::signals::Interrupts;
@@ -20,6 +19,10 @@ use crate::ui::Ui;
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     let chosen = chosen(args)?;
+    let overwrite = args.overwrite;
+    let kept = args.certificate.as_ref();
+    let kept = kept.map(|path| Named { flag: "--certificate", path, overwrite });
+    kept.as_ref().map_or(Ok(()), Named::check)?;
     let bench = Bench {
         seed: args.seed,
         rival: args.against.clone(),
@@ -55,10 +58,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         proofs,
     };
     let document = serde_json::to_string_pretty(&certificate)? + "\n";
-    if let Some(path) = &args.certificate {
-        fs::write(path, &document)
-            .with_context(|| format!("--certificate: cannot write {}", path.display()))?;
-    }
+    kept.map_or(Ok(()), |file| file.write(document.as_bytes()))?;
     ui.result(&if args.print.json { document } else { proof::summary(&certificate) })?;
     Ok(present::exit_code(certificate.count(Verdict::Fail) == 0))
 }

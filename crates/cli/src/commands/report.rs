@@ -1,16 +1,15 @@
 //! `plimsoll report`: a run as one HTML file.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
-use std::fs;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use plimsoll_model::Bytes;
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::html::{self, Environment};
 
 use crate::args::{AnalysisArgs, ReportArgs};
 use crate::examine;
+use crate::new_file::Named;
 use crate::present_files;
 use crate::recorded::{self, Origin};
 use crate::ui::Ui;
@@ -36,8 +35,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
 }
 
 fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {
-    fs::write(&args.output, page)
-        .with_context(|| format!("-o: cannot write {}", args.output.display()))?;
+    Named { flag: "-o", path: &args.output, overwrite: args.overwrite }.write(page.as_bytes())?;
     let size = plimsoll_report::format::bytes(page.len() as u64);
     Ui::plain().note(&format!("written to {}, {size}", args.output.display()));
     Ok(ExitCode::SUCCESS)
@@ -53,6 +51,7 @@ fn environment(manifest: &Manifest) -> Environment {
         ("memory", machine.memory_bytes.map(|bytes| Bytes(bytes).to_string())),
         ("clock", Some(manifest.clock.source.clone())),
         ("tool", Some(format!("{} {}", manifest.tool.name, manifest.tool.version))),
+        ("commit", manifest.tool.commit.clone()),
         ("bucket", manifest.target.bucket.clone()),
         ("addressing", manifest.target.lookup.clone()),
         ("TLS", manifest.target.tls.map(|tls| if tls { "yes" } else { "no" }.to_owned())),

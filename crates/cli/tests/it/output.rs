@@ -1,11 +1,14 @@
 //! What a run prints and what it leaves in its directory.
 
+use std::fs;
+
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::analysis::null_run;
 use crate::harness::{
-    ACCESS_KEY, Background, SECRET_KEY, oracle, plimsoll, run, run_directory, run_json, stderr,
-    without_checksum,
+    ACCESS_KEY, Background, SECRET_KEY, oracle, plimsoll, printed, refused, run, run_directory,
+    run_json, stderr, without_checksum,
 };
 
 /// Where nobody listens: a port that only the superuser may have, and nobody asked for.
@@ -264,4 +267,52 @@ fn help_states_the_units() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("KB is 1000, KiB is 1024"), "{text}");
     }
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_if_that_is_asked_for() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    null_run(here, "run");
+    for (line, name, flag) in [
+        ("export run -o ops.csv", "ops.csv", "-o"),
+        ("export run -o ops.jsonl", "ops.jsonl", "-o"),
+        ("report run -o run.html", "run.html", "-o"),
+        ("analyze run --analyze.out segments.tsv", "segments.tsv", "--analyze.out"),
+        ("analyze run --analyze.out segments.parquet", "segments.parquet", "--analyze.out"),
+        ("compare run run --gate errors<=1% --junit gates.xml", "gates.xml", "--junit"),
+        ("prove merge --certificate proved.json", "proved.json", "--certificate"),
+    ] {
+        fs::write(here.join(name), "of somebody").unwrap();
+        let said = refused(here, line);
+        assert!(said.contains(&format!("{flag}: ")), "{line}: {said}");
+        assert!(said.contains(&format!("{name} is there already; --overwrite replaces it")));
+        assert_eq!(fs::read(here.join(name)).unwrap(), b"of somebody", "{line}");
+        printed(here, &format!("{line} --overwrite"));
+        assert_ne!(fs::read(here.join(name)).unwrap(), b"of somebody", "{line}");
+        fs::remove_file(here.join(name)).unwrap();
+    }
+    // Nothing half done is left beside them, and what is no file is written to.
+    assert_eq!(fs::read_dir(here).unwrap().count(), 1);
+    let piped = printed(here, "export run --format csv -o /dev/stdout");
+    assert_eq!(piped, printed(here, "export run --format csv -o -"));
+    assert!(piped.starts_with("stage,worker,client,kind,"), "{piped}");
+}
+
+#[test]
+fn names_in_a_run_are_no_formulas_in_its_csv() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    null_run(here, "run");
+    let manifest = here.join("run/run.json");
+    let mut run: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&manifest).unwrap()).unwrap();
+    run["stages"][0]["name"] = "=HYPERLINK(\"http://a.example\")".into();
+    fs::write(&manifest, run.to_string()).unwrap();
+    let exported = printed(here, "export run --format csv -o -");
+    let first = exported.lines().nth(1).unwrap();
+    assert!(first.starts_with("\"'=HYPERLINK("), "{first}");
+    // JSON is for programs, which take a text for a text.
+    let lines = printed(here, "export run --format jsonl -o -");
+    assert!(lines.starts_with("{\"stage\":\"=HYPERLINK("), "{lines}");
 }

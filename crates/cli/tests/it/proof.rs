@@ -51,6 +51,32 @@ fn a_script_is_what_is_measured() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("SCHEDULE NOT KEPT"));
 }
 
+/// Issue 13: who obeyed the advice to raise it was told to raise it again.
+#[test]
+fn a_saturated_store_is_named_and_one_with_room_gets_more_in_flight() {
+    let place = tempfile::tempdir().unwrap();
+    let here = place.path();
+    let warning = |limit: &str, script: &str| {
+        let line = "stat --rate 1000/s --duration 10s --objects 100 --seed 3 --max-in-flight";
+        workload(here, &format!("{line} {limit}"));
+        let script = format!("schema: plimsoll.oracle/1\n{script}\n");
+        fs::write(here.join("store.yaml"), script).unwrap();
+        let output =
+            run_line(here, "run workload.yaml --virtual --script store.yaml --quiet --json");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["schedule"]["warning"].as_str().unwrap().to_owned()
+    };
+    // Four at once, 10 ms each: 400 a second, however many wait.
+    for limit in ["64", "1024"] {
+        let said = warning(limit, "service: {time: {constant: 10ms}}\nservers: 4");
+        assert!(said.contains("completes about 400/s and cannot carry 1,000/s"), "{said}");
+        assert!(!said.contains("raise it"), "{said}");
+    }
+    // 100 ms each, any number at once: 1,000/s need 100 in flight.
+    let said = warning("64", "service: {time: {constant: 100ms}}");
+    assert!(said.contains("64 is below the 100 that 1,000/s needs"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_the_name_of_its_field() {
     let place = tempfile::tempdir().unwrap();
@@ -114,7 +140,7 @@ fn over_real_sockets_counts_are_exact_whatever_the_machine_does() {
     let proofs = found["proofs"].as_array().unwrap();
     let names: Vec<&str> = proofs.iter().map(|proof| proof["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["quantiles", "stall", "errors", "bytes"]);
-    let is_time = |check: &Value| check["what"].as_str().unwrap().contains("p99");
+    let is_time = |check: &Value| check["what"].as_str().unwrap().contains(": p");
     for proof in proofs {
         // Whatever the machine does, what is done is counted. Times that are off are its own fault
         // here, also where it was quiet by the measure that has a proof skipped.
@@ -127,7 +153,13 @@ fn over_real_sockets_counts_are_exact_whatever_the_machine_does() {
         );
         match proof["verdict"].as_str().unwrap() {
             "pass" => assert!(times.iter().all(|check| check["holds"] == true), "{proof:#}"),
-            "fail" => assert!(times.iter().any(|check| check["holds"] == false), "{proof:#}"),
+            // A machine can be late for some of the times of a proof; when none of them holds, it
+            // is the instrument that is wrong.
+            "fail" => assert!(
+                times.iter().any(|check| check["holds"] == false)
+                    && times.iter().any(|check| check["holds"] == true),
+                "{proof:#}"
+            ),
             "skip" if proof["name"] != "errors" => {
                 let reason = proof["reason"].as_str().unwrap();
                 assert!(reason.starts_with("noisy machine (operations start up to "), "{reason}");

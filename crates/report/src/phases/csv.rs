@@ -6,6 +6,7 @@ use plimsoll_analysis::phases::KindFigures;
 use plimsoll_model::Interface;
 
 use super::{PhaseReport, PhaseRow, PhasesReport};
+use crate::format::inert_cell;
 use crate::segments::quoted;
 use crate::table::harmless;
 
@@ -66,13 +67,14 @@ fn fields(phase: &PhaseReport, row: &PhaseRow, kind: &KindFigures) -> [String; C
         |time: Option<Duration>| time.map_or(String::new(), |time| time.as_nanos().to_string());
     let latency = &kind.latency;
     let percentile = |percent: f64| time(latency.percentile(percent));
-    let text = |text: Option<&str>| text.map(harmless).unwrap_or_default();
+    let cell = |text: &str| inert_cell(&harmless(text)).into_owned();
+    let text = |text: Option<&str>| text.map(cell).unwrap_or_default();
     [
-        harmless(&phase.name),
+        cell(&phase.name),
         phase.iteration.to_string(),
         phase.is_result.to_string(),
-        harmless(&row.name),
-        harmless(&row.work),
+        cell(&row.name),
+        cell(&row.work),
         text(row.block.as_deref()),
         row.workers.to_string(),
         row.depth.to_string(),

@@ -31,6 +31,20 @@ fn a_line_for_each_kind_in_each_row() {
 }
 
 #[test]
+fn what_others_named_is_no_formula() {
+    let mut report = fixture::mixed();
+    for name in ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"] {
+        report.phases[0].name = name.to_owned();
+        report.phases[0].rows[0].name = name.to_owned();
+        let text = render(&report);
+        let cell = text.lines().nth(1).unwrap();
+        assert!(cell.starts_with('\'') || cell.starts_with(' '), "{name:?}: {cell}");
+        let row = cell.split(',').nth(3).unwrap();
+        assert!(row.starts_with('\'') || row.starts_with(' '), "{name:?}: {row}");
+    }
+}
+
+#[test]
 fn rows_stay_apart_and_commas_are_quoted() {
     let mut report = fixture::mixed();
     report.phases[0].rows[0].name = "a, \"b\"\n".to_owned();

@@ -333,6 +333,54 @@ fn files_that_were_there_are_read_as_they_are() {
     assert!(written.len() == content.len() && written != content);
 }
 
+/// What a ramp keeps out of the figures is in no figure that is taken from the record later.
+#[test]
+fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
+    let ground = Ground::in_memory();
+    let line = format!("file iops {SMALL} --duration 300ms --ramp 100ms --op read");
+    let printed_by_run = ground.json(&line, 0);
+    let run = run_directory(ground.runs()).display().to_string();
+    let phases = printed_by_run["phases"].as_array().unwrap();
+    let phase = phases.iter().find(|phase| phase["is_result"] == true).unwrap();
+    let name = phase["name"].as_str().unwrap();
+    assert!(phase["rows"][0]["ramp_ops_ok_count"].as_u64().unwrap() > 0, "{phase:#}");
+    let read =
+        |line: &str| -> Value { serde_json::from_str(&printed(ground.runs(), line)).unwrap() };
+    let analyzed = read(&format!("analyze {run} --stage {name} --json"));
+    assert_eq!(analyzed["phases"], Value::Array(vec![phase.clone()]));
+    // To the letter, also where one stage is all that is asked about.
+    let compared = read(&format!("compare {run} {run} --stage {name} --json"));
+    let kind = &phase["rows"][0]["kinds"][0];
+    let metric = |name: &str| {
+        let metrics = compared["kinds"][0]["metrics"].as_array().unwrap();
+        metrics.iter().find(|of| of["metric"] == name).unwrap()["before"]["mean"].as_f64().unwrap()
+    };
+    assert_eq!(metric("rate"), kind["ops_per_sec"].as_f64().unwrap());
+    assert_eq!(metric("throughput"), kind["bytes_per_sec"].as_f64().unwrap());
+    for name in ["mean", "min", "max"] {
+        assert_eq!(metric(name), kind["latency_ns"][name].as_f64().unwrap(), "{name}");
+    }
+    let p99 = kind["latency_ns"]["percentiles"].as_array().unwrap();
+    let p99 = p99.iter().find(|of| of[0] == 99.0).unwrap();
+    assert_eq!(metric("p99"), p99[1].as_f64().unwrap());
+    let counts = compared["kinds"][0]["ops_count_before"].as_u64().unwrap();
+    assert_eq!(counts, kind["ops_ok_count"].as_u64().unwrap());
+    // The stage alone is the same page, and what is asked of one stage is heeded.
+    let narrowed = read(
+        &format!("analyze {run} --stage {name} --analyze.op write --json").replace("write", "read"),
+    );
+    assert_eq!(narrowed["phases"], analyzed["phases"]);
+    let skipped = read(&format!("analyze {run} --stage {name} --analyze.skip 1h --json"));
+    let row = |of: &Value| of["phases"][0]["rows"][0].clone();
+    assert!(
+        row(&skipped)["ramp_ops_ok_count"].as_u64() > row(&analyzed)["ramp_ops_ok_count"].as_u64()
+    );
+    let full = read(&format!("analyze {run} --stage {name} --full-span --json"));
+    assert_eq!(row(&full)["ramp_ops_ok_count"], 0);
+    let said = refused(ground.runs(), &format!("analyze {run} --stage {name} --analyze.op stat"));
+    assert!(said.contains("has no such operation"), "{said}");
+}
+
 #[test]
 fn what_a_run_never_wrote_does_not_count_as_checked() {
     let ground = Ground::in_memory();
