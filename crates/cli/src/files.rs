@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use plimsoll_driver::{NullRings, RingDriver};
 use plimsoll_driver_file::caches::{drop_files, drop_machine};
 use plimsoll_driver_file::facts::probe;
@@ -22,6 +22,7 @@ use plimsoll_engine::{
 use plimsoll_model::{Interface, RunId, StageId, StageKind, WorkerId};
 use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, RunState, Target};
 use plimsoll_record::{OpLogWriter, RunDirectory};
+use plimsoll_report::format;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{
     FileJobSpec, FilePacingSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,

@@ -108,7 +108,7 @@ fn content_files(manifest: &schema::Manifest) -> Result<Vec<u8>> {
         let held = input::read_bounded(Path::new(&path), size.saturating_add(1))
             .with_context(|| format!("cannot read {path}"))?;
         if held.len() as u64 != size {
-            bail!("{path} holds {} bytes, and the workload says {size}", facts.len());
+            bail!("{path} does not hold the {size} bytes that the workload says");
         }
         bytes.extend(held);
     }

@@ -159,11 +159,14 @@ impl Uring {
         slab: &Slab,
         replies: &mut Vec<(usize, Reply)>,
     ) {
+        if self.broken.is_some() {
+            return;
+        }
         let (_, queue, answers) = self.ring.split();
         let (needs_call, has_answers) = (queue.taskrun(), !answers.is_empty());
         drop((queue, answers));
         if needs_call && let Err(errno) = self.enter(0, Some(Duration::ZERO)) {
-            return self.give_up(errno, files, replies);
+            return self.give_up(errno, files, slab, replies);
         }
         if needs_call || has_answers {
             self.drain(files, slab, replies);

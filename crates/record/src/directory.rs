@@ -291,9 +291,10 @@ mod tests {
     fn a_full_disk_is_named_and_what_was_there_stays() {
         let place = tempfile::tempdir().unwrap();
         let directory = bare_run(place.path());
-        directory.write_beside("profiles.zip", b"first").unwrap();
+        directory.write_beside("profiles.zip", |file| file.write_all(b"first")).unwrap();
         full_disk::simulate(true);
-        let refused = directory.write_beside("profiles.zip", b"second").unwrap_err();
+        let refused =
+            directory.write_beside("profiles.zip", |file| file.write_all(b"second")).unwrap_err();
         full_disk::simulate(false);
         let expected = format!("no space left in {};", place.path().display());
         assert!(refused.to_string().starts_with(&expected), "{refused}");
