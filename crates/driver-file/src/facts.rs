@@ -148,7 +148,7 @@ pub fn device_size(path: &Path) -> Result<u64, DriverError> {
     // Where this user may not open it, the kernel tells all the same, in sectors.
     let by_number = || {
         let number = device_number(path)?;
-        let sectors = read_text(&format!("/sys/dev/block/{number}/size"))?;
+        let sectors = read_text(format!("/sys/dev/block/{number}/size"))?;
         Some(sectors.trim().parse::<u64>().ok()? * u64::from(SECTOR_BYTES))
     };
     by_seek.or_else(|errno| by_number().ok_or(errno)).map_err(|errno| {
@@ -228,7 +228,7 @@ fn logical_block_size(device: u64) -> Option<u32> {
     let folder = format!("/sys/dev/block/{major}:{minor}");
     // A partition's queue is that of the device it is a part of.
     ["queue", "../queue"].iter().find_map(|queue| {
-        read_text(&format!("{folder}/{queue}/logical_block_size"))?.trim().parse().ok()
+        read_text(format!("{folder}/{queue}/logical_block_size"))?.trim().parse().ok()
     })
 }
 

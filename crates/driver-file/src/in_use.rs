@@ -1,6 +1,5 @@
 //! Which devices and files must not be written, as something stands on them: a mounted file system,
 //! swap, a volume. Found in what the kernel tells, and held so that nothing comes to stand on them.
-#![expect(clippy::disallowed_methods, reason = "the kernel tells of devices in files of its own")]
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt::{self, Display};
@@ -115,8 +114,6 @@ struct Device {
     partitions: Vec<String>,
     /// Volumes that it is a member of.
     holders: Vec<String>,
-    /// What it is made of.
-    slaves: Vec<String>,
     /// What a loop device stands on.
     backing: Option<PathBuf>,
     /// The name of a volume of the device mapper.
@@ -134,7 +131,6 @@ impl Device {
             number: text("dev").unwrap_or_default(),
             partitions: names_in(folder).into_iter().filter(is_partition).collect(),
             holders: names_in(&folder.join("holders")),
-            slaves: names_in(&folder.join("slaves")),
             backing: text("loop/backing_file").map(PathBuf::from),
             volume: text("dm/name"),
         }
@@ -308,7 +304,8 @@ impl Tree {
         }
         let disks = self.devices.iter().filter(|(_, disk)| disk.partitions.contains(name));
         add(Step::Disk, disks.map(|(disk, _)| disk).collect());
-        add(Step::Member, device.slaves.iter().collect());
+        let members = self.devices.iter().filter(|(_, member)| member.holders.contains(name));
+        add(Step::Member, members.map(|(member, _)| member).collect());
         if let Some(backing) = &device.backing {
             found.extend(self.place(backing).map(|place| (Step::Backing, place)));
         }

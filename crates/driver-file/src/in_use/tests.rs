@@ -33,7 +33,6 @@ fn machine(facts: &str) -> TempDir {
             }
             ["holds", member, volume] => {
                 write(&format!("sys/class/block/{member}/holders/{volume}"), "");
-                write(&format!("sys/class/block/{volume}/slaves/{member}"), "");
             }
             ["volume", name, number, title] => {
                 write(&format!("sys/class/block/{name}/dev"), &format!("{number}\n"));
