@@ -9,14 +9,20 @@ use crate::harness::{
     without_checksum,
 };
 
-/// Has the run in `name` begin when that in `other` did, so that they measured at the same time.
+/// Has the run in `name` measure from the same moment on as that in `other`.
 fn move_beside(place: &Path, name: &str, other: &str) {
     let manifest = |name: &str| {
         let text = fs::read(place.join(name).join("run.json")).unwrap();
         serde_json::from_slice::<serde_json::Value>(&text).unwrap()
     };
-    let mut moved = manifest(name);
-    moved["started_unix_ns"] = manifest(other)["started_unix_ns"].clone();
+    let measured_ns = |manifest: &serde_json::Value| {
+        let stages = manifest["stages"].as_array().unwrap();
+        let measured = stages.iter().find(|stage| stage["kind"] == "measure").unwrap();
+        measured["started_ns"].as_u64().unwrap()
+    };
+    let (mut moved, other) = (manifest(name), manifest(other));
+    let began = other["started_unix_ns"].as_u64().unwrap() + measured_ns(&other);
+    moved["started_unix_ns"] = (began - measured_ns(&moved)).into();
     moved.as_object_mut().unwrap().remove("checksum");
     fs::write(place.join(name).join("run.json"), moved.to_string()).unwrap();
 }
@@ -40,26 +46,28 @@ fn every_kind_of_run_is_merged_to_the_sum_of_its_parts_or_refused() {
     let parts = "s3 multipart --parts 3 --part.size 5MiB --concurrent 2 --duration 200ms -q";
     for (number, kind) in ["get", "put", "stat", "mixed", "list", "delete"].iter().enumerate() {
         let line = match *kind {
-            "delete" => "s3 delete --objects 200 --obj.size 1KiB --concurrent 2 -q".to_owned(),
+            "delete" => "s3 delete --objects 800 --obj.size 1KiB --concurrent 2 -q".to_owned(),
+            "put" => format!("s3 put {}", s3.replace("--objects 20 ", "")),
             kind => format!("s3 {kind} {s3}"),
         };
         merges_to_the_sum(&target, place.path(), number, &line);
     }
     merges_to_the_sum(&target, place.path(), 6, parts);
-    let loops = "as s3-benchmark -d 1 -t 2 -z 1K -l 2";
+    let loops = "-d 1 -t 2 -z 1K -l 2";
     for (line, sentence) in [
         ("file iops --dir . --jobs 1 --file-size 64KiB --ops 20 -q", "is a run on files"),
         ("file metadata --dir . --jobs 1 --files 5 -q", "is a run on files"),
-        (loops, "measured 6 stages"),
+        (loops, "measured 8 stages (loop-1-put, loop-1-get, loop-1-list2, loop-1-delete, …)"),
     ] {
         for name in ["one", "two"] {
             let _ = fs::remove_dir_all(place.path().join(name));
             let output = match line == loops {
                 true => {
                     let mut command = plimsoll(place.path());
-                    command.args(line.split_whitespace());
+                    command.args(["as", "s3-benchmark", "--run-dir", name]);
                     command.args(["-u", &format!("http://{}", target.host), "-b", "loops"]);
-                    command.args(["-a", ACCESS_KEY, "-s", SECRET_KEY, "--run-dir", name]);
+                    command.args(["-a", ACCESS_KEY, "-s", SECRET_KEY]);
+                    command.args(line.split_whitespace());
                     run(command)
                 }
                 false => run_line(place.path(), &format!("{line} --run-dir {name}")),

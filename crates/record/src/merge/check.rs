@@ -3,6 +3,9 @@
 use super::{MergeError, MergePart};
 use crate::schema::{Manifest, STAGES_MAX, Schedule, Stage, StageKind};
 
+/// How many stages a sentence names.
+const NAMES_MAX: usize = 4;
+
 /// Refuses parts that cannot be merged.
 pub(super) fn check<E: std::error::Error + 'static>(
     parts: &[MergePart<'_, E>],
@@ -37,7 +40,10 @@ fn check_part<E: std::error::Error + 'static>(
     let measured = manifest.stages.iter().filter(|stage| stage.kind == StageKind::Measure);
     let names: Vec<&str> = measured.map(|stage| &*stage.name).collect();
     if names.len() > 1 {
-        let (count, names) = (names.len(), names.join(", "));
+        let count = names.len();
+        let more = (count > NAMES_MAX).then_some("…");
+        let names: Vec<&str> = names.into_iter().take(NAMES_MAX).chain(more).collect();
+        let names = names.join(", ");
         return Err(MergeError::SeveralStages { run_id: run_id(), count, names });
     }
     Ok(())
