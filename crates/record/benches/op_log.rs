@@ -94,7 +94,9 @@ fn stream(load: Load) -> Vec<PackedOp> {
             bytes: if kind.moves_bytes() { size } else { 0 },
             intended: Moment::from_ns(intended),
             start: Moment::from_ns(start),
-            first_byte: Some(Moment::from_ns(start + took * 3 / 4 + random.next() % 50_000)),
+            first_byte: Some(Moment::from_ns(
+                (start + took * 3 / 4 + random.next() % 50_000).min(end),
+            )),
             last_byte_sent: sent.map(Moment::from_ns),
             end: Moment::from_ns(end),
             outcome: if random.next().is_multiple_of(1_000) {

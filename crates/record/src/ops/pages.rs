@@ -15,8 +15,8 @@ pub(super) fn unfolded_bytes(mut column: &[u8]) -> Option<u64> {
     while !column.is_empty() {
         let (mut unfolded, mut stored) = (None, None);
         fields(&mut column, &mut |id, kind, rest| match id {
-            UNCOMPRESSED_SIZE if kind == 5 => Some(unfolded = Some(size(rest)?)),
-            COMPRESSED_SIZE if kind == 5 => Some(stored = Some(size(rest)?)),
+            UNCOMPRESSED_SIZE if kind == 5 => size(rest).map(|size| unfolded = Some(size)),
+            COMPRESSED_SIZE if kind == 5 => size(rest).map(|size| stored = Some(size)),
             _ => skip(kind, rest, DEPTH_MAX),
         })?;
         sum = sum.checked_add(unfolded?)?;
@@ -25,11 +25,11 @@ pub(super) fn unfolded_bytes(mut column: &[u8]) -> Option<u64> {
     Some(sum)
 }
 
+/// Takes the bytes of a field off, of which it is given number and type.
+type OnField<'a> = dyn FnMut(u64, u8, &mut &[u8]) -> Option<()> + 'a;
+
 /// Hands number, type and bytes of each field of a structure to `field`, which takes its bytes off.
-fn fields(
-    rest: &mut &[u8],
-    field: &mut dyn FnMut(u64, u8, &mut &[u8]) -> Option<()>,
-) -> Option<()> {
+fn fields(rest: &mut &[u8], field: &mut OnField<'_>) -> Option<()> {
     let mut id = 0u64;
     loop {
         let header = byte(rest)?;
