@@ -21,6 +21,7 @@ use plimsoll_stats::{Interval, Welch, mean, std_dev};
 pub use figures::{KindFigures, RunFigures};
 pub use gate::{Doubt, Gate, GateError, GateResult, Limit, Outcome, exit_code, judge};
 pub use metric::{Direction, Metric, Unit};
+pub(crate) use noise::{Noise, Windowed};
 pub use parameters::{Difference, differing};
 
 /// A verdict needs this many runs on each side.

@@ -4,6 +4,7 @@
 //! What is kept while reading does not grow with the number of operations. The definitions stand in
 //! `docs/measuring.md`.
 
+mod compared;
 mod lane;
 
 #[cfg(test)]
@@ -15,6 +16,7 @@ use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
 use plimsoll_stats::Histogram;
 
 use crate::{Failures, InFlight, OpSource, detail, ns};
+pub use compared::compared;
 use lane::{Clock, RowLane};
 
 /// What is asked about one stage.

@@ -37,7 +37,12 @@ pub(crate) use value::{Age, ByteSize, Duration, Percent, TimeOfDay};
 
 /// A storage benchmark that can prove its own numbers.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll", version = env!("PLIMSOLL_VERSION"), max_term_width = 100, propagate_version = true)]
+#[command(
+    name = "plimsoll",
+    version = env!("PLIMSOLL_VERSION"),
+    max_term_width = 100,
+    propagate_version = true
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -8,8 +8,8 @@ use plimsoll_model::{ByteRate, OpRate};
 /// What stands for an unknown figure.
 pub const UNKNOWN: &str = "–";
 
-/// Returns a text as the cell of a table for spreadsheets, which take one that begins with `=`, `+`,
-/// `-`, `@`, a tab or a line's end for a formula: such a text gets an apostrophe before it.
+/// Returns a text as the cell of a table for spreadsheets, which take one that begins with `=`,
+/// `+`, `-`, `@`, a tab or a line's end for a formula: such a text gets an apostrophe before it.
 ///
 /// For texts only; a negative number is no formula. Source: OWASP, *CSV Injection*.
 pub fn inert_cell(text: &str) -> Cow<'_, str> {

@@ -18,7 +18,7 @@ const RESAMPLES: usize = 1_000;
 const SEED: u64 = 0x706c_696d_736f_6c6c;
 
 /// What is drawn again: segments, or several neighbours together, in the order of time.
-pub(super) struct Noise {
+pub(crate) struct Noise {
     amounts: Vec<Amounts>,
     latency: Times,
     ttfb: Times,
@@ -26,12 +26,12 @@ pub(super) struct Noise {
 
 /// What rows of a stage on files did together in one window.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Windowed {
-    pub(super) seconds: f64,
-    pub(super) ops: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Windowed {
+    pub(crate) seconds: f64,
+    pub(crate) ops: u64,
+    pub(crate) bytes: u64,
     /// The sum of their latencies.
-    pub(super) latency_ns: f64,
+    pub(crate) latency_ns: f64,
 }
 
 /// What was done in one cell.
@@ -82,7 +82,7 @@ impl Noise {
 
     /// Returns the cells of rows of a stage on files together, which know amounts and mean times;
     /// `windows` are in the order of time.
-    pub(super) fn of_windows(windows: &[Windowed]) -> Option<Self> {
+    pub(crate) fn of_windows(windows: &[Windowed]) -> Option<Self> {
         if windows.len() < SEGMENTS_MIN {
             return None;
         }
@@ -107,7 +107,7 @@ impl Noise {
     /// Sets the noise of the figures that are known.
     ///
     /// None is given of the extremes, which drawing again cannot exceed.
-    pub(super) fn fill(&self, figures: &mut KindFigures) {
+    pub(crate) fn fill(&self, figures: &mut KindFigures) {
         let resamples = Resamples::draw(self.amounts.len(), RESAMPLES, SEED);
         let mut set = |metrics: &[Metric], whole: &[Option<f64>], found: &[Option<Interval>]| {
             for ((metric, whole), found) in metrics.iter().zip(whole).zip(found) {

@@ -104,7 +104,7 @@ impl Side {
         record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
         let name = path.display().to_string();
         self.figures.push(match present_files::stage_of_record(record, asked)? {
-            Some(stage) => RunFigures::of_phase(name, &stage),
+            Some(stage) => plimsoll_analysis::phases::compared(name, &stage),
             None => {
                 // Of a foreign file the last stage is what was measured.
                 let Some(stage) = examine::asked(record, asked)?.pop() else {

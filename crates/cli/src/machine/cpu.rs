@@ -1,13 +1,21 @@
 //! What a processor is called, from what the kernel says of it.
 
-/// Names of what arm64 kernels give numbers of only: who made the core, which core it is.
+/// Who makes cores, by the number in the registers of arm64.
+struct Maker {
+    number: u32,
+    name: &'static str,
+    /// Each by the number that the maker gave it.
+    cores: &'static [(u32, &'static str)],
+}
+
+/// Names of what arm64 kernels give numbers of only.
 ///
 /// Source: the registers' fields as each maker documents them (Arm: *MIDR_EL1*).
-const CORES: [(u32, &str, &[(u32, &str)]); 10] = [
-    (
-        0x41,
-        "ARM",
-        &[
+const MAKERS: [Maker; 10] = [
+    Maker {
+        number: 0x41,
+        name: "ARM",
+        cores: &[
             (0xd03, "Cortex-A53"),
             (0xd04, "Cortex-A35"),
             (0xd05, "Cortex-A55"),
@@ -35,16 +43,24 @@ const CORES: [(u32, &str, &[(u32, &str)]); 10] = [
             (0xd84, "Neoverse-V3"),
             (0xd8e, "Neoverse-N3"),
         ],
-    ),
-    (0x42, "Broadcom", &[(0x516, "ThunderX2")]),
-    (0x43, "Cavium", &[(0x0a1, "ThunderX"), (0x0af, "ThunderX2")]),
-    (0x46, "Fujitsu", &[(0x001, "A64FX")]),
-    (0x48, "HiSilicon", &[(0xd01, "TaiShan-v110"), (0xd02, "TaiShan-v120")]),
-    (0x4e, "NVIDIA", &[(0x004, "Carmel")]),
-    (0x51, "Qualcomm", &[(0xc00, "Falkor"), (0x001, "Oryon")]),
-    (0x61, "Apple", &[(0x022, "Icestorm-M1"), (0x023, "Firestorm-M1")]),
-    (0x6d, "Microsoft", &[(0xd49, "Cobalt-100")]),
-    (0xc0, "Ampere", &[(0xac3, "Ampere-1"), (0xac4, "Ampere-1a")]),
+    },
+    Maker { number: 0x42, name: "Broadcom", cores: &[(0x516, "ThunderX2")] },
+    Maker { number: 0x43, name: "Cavium", cores: &[(0x0a1, "ThunderX"), (0x0af, "ThunderX2")] },
+    Maker { number: 0x46, name: "Fujitsu", cores: &[(0x001, "A64FX")] },
+    Maker {
+        number: 0x48,
+        name: "HiSilicon",
+        cores: &[(0xd01, "TaiShan-v110"), (0xd02, "TaiShan-v120")],
+    },
+    Maker { number: 0x4e, name: "NVIDIA", cores: &[(0x004, "Carmel")] },
+    Maker { number: 0x51, name: "Qualcomm", cores: &[(0xc00, "Falkor"), (0x001, "Oryon")] },
+    Maker {
+        number: 0x61,
+        name: "Apple",
+        cores: &[(0x022, "Icestorm-M1"), (0x023, "Firestorm-M1")],
+    },
+    Maker { number: 0x6d, name: "Microsoft", cores: &[(0xd49, "Cobalt-100")] },
+    Maker { number: 0xc0, name: "Ampere", cores: &[(0xac3, "Ampere-1"), (0xac4, "Ampere-1a")] },
 ];
 
 /// Returns the processor's name from `/proc/cpuinfo` and, where the machine has one, the name of
@@ -82,14 +98,12 @@ fn values<'a>(cpuinfo: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
 fn core(maker: &str, part: &str) -> Option<String> {
     let number = |text: &str| u32::from_str_radix(text.strip_prefix("0x")?, 16).ok();
     let (maker, part) = (number(maker)?, number(part)?);
-    let Some((_, name, parts)) = CORES.iter().find(|(of, ..)| *of == maker) else {
+    let Some(Maker { name, cores, .. }) = MAKERS.iter().find(|of| of.number == maker) else {
         return Some(format!("implementer {maker:#x} part {part:#x}"));
     };
-    let known = parts.iter().find(|(of, _)| *of == part);
-    Some(
-        known
-            .map_or_else(|| format!("{name} part {part:#x}"), |(_, core)| format!("{name} {core}")),
-    )
+    let known = cores.iter().find(|(of, _)| *of == part);
+    let unknown = || format!("{name} part {part:#x}");
+    Some(known.map_or_else(unknown, |(_, core)| format!("{name} {core}")))
 }
 
 #[cfg(test)]
@@ -100,8 +114,9 @@ mod tests {
     fn arm64(core: u32, implementer: &str, part: &str) -> String {
         format!(
             "processor\t: {core}\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd evtstrm aes pmull sha1 \
-             sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp\nCPU implementer\t: \
-             {implementer}\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: {part}\n\
+             sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop\n\
+             CPU implementer\t: {implementer}\n\
+             CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: {part}\n\
              CPU revision\t: 1\n\n"
         )
     }
@@ -128,7 +143,7 @@ mod tests {
         assert_eq!(model(&cores, None).as_deref(), Some("ARM Cortex-A55 + ARM Cortex-A76"));
         let board = "Raspberry Pi 4 Model B Rev 1.4\0";
         let cores = arm64(0, "0x41", "0xd08")
-            + "Hardware\t: BCM2835\nRevision\t: c03114\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n";
+            + "Hardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n";
         assert_eq!(
             model(&cores, Some(board)).as_deref(),
             Some("ARM Cortex-A72 (Raspberry Pi 4 Model B Rev 1.4)")

@@ -103,7 +103,8 @@ struct MetricTwin {
     /// The same in percent of the mean before; null also when that is 0.
     change_percent: Option<f64>,
     /// `better` or `worse` (0 is not in the 95 % interval), `same` (all of the interval lies
-    /// within the margin) or `unclear` (neither), from three runs a side on; `one-run`, `too-few-runs` and `unknown` are no verdicts.
+    /// within the margin) or `unclear` (neither), from three runs a side on; `one-run`,
+    /// `too-few-runs` and `unknown` are no verdicts.
     verdict: &'static str,
     /// The 95 % interval of the change between runs; null without a verdict.
     change_interval: Option<IntervalTwin>,
