@@ -5,6 +5,7 @@ mod archives;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,12 @@ use crate::watch::Stops;
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// How often an operation that takes long looks whether the user has asked to stop.
+const STOP_LOOK: Duration = Duration::from_secs(1);
+/// How long an operation that is under way may take after that: who has asked twice leaves without a
+/// report.
+const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// How long an operation may be tried again.
 #[derive(Clone, Copy)]
@@ -237,7 +244,14 @@ impl<'a> Doer<'a> {
                     let id = self.facts.workload.population_id(self.delete_order.at(position));
                     self.keys.write(id, key);
                 }
-                bounded(self.facts, session, Operation::Delete { keys: &self.batch }, start).await
+                bounded(
+                    self.facts,
+                    self.patience,
+                    session,
+                    Operation::Delete { keys: &self.batch },
+                    start,
+                )
+                .await
             }
             (kind, Target::Object(object, range)) => {
                 self.keys.write(object.id, &mut self.key);
@@ -300,7 +314,7 @@ impl<'a> Doer<'a> {
             }
             _ => unreachable!("{} of an object is never planned", kind.name()),
         };
-        let done = bounded(facts, session, operation, start).await;
+        let done = bounded(facts, self.patience, session, operation, start).await;
         match kind {
             OpKind::Stat => expect_size(done, object.size),
             OpKind::Put if facts.workload.names_versions() => {
@@ -324,12 +338,12 @@ impl<'a> Doer<'a> {
             let mut given = Given { content: self.content(0), offset, size: bytes };
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
-            let done = bounded(self.facts, session, put, start).await;
+            let done = bounded(self.facts, self.patience, session, put, start).await;
             return expect_tag(done, &self.key, "part");
         }
         let mut taken = Taken::new(self.checked_content(0), offset);
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
-        let done = bounded(self.facts, session, get, start).await;
+        let done = bounded(self.facts, self.patience, session, get, start).await;
         self.judged(done, &taken, bytes)
     }
 
@@ -344,7 +358,7 @@ impl<'a> Doer<'a> {
         let mut taken = Taken::new(self.checked_content(object.version), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
-        let done = bounded(self.facts, session, get, start).await;
+        let done = bounded(self.facts, self.patience, session, get, start).await;
         self.judged(done, &taken, len)
     }
 
@@ -402,7 +416,7 @@ impl<'a> Doer<'a> {
             1 => Operation::List { prefix, page_size, sink },
             _ => Operation::ListVersions { prefix, page_size, sink },
         };
-        let mut done = bounded(self.facts, session, list, start).await;
+        let mut done = bounded(self.facts, self.patience, session, list, start).await;
         if done.result.is_ok() && found != expected {
             let message = if found.count == expected.count {
                 format!("the listing of `{own_prefix}` holds other keys than were written")
@@ -461,19 +475,34 @@ fn expect_tag(mut done: Completion, key: &str, what: &str) -> Completion {
     done
 }
 
-/// Executes `operation`, giving it up when it takes longer than the stage allows.
+/// Executes `operation`, giving it up when it takes longer than the stage allows, or than a user waits
+/// who has asked to stop.
 async fn bounded<S: Session>(
     facts: &StageFacts,
+    patience: Patience<'_>,
     session: &mut S,
     operation: Operation<'_>,
     start: Moment,
 ) -> Completion {
+    let mut is_stopped = false;
     let given_up = match &facts.waiting {
         Waiting::Machine => {
-            let executing = session.execute(operation);
-            match tokio::time::timeout(facts.op_timeout, executing).await {
-                Ok(completion) => return completion,
-                Err(_) => facts.clock.now(),
+            let mut executing = pin!(session.execute(operation));
+            let mut left = facts.op_timeout;
+            // One timer an operation, but for those that take longer than a look.
+            loop {
+                let look = left.min(STOP_LOOK);
+                if let Ok(completion) = tokio::time::timeout(look, executing.as_mut()).await {
+                    return completion;
+                }
+                left -= look;
+                if patience.stops.user.is_set() && left > STOP_GRACE {
+                    is_stopped = true;
+                    left = STOP_GRACE;
+                }
+                if left.is_zero() {
+                    break facts.clock.now();
+                }
             }
         }
         Waiting::Virtual(time) => {
@@ -487,7 +516,10 @@ async fn bounded<S: Session>(
             latest
         }
     };
-    let message = format!("no answer within {} s", facts.op_timeout.as_secs_f64());
+    let message = match is_stopped {
+        true => format!("no answer within {} s after the run was stopped", STOP_GRACE.as_secs()),
+        false => format!("no answer within {} s", facts.op_timeout.as_secs_f64()),
+    };
     let error = DriverError::new(ErrorClass::Timeout, message);
     Completion::bare(session.endpoint(), given_up.max(start), Err(error))
 }

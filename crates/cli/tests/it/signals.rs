@@ -61,7 +61,8 @@ fn pass(mut from: TcpStream, mut to: TcpStream, frozen: &AtomicBool) {
     }
 }
 
-const LINE: &str = "s3 get --objects 20 --obj.size 1KiB --duration 60s --concurrent 2 --json";
+const LINE: &str = "s3 get --objects 20 --obj.size 1KiB --duration 60s --concurrent 2 --json \
+                    --op-timeout 1h";
 
 #[test]
 fn a_cleaning_that_hangs_loses_no_report_and_ends_with_the_next_signal() {
