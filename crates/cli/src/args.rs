@@ -121,7 +121,7 @@ pub(crate) struct OracleArgs {
     #[arg(long)]
     pub(crate) anonymous: bool,
     /// Threads that serve [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::threads())]
     pub(crate) threads: Option<usize>,
     /// How much it holds [default: half of the memory]
     #[arg(long, value_name = "SIZE")]
@@ -172,7 +172,7 @@ pub(crate) struct NullArgs {
     #[arg(long, default_value_t = 32, value_name = "N")]
     pub(crate) concurrent: u32,
     /// Threads that drive them [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::threads())]
     pub(crate) threads: Option<usize>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

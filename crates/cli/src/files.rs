@@ -2,6 +2,7 @@
 //! again.
 
 mod check;
+mod limits;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -25,10 +26,12 @@ use plimsoll_record::{OpLogWriter, RunDirectory};
 use plimsoll_report::format;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{
-    FileJobSpec, FilePacingSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
+    FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
 };
-use plimsoll_workload::{RateProfile, mix64};
+use plimsoll_workload::mix64;
 
+use self::limits::check_counts;
+pub(crate) use self::limits::pacing_of;
 use crate::args::OutputArgs;
 use crate::args::file::FileConductArgs;
 use crate::consent::{Consent, Permit};
@@ -91,6 +94,7 @@ pub(crate) fn run(
         threads: settings.conduct.threads.unwrap_or_else(machine::cores).max(1),
         interface,
     };
+    check_counts(&plan, &config)?;
     let (permit, held) = if settings.null {
         (Permit::for_nothing_real(), Vec::new())
     } else {
@@ -302,11 +306,11 @@ impl FilesRun<'_> {
         let threads = ring_threads(&self.plan, stage, &self.config);
         let workers = (self.plan.workers(stage), threads as u32);
         let kind = kind_of(spec);
-        let (loop_model, schedule) = pacing_of(spec);
+        let (loop_model, schedules) = pacing_of(spec);
         let mut entry =
             schema::Stage::begun(stage as u8, kind.into(), &spec.name, loop_model, workers);
-        entry.schedule = schedule;
-        entry.files = Some(self.facts_of(spec, made));
+        entry.schedule = schema::Schedule::sum(schedules.iter().map(|of| &of.schedule));
+        entry.files = Some(FilesStage { schedules, ..self.facts_of(spec, made) });
         self.record.manifest.stages.push(entry);
         self.record.directory.write_manifest(&self.record.manifest)?;
         let live = self.record.begin_counting(&spec.name, threads);
@@ -493,29 +497,6 @@ fn is_direct(job: &FileJobSpec) -> bool {
         FileWorkSpec::Fill(fill) => fill.direct,
         FileWorkSpec::Names(_) => false,
     }
-}
-
-fn pacing_of(spec: &FileStageSpec) -> (schema::LoopModel, Option<schema::Schedule>) {
-    let mut model = schema::LoopModel::Closed;
-    for job in &spec.jobs {
-        match &job.pacing {
-            FilePacingSpec::Closed => {}
-            FilePacingSpec::Capped { .. } => model = schema::LoopModel::Capped,
-            FilePacingSpec::Open { rate, arrivals, max_in_flight } => {
-                let schedule = schema::Schedule {
-                    rate: rate.parse::<RateProfile>().map_or(rate.clone(), |rate| rate.to_string()),
-                    arrivals: arrivals.clone(),
-                    max_in_flight: *max_in_flight,
-                    offered_count: None,
-                    late_count: None,
-                    skipped_count: None,
-                    delay_max_ns: None,
-                };
-                return (schema::LoopModel::Open, Some(schedule));
-            }
-        }
-    }
-    (model, None)
 }
 
 /// Returns how far a stage has to go.

@@ -8,15 +8,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::phases::{PhaseAnalysis, PhaseQuestion, WorkerRow, phases};
-use plimsoll_model::{Bytes, Interface, Moment, OpKind, OpRate, RunId, Seed, StageId, WallTime};
+use plimsoll_engine::start_delay;
+use plimsoll_model::{
+    Bytes, Interface, Moment, OpKind, OpRate, RunId, Seed, StageId, WallTime, WorkerId,
+};
 use plimsoll_record::schema::{self, CleanupState, Manifest, RunState as RecordedState};
 use plimsoll_report::format;
-use plimsoll_report::phases::{CacheState, FilesTarget, PhaseReport, PhaseRow, PhasesReport};
+use plimsoll_report::phases::{
+    CacheState, FilesTarget, JobSchedule, PhaseReport, PhaseRow, PhasesReport,
+};
 use plimsoll_report::{OpLogCheck, RunState, ScheduleReport, Verification, VerificationMode};
 use plimsoll_workload::RateProfile;
 use plimsoll_workload::files::{
-    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FILES_SCHEMA, FileJobSpec, FileStageSpec,
-    FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, NamesSpec,
+    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
+    FileStageSpec, FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, NamesSpec,
 };
 
 use crate::args::AnalysisArgs;
@@ -107,7 +112,7 @@ where
         else {
             continue;
         };
-        let (jobs, mut workers) = lay_out(of, rows(stage), started);
+        let (jobs, mut workers) = lay_out(of, rows(stage), started, spec.seed);
         change(Moment::from_ns(started), &mut workers);
         laid_out.push((stage, (started, ended), jobs, workers));
     }
@@ -129,7 +134,12 @@ where
 }
 
 /// Returns the rows of a stage, and to which each worker belongs and from when on it counts.
-fn lay_out(stage: &FileStageSpec, rows: Rows, started_ns: u64) -> (Vec<RowJobs>, Vec<WorkerRow>) {
+fn lay_out(
+    stage: &FileStageSpec,
+    rows: Rows,
+    started_ns: u64,
+    seed: u64,
+) -> (Vec<RowJobs>, Vec<WorkerRow>) {
     let mut laid: Vec<(u32, RowJobs)> = Vec::new();
     let mut workers = Vec::new();
     for (index, job) in stage.jobs.iter().enumerate() {
@@ -148,8 +158,9 @@ fn lay_out(stage: &FileStageSpec, rows: Rows, started_ns: u64) -> (Vec<RowJobs>,
                     laid.len() - 1
                 }
             };
-            let measured_from = started_ns + job.start_delay_ns.min + job.ramp_ns;
-            let measured_from = Moment::from_ns(measured_from);
+            let worker = WorkerId(workers.len() as u32);
+            let began = Moment::from_ns(started_ns).after(start_delay(job, seed, worker));
+            let measured_from = began.after(Duration::from_nanos(job.ramp_ns));
             workers.push(WorkerRow { row: row as u32, measured_from });
         }
     }
@@ -301,6 +312,7 @@ fn phase_report(
         .ok_or_else(|| anyhow!("run.json: stage {} has no bounds", entry.name))?;
     let facts = entry.files.clone().unwrap_or_default();
     let served_by = served_by(manifest);
+    let schedules = schedules(entry, stage, &phase.rows);
     let rows = phase.rows.iter().zip(phase.analysis.rows);
     let rows = rows.map(|(row, figures)| {
         let job = &stage.jobs[row.jobs[0]];
@@ -329,7 +341,9 @@ fn phase_report(
         cpu: facts.usage.map(|used| Duration::from_nanos(used.user_ns + used.system_ns)),
         errors: present::first_errors(manifest, entry),
         wrong: entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
-        schedule: entry.schedule.as_ref().map(|kept| schedule(kept, stage)),
+        schedules,
+        look_gap_max: facts.look_gap_max_ns.map(Duration::from_nanos),
+        uncertain_count: facts.uncertain_count,
     })
 }
 
@@ -352,14 +366,33 @@ fn cache_state(name: &str) -> CacheState {
     CacheState::ALL.into_iter().find(|state| state.name() == name).unwrap_or(CacheState::NotKnown)
 }
 
-fn schedule(kept: &schema::Schedule, stage: &FileStageSpec) -> ScheduleReport {
-    let lasted = stage.jobs.iter().filter_map(|job| job.duration_ns).max();
+/// Returns how each job with a schedule kept it.
+fn schedules(entry: &schema::Stage, stage: &FileStageSpec, rows: &[RowJobs]) -> Vec<JobSchedule> {
+    let of_jobs = entry.files.iter().flat_map(|files| &files.schedules);
+    let mut of_jobs: Vec<(usize, &schema::Schedule)> =
+        of_jobs.map(|of| (of.job_index as usize, &of.schedule)).collect();
+    if let (true, Some(whole)) = (of_jobs.is_empty(), &entry.schedule) {
+        // Older records, and those of several runs, have one for the whole stage.
+        let is_open = |job: &FileJobSpec| matches!(job.pacing, FilePacingSpec::Open { .. });
+        of_jobs.extend(stage.jobs.iter().position(is_open).map(|first| (first, whole)));
+    }
+    let report = |(index, kept): (usize, &schema::Schedule)| {
+        let job = stage.jobs.get(index)?;
+        let row = rows.iter().position(|row| row.jobs.contains(&index))?;
+        let is_alone = rows[row].jobs.len() == 1 && rows[row].clone.is_none();
+        let schedule = schedule(kept, job);
+        Some(JobSchedule { job: job.name.clone(), row, is_alone, schedule })
+    };
+    of_jobs.into_iter().filter_map(report).collect()
+}
+
+fn schedule(kept: &schema::Schedule, job: &FileJobSpec) -> ScheduleReport {
     ScheduleReport {
         rate: kept.rate.clone(),
         rate_peak: kept.rate.parse::<RateProfile>().ok().map(|rate| OpRate(rate.peak())),
         arrivals: kept.arrivals.clone(),
         max_in_flight: kept.max_in_flight,
-        lasted: lasted.map(Duration::from_nanos),
+        lasted: job.duration_ns.map(Duration::from_nanos),
         offered_count: kept.offered_count,
         late_count: kept.late_count,
         skipped_count: kept.skipped_count,
@@ -487,11 +520,12 @@ pub(crate) fn flaws(report: &PhasesReport, max_error_rate: f64) -> Vec<String> {
                 ok + failed
             ));
         }
-        let kept = phase.schedule.as_ref().is_none_or(ScheduleReport::is_kept);
-        if !kept {
+        for missed in phase.schedules.iter().filter(|of| !of.schedule.is_kept()) {
+            let alone = phase.rows.len() == 1 && phase.schedules.len() == 1;
+            let job = if alone { String::new() } else { format!(" by job {}", missed.job) };
             flaws.push(format!(
-                "{}: SCHEDULE NOT KEPT: more than 1 % of the operations were late or skipped, so \
-                 this is not the load that was asked for",
+                "{}: SCHEDULE NOT KEPT{job}: more than 1 % of the operations were late or skipped, \
+                 so this is not the load that was asked for",
                 phase.name
             ));
         }
@@ -503,3 +537,7 @@ pub(crate) fn flaws(report: &PhasesReport, max_error_rate: f64) -> Vec<String> {
     }
     flaws
 }
+
+#[cfg(test)]
+#[path = "present_files_tests.rs"]
+mod tests;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use plimsoll_engine::{EndReason, Live, OpSink, OpSinkError, StageOutcome};
-use plimsoll_model::{Moment, PackedOp, SeriesKey, StageId, StageKind};
+use plimsoll_engine::{EndReason, Live, OpSink, OpSinkError, ScheduleOutcome, StageOutcome};
+use plimsoll_model::{JobId, Moment, PackedOp, SeriesKey, StageId, StageKind};
 use plimsoll_record::schema::{self, Manifest, RunState};
 use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
 use plimsoll_stats::Timeline;
@@ -75,6 +75,30 @@ impl OpSink for LogSink {
     }
 }
 
+/// Notes how a schedule was kept.
+fn note_kept(schedule: &mut schema::Schedule, kept: &ScheduleOutcome) {
+    schedule.offered_count = Some(kept.offered_count);
+    schedule.late_count = Some(kept.late_count);
+    schedule.skipped_count = Some(kept.skipped_count);
+    schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
+}
+
+/// Notes how a stage kept its schedules, and how it stamped what ended.
+pub(crate) fn note_outcome(stage: &mut schema::Stage, outcome: &StageOutcome) {
+    if let (Some(schedule), Some(kept)) = (&mut stage.schedule, &outcome.schedule) {
+        note_kept(schedule, kept);
+    }
+    let Some(files) = &mut stage.files else { return };
+    for of in &mut files.schedules {
+        let job = JobId(of.job_index as u8);
+        if let Some((_, kept)) = outcome.job_schedules.iter().find(|(each, _)| *each == job) {
+            note_kept(&mut of.schedule, kept);
+        }
+    }
+    files.look_gap_max_ns = outcome.looks.map(|looks| looks.gap_max.as_nanos() as u64);
+    files.uncertain_count = outcome.looks.map(|looks| looks.uncertain_count);
+}
+
 impl RunRecord {
     /// Returns counters for a stage that begins, and has those told of it who are to be told.
     pub(crate) fn begin_counting(&self, stage: &str, threads: usize) -> Arc<Live> {
@@ -124,12 +148,7 @@ impl RunRecord {
         stage.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
         stage.uploads_given_up_count = outcome.settled.given_up_count;
         stage.uploads_left_count = outcome.settled.left_count;
-        if let (Some(schedule), Some(kept)) = (&mut stage.schedule, &outcome.schedule) {
-            schedule.offered_count = Some(kept.offered_count);
-            schedule.late_count = Some(kept.late_count);
-            schedule.skipped_count = Some(kept.skipped_count);
-            schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
-        }
+        note_outcome(stage, outcome);
         let count = |(kind, count): (&WrongKind, &u64)| schema::WrongCount {
             kind: kind.name().to_owned(),
             count: *count,

@@ -19,7 +19,7 @@ pub mod yard;
 use plimsoll_driver::{DriverError, RingDriver};
 use plimsoll_model::Interface;
 
-pub use ring::FilesRing;
+pub use ring::{FilesRing, SLOTS_MAX};
 
 /// Makes rings on real files.
 #[derive(Clone, Debug)]

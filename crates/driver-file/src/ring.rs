@@ -14,7 +14,7 @@ use crate::uring::Uring;
 use crate::{names, psync, trouble};
 
 /// The most slots a ring may have: what the kernel's rings take at once.
-const SLOTS_MAX: usize = 32_768;
+pub const SLOTS_MAX: usize = 32_768;
 
 /// So many submitted operations are sent without waiting for the next reaping. The kernel hands a
 /// larger batch to the device only when it has prepared all of it, and a device that has nothing to

@@ -40,7 +40,7 @@ pub use clock::{RunClock, thread_cpu_time};
 pub use lane::start_delay;
 pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_cell_end_ns};
 pub use planner::{EndReason, Planner, Step};
-pub use ring::{RingConfig, ring_threads, run_ring_stage};
+pub use ring::{RingConfig, ring_slots, ring_threads, run_ring_stage};
 pub use stage::{
     EngineConfig, EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome,
     StageContext, StageOutcome, run_stage,

@@ -78,6 +78,14 @@ pub fn ring_threads(plan: &FilePlan, stage: usize, config: &RingConfig) -> usize
     teams(plan, stage, config).len()
 }
 
+/// Returns how many operations one thread of a stage may have under way at most.
+pub fn ring_slots(plan: &FilePlan, stage: usize, config: &RingConfig) -> u64 {
+    let of_worker =
+        |team: &Team, worker: &WorkerId| depth_of(plan.job(stage, *worker), team.interface) as u64;
+    let of_team = |team: &Team| team.workers.iter().map(|worker| of_worker(team, worker)).sum();
+    teams(plan, stage, config).iter().map(of_team).max().unwrap_or_default()
+}
+
 /// Runs one stage of a plan on files, recording into `sink`. The context's counters are made for
 /// [`ring_threads`] threads.
 pub fn run_ring_stage<D: RingDriver>(

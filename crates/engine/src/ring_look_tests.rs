@@ -59,6 +59,12 @@ fn the_longest_time_without_a_look_is_told() {
     // One at a time has nothing beside it.
     let looks = run(1, 1, 0).outcome.looks.unwrap();
     assert_eq!((looks.gap_max, looks.uncertain_count), (Duration::ZERO, 0));
+    // What is done while it is sent is stamped right after the call.
+    let job = format!("clones: 1, depth: 16, pacing: closed, ops_max: 320, {}", blocks(100, ""));
+    let at_once: Script = |_| (0, Right);
+    let ran = run_at(&spec(&[FILL, &job]), &[TEN_US, at_once], PACE);
+    assert!(ran.records.iter().all(|op| op.latency() == Duration::ZERO));
+    assert_eq!(ran.outcome.looks.unwrap().uncertain_count, 0);
     // What is done at once is stamped when the call returns.
     let job = format!(
         "clones: 1, depth: 1, interface: psync, pacing: closed, ops_max: 20, {}",

@@ -286,9 +286,9 @@ pub(crate) fn blocks(read_percent: u32, more: &str) -> String {
 }
 
 const FILES: &str = "{directories: [/d], size_bytes: {min: 65536, max: 65536}}";
-pub(crate) const FILL: &str = "clones: 1, depth: 1, pacing: closed, work: {fill: {block_bytes: 65536, direct: \
-                    false, files: [{job: j, clones: 1, files: {directories: [/d], size_bytes: \
-                    {min: 65536, max: 65536}}}]}}";
+pub(crate) const FILL: &str = "clones: 1, depth: 1, pacing: closed, work: {fill: {block_bytes: \
+                               65536, direct: false, files: [{job: j, clones: 1, files: \
+                               {directories: [/d], size_bytes: {min: 65536, max: 65536}}}]}}";
 
 /// Runs all stages, each with its script, and returns what the last came to.
 pub(crate) fn run_spec(spec: &FilesSpec, scripts: &[Script]) -> Ran {

@@ -4,6 +4,7 @@
 //! the documents in `docs/formats/`, and a new version where an older reader would be misled.
 
 mod check;
+mod files;
 mod histogram;
 mod summary;
 
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use check::STAGES_MAX;
+pub use files::{FilesStage, JobSchedule, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
 pub use summary::{Cell, Lane, Summary, SummarySchema, Times};
 
@@ -248,7 +250,7 @@ pub struct Stage {
     pub threads_count: u32,
     /// When it began.
     pub started_ns: Option<u64>,
-    /// When its last operation had ended.
+    /// When its last worker ended; what the recorder did afterwards is not in it.
     pub ended_ns: Option<u64>,
     /// What ended it: the stop rule that held, the user, or a failure.
     pub ended_by: Option<String>,
@@ -322,38 +324,6 @@ impl Stage {
     }
 }
 
-/// What is known of a stage on files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FilesStage {
-    /// Which repetition of the stage it is, 0-based.
-    pub iteration: u32,
-    /// How operations of each job reached the kernel: `io_uring`, `libaio`, `psync` or `null`.
-    pub interfaces: Vec<String>,
-    /// What was done about caches: `dropped`, `dropped-machine`, `bypassed`, `cached` or `unknown`.
-    pub caches: String,
-    /// Why caches could not be dropped as asked, where they could not.
-    pub caches_reason: Option<String>,
-    /// What the whole process used while the stage lasted.
-    pub usage: Option<ProcessUsage>,
-    /// Bytes that were read and could not be checked, as the run never wrote them.
-    pub unverified_bytes: Option<u64>,
-}
-
-/// What a process used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ProcessUsage {
-    /// Processor time of its own code.
-    pub user_ns: u64,
-    /// Processor time of the kernel on its behalf.
-    pub system_ns: u64,
-    /// How often a thread gave the processor away or lost it.
-    pub context_switches_count: u64,
-    /// Page faults that read from a medium.
-    pub faults_major_count: u64,
-    /// Other page faults.
-    pub faults_minor_count: u64,
-}
-
 /// How an open loop kept its schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Schedule {
@@ -385,7 +355,7 @@ pub struct WrongCount {
 
 impl Schedule {
     /// Returns the schedule of runs that went on at the same time; `None` where none had one.
-    pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+    pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         all.cloned().reduce(|mut sum, each| {
             sum.rate = format!("{} + {}", sum.rate, each.rate);

@@ -113,18 +113,33 @@ pub struct PhaseReport {
     pub errors: Vec<ErrorSample>,
     /// How many contents that were read were wrong, by the name of what was wrong with them.
     pub wrong: Vec<(String, u64)>,
-    /// The schedule of an open loop; `None` in others.
-    pub schedule: Option<ScheduleReport>,
+    /// The schedules of its jobs that have one.
+    pub schedules: Vec<JobSchedule>,
+    /// The longest time in which a thread with operations under way did not look at what had ended;
+    /// `None` where nothing was waited for, or where it is not known.
+    pub look_gap_max: Option<Duration>,
+    /// How many operations were seen to end after such a gap of more than half of their service
+    /// time.
+    pub uncertain_count: Option<u64>,
+}
+
+/// How one job kept its schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSchedule {
+    /// What the job is called.
+    pub job: String,
+    /// The row it is in.
+    pub row: usize,
+    /// Whether that row holds no other job.
+    pub is_alone: bool,
+    /// Its schedule, and what came of it.
+    pub schedule: ScheduleReport,
 }
 
 impl PhaseReport {
     /// Returns how many operations failed, those in ramps included.
     pub fn failed_count(&self) -> u64 {
-        let of_row = |row: &PhaseRow| {
-            let kinds = row.figures.kinds.iter().map(|kind| kind.failed.count());
-            kinds.sum::<u64>() + row.figures.ramp.failed.count()
-        };
-        self.rows.iter().map(of_row).sum()
+        self.rows.iter().map(PhaseRow::failed_count).sum()
     }
 
     /// Returns how many operations succeeded, without those in ramps.
@@ -137,44 +152,51 @@ impl PhaseReport {
         self.rows.iter().flat_map(|row| row.figures.kinds.iter().map(move |kind| (row, kind)))
     }
 
+    /// Returns how many operations ended, those in ramps included.
+    pub(crate) fn ended_count(&self) -> u64 {
+        let ramps: u64 = self.rows.iter().map(|row| row.figures.ramp.ops_ok).sum();
+        self.ops_ok() + ramps + self.failed_count()
+    }
+
     /// Returns the CPU time for each operation that ended, those in ramps included.
     pub(crate) fn cpu_per_op(&self) -> Option<Duration> {
-        let ramps: u64 = self.rows.iter().map(|row| row.figures.ramp.ops_ok).sum();
-        let ended = self.ops_ok() + ramps + self.failed_count();
+        let ended = self.ended_count();
         let each = (ended > 0).then(|| self.cpu.map(|cpu| cpu.as_nanos() as f64 / ended as f64));
         each.flatten().map(|ns| Duration::from_nanos(ns.round() as u64))
     }
 
-    /// Returns what the load was while it took nearly all of its places; `None` also where rows of
-    /// other loops ran beside it.
-    fn full_load(&self, limit: u32) -> Option<FullLoad> {
-        match &self.rows[..] {
-            [only] => only.figures.in_flight.full_load(limit),
-            _ => None,
-        }
+    /// Returns how well each schedule was kept.
+    pub(crate) fn schedules_told(&self) -> Vec<ScheduleTold> {
+        let named = self.rows.len() > 1 || self.schedules.len() > 1;
+        self.schedules.iter().map(|of| self.schedule_told(of, named)).collect()
     }
 
-    /// Returns how well a schedule was kept; `None` in other loops.
-    pub(crate) fn schedule_told(&self) -> Option<ScheduleTold> {
-        let schedule = self.schedule.as_ref()?;
+    fn schedule_told(&self, of: &JobSchedule, named: bool) -> ScheduleTold {
         // An `fsync` comes with the writes and not by the schedule.
-        let kinds = || self.kinds().map(|(_, kind)| kind).filter(|of| of.kind != OpKind::Sync);
+        let row = self.rows.get(of.row);
+        let kinds = || row.into_iter().flat_map(|row| &row.figures.kinds);
+        let kinds = || kinds().filter(|kind| kind.kind != OpKind::Sync);
         let samples: u64 = kinds().map(|kind| kind.service_time.samples()).sum();
         let sum: u128 = kinds().map(|kind| kind.service_time.histogram().sum()).sum();
         let mean = (samples > 0).then(|| Duration::from_nanos((sum / u128::from(samples)) as u64));
         let observed = Observed {
             service_mean: mean,
             service_max: kinds().filter_map(|kind| kind.service_time.max()).max(),
-            failed_count: self.failed_count(),
-            full_load: self.full_load(schedule.max_in_flight),
+            failed_count: row.map_or(0, PhaseRow::failed_count),
+            full_load: row
+                .filter(|_| of.is_alone)
+                .and_then(|row| row.figures.in_flight.full_load(of.schedule.max_in_flight)),
             cpu_share: None,
         };
         let rates: Option<Vec<f64>> = kinds().map(|kind| kind.ops_per_sec).collect();
         let achieved = rates.map(|rates| OpRate(rates.iter().sum()));
-        Some(ScheduleTold {
-            facts: schedule.facts(Some(achieved)),
-            warning: schedule.warning(&observed),
-        })
+        let lead = if named { format!("{}: ", of.job) } else { String::new() };
+        // Jobs that share a row are not told apart in its rate.
+        let facts = of.schedule.facts(of.is_alone.then_some(achieved));
+        ScheduleTold {
+            facts: facts.into_iter().map(|(name, text)| (name, format!("{lead}{text}"))).collect(),
+            warning: of.schedule.warning(&observed).map(|text| format!("{lead}{text}")),
+        }
     }
 }
 
@@ -247,6 +269,14 @@ pub struct PhaseRow {
     pub served_by: Vec<String>,
     /// What came of it.
     pub figures: RowFigures,
+}
+
+impl PhaseRow {
+    /// Returns how many operations failed, those in ramps included.
+    pub(crate) fn failed_count(&self) -> u64 {
+        let kinds = self.figures.kinds.iter().map(|kind| kind.failed.count());
+        kinds.sum::<u64>() + self.figures.ramp.failed.count()
+    }
 }
 
 /// Tells whether operations of a kind are on blocks of open files, and not on names.

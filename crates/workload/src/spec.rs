@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{ObjectId, OpKind, Seed};
+use plimsoll_model::{OpKind, Seed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,10 @@ pub const SPEC_SCHEMA: &str = "plimsoll.workload/1";
 const BATCH_MAX: u32 = 1_000;
 /// The most entries one page of a listing has (warp's bound; S3 itself gives at most 1,000).
 const PAGE_SIZE_MAX: u32 = 5_000;
+/// The most operations a closed loop may have under way; each needs a session of its own.
+const CONCURRENCY_MAX: u32 = 100_000;
+/// The most versions of objects that are kept track of one by one.
+const TRACKED_MAX: u64 = 100_000_000;
 /// The most operations an open loop may have under way; each needs a session of its own.
 const MAX_IN_FLIGHT_MAX: u32 = 100_000;
 /// So many operations an open loop may have under way where nothing else is said.
@@ -244,13 +248,14 @@ impl WorkloadSpec {
         let Some(concurrency) = NonZeroU32::new(self.concurrency) else {
             return invalid("concurrency", "must be at least 1");
         };
-        if self.concurrency > ObjectId::OWNER_MAX {
-            return invalid("concurrency", format!("must be at most {}", ObjectId::OWNER_MAX));
+        if self.concurrency > CONCURRENCY_MAX {
+            return invalid("concurrency", format!("must be at most {CONCURRENCY_MAX}"));
         }
         self.objects.check()?;
         let special = self.lower_special()?;
         let activity = special.map_or_else(|| self.lower_activity(), Ok)?;
         self.check_count(&activity)?;
+        self.check_tracked(&activity)?;
         let pick = self.lower_pick(&activity)?;
         let layout = KeyLayout::for_run(&self.keys.prefix, run, self.keys.per_worker);
         Self::check_names(&layout.base, &activity)?;
@@ -419,6 +424,32 @@ impl WorkloadSpec {
                 );
                 return invalid("objects.count", reason);
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses more than memory holds where each object, or each part under way, is kept track of.
+    fn check_tracked(&self, activity: &Activity) -> Result<(), InvalidWorkload> {
+        if let Activity::MultipartPut { part_concurrency, .. } = activity {
+            let lanes = u64::from(self.concurrency) * u64::from(part_concurrency.get());
+            if lanes > u64::from(CONCURRENCY_MAX) {
+                let reason = format!(
+                    "{} workers with {part_concurrency} parts each at a time are {lanes} at once; at \
+                     most {CONCURRENCY_MAX}",
+                    self.concurrency
+                );
+                return invalid("concurrency", reason);
+            }
+        }
+        let Activity::Mix { mix, overwrite, versioned, .. } = activity else { return Ok(()) };
+        let is_tracked = *overwrite || *versioned || mix.changes_population();
+        let count = self.objects.count.saturating_mul(u64::from(self.objects.versions));
+        if is_tracked && count > TRACKED_MAX {
+            let reason = format!(
+                "{count} are too many to keep track of one by one, as this workload does; at most \
+                 {TRACKED_MAX}"
+            );
+            return invalid("objects.count", reason);
         }
         Ok(())
     }

@@ -39,9 +39,17 @@ fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
 #[test]
 fn every_refusal_names_its_field() {
     type Change = fn(&mut WorkloadSpec);
-    let cases: [(&str, Change); 25] = [
+    let cases: [(&str, Change); 27] = [
         ("schema", |s| s.schema = "plimsoll.workload/9".to_owned()),
         ("concurrency", |s| s.concurrency = 0),
+        ("concurrency", |s| {
+            (s.concurrency, s.objects.count) = (100_001, 200_000);
+        }),
+        ("objects.count", |s| {
+            s.objects.count = 100_000_001;
+            s.measure.operations.push(OpWeightSpec { op: "PUT".to_owned(), weight: 9 });
+            s.measure.operations.push(OpWeightSpec { op: "DELETE".to_owned(), weight: 1 });
+        }),
         ("objects.size", |s| s.objects.size = SizeSpec::FixedBytes(0)),
         ("objects.size", |s| s.objects.size = SizeSpec::FixedBytes(6 << 30)),
         ("objects.size", |s| s.objects.size = SizeSpec::Histogram(vec![])),
@@ -235,7 +243,7 @@ fn what_an_activity_cannot_do_is_refused() {
     type Change = fn(&mut WorkloadSpec);
     let [retention, multipart, put, append, zip, snowball, fanout, versioned] = activities();
     let open_loop: Change = |s| s.pacing = open("9/s", "constant", 1);
-    let cases: [(&WorkloadSpec, &str, Change); 26] = [
+    let cases: [(&WorkloadSpec, &str, Change); 27] = [
         (&retention, "measure.activity.retention.hold_ns", |s| {
             s.measure.activity = ActivitySpec::Retention { hold_ns: 0 };
         }),
@@ -255,6 +263,10 @@ fn what_an_activity_cannot_do_is_refused() {
         }),
         (&put, "measure.activity.multipart_put.part_concurrency", |s| {
             s.measure.activity = ActivitySpec::MultipartPut { parts: 5, part_concurrency: 6 };
+        }),
+        (&put, "concurrency", |s| {
+            s.concurrency = 1_001;
+            s.measure.activity = ActivitySpec::MultipartPut { parts: 100, part_concurrency: 100 };
         }),
         (&put, "pacing.open", open_loop),
         (&put, "objects.count", |s| s.objects.count = 1),

@@ -9,7 +9,7 @@ use plimsoll_workload::files::BlockOrderSpec;
 
 use crate::consent::{self, Consent};
 
-use super::{ByteSize, Duration, OutputArgs, Percent};
+use super::{ByteSize, Duration, OutputArgs, Percent, value};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FileCommand {
@@ -89,7 +89,7 @@ pub(crate) struct FileConductArgs {
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) interface: Option<InterfaceArg>,
     /// Threads that drive jobs whose interface does not block [default: one per core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::threads())]
     pub(crate) threads: Option<usize>,
     /// Before each stage that goes through caches, empty all caches of the machine, not only of the
     /// stage's own files; slows down everything else that runs on it, and takes root
@@ -297,7 +297,8 @@ pub(crate) struct MetadataArgs {
     #[arg(long, help_heading = "Files")]
     pub(crate) shared_directory: bool,
     /// Repeat everything so often
-    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]
+    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load",
+        value_parser = value::iterations())]
     pub(crate) iterations: u32,
     /// Do not have each phase done by another worker than made the files
     #[arg(long, help_heading = "Load")]
@@ -319,7 +320,8 @@ pub(crate) struct SuiteArgs {
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub(crate) jobs: Option<u32>,
     /// Repetitions of the phases on names
-    #[arg(long, default_value_t = 3, value_name = "N", help_heading = "Load")]
+    #[arg(long, default_value_t = 3, value_name = "N", help_heading = "Load",
+        value_parser = value::iterations())]
     pub(crate) iterations: u32,
 }
 

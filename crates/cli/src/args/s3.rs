@@ -5,7 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::server_profile::ProfileKinds;
 
 use super::requests::{DataArgs, RequestArgs};
-use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs};
+use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, value};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum S3Command {
@@ -108,13 +108,13 @@ pub(crate) enum LookupArg {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ConductArgs {
     /// Threads that drive the workers [default: one per core; half of them on the embedded store]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::threads())]
     pub(crate) threads: Option<usize>,
     /// Begin to measure at this time of day, hh:mm or hh:mm:ss, in the machine's time zone
     #[arg(long, value_name = "TIME")]
     pub(crate) syncstart: Option<TimeOfDay>,
     /// Further attempts after a transient failure; counted, and inside the latency
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = value::retries())]
     pub(crate) retries: u8,
     /// Give an operation up after this long
     #[arg(long, default_value = "2m", value_name = "DURATION")]

@@ -3,7 +3,30 @@
 use std::fmt;
 use std::str::FromStr;
 
+use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use plimsoll_model::{Bytes, UnitError, parse_duration};
+
+/// The most threads that may drive the load; more than this is a slip of the pen.
+const THREADS_MAX: u64 = 4_096;
+/// How often an operation may be tried again: the attempts of a record fit into a byte.
+const RETRIES_MAX: i64 = 254;
+/// How often stages may be repeated; a run has no more stages.
+const ITERATIONS_MAX: i64 = 256;
+
+/// Reads how many threads are asked for.
+pub(crate) fn threads() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..=THREADS_MAX)
+}
+
+/// Reads how often a failed operation is tried again.
+pub(crate) fn retries() -> RangedI64ValueParser<u8> {
+    RangedI64ValueParser::new().range(0..=RETRIES_MAX)
+}
+
+/// Reads how often stages are repeated.
+pub(crate) fn iterations() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(0..=ITERATIONS_MAX)
+}
 
 /// A size: `10MiB` (1024), `10MB` (1000).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

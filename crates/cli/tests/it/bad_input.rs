@@ -81,6 +81,32 @@ fn no_error_about_an_address_shows_what_may_be_secret() {
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{line}: {text}");
         assert!(!text.contains(SECRET) && output.stdout.is_empty(), "{line}: {text}");
+    }
+}
+
+#[test]
+fn counts_that_no_machine_has_room_for_are_refused() {
+    for (line, words) in [
+        ("s3 get --threads 18446744073709551615", &["--threads", "4096"] as &[&str]),
+        ("s3 get --threads 1000000000", &["--threads", "4096"]),
+        ("s3 get --threads 0", &["--threads", "4096"]),
+        ("check --threads 1000000000", &["--threads", "4096"]),
+        ("oracle --threads 1000000000", &["--threads", "4096"]),
+        ("null --threads 1000000000", &["--threads", "4096"]),
+        ("null --concurrent 4000000000", &["--concurrent", "100000"]),
+        ("s3 get --concurrent 16000000 --objects 16000000", &["--concurrent", "100000"]),
+        ("s3 mixed --objects 1000000000000", &["--objects", "100000000"]),
+        ("s3 get --retries 255", &["--retries", "254"]),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(line.split_whitespace());
+        let output = run(command);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {text}");
+        // What the parser of the command line refuses it follows up with a hint.
+        let said = text.lines().next().unwrap_or_default();
+        assert!(words.iter().all(|word| said.contains(word)), "{line}: {text}");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{line}");
     }
 }

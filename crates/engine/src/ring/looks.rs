@@ -1,4 +1,4 @@
-//! When a thread looked at what has ended on its ring, what it saw, and how late it may have looked.
+//! When a thread looked at what has ended on its ring, what it saw, and how late it may have been.
 //!
 //! An end is stamped when it is seen. So a thread that makes or checks content, or waits for its
 //! recorder, stamps late what ended meanwhile, by at most the gap between two looks.
@@ -28,6 +28,8 @@ pub(super) struct Looks {
     last: Moment,
     /// Whether content was made or checked since.
     is_due: bool,
+    /// Whether nothing was waited for but an operation that went out since.
+    is_alone: bool,
     /// What was seen and has not been taken off its slot.
     seen: VecDeque<Seen>,
     replies: Vec<(usize, Reply)>,
@@ -76,7 +78,7 @@ impl Looks {
     #[inline]
     pub(super) fn begin(&mut self, start: Moment) {
         self.last = start;
-        self.is_due = false;
+        (self.is_due, self.is_alone) = (false, true);
     }
 
     /// Looks, and returns what time it is. The gap counts where something is waited for.
@@ -92,12 +94,13 @@ impl Looks {
         }
         let now = clock.now();
         if is_waited_for {
-            let gap = now.since(self.last);
+            // The call that sends an operation is part of its own time.
+            let gap = if self.is_alone { Duration::ZERO } else { now.since(self.last) };
             let outcome = self.outcome.get_or_insert_default();
             outcome.gap_max = outcome.gap_max.max(gap);
             self.keep(now, gap);
         }
-        (self.last, self.is_due) = (now, false);
+        (self.last, self.is_due, self.is_alone) = (now, false, false);
         now
     }
 
@@ -113,7 +116,7 @@ impl Looks {
         ring.reap(Some(wait), &mut self.replies);
         let now = clock.now();
         self.keep(now, Duration::ZERO);
-        self.last = now;
+        (self.last, self.is_alone) = (now, false);
         now
     }
 
@@ -123,10 +126,12 @@ impl Looks {
         self.seen.extend(seen);
     }
 
-    /// Takes note of an operation that was seen to end, late by `gap` at most.
+    /// Takes note of an operation that was seen to end, late by `gap` at most. One that went out in
+    /// the gap did so at its end.
     #[inline]
     pub(super) fn note_end(&mut self, start: Moment, end: Moment, gap: Duration) {
-        if gap > end.since(start) / 2 {
+        let took = end.since(start);
+        if gap > took / 2 && gap <= took {
             self.outcome.get_or_insert_default().uncertain_count += 1;
         }
     }

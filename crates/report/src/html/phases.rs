@@ -112,8 +112,8 @@ fn stage(number: usize, phase: &PhaseReport) -> String {
         format!("<p class=\"caption\">{}</p>\n", escaped(&(lead + &words::work(row))))
     });
     let mut html: String = work.collect();
-    let told = phase.schedule_told();
-    if let Some(warning) = told.as_ref().and_then(|told| told.warning.as_deref()) {
+    let told = phase.schedules_told();
+    for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
         html += &format!("<p class=\"bad\">{}</p>\n", escaped(warning));
     }
     if let Some(chart) = chart(phase) {
@@ -128,6 +128,7 @@ fn stage(number: usize, phase: &PhaseReport) -> String {
         let each = known(phase.cpu_per_op(), duration);
         ("client CPU", format!("{}, {each} per operation", duration(cpu)))
     }));
+    facts.extend(phase.look_gap_max.map(|gap| ("longest look gap", duration(gap))));
     facts.extend(words::ramp(phase).map(|text| ("ramp", text)));
     facts.extend(words::wrong(phase).map(|text| ("wrong", text)));
     html += &tables::facts(facts);

@@ -8,7 +8,7 @@ use plimsoll_model::{
     StageId, WallTime, WorkerId,
 };
 
-use super::{CacheState, FilesTarget, PhaseReport, PhaseRow, PhasesReport};
+use super::{CacheState, FilesTarget, JobSchedule, PhaseReport, PhaseRow, PhasesReport};
 use crate::{ErrorSample, OpLogCheck, RunState, ScheduleReport, Verification, VerificationMode};
 
 /// A success from `start_us` on.
@@ -92,7 +92,9 @@ pub(crate) fn phase(name: &str, started_after_ms: u64, rows: Vec<PhaseRow>) -> P
         cpu: None,
         errors: Vec::new(),
         wrong: Vec::new(),
-        schedule: None,
+        schedules: Vec::new(),
+        look_gap_max: None,
+        uncertain_count: None,
     }
 }
 
@@ -205,7 +207,7 @@ pub(crate) fn mixed() -> PhasesReport {
         status: None,
         message: "file.0 at 65536: bytes 512 to 1024 are of an older version".to_owned(),
     });
-    both.schedule = Some(ScheduleReport {
+    let schedule = ScheduleReport {
         rate: "100/s".to_owned(),
         rate_peak: Some(OpRate(100.0)),
         arrivals: "constant".to_owned(),
@@ -215,7 +217,9 @@ pub(crate) fn mixed() -> PhasesReport {
         late_count: Some(100),
         skipped_count: Some(0),
         delay_max: Some(Duration::from_millis(20)),
-    });
+    };
+    both.schedules =
+        vec![JobSchedule { job: "open-loop".to_owned(), row: 1, is_alone: true, schedule }];
     let mut report = report("run job.fio", vec![both]);
     report.state = RunState::Interrupted;
     report.op_log = Some(OpLogCheck { rows: 500, counted: 501 });

@@ -13,9 +13,9 @@ use plimsoll_analysis::phases::{Done, KindFigures, RowFigures, Times, WindowCoun
 use plimsoll_model::Interface;
 use schemars::generate::SchemaSettings;
 
-use super::{PhaseReport, PhaseRow, PhasesReport, text};
+use super::{JobSchedule, PhaseReport, PhaseRow, PhasesReport, text};
 use crate::fio::PERCENTILES;
-use crate::{RunState, ScheduleReport, VerificationMode};
+use crate::{RunState, VerificationMode};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.phases/1";
@@ -83,6 +83,9 @@ fn phase(phase: &PhaseReport) -> twin::Phase {
         kind: error.kind.name(),
         message: error.message.clone(),
     });
+    let told = phase.schedules_told().into_iter();
+    let schedules = phase.schedules.iter().zip(told);
+    let schedules: Vec<_> = schedules.map(|(of, told)| schedule(of, told.warning)).collect();
     twin::Phase {
         name: phase.name.clone(),
         iteration_index: phase.iteration,
@@ -97,12 +100,19 @@ fn phase(phase: &PhaseReport) -> twin::Phase {
         rows: phase.rows.iter().map(row).collect(),
         errors: errors.collect(),
         wrong_by_kind: phase.wrong.iter().cloned().collect(),
-        schedule: phase.schedule.as_ref().map(|of| schedule(phase, of)),
+        schedule: if let [only] = &schedules[..] { Some(only.clone()) } else { None },
+        schedules,
+        look_gap_ns_max: phase.look_gap_max.map(ns),
+        ops_uncertain_count: phase.uncertain_count,
     }
 }
 
-fn schedule(phase: &PhaseReport, of: &ScheduleReport) -> twin::Schedule {
+fn schedule(
+    JobSchedule { job, schedule: of, .. }: &JobSchedule,
+    warning: Option<String>,
+) -> twin::Schedule {
     twin::Schedule {
+        job: job.clone(),
         rate: of.rate.clone(),
         arrivals: of.arrivals.clone(),
         in_flight_count_max: of.max_in_flight,
@@ -113,7 +123,7 @@ fn schedule(phase: &PhaseReport, of: &ScheduleReport) -> twin::Schedule {
         skipped_count: of.skipped_count,
         delay_ns_max: of.delay_max.map(ns),
         kept: of.offered_count.map(|_| of.is_kept()),
-        warning: phase.schedule_told().and_then(|told| told.warning),
+        warning,
     }
 }
 

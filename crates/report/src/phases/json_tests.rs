@@ -90,6 +90,14 @@ fn ramps_and_schedules() {
     assert_eq!(row["kinds"][0]["failed_by_class"], json!({ "corrupt": 1 }));
     assert_eq!(phase["wrong_by_kind"], json!({ "torn": 1 }));
     assert_eq!(phase["schedule"]["kept"], json!(false));
+    assert_eq!(
+        (&phase["schedules"][0]["job"], &phase["schedules"][1]),
+        (&json!("open-loop"), &Value::Null)
+    );
+    assert_eq!(
+        (&phase["look_gap_ns_max"], &phase["ops_uncertain_count"]),
+        (&Value::Null, &Value::Null)
+    );
     let open = &phase["rows"][1]["kinds"][0];
     assert_eq!(open["latency_ns"]["mean"], json!(30_000_000));
     assert_eq!(open["service_time_ns"]["mean"], json!(10_000_000));

@@ -115,8 +115,8 @@ impl Writer {
             let lead = if several { format!("  {}: ", harmless(&row.name)) } else { "  ".into() };
             paragraph(&lead, &harmless(&words::work(row)), self.width, &mut self.out);
         }
-        let told = phase.schedule_told();
-        if let Some(warning) = told.as_ref().and_then(|told| told.warning.as_deref()) {
+        let told = phase.schedules_told();
+        for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
             self.toned(Tone::Bad, "", warning);
         }
         if phase.kinds().next().is_none() {
@@ -343,6 +343,7 @@ pub(crate) fn warnings(report: &PhasesReport) -> Vec<String> {
     warnings.extend(report.op_log.as_ref().and_then(shared::op_log_warning));
     warnings.extend(shared::recorder_warning(report.recorder_wait));
     warnings.extend(report.results().filter_map(short));
+    warnings.extend(report.results().filter_map(seen_late));
     warnings
 }
 
@@ -355,6 +356,26 @@ fn short(phase: &PhaseReport) -> Option<String> {
             "{} took {} only: a longer run tells more",
             words::name(phase),
             format::duration(longest)
+        )
+    })
+}
+
+/// Returns that the program was too busy to see when operations ended, if it was.
+fn seen_late(phase: &PhaseReport) -> Option<String> {
+    /// One in so many operations may be seen late.
+    const ONE_IN: u64 = 100;
+    let (late, gap) = (phase.uncertain_count?, phase.look_gap_max?);
+    let ended = phase.ended_count();
+    (late.saturating_mul(ONE_IN) > ended).then(|| {
+        format!(
+            "{}: {} of {} may have ended before half of their time was over, as this program was \
+             busy with the content of others (for {} at most): their latency is its own speed \
+             rather than the disk's. Lower --depth, take more --threads (up to one per core), or \
+             do not verify what is read",
+            words::name(phase),
+            count(late),
+            shared::plural(ended, "operation"),
+            format::duration(gap)
         )
     })
 }

@@ -102,3 +102,20 @@ fn blocks_have_first_done_only_where_workers_end_apart() {
     // 1,000 of 1,010 is a hundredth less; of 1,020 it is more.
     assert_eq!([1_000, 1_010, 1_020].map(shows), [false, false, true]);
 }
+
+#[test]
+fn ends_that_were_seen_late_are_told_with_what_helps() {
+    let mut report = fixture::suite();
+    let phase = report.phases.iter_mut().find(|phase| phase.name == "read-latency").unwrap();
+    let one_percent = phase.ended_count() / 100;
+    (phase.look_gap_max, phase.uncertain_count) =
+        (Some(Duration::from_micros(800)), Some(one_percent));
+    assert!(!render(&report, &PLAIN).contains("busy with the content"));
+    let phase = report.phases.iter_mut().find(|phase| phase.name == "read-latency").unwrap();
+    phase.uncertain_count = Some(one_percent + 1);
+    let warnings = warnings(&report);
+    let warning = warnings.iter().find(|text| text.contains("busy with the content")).unwrap();
+    for word in ["read-latency: ", "800 µs", "--depth", "--threads"] {
+        assert!(warning.contains(word), "{warning}");
+    }
+}

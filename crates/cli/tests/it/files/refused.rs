@@ -39,6 +39,11 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("--dir DIR --jobs 0", &["--jobs", "at least 1"]),
         ("--dir DIR --depth 0", &["--depth", "at least 1"]),
         ("--dir DIR --files 0", &["--files", "at least 1"]),
+        ("--dir DIR --jobs 1 --depth 32769", &["--depth", "32,769", "32,768"]),
+        ("--dir DIR --jobs 65 --depth 1024 --threads 2", &["--depth", "33,792", "--threads"]),
+        ("--dir DIR --jobs 1 --rate 9/s --max-in-flight 32769", &["--max-in-flight", "32,768"]),
+        ("--dir DIR --jobs 10001 --interface psync", &["--jobs", "10,001", "10,000"]),
+        ("--dir DIR --threads 4097", &["--threads", "4096"]),
         ("--dir DIR --ops 0", &["--ops", "at least 1"]),
         ("--dir DIR --duration 0s", &["--duration", "at least 1"]),
         ("--dir DIR --bytes 0", &["--bytes", "at least 1"]),
@@ -80,6 +85,8 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("metadata --dir DIR --files 0", ["--files", "at least 1"].as_slice()),
         ("metadata --dir DIR --jobs 0", &["--jobs", "at least 1"]),
         ("metadata --dir DIR --iterations 100", &["--iterations", "256"]),
+        ("metadata --dir DIR --iterations 4000000000", &["--iterations", "256"]),
+        ("metadata --dir DIR --jobs 1000000", &["--jobs", "10,000"]),
         ("metadata --dir DIR --file-size 8GiB", &["--file-size"]),
         ("metadata --dir DIR --file-size 2GiB", &["--file-size"]),
         ("metadata --dir nowhere", &["nowhere", "not there"]),
@@ -102,6 +109,17 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
     );
     let line = format!("as fio --name=x --rw=read --size=64k --filename={device}");
     check(&ground, &line, &[&device, flag]);
+}
+
+#[test]
+fn job_files_and_command_lines_of_others_have_the_same_bounds() {
+    let ground = Ground::in_memory();
+    ground.write("deep.fio", "[a]\nrw=read\nsize=64k\nioengine=io_uring\niodepth=32769\n");
+    check(&ground, "as fio deep.fio --directory=DIR", &["--depth", "32,769"]);
+    let many = "as fio --name=a --rw=read --size=4k --directory=DIR --ioengine=psync";
+    check(&ground, &format!("{many} --numjobs=10001"), &["--jobs", "10,001"]);
+    let ranks = "as mdtest -np 10001 -n 1 -d DIR";
+    check(&ground, ranks, &["--jobs", "10,001"]);
 }
 
 #[test]

@@ -91,8 +91,15 @@ pub(super) struct Phase {
     pub(super) errors: Vec<Error>,
     /// How many contents that were read were wrong, by what was wrong with them.
     pub(super) wrong_by_kind: BTreeMap<String, u64>,
-    /// Null but in an open loop.
+    /// Of the one job that has a schedule; null where none has one, or several have.
     pub(super) schedule: Option<Schedule>,
+    /// Of each job that has a schedule.
+    pub(super) schedules: Vec<Schedule>,
+    /// The longest time in which a thread with operations under way did not look at what had ended:
+    /// no end is stamped later than it was by more. Null where nothing was waited for.
+    pub(super) look_gap_ns_max: Option<u64>,
+    /// Operations that were seen to end after a gap of more than half of their service time.
+    pub(super) ops_uncertain_count: Option<u64>,
 }
 
 /// A job, or a group of jobs.
@@ -205,8 +212,10 @@ pub(super) struct Error {
 }
 
 /// The schedule of an open loop, and what came of it.
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Serialize, JsonSchema)]
 pub(super) struct Schedule {
+    /// The job that has it.
+    pub(super) job: String,
     /// As it was asked for, such as `1000/s`.
     pub(super) rate: String,
     /// `constant` or `poisson`.

@@ -1,0 +1,128 @@
+//! What the report takes from the record: runs of the real engine in virtual time, on nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_driver::NullRings;
+use plimsoll_engine::{
+    Live, OpSink, OpSinkError, RingConfig, ScheduleOutcome, StageContext, StageOutcome, StopFlag,
+    VirtualTime, run_ring_stage, start_delay,
+};
+use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock};
+use plimsoll_record::schema::{FilesStage, Stage, StageKind, Target};
+use plimsoll_workload::data::Generator;
+
+use super::*;
+use crate::manifest;
+use crate::runner::RunTime;
+
+/// Keeps every record.
+#[derive(Default)]
+struct Kept(Vec<OpRecord>);
+
+impl OpSink for Kept {
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
+        self.0.extend(ops.iter().map(OpRecord::from));
+        Ok(())
+    }
+
+    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
+        Ok(())
+    }
+}
+
+/// Returns a spec of one stage of these jobs, which are YAML without braces.
+fn spec(jobs: &[&str]) -> FilesSpec {
+    let work = "work: {blocks: {files: {directories: [/d], size_bytes: {min: 65536, max: 65536}}, \
+                read_percent: 100, read_blocks: {fixed_bytes: 4096}, write_blocks: {fixed_bytes: \
+                4096}, order: sequential, repeats: true}}";
+    let job = |(number, job): (usize, &&str)| {
+        format!("{{name: job{number}, group: {number}, depth: 1, interface: psync, {job}, {work}}}")
+    };
+    let jobs: Vec<String> = jobs.iter().enumerate().map(job).collect();
+    let text = format!(
+        "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: false\nstages:\n- {{name: s, jobs: \
+         [{}]}}\n",
+        jobs.join(", ")
+    );
+    FilesSpec::from_yaml(&text).unwrap()
+}
+
+/// Runs the stage and returns what its record says.
+fn run(spec: &FilesSpec) -> (StageOutcome, Vec<OpRecord>, Manifest) {
+    let plan = spec.validate("run").unwrap();
+    let virtual_time = Arc::new(VirtualTime::new());
+    let clock: SharedClock = Arc::clone(&virtual_time) as SharedClock;
+    let (live, generator) = (Live::new(8), Arc::new(Generator::new(spec.seed)));
+    let context = StageContext {
+        clock: &clock,
+        virtual_time: Some(&virtual_time),
+        stop: &StopFlag::default(),
+        live: &live,
+        generator: &generator,
+        wall_epoch: WallTime::from_unix_ns(0),
+        tags: None,
+    };
+    let config = RingConfig { threads: 1, interface: Interface::Psync };
+    let mut kept = Kept::default();
+    let ran = run_ring_stage(&NullRings, (&plan, 0), &config, &context, &mut kept).unwrap();
+    let time = RunTime::machine();
+    let id = RunId::new("test", time.wall_epoch, 1);
+    let target = Target::bare("null", vec!["null".to_owned()]);
+    let mut manifest =
+        manifest::of_workload(&id, (serde_json::Value::Null, spec.seed), target, &time);
+    let (measure, open) = (StageKind::Measure, schema::LoopModel::Open);
+    let mut stage = Stage::begun(0, measure, "s", open, (plan.workers(0), 1));
+    stage.started_ns = Some(ran.started.as_ns());
+    stage.ended_ns = Some(ran.ended.as_ns());
+    manifest.stages.push(stage);
+    (ran, kept.0, manifest)
+}
+
+#[test]
+fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
+    for ramp in [0, 2_000_000_000] {
+        let spec = spec(&[&format!(
+            "clones: 1, start_delay_ns: {{min: 0, max: 30000000000}}, ramp_ns: {ramp}, \
+             duration_ns: 10000000000, pacing: {{capped: {{read: {{ops_per_sec: 1000}}}}}}"
+        )]);
+        // A delay that the least of the range is nowhere near.
+        let drawn = start_delay(&spec.stages[0].jobs[0], spec.seed, WorkerId(0));
+        assert!(drawn > Duration::from_secs(1), "{drawn:?}");
+        let (_, records, manifest) = run(&spec);
+        let phases = analyse(&records, &manifest, &spec, |_| Rows::Groups).unwrap();
+        let figures = &phases[0].analysis.rows[0];
+        // One operation each ms, and the last one begins, and ends, 1 ms before the end.
+        assert_eq!(figures.kinds[0].ops_ok, 10_000, "ramp {ramp}");
+        assert_eq!(figures.ramp.ops_ok, ramp / 1_000_000);
+        assert_eq!(figures.took, Some(Duration::from_millis(9_999)), "ramp {ramp}");
+    }
+}
+
+#[test]
+fn the_job_that_missed_its_schedule_is_named() {
+    let open = |rate: u32| {
+        format!(
+            "clones: 1, duration_ns: 1000, pacing: {{open: {{rate: {rate}/s, arrivals: constant, \
+             max_in_flight: 1}}}}"
+        )
+    };
+    let spec = spec(&["clones: 1, pacing: closed, ops_max: 1", &open(1_000), &open(10)]);
+    let stage = &spec.stages[0];
+    let (jobs, workers) = lay_out(stage, Rows::Groups, 0, spec.seed);
+    assert_eq!((jobs.len(), workers.len()), (3, 3));
+    let kept = ScheduleOutcome { offered_count: 1_000, ..ScheduleOutcome::default() };
+    let missed = ScheduleOutcome { late_count: 11, ..kept };
+    let (_, of_jobs) = crate::files::pacing_of(stage);
+    let rates: Vec<_> = of_jobs.iter().map(|of| of.schedule.rate.as_str()).collect();
+    assert_eq!(rates, ["1000/s", "10/s"]);
+    let mut entry = Stage::begun(0, StageKind::Measure, "s", schema::LoopModel::Open, (3, 1));
+    entry.files = Some(FilesStage { schedules: of_jobs, ..FilesStage::default() });
+    let mut outcome = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"])).0;
+    outcome.job_schedules = vec![(JobId(1), missed), (JobId(2), kept)];
+    crate::run_record::note_outcome(&mut entry, &outcome);
+    let told = schedules(&entry, stage, &jobs);
+    let told: Vec<_> =
+        told.iter().map(|of| (of.job.as_str(), of.row, of.schedule.is_kept())).collect();
+    assert_eq!(told, [("job1", 1, false), ("job2", 2, true)]);
+}
