@@ -25,9 +25,7 @@ use plimsoll_record::schema::{self, Cleanup, CleanupState, FilesStage, RunState,
 use plimsoll_record::{OpLogWriter, RunDirectory};
 use plimsoll_report::format;
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::files::{
-    FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec,
-};
+use plimsoll_workload::files::{FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec};
 use plimsoll_workload::mix64;
 
 use self::limits::check_counts;

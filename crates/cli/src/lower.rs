@@ -468,7 +468,6 @@ mod tests {
             ("stat --until ci(throughput)<=5%", "--until: `ci(throughput)<=5%`: no content"),
             ("delete --objects 7999", "--objects: 7999 objects are too few"),
             ("delete --batch 1001", "--batch"),
-            ("delete --list-existing", "delete --list-existing removes objects"),
             ("list --max-keys 5001", "--max-keys"),
             ("mixed --put-distrib 5", "--delete-distrib"),
         ] {

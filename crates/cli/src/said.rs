@@ -163,7 +163,7 @@ mod tests {
             kept("plimsoll as warp get -nonsense=S1"),
             "plimsoll as warp get -nonsense=*REDACTED*"
         );
-        assert_eq!(kept("plimsoll as fio --name=a -s S1"), "plimsoll as fio --name=a -s S1");
+        assert_eq!(kept("plimsoll as fio a.fio -s S1"), "plimsoll as fio a.fio -s S1");
     }
 
     #[test]

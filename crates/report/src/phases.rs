@@ -15,7 +15,6 @@ pub(crate) mod fixture;
 
 use std::time::Duration;
 
-use plimsoll_analysis::FullLoad;
 use plimsoll_analysis::phases::{KindFigures, RowFigures};
 use plimsoll_model::{Interface, OpKind, OpRate, RunId, Seed, WallTime};
 

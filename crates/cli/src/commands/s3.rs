@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -357,6 +358,7 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
         run.record.interrupts.begin_step();
         run.record.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
         let base = run.workload.layout.base.clone();
+        let removed_so_far = keeper.steward.removed_count();
         let sweep = keeper.steward.sweep(&base);
         let why = match run.record.interrupts.unless_stopped(&keeper.runtime, sweep) {
             Ok(Ok(objects)) => {
@@ -364,10 +366,14 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
                 removed = Some(objects);
                 None
             }
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(Stopped) => Some("stopped".to_owned()),
+            Ok(Err(error)) => Some((CleanupState::Failed, error.to_string())),
+            Err(Stopped) => {
+                let so_far = format::count(removed_so_far.load(Ordering::Relaxed));
+                Some((CleanupState::Pending, format!("stopped; {so_far} are")))
+            }
         };
-        left = why.map(|why| {
+        let state = why.as_ref().map_or(CleanupState::Complete, |(state, _)| *state);
+        left = why.map(|(_, why)| {
             let path = run.record.directory.path().display();
             format!(
                 "objects below `{base}` could not all be removed ({why}); `plimsoll clean {path}` \
@@ -375,7 +381,7 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
             )
         });
         left.iter().for_each(|message| run.record.ui.warn(message));
-        if left.is_none() { CleanupState::Complete } else { CleanupState::Failed }
+        state
     };
     let took = run.record.now().since(started).as_nanos() as u64;
     if keeper.lease.take().is_some() {

@@ -333,7 +333,7 @@ fn ctrl_c_ends_the_check_with_a_report_and_cleans() {
     running.await_line("check: ");
     running.signal(Signal::INT);
     let (code, stdout, stderr) = running.end();
-    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(code, Some(130), "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(report["interrupted"], true);
     target.assert_only_planted(10);
