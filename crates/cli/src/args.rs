@@ -138,6 +138,9 @@ pub(crate) struct OracleArgs {
     /// Write what the script really did to this file at the end, not to stdout
     #[arg(long, value_name = "FILE.json", requires = "script")]
     pub(crate) ledger: Option<PathBuf>,
+    /// Replace a ledger that is there already
+    #[arg(long, requires = "ledger")]
+    pub(crate) overwrite: bool,
 }
 
 #[derive(Args, Debug)]

@@ -79,7 +79,7 @@ impl Named<'_> {
         file.finish().with_context(|| self.failed())
     }
 
-    fn failed(&self) -> String {
+    pub(crate) fn failed(&self) -> String {
         format!("{}: cannot write {}", self.flag, self.path.display())
     }
 }

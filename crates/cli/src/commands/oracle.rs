@@ -4,7 +4,6 @@
     reason = "waits for Ctrl-C and has nothing else to do; cli reads and writes the user's files"
 )]
 
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,6 +16,7 @@ use plimsoll_oracle::{Ledger, Oracle, OracleConfig, Script};
 use serde_json::{Map, Value, json};
 
 use crate::args::OracleArgs;
+use crate::new_file::Named;
 use crate::signals::Interrupts;
 use crate::ui::Ui;
 use crate::{input, machine, store};
@@ -36,7 +36,12 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     };
     let script = args.script.as_deref().map(read_script).transpose()?;
     // Made at once, so that a place that cannot be written to is no surprise at the end.
-    let ledger_file = args.ledger.as_deref().map(create).transpose()?;
+    let named = args.ledger.as_deref().map(|path| Named {
+        flag: "--ledger",
+        path,
+        overwrite: args.overwrite,
+    });
+    let ledger_file = named.map(Named::create).transpose()?;
     let interrupts = Interrupts::listen()?;
     let config = OracleConfig {
         listen: args.listen,
@@ -63,22 +68,15 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     oracle.shutdown();
     let Some(ledger) = ledger else { return Ok(ExitCode::SUCCESS) };
     let text = format!("{:#}\n", as_json(&ledger));
-    match (ledger_file, &args.ledger) {
-        (Some(mut file), Some(path)) => {
-            file.write_all(text.as_bytes()).with_context(|| unwritable(path))?;
-            ui.note(&format!("the ledger is in {}", path.display()));
+    match (ledger_file, named) {
+        (Some(mut file), Some(named)) => {
+            file.write_all(text.as_bytes()).with_context(|| named.failed())?;
+            named.finish(file)?;
+            ui.note(&format!("the ledger is in {}", named.path.display()));
         }
         _ => ui.result(&text)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn create(path: &Path) -> Result<File> {
-    File::create(path).with_context(|| unwritable(path))
-}
-
-fn unwritable(path: &Path) -> String {
-    format!("--ledger: cannot write {}", path.display())
 }
 
 fn read_script(path: &Path) -> Result<Script> {

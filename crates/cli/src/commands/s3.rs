@@ -233,9 +233,8 @@ fn why_not_prepared(recorded: &Recorded) -> anyhow::Error {
 /// What a user can change about a failure of that class.
 fn advice_for(class: ErrorClass) -> &'static str {
     match class {
-        ErrorClass::Connect | ErrorClass::Reset | ErrorClass::Timeout => {
-            " (check --host and --tls)"
-        }
+        ErrorClass::Connect | ErrorClass::Reset => " (check --host and --tls)",
+        ErrorClass::Timeout => " (check --host; a store that is only slow may need --op-timeout)",
         ErrorClass::Denied => " (check --access-key, --secret-key and what they may do)",
         ErrorClass::NotFound => " (check --bucket)",
         ErrorClass::Throttled => " (lower --concurrent, or set --rps-limit or --retries)",
