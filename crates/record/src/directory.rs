@@ -247,8 +247,8 @@ struct Versioned {
     schema: String,
 }
 
-/// Reads a document of the schema `supported`, and tells whether it has a checksum, which then fits.
-/// Fields it does not know are passed over.
+/// Reads a document of the schema `supported`, and tells whether it has a checksum, which then
+/// fits. Fields it does not know are passed over.
 fn read<T: DeserializeOwned>(
     folder: &Folder,
     name: &str,

@@ -35,8 +35,8 @@ const PART_PREFIX: &str = "part-";
 const PART_SUFFIX: &str = ".parquet";
 /// What is added to the name while the part is being written.
 const OPEN_SUFFIX: &str = ".open";
-/// What stands instead of that in the name of the file with which the part would end if the run were
-/// killed now.
+/// What stands instead of that in the name of the file with which the part would end if the run
+/// were killed now.
 const TAIL_SUFFIX: &str = ".tail";
 /// How many digits at the beginning of a tail say after how many bytes of the part it belongs; a
 /// newline follows them.

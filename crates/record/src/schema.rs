@@ -24,8 +24,8 @@ pub struct Checked<T> {
     /// What it is about.
     #[serde(flatten)]
     pub document: T,
-    /// `crc64-nvme:` and the sixteen hexadecimal digits of the CRC-64/NVME of all bytes of the file,
-    /// in which these digits count as sixteen `0`. Older versions wrote none.
+    /// `crc64-nvme:` and the sixteen hexadecimal digits of the CRC-64/NVME of all bytes of the
+    /// file, in which these digits count as sixteen `0`. Older versions wrote none.
     #[serde(default)]
     pub checksum: String,
 }

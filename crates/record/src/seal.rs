@@ -1,8 +1,8 @@
 //! The checksum that a file of a run carries of itself.
 //!
-//! Near its end a file holds [`MARK`] and the sixteen hexadecimal digits of the CRC-64/NVME of all its
-//! bytes, in which these digits count as sixteen `0`. So whatever bit of it is another, the digits no
-//! longer fit.
+//! Near its end a file holds [`MARK`] and the sixteen hexadecimal digits of the CRC-64/NVME of all
+//! its bytes, in which these digits count as sixteen `0`. So whatever bit of it is another, the
+//! digits no longer fit.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! The headers of a column's pages, read ahead of the Parquet library for what they say of sizes: it
-//! makes room for what a header promises before it has seen it.
+//! The headers of a column's pages, read ahead of the Parquet library for what they say of sizes:
+//! it makes room for what a header promises before it has seen it.
 //!
 //! The layout is that of Thrift's compact protocol and of `PageHeader` in the Parquet format.
 

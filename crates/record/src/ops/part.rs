@@ -26,7 +26,8 @@ const ROWS_PER_BATCH: usize = 8_192;
 
 /// How large a part that is read may be. A million rows take some 20 MB, and could not take 128.
 const PART_BYTES_MAX: u64 = 256 << 20;
-/// How much the pages of one column of a part may hold: eight bytes for each row, and as much again.
+/// How much the pages of one column of a part may hold: eight bytes for each row, and as much
+/// again.
 const COLUMN_BYTES_MAX: u64 = 16 * PART_ROWS_MAX;
 
 /// A part that was read, with its footer.

@@ -66,8 +66,8 @@ impl OpLog {
         Ok(Self { ops, parts, unfinished: found.open.len(), sealed_only: true })
     }
 
-    /// Returns what is left of the op log of the run in `directory`, of parts that were never closed
-    /// too, and sentences about what is not.
+    /// Returns what is left of the op log of the run in `directory`, of parts that were never
+    /// closed too, and sentences about what is not.
     ///
     /// Parts that are not as they were written are left out; pages are decoded only in a scan.
     pub fn salvage(directory: &RunDirectory) -> Result<Salvage, RecordError> {

@@ -12,8 +12,8 @@ const MERGED_MAX: usize = 65_535;
 const MOMENT_NS_MAX: u64 = i64::MAX as u64;
 
 impl Manifest {
-    /// Returns what cannot be in it: moments that do not fit together into 64 bits, and more stages,
-    /// runs or workers than there are numbers for.
+    /// Returns what cannot be in it: moments that do not fit together into 64 bits, and more
+    /// stages, runs or workers than there are numbers for.
     pub(crate) fn check(&self) -> Result<(), String> {
         let of_stages =
             self.stages.iter().flat_map(|stage| [stage.started_ns, stage.ended_ns]).flatten();
