@@ -18,8 +18,8 @@ pub enum MergeError<E: std::error::Error + 'static> {
     },
     /// A run has several measured stages, and a figure never spans two.
     #[error(
-        "run {run_id} measured {count} stages ({names}), and merging knows one; analyse each run by \
-         itself (`plimsoll analyze RUN --stage NAME`), or compare one stage of them (`plimsoll \
+        "run {run_id} measured {count} stages ({names}), and merging knows one; analyse each run \
+         by itself (`plimsoll analyze RUN --stage NAME`), or compare one stage of them (`plimsoll \
          compare A B --stage NAME`)"
     )]
     SeveralStages {
