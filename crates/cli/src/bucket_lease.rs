@@ -38,6 +38,14 @@ pub(crate) fn read(below_home: &str) -> Option<(&str, &str)> {
     below_home.split_once(LIVE)
 }
 
+/// Returns what the objects of the run lie below that wrote a key, as far as its name tells.
+pub(crate) fn run_of(key: &str) -> Option<&str> {
+    const HOME: &str = "plimsoll/";
+    let home = key.match_indices(HOME).find(|(at, _)| *at == 0 || key[..*at].ends_with('/'))?.0;
+    let end = home + HOME.len() + key[home + HOME.len()..].find('/')?;
+    Some(&key[..end])
+}
+
 /// Tells whether a mark holds; one that nobody wrote does not.
 pub(crate) fn holds(mark: &str, now: WallTime) -> bool {
     let Some((until, process)) = mark.split_once('.') else { return false };
@@ -157,5 +165,9 @@ mod tests {
         assert_eq!(marks_of("a/plimsoll/r/"), "a/plimsoll/r.live/");
         assert_eq!(read("r.live/20261121t090000z.x"), Some(("r", "20261121t090000z.x")));
         assert_eq!(read("r/0/1.rnd"), None);
+        assert_eq!(run_of("a/plimsoll/r/0/1.rnd"), Some("a/plimsoll/r"));
+        assert_eq!(run_of("plimsoll/r/1"), Some("plimsoll/r"));
+        assert_eq!(run_of("xplimsoll/r/1"), None);
+        assert_eq!(run_of("plimsoll/r"), None);
     }
 }

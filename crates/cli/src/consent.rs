@@ -59,9 +59,9 @@ impl Permit {
 
     fn ask(what: &str, Consent { given, flag }: Consent, ui: &Ui) -> Result<Self> {
         if !given {
-            bail!("this run would {what}, which no run of plimsoll wrote; add {flag} to allow it");
+            bail!("this run would {what}, which it did not write; add {flag} to allow it");
         }
-        ui.note(&format!("{flag}: about to {what}, which no run of plimsoll wrote"));
+        ui.note(&format!("{flag}: about to {what}, which this run did not write"));
         Ok(Self(()))
     }
 }

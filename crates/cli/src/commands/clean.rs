@@ -19,8 +19,8 @@ use crate::args::s3::{LookupArg, StoreArgs};
 use crate::bucket_lease::{self, holds};
 use crate::commands::s3::in_words;
 use crate::runner::RunTime;
-use crate::store;
 use crate::ui::Ui;
+use crate::{said, store};
 
 /// What a run directory is known by.
 const MANIFEST: &str = "run.json";
@@ -33,6 +33,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     }
     if !args.run.join(MANIFEST).exists() && args.run.is_dir() {
         return clean_yard(args, &ui);
+    }
+    if args.id.is_some() || args.older_than.is_some() || !args.prefix.is_empty() {
+        bail!("--run, --older-than and --prefix choose among runs; a run directory is one run's");
     }
     let directory = RunDirectory::open(&args.run)?;
     let manifest = directory.read_manifest()?;
@@ -59,8 +62,9 @@ fn clean_objects(
     ui: &Ui,
 ) -> Result<ExitCode> {
     let time = RunTime::machine();
-    let store_args = store_args(args, &manifest)?;
-    if args.store.host.is_none() {
+    let is_named = names_host(args, &manifest);
+    let store_args = store_args(args, &manifest, is_named)?;
+    if !is_named {
         confirm(args, &manifest, prefix, ui)?;
     }
     let store = store::open(&store_args, &time)?;
@@ -98,7 +102,8 @@ fn clean_objects(
         took_ns: Some(took),
     };
     directory.write_manifest(&manifest)?;
-    ui.result(&format!("removed {removed} objects below `{prefix}`\n"))?;
+    let host = store_args.host.unwrap_or_default();
+    ui.result(&format!("removed {removed} objects below `{prefix}` on {host}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -149,6 +154,9 @@ fn clean_files(
 
 /// Lists what runs left in a directory, and removes it when asked to.
 fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
+    if args.older_than.is_some() || !args.prefix.is_empty() {
+        bail!("--older-than and --prefix are for buckets; --run ID chooses in a directory");
+    }
     let place = args.run.display();
     let mut found = find(&args.run)?;
     found.retain(|left| args.id.as_ref().is_none_or(|id| *id == left.run_id));
@@ -168,10 +176,12 @@ fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
             sweep(&args.run, &left.run_id, &|| false)?;
         }
     }
-    ui.result(match args.yes {
-        true => "removed\n",
-        false => "nothing was removed; add --yes to remove this\n",
-    })?;
+    if found.iter().any(|left| !left.is_alive) {
+        ui.result(match args.yes {
+            true => "removed\n",
+            false => "nothing was removed; add --yes to remove this\n",
+        })?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -184,6 +194,17 @@ fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
         bail!("run.json names the prefix `{prefix}`, which does not belong to run {id}");
     }
     Ok(Some(prefix.clone()))
+}
+
+/// Tells whether the user names the hosts: on the command line, or in the environment the same as the
+/// record. Another host in the environment is where this user's next run goes, not where this one was.
+fn names_host(args: &CleanArgs, manifest: &Manifest) -> bool {
+    let Some(host) = &args.store.host else { return false };
+    let without_scheme =
+        |text: &str| text.split_once("://").map_or(text, |(_, rest)| rest).to_owned();
+    let recorded: Vec<String> =
+        manifest.target.endpoints.iter().map(|url| without_scheme(url)).collect();
+    said::is_typed("--host") || without_scheme(host) == recorded.join(",")
 }
 
 fn own_bucket(manifest: &Manifest) -> Result<String> {
@@ -204,9 +225,9 @@ fn refuse_living(place: &Path, run: &str) -> Result<()> {
 
 /// Returns how to reach the store of a run: where it is as the flags say, else as the record says;
 /// how it is spoken to as the flags say.
-fn store_args(args: &CleanArgs, manifest: &Manifest) -> Result<StoreArgs> {
+fn store_args(args: &CleanArgs, manifest: &Manifest, is_named: bool) -> Result<StoreArgs> {
     let target = &manifest.target;
-    if args.store.host.is_some() {
+    if is_named {
         return Ok(StoreArgs { bucket: own_bucket(manifest)?, ..args.store.clone() });
     }
     let hosts = target.endpoints.iter().map(|url| match url.split_once("://") {

@@ -118,7 +118,8 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
             format::bytes(*bytes)
         ))?;
     }
-    if !args.yes {
+    let only_living = found.values().all(|left| left.is_alive);
+    if !args.yes && !only_living {
         ui.result("nothing was removed; add --yes to remove this\n")?;
         return Ok(ExitCode::SUCCESS);
     }

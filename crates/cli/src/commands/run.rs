@@ -27,6 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if fio::is_job_file(&text) || is_on_files(&text) {
         return run_on_files(args, &text);
     }
+    refuse_reading(args)?;
     let spec = WorkloadSpec::from_yaml(&text)
         .map_err(|error| anyhow!("{}: {error}", args.file.display()))?;
     let spec = WorkloadSpec { seed: args.seed.unwrap_or(spec.seed), ..spec };
@@ -71,6 +72,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(present::exit_code(present::is_good(&simulated.report, most, &ui)))
 }
 
+/// Refuses flags that say how a job file of fio's is read, where the file is none.
+fn refuse_reading(args: &RunArgs) -> Result<()> {
+    let reading = &args.reading;
+    let given = [
+        ("--dir", reading.dir.is_some()),
+        ("--scale", reading.scale.is_some()),
+        ("--scale-time", reading.scale_time.is_some()),
+        ("--jobs-max", reading.jobs_max.is_some()),
+        ("--section", !reading.section.is_empty()),
+        ("--fio-units", reading.fio_units),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => bail!(
+            "{flag} is for job files of fio's, and {} is none: what it does stands in it",
+            args.file.display()
+        ),
+        None => Ok(()),
+    }
+}
+
 /// Tells whether a text is a workload on files.
 fn is_on_files(text: &str) -> bool {
     let schema = |line: &str| {
@@ -97,6 +118,7 @@ fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
     if fio::is_job_file(text) {
         return fio::run(&args.file, text, &settings);
     }
+    refuse_reading(args)?;
     let spec =
         FilesSpec::from_yaml(text).map_err(|error| anyhow!("{}: {error}", args.file.display()))?;
     let spec = FilesSpec { seed: args.seed.unwrap_or(spec.seed), ..spec };

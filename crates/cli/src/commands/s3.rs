@@ -1,5 +1,6 @@
 //! `plimsoll s3`: a benchmark of an S3 store from its flags to its report.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,6 +32,11 @@ use crate::store::{self, Store};
 use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
+
+/// How many runs are asked for whether they are under way, where objects of runs are to be removed.
+const RUNS_MAX: usize = 1_000;
+/// How many marks of one are looked at; there are no more than two of a run that lives.
+const MARKS_MAX: u64 = 100;
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&Path) -> Result<()>;
@@ -113,7 +119,7 @@ pub(crate) fn run_spec(
     let interrupts = Interrupts::listen()?;
     let directory = RunDirectory::create(&path, &manifest)?;
 
-    let mut keeper = Keeper::new(driver.steward(&time.clock), interrupts.clone())?;
+    let mut keeper = Keeper::new(driver.steward(&time.clock), interrupts.clone(), time.wall_epoch)?;
     let bucket = &settings.store.bucket;
     let prepared = keeper.prepare_root(spec, &id, bucket).and_then(|workload| {
         let place = place(&manifest.target.endpoints, bucket, &spec.keys.prefix);
@@ -253,6 +259,8 @@ struct Keeper {
     runtime: tokio::runtime::Runtime,
     steward: S3Steward,
     interrupts: Interrupts,
+    /// When the run began.
+    now: WallTime,
     /// Marks the run as under way, where it writes into a bucket that others see.
     lease: Option<BucketLease>,
 }
@@ -268,10 +276,10 @@ macro_rules! step {
 }
 
 impl Keeper {
-    fn new(steward: S3Steward, interrupts: Interrupts) -> Result<Self> {
+    fn new(steward: S3Steward, interrupts: Interrupts, now: WallTime) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop")?;
-        Ok(Self { runtime, steward, interrupts, lease: None })
+        Ok(Self { runtime, steward, interrupts, now, lease: None })
     }
 
     /// Makes sure that the bucket is there and can do what the workload asks of it.
@@ -322,6 +330,24 @@ impl Keeper {
         spec.validate(id.as_str(), Some(Vec::new())).map_err(lower::in_flags)?;
         // A bucket that is not there is not made: nothing would be in it.
         let found = step!(self.survey(&spec.keys.prefix, existing.limit, existing.recursive))?;
+        if existing.destroys {
+            let keys = found.iter().map(|found| &*found.key);
+            let runs: BTreeSet<&str> =
+                keys.filter_map(bucket_lease::run_of).take(RUNS_MAX).collect();
+            for base in runs {
+                let marks = bucket_lease::marks_of(base);
+                let marks = step!(self.survey(&marks, Some(MARKS_MAX), true))?;
+                let holds = |key: &str| {
+                    let mark = bucket_lease::read(key).map(|(_, mark)| mark);
+                    mark.is_some_and(|mark| bucket_lease::holds(mark, self.now))
+                };
+                if marks.iter().any(|mark| holds(&mark.key)) {
+                    bail!(
+                        "the run whose objects lie below `{base}/` is under way; leave it its objects"
+                    );
+                }
+            }
+        }
         // An empty object has nothing to read.
         let objects: Vec<ExistingObject> = found
             .into_iter()

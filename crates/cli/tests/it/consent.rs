@@ -66,6 +66,22 @@ fn explained_again(target: &Target, line: &str) -> Vec<u8> {
 }
 
 #[test]
+fn flags_that_a_workload_file_has_no_use_for_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let yaml = printed(directory.path(), "file iops --dir . --file-size 1MiB --ops 8 --explain");
+    std::fs::write(directory.path().join("files.yaml"), yaml).unwrap();
+    let yaml = printed(directory.path(), "s3 get --explain");
+    std::fs::write(directory.path().join("objects.yaml"), yaml).unwrap();
+    for file in ["files.yaml", "objects.yaml"] {
+        for flag in ["--dir /tmp", "--scale 1/2", "--jobs-max 1", "--section a", "--fio-units"] {
+            let text = refused(directory.path(), &format!("run {file} {flag}"));
+            assert!(text.contains(flag.split(' ').next().unwrap()), "{text}");
+            assert!(text.contains("job files of fio's"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn looking_for_objects_makes_no_bucket() {
     let target = oracle();
     let directory = tempfile::tempdir().unwrap();
@@ -124,6 +140,12 @@ fn a_run_that_is_under_way_is_left_alone_by_every_way_to_clean() {
     assert!(text.contains("under way, left alone") && !text.contains("removed"), "{text}");
     let objects = target.listed().iter().filter(|key| !key.contains(".live/")).count();
     assert_eq!(objects, 50);
+    // Nor does a run that is to remove what it finds take them.
+    let line = "s3 delete --list-existing --yes --batch 1 --concurrent 1 --duration 1s";
+    let (code, text) = said(&target, elsewhere.path(), line);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("is under way"), "{text}");
+    assert_eq!(target.listed().iter().filter(|key| !key.contains(".live/")).count(), 50);
     running.signal(Signal::INT);
     let (code, _, text) = running.end();
     assert_eq!(code, Some(130), "{text}");
@@ -179,6 +201,18 @@ fn a_record_alone_sends_no_request_to_the_host_that_it_names() {
     listener.set_nonblocking(true).unwrap();
     let asked = listener.accept().map(|_| ()).map_err(|error| error.kind());
     assert_eq!(asked, Err(std::io::ErrorKind::WouldBlock), "nobody was asked");
+    // Where the environment says that the next run goes, this one need not have been.
+    let other = oracle();
+    let mut elsewhere = plimsoll(directory.path());
+    elsewhere.arg("clean").arg(&record).env("PLIMSOLL_HOST", &other.host);
+    target.credentials(&mut elsewhere);
+    let output = run(elsewhere);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    for filter in [&["--run", "s3-get-20261121t090000z-aaaa"][..], &["--older-than", "5h"]] {
+        let output = clean(&[filter, &["--yes", "--host", &target.host]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("choose among runs"), "{}", stderr(&output));
+    }
     // A host that the user names is the one that is asked.
     let output = clean(&["--host", &target.host]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -99,7 +99,9 @@ fn ctrl_c_while_cleaning_leaves_at_once_and_the_record_says_what_is_left() {
         (&"complete".into(), &"pending".into())
     );
     target.host = upstream;
-    assert_eq!(target.listed().len(), 20);
+    // Beside them lies the mark of the run, whose process is gone.
+    let objects = target.listed().into_iter().filter(|key| !key.contains(".live/"));
+    assert_eq!(objects.count(), 20);
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn what_comes_piece_by_piece_leaves_nothing_in_a_store_in_memory() {
     running.await_line("measure: ");
     running.signal(Signal::INT);
     let (code, _, stderr) = running.end();
-    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(code, Some(130), "{stderr}");
     assert_eq!(target.oracle.as_ref().unwrap().stats().held_bytes, 0, "uploads are given up");
 }
 
