@@ -1,5 +1,4 @@
 //! Files that the user names and that are read whole: bounded, and nothing but files.
-#![expect(clippy::disallowed_methods, reason = "reads the files that the user names")]
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -50,6 +49,7 @@ pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
 mod tests {
     use super::*;
 

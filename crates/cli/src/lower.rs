@@ -1,5 +1,4 @@
 //! What a command line means: flags to the workload as written, refusals in the words of the flags.
-#![expect(clippy::disallowed_methods, reason = "reads the files that the user names")]
 
 use std::path::Path;
 

@@ -1,6 +1,5 @@
 //! A file that somebody asked for by name: written whole or not at all, and never over another one
 //! unless that is asked for too.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -134,6 +133,7 @@ impl Write for NewFile {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "looks at the files that were written")]
 mod tests {
     use super::*;
 

@@ -1,11 +1,11 @@
-//! Which process this is, in a name that no other has had since the machine was started, and whether
-//! the process of such a name lives.
+//! Which process this is, in a name that no other has had since the machine was started, and
+//! whether the process of such a name lives.
 #![expect(clippy::disallowed_methods, reason = "reads what the kernel tells about processes")]
 
 use std::fs;
 
-/// Returns `<machine>-<process>-<start>`: the boot and the namespace of process numbers, the number,
-/// and when it began in ticks since the boot.
+/// Returns `<machine>-<process>-<start>`: the boot and the namespace of process numbers, the
+/// number, and when it began in ticks since the boot.
 pub(crate) fn identity() -> String {
     let pid = rustix::process::getpid().as_raw_nonzero();
     format!("{}-{pid}-{}", place(), started(&pid.to_string()).unwrap_or_default())

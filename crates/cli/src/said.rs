@@ -1,5 +1,5 @@
-//! The command line as it is kept with a run: made from what was parsed, so that a secret is known by
-//! its type and not by how its flag was written.
+//! The command line as it is kept with a run: made from what was parsed, so that a secret is known
+//! by its type and not by how its flag was written.
 
 use std::any::TypeId;
 use std::ffi::OsStr;

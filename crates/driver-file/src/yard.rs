@@ -115,8 +115,8 @@ impl YardError {
 #[derive(Debug)]
 pub struct Yard {
     directory: Directory,
-    /// The marker, locked: whoever cleans up sees that the run lives. The kernel lets it go when the
-    /// process ends, however it ends.
+    /// The marker, locked: whoever cleans up sees that the run lives. The kernel lets it go when
+    /// the process ends, however it ends.
     _alive: OwnedFd,
 }
 

@@ -33,8 +33,8 @@ const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// How often an operation that takes long looks whether the user has asked to stop.
 const STOP_LOOK: Duration = Duration::from_secs(1);
-/// How long an operation that is under way may take after that: who has asked twice leaves without a
-/// report.
+/// How long an operation that is under way may take after that: who has asked twice leaves without
+/// a report.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
 /// How long an operation may be tried again.
@@ -475,8 +475,8 @@ fn expect_tag(mut done: Completion, key: &str, what: &str) -> Completion {
     done
 }
 
-/// Executes `operation`, giving it up when it takes longer than the stage allows, or than a user waits
-/// who has asked to stop.
+/// Executes `operation`, giving it up when it takes longer than the stage allows, or than a user
+/// waits who has asked to stop.
 async fn bounded<S: Session>(
     facts: &StageFacts,
     patience: Patience<'_>,

@@ -196,8 +196,9 @@ fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
     Ok(Some(prefix.clone()))
 }
 
-/// Tells whether the user names the hosts: on the command line, or in the environment the same as the
-/// record. Another host in the environment is where this user's next run goes, not where this one was.
+/// Tells whether the user names the hosts: on the command line, or in the environment the same as
+/// the record. Another host in the environment is where this user's next run goes, not where this
+/// one was.
 fn names_host(args: &CleanArgs, manifest: &Manifest) -> bool {
     let Some(host) = &args.store.host else { return false };
     let without_scheme =

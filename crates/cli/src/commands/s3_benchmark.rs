@@ -201,7 +201,7 @@ impl<'a> Bench<'a> {
     }
 
     fn say(&self, text: &str) -> Result<()> {
-        Ok(self.record.ui.result(text)?)
+        self.record.ui.result(text)
     }
 
     /// Prints a line and keeps it in the log, as s3-benchmark does with all lines but the first.

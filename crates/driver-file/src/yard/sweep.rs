@@ -45,8 +45,8 @@ pub struct Found {
     pub is_alive: bool,
 }
 
-/// Tells whether the run is under way whose directory lies in `directory`, as far as the file system
-/// knows locks.
+/// Tells whether the run is under way whose directory lies in `directory`, as far as the file
+/// system knows locks.
 pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, YardError> {
     check_run_id(run_id)?;
     let home = if_there(Directory::open_top(directory)?.enter(HOME.as_ref()))?;

@@ -94,7 +94,7 @@ fn a_mounted_device_is_read_and_a_free_one_is_written() {
     let reading = WAYS[0].replace("--op write", "--op read");
     let script = format!(
         "({}) || exit 1; ({}) || exit 2; ({}) || exit 3
-        cmp -s $FREE free.img || exit 4
+        sync $FREE; cmp -s $FREE free.img || exit 4
         head -c 65536 free.img | tr -d '\\007' | wc -c",
         reading.replace('%', "$PART"),
         reading.replace('%', "$DISK"),
