@@ -31,6 +31,8 @@ mod open_tests;
 #[cfg(test)]
 mod ring_look_tests;
 #[cfg(test)]
+mod ring_schedule_tests;
+#[cfg(test)]
 mod ring_tests;
 #[cfg(test)]
 mod settle_tests;

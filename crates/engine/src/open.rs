@@ -209,8 +209,7 @@ pub(crate) async fn run_open<S: Session>(
     shared: &RefCell<Shared<'_>>,
 ) -> EndReason {
     let clock: &dyn Clock = &*facts.clock;
-    let listed = RefCell::new(Listed::default());
-    let desk = RefCell::new(Desk::default());
+    let (listed, desk) = (RefCell::<Listed>::default(), RefCell::<Desk>::default());
     let mut sessions = sessions.into_iter().enumerate();
     let mut slots = FuturesUnordered::new();
     let mut schedule = Schedule::new(facts, open, workers, started);

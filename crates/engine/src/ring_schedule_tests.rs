@@ -1,0 +1,149 @@
+//! When operations on files start, and how schedules are kept: scripted files in virtual time.
+
+use std::time::Duration;
+
+use plimsoll_model::{ErrorClass, JobId, Moment};
+use plimsoll_workload::files::FilesSpec;
+
+use crate::instrument_tests::MS;
+use crate::ring_tests::Answer::{Fail, Right};
+use crate::ring_tests::{FILL, blocks, one_ms, run, run_spec, spec, ten_ms};
+use crate::{EndReason, ScheduleOutcome, start_delay};
+
+#[test]
+fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {
+    let job = "clones: 1, depth: 1, pacing: closed, start_delay_ns: {min: 30000000, max: \
+               30000000}, ramp_ns: 20000000, duration_ns: 100000000";
+    let ran = run(job, 100, "", ten_ms);
+    let expected: Vec<u64> = (3..15).map(|tens| 10 * tens).collect();
+    assert_eq!(ran.starts_ms(), expected);
+    assert_eq!(ran.outcome.ended, Moment::from_ns(150 * MS));
+}
+
+#[test]
+fn a_schedule_is_kept_and_a_stall_is_in_the_latency_of_what_was_due() {
+    let job = "clones: 1, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+               arrivals: constant, max_in_flight: 2}}";
+    let ran =
+        run(job, 100, "", |number| (if number == 50 || number == 51 { 300 } else { 5 }, Right));
+    let schedule = ran.outcome.schedule.as_ref().unwrap();
+    assert_eq!((schedule.offered_count, schedule.skipped_count), (100, 0));
+    let mut records = ran.records.clone();
+    records.sort_by_key(|op| op.intended);
+    let intended: Vec<u64> = records.iter().map(|op| op.intended.as_ns() / MS).collect();
+    assert_eq!(intended, (0..100).map(|number| 10 * number).collect::<Vec<u64>>());
+    // Both slots are taken from 510 to 800 ms, when the one that was due at 520 starts.
+    assert_eq!(records[52].start, Moment::from_ns(800 * MS));
+    assert_eq!(records[52].latency(), Duration::from_millis(285));
+    assert_eq!(schedule.delay_max, Duration::from_millis(280));
+    let late = records.iter().filter(|op| op.start.since(op.intended).as_millis() > 1).count();
+    assert_eq!(schedule.late_count, late as u64);
+    assert!(records[..52].iter().all(|op| op.start == op.intended));
+}
+
+#[test]
+fn what_never_found_a_slot_is_counted_as_skipped() {
+    let job = "clones: 2, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+               arrivals: constant, max_in_flight: 2}}";
+    let ran = run(job, 0, "", |_| (2_000, Right));
+    let schedule = ran.outcome.schedule.as_ref().unwrap();
+    assert_eq!((schedule.offered_count, schedule.skipped_count), (100, 98));
+    assert_eq!((ran.records.len(), schedule.late_count), (2, 0));
+}
+
+#[test]
+fn what_there_was_no_work_for_is_not_skipped() {
+    // Ten operations fit into the second, and 20 are all there is.
+    for more in ["ops_max: 20", "bytes_max: 81920"] {
+        let job = format!(
+            "clones: 1, depth: 1, duration_ns: 1000000000, {more}, pacing: {{open: {{rate: 100/s, \
+             arrivals: constant, max_in_flight: 1}}}}"
+        );
+        let ran = run(&job, 0, "", |_| (100, Right));
+        let schedule = ran.outcome.schedule.as_ref().unwrap();
+        assert_eq!((ran.records.len(), schedule.skipped_count), (10, 10), "{more}");
+        assert_eq!(schedule.offered_count, 20, "{more}");
+    }
+}
+
+#[test]
+fn a_failure_does_not_make_the_arrivals_after_it_late() {
+    let job = "clones: 1, depth: 2, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+               arrivals: constant, max_in_flight: 2}}";
+    let ran = run(job, 100, "", |number| {
+        let is_bad = (10..20).contains(&number);
+        (1, if is_bad { Fail(ErrorClass::Io, "bad sector") } else { Right })
+    });
+    assert_eq!((ran.records.len(), ran.outcome.failed_count), (100, 10));
+    assert!(ran.records.iter().all(|op| op.start == op.intended));
+    assert_eq!(ran.outcome.schedule.as_ref().unwrap().late_count, 0);
+}
+
+#[test]
+fn each_job_is_held_against_its_own_schedule() {
+    let job = |name: &str, pacing: &str| {
+        let work = blocks(100, "");
+        format!(
+            "{{name: {name}, group: 0, clones: 1, depth: 16, duration_ns: 1000000000, pacing: \
+             {pacing}, {work}}}"
+        )
+    };
+    let open = |rate: u32, at_once: u32| {
+        format!("{{open: {{rate: {rate}/s, arrivals: constant, max_in_flight: {at_once}}}}}")
+    };
+    let jobs = [job("a", "closed"), job("b", &open(1_000, 1)), job("c", &open(10, 16))].join(", ");
+    let text = format!(
+        "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: true\nstages:\n- {{name: s, jobs: \
+         [{jobs}]}}\n"
+    );
+    let mut all = FilesSpec::from_yaml(&text).unwrap();
+    let fills = ["a", "b", "c"].map(|name| FILL.replace("job: j", &format!("job: {name}")));
+    let fills = spec(&[&fills[0], &fills[1], &fills[2]]);
+    all.stages = [fills.stages, all.stages].concat();
+    let ran = run_spec(&all, &[one_ms, one_ms, one_ms, ten_ms]);
+    // Sixteen at a time, and 10 ms each: 1,600 that nobody wanted at a certain moment.
+    assert_eq!(ran.records.len(), 1_600 + 100 + 10);
+    // Of the thousand that were to come, one each ms, one each 10 ms did: the hundredth, due at 99
+    // ms, at 990. The other job had room for all of its ten.
+    let missed = ScheduleOutcome {
+        offered_count: 1_000,
+        late_count: 99,
+        skipped_count: 900,
+        delay_max: Duration::from_millis(990 - 99),
+    };
+    let kept = ScheduleOutcome { offered_count: 10, ..ScheduleOutcome::default() };
+    let expected = [(JobId(1), missed), (JobId(2), kept)];
+    assert_eq!(ran.outcome.job_schedules, expected);
+    let all = ScheduleOutcome { offered_count: 1_010, ..missed };
+    assert_eq!(ran.outcome.schedule, Some(all));
+}
+
+#[test]
+fn workers_begin_when_the_drawn_delay_is_over() {
+    let job = "clones: 8, depth: 1, pacing: closed, ops_max: 1, start_delay_ns: {min: 1000000, \
+               max: 30000000000}";
+    let fill = FILL.replace("clones: 1", "clones: 8");
+    let spec = spec(&[&fill, &format!("{job}, {}", blocks(100, ""))]);
+    let ran = run_spec(&spec, &[one_ms, one_ms]);
+    let job = &spec.stages[1].jobs[0];
+    let mut drawn = Vec::new();
+    for op in &ran.records {
+        let delay = start_delay(job, spec.seed, op.worker);
+        assert_eq!(op.start, Moment::EPOCH.after(delay), "{:?}", op.worker);
+        drawn.push(delay);
+    }
+    drawn.sort_unstable();
+    drawn.dedup();
+    assert_eq!(drawn.len(), 8);
+    assert!(drawn.iter().all(|delay| *delay >= Duration::from_millis(1)));
+}
+
+#[test]
+fn arrivals_for_which_there_is_no_work_are_not_offered() {
+    let job = "clones: 1, depth: 1, ops_max: 20, pacing: {open: {rate: 100/s, arrivals: constant, \
+               max_in_flight: 2}}";
+    let ran = run(job, 100, "", |number| (if number == 19 { 500 } else { 5 }, Right));
+    let schedule = ran.outcome.schedule.as_ref().unwrap();
+    assert_eq!((ran.records.len(), schedule.offered_count, schedule.skipped_count), (20, 20, 0));
+    assert_eq!(ran.outcome.ended_by, EndReason::OutOfWork);
+}
