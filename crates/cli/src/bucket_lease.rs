@@ -2,8 +2,8 @@
 //! machine leaves its objects alone while one holds.
 //!
 //! A mark is an empty object `<prefix>/plimsoll/<run>.live/<until>.<process>`, so a listing tells
-//! all of it. It is renewed long before it ends; one that a killed run left behind ends by itself. On
-//! the machine that the run is on, its process is asked for instead, so that nobody has to wait.
+//! all of it. It is renewed long before it ends; one that a killed run left behind ends by itself.
+//! On the machine that the run is on, its process is asked for instead, so that nobody has to wait.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -242,8 +242,7 @@ pub(crate) async fn run_open<S: Session>(
             shared.borrow_mut().note_planned(job.worker, number, hash, since_start);
             desk.borrow_mut().assign(slot, job);
         }
-        let is_idle = desk.borrow().under_way == 0;
-        if is_idle && schedule.lanes.iter().all(|lane| lane.is_done) {
+        if desk.borrow().under_way == 0 && schedule.lanes.iter().all(|lane| lane.is_done) {
             break EndReason::OutOfWork;
         }
         let due = schedule.next_due().filter(|_| has_room);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
-use plimsoll_driver::{Driver, Steward};
+use plimsoll_driver::{Driver, DriverError, Steward};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
 use plimsoll_model::{OpKind, RunId};
@@ -90,14 +90,26 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     });
     interrupts.begin_step();
     ui.note("cleaning up");
-    let why = match interrupts.unless_stopped(&runtime, steward.sweep(&config.prefix)) {
-        Ok(Ok(_)) => return found.map(|found| present::exit_code(!found)),
-        Ok(Err(error)) => error.to_string(),
-        Err(Stopped) => "stopped".to_owned(),
-    };
-    let prefix = &config.prefix;
-    ui.warn(&format!("objects below `{prefix}` could not all be removed: {why}"));
-    found.map(|_| present::exit_code(false))
+    let is_clean = clean_up(&interrupts, &runtime, steward.sweep(&config.prefix), &|why| {
+        let prefix = &config.prefix;
+        ui.warn(&format!("objects below `{prefix}` could not all be removed: {why}"));
+    });
+    found.map(|found| present::exit_code(!found && is_clean))
+}
+
+/// Tells whether everything is removed; why not, where it is not, it says to `complain`.
+fn clean_up(
+    interrupts: &Interrupts,
+    runtime: &tokio::runtime::Runtime,
+    sweep: impl Future<Output = Result<u64, DriverError>>,
+    complain: &dyn Fn(&str),
+) -> bool {
+    match interrupts.unless_stopped(runtime, sweep) {
+        Ok(Ok(_)) => return true,
+        Ok(Err(error)) => complain(&error.to_string()),
+        Err(Stopped) => complain("stopped"),
+    }
+    false
 }
 
 /// Takes host, port, TLS and bucket from a URL.

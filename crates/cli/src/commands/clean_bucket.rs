@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plimsoll_driver::Steward;
-use plimsoll_driver_s3::S3Driver;
+use plimsoll_driver_s3::{S3Driver, S3Steward};
 use plimsoll_model::{RunId, WallTime};
 use plimsoll_report::format;
 
@@ -123,6 +123,18 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         ui.result("nothing was removed; add --yes to remove this\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    remove(&found, &home, &runtime, &mut steward, ui)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes what the runs left that are not under way.
+fn remove(
+    found: &BTreeMap<String, Left>,
+    home: &str,
+    runtime: &tokio::runtime::Runtime,
+    steward: &mut S3Steward,
+    ui: &Ui,
+) -> Result<()> {
     for (run, _) in found.iter().filter(|(_, left)| !left.is_alive) {
         let prefix = format!("{home}{run}/");
         let removed = runtime.block_on(async {
@@ -132,7 +144,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         let removed = removed.map_err(in_words)?;
         ui.result(&format!("{run}: removed {removed}\n"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn home_below(prefix: &str) -> String {

@@ -125,17 +125,12 @@ impl<'a> Bench<'a> {
         let spec = spec(asked, seed);
         let id = RunId::new(NAME, time.wall_epoch, mix64(seed ^ time.wall_epoch.as_unix_ns()));
         let workload = spec.validate(id.as_str(), None)?;
-        let certificate = manifest::certificate(args.output.certificate.as_deref())?;
         let config = config(asked, args, time.wall_epoch)?;
         let store_config = config.clone();
         let driver = S3Driver::new(config.clone()).map_err(in_its_flags)?;
         let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
-        manifest.certificate = certificate;
-        manifest.notes.push(format!(
-            "as s3-benchmark: PUT, GET, LIST2, LISTver and DELETE in {} loops; --explain lists what is \
-             corrected",
-            asked.loops
-        ));
+        manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
+        manifest.notes.push(note(asked));
         let facts = RunFacts {
             run_id: id.as_str(),
             what: NAME,
@@ -147,7 +142,7 @@ impl<'a> Bench<'a> {
         let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
         let path = directory_for(args.output.run_dir.as_deref(), &id);
         let consent = Consent { given: false, flag: consent::YES };
-        let permit = Permit::for_objects(&workload, &asked.bucket, consent, &ui)?;
+        let _permit = Permit::for_objects(&workload, &asked.bucket, consent, &ui)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the event loop")?;
         // Until here a signal ends the process as it always does: there is nothing to put in order.
@@ -184,15 +179,7 @@ impl<'a> Bench<'a> {
                 op_timeout: args.op_timeout.0,
                 retries: 0,
             },
-            record: RunRecord {
-                time,
-                directory,
-                manifest,
-                ui,
-                interrupts,
-                telemetry,
-                _permit: permit,
-            },
+            record: RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit },
             lists_versions,
             results: Vec::new(),
             swept: Some(0),
@@ -511,6 +498,15 @@ fn spec(asked: &Benchmark, seed: u64) -> WorkloadSpec {
         pacing: PacingSpec::Closed,
         verify: true,
     }
+}
+
+/// Says what stands in the record beside the workload of PUT.
+fn note(asked: &Benchmark) -> String {
+    format!(
+        "as s3-benchmark: PUT, GET, LIST2, LISTver and DELETE in {} loops; --explain lists what is \
+         corrected",
+        asked.loops
+    )
 }
 
 fn config(asked: &Benchmark, args: &S3BenchmarkArgs, wall_epoch: WallTime) -> Result<S3Config> {

@@ -1,5 +1,6 @@
 //! What no run wrote is changed only where the workload says so and whoever starts it says so
-//! again; and nothing is removed under the feet of a run, or sent to hosts that only a record names.
+//! again; and nothing is removed under the feet of a run, or sent to hosts that only a record
+//! names.
 
 use std::net::TcpListener;
 use std::path::Path;
