@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use crate::process;
 use crate::runner::RunTime;
+use crate::store::Store;
 use crate::ui::Ui;
 
 /// How long a mark holds.
@@ -54,8 +55,9 @@ pub(crate) fn holds(mark: &str, now: WallTime) -> bool {
         return false;
     };
     // The run may have ended a moment ago, or its clock may be off by one.
-    let is_due = until.timestamp().as_nanosecond() > i128::from(now.as_unix_ns());
-    is_due && process::is_alive(process).unwrap_or(true)
+    let is_due = || until.timestamp().as_nanosecond() > i128::from(now.as_unix_ns());
+    // A run that was stopped, or whose store does not answer, renews nothing and yet lives.
+    process::is_alive(process).unwrap_or_else(is_due)
 }
 
 /// Renews a run's mark until it is dropped. The marks stay; whoever cleans up removes them.
@@ -65,6 +67,17 @@ pub(crate) struct BucketLease {
 }
 
 impl BucketLease {
+    /// Begins to mark a run as [`BucketLease::hold`] does, where the store is one that others see.
+    pub(crate) fn of_store(
+        store: &Store,
+        base: &str,
+        time: &RunTime,
+        ui: Ui,
+    ) -> Result<Option<Self>> {
+        let others_see = store.embedded.is_none();
+        others_see.then(|| Self::hold(store.config.clone(), base, time, ui)).transpose()
+    }
+
     /// Begins to mark the run whose objects lie below `base` as under way. A store that refuses the
     /// mark is measured without one, with a warning.
     pub(crate) fn hold(config: S3Config, base: &str, time: &RunTime, ui: Ui) -> Result<Self> {
@@ -153,6 +166,7 @@ mod tests {
         let mine = process::identity();
         let before = WallTime::from_unix_ns(at(0).as_unix_ns() - 1);
         assert!(holds(&format!("20261121t090000z.{mine}"), before));
+        assert!(holds(&format!("20261121t090000z.{mine}"), at(1)), "its process is here");
         let gone = mine.rsplit_once('-').unwrap().0;
         assert!(!holds(&format!("20261121t090000z.{gone}-1"), before), "another start time");
         for nobody in ["", "x", "20261121t090000z", "later.x"] {

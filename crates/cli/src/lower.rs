@@ -373,6 +373,7 @@ pub(crate) fn late_stop_rules(workload: &Workload) -> Vec<String> {
 pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
     let flag = match &*refused.field {
         "concurrency" => "--concurrent",
+        "keys.prefix" => "--prefix",
         "objects.size" => "--obj.size",
         "objects.count" => "--objects",
         "objects.existing" => "--list-existing",

@@ -5,9 +5,11 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plimsoll_engine::StopFlag;
+use plimsoll_engine::{RunClock, StopFlag};
+use plimsoll_model::{Clock, Moment};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
@@ -16,6 +18,9 @@ use crate::ui;
 
 /// What a shell adds to the number of the signal that ended a program.
 const EXIT_SIGNALLED: i32 = 128;
+
+/// Signals that come this soon after another are the same wish, told twice.
+const ECHO_MAX: Duration = Duration::from_millis(500);
 
 /// The signal that was heard last; 0: none.
 static HEARD: AtomicI32 = AtomicI32::new(0);
@@ -49,7 +54,7 @@ impl Default for Interrupts {
 }
 
 impl Interrupts {
-    const REST_MAX: std::time::Duration = std::time::Duration::from_millis(50);
+    const REST_MAX: Duration = Duration::from_millis(50);
 
     /// Begins to listen for SIGINT, SIGTERM and SIGHUP; the last only where it is not ignored
     /// already, as under `nohup`.
@@ -61,7 +66,20 @@ impl Interrupts {
         let heard = interrupts.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || signals.forever().for_each(|signal| heard.hear(signal)))
+            .spawn(move || {
+                let clock = RunClock::start();
+                let mut last: Option<Moment> = None;
+                for signal in signals.forever() {
+                    let now = clock.now();
+                    // A shell that goes away, or `timeout`, sends one to the process and one to its
+                    // group.
+                    let is_echo = last.is_some_and(|last| now.since(last) < ECHO_MAX);
+                    last = Some(now);
+                    if !is_echo {
+                        heard.hear(signal);
+                    }
+                }
+            })
             .context("cannot listen for Ctrl-C")?;
         Ok(interrupts)
     }
@@ -103,7 +121,7 @@ impl Interrupts {
     }
 
     /// Rests for `time` at most, less when somebody may have asked to stop.
-    pub(crate) fn rest(&self, time: std::time::Duration) {
+    pub(crate) fn rest(&self, time: Duration) {
         std::thread::park_timeout(time.min(Self::REST_MAX));
     }
 

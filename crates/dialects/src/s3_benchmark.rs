@@ -271,7 +271,11 @@ fn read(args: &[String]) -> Result<Written, S3BenchmarkError> {
 
 fn unknown(word: &str, name: &str) -> S3BenchmarkError {
     let longer = spelling::nearest(name, LONGER.iter().map(|(longer, _)| *longer));
-    let flag = word.split_once('=').map_or(word, |(flag, _)| flag).to_owned();
+    let flag = match longer {
+        // A key that is written at once behind its letter.
+        None if name.starts_with(['a', 's']) => format!("-{}{HIDDEN}", &name[..1]),
+        _ => word.split_once('=').map_or(word, |(flag, _)| flag).to_owned(),
+    };
     let nearest = LONGER.iter().find(|(each, _)| Some(*each) == longer).map(|(_, flag)| *flag);
     S3BenchmarkError::Unknown { flag, nearest }
 }

@@ -138,9 +138,9 @@ impl Steward for S3Steward {
     async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError> {
         assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
         self.removed_count.store(0, Ordering::Relaxed);
-        let versioning = self.versioning().await;
+        let versioning = unless_silent(self.versioning().await)?;
         // Leave to remove what is retained is asked for only where something may be.
-        let bypass = self.has_lock().await.unwrap_or(false);
+        let bypass = unless_silent(self.has_lock().await)?.unwrap_or(false);
         let removed_count = match versioning {
             Ok(Versioning::Never) => self.sweep_objects(prefix, bypass).await?,
             Ok(Versioning::Enabled | Versioning::Suspended) => {
@@ -154,6 +154,14 @@ impl Steward for S3Steward {
         };
         self.sweep_uploads(prefix).await?;
         Ok(removed_count)
+    }
+}
+
+/// Gives up where nothing came back in time: the next question would only wait as long.
+fn unless_silent<T>(asked: Result<T, DriverError>) -> Result<Result<T, DriverError>, DriverError> {
+    match asked {
+        Err(error) if error.class == ErrorClass::Timeout => Err(error),
+        asked => Ok(asked),
     }
 }
 

@@ -252,6 +252,10 @@ impl WorkloadSpec {
             return invalid("concurrency", format!("must be at most {CONCURRENCY_MAX}"));
         }
         self.objects.check()?;
+        if self.keys.prefix.split('/').any(|part| matches!(part, "." | "..")) {
+            // Who takes a path apart on the way would look for another bucket.
+            return invalid("keys.prefix", "must have no part that is `.` or `..`");
+        }
         let special = self.lower_special()?;
         let activity = special.map_or_else(|| self.lower_activity(), Ok)?;
         self.check_count(&activity)?;

@@ -14,6 +14,7 @@ use plimsoll_workload::mix64;
 
 use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
+use crate::bucket_lease::{self, BucketLease};
 use crate::present::{self, Form};
 use crate::runner::RunTime;
 use crate::signals::{Interrupts, Stopped};
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let interrupts = Interrupts::listen()?;
     let config = config(args, &id, seed, entropy, store.embedded.is_some());
+    let lease = BucketLease::of_store(&store, &config.prefix, &time, ui)?;
     let endpoints = driver.endpoints();
     announce(&ui, &endpoints, &store_args.bucket, &config, store.embedded.is_some());
 
@@ -81,34 +83,43 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
             interrupted,
             history: history.finish(),
         };
-        must_tell_something(&report, &outcome)?;
-        print(&report, args.print.form(), &ui)?;
-        for error in &outcome.errors {
-            ui.warn(&format!("an operation failed: {error}"));
-        }
-        Ok(report.violations_count() > 0)
+        tell(&report, &outcome, args.print.form(), &ui)
     });
     interrupts.begin_step();
     ui.note("cleaning up");
-    let is_clean = clean_up(&interrupts, &runtime, steward.sweep(&config.prefix), &|why| {
-        let prefix = &config.prefix;
-        ui.warn(&format!("objects below `{prefix}` could not all be removed: {why}"));
-    });
+    let sweep = async {
+        let swept = steward.sweep(&config.prefix).await?;
+        drop(lease);
+        steward.sweep(&bucket_lease::marks_of(&config.prefix)).await.map(|_| swept)
+    };
+    let is_clean = clean_up(&interrupts, &runtime, sweep, &config.prefix, &ui);
     found.map(|found| present::exit_code(!found && is_clean))
 }
 
-/// Tells whether everything is removed; why not, where it is not, it says to `complain`.
+/// Prints a report, and tells whether it has violations.
+fn tell(report: &CheckReport, outcome: &CheckOutcome, form: Form, ui: &Ui) -> Result<bool> {
+    must_tell_something(report, outcome)?;
+    print(report, form, ui)?;
+    for error in &outcome.errors {
+        ui.warn(&format!("an operation failed: {error}"));
+    }
+    Ok(report.violations_count() > 0)
+}
+
+/// Tells whether everything below the prefix is removed, and warns where it is not.
 fn clean_up(
     interrupts: &Interrupts,
     runtime: &tokio::runtime::Runtime,
     sweep: impl Future<Output = Result<u64, DriverError>>,
-    complain: &dyn Fn(&str),
+    prefix: &str,
+    ui: &Ui,
 ) -> bool {
-    match interrupts.unless_stopped(runtime, sweep) {
+    let why = match interrupts.unless_stopped(runtime, sweep) {
         Ok(Ok(_)) => return true,
-        Ok(Err(error)) => complain(&error.to_string()),
-        Err(Stopped) => complain("stopped"),
-    }
+        Ok(Err(error)) => error.to_string(),
+        Err(Stopped) => "stopped".to_owned(),
+    };
+    ui.warn(&format!("objects below `{prefix}` could not all be removed: {why}"));
     false
 }
 

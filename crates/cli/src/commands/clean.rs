@@ -31,6 +31,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     if let Some(url) = args.run.to_str().filter(|text| text.contains("://")) {
         return clean_bucket::run(url, args, &ui);
     }
+    if args.run.to_string_lossy().contains('@') && !args.run.exists() {
+        bail!("a bucket is named http(s)://HOST[:PORT]/BUCKET, and keys with --access-key");
+    }
     if !args.run.join(MANIFEST).exists() && args.run.is_dir() {
         return clean_yard(args, &ui);
     }
@@ -74,6 +77,8 @@ fn clean_objects(
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
+    let (host, bucket) = (store_args.host.unwrap_or_default(), &store_args.bucket);
+    ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
     let begun = shared.now();
     let mut steward = driver.steward(shared);
     let marks = bucket_lease::marks_of(prefix);
@@ -102,7 +107,6 @@ fn clean_objects(
         took_ns: Some(took),
     };
     directory.write_manifest(&manifest)?;
-    let host = store_args.host.unwrap_or_default();
     ui.result(&format!("removed {removed} objects below `{prefix}` on {host}\n"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -190,7 +194,9 @@ fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
 fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
     let Some(prefix) = &manifest.target.prefix else { return Ok(None) };
     let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
-    if !prefix.ends_with(&format!("plimsoll/{id}/")) {
+    let own = format!("plimsoll/{id}/");
+    let is_own = *prefix == own || prefix.ends_with(&format!("/{own}"));
+    if !is_own || !clean_bucket::is_run(id.as_str()) {
         bail!("run.json names the prefix `{prefix}`, which does not belong to run {id}");
     }
     Ok(Some(prefix.clone()))
@@ -230,6 +236,10 @@ fn store_args(args: &CleanArgs, manifest: &Manifest, is_named: bool) -> Result<S
     let target = &manifest.target;
     if is_named {
         return Ok(StoreArgs { bucket: own_bucket(manifest)?, ..args.store.clone() });
+    }
+    // What is no host and port would be read as a pattern, or as a file of hosts.
+    if target.endpoints.iter().any(|url| url.contains(['@', '{']) || url.starts_with("file:")) {
+        bail!("run.json names endpoints that are no hosts; name the host with --host");
     }
     let hosts = target.endpoints.iter().map(|url| match url.split_once("://") {
         Some((_, authority)) => authority,

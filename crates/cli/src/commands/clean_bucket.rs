@@ -159,6 +159,11 @@ fn is_meant(run: &str, id: Option<&str>, older_than: Option<Duration>, now: Wall
     id.is_none_or(|id| id == run) && older_than.is_none_or(|limit| age > limit)
 }
 
+/// Tells whether a name is one that a run has.
+pub(super) fn is_run(name: &str) -> bool {
+    began_at(name).is_some()
+}
+
 /// Returns when a run began, as its id says: `<what>-<UTC time>-<4 characters>`.
 fn began_at(run: &str) -> Option<WallTime> {
     RunId::parse(run).ok()?;

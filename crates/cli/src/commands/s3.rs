@@ -134,9 +134,8 @@ pub(crate) fn run_spec(
             return Err(error);
         }
     };
-    if store.embedded.is_none() && matches!(workload.population, Population::Uploaded(_)) {
-        let config = store.config.clone();
-        keeper.lease = Some(BucketLease::hold(config, &workload.layout.base, &time, ui)?);
+    if matches!(workload.population, Population::Uploaded(_)) {
+        keeper.lease = BucketLease::of_store(&store, &workload.layout.base, &time, ui)?;
     }
     announce(&ui, &store, spec, &manifest.target.endpoints, &settings.store.bucket);
     if let Some(found) = &store.found {
@@ -409,7 +408,7 @@ fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) 
         state
     };
     let took = run.record.now().since(started).as_nanos() as u64;
-    if keeper.lease.take().is_some() {
+    if keeper.lease.take().is_some() && left.is_none() {
         // What cannot be removed ends by itself.
         let marks = bucket_lease::marks_of(&run.workload.layout.base);
         let sweep = keeper.steward.sweep(&marks);

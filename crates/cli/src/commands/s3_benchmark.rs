@@ -391,7 +391,11 @@ impl<'a> Bench<'a> {
                     self.swept = self.swept.filter(|_| tries == 1).map(|swept| swept + removed);
                     return Ok(());
                 }
-                Err(error) if tries == SWEEP_TRIES_MAX || !error.class.is_transient() => {
+                Err(error)
+                    if tries == SWEEP_TRIES_MAX
+                        || error.class == ErrorClass::Timeout
+                        || !error.class.is_transient() =>
+                {
                     return Err(error);
                 }
                 Err(_) => interrupts.rest(SWEEP_PAUSE),
@@ -438,7 +442,7 @@ impl<'a> Bench<'a> {
                 CleanupState::Failed
             }
         };
-        if self.lease.take().is_some() {
+        if self.lease.take().is_some() && state == CleanupState::Complete {
             // What cannot be removed ends by itself.
             let marks = bucket_lease::marks_of(&self.workload.layout.base);
             let sweep = self.steward.sweep(&marks);

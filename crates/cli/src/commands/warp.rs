@@ -16,13 +16,19 @@ use crate::{environment, input};
 /// How the operations of a run are kept for warp's own report.
 const RAW_FILE: &str = "operations.csv.zst";
 const EXPLAIN: &str = "--explain";
+/// Leave to remove what no run wrote, as warp's flags may be written.
+const YES: [&str; 2] = ["--yes", "-yes"];
 
 /// Carries out a command line of warp's; `words` begin with the command.
 pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     let explains = words.iter().any(|word| word == EXPLAIN);
-    let words: Vec<String> = words.iter().filter(|word| *word != EXPLAIN).cloned().collect();
+    let runs_file = words.first().is_some_and(|word| word == "run");
+    let is_yes = |word: &String| runs_file && YES.contains(&&**word);
+    let consents = words.iter().any(is_yes);
+    let ours = |word: &&String| **word == EXPLAIN || is_yes(word);
+    let words: Vec<String> = words.iter().filter(|word| !ours(word)).cloned().collect();
     let line = warp::from_args(&words, &environment::variable)?;
-    let line = if line.command == WarpCommand::Run { of_file(&line)? } else { line };
+    let line = if line.command == WarpCommand::Run { of_file(&line, consents)? } else { line };
     let ui = Ui::plain();
     if explains {
         ui.result(&line.explain())?;
@@ -35,11 +41,15 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
 }
 
 /// Returns what a file of `warp run` asks for.
-fn of_file(line: &WarpLine) -> Result<WarpLine> {
+///
+/// Leave to remove what no run wrote is never taken from the file: it is given on the command line.
+fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
     let [path] = &line.operands[..] else { bail!("run takes one file") };
     let text = input::read_given(Path::new(path)).with_context(|| format!("cannot read {path}"))?;
     let mut asked = warp::from_yaml(&text, &line.variables, &environment::variable)
         .with_context(|| path.clone())?;
+    asked.flags.retain(|(name, _)| name != YES[0]);
+    asked.flags.extend(consents.then(|| (YES[0].to_owned(), None)));
     asked.notes.extend(line.notes.iter().cloned());
     asked.flags.extend(line.flags.iter().cloned());
     Ok(asked)

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::process::Signal;
 
 use crate::harness::{
-    Background, Target, oracle, plimsoll, printed, refused, run, run_directory, stderr,
+    Background, Target, oracle, plimsoll, printed, refused, run, run_directory, run_line, stderr,
     without_checksum,
 };
 
@@ -64,6 +64,64 @@ fn a_workload_file_removes_what_others_wrote_only_when_it_is_allowed_again() {
 fn explained_again(target: &Target, line: &str) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     run(target.command(directory.path(), &format!("{line} --explain"))).stdout
+}
+
+#[test]
+fn a_file_of_warps_gives_no_leave_either() {
+    let target = oracle();
+    target.plant(FOREIGN);
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!(
+        "warp:\n  api: v1\n  benchmark: delete\n  remote:\n    host: {}\n    bucket: bench\n    \
+         access-key: {}\n    secret-key: {}\n  params:\n    duration: 1s\n    concurrent: 2\n    \
+         list-existing: true\n    batch: 10\n    yes: true\n",
+        target.host, target.access_key, target.secret_key
+    );
+    std::fs::write(directory.path().join("w.yml"), text).unwrap();
+    let text = refused_softly(directory.path(), "as warp run w.yml");
+    assert!(text.contains("remove 100 objects") && text.contains("--yes"), "{text}");
+    target.assert_only_planted(FOREIGN);
+    printed(directory.path(), "as warp run --yes w.yml");
+    assert_eq!(target.listed().len(), 0);
+}
+
+/// Returns what a command that cannot be run said, with the notes before it.
+fn refused_softly(directory: &Path, line: &str) -> String {
+    let output = run_line(directory, line);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    stderr(&output)
+}
+
+#[test]
+fn a_record_of_somebody_else_empties_no_place_that_no_run_has() {
+    let target = oracle();
+    target.plant(20);
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 stat --objects 10 --duration 200ms --keep-data --concurrent 2";
+    assert_eq!(said(&target, directory.path(), line).0, Some(0));
+    let path = run_directory(directory.path()).join("run.json");
+    let good: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let id = good["run_id"].as_str().unwrap();
+    for (run_id, prefix, endpoint) in [
+        (id, format!("xplimsoll/{id}/"), &*target.host),
+        ("other-run", "plimsoll/other-run/".to_owned(), &*target.host),
+        (id, format!("plimsoll/{id}/"), "file:/etc/passwd"),
+        (id, format!("plimsoll/{id}/"), "user:secret-word@h"),
+    ] {
+        let mut run_json = good.clone();
+        run_json.as_object_mut().unwrap().remove("checksum");
+        run_json["run_id"] = run_id.into();
+        run_json["target"]["prefix"] = prefix.clone().into();
+        run_json["target"]["endpoints"] = [endpoint].into();
+        std::fs::write(&path, run_json.to_string()).unwrap();
+        let mut clean = plimsoll(directory.path());
+        clean.args(["clean", "--yes"]).arg(path.parent().unwrap());
+        target.credentials(&mut clean);
+        let output = run(clean);
+        assert_eq!(output.status.code(), Some(2), "{prefix} {endpoint}: {}", stderr(&output));
+        assert!(!stderr(&output).contains("secret-word"), "{}", stderr(&output));
+    }
+    assert_eq!(target.listed().len(), 30);
 }
 
 #[test]
@@ -151,6 +209,26 @@ fn a_run_that_is_under_way_is_left_alone_by_every_way_to_clean() {
     let (code, _, text) = running.end();
     assert_eq!(code, Some(130), "{text}");
     assert_eq!(target.listed().len(), 0, "objects and marks are gone");
+}
+
+#[test]
+fn a_check_that_is_under_way_is_left_alone() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let line = "check --duration 60s --concurrent 2";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("op/s");
+    let mut clean = plimsoll(directory.path());
+    clean.args(["clean", "--yes", &format!("http://{}/bench", target.host)]);
+    target.credentials(&mut clean);
+    let output = run(clean);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("under way, left alone") && !text.contains("removed"), "{text}");
+    running.signal(Signal::INT);
+    let (code, stdout, text) = running.end();
+    assert_eq!(code, Some(130), "{text}");
+    assert!(stdout.contains("no violation"), "{stdout}");
+    assert_eq!(target.listed().len(), 0, "keys and marks are gone");
 }
 
 #[test]

@@ -46,18 +46,17 @@ const ENTRIES: [Entry; 14] = [
     entry("as warp run -var AccessKey=KEY --var SecretKey=SECRET variables.yml"),
     entry("as warp run literal.yml"),
     entry(
-        "as warp stat -host HOST -bucket bench -access-key=KEY -secret-key=SECRET -influxdb http://TOKEN@127.0.0.1:1/b/o SMALL",
+        "as warp stat -host HOST -bucket bench -access-key=KEY -secret-key=SECRET \
+         -influxdb http://TOKEN@127.0.0.1:1/b/o SMALL",
     ),
-    entry(
-        "s3 stat --access-key=KEY --secret-key=SECRET --otlp http://127.0.0.1:1/?key=TOKEN SMALL",
-    ),
+    entry("s3 stat --access-key=KEY --secret-key=SECRET --otlp http://127.0.0.1:1/?k=TOKEN SMALL"),
     entry("as s3-benchmark -a KEY --s=SECRET -u http://HOST -b bench -d 1 -z 1K"),
 ];
 
 const WARP_FILE: &str = "warp:\n  api: v1\n  benchmark: stat\n  remote:\n    host: HOST\n    \
                          bucket: bench\n    access-key: A_KEY\n    secret-key: A_SECRET\n  \
-                         params:\n    duration: 1s\n    concurrent: 2\n    objects: 20\n    obj:\n      \
-                         size: 1KiB\n";
+                         params:\n    duration: 1s\n    concurrent: 2\n    objects: 20\n    \
+                         obj:\n      size: 1KiB\n";
 
 /// Puts the files there that some entries read.
 fn lay_out(directory: &Path, target: &Target) {
@@ -185,6 +184,9 @@ fn what_is_refused_does_not_repeat_the_secret() {
         "as s3-benchmark -s SECRET -u http://h",
         "as s3-benchmark -s SECRET -a KEY -u nowhere",
         "as s3-benchmark --secret-key=SECRET",
+        "as s3-benchmark -a AK -sSECRET -u http://h",
+        "as warp run -var SECRET w.yml",
+        "clean AK:SECRET@h/b",
     ] {
         let line = line.replace("SECRET", SECRET_KEY).replace("TOKEN", TOKEN);
         let output = run(command(directory.path(), &line));

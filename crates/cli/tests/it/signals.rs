@@ -122,6 +122,24 @@ fn term_and_hangup_end_a_run_with_its_report_and_clean() {
 }
 
 #[test]
+fn a_signal_that_is_told_twice_is_one() {
+    // As from `timeout`, which tells the process and its group.
+    let target = oracle();
+    target.plant(10);
+    let directory = tempfile::tempdir().unwrap();
+    let mut running = Background::start(target.command(directory.path(), LINE));
+    running.await_line("measure: ");
+    running.signal(Signal::TERM);
+    running.signal(Signal::CONT);
+    running.signal(Signal::TERM);
+    let (code, stdout, stderr) = running.end();
+    assert_eq!(code, Some(143), "{stderr}");
+    let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["state"], "interrupted");
+    target.assert_only_planted(10);
+}
+
+#[test]
 fn under_nohup_a_hangup_is_no_signal() {
     let target = oracle();
     let directory = tempfile::tempdir().unwrap();

@@ -88,6 +88,7 @@ impl Flag {
         match value.split_once('=') {
             // What a file of `run` is filled in with may be its keys.
             Some((name, _)) if self.name == "var" => format!("{name}={HIDDEN}"),
+            None if self.name == "var" => HIDDEN.to_owned(),
             _ if is_secret(self.name) => HIDDEN.to_owned(),
             _ => value.to_owned(),
         }
