@@ -75,7 +75,7 @@ fn interrupted_and_killed_runs_leave_foreign_objects_alone() {
                 assert_eq!(code, None);
                 clean(&target, directory.path());
             } else {
-                assert_eq!(code, Some(0), "{kind:?}: {stderr}");
+                assert_eq!(code, Some(130), "{kind:?}: {stderr}");
             }
             target.assert_only_planted(FOREIGN);
         }
