@@ -445,8 +445,14 @@ impl<'a> Bench<'a> {
         if self.lease.take().is_some() && state == CleanupState::Complete {
             // What cannot be removed ends by itself.
             let marks = bucket_lease::marks_of(&self.workload.layout.base);
-            let sweep = self.steward.sweep(&marks);
-            let _ = self.record.interrupts.unless_stopped(&self.runtime, sweep);
+            let interrupts = &self.record.interrupts;
+            for _ in 0..SWEEP_TRIES_MAX {
+                let sweep = self.steward.sweep(&marks);
+                match interrupts.unless_stopped(&self.runtime, sweep) {
+                    Ok(Err(error)) if error.class.is_transient() => interrupts.rest(SWEEP_PAUSE),
+                    _ => break,
+                }
+            }
         }
         let complete = state == CleanupState::Complete;
         let took = self.record.now().since(started).as_nanos() as u64;
