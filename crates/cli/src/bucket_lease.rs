@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use plimsoll_driver::{DriverError, Steward};
 use plimsoll_driver_s3::{S3Config, S3Driver, S3Steward};
 use plimsoll_model::WallTime;
 use tokio::sync::Notify;
@@ -58,6 +59,29 @@ pub(crate) fn holds(mark: &str, now: WallTime) -> bool {
     let is_due = || until.timestamp().as_nanosecond() > i128::from(now.as_unix_ns());
     // A run that was stopped, or whose store does not answer, renews nothing and yet lives.
     process::is_alive(process).unwrap_or_else(is_due)
+}
+
+/// Tells whether a mark holds of the run whose objects lie below `base`.
+pub(crate) async fn is_marked(
+    steward: &mut S3Steward,
+    base: &str,
+    now: WallTime,
+) -> Result<bool, DriverError> {
+    let marks = marks_of(base);
+    let found = steward.survey(&marks, None, true).await?;
+    Ok(found.iter().filter_map(|mark| mark.key.strip_prefix(&*marks)).any(|mark| holds(mark, now)))
+}
+
+/// Removes what a run wrote below `base` and then its marks, and returns how many objects there
+/// were. A lease of that run is held until they are gone.
+pub(crate) async fn sweep_run(
+    steward: &mut S3Steward,
+    base: &str,
+    lease: Option<BucketLease>,
+) -> Result<u64, DriverError> {
+    let removed_count = steward.sweep(base).await?;
+    drop(lease);
+    steward.sweep(&marks_of(base)).await.map(|_| removed_count)
 }
 
 /// Renews a run's mark until it is dropped. The marks stay; whoever cleans up removes them.

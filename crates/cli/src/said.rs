@@ -28,10 +28,10 @@ pub(crate) fn command_line() -> Vec<String> {
 
 /// Tells whether a flag of ours was typed, and not taken from the environment.
 pub(crate) fn is_typed(flag: &str) -> bool {
-    let of_flag =
-        |word: &String| word.strip_prefix(flag).is_some_and(|rest| !rest.starts_with('-'));
-    let is_whole = |word: &&String| word.len() == flag.len() || word[flag.len()..].starts_with('=');
-    command_line().iter().filter(|word| of_flag(word)).any(|word| is_whole(&word))
+    let is_flag = |word: &String| {
+        word.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    };
+    command_line().iter().any(is_flag)
 }
 
 /// Returns the words of a parsed command line in their order, without its secrets.

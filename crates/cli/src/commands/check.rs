@@ -87,11 +87,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     });
     interrupts.begin_step();
     ui.note("cleaning up");
-    let sweep = async {
-        let swept = steward.sweep(&config.prefix).await?;
-        drop(lease);
-        steward.sweep(&bucket_lease::marks_of(&config.prefix)).await.map(|_| swept)
-    };
+    let sweep = bucket_lease::sweep_run(&mut steward, &config.prefix, lease);
     let is_clean = clean_up(&interrupts, &runtime, sweep, &config.prefix, &ui);
     found.map(|found| present::exit_code(!found && is_clean))
 }

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_driver::Steward;
 use plimsoll_driver_file::yard::{find, is_alive, sweep};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::RunClock;
@@ -16,7 +15,7 @@ use plimsoll_report::format;
 use super::clean_bucket;
 use crate::args::CleanArgs;
 use crate::args::s3::{LookupArg, StoreArgs};
-use crate::bucket_lease::{self, holds};
+use crate::bucket_lease;
 use crate::commands::s3::in_words;
 use crate::runner::RunTime;
 use crate::ui::Ui;
@@ -81,24 +80,16 @@ fn clean_objects(
     ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
     let begun = shared.now();
     let mut steward = driver.steward(shared);
-    let marks = bucket_lease::marks_of(prefix);
-    let found = runtime.block_on(steward.survey(&marks, None, true)).map_err(in_words)?;
-    let mark = |key: &str| key.strip_prefix(&*marks).map(str::to_owned);
-    if found
-        .iter()
-        .filter_map(|mark_of| mark(&mark_of.key))
-        .any(|mark| holds(&mark, time.wall_epoch))
-    {
+    let marked = bucket_lease::is_marked(&mut steward, prefix, time.wall_epoch);
+    if runtime.block_on(marked).map_err(in_words)? {
         bail!(
-            "run {} is under way, as a mark below `{marks}` says; nothing is removed until it has \
+            "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
              ended. The mark of a run that was killed ends a minute after that",
-            manifest.run_id
+            manifest.run_id,
+            bucket_lease::marks_of(prefix)
         );
     }
-    let removed = runtime.block_on(async {
-        let removed = steward.sweep(prefix).await?;
-        steward.sweep(&marks).await.map(|_| removed)
-    });
+    let removed = runtime.block_on(bucket_lease::sweep_run(&mut steward, prefix, None));
     let removed = removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
     let took = shared.now().since(begun).as_nanos() as u64;
     manifest.cleanup = Cleanup {
@@ -207,11 +198,16 @@ fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
 /// one was.
 fn names_host(args: &CleanArgs, manifest: &Manifest) -> bool {
     let Some(host) = &args.store.host else { return false };
-    let without_scheme =
-        |text: &str| text.split_once("://").map_or(text, |(_, rest)| rest).to_owned();
-    let recorded: Vec<String> =
-        manifest.target.endpoints.iter().map(|url| without_scheme(url)).collect();
-    said::is_typed("--host") || without_scheme(host) == recorded.join(",")
+    let host = host.split_once("://").map_or(&**host, |(_, rest)| rest);
+    said::is_typed("--host") || host == recorded_hosts(manifest)
+}
+
+/// Returns the hosts of the record as `--host` takes them.
+fn recorded_hosts(manifest: &Manifest) -> String {
+    let host = |url: &String| {
+        url.split_once("://").map_or_else(|| url.clone(), |(_, authority)| authority.to_owned())
+    };
+    manifest.target.endpoints.iter().map(host).collect::<Vec<_>>().join(",")
 }
 
 fn own_bucket(manifest: &Manifest) -> Result<String> {
@@ -241,12 +237,8 @@ fn store_args(args: &CleanArgs, manifest: &Manifest, is_named: bool) -> Result<S
     if target.endpoints.iter().any(|url| url.contains(['@', '{']) || url.starts_with("file:")) {
         bail!("run.json names endpoints that are no hosts; name the host with --host");
     }
-    let hosts = target.endpoints.iter().map(|url| match url.split_once("://") {
-        Some((_, authority)) => authority,
-        None => url,
-    });
     Ok(StoreArgs {
-        host: Some(hosts.collect::<Vec<_>>().join(",")),
+        host: Some(recorded_hosts(manifest)),
         tls: target.tls.unwrap_or(false),
         region: target.region.clone(),
         bucket: own_bucket(manifest)?,

@@ -137,10 +137,7 @@ fn remove(
 ) -> Result<()> {
     for (run, _) in found.iter().filter(|(_, left)| !left.is_alive) {
         let prefix = format!("{home}{run}/");
-        let removed = runtime.block_on(async {
-            let removed = steward.sweep(&prefix).await?;
-            steward.sweep(&bucket_lease::marks_of(&prefix)).await.map(|_| removed)
-        });
+        let removed = runtime.block_on(bucket_lease::sweep_run(steward, &prefix, None));
         let removed = removed.map_err(in_words)?;
         ui.result(&format!("{run}: removed {removed}\n"))?;
     }

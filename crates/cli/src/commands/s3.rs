@@ -33,11 +33,6 @@ use crate::telemetry::{RunFacts, Telemetry};
 use crate::ui::Ui;
 use crate::{lower, machine, manifest};
 
-/// How many runs are asked for whether they are under way, where objects of runs are to be removed.
-const RUNS_MAX: usize = 1_000;
-/// How many marks of one are looked at; there are no more than two of a run that lives.
-const MARKS_MAX: u64 = 100;
-
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&Path) -> Result<()>;
 
@@ -266,12 +261,9 @@ struct Keeper {
 
 /// Carries out a step of `$keeper`'s steward.
 macro_rules! step {
-    ($keeper:ident . $call:ident ( $($given:expr),* )) => {{
-        let step = $keeper.steward.$call($($given),*);
-        let done = $keeper.interrupts.unless_stopped(&$keeper.runtime, step);
-        done.map_err(|Stopped| anyhow!("stopped before anything was measured"))
-            .and_then(|done| done.map_err(in_words))
-    }};
+    ($keeper:ident . $call:ident ( $($given:expr),* )) => {
+        heed(&$keeper.interrupts, &$keeper.runtime, $keeper.steward.$call($($given),*))
+    };
 }
 
 impl Keeper {
@@ -320,6 +312,20 @@ impl Keeper {
         Ok(())
     }
 
+    /// Refuses to remove objects of a run that is under way.
+    fn refuse_living<'k>(&mut self, keys: impl Iterator<Item = &'k str>) -> Result<()> {
+        let runs: BTreeSet<&str> = keys.filter_map(bucket_lease::run_of).collect();
+        for base in runs {
+            let marked = bucket_lease::is_marked(&mut self.steward, base, self.now);
+            if heed(&self.interrupts, &self.runtime, marked)? {
+                bail!(
+                    "the run whose objects lie below `{base}/` is under way; leave it its objects"
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Makes sure that the bucket is there, or finds in it what the workload wants to find.
     fn prepare_root(&mut self, spec: &WorkloadSpec, id: &RunId, bucket: &str) -> Result<Workload> {
         let Some(existing) = &spec.objects.existing else {
@@ -330,22 +336,7 @@ impl Keeper {
         // A bucket that is not there is not made: nothing would be in it.
         let found = step!(self.survey(&spec.keys.prefix, existing.limit, existing.recursive))?;
         if existing.destroys {
-            let keys = found.iter().map(|found| &*found.key);
-            let runs: BTreeSet<&str> =
-                keys.filter_map(bucket_lease::run_of).take(RUNS_MAX).collect();
-            for base in runs {
-                let marks = bucket_lease::marks_of(base);
-                let marks = step!(self.survey(&marks, Some(MARKS_MAX), true))?;
-                let holds = |key: &str| {
-                    let mark = bucket_lease::read(key).map(|(_, mark)| mark);
-                    mark.is_some_and(|mark| bucket_lease::holds(mark, self.now))
-                };
-                if marks.iter().any(|mark| holds(&mark.key)) {
-                    bail!(
-                        "the run whose objects lie below `{base}/` is under way; leave it its objects"
-                    );
-                }
-            }
+            self.refuse_living(found.iter().map(|found| &*found.key))?;
         }
         // An empty object has nothing to read.
         let objects: Vec<ExistingObject> = found
@@ -358,6 +349,18 @@ impl Keeper {
             bail!("--list-existing: no object below `{prefix}` in bucket `{bucket}` (--prefix)");
         }
         spec.validate(id.as_str(), Some(objects)).map_err(lower::in_flags)
+    }
+}
+
+/// Carries a step of administration out, unless a signal gives it up.
+fn heed<T>(
+    interrupts: &Interrupts,
+    runtime: &tokio::runtime::Runtime,
+    step: impl Future<Output = Result<T, DriverError>>,
+) -> Result<T> {
+    match interrupts.unless_stopped(runtime, step) {
+        Ok(done) => done.map_err(in_words),
+        Err(Stopped) => bail!("stopped before anything was measured"),
     }
 }
 

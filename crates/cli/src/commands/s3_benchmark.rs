@@ -126,7 +126,6 @@ impl<'a> Bench<'a> {
         let id = RunId::new(NAME, time.wall_epoch, mix64(seed ^ time.wall_epoch.as_unix_ns()));
         let workload = spec.validate(id.as_str(), None)?;
         let config = config(asked, args, time.wall_epoch)?;
-        let store_config = config.clone();
         let driver = S3Driver::new(config.clone()).map_err(in_its_flags)?;
         let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
         manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
@@ -164,7 +163,7 @@ impl<'a> Bench<'a> {
             }
         };
         ui.note(&format!("{NAME} on {}, bucket {}, seed {seed}", asked.url, asked.bucket));
-        let lease = BucketLease::hold(store_config, &workload.layout.base, &time, ui)?;
+        let lease = BucketLease::hold(config, &workload.layout.base, &time, ui)?;
         Ok(Self {
             asked,
             lease: Some(lease),

@@ -212,6 +212,27 @@ fn a_run_that_is_under_way_is_left_alone_by_every_way_to_clean() {
 }
 
 #[test]
+fn a_living_run_is_found_behind_many_objects_of_another() {
+    // A quarter of them looks like those of one run, and comes first in the list.
+    const MANY: u64 = 4_100;
+    let target = oracle();
+    target.plant(MANY);
+    let directory = tempfile::tempdir().unwrap();
+    let line = "s3 get --objects 50 --obj.size 1KiB --duration 60s --concurrent 2";
+    let mut running = Background::start(target.command(directory.path(), line));
+    running.await_line("measure: ");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let line = "s3 delete --list-existing --prefix plimsoll/ --yes --concurrent 1 --duration 1s";
+    let (code, text) = said(&target, elsewhere.path(), line);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("is under way"), "{text}");
+    running.signal(Signal::INT);
+    let (code, _, text) = running.end();
+    assert_eq!(code, Some(130), "{text}");
+    target.assert_only_planted(MANY);
+}
+
+#[test]
 fn a_check_that_is_under_way_is_left_alone() {
     let target = oracle();
     let directory = tempfile::tempdir().unwrap();
