@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, OpKind};
 
+use crate::lane::Lane;
 use crate::{Question, SpanRule, StageAnalysis, TimeSummary, ns};
 
 /// A warning about the trust of a result.
@@ -45,6 +46,14 @@ pub enum Advice {
         /// Their part of all operations of the stage, 0 to 1.
         share: f64,
     },
+    /// Operations failed, and over several whole segments in a row none succeeded. So few of them
+    /// may have been tried meanwhile that the error rate does not show it.
+    NothingSucceeded {
+        /// The longest such stretch.
+        length: Duration,
+        /// How long after the begin of the span it began.
+        after: Duration,
+    },
     /// A success that ended after the span took longer than every one inside, so the latencies do
     /// not show it.
     SlowBeyondEnd {
@@ -63,11 +72,14 @@ pub enum Advice {
 /// Fewer whole segments than this say little about the fastest and the slowest.
 const SEGMENTS_MIN: u64 = 5;
 
-/// Returns all advice on an analysis.
+/// Fewer whole segments in a row than this without a success are no outage.
+const SEGMENTS_WITHOUT_MIN: usize = 2;
+
+/// Returns all advice on an analysis; `lane` is all of its operations.
 pub(crate) fn collect(
     analysis: &StageAnalysis,
     question: &Question<'_>,
-    latency_beyond_end: Option<Duration>,
+    lane: &Lane,
 ) -> Vec<Advice> {
     let totals = &analysis.total.stage;
     let ended = totals.ops_ok + totals.failed.count();
@@ -99,7 +111,13 @@ pub(crate) fn collect(
     if count > 0 {
         advice.push(Advice::Throttled { count, share: count as f64 / ended as f64 });
     }
-    if let Some(latency) = latency_beyond_end
+    let outage = lane.longest_without_success();
+    if totals.failed.count() > 0 && outage.len() >= SEGMENTS_WITHOUT_MIN {
+        let of = |segments: usize| analysis.segment.saturating_mul(segments as u32);
+        advice.push(Advice::NothingSucceeded { length: of(outage.len()), after: of(outage.start) });
+    }
+    if let Some(latency) = lane
+        .latency_beyond_end()
         .filter(|latency| analysis.total.latency.max.is_none_or(|inside| *latency > inside))
     {
         advice.push(Advice::SlowBeyondEnd { latency });

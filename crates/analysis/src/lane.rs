@@ -1,6 +1,7 @@
 //! What the second pass counts: one lane per kind and endpoint, in integers, so that no order
 //! matters.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use plimsoll_model::{ByteRate, Moment, OpRate, OpRecord};
@@ -267,6 +268,21 @@ impl Lane {
         merge_times(&mut self.latency, &other.latency);
         merge_times(&mut self.ttfb, &other.ttfb);
         self.latency_beyond_end = self.latency_beyond_end.max(other.latency_beyond_end);
+    }
+
+    /// Returns the longest row of whole segments to which no success belongs, not even a share of
+    /// one.
+    pub(crate) fn longest_without_success(&self) -> Range<usize> {
+        let mut longest = 0..0;
+        let mut since = 0;
+        for (index, segment) in self.segments.iter().enumerate() {
+            if segment.ops_micro > 0 {
+                since = index + 1;
+            } else if index + 1 - since > longest.len() {
+                longest = since..index + 1;
+            }
+        }
+        longest
     }
 
     /// Returns the longest latency of a success that began before the end of the span and ended

@@ -319,7 +319,7 @@ impl<'a> Measuring<'a> {
             advice: Vec::new(),
             details: lanes.details(),
         };
-        analysis.advice = advice::collect(&analysis, question, total.latency_beyond_end());
+        analysis.advice = advice::collect(&analysis, question, &total);
         analysis
     }
 }

@@ -157,6 +157,32 @@ fn failed_operations_are_counted_and_nothing_else() {
     assert!(answer.advice.contains(&shed), "{:?}", answer.advice);
 }
 
+/// A store that goes away is asked only as often as the pauses after a failure allow, so that the
+/// error rate stays low.
+#[test]
+fn an_outage_of_few_failures_is_told_of() {
+    let mut ops = back_to_back(0, 0, 3_000, 1);
+    ops.extend(
+        back_to_back(0, 3_000, 7_000, 200)
+            .into_iter()
+            .map(|op| OpRecord { outcome: ErrorClass::Connect, ..op }),
+    );
+    ops.extend(back_to_back(0, 7_000, 8_001, 1));
+    let answer = analysis(&ops, &question(8_001, 1));
+    assert!(answer.error_rate().unwrap() < 0.01);
+    let told = |answer: &StageAnalysis| {
+        let of = |advice: &&Advice| matches!(advice, Advice::NothingSucceeded { .. });
+        answer.advice.iter().find(of).copied()
+    };
+    // The segment of the span that ends at 7,001 ms has one success again.
+    assert_eq!(span_ms(&answer), (1, 8_001));
+    let three = Duration::from_secs(3);
+    assert_eq!(told(&answer), Some(Advice::NothingSucceeded { length: three, after: three }));
+    // Without a failure there was nothing to do, which is no outage.
+    ops.retain(|op| op.outcome.is_ok());
+    assert_eq!(told(&analysis(&ops, &question(8_001, 1))), None);
+}
+
 #[test]
 fn the_span_does_not_shrink_to_the_few_successes() {
     let mut ops: Vec<_> = (0..4).flat_map(|worker| back_to_back(worker, 0, 1_001, 1)).collect();

@@ -271,6 +271,7 @@ fn advice(advice: &Advice) -> twin::Advice {
         Advice::IdleWorkers { .. } => "idle-workers",
         Advice::Imbalance { .. } => "imbalance",
         Advice::Throttled { .. } => "throttled",
+        Advice::NothingSucceeded { .. } => "nothing-succeeded",
         Advice::SlowBeyondEnd { .. } => "slow-beyond-end",
         Advice::SegmentLengthened { .. } => "segment-lengthened",
     };

@@ -336,6 +336,13 @@ pub(crate) fn advice(advice: &Advice) -> String {
             duration(apart)
         ),
         Advice::Throttled { count, share } => throttled(count, share),
+        Advice::NothingSucceeded { length, after } => format!(
+            "no operation succeeded for {}, from {} after the begin of the measured span on: the \
+             rates are means over that outage, and the error rate counts only the few that were \
+             tried",
+            duration(length),
+            duration(after)
+        ),
         Advice::SlowBeyondEnd { latency } => format!(
             "a success that ended after the measured span took {}, longer than every one inside: \
              the latencies do not show it",

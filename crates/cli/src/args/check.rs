@@ -34,7 +34,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = super::value::threads(), help_heading = "Load")]
     pub(crate) threads: Option<usize>,
     /// Give an operation up after this long; whether a write took effect is then unknown
-    #[arg(long, default_value = "10s", value_name = "DURATION", help_heading = "Load")]
+    #[arg(long, default_value = "10s", value_name = "DURATION", help_heading = "Load",
+        value_parser = super::value::timeout)]
     pub(crate) op_timeout: Duration,
     /// How many violations are shown with their proof; all are counted
     #[arg(long, default_value_t = 10, value_name = "N", help_heading = "Output")]

@@ -117,7 +117,7 @@ pub(crate) struct ConductArgs {
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = value::retries())]
     pub(crate) retries: u8,
     /// Give an operation up after this long
-    #[arg(long, default_value = "2m", value_name = "DURATION")]
+    #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = value::timeout)]
     pub(crate) op_timeout: Duration,
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "1%", value_name = "PERCENT")]

@@ -52,6 +52,15 @@ impl FromStr for Duration {
     }
 }
 
+/// Reads how long something may take, which is not no time at all.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    let parsed: Duration = text.parse().map_err(|error: UnitError| error.to_string())?;
+    match parsed.0.is_zero() {
+        true => Err("no operation ends in no time; give one such as `30s`".to_owned()),
+        false => Ok(parsed),
+    }
+}
+
 /// A duration of days or less: `1d`, `12h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Age(pub(crate) std::time::Duration);

@@ -97,6 +97,8 @@ fn counts_that_no_machine_has_room_for_are_refused() {
         ("s3 get --concurrent 16000000 --objects 16000000", &["--concurrent", "100000"]),
         ("s3 mixed --objects 1000000000000", &["--objects", "100000000"]),
         ("s3 get --retries 255", &["--retries", "254"]),
+        ("s3 get --op-timeout 0s", &["--op-timeout", "no time"]),
+        ("check --op-timeout 0ms", &["--op-timeout", "no time"]),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let mut command = plimsoll(directory.path());

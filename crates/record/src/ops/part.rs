@@ -14,8 +14,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData
 
 use super::pages::unfolded_bytes;
 use super::{
-    KEY_ENDPOINTS, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, arrow_schema, open_name,
-    part_name, tail_name,
+    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, arrow_schema,
+    open_name, part_name, tail_name,
 };
 use crate::RecordError;
 use crate::folder::Folder;
@@ -34,6 +34,8 @@ const COLUMN_BYTES_MAX: u64 = 16 * PART_ROWS_MAX;
 pub(super) struct Part {
     bytes: Bytes,
     footer: ArrowReaderMetadata,
+    /// The run that wrote it.
+    pub(super) run_id: String,
     /// In the order of their ids.
     pub(super) endpoints: Vec<String>,
     /// Whether it has a checksum, which then fits.
@@ -82,9 +84,11 @@ impl Part {
         let footer =
             guarded(path, || ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))?;
         let endpoints = endpoints(path, footer.metadata().file_metadata())?;
+        let run_id = metadata_value(footer.metadata().file_metadata(), KEY_RUN_ID);
+        let run_id = run_id.unwrap_or_default().to_owned();
         check_sizes(&bytes, footer.metadata())
             .map_err(|reason| RecordError::damaged(path, reason))?;
-        Ok(Self { bytes, footer, endpoints, is_sealed: seal == Seal::Holds })
+        Ok(Self { bytes, footer, run_id, endpoints, is_sealed: seal == Seal::Holds })
     }
 
     /// Returns how many rows its footer promises.

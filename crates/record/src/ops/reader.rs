@@ -27,6 +27,8 @@ pub struct OpLog {
     /// In the order in which they were written.
     parts: Vec<PartPlace>,
     unfinished: usize,
+    /// The run that every part must be of, as far as a manifest names it.
+    run_id: Option<String>,
     /// Whether a part without a checksum is none of this log.
     sealed_only: bool,
 }
@@ -62,8 +64,9 @@ impl OpLog {
         if let Some(gap) = found.missing().first() {
             return Err(RecordError::Missing { path: ops.path_of(&part_name(gap.first)) });
         }
+        let run_id = run_of(directory)?;
         let parts = found.closed.iter().copied().map(PartPlace::Closed).collect();
-        Ok(Self { ops, parts, unfinished: found.open.len(), sealed_only: true })
+        Ok(Self { ops, parts, unfinished: found.open.len(), run_id, sealed_only: true })
     }
 
     /// Returns what is left of the op log of the run in `directory`, of parts that were never
@@ -78,10 +81,12 @@ impl OpLog {
             closed.chain(found.open.iter().copied().map(PartPlace::Saved)).collect();
         parts.sort_by_key(|part| part.number());
         let ops = directory.ops()?;
-        let mut log = Self { ops, parts, unfinished: found.open.len(), sealed_only: false };
+        let run_id = run_of(directory)?;
+        let unfinished = found.open.len();
+        let mut log = Self { ops, parts, unfinished, run_id, sealed_only: false };
         let (mut damages, mut unsealed) = (Vec::new(), 0usize);
         for place in log.parts.clone() {
-            match place.read(&log.ops) {
+            match log.read(place) {
                 Ok(Some(part)) => {
                     unsealed += usize::from(!part.is_sealed);
                     losses.extend(place.unsaved(Some(part.rows())));
@@ -140,9 +145,9 @@ impl OpLog {
     /// how many there were.
     pub fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<u64, RecordError> {
         let mut rows = 0;
-        for place in &self.parts {
+        for &place in &self.parts {
             let path = self.ops.path_of(&place.name());
-            let Some(part) = place.read(&self.ops)? else {
+            let Some(part) = self.read(place)? else {
                 return Err(RecordError::Missing { path });
             };
             if self.sealed_only && !part.is_sealed {
@@ -151,6 +156,23 @@ impl OpLog {
             rows += scan_part(part, &path, visit)?;
         }
         Ok(rows)
+    }
+
+    /// Reads a part; `None` where nothing of it was saved.
+    ///
+    /// One of another run is damage, though it is whole: its moments count from another epoch.
+    fn read(&self, place: PartPlace) -> Result<Option<Part>, RecordError> {
+        let part = match place {
+            PartPlace::Closed(number) => Some(Part::closed(&self.ops, number)?),
+            PartPlace::Saved(number) => Part::saved(&self.ops, number)?,
+        };
+        if let (Some(part), Some(run_id)) = (&part, &self.run_id)
+            && part.run_id != *run_id
+        {
+            let path = self.ops.path_of(&place.name());
+            return Err(RecordError::damaged(&path, format!("it belongs to run {}", part.run_id)));
+        }
+        Ok(part)
     }
 }
 
@@ -165,14 +187,6 @@ impl PartPlace {
         match self {
             Self::Closed(number) => part_name(number),
             Self::Saved(number) => open_name(number),
-        }
-    }
-
-    /// Reads the part; `None` where nothing of it was saved.
-    fn read(self, ops: &Folder) -> Result<Option<Part>, RecordError> {
-        match self {
-            Self::Closed(number) => Part::closed(ops, number).map(Some),
-            Self::Saved(number) => Part::saved(ops, number),
         }
     }
 
@@ -194,6 +208,15 @@ impl PartPlace {
             "{} was never closed, as the run was killed or is still under way: {counted}",
             part_name(number)
         ))
+    }
+}
+
+/// Returns the id of the run in `directory`; `None` where there is no manifest.
+fn run_of(directory: &RunDirectory) -> Result<Option<String>, RecordError> {
+    match directory.read_manifest() {
+        Ok(manifest) => Ok(Some(manifest.run_id)),
+        Err(RecordError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::{Field, Row};
-use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, PackedOp};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, PackedOp, RunId};
 use plimsoll_record::{
-    OpLog, OpLogTotals, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory, SAVE_AGE, Salvage,
+    OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, RecordError, RunDirectory,
+    SAVE_AGE, Salvage,
 };
 
-use crate::{MARK, endpoints, new_run, op, seal_anew, writer};
+use crate::{EPOCH, MARK, endpoints, new_run, op, seal_anew, writer};
 
 fn read(directory: &RunDirectory) -> Vec<OpRecord> {
     let mut ops = Vec::new();
@@ -277,6 +278,26 @@ fn a_damaged_part_is_named() {
         let expected = format!("{} is damaged: ", path.display());
         assert!(refused.to_string().starts_with(&expected), "{refused}");
     }
+}
+
+#[test]
+fn a_part_of_another_run_is_no_part_of_this_one() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = three_parts(place.path());
+    let name = "part-000001.parquet";
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = new_run(elsewhere.path());
+    let id = RunId::new("s3-get", EPOCH, 1);
+    let mut writer = OpLogWriter::new(&other, &id, EPOCH, &endpoints());
+    writer.append(&(0..4).map(op).collect::<Vec<_>>()).unwrap();
+    writer.finish().unwrap();
+    fs::copy(part(&other, "part-000000.parquet"), part(&directory, name)).unwrap();
+
+    let refused = OpLog::open(&directory).unwrap().scan(&mut |_| ()).unwrap_err().to_string();
+    assert!(refused.ends_with(&format!("is damaged: it belongs to run {id}")), "{refused}");
+    let left = OpLog::salvage(&directory).unwrap();
+    assert_eq!(left.losses.len(), 1, "{:?}", left.losses);
+    assert!(left.losses[0].contains(&format!("it belongs to run {id}")), "{:?}", left.losses);
 }
 
 /// Whatever bit of a part flips, reading says so; no flip brings the reader down.

@@ -129,7 +129,8 @@ fn what_is_wrong_is_named_with_what_was_meant() {
         ("cmp a", "`cmp` takes two files"),
         ("analyze", "`analyze` takes files"),
         ("run", "`run` takes one file"),
-        ("run f --var A", "`--var=A`: it is written Name=Value"),
+        // A value may be a key, so that none is repeated.
+        ("run f --var A", "`--var=*REDACTED*`: it is written Name=Value"),
     ] {
         assert_eq!(error(line), expected, "{line}");
     }
