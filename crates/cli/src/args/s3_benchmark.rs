@@ -23,7 +23,8 @@ pub(crate) struct S3BenchmarkArgs {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
     /// Give an operation up after this long
-    #[arg(long, default_value = "2m", value_name = "DURATION", value_parser = value::timeout)]
+    #[arg(long, default_value = "2m", value_name = "DURATION",
+        value_parser = super::value::timeout)]
     pub(crate) op_timeout: Duration,
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "1%", value_name = "PERCENT")]
