@@ -35,6 +35,11 @@ pub(crate) use s3_benchmark::{S3BenchmarkArgs, SignatureArg};
 pub(crate) use telemetry::TelemetryArgs;
 pub(crate) use value::{Age, ByteSize, Duration, Percent, TimeOfDay};
 
+/// Gives leave to change objects that no run wrote.
+pub(crate) const YES: &str = "--yes";
+/// Gives leave to change files and devices that no run wrote.
+pub(crate) const DESTROYS: &str = "--i-know-this-destroys-data";
+
 /// A storage benchmark that can prove its own numbers.
 #[derive(Debug, Parser)]
 #[command(

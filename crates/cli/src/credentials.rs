@@ -18,9 +18,9 @@ use plimsoll_http::{Endpoint, Proxies, TlsOptions};
 use plimsoll_model::{Moment, SharedClock, WallTime};
 
 use crate::args::CredentialArgs;
-use crate::input;
 use crate::secret::Secret;
 use fetch::Fetcher;
+use plimsoll_conduct::input;
 use sts::WebIdentity;
 
 /// What a token's file begins with on the command line.

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_conduct::{ConductError, input};
+use plimsoll_driver::DriverError;
 use plimsoll_driver_s3::PART_SIZE_MIN;
 use plimsoll_engine::stop_time_min;
-use plimsoll_model::Bytes;
+use plimsoll_model::{Bytes, ErrorClass};
 use plimsoll_workload::{
     ActivitySpec, ArrivalLaw, DataFileSpec, ExistingSpec, GeneratorSpec, InvalidWorkload, KeysSpec,
     MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec,
@@ -14,7 +16,6 @@ use plimsoll_workload::{
 
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, MixedArgs, S3Command};
-use crate::input;
 
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -367,6 +368,34 @@ pub(crate) fn late_stop_rules(workload: &Workload) -> Vec<String> {
         )
     };
     workload.stop_rules.iter().filter(late).map(warning).collect()
+}
+
+/// Puts the error of a run on objects into the words of the flags.
+pub(crate) fn in_our_flags(error: ConductError) -> anyhow::Error {
+    match error {
+        ConductError::Workload(refused) => in_flags(refused),
+        ConductError::Target(error) => in_words(error),
+        ConductError::Prepare { class, .. } => anyhow!("{error}{}", advice_for(class)),
+        other => other.into(),
+    }
+}
+
+/// Returns an error of a store with what a user can change about it.
+pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
+    let told = error.message.contains("--");
+    anyhow!("{}{}", error.message, if told { "" } else { advice_for(error.class) })
+}
+
+/// What a user can change about a failure of that class.
+fn advice_for(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Connect | ErrorClass::Reset => " (check --host and --tls)",
+        ErrorClass::Timeout => " (check --host; a store that is only slow may need --op-timeout)",
+        ErrorClass::Denied => " (check --access-key, --secret-key and what they may do)",
+        ErrorClass::NotFound => " (check --bucket)",
+        ErrorClass::Throttled => " (lower --concurrent, or set --rps-limit or --retries)",
+        _ => "",
+    }
 }
 
 /// Puts a refusal of the spec into the words of the flags.

@@ -2,26 +2,19 @@
 //! the exit code.
 
 mod args;
-mod bucket_lease;
 mod commands;
-mod consent;
 mod credentials;
 mod environment;
 mod examine;
 mod files;
-mod input;
 mod lower;
 mod lower_files;
-mod machine;
 mod manifest;
 mod new_file;
 mod present;
 mod present_files;
-mod process;
 mod prove;
 mod recorded;
-mod run_record;
-mod runner;
 mod said;
 mod secret;
 mod server_profile;
@@ -30,12 +23,15 @@ mod simulate;
 mod store;
 mod store_url;
 mod telemetry;
+mod terminal;
 mod ui;
 mod warp_file;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
+
+use plimsoll_conduct::machine;
 
 use crate::args::{AsCommand, Cli, Command, WarpCommand};
 

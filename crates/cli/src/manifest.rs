@@ -1,8 +1,9 @@
 //! The manifest of a run as it begins.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use plimsoll_conduct::{Opening, RunTime, input};
 use plimsoll_driver::Driver;
 use plimsoll_driver_s3::{Lookup, S3Config};
 use plimsoll_model::{RunId, WallTime};
@@ -14,8 +15,7 @@ use plimsoll_workload::{KeyLayout, WorkloadSpec};
 use serde_json::Value;
 
 use crate::args::s3::StoreArgs;
-use crate::runner::RunTime;
-use crate::{input, machine, said};
+use crate::said;
 
 /// Returns the manifest of a run that is about to begin.
 pub(crate) fn begin<D: Driver>(
@@ -60,38 +60,17 @@ pub(crate) fn of_workload(
     target: Target,
     time: &RunTime,
 ) -> Manifest {
-    let cleanup = match target.prefix {
-        Some(_) => CleanupState::Pending,
-        None => CleanupState::NotNeeded,
-    };
-    Manifest {
-        schema: RunSchema::V1,
-        run_id: id.as_str().to_owned(),
-        state: RunState::Running,
-        state_reason: None,
-        tool: Tool {
-            name: "plimsoll".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: option_env!("PLIMSOLL_BUILT_OF").map(str::to_owned),
-        },
+    let opening = Opening {
         command_line: said::command_line(),
-        started_unix_ns: time.wall_epoch.as_unix_ns(),
-        started_at: time.wall_epoch.to_string(),
-        clock: ClockInfo { source: time.describe().to_owned(), resolution_ns: None },
-        seed,
-        machine: machine::describe(),
-        target,
-        workload,
-        stages: Vec::new(),
-        recorder: None,
-        cleanup: Cleanup { state: cleanup, objects_removed_count: None, took_ns: None },
-        advice: Vec::new(),
-        notes: Vec::new(),
-        first_errors: Vec::new(),
-        merged: Vec::new(),
-        virtual_time: time.virtual_time.is_some(),
-        certificate: None,
-    }
+        commit: option_env!("PLIMSOLL_BUILT_OF"),
+        ..Opening::of_nobody(id, target, time)
+    };
+    plimsoll_conduct::of_workload(opening, workload, seed)
+}
+
+/// Returns where the record of a run lies.
+pub(crate) fn directory_for(asked: Option<&Path>, run: &RunId) -> PathBuf {
+    asked.map_or_else(|| PathBuf::from(format!("plimsoll-{run}")), Path::to_path_buf)
 }
 
 /// Reads a certificate that `plimsoll prove` wrote.

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use jiff::{Timestamp, tz::TimeZone};
-use plimsoll_analysis::StageAnalysis;
-use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, RunId, Seed, WallTime};
+use plimsoll_analysis::{Question, StageAnalysis};
+use plimsoll_conduct::{Recorded, Recording};
+use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate, RunId, Seed, StageKind, WallTime};
+use plimsoll_record::OpLog;
 use plimsoll_record::schema::{self, Manifest, RunState as RecordedState};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::text::Look;
@@ -16,11 +18,12 @@ use plimsoll_report::{
     StageWork, Verification, VerificationMode, json, text,
 };
 use plimsoll_workload::{
-    Activity, ActivitySpec, PacingSpec, Population, RateProfile, Workload, WorkloadSpec,
+    Activity, ActivitySpec, Pacing, PacingSpec, Population, RateProfile, Workload, WorkloadSpec,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::recorded::Source;
 use crate::ui::Ui;
 
 /// Ran, but something about the result is not as it should be.
@@ -31,6 +34,41 @@ const EXIT_NOT_GOOD: u8 = 1;
 pub(crate) enum Form {
     Text,
     Json,
+}
+
+/// What is asked of a record.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asked {
+    pub(crate) full_span: bool,
+    pub(crate) details: bool,
+}
+
+/// Reads the op log of a run back that has just measured, works the measured stage's figures out of
+/// it and notes what they advise.
+pub(crate) fn of_measured(
+    recording: &mut Recording,
+    recorded: &Recorded,
+    workload: &Workload,
+    asked: Asked,
+    embedded: bool,
+) -> Result<RunReport> {
+    let done = recorded.stage(StageKind::Measure).context("nothing was measured")?;
+    let log = Source::Log(OpLog::open(&recording.directory)?);
+    let workers = workload.lanes_count(StageKind::Measure).get();
+    let (started, ended) = (done.outcome.started, done.outcome.ended);
+    let question = Question {
+        full_span: asked.full_span,
+        details: asked.details,
+        open: matches!(workload.pacing, Pacing::Open(_)),
+        ..Question::about(done.stage, started, ended, workers)
+    };
+    let analysis = plimsoll_analysis::analyze(&log, &question);
+    let analysis = analysis.context("cannot read the op log back")?;
+    let manifest = &mut recording.manifest;
+    manifest.advice = advice_texts(&analysis);
+    manifest.notes = notes(workload, manifest, embedded);
+    recording.directory.write_manifest(manifest)?;
+    of_run(manifest, recording.directory.path(), usize::from(done.stage.0), analysis)
 }
 
 /// Returns the advice of an analysis in words, for the manifest.

@@ -14,7 +14,7 @@ use plimsoll_workload::data::Generator;
 
 use super::*;
 use crate::manifest;
-use crate::runner::RunTime;
+use plimsoll_conduct::RunTime;
 
 /// Keeps every record.
 #[derive(Default)]
@@ -113,14 +113,14 @@ fn the_job_that_missed_its_schedule_is_named() {
     assert_eq!((jobs.len(), workers.len()), (3, 3));
     let kept = ScheduleOutcome { offered_count: 1_000, ..ScheduleOutcome::default() };
     let missed = ScheduleOutcome { late_count: 11, ..kept };
-    let (_, of_jobs) = crate::files::pacing_of(stage);
+    let (_, of_jobs) = plimsoll_conduct::pacing_of(stage);
     let rates: Vec<_> = of_jobs.iter().map(|of| of.schedule.rate.as_str()).collect();
     assert_eq!(rates, ["1000/s", "10/s"]);
     let mut entry = Stage::begun(0, StageKind::Measure, "s", schema::LoopModel::Open, (3, 1));
     entry.files = Some(FilesStage { schedules: of_jobs, ..FilesStage::default() });
     let mut outcome = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"])).0;
     outcome.job_schedules = vec![(JobId(1), missed), (JobId(2), kept)];
-    crate::run_record::note_outcome(&mut entry, &outcome);
+    plimsoll_conduct::note_outcome(&mut entry, &outcome);
     let told = schedules(&entry, stage, &jobs);
     let told: Vec<_> =
         told.iter().map(|of| (of.job.as_str(), of.row, of.schedule.is_kept())).collect();

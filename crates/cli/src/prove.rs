@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plimsoll_analysis::KindAnalysis;
+use plimsoll_conduct::Stop;
 use plimsoll_model::OpKind;
 use plimsoll_oracle::{SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
@@ -27,8 +28,7 @@ use plimsoll_workload::{
     WorkloadSpec,
 };
 
-use crate::runner::Asked;
-use crate::signals::Interrupts;
+use crate::present::Asked;
 use crate::simulate::{self, Measured, Simulation};
 use crate::ui::Ui;
 
@@ -88,7 +88,7 @@ pub(crate) struct Bench {
     pub(crate) rival: Option<Rival>,
     /// Every workload with its script as they were measured, in YAML.
     pub(crate) explained: RefCell<Vec<(String, String)>>,
-    pub(crate) interrupts: Interrupts,
+    pub(crate) stop: Stop,
     pub(crate) ui: Ui,
 }
 
@@ -166,7 +166,7 @@ impl Bench {
             certificate: None,
             run_dir,
         };
-        simulate::run(&simulation, &self.interrupts, self.ui)
+        simulate::run(&simulation, &self.stop, self.ui)
     }
 }
 

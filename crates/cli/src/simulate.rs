@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_conduct::{Done, ObjectsWork, Permit, Recorded, Recording, RunTime, Stop};
 use plimsoll_driver::Driver;
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, StageKind};
@@ -12,12 +13,10 @@ use plimsoll_oracle::{Behaviour, Ledger, Script, ScriptedDriver};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Target;
 use plimsoll_report::RunReport;
-use plimsoll_workload::{WorkloadSpec, mix64};
+use plimsoll_workload::{Workload, WorkloadSpec, mix64};
 
-use crate::consent::Permit;
-use crate::run_record::{Recorded, RunRecord};
-use crate::runner::{Asked, Run, RunTime};
-use crate::signals::Interrupts;
+use crate::present::{self, Asked};
+use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest};
 
@@ -47,11 +46,7 @@ pub(crate) struct Measured {
 }
 
 /// Runs it.
-pub(crate) fn run(
-    simulation: &Simulation<'_>,
-    interrupts: &Interrupts,
-    ui: Ui,
-) -> Result<Measured> {
+pub(crate) fn run(simulation: &Simulation<'_>, stop: &Stop, ui: Ui) -> Result<Measured> {
     let spec = simulation.spec;
     if spec.objects.existing.is_some() {
         bail!("objects.existing: nothing was there before in a store that is simulated");
@@ -68,30 +63,22 @@ pub(crate) fn run(
     let place = tempfile::tempdir().context("cannot make a temporary directory")?;
     let temporary = place.path().join("run");
     let path = simulation.run_dir.unwrap_or(&temporary);
-    let mut run = Run {
-        driver: &driver,
-        workload: Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?),
-        config: EngineConfig {
-            threads: 1,
-            op_timeout: simulation.op_timeout,
-            retries: simulation.retries,
-        },
-        record: RunRecord {
-            _permit: Permit::for_nothing_real(),
-            time,
-            directory: RunDirectory::create(path, &manifest)?,
-            manifest,
-            ui,
-            interrupts: interrupts.clone(),
-            telemetry: None,
-        },
-    };
-    let clock = Arc::clone(&run.record.time.clock);
-    let recorded = run.stages(|_, _| {
-        driver.begin(clock.now());
+    let workload = spec.validate(id.as_str(), None).map_err(lower::in_flags)?;
+    let workload = Arc::new(workload);
+    let config =
+        EngineConfig { threads: 1, op_timeout: simulation.op_timeout, retries: simulation.retries };
+    let directory = RunDirectory::create(path, &manifest)?;
+    let terminal = Terminal::new(ui, stop, None);
+    let permit = Permit::for_nothing_real();
+    let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop.clone());
+    let mut work = ObjectsWork::new(&driver, &workload, config).before_measuring(|recording| {
+        driver.begin(recording.now());
         Ok(())
-    })?;
-    let mut measured = Measured::of(&mut run, recorded, simulation.asked, driver.ledger())?;
+    });
+    let generator = ObjectsWork::<ScriptedDriver>::generator(spec, &workload)?;
+    let recorded = recording.run(&mut work, &generator)?;
+    let mut measured =
+        Measured::of(&mut recording, recorded, &workload, simulation.asked, driver.ledger())?;
     if simulation.run_dir.is_none() {
         measured.report.run_directory = None;
     }
@@ -100,16 +87,17 @@ pub(crate) fn run(
 
 impl Measured {
     /// Settles a run whose stages have ended, and says what came of it.
-    pub(crate) fn of<D: Driver>(
-        run: &mut Run<'_, D>,
+    pub(crate) fn of(
+        recording: &mut Recording,
         recorded: Recorded,
+        workload: &Workload,
         asked: Asked,
         ledger: Ledger,
     ) -> Result<Self> {
-        run.record.settle_measured(&recorded)?;
-        let report = run.report(&recorded, asked, false)?;
-        let measured = recorded.stages.into_iter().find(|(_, kind, _)| *kind == StageKind::Measure);
-        let (_, _, outcome) = measured.context("nothing was measured")?;
+        recording.settle_measured(&recorded)?;
+        let report = present::of_measured(recording, &recorded, workload, asked, false)?;
+        let measured = recorded.stages.into_iter().find(|done| done.kind == StageKind::Measure);
+        let Done { outcome, .. } = measured.context("nothing was measured")?;
         Ok(Self { report, outcome, ledger })
     }
 }

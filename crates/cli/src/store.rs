@@ -3,8 +3,10 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_conduct::{BucketLease, Observer, RunTime, input, machine};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
     S3Config, Signature,
@@ -20,9 +22,8 @@ use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::credentials::{self, ChainArgs, Resolved};
-use crate::runner::RunTime;
+use crate::environment;
 use crate::secret::Secret;
-use crate::{environment, input, machine};
 
 /// What a host file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -42,6 +43,21 @@ pub(crate) struct Store {
     pub(crate) embedded: Option<Oracle>,
     /// Where the credentials were found, if they were looked for.
     pub(crate) found: Option<Resolved>,
+}
+
+impl Store {
+    /// Begins to mark the run whose objects lie below `base` as under way, where the store is one
+    /// that others see.
+    pub(crate) fn lease(
+        &self,
+        base: &str,
+        time: &RunTime,
+        observer: &Arc<dyn Observer>,
+    ) -> Result<Option<BucketLease>> {
+        let others_see = self.embedded.is_none();
+        let hold = || BucketLease::hold(self.config.clone(), base, time, Arc::clone(observer));
+        Ok(others_see.then(hold).transpose()?)
+    }
 }
 
 /// Returns the store that the flags name, starting the embedded one when they name none.

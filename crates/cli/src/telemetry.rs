@@ -27,9 +27,9 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
 
 use crate::args::TelemetryArgs;
-use crate::runner::RunTime;
 use crate::ui::Ui;
 use influx::Database;
+use plimsoll_conduct::RunTime;
 use push::{Pusher, Receiver};
 use snapshot::Board;
 use url::Url;

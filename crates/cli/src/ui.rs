@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use plimsoll_engine::{Live, LiveCounts};
-use plimsoll_model::{ByteRate, Clock, Moment, OpKind};
+use plimsoll_conduct::{Goal, StageView, Stop};
+use plimsoll_engine::LiveCounts;
+use plimsoll_model::{ByteRate, Moment, OpKind};
 use plimsoll_report::format;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::args::PrintArgs;
 use crate::environment;
-use crate::signals::Interrupts;
 
 /// How often the live display is drawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -118,8 +118,8 @@ impl Ui {
     /// Runs `work` with a live display of `stage`, and the `q` key as a way to end it early.
     pub(crate) fn watch<T>(
         &self,
-        stage: &Watched<'_>,
-        interrupts: &Interrupts,
+        stage: &StageView<'_>,
+        stop: &Stop,
         work: impl FnOnce() -> T,
     ) -> T {
         if self.quiet {
@@ -129,7 +129,7 @@ impl Ui {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let done = &done;
-            let display = scope.spawn(move || self.show(stage, interrupts, done));
+            let display = scope.spawn(move || self.show(stage, stop, done));
             // The display must end even when the work panics, or the scope would wait for it
             // forever.
             let end = EndDisplay(done);
@@ -140,7 +140,7 @@ impl Ui {
         })
     }
 
-    fn show(&self, stage: &Watched<'_>, interrupts: &Interrupts, done: &AtomicBool) {
+    fn show(&self, stage: &StageView<'_>, stop: &Stop, done: &AtomicBool) {
         let keys = self.live.then(Keys::take).flatten();
         let bar = self.live.then(progress_bar);
         let mut meter = Meter::new(stage);
@@ -157,7 +157,7 @@ impl Ui {
                 self.note(&format!("{}: {}", stage.name, meter.text(stage, elapsed)));
             }
             if keys.as_ref().is_some_and(Keys::quit_pressed) {
-                interrupts.stop_stage();
+                stop.stop_stage();
             }
         }
         if let Some(bar) = bar {
@@ -182,29 +182,6 @@ fn progress_bar() -> ProgressBar {
     bar
 }
 
-/// A stage as the display sees it.
-pub(crate) struct Watched<'a> {
-    /// What it is called.
-    pub(crate) name: &'a str,
-    /// The same as something that goes on.
-    pub(crate) doing: &'a str,
-    /// How far it has to go.
-    pub(crate) goal: Goal,
-    /// Its counters.
-    pub(crate) live: &'a Live,
-    /// The run's clock.
-    pub(crate) clock: &'a dyn Clock,
-}
-
-/// How far a stage has to go.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Goal {
-    /// Until this many operations have ended.
-    Ops(u64),
-    /// For this long.
-    Time(Duration),
-}
-
 /// Turns counters into rates.
 struct Meter {
     started: Moment,
@@ -220,7 +197,7 @@ impl Meter {
     /// Rates are taken over at least this long.
     const SPAN_MIN: Duration = Duration::from_secs(1);
 
-    fn new(stage: &Watched<'_>) -> Self {
+    fn new(stage: &StageView<'_>) -> Self {
         let now = stage.clock.now();
         Self {
             started: now,
@@ -234,7 +211,7 @@ impl Meter {
     }
 
     /// Reads the counters and returns how long the stage has run.
-    fn tick(&mut self, stage: &Watched<'_>) -> Duration {
+    fn tick(&mut self, stage: &StageView<'_>) -> Duration {
         let at = stage.clock.now();
         self.now = OpKind::ALL.iter().fold(LiveCounts::default(), |sum, &kind| {
             let counts = stage.live.counts(kind);
@@ -258,7 +235,7 @@ impl Meter {
         at.since(self.started)
     }
 
-    fn share(&self, stage: &Watched<'_>, elapsed: Duration) -> f64 {
+    fn share(&self, stage: &StageView<'_>, elapsed: Duration) -> f64 {
         let share = match stage.goal {
             Goal::Ops(ops) => (self.now.ok + self.now.failed) as f64 / ops.max(1) as f64,
             Goal::Time(time) => elapsed.as_secs_f64() / time.as_secs_f64(),
@@ -266,7 +243,7 @@ impl Meter {
         share.min(1.0)
     }
 
-    fn text(&self, stage: &Watched<'_>, elapsed: Duration) -> String {
+    fn text(&self, stage: &StageView<'_>, elapsed: Duration) -> String {
         let progress = match stage.goal {
             Goal::Ops(ops) => {
                 let done = self.now.ok + self.now.failed;

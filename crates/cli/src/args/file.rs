@@ -7,9 +7,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_model::{Interface, SyncMode};
 use plimsoll_workload::files::BlockOrderSpec;
 
-use crate::consent::{self, Consent};
+use plimsoll_conduct::Consent;
 
-use super::{ByteSize, Duration, OutputArgs, Percent, value};
+use super::{ByteSize, DESTROYS, Duration, OutputArgs, Percent, value};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FileCommand {
@@ -43,7 +43,7 @@ impl FileCommand {
             }
             Self::Metadata(_) | Self::Suite(_) => false,
         };
-        Consent { given, flag: consent::DESTROYS }
+        Consent { given, flag: DESTROYS }
     }
 
     /// Returns the files that are there already and are worked on.

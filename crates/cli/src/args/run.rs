@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::OutputArgs;
 use super::file::{FileConductArgs, InterfaceArg, JobFileArgs};
 use super::s3::{ConductArgs, StoreArgs};
-use crate::consent::{self, Consent};
+use super::{OutputArgs, YES};
+use plimsoll_conduct::Consent;
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
@@ -55,7 +55,7 @@ impl RunArgs {
     /// Returns whether this command line gives leave to change what no run wrote.
     pub(crate) fn consent(&self) -> Consent {
         let given = self.yes || self.reading.i_know_this_destroys_data;
-        Consent { given, flag: consent::YES }
+        Consent { given, flag: YES }
     }
 
     /// Returns how operations on files are carried out.

@@ -1,10 +1,12 @@
 //! `plimsoll check`: whether a live store keeps its promises of consistency.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
+use plimsoll_conduct::{Goal, Observer, RunTime, StageView, Stop, Stopped, lease, machine};
 use plimsoll_driver::{Driver, DriverError, Steward};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
@@ -14,13 +16,11 @@ use plimsoll_workload::mix64;
 
 use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
-use crate::bucket_lease::{self, BucketLease};
+use crate::lower::in_words;
 use crate::present::{self, Form};
-use crate::runner::RunTime;
-use crate::signals::{Interrupts, Stopped};
 use crate::store_url::StoreUrl;
-use crate::ui::{Goal, Ui, Watched};
-use crate::{machine, store};
+use crate::ui::Ui;
+use crate::{signals, store};
 
 const DURATION_DEFAULT: Duration = Duration::from_secs(30);
 
@@ -40,16 +40,17 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
     let mut steward = driver.steward(&time.clock);
-    runtime.block_on(steward.ensure_root()).map_err(super::s3::in_words)?;
+    runtime.block_on(steward.ensure_root()).map_err(in_words)?;
     // Until here a signal ends the process as it always does: there is nothing to put in order.
-    let interrupts = Interrupts::listen()?;
+    let stop = signals::listen()?;
     let config = config(args, &id, seed, entropy, store.embedded.is_some());
-    let lease = BucketLease::of_store(&store, &config.prefix, &time, ui)?;
+    let observer: Arc<dyn Observer> = Arc::new(ui);
+    let held = store.lease(&config.prefix, &time, &observer)?;
     let endpoints = driver.endpoints();
     announce(&ui, &endpoints, &store_args.bucket, &config, store.embedded.is_some());
 
-    let live = Live::new(config.threads);
-    let watched = Watched {
+    let live = Arc::new(Live::new(config.threads));
+    let watched = StageView {
         name: "check",
         doing: "checking ...",
         goal: match (config.duration, config.ops_max) {
@@ -57,13 +58,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
             (None, ops) => Goal::Ops(ops.unwrap_or(u64::MAX)),
         },
         live: &live,
-        clock: &*time.clock,
+        clock: &time.clock,
     };
-    let context = CheckContext { clock: &time.clock, stop: interrupts.stop_flag(), live: &live };
+    let context = CheckContext { clock: &time.clock, stop: stop.flag(), live: &live };
     let mut history = History::new(args.show);
-    let checked =
-        ui.watch(&watched, &interrupts, || run_check(&driver, &config, &context, &mut history));
-    let interrupted = interrupts.stop_flag().is_set();
+    let checked = ui.watch(&watched, &stop, || run_check(&driver, &config, &context, &mut history));
+    let interrupted = stop.flag().is_set();
     // Cleaning may take long or never end, so the report is printed before it; and it is done
     // whatever the report came to.
     let found = checked.map_err(anyhow::Error::from).and_then(|outcome| {
@@ -85,10 +85,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
         };
         tell(&report, &outcome, args.print.form(), &ui)
     });
-    interrupts.begin_step();
+    stop.begin_step();
     ui.note("cleaning up");
-    let sweep = bucket_lease::sweep_run(&mut steward, &config.prefix, lease);
-    let is_clean = clean_up(&interrupts, &runtime, sweep, &config.prefix, &ui);
+    let sweep = lease::sweep_run(&mut steward, &config.prefix, held);
+    let is_clean = clean_up(&stop, &runtime, sweep, &config.prefix, &ui);
     found.map(|found| present::exit_code(!found && is_clean))
 }
 
@@ -104,13 +104,13 @@ fn tell(report: &CheckReport, outcome: &CheckOutcome, form: Form, ui: &Ui) -> Re
 
 /// Tells whether everything below the prefix is removed, and warns where it is not.
 fn clean_up(
-    interrupts: &Interrupts,
+    stop: &Stop,
     runtime: &tokio::runtime::Runtime,
     sweep: impl Future<Output = Result<u64, DriverError>>,
     prefix: &str,
     ui: &Ui,
 ) -> bool {
-    let why = match interrupts.unless_stopped(runtime, sweep) {
+    let why = match stop.unless_stopped(runtime, sweep) {
         Ok(Ok(_)) => return true,
         Ok(Err(error)) => error.to_string(),
         Err(Stopped) => "stopped".to_owned(),

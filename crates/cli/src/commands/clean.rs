@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver_file::yard::{find, is_alive, sweep};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::RunClock;
@@ -15,9 +16,7 @@ use plimsoll_report::format;
 use super::clean_bucket;
 use crate::args::CleanArgs;
 use crate::args::s3::{LookupArg, StoreArgs};
-use crate::bucket_lease;
-use crate::commands::s3::in_words;
-use crate::runner::RunTime;
+use crate::lower::in_words;
 use crate::ui::Ui;
 use crate::{said, store};
 
@@ -80,16 +79,16 @@ fn clean_objects(
     ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
     let begun = shared.now();
     let mut steward = driver.steward(shared);
-    let marked = bucket_lease::is_marked(&mut steward, prefix, time.wall_epoch);
+    let marked = lease::is_marked(&mut steward, prefix, time.wall_epoch);
     if runtime.block_on(marked).map_err(in_words)? {
         bail!(
             "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
              ended. The mark of a run that was killed ends a minute after that",
             manifest.run_id,
-            bucket_lease::marks_of(prefix)
+            lease::marks_of(prefix)
         );
     }
-    let removed = runtime.block_on(bucket_lease::sweep_run(&mut steward, prefix, None));
+    let removed = runtime.block_on(lease::sweep_run(&mut steward, prefix, None));
     let removed = removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
     let took = shared.now().since(begun).as_nanos() as u64;
     manifest.cleanup = Cleanup {

@@ -7,16 +7,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver::Steward;
 use plimsoll_driver_s3::{S3Driver, S3Steward};
 use plimsoll_model::{RunId, WallTime};
 use plimsoll_report::format;
 
 use crate::args::CleanArgs;
-use crate::bucket_lease;
 use crate::commands::check::take_url;
-use crate::commands::s3::in_words;
-use crate::runner::RunTime;
+use crate::lower::in_words;
 use crate::store;
 use crate::ui::Ui;
 
@@ -48,9 +47,9 @@ impl Finds {
     /// counted.
     fn of(&mut self, key: &str) -> Option<&mut Left> {
         let rest = key.strip_prefix(&self.home).unwrap_or_default();
-        if let Some((run, mark)) = bucket_lease::read(rest) {
+        if let Some((run, mark)) = lease::read(rest) {
             let left = self.runs.entry(run.to_owned()).or_default();
-            left.is_alive |= bucket_lease::holds(mark, self.now);
+            left.is_alive |= lease::holds(mark, self.now);
             return None;
         }
         let run = rest.split_once('/').map_or("", |(run, _)| run);
@@ -137,7 +136,7 @@ fn remove(
 ) -> Result<()> {
     for (run, _) in found.iter().filter(|(_, left)| !left.is_alive) {
         let prefix = format!("{home}{run}/");
-        let removed = runtime.block_on(bucket_lease::sweep_run(steward, &prefix, None));
+        let removed = runtime.block_on(lease::sweep_run(steward, &prefix, None));
         let removed = removed.map_err(in_words)?;
         ui.result(&format!("{run}: removed {removed}\n"))?;
     }

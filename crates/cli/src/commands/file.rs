@@ -14,12 +14,11 @@ use crate::args::file::FileCommand;
 use crate::commands::s3::fresh_seed;
 use crate::files::{self, FileSettings};
 use crate::lower_files::{self, Ground};
-use crate::machine;
 use crate::present::Form;
 use crate::present_files::{self, Phase, Rows};
-use crate::run_record::RunRecord;
-use crate::runner::{LogSource, RunTime};
+use crate::recorded::Source;
 use crate::ui::Ui;
+use plimsoll_conduct::{Recording, RunTime, machine};
 
 /// Runs one `file` command.
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
@@ -44,11 +43,10 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
 
 /// Runs a workload on files and prints our report on it.
 pub(crate) fn run_spec(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<ExitCode> {
-    files::run(spec, settings, &|record| {
+    files::run(spec, settings, &|record, ui| {
         let report = report(record)?;
-        let form = settings.output.print.form();
-        record.ui.result(&render(&report, form, &record.ui))?;
-        Ok(conclude(record, &report, settings))
+        ui.result(&render(&report, settings.output.print.form(), ui))?;
+        Ok(conclude(ui, &report, settings))
     })
 }
 
@@ -67,19 +65,19 @@ fn ground(command: &FileCommand) -> Result<Ground> {
 }
 
 /// Returns the report on a run.
-pub(crate) fn report(record: &RunRecord) -> Result<PhasesReport> {
+pub(crate) fn report(record: &Recording) -> Result<PhasesReport> {
     let spec = spec_of(record)?;
     let figures = figures(record, |_| Rows::Groups)?;
     present_files::of_run(&record.manifest, record.directory.path(), &spec, figures)
 }
 
 /// Returns the figures of a run in rows as they are asked for.
-pub(crate) fn figures(record: &RunRecord, rows: impl Fn(usize) -> Rows) -> Result<Vec<Phase>> {
-    let source = LogSource(OpLog::open(&record.directory)?);
+pub(crate) fn figures(record: &Recording, rows: impl Fn(usize) -> Rows) -> Result<Vec<Phase>> {
+    let source = Source::Log(OpLog::open(&record.directory)?);
     present_files::analyse(&source, &record.manifest, &spec_of(record)?, rows)
 }
 
-fn spec_of(record: &RunRecord) -> Result<FilesSpec> {
+fn spec_of(record: &Recording) -> Result<FilesSpec> {
     present_files::spec_of(&record.manifest).context("run.json holds no workload on files")
 }
 
@@ -92,12 +90,8 @@ pub(crate) fn render(report: &PhasesReport, form: Form, ui: &Ui) -> String {
 }
 
 /// Warns of what is not as it should be, and tells whether all is.
-pub(crate) fn conclude(
-    record: &RunRecord,
-    report: &PhasesReport,
-    settings: &FileSettings<'_>,
-) -> bool {
+pub(crate) fn conclude(ui: &Ui, report: &PhasesReport, settings: &FileSettings<'_>) -> bool {
     let flaws = present_files::flaws(report, settings.conduct.max_error_rate.0);
-    flaws.iter().for_each(|flaw| record.ui.warn(flaw));
+    flaws.iter().for_each(|flaw| ui.warn(flaw));
     flaws.is_empty()
 }

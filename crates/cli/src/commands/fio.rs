@@ -20,17 +20,17 @@ use plimsoll_report::fio::{
     FioPercentilesOf, FioRecord, FioRun, FioSection,
 };
 
+use crate::args::DESTROYS;
 use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::commands::file::{self, conclude};
 use crate::commands::s3::fresh_seed;
-use crate::consent::{self, Consent};
+use crate::environment;
 use crate::files::{self, FileSettings};
 use crate::present_files::{Phase, Rows};
-use crate::run_record::RunRecord;
-use crate::runner::{LogSource, RunTime};
+use crate::recorded::Source;
 use crate::ui::Ui;
-use crate::{environment, input, machine};
+use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
 
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
@@ -74,7 +74,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         conduct: &args.conduct,
         output: &args.output,
         keeps_data: args.keep_data,
-        consent: Consent { given: args.reading.i_know_this_destroys_data, flag: consent::DESTROYS },
+        consent: Consent { given: args.reading.i_know_this_destroys_data, flag: DESTROYS },
         seed: None,
         explain: args.explain,
     };
@@ -93,7 +93,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         let grouped = lowered.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups));
         if grouped { Rows::Groups } else { Rows::Clones }
     };
-    files::run(&lowered.spec, &of_files, &|record| {
+    files::run(&lowered.spec, &of_files, &|record, ui| {
         let report = file::report(record)?;
         let phases = file::figures(record, by_clone)?;
         let told = Told { ran: record, file: &line.file, lowered: &lowered, phases: &phases };
@@ -102,10 +102,10 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
             Some(path) => {
                 fs::write(path, text).with_context(|| format!("--output: cannot write {path}"))?;
             }
-            None => record.ui.result(&text)?,
+            None => ui.result(&text)?,
         }
         write_logs(record, &line.file, &lowered)?;
-        Ok(conclude(record, &report, &of_files))
+        Ok(conclude(ui, &report, &of_files))
     })
 }
 
@@ -180,7 +180,7 @@ fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
 
 /// A run with the job file that it comes from.
 struct Told<'a> {
-    ran: &'a RunRecord,
+    ran: &'a Recording,
     file: &'a JobFile,
     lowered: &'a Lowered,
     phases: &'a [Phase],
@@ -328,7 +328,7 @@ fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirectio
 }
 
 /// Writes the logs that jobs ask for, each clone's in a file of its own as fio does.
-fn write_logs(record: &RunRecord, file: &JobFile, lowered: &Lowered) -> Result<()> {
+fn write_logs(record: &Recording, file: &JobFile, lowered: &Lowered) -> Result<()> {
     let asks = |job: &Job| {
         let logs = &job.reporting.logs;
         logs.bw.is_some() || logs.iops.is_some() || logs.lat.is_some()
@@ -336,7 +336,7 @@ fn write_logs(record: &RunRecord, file: &JobFile, lowered: &Lowered) -> Result<(
     if !file.jobs.iter().any(asks) {
         return Ok(());
     }
-    let source = LogSource(OpLog::open(&record.directory)?);
+    let source = Source::Log(OpLog::open(&record.directory)?);
     for (stage, spec) in lowered.spec.stages.iter().enumerate().filter(|(_, spec)| !spec.prepares) {
         let Some(entry) = record.manifest.stages.get(stage) else { continue };
         let (Some(started), Some(ended)) = (entry.started_ns, entry.ended_ns) else { continue };
@@ -354,7 +354,7 @@ fn write_logs(record: &RunRecord, file: &JobFile, lowered: &Lowered) -> Result<(
 }
 
 fn write_job_logs(
-    source: &LogSource,
+    source: &Source,
     job: &Job,
     (stage, clones): (StageId, std::ops::Range<u32>),
     (started, ended): (u64, u64),

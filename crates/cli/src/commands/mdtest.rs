@@ -14,16 +14,15 @@ use plimsoll_report::mdtest::{
     FileSystem, MdtestReport, MdtestRow, MdtestShows, MdtestStep, json, text,
 };
 
+use crate::args::DESTROYS;
 use crate::args::file::MdtestArgs;
 use crate::commands::file;
 use crate::commands::s3::fresh_seed;
-use crate::consent::{self, Consent};
 use crate::files::{self, FileSettings};
 use crate::present_files::{Phase, Rows};
-use crate::run_record::RunRecord;
-use crate::runner::RunTime;
 use crate::said;
 use crate::ui::Ui;
+use plimsoll_conduct::{Consent, Recording, RunTime};
 
 /// Takes mdtest's command line and prints its table.
 pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
@@ -40,12 +39,12 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         output: &args.output,
         keeps_data: false,
         // Its names lie in directories of the run's own.
-        consent: Consent { given: false, flag: consent::DESTROYS },
+        consent: Consent { given: false, flag: DESTROYS },
         null: false,
         notes: plan.notes.iter().map(ToString::to_string).collect(),
     };
     let file_system = plan.directories.first().and_then(|path| file_system(path));
-    files::run(&plan.spec, &settings, &|record| {
+    files::run(&plan.spec, &settings, &|record, ui| {
         let report = file::report(record)?;
         let told = told(&plan, file_system, record)?;
         let document = || format!("{:#}\n", json::render(&told));
@@ -54,7 +53,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
                 .with_context(|| format!("--json-file: cannot write {}", path.display()))?;
         }
         ui.result(&if args.output.print.json { document() } else { text::render(&told) })?;
-        Ok(file::conclude(record, &report, &settings))
+        Ok(file::conclude(ui, &report, &settings))
     })
 }
 
@@ -62,7 +61,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
 fn told(
     plan: &MdtestPlan,
     file_system: Option<FileSystem>,
-    record: &RunRecord,
+    record: &Recording,
 ) -> Result<MdtestReport> {
     let clones = file::figures(record, |_| Rows::Clones)?;
     let manifest = &record.manifest;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
+use plimsoll_conduct::{ObjectsWork, Permit, Recording, RunTime, machine};
 use plimsoll_driver::Driver;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::EngineConfig;
@@ -17,18 +18,16 @@ use plimsoll_workload::{
 };
 
 use crate::args::NullArgs;
-use crate::consent::Permit;
-use crate::present;
-use crate::run_record::RunRecord;
-use crate::runner::{Asked, Run, RunTime, directory_for};
-use crate::signals::Interrupts;
+use crate::present::{self, Asked};
 use crate::telemetry::{RunFacts, Telemetry};
+use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, machine, manifest};
+use crate::{lower, manifest, signals};
 
 /// Runs GETs of nothing for as long as asked.
 pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let time = RunTime::machine();
+    let ui = Ui::new(&args.output.print);
     let spec = spec(args);
     let id = RunId::new(&spec.name, time.wall_epoch, time.wall_epoch.as_unix_ns());
     let target = Target::bare("null", NullDriver.endpoints());
@@ -40,35 +39,30 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
         endpoints: &manifest.target.endpoints,
         time: &time,
         tls_ca: None,
-        ui: Ui::new(&args.output.print),
+        ui,
     };
     let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
-    let directory = directory_for(args.output.run_dir.as_deref(), &id);
+    let path = manifest::directory_for(args.output.run_dir.as_deref(), &id);
     let config = EngineConfig {
         threads: args.threads.unwrap_or_else(machine::cores),
         op_timeout: Duration::from_secs(10),
         retries: 0,
     };
-    let mut run = Run {
-        driver: &NullDriver,
-        workload: Arc::new(spec.validate(id.as_str(), Some(objects())).map_err(lower::in_flags)?),
-        config,
-        record: RunRecord {
-            _permit: Permit::for_nothing_real(),
-            time,
-            directory: RunDirectory::create(&directory, &manifest)?,
-            manifest,
-            ui: Ui::new(&args.output.print),
-            interrupts: Interrupts::listen()?,
-            telemetry,
-        },
-    };
-    let recorded = run.stages(|_, _| Ok(()))?;
-    run.record.settle_measured(&recorded)?;
+    let workload = spec.validate(id.as_str(), Some(objects())).map_err(lower::in_flags)?;
+    let workload = Arc::new(workload);
+    let directory = RunDirectory::create(&path, &manifest)?;
+    let stop = signals::listen()?;
+    let terminal = Terminal::new(ui, &stop, telemetry);
+    let permit = Permit::for_nothing_real();
+    let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop);
+    let mut work = ObjectsWork::new(&NullDriver, &workload, config);
+    let generator = ObjectsWork::<NullDriver>::generator(&spec, &workload)?;
+    let recorded = recording.run(&mut work, &generator)?;
+    recording.settle_measured(&recorded)?;
     let asked = Asked { full_span: args.output.full_span, details: false };
-    let report = run.report(&recorded, asked, false)?;
-    present::print(&report, args.output.print.form(), &run.record.ui)?;
-    Ok(present::exit_code(present::is_good(&report, 0.0, &run.record.ui)))
+    let report = present::of_measured(&mut recording, &recorded, &workload, asked, false)?;
+    present::print(&report, args.output.print.form(), &ui)?;
+    Ok(present::exit_code(present::is_good(&report, 0.0, &ui)))
 }
 
 /// Objects that are thought of as there, so that nothing has to be uploaded.

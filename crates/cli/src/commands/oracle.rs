@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use plimsoll_conduct::{input, machine};
 use plimsoll_driver_s3::Credentials;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::{Ledger, Oracle, OracleConfig, Script};
@@ -17,9 +18,8 @@ use serde_json::{Map, Value, json};
 
 use crate::args::OracleArgs;
 use crate::new_file::Named;
-use crate::signals::Interrupts;
 use crate::ui::Ui;
-use crate::{input, machine, store};
+use crate::{signals, store};
 
 /// How often the wish to end is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         overwrite: args.overwrite,
     });
     let ledger_file = named.map(Named::create).transpose()?;
-    let interrupts = Interrupts::listen()?;
+    let stop = signals::listen()?;
     let config = OracleConfig {
         listen: args.listen,
         access_key,
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     if args.credentials.access_key.is_none() {
         ui.note(&format!("access key and secret key are `{DEFAULT_KEY}`; Ctrl-C ends"));
     }
-    while !interrupts.stop_flag().is_set() {
+    while !stop.flag().is_set() {
         std::thread::sleep(LOOK);
     }
     let ledger = oracle.ledger();

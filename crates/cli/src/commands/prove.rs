@@ -8,12 +8,12 @@ use plimsoll_engine::RunClock;
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::ProveArgs;
-use crate::machine;
 use crate::new_file::Named;
 use crate::present;
 use crate::prove::{Bench, LOOPBACK_PROOFS, NamedProof, PROOFS, RIVALS};
-use crate::signals::Interrupts;
+use crate::signals;
 use crate::ui::Ui;
+use plimsoll_conduct::machine;
 
 /// Makes the proofs that were asked for.
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
         seed: args.seed,
         rival: args.against.clone(),
         explained: RefCell::default(),
-        interrupts: Interrupts::listen()?,
+        stop: signals::listen()?,
         ui: ui.silent(),
     };
     let mut proofs: Vec<Proof> = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
             ui.note(&format!("proving {} ...", named.name));
         }
         let proof = named.prove(&bench);
-        if bench.interrupts.stop_flag().is_set() {
+        if bench.stop.flag().is_set() {
             bail!("stopped; nothing was proved");
         }
         if !args.print.json {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_conduct::{RunTime, input};
 use plimsoll_oracle::Script;
 use plimsoll_workload::WorkloadSpec;
 use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
@@ -12,11 +13,10 @@ use crate::args::RunArgs;
 use crate::commands::s3::{self, Settings};
 use crate::commands::{file, fio};
 use crate::files::FileSettings;
-use crate::runner::{Asked, RunTime};
-use crate::signals::Interrupts;
+use crate::present::Asked;
 use crate::simulate::{self, Simulation};
 use crate::ui::Ui;
-use crate::{input, manifest, present};
+use crate::{manifest, present, signals};
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         certificate: manifest::certificate(args.output.certificate.as_deref())?,
         run_dir: args.output.run_dir.as_deref(),
     };
-    let simulated = simulate::run(&simulation, &Interrupts::listen()?, ui)?;
+    let simulated = simulate::run(&simulation, &signals::listen()?, ui)?;
     present::print(&simulated.report, args.output.print.form(), &ui)?;
     let most = args.conduct.max_error_rate.0;
     Ok(present::exit_code(present::is_good(&simulated.report, most, &ui)))

@@ -1,37 +1,30 @@
 //! `plimsoll s3`: a benchmark of an S3 store from its flags to its report.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_driver::{DriverError, RootState, Steward};
-use plimsoll_driver_s3::{Feature, S3Driver, S3Steward};
-use plimsoll_engine::EngineConfig;
-use plimsoll_model::{Bytes, ErrorClass, RunId, StageKind, WallTime};
-use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::{Cleanup, CleanupState, RunState};
-use plimsoll_report::format;
-use plimsoll_workload::{
-    ActivitySpec, ExistingObject, KeyLayout, Population, Workload, WorkloadSpec, mix64,
+use anyhow::{Context, Result, bail};
+use plimsoll_conduct::{
+    Consent, ObjectsWork, Permit, Recorded, Recording, RunTime, Stop, StoreAdmin, machine,
 };
+use plimsoll_driver_s3::S3Driver;
+use plimsoll_engine::EngineConfig;
+use plimsoll_model::{Bytes, RunId, WallTime};
+use plimsoll_record::RunDirectory;
+use plimsoll_workload::{Population, Workload, WorkloadSpec, mix64};
 
 use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
-use crate::args::{OutputArgs, TimeOfDay};
-use crate::bucket_lease::{self, BucketLease};
-use crate::consent::{self, Consent, Permit};
-use crate::present;
-use crate::run_record::{Recorded, RunRecord};
-use crate::runner::{Asked, Run, RunTime, directory_for};
+use crate::args::{OutputArgs, TimeOfDay, YES};
+use crate::present::{self, Asked};
 use crate::server_profile::ServerProfile;
-use crate::signals::{Interrupts, Stopped};
 use crate::store::{self, Store};
 use crate::telemetry::{RunFacts, Telemetry};
+use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, machine, manifest};
+use crate::{lower, manifest, signals};
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&Path) -> Result<()>;
@@ -71,7 +64,7 @@ pub(crate) fn run_shown(command: &S3Command, show: Option<Show<'_>>) -> Result<E
         keeps_data: common.objects.noclear || common.objects.keep_data,
         consent: Consent {
             given: matches!(command, S3Command::Delete(args) if args.yes),
-            flag: consent::YES,
+            flag: YES,
         },
         show,
     };
@@ -109,14 +102,17 @@ pub(crate) fn run_spec(
     let kinds = settings.conduct.serverprof.as_ref();
     let profile = kinds.map(|kinds| ServerProfile::check(kinds, &store.config, &time.clock));
     let profile = profile.transpose()?;
-    let path = directory_for(settings.output.run_dir.as_deref(), &id);
+    let path = manifest::directory_for(settings.output.run_dir.as_deref(), &id);
     // Until here a signal ends the process as it always does: there is nothing to put in order.
-    let interrupts = Interrupts::listen()?;
+    let stop = signals::listen()?;
     let directory = RunDirectory::create(&path, &manifest)?;
+    let terminal = Terminal::new(ui, &stop, telemetry);
 
-    let mut keeper = Keeper::new(driver.steward(&time.clock), interrupts.clone(), time.wall_epoch)?;
+    let mut admin = StoreAdmin::new(driver.steward(&time.clock), stop.clone(), time.wall_epoch)?;
+    admin.keeps_data = settings.keeps_data;
     let bucket = &settings.store.bucket;
-    let prepared = keeper.prepare_root(spec, &id, bucket).and_then(|workload| {
+    let prepared = admin.prepare(spec, &id, bucket).map_err(lower::in_our_flags);
+    let prepared = prepared.and_then(|workload| {
         let place = place(&manifest.target.endpoints, bucket, &spec.keys.prefix);
         let permit = Permit::for_objects(&workload, &place, settings.consent, &ui)?;
         Ok((Arc::new(workload), permit))
@@ -130,296 +126,84 @@ pub(crate) fn run_spec(
         }
     };
     if matches!(workload.population, Population::Uploaded(_)) {
-        keeper.lease = BucketLease::of_store(&store, &workload.layout.base, &time, ui)?;
+        let base = &workload.layout.base;
+        admin.owns(base, store.lease(base, &time, &terminal)?);
     }
-    announce(&ui, &store, spec, &manifest.target.endpoints, &settings.store.bucket);
+    announce(&ui, &store, spec, &manifest.target.endpoints, bucket);
     if let Some(found) = &store.found {
         ui.note(&format!("credentials from {}", found.source));
         let end = time.wall_epoch.after(workload.duration);
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));
     }
     lower::late_stop_rules(&workload).iter().for_each(|warning| ui.warn(warning));
-    let run = Run {
-        driver: &driver,
-        workload,
-        config: engine_config(settings.conduct, embedded),
-        record: RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit: permit },
-    };
-    drive(run, keeper, settings, &store, profile)
+    let recording = Recording::new(directory, manifest, time, permit, terminal, stop);
+    Run { spec, workload, driver: &driver, admin, settings, ui }.conduct(recording, profile)
 }
 
-/// Runs the stages, cleans up and reports.
-fn drive(
-    mut run: Run<'_, S3Driver>,
-    mut keeper: Keeper,
-    settings: &Settings<'_>,
-    store: &Store,
-    mut profile: Option<ServerProfile>,
-) -> Result<ExitCode> {
-    let syncstart = settings.conduct.syncstart;
-    let recorded = run.stages(|ui, interrupts| {
-        wait_for(syncstart, ui, interrupts)?;
-        profile.as_mut().map_or(Ok(()), ServerProfile::start)
-    });
-    if recorded.is_ok()
-        && let Some(Err(error)) = profile.map(|profile| profile.save(&run.record.directory))
-    {
-        // What was measured is worth no less without it.
-        run.record.ui.warn(&format!("{error:#}"));
-    }
-    let recorded = match recorded {
-        Ok(recorded) => recorded,
-        Err(error) => {
-            run.record.manifest.state = RunState::Failed;
-            run.record.manifest.state_reason = Some(error.to_string());
-            clean_up(&mut run, &mut keeper, settings.keeps_data);
-            // The disk may be what failed; the first error is the one to tell.
-            let _ = run.record.directory.write_manifest(&run.record.manifest);
-            return Err(error);
-        }
-    };
-    if recorded.stage(StageKind::Measure).is_none() {
-        let error = why_not_prepared(&recorded);
-        let settled = run.record.settle(&recorded, RunState::Failed, Some(error.to_string()));
-        clean_up(&mut run, &mut keeper, settings.keeps_data);
-        settled.and_then(|()| Ok(run.record.directory.write_manifest(&run.record.manifest)?))?;
-        return Err(error);
-    }
-    // Cleaning may take long or never end, so the report is printed before it; and it is done
-    // whatever the record and the report came to.
-    let reported = report(&mut run, &recorded, settings, store);
-    let left = clean_up(&mut run, &mut keeper, settings.keeps_data);
-    let noted = run.record.directory.write_manifest(&run.record.manifest);
-    let good = reported?;
-    noted?;
-    Ok(present::exit_code(good && left.is_none()))
+/// A run that may begin.
+struct Run<'a> {
+    spec: &'a WorkloadSpec,
+    workload: Arc<Workload>,
+    driver: &'a S3Driver,
+    admin: StoreAdmin,
+    settings: &'a Settings<'a>,
+    ui: Ui,
 }
 
-/// Completes the record of a run that measured and prints its report; tells whether it is good.
+impl Run<'_> {
+    /// Runs the stages, prints the report and cleans up.
+    fn conduct(
+        mut self,
+        mut recording: Recording,
+        profile: Option<ServerProfile>,
+    ) -> Result<ExitCode> {
+        let profile = RefCell::new(profile);
+        let config = engine_config(self.settings.conduct, self.settings.store.host.is_none());
+        let work = ObjectsWork::new(self.driver, &self.workload, config);
+        let mut work = work.before_measuring(|recording| {
+            wait_for(self.settings.conduct.syncstart, &self.ui, &recording.stop)?;
+            profile.borrow_mut().as_mut().map_or(Ok(()), ServerProfile::start)?;
+            Ok(())
+        });
+        let generator = ObjectsWork::<S3Driver>::generator(self.spec, &self.workload);
+        let done = generator.and_then(|generator| recording.run(&mut work, &generator));
+        drop(work);
+        let show = |recording: &mut Recording, recorded: &Recorded| {
+            if let Some(Err(error)) =
+                profile.into_inner().map(|profile| profile.save(&recording.directory))
+            {
+                // What was measured is worth no less without it.
+                self.ui.warn(&format!("{error:#}"));
+            }
+            report(recording, recorded, &self.workload, self.settings, &self.ui)
+        };
+        let done = done.map_err(lower::in_our_flags);
+        Ok(present::exit_code(recording.finish(done, show, &mut self.admin)?))
+    }
+}
+
+/// Prints the report of a run that measured; tells whether it is good.
 fn report(
-    run: &mut Run<'_, S3Driver>,
+    recording: &mut Recording,
     recorded: &Recorded,
+    workload: &Workload,
     settings: &Settings<'_>,
-    store: &Store,
+    ui: &Ui,
 ) -> Result<bool> {
-    run.record.settle_measured(recorded)?;
     let asked = Asked { full_span: settings.output.full_span, details: false };
-    let report = run.report(recorded, asked, store.embedded.is_some())?;
+    let embedded = settings.store.host.is_none();
+    let report = present::of_measured(recording, recorded, workload, asked, embedded)?;
     match settings.show {
-        Some(show) => show(run.record.directory.path())?,
-        None => present::print(&report, settings.output.print.form(), &run.record.ui)?,
+        Some(show) => show(recording.directory.path())?,
+        None => present::print(&report, settings.output.print.form(), ui)?,
     }
-    Ok(present::is_good(&report, settings.conduct.max_error_rate.0, &run.record.ui))
-}
-
-/// Why there is no measured stage: prepare failed or was stopped.
-fn why_not_prepared(recorded: &Recorded) -> anyhow::Error {
-    let Some((_, prepare)) = recorded.stage(StageKind::Prepare) else {
-        return anyhow!("the run was stopped before it began");
-    };
-    let (ops, failed) = (prepare.ops_count, prepare.failed_count);
-    match prepare.errors.first() {
-        Some(first) => {
-            let advice = advice_for(first.class);
-            anyhow!(
-                "prepare failed: {failed} of {ops} uploads; the first: {}{advice}",
-                first.message
-            )
-        }
-        None => anyhow!("stopped while preparing; nothing was measured"),
-    }
-}
-
-/// What a user can change about a failure of that class.
-fn advice_for(class: ErrorClass) -> &'static str {
-    match class {
-        ErrorClass::Connect | ErrorClass::Reset => " (check --host and --tls)",
-        ErrorClass::Timeout => " (check --host; a store that is only slow may need --op-timeout)",
-        ErrorClass::Denied => " (check --access-key, --secret-key and what they may do)",
-        ErrorClass::NotFound => " (check --bucket)",
-        ErrorClass::Throttled => " (lower --concurrent, or set --rps-limit or --retries)",
-        _ => "",
-    }
-}
-
-pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
-    let advice = advice_for(error.class);
-    let told = error.message.contains("--");
-    anyhow!("{}{}", error.message, if told { "" } else { advice })
-}
-
-/// Administration of the target, outside of what is measured. A signal gives each step of it up.
-struct Keeper {
-    runtime: tokio::runtime::Runtime,
-    steward: S3Steward,
-    interrupts: Interrupts,
-    /// When the run began.
-    now: WallTime,
-    /// Marks the run as under way, where it writes into a bucket that others see.
-    lease: Option<BucketLease>,
-}
-
-/// Carries out a step of `$keeper`'s steward.
-macro_rules! step {
-    ($keeper:ident . $call:ident ( $($given:expr),* )) => {
-        heed(&$keeper.interrupts, &$keeper.runtime, $keeper.steward.$call($($given),*))
-    };
-}
-
-impl Keeper {
-    fn new(steward: S3Steward, interrupts: Interrupts, now: WallTime) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.context("cannot start the event loop")?;
-        Ok(Self { runtime, steward, interrupts, now, lease: None })
-    }
-
-    /// Makes sure that the bucket is there and can do what the workload asks of it.
-    fn ensure_root(&mut self, spec: &WorkloadSpec, id: &RunId) -> Result<()> {
-        let (activity, keys) = (&spec.measure.activity, &spec.keys);
-        let base = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker).base;
-        let command = spec.name.replacen('-', " ", 1);
-        let locks = matches!(activity, ActivitySpec::Retention { .. });
-        let root = match locks {
-            true => step!(self.ensure_root_with_lock())?,
-            false => step!(self.ensure_root())?,
-        };
-        let keeps_versions = *activity == ActivitySpec::Versioned || spec.objects.versions > 1;
-        if keeps_versions || locks {
-            if !step!(self.probe(Feature::Versioning, &base))? {
-                bail!("{command}: the store keeps no versions, so there is nothing to measure");
-            }
-            if root == RootState::Existed && !step!(self.keeps_versions())? {
-                // Once switched on it can never be undone, and others use the bucket.
-                bail!(
-                    "the bucket keeps no versions; name another --bucket, to be made with that, or \
-                     switch them on yourself"
-                );
-            }
-            step!(self.ensure_versioning())?;
-        }
-        let (feature, what) = match activity {
-            ActivitySpec::Zip => (Feature::Zip, "does not read files out of zip archives"),
-            ActivitySpec::Snowball { .. } => (Feature::Snowball, "does not take archives apart"),
-            ActivitySpec::Fanout { .. } => {
-                (Feature::Fanout, "does not write one content under several names")
-            }
-            ActivitySpec::Append { .. } => (Feature::Append, "does not add to objects"),
-            _ => return Ok(()),
-        };
-        if !step!(self.probe(feature, &base))? {
-            bail!("{command}: the store {what}, so there is nothing to measure");
-        }
-        Ok(())
-    }
-
-    /// Refuses to remove objects of a run that is under way.
-    fn refuse_living<'k>(&mut self, keys: impl Iterator<Item = &'k str>) -> Result<()> {
-        let runs: BTreeSet<&str> = keys.filter_map(bucket_lease::run_of).collect();
-        for base in runs {
-            let marked = bucket_lease::is_marked(&mut self.steward, base, self.now);
-            if heed(&self.interrupts, &self.runtime, marked)? {
-                bail!(
-                    "the run whose objects lie below `{base}/` is under way; leave it its objects"
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes sure that the bucket is there, or finds in it what the workload wants to find.
-    fn prepare_root(&mut self, spec: &WorkloadSpec, id: &RunId, bucket: &str) -> Result<Workload> {
-        let Some(existing) = &spec.objects.existing else {
-            self.ensure_root(spec, id)?;
-            return spec.validate(id.as_str(), None).map_err(lower::in_flags);
-        };
-        spec.validate(id.as_str(), Some(Vec::new())).map_err(lower::in_flags)?;
-        // A bucket that is not there is not made: nothing would be in it.
-        let found = step!(self.survey(&spec.keys.prefix, existing.limit, existing.recursive))?;
-        if existing.destroys {
-            self.refuse_living(found.iter().map(|found| &*found.key))?;
-        }
-        // An empty object has nothing to read.
-        let objects: Vec<ExistingObject> = found
-            .into_iter()
-            .filter(|found| found.size > 0)
-            .map(|found| ExistingObject { key: found.key, size: found.size })
-            .collect();
-        if objects.is_empty() {
-            let prefix = &spec.keys.prefix;
-            bail!("--list-existing: no object below `{prefix}` in bucket `{bucket}` (--prefix)");
-        }
-        spec.validate(id.as_str(), Some(objects)).map_err(lower::in_flags)
-    }
-}
-
-/// Carries a step of administration out, unless a signal gives it up.
-fn heed<T>(
-    interrupts: &Interrupts,
-    runtime: &tokio::runtime::Runtime,
-    step: impl Future<Output = Result<T, DriverError>>,
-) -> Result<T> {
-    match interrupts.unless_stopped(runtime, step) {
-        Ok(done) => done.map_err(in_words),
-        Err(Stopped) => bail!("stopped before anything was measured"),
-    }
+    Ok(present::is_good(&report, settings.conduct.max_error_rate.0, ui))
 }
 
 /// Names the place of objects that a run did not write.
 fn place(endpoints: &[String], bucket: &str, prefix: &str) -> String {
     let below = if prefix.is_empty() { String::new() } else { format!(" below `{prefix}`") };
     format!("bucket `{bucket}`{below} on {}", hosts(endpoints))
-}
-
-/// Removes what the run wrote, unless it is to be kept, and says in the manifest what became of it.
-///
-/// Returns the sentence that names what is left, if something is.
-fn clean_up(run: &mut Run<'_, S3Driver>, keeper: &mut Keeper, keeps_data: bool) -> Option<String> {
-    let started = run.record.now();
-    let wrote = matches!(run.workload.population, Population::Uploaded(_));
-    let (mut removed, mut left) = (None, None);
-    let state = if !wrote {
-        CleanupState::NotNeeded
-    } else if keeps_data {
-        CleanupState::Kept
-    } else {
-        run.record.interrupts.begin_step();
-        run.record.ui.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
-        let base = run.workload.layout.base.clone();
-        let removed_so_far = keeper.steward.removed_count();
-        let sweep = keeper.steward.sweep(&base);
-        let why = match run.record.interrupts.unless_stopped(&keeper.runtime, sweep) {
-            Ok(Ok(objects)) => {
-                run.record.ui.note(&format!("removed {} objects", format::count(objects)));
-                removed = Some(objects);
-                None
-            }
-            Ok(Err(error)) => Some((CleanupState::Failed, error.to_string())),
-            Err(Stopped) => {
-                let so_far = format::count(removed_so_far.load(Ordering::Relaxed));
-                Some((CleanupState::Pending, format!("stopped; {so_far} are")))
-            }
-        };
-        let state = why.as_ref().map_or(CleanupState::Complete, |(state, _)| *state);
-        left = why.map(|(_, why)| {
-            let path = run.record.directory.path().display();
-            format!(
-                "objects below `{base}` could not all be removed ({why}); `plimsoll clean {path}` \
-                 finishes the job"
-            )
-        });
-        left.iter().for_each(|message| run.record.ui.warn(message));
-        state
-    };
-    let took = run.record.now().since(started).as_nanos() as u64;
-    if keeper.lease.take().is_some() && left.is_none() {
-        // What cannot be removed ends by itself.
-        let marks = bucket_lease::marks_of(&run.workload.layout.base);
-        let sweep = keeper.steward.sweep(&marks);
-        let _ = run.record.interrupts.unless_stopped(&keeper.runtime, sweep);
-    }
-    run.record.manifest.cleanup =
-        Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
-    left
 }
 
 /// Names hosts: the first of many.
@@ -477,12 +261,12 @@ pub(crate) fn fresh_seed(at: WallTime) -> u64 {
 }
 
 /// Waits for a time of day, today's.
-fn wait_for(at: Option<TimeOfDay>, ui: &Ui, interrupts: &Interrupts) -> Result<()> {
+fn wait_for(at: Option<TimeOfDay>, ui: &Ui, stop: &Stop) -> Result<()> {
     let Some(TimeOfDay(time)) = at else { return Ok(()) };
     let mut left = time_until(at)?;
     ui.note(&format!("waiting until {time}"));
-    while left > Duration::ZERO && !interrupts.stop_flag().is_set() {
-        interrupts.rest(left);
+    while left > Duration::ZERO && !stop.flag().is_set() {
+        stop.rest(left);
         left = time_until(at).unwrap_or_default();
     }
     Ok(())

@@ -10,19 +10,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
+use plimsoll_conduct::{
+    BucketLease, ConductError, Consent, Done, Goal, NextStage, Permit, Recording, RunTime, Stop,
+    StoreAdmin, Work, machine,
+};
 use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
-use plimsoll_driver::{Driver, DriverError, Steward};
-use plimsoll_driver_s3::{
-    Credentials, Lookup, RequestOptions, S3Config, S3Driver, S3Steward, Signature,
-};
-use plimsoll_engine::{
-    EngineConfig, EngineError, OpSinkError, StageContext, StageOutcome, run_stage,
-};
+use plimsoll_driver::{Driver, Steward};
+use plimsoll_driver_s3::{Credentials, Lookup, RequestOptions, S3Config, S3Driver, Signature};
+use plimsoll_engine::{EngineConfig, EngineError, OpSink, StageContext, StageOutcome, run_stage};
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion};
-use plimsoll_model::{Clock, ErrorClass, ObjectId, RunId, StageId, StageKind, WallTime};
-use plimsoll_record::schema::{self, Cleanup, CleanupState, RunState, Target};
-use plimsoll_record::{OpLogWriter, RunDirectory};
+use plimsoll_model::{ObjectId, RunId, StageId, StageKind, WallTime};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::{LoopModel, Target};
 use plimsoll_report::s3_benchmark::{self as layout, Parameters, Test, TestFigures, TestResult};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{
@@ -32,24 +32,19 @@ use plimsoll_workload::{
 
 use self::tally::{Tally, Written};
 use self::tester::{Pages, Tester, lists_versions};
-use crate::args::{S3BenchmarkArgs, SignatureArg};
-use crate::bucket_lease::{self, BucketLease};
-use crate::commands::s3::{fresh_seed, in_words};
-use crate::consent::{self, Consent, Permit};
-use crate::run_record::{LogSink, Recorded, RunRecord};
-use crate::runner::{RunTime, directory_for};
-use crate::signals::{Interrupts, Stopped};
+use crate::args::{S3BenchmarkArgs, SignatureArg, YES};
+use crate::commands::s3::fresh_seed;
 use crate::telemetry::{RunFacts, Telemetry};
-use crate::ui::{Goal, Ui, Watched};
-use crate::{machine, manifest, present, store};
+use crate::terminal::Terminal;
+use crate::ui::Ui;
+use crate::{lower, manifest, present, signals, store};
 
 /// What the run is called.
 const NAME: &str = "s3-benchmark";
 /// Where its lines are kept too, in the directory in which it was started.
 const LOG: &str = "benchmark.log";
-/// How often cleaning is tried while the store sheds load or drops connections.
+/// How often cleaning is tried: the store was just driven hard.
 const SWEEP_TRIES_MAX: u32 = 20;
-const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// DELETE ends when everything is deleted.
 const UNTIL_DONE: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -67,11 +62,19 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         ui.result(&explain(&asked))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut bench = Bench::begin(&asked, args, ui)?;
-    bench.say(&format!("{}\n", layout::GREETING))?;
-    bench.line(&layout::parameters_line(&parameters(&asked)))?;
-    let done = bench.loops();
-    bench.finish(done, args.max_error_rate.0)
+    let (mut recording, mut tests) = begin(&asked, args, ui)?;
+    ui.result(&format!("{}\n", layout::GREETING))?;
+    tests.line(&layout::parameters_line(&parameters(&asked)))?;
+    let generator = Arc::new(Generator::new(tests.spec.seed));
+    let done = recording.run(&mut tests, &generator);
+    // Lines are printed as the tests end, also those of a run that could not go on.
+    ui.result(&layout::below(&tests.results))?;
+    let Tests { mut admin, results, .. } = tests;
+    let most = args.max_error_rate.0;
+    let show = |recording: &mut Recording, _: &_| {
+        Ok::<_, anyhow::Error>(is_good(&results, recording, most, &ui))
+    };
+    Ok(present::exit_code(recording.finish(done.map_err(anyhow::Error::from), show, &mut admin)?))
 }
 
 fn parameters(asked: &Benchmark) -> Parameters<'_> {
@@ -95,162 +98,154 @@ fn explain(asked: &Benchmark) -> String {
     text
 }
 
-/// A run under way.
-struct Bench<'a> {
+/// The tests of a run, one after the other.
+struct Tests<'a> {
     asked: &'a Benchmark,
     spec: WorkloadSpec,
     /// What PUT does; the other tests have its keys and contents.
     workload: Workload,
+    run: String,
     driver: Arc<S3Driver>,
-    runtime: tokio::runtime::Runtime,
-    steward: S3Steward,
+    admin: StoreAdmin,
     config: EngineConfig,
-    generator: Arc<Generator>,
-    record: RunRecord,
-    /// Marks the run as under way in the bucket.
-    lease: Option<BucketLease>,
+    ui: Ui,
+    time: RunTime,
+    stop: Stop,
     lists_versions: bool,
+    /// Which test comes next: the number of its loop, from 1, and its place in the loop.
+    next: (u32, usize),
+    /// What the test does that is about to run.
+    under_way: Option<(Workload, Tester)>,
+    /// What PUT of this loop left.
+    written: Written,
     results: Vec<TestResult>,
-    /// What was removed outside of DELETE.
-    swept: Option<u64>,
+    /// How many of the results have been printed.
+    told_count: usize,
     /// Whether the log could not be written.
     log_failed: bool,
 }
 
-impl<'a> Bench<'a> {
-    /// Makes sure that the bucket can be used and begins the record.
-    fn begin(asked: &'a Benchmark, args: &S3BenchmarkArgs, ui: Ui) -> Result<Self> {
-        let time = RunTime::machine();
-        let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
-        let spec = spec(asked, seed);
-        let id = RunId::new(NAME, time.wall_epoch, mix64(seed ^ time.wall_epoch.as_unix_ns()));
-        let workload = spec.validate(id.as_str(), None)?;
-        let config = config(asked, args, time.wall_epoch)?;
-        let driver = S3Driver::new(config.clone()).map_err(in_its_flags)?;
-        let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
-        manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
-        manifest.notes.push(note(asked));
-        let facts = RunFacts {
-            run_id: id.as_str(),
-            what: NAME,
-            endpoints: &manifest.target.endpoints,
-            time: &time,
-            tls_ca: args.tls.tls_ca.clone(),
-            ui,
-        };
-        let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
-        let path = directory_for(args.output.run_dir.as_deref(), &id);
-        let consent = Consent { given: false, flag: consent::YES };
-        let _permit = Permit::for_objects(&workload, &asked.bucket, consent, &ui)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.context("cannot start the event loop")?;
-        // Until here a signal ends the process as it always does: there is nothing to put in order.
-        let interrupts = Interrupts::listen()?;
-        let directory = RunDirectory::create(&path, &manifest)?;
-        let mut steward = driver.steward(&time.clock);
-        let begun = interrupts.unless_stopped(&runtime, async {
-            steward.ensure_root().await?;
-            Ok(lists_versions(&driver, &time.clock, &workload.layout.base).await)
-        });
-        let stopped = |Stopped| anyhow!("stopped before anything was measured");
-        let in_words = |error| in_its_flags(in_words(error));
-        let lists_versions = match begun.map_err(stopped).and_then(|done| done.map_err(in_words)) {
-            Ok(lists_versions) => lists_versions,
-            Err(error) => {
-                // Nothing was measured, so the record holds nothing that anybody could want.
-                directory.discard()?;
-                return Err(error);
-            }
-        };
-        ui.note(&format!("{NAME} on {}, bucket {}, seed {seed}", asked.url, asked.bucket));
-        let lease = BucketLease::hold(config, &workload.layout.base, &time, ui)?;
-        Ok(Self {
-            asked,
-            lease: Some(lease),
-            generator: Arc::new(Generator::new(seed)),
-            spec,
-            workload,
-            driver: Arc::new(driver),
-            runtime,
-            steward,
-            config: EngineConfig {
-                threads: args.threads.unwrap_or_else(machine::cores).max(1),
-                op_timeout: args.op_timeout.0,
-                retries: 0,
-            },
-            record: RunRecord { time, directory, manifest, ui, interrupts, telemetry, _permit },
-            lists_versions,
-            results: Vec::new(),
-            swept: Some(0),
-            log_failed: false,
-        })
-    }
+/// Makes sure that the bucket can be used and begins the record.
+fn begin<'a>(
+    asked: &'a Benchmark,
+    args: &S3BenchmarkArgs,
+    ui: Ui,
+) -> Result<(Recording, Tests<'a>)> {
+    let time = RunTime::machine();
+    let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
+    let spec = spec(asked, seed);
+    let id = RunId::new(NAME, time.wall_epoch, mix64(seed ^ time.wall_epoch.as_unix_ns()));
+    let workload = spec.validate(id.as_str(), None)?;
+    let config = config(asked, args, time.wall_epoch)?;
+    let driver = S3Driver::new(config.clone()).map_err(in_its_flags)?;
+    let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
+    manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
+    manifest.notes.push(note(asked));
+    let facts = RunFacts {
+        run_id: id.as_str(),
+        what: NAME,
+        endpoints: &manifest.target.endpoints,
+        time: &time,
+        tls_ca: args.tls.tls_ca.clone(),
+        ui,
+    };
+    let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
+    let path = manifest::directory_for(args.output.run_dir.as_deref(), &id);
+    let consent = Consent { given: false, flag: YES };
+    let permit = Permit::for_objects(&workload, &asked.bucket, consent, &ui)?;
+    // Until here a signal ends the process as it always does: there is nothing to put in order.
+    let stop = signals::listen()?;
+    let directory = RunDirectory::create(&path, &manifest)?;
+    let mut admin = StoreAdmin::new(driver.steward(&time.clock), stop.clone(), time.wall_epoch)?;
+    admin.tries_max = SWEEP_TRIES_MAX;
+    let base = &workload.layout.base;
+    let lists_versions = match usable(&mut admin, &driver, &time, base) {
+        Ok(lists_versions) => lists_versions,
+        Err(error) => {
+            // Nothing was measured, so the record holds nothing that anybody could want.
+            directory.discard()?;
+            return Err(in_its_flags(lower::in_our_flags(error)));
+        }
+    };
+    ui.note(&format!("{NAME} on {}, bucket {}, seed {seed}", asked.url, asked.bucket));
+    let terminal = Terminal::new(ui, &stop, telemetry);
+    admin.owns(base, Some(BucketLease::hold(config, base, &time, Arc::clone(&terminal))?));
+    let config = EngineConfig {
+        threads: args.threads.unwrap_or_else(machine::cores).max(1),
+        op_timeout: args.op_timeout.0,
+        retries: 0,
+    };
+    let tests = Tests {
+        asked,
+        spec,
+        workload,
+        run: id.as_str().to_owned(),
+        driver: Arc::new(driver),
+        admin,
+        config,
+        ui,
+        time: time.clone(),
+        stop: stop.clone(),
+        lists_versions,
+        next: (1, 0),
+        under_way: None,
+        written: Written::default(),
+        results: Vec::new(),
+        told_count: 0,
+        log_failed: false,
+    };
+    Ok((Recording::new(directory, manifest, time, permit, terminal, stop), tests))
+}
 
-    fn say(&self, text: &str) -> Result<()> {
-        self.record.ui.result(text)
-    }
+/// Makes sure that the bucket is there, and tells whether the store lists versions.
+fn usable(
+    admin: &mut StoreAdmin,
+    driver: &S3Driver,
+    time: &RunTime,
+    base: &str,
+) -> Result<bool, ConductError> {
+    let mut steward = driver.steward(&time.clock);
+    admin.heed(async {
+        steward.ensure_root().await?;
+        Ok(lists_versions(driver, &time.clock, base).await)
+    })
+}
 
+impl Tests<'_> {
     /// Prints a line and keeps it in the log, as s3-benchmark does with all lines but the first.
     fn line(&mut self, line: &str) -> Result<()> {
-        self.say(&format!("{line}\n"))?;
-        let since = Duration::from_nanos(self.record.now().as_ns());
-        let text = layout::log_line(self.record.time.wall_epoch.after(since), line);
+        self.ui.result(&format!("{line}\n"))?;
+        let since = Duration::from_nanos(self.time.clock.now().as_ns());
+        let text = layout::log_line(self.time.wall_epoch.after(since), line);
         let file = OpenOptions::new().create(true).append(true).open(LOG);
         let kept = file.and_then(|mut file| file.write_all(text.as_bytes()));
         if let Err(error) = kept
             && !std::mem::replace(&mut self.log_failed, true)
         {
-            self.record.ui.warn(&format!("cannot write {LOG}: {error}"));
+            self.ui.warn(&format!("cannot write {LOG}: {error}"));
         }
         Ok(())
     }
 
-    fn is_stopped(&self) -> bool {
-        self.record.interrupts.stop_flag().is_set()
+    /// Prints the lines of tests that have ended.
+    fn tell(&mut self) -> Result<()> {
+        while let Some(result) = self.results.get(self.told_count) {
+            let line = layout::line(result);
+            self.told_count += 1;
+            self.line(&line)?;
+        }
+        Ok(())
     }
 
-    /// Runs all loops.
-    fn loops(&mut self) -> Result<Recorded> {
-        let run = RunId::parse(&self.record.manifest.run_id).context("the run's own id")?;
-        let epoch = self.record.time.wall_epoch;
-        let endpoints = &self.record.manifest.target.endpoints;
-        let mut log = LogSink(OpLogWriter::new(&self.record.directory, &run, epoch, endpoints));
-        let mut stages = Vec::new();
-        for number in 1..=self.asked.loops {
-            if number > 1 {
-                // What failed to be deleted, and old versions where the bucket keeps them.
-                if let Err(error) = self.sweep() {
-                    self.record.ui.warn(&format!(
-                        "what loop {} left could not all be removed ({error}), so that listings may \
-                         hold more than this loop writes",
-                        number - 1
-                    ));
-                }
-            }
-            let mut written = Written::default();
-            for test in Test::ALL {
-                if self.is_stopped() {
-                    break;
-                }
-                let figures = match self.workload_of(test, &written)? {
-                    None => self.without_work(test),
-                    Some(workload) => {
-                        let of = (number, test, workload);
-                        let (outcome, figures) = self.test(of, &mut written, &mut log)?;
-                        stages.push((StageId(stages.len() as u8), StageKind::Measure, outcome));
-                        Some(figures)
-                    }
-                };
-                let result = TestResult { loop_number: number, test, figures };
-                self.line(&layout::line(&result))?;
-                self.results.push(result);
-            }
+    /// Removes what failed to be deleted, and old versions where the bucket keeps them.
+    fn sweep(&mut self, loop_number: u32) {
+        if let Err(error) = self.admin.sweep() {
+            self.ui.warn(&format!(
+                "what loop {} left could not all be removed ({error}), so that listings may hold \
+                 more than this loop writes",
+                loop_number - 1
+            ));
         }
-        let totals = log.0.finish().context("cannot complete the op log")?;
-        if stages.is_empty() {
-            bail!("stopped before the first test; nothing was measured");
-        }
-        Ok(Recorded { stages, totals })
     }
 
     /// Returns what a test came to that was not run: nothing, or it is not offered.
@@ -259,10 +254,11 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns what a test does; `None` if there is nothing to do it to, or it is not offered.
-    fn workload_of(&self, test: Test, written: &Written) -> Result<Option<Workload>> {
+    fn workload_of(&self, test: Test) -> Result<Option<Workload>> {
         if test == Test::Put {
             return Ok(Some(self.workload.clone()));
         }
+        let written = &self.written;
         if written.objects.is_empty() || test == Test::ListVer && !self.lists_versions {
             return Ok(None);
         }
@@ -290,7 +286,7 @@ impl<'a> Bench<'a> {
         // Pages of listings know themselves what they must hold.
         let lists = matches!(test, Test::List2 | Test::ListVer);
         let objects = if lists { Vec::new() } else { written.objects.iter().map(object).collect() };
-        let mut workload = spec.validate(&self.record.manifest.run_id, Some(objects))?;
+        let mut workload = spec.validate(&self.run, Some(objects))?;
         // Content is a function of key and seed, and PUT of this run wrote it.
         workload.verify = Verify::EveryByte;
         if lists {
@@ -302,189 +298,121 @@ impl<'a> Bench<'a> {
         Ok(Some(workload))
     }
 
-    /// Runs one test of one loop.
-    fn test(
-        &mut self,
-        (number, test, workload): (u32, Test, Workload),
-        written: &mut Written,
-        log: &mut LogSink,
-    ) -> Result<(StageOutcome, TestFigures)> {
+    /// Returns what a test does to the store.
+    fn tester(&self, test: Test, loop_number: u32) -> Tester {
         let lists = matches!(test, Test::List2 | Test::ListVer);
         let pages = lists.then(|| {
             let versions = test == Test::ListVer;
             let keys = self.workload.keys();
-            let seed = mix64(self.spec.seed ^ u64::from(number));
-            Pages::of((&written.objects, &written.doubtful), &keys, (versions, seed))
+            let seed = mix64(self.spec.seed ^ u64::from(loop_number));
+            let Written { objects, doubtful } = &self.written;
+            Pages::of((objects, doubtful), &keys, (versions, seed))
         });
-        let tester = Tester::new(&self.driver, pages);
-        let own = matches!(test, Test::Get | Test::Delete).then_some(&*written.objects);
-        let mut tally = Tally::new(log, own.unwrap_or_default());
-        let name = format!("loop-{number}-{}", test.name().to_lowercase());
-        let goal = match test {
-            Test::Delete => Goal::Ops(written.objects.len() as u64),
-            _ => Goal::Time(workload.duration),
-        };
-        let outcome = self.stage(&name, goal, &tester, &Arc::new(workload), &mut tally)?;
+        Tester::new(&self.driver, pages)
+    }
+}
+
+impl Tests<'_> {
+    /// Prints what has ended, and chooses the next test that has something to do.
+    fn choose(&mut self) -> Result<Option<NextStage>> {
+        self.tell()?;
+        while !self.stop.flag().is_set() {
+            let (number, place) = self.next;
+            let Some(&test) = Test::ALL.get(place) else {
+                self.next = (number + 1, 0);
+                continue;
+            };
+            if number > self.asked.loops {
+                break;
+            }
+            if place == 0 && number > 1 {
+                self.sweep(number);
+                self.written = Written::default();
+            }
+            let Some(workload) = self.workload_of(test)? else {
+                self.next.1 += 1;
+                let figures = self.without_work(test);
+                self.results.push(TestResult { loop_number: number, test, figures });
+                self.tell()?;
+                continue;
+            };
+            let name = format!("loop-{number}-{}", test.name().to_lowercase());
+            let workers = workload.concurrency.get();
+            let stage = NextStage {
+                doing: name.clone(),
+                name,
+                kind: StageKind::Measure,
+                loop_model: LoopModel::Closed,
+                schedule: None,
+                workers_count: workers,
+                threads_count: self.config.threads.clamp(1, workers as usize),
+                files: None,
+                goal: match test {
+                    Test::Delete => Goal::Ops(self.written.objects.len() as u64),
+                    _ => Goal::Time(workload.duration),
+                },
+            };
+            self.under_way = Some((workload, self.tester(test, number)));
+            return Ok(Some(stage));
+        }
+        Ok(None)
+    }
+}
+
+impl Work for Tests<'_> {
+    fn next(
+        &mut self,
+        _recording: &Recording,
+        _done: &[Done],
+    ) -> Result<Option<NextStage>, ConductError> {
+        self.choose().map_err(|error| ConductError::Caller(error.into()))
+    }
+
+    fn run(
+        &mut self,
+        stage: StageId,
+        context: &StageContext<'_>,
+        sink: &mut dyn OpSink,
+    ) -> Result<StageOutcome, EngineError> {
+        let (loop_number, place) = self.next;
+        let test = Test::ALL[place];
+        let (workload, tester) = self.under_way.take().expect("a test was chosen");
+        let own = matches!(test, Test::Get | Test::Delete).then_some(&*self.written.objects);
+        let mut tally = Tally::new(sink, own.unwrap_or_default());
+        let stage = (stage, StageKind::Measure);
+        let workload = Arc::new(workload);
+        let outcome = run_stage(&tester, &workload, stage, &self.config, context, &mut tally)?;
         let (figures, wrote) = tally.end(outcome.started, tester.slowdowns());
         if test == Test::Put {
-            *written = wrote;
+            self.written = wrote;
         }
-        Ok((outcome, figures))
-    }
-
-    /// Runs a stage of the record.
-    fn stage(
-        &mut self,
-        name: &str,
-        goal: Goal,
-        tester: &Tester,
-        workload: &Arc<Workload>,
-        tally: &mut Tally<'_>,
-    ) -> Result<StageOutcome> {
-        let record = &mut self.record;
-        let index = record.manifest.stages.len() as u8;
-        let workers = workload.concurrency.get();
-        let threads = (self.config.threads as u32).clamp(1, workers);
-        let (kind, closed) = (StageKind::Measure, schema::LoopModel::Closed);
-        let entry = schema::Stage::begun(index, kind.into(), name, closed, (workers, threads));
-        record.manifest.stages.push(entry);
-        record.directory.write_manifest(&record.manifest)?;
-        let live = record.begin_counting(name, threads as usize);
-        let context = StageContext {
-            clock: &record.time.clock,
-            virtual_time: None,
-            stop: record.interrupts.stop_flag(),
-            live: &live,
-            generator: &self.generator,
-            wall_epoch: record.time.wall_epoch,
-            tags: None,
-        };
-        let clock: &dyn Clock = &*record.time.clock;
-        let watched = Watched { name, doing: name, goal, live: &live, clock };
-        let outcome = record.ui.watch(&watched, &record.interrupts, || {
-            run_stage(tester, workload, (StageId(index), kind), &self.config, &context, tally)
-        });
-        let outcome = outcome.map_err(|error| match error {
-            // The sink's own sentence says what to change; ours would only stand before it.
-            EngineError::Sink(OpSinkError(source)) => anyhow::Error::from_boxed(source),
-            other => other.into(),
-        })?;
-        record.note_end(index, &outcome);
-        record.directory.write_manifest(&record.manifest)?;
+        self.results.push(TestResult { loop_number, test, figures: Some(figures) });
+        self.next.1 += 1;
         Ok(outcome)
     }
+}
 
-    /// Removes what the run wrote and DELETE did not remove. A store that was just driven hard gets
-    /// several tries.
-    fn sweep(&mut self) -> Result<(), DriverError> {
-        let base = &self.workload.layout.base;
-        let interrupts = &self.record.interrupts;
-        let mut tries = 1;
-        loop {
-            let sweep = self.steward.sweep(base);
-            let swept = interrupts.unless_stopped(&self.runtime, sweep);
-            let stopped = |Stopped| DriverError::new(ErrorClass::Unknown, "stopped");
-            match swept.unwrap_or_else(|why| Err(stopped(why))) {
-                Ok(removed) => {
-                    // How much a try removed before it failed is not told.
-                    self.swept = self.swept.filter(|_| tries == 1).map(|swept| swept + removed);
-                    return Ok(());
-                }
-                Err(error)
-                    if tries == SWEEP_TRIES_MAX
-                        || error.class == ErrorClass::Timeout
-                        || !error.class.is_transient() =>
-                {
-                    return Err(error);
-                }
-                Err(_) => interrupts.rest(SWEEP_PAUSE),
-            }
-            tries += 1;
-        }
-    }
-
-    /// Completes the record, cleans up and prints what s3-benchmark leaves out.
-    fn finish(mut self, done: Result<Recorded>, max_error_rate: f64) -> Result<ExitCode> {
-        let settled = match &done {
-            Ok(recorded) => self.record.settle_measured(recorded),
-            Err(error) => {
-                self.record.manifest.state = RunState::Failed;
-                self.record.manifest.state_reason = Some(format!("{error:#}"));
-                Ok(())
-            }
-        };
-        // Cleaning may take long or never end, so everything is printed before it.
-        let printed = self.say(&layout::below(&self.results));
-        let clean = self.clean_up();
-        // The disk may be what failed; the first error is the one to tell.
-        let noted = self.record.directory.write_manifest(&self.record.manifest);
-        done?;
-        settled?;
-        noted?;
-        printed?;
-        Ok(present::exit_code(self.is_good(max_error_rate) && clean))
-    }
-
-    /// Removes what is left, and tells whether nothing is.
-    fn clean_up(&mut self) -> bool {
-        let started = self.record.now();
-        self.record.interrupts.begin_step();
-        let state = match self.sweep() {
-            Ok(()) => CleanupState::Complete,
-            Err(error) => {
-                let (base, path) =
-                    (&self.workload.layout.base, self.record.directory.path().display());
-                self.record.ui.warn(&format!(
-                    "objects below `{base}` could not all be removed ({error}); \
-                     `plimsoll clean {path}` finishes the job"
-                ));
-                CleanupState::Failed
-            }
-        };
-        if self.lease.take().is_some() && state == CleanupState::Complete {
-            // What cannot be removed ends by itself.
-            let marks = bucket_lease::marks_of(&self.workload.layout.base);
-            let interrupts = &self.record.interrupts;
-            for _ in 0..SWEEP_TRIES_MAX {
-                let sweep = self.steward.sweep(&marks);
-                match interrupts.unless_stopped(&self.runtime, sweep) {
-                    Ok(Err(error)) if error.class.is_transient() => interrupts.rest(SWEEP_PAUSE),
-                    _ => break,
-                }
-            }
-        }
-        let complete = state == CleanupState::Complete;
-        let took = self.record.now().since(started).as_nanos() as u64;
-        self.record.manifest.cleanup = Cleanup {
-            state,
-            objects_removed_count: self.swept.filter(|_| complete),
-            took_ns: complete.then_some(took),
-        };
-        complete
-    }
-
-    /// Warns where too much failed, or nothing was done at all.
-    fn is_good(&self, max_error_rate: f64) -> bool {
-        let figures = || self.results.iter().filter_map(|result| result.figures.as_ref());
-        let ok: u64 = figures().map(|figures| figures.ops_ok).sum();
-        let failed: u64 = figures().map(TestFigures::failed_count).sum();
-        let percent = failed as f64 / (ok + failed).max(1) as f64 * 100.0;
-        let flaw = if ok + failed == 0 {
-            "no operation ended, so there is no result".to_owned()
-        } else if percent > max_error_rate {
-            let first = self.record.manifest.first_errors.first();
-            let first = first.map(|error| format!("; the first: {}", error.message));
-            format!(
-                "{percent:.2} % of the operations failed, more than --max-error-rate \
-                 {max_error_rate}% allows{}",
-                first.unwrap_or_default()
-            )
-        } else {
-            return true;
-        };
-        self.record.ui.warn(&flaw);
-        false
-    }
+/// Warns where too much failed, or nothing was done at all.
+fn is_good(results: &[TestResult], recording: &Recording, max_error_rate: f64, ui: &Ui) -> bool {
+    let figures = || results.iter().filter_map(|result| result.figures.as_ref());
+    let ok: u64 = figures().map(|figures| figures.ops_ok).sum();
+    let failed: u64 = figures().map(TestFigures::failed_count).sum();
+    let percent = failed as f64 / (ok + failed).max(1) as f64 * 100.0;
+    let flaw = if ok + failed == 0 {
+        "no operation ended, so there is no result".to_owned()
+    } else if percent > max_error_rate {
+        let first = recording.manifest.first_errors.first();
+        let first = first.map(|error| format!("; the first: {}", error.message));
+        format!(
+            "{percent:.2} % of the operations failed, more than --max-error-rate \
+             {max_error_rate}% allows{}",
+            first.unwrap_or_default()
+        )
+    } else {
+        return true;
+    };
+    ui.warn(&flaw);
+    false
 }
 
 /// Returns what PUT does, as the record keeps it.

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
+use plimsoll_conduct::input;
 use plimsoll_dialects::warp::{self, WarpBenchmark, WarpCommand, WarpLine};
 
 use crate::args::{AsCommand, Cli, Command, WarpCommand as FileCommand};
 use crate::commands::{analyze, export, s3};
+use crate::environment;
 use crate::ui::Ui;
-use crate::{environment, input};
 
 /// How the operations of a run are kept for warp's own report.
 const RAW_FILE: &str = "operations.csv.zst";

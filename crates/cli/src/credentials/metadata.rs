@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use super::fetch::{Ask, Service};
 use super::{ChainArgs, Keys, TOKEN_BYTES_MAX, answer};
-use crate::input;
+use plimsoll_conduct::input;
 
 /// Where containers of ECS ask; the path is in the environment.
 const CONTAINER_HOST: &str = "http://169.254.170.2";

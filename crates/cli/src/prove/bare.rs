@@ -12,7 +12,7 @@ use plimsoll_model::{Moment, OpRecord, PackedOp, StageId, StageKind};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{Workload, WorkloadSpec};
 
-use crate::runner::RunTime;
+use plimsoll_conduct::RunTime;
 
 /// Keeps what was issued.
 #[derive(Default)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use plimsoll_conduct::{ObjectsWork, Permit, Recording, RunTime, machine};
 use plimsoll_driver::{Driver, Steward};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_engine::EngineConfig;
@@ -26,11 +27,9 @@ use super::bytes::Scale;
 use super::{
     ASKED, Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times,
 };
-use crate::consent::Permit;
-use crate::run_record::RunRecord;
-use crate::runner::{Run, RunTime};
 use crate::simulate::Measured;
-use crate::{lower, machine, manifest, store};
+use crate::terminal::Terminal;
+use crate::{lower, manifest, store};
 
 /// The proofs over sockets.
 pub(crate) const PROOFS: [NamedProof; 4] = [
@@ -198,33 +197,27 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
     let target = Target::bare("s3", driver.endpoints());
     let manifest = manifest::bare(&id, spec, target, &time);
     let place = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let mut run = Run {
-        driver: &driver,
-        workload: Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?),
-        config: EngineConfig {
-            threads: (machine::cores() - store::embedded_threads().min(machine::cores() - 1))
-                .max(1),
-            op_timeout: OP_TIMEOUT,
-            retries: 0,
-        },
-        record: RunRecord {
-            _permit: Permit::for_nothing_real(),
-            time,
-            directory: RunDirectory::create(&place.path().join("run"), &manifest)?,
-            manifest,
-            ui: bench.ui,
-            interrupts: bench.interrupts.clone(),
-            telemetry: None,
-        },
+    let workload = Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?);
+    let config = EngineConfig {
+        threads: (machine::cores() - store::embedded_threads().min(machine::cores() - 1)).max(1),
+        op_timeout: OP_TIMEOUT,
+        retries: 0,
     };
+    let directory = RunDirectory::create(&place.path().join("run"), &manifest)?;
+    let terminal = Terminal::new(bench.ui, &bench.stop, None);
+    let (permit, stop) = (Permit::for_nothing_real(), bench.stop.clone());
+    let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop);
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
     let mut prepared = Ledger::default();
-    let recorded = run.stages(|_, _| {
+    let generator = ObjectsWork::<S3Driver>::generator(spec, &workload)?;
+    let mut work = ObjectsWork::new(&driver, &workload, config).before_measuring(|_| {
         oracle.keep_latencies();
         prepared = ledger()?;
         Ok(())
-    })?;
-    Measured::of(&mut run, recorded, ASKED, ledger()?.since(&prepared))
+    });
+    let recorded = recording.run(&mut work, &generator)?;
+    drop(work);
+    Measured::of(&mut recording, recorded, &workload, ASKED, ledger()?.since(&prepared))
 }
 
 fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {

@@ -6,7 +6,7 @@ use plimsoll_report::proof::Check;
 use plimsoll_stats::KolmogorovSmirnov;
 
 use super::{Bench, Load, bare, open};
-use crate::runner::RunTime;
+use plimsoll_conduct::RunTime;
 
 pub(super) const CLAIM: &str = "\
     the times between Poisson arrivals are exponential: a Kolmogorov-Smirnov test at the \

@@ -214,13 +214,13 @@ impl Running {
             if let Some(ended) = self.0.try_wait().context("cannot wait for the other program")? {
                 return Ok(ended);
             }
-            if bench.interrupts.stop_flag().is_set() {
+            if bench.stop.flag().is_set() {
                 bail!("stopped");
             }
             if clock.now().since(started) > within {
                 bail!("the other program was not done after {} s", within.as_secs());
             }
-            bench.interrupts.rest(within);
+            bench.stop.rest(within);
         }
     }
 }

@@ -7,7 +7,7 @@ use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 
 use super::{Bench, Load, bare, grouped, open, same};
-use crate::runner::RunTime;
+use plimsoll_conduct::RunTime;
 
 pub(super) const CLAIM: &str = "\
     a schedule that was not kept is never passed over: neither when the store holds too many \

@@ -6,8 +6,8 @@ use std::time::Duration;
 use plimsoll_engine::{Live, LiveDetail};
 use plimsoll_model::{Moment, OpKind, SharedClock, WallTime};
 
-use crate::machine;
-use crate::runner::RunTime;
+use plimsoll_conduct::RunTime;
+use plimsoll_conduct::machine;
 
 /// Of how many stages the counters are kept; of more, the oldest are no longer told of.
 const STAGES_KEPT_MAX: usize = 64;

@@ -4,11 +4,9 @@ use plimsoll_engine::{OpSink, OpSinkError};
 use plimsoll_model::{ErrorClass, Moment, ObjectId, OpKind, OpRecord, PackedOp};
 use plimsoll_report::s3_benchmark::TestFigures;
 
-use crate::run_record::LogSink;
-
 /// The way of a test's operations to the op log.
 pub(super) struct Tally<'a> {
-    log: &'a mut LogSink,
+    log: &'a mut dyn OpSink,
     /// The objects of the population by their place in it: the op log names them as PUT did.
     population: &'a [ObjectId],
     named: Vec<PackedOp>,
@@ -28,7 +26,7 @@ pub(super) struct Written {
 }
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(log: &'a mut LogSink, population: &'a [ObjectId]) -> Self {
+    pub(super) fn new(log: &'a mut dyn OpSink, population: &'a [ObjectId]) -> Self {
         Self {
             log,
             population,

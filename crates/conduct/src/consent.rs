@@ -6,62 +6,67 @@
 
 use std::collections::HashSet;
 
-use anyhow::{Result, bail};
 use plimsoll_report::format;
 use plimsoll_workload::files::{BlocksSpec, FilePlan, FileWorkSpec};
 use plimsoll_workload::{Activity, Population, Workload};
 
-use crate::ui::Ui;
-
-/// The flag of benchmarks of a store.
-pub(crate) const YES: &str = "--yes";
-/// The flag of benchmarks of files and devices.
-pub(crate) const DESTROYS: &str = "--i-know-this-destroys-data";
+use crate::{ConductError, Observer};
 
 /// Whether the command line of this run gives leave, and by which flag.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Consent {
-    pub(crate) given: bool,
-    pub(crate) flag: &'static str,
+pub struct Consent {
+    /// Whether leave is given.
+    pub given: bool,
+    /// By which flag it is given, or would be.
+    pub flag: &'static str,
 }
 
 /// Leave to run: every record of a run begins with one.
-pub(crate) struct Permit(());
+pub struct Permit(());
 
 impl Permit {
     /// Returns leave to run a workload on objects, which lie in `place`.
-    pub(crate) fn for_objects(
+    pub fn for_objects(
         workload: &Workload,
         place: &str,
         consent: Consent,
-        ui: &Ui,
-    ) -> Result<Self> {
+        observer: &dyn Observer,
+    ) -> Result<Self, ConductError> {
         let Some(objects) = removed_objects(workload) else { return Ok(Self(())) };
         let bytes = objects.iter().map(|object| object.size).sum();
         let count = format::count(objects.len() as u64);
         let what = format!("remove {count} objects ({}) in {place}", format::bytes(bytes));
-        Self::ask(&what, consent, ui)
+        Self::ask(&what, consent, observer)
     }
 
     /// Returns leave to run a plan on files.
-    pub(crate) fn for_files(plan: &FilePlan, consent: Consent, ui: &Ui) -> Result<Self> {
+    pub fn for_files(
+        plan: &FilePlan,
+        consent: Consent,
+        observer: &dyn Observer,
+    ) -> Result<Self, ConductError> {
         let names = overwritten(plan);
         if names.is_empty() {
             return Ok(Self(()));
         }
-        Self::ask(&format!("overwrite {}", names.join(", ")), consent, ui)
+        Self::ask(&format!("overwrite {}", names.join(", ")), consent, observer)
     }
 
     /// Returns leave to run against a driver that touches nothing outside of this process.
-    pub(crate) fn for_nothing_real() -> Self {
+    pub fn for_nothing_real() -> Self {
         Self(())
     }
 
-    fn ask(what: &str, Consent { given, flag }: Consent, ui: &Ui) -> Result<Self> {
+    fn ask(
+        what: &str,
+        Consent { given, flag }: Consent,
+        observer: &dyn Observer,
+    ) -> Result<Self, ConductError> {
         if !given {
-            bail!("this run would {what}, which it did not write; add {flag} to allow it");
+            let what = what.to_owned();
+            return Err(ConductError::NoLeave { what, flag });
         }
-        ui.note(&format!("{flag}: about to {what}, which this run did not write"));
+        observer.note(&format!("{flag}: about to {what}, which this run did not write"));
         Ok(Self(()))
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// A directory, a pipe or a device is refused: what has no end would be read without end, and who
 /// opens a pipe waits for somebody to write to it.
-pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     // With this flag opening a pipe returns at once, so that it can be told from a file.
     let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -25,11 +25,11 @@ pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The largest description of a workload, a script, a job file or a list of sizes that is read.
-pub(crate) const TEXT_BYTES_MAX: u64 = 64 << 20;
+pub const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 /// Returns the text at a place that the user names, which may also be a pipe, such as of `<(...)`;
 /// `-` is the standard input. At most [`TEXT_BYTES_MAX`] are read.
-pub(crate) fn read_given(path: &Path) -> io::Result<String> {
+pub fn read_given(path: &Path) -> io::Result<String> {
     let stream: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(io::stdin().lock()),
         _ => Box::new(OpenOptions::new().read(true).open(path)?),
@@ -43,7 +43,7 @@ pub(crate) fn read_given(path: &Path) -> io::Result<String> {
 }
 
 /// Returns the text of such a file.
-pub(crate) fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     let content = read_bounded(path, bytes_max)?;
     String::from_utf8(content).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, bail};
 use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
 use plimsoll_driver_file::in_use::{Held, hold_for_writing};
 use plimsoll_engine::{RingConfig, ring_threads};
@@ -12,14 +11,15 @@ use plimsoll_report::format;
 use plimsoll_workload::files::{BlocksSpec, FilePlan, FileWorkSpec};
 
 use super::asked_directory;
-use crate::machine;
+use crate::error::refused;
+use crate::{ConductError, machine};
 
 /// Descriptors that are not for files under test: the record, the terminal, the rings.
 const DESCRIPTORS_SPARE: u64 = 64;
 
 /// Refuses what cannot go well before anything is made. Returns the claims on the devices that are
 /// written.
-pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>> {
+pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, ConductError> {
     let (mut needed, mut held) = (0, Vec::new());
     for file in 0..plan.table.len() as u32 {
         let entry = plan.table.entry(file);
@@ -29,21 +29,23 @@ pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>> {
             continue;
         }
         if is_device(path) && !destroys(plan, &entry.path) {
-            bail!(
+            return refused(format!(
                 "{} is a device; a run on it needs --i-know-this-destroys-data, also to read it",
                 entry.path
-            );
+            ));
         }
         let name = &entry.path;
         let Some(size) = size_bytes(path) else {
-            bail!("{name} is not there, or neither a file nor a block device");
+            return refused(format!("{name} is not there, or neither a file nor a block device"));
         };
         if size < entry.size && (is_device(path) || !destroys(plan, name)) {
             let (size, wanted) = (format::bytes(size), format::bytes(entry.size));
-            bail!("{name} holds {size}, and the run is to work on {wanted} of it");
+            return refused(format!(
+                "{name} holds {size}, and the run is to work on {wanted} of it"
+            ));
         }
         if writes(plan, name) {
-            let claim = hold_for_writing(path).map_err(|error| anyhow!("{}", error.message))?;
+            let claim = hold_for_writing(path).map_err(ConductError::Target)?;
             held.extend(claim);
         }
     }
@@ -53,24 +55,24 @@ pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>> {
 }
 
 /// Refuses files that do not fit.
-fn check_space(plan: &FilePlan, needed: u64) -> Result<()> {
+fn check_space(plan: &FilePlan, needed: u64) -> Result<(), ConductError> {
     let directories = plan.run_directories();
     if let Some(directory) = directories.first().map(|path| asked_directory(path))
         && let Ok(facts) = probe(&directory)
         && facts.free_bytes < needed
     {
-        bail!(
+        return refused(format!(
             "the files need {}, and {} has {} free; make them smaller (--file-size, --scale)",
             format::bytes(needed),
             directory.display(),
             format::bytes(facts.free_bytes)
-        );
+        ));
     }
     Ok(())
 }
 
 /// Refuses more open files than the process may have.
-fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<()> {
+fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<(), ConductError> {
     let limit = machine::open_files_max();
     for stage in 0..plan.spec.stages.len() {
         let workers = (0..plan.workers(stage)).map(WorkerId);
@@ -78,11 +80,11 @@ fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<()> {
         let threads = ring_threads(plan, stage, config);
         let wanted = files as u64 + 2 * threads as u64 + DESCRIPTORS_SPARE;
         if wanted > limit {
-            bail!(
+            return refused(format!(
                 "stage {} keeps {wanted} files open, and this process may have {limit}; raise \
                  `ulimit -n`, or use fewer files or jobs",
                 plan.spec.stages[stage].name
-            );
+            ));
         }
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! How much of everything a run on files may have, and the pace that it is recorded to keep.
 
-use anyhow::{Result, bail};
 use plimsoll_driver_file::SLOTS_MAX;
 use plimsoll_engine::{RingConfig, ring_slots, ring_threads};
 use plimsoll_record::schema;
@@ -8,30 +7,33 @@ use plimsoll_report::format;
 use plimsoll_workload::RateProfile;
 use plimsoll_workload::files::{FilePacingSpec, FilePlan, FileStageSpec};
 
+use crate::ConductError;
+use crate::error::refused;
+
 /// The most threads of one stage. What blocks has one for each job.
 const THREADS_MAX: usize = 10_000;
 
 /// Refuses more threads, or more operations in flight, than a run can have.
-pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<()> {
+pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), ConductError> {
     for (stage, spec) in plan.spec.stages.iter().enumerate() {
         let (name, threads) = (&spec.name, ring_threads(plan, stage, config));
         if threads > THREADS_MAX {
-            bail!(
+            return refused(format!(
                 "--jobs: stage {name} needs {} threads, as each job of its kind has one of its \
                  own; at most {}",
                 format::count(threads as u64),
                 format::count(THREADS_MAX as u64)
-            );
+            ));
         }
         let slots = ring_slots(plan, stage, config);
         if slots > SLOTS_MAX as u64 {
-            bail!(
+            return refused(format!(
                 "--depth: one thread of stage {name} would have {} operations in flight, and the \
                  kernel takes {} at most; lower --depth or --jobs (with --rate: --max-in-flight), \
                  or spread the jobs over more --threads",
                 format::count(slots),
                 format::count(SLOTS_MAX as u64)
-            );
+            ));
         }
     }
     Ok(())
@@ -39,7 +41,7 @@ pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<()> {
 
 /// Returns what decides when operations of a stage start, and the schedules of its jobs that have
 /// one.
-pub(crate) fn pacing_of(spec: &FileStageSpec) -> (schema::LoopModel, Vec<schema::JobSchedule>) {
+pub fn pacing_of(spec: &FileStageSpec) -> (schema::LoopModel, Vec<schema::JobSchedule>) {
     let mut schedules = Vec::new();
     let mut is_capped = false;
     for (job_index, job) in (0..).zip(&spec.jobs) {

@@ -7,7 +7,7 @@ use plimsoll_record::schema::{Machine, ProcessUsage};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Returns what is known about this machine.
-pub(crate) fn describe() -> Machine {
+pub fn describe() -> Machine {
     let system = rustix::system::uname();
     let text = |text: &std::ffi::CStr| Some(text.to_string_lossy().into_owned());
     Machine {
@@ -24,25 +24,25 @@ pub(crate) fn describe() -> Machine {
 }
 
 /// Returns how many cores this process may use.
-pub(crate) fn cores() -> usize {
+pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Lets this process open as many files as it may: a connection is one, and shells set the limit to
 /// 1,024 by custom.
-pub(crate) fn allow_open_files() {
+pub fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // Where it is refused, a connection that cannot be made will say so.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Returns how many files this process may have open.
-pub(crate) fn open_files_max() -> u64 {
+pub fn open_files_max() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Returns what this process has used so far, all of its threads.
-pub(crate) fn usage() -> ProcessUsage {
+pub fn usage() -> ProcessUsage {
     // SAFETY: the call fills a struct of integers, for which zeros are a value.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -60,7 +60,7 @@ pub(crate) fn usage() -> ProcessUsage {
 }
 
 /// Returns what was used between two moments.
-pub(crate) fn usage_since(now: &ProcessUsage, before: &ProcessUsage) -> ProcessUsage {
+pub fn usage_since(now: &ProcessUsage, before: &ProcessUsage) -> ProcessUsage {
     ProcessUsage {
         user_ns: now.user_ns - before.user_ns,
         system_ns: now.system_ns - before.system_ns,
@@ -71,7 +71,7 @@ pub(crate) fn usage_since(now: &ProcessUsage, before: &ProcessUsage) -> ProcessU
 }
 
 /// Returns how much main memory the machine has.
-pub(crate) fn memory_bytes() -> u64 {
+pub fn memory_bytes() -> u64 {
     let info = rustix::system::sysinfo();
     u64::from(info.mem_unit) * info.totalram as u64
 }
@@ -83,7 +83,7 @@ fn cpu_model() -> Option<String> {
 }
 
 /// Returns the same in one line.
-pub(crate) fn in_words() -> String {
+pub fn in_words() -> String {
     let Machine { kernel, cpu_model, cores_count, .. } = describe();
     let cores = cores_count.map(|cores| format!("{cores} cores"));
     [kernel, cpu_model, cores].into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plimsoll_driver::{DriverError, Steward};
@@ -17,10 +16,7 @@ use plimsoll_driver_s3::{S3Config, S3Driver, S3Steward};
 use plimsoll_model::WallTime;
 use tokio::sync::Notify;
 
-use crate::process;
-use crate::runner::RunTime;
-use crate::store::Store;
-use crate::ui::Ui;
+use crate::{ConductError, Observer, RunTime, process};
 
 /// How long a mark holds.
 const HOLDS: Duration = Duration::from_secs(60);
@@ -31,17 +27,17 @@ const LIVE: &str = ".live/";
 const UNTIL: &str = "%Y%m%dt%H%M%Sz";
 
 /// Returns what the marks of the run whose objects lie below `base` begin with.
-pub(crate) fn marks_of(base: &str) -> String {
+pub fn marks_of(base: &str) -> String {
     format!("{}{LIVE}", base.trim_end_matches('/'))
 }
 
 /// Returns the run that a key below the home of all runs is a mark of, and what the mark says.
-pub(crate) fn read(below_home: &str) -> Option<(&str, &str)> {
+pub fn read(below_home: &str) -> Option<(&str, &str)> {
     below_home.split_once(LIVE)
 }
 
 /// Returns what the objects of the run lie below that wrote a key, as far as its name tells.
-pub(crate) fn run_of(key: &str) -> Option<&str> {
+pub fn run_of(key: &str) -> Option<&str> {
     const HOME: &str = "plimsoll/";
     let home = key.match_indices(HOME).find(|(at, _)| *at == 0 || key[..*at].ends_with('/'))?.0;
     let end = home + HOME.len() + key[home + HOME.len()..].find('/')?;
@@ -49,7 +45,7 @@ pub(crate) fn run_of(key: &str) -> Option<&str> {
 }
 
 /// Tells whether a mark holds; one that nobody wrote does not.
-pub(crate) fn holds(mark: &str, now: WallTime) -> bool {
+pub fn holds(mark: &str, now: WallTime) -> bool {
     let Some((until, process)) = mark.split_once('.') else { return false };
     let Ok(until) = DateTime::strptime(UNTIL, until).and_then(|at| at.to_zoned(TimeZone::UTC))
     else {
@@ -62,7 +58,7 @@ pub(crate) fn holds(mark: &str, now: WallTime) -> bool {
 }
 
 /// Tells whether a mark holds of the run whose objects lie below `base`.
-pub(crate) async fn is_marked(
+pub async fn is_marked(
     steward: &mut S3Steward,
     base: &str,
     now: WallTime,
@@ -74,7 +70,7 @@ pub(crate) async fn is_marked(
 
 /// Removes what a run wrote below `base` and then its marks, and returns how many objects there
 /// were. A lease of that run is held until they are gone.
-pub(crate) async fn sweep_run(
+pub async fn sweep_run(
     steward: &mut S3Steward,
     base: &str,
     lease: Option<BucketLease>,
@@ -85,34 +81,28 @@ pub(crate) async fn sweep_run(
 }
 
 /// Renews a run's mark until it is dropped. The marks stay; whoever cleans up removes them.
-pub(crate) struct BucketLease {
+pub struct BucketLease {
     ended: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl BucketLease {
-    /// Begins to mark a run as [`BucketLease::hold`] does, where the store is one that others see.
-    pub(crate) fn of_store(
-        store: &Store,
-        base: &str,
-        time: &RunTime,
-        ui: Ui,
-    ) -> Result<Option<Self>> {
-        let others_see = store.embedded.is_none();
-        others_see.then(|| Self::hold(store.config.clone(), base, time, ui)).transpose()
-    }
-
     /// Begins to mark the run whose objects lie below `base` as under way. A store that refuses the
     /// mark is measured without one, with a warning.
-    pub(crate) fn hold(config: S3Config, base: &str, time: &RunTime, ui: Ui) -> Result<Self> {
+    pub fn hold(
+        config: S3Config,
+        base: &str,
+        time: &RunTime,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Self, ConductError> {
         let ended = Arc::new(Notify::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.context("cannot start the event loop")?;
-        let driver = S3Driver::new(config)?;
+        let runtime = runtime.map_err(ConductError::event_loop)?;
+        let driver = S3Driver::new(config).map_err(|error| ConductError::Caller(error.into()))?;
         let (prefix, time) = (marks_of(base), time.clone());
         let heard = Arc::clone(&ended);
         let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(move || {
-            let keeper = Keeper { steward: driver.steward(&time.clock), prefix, time, ui };
+            let keeper = Keeper { steward: driver.steward(&time.clock), prefix, time, observer };
             runtime.block_on(async {
                 tokio::select! {
                     () = keeper.keep() => {}
@@ -120,7 +110,8 @@ impl BucketLease {
                 }
             });
         });
-        let thread = thread.context("cannot start the thread that marks the run as under way")?;
+        let what = "the thread that marks the run as under way";
+        let thread = thread.map_err(|source| ConductError::Start { what, source })?;
         Ok(Self { ended, thread: Some(thread) })
     }
 }
@@ -136,7 +127,7 @@ struct Keeper {
     steward: S3Steward,
     prefix: String,
     time: RunTime,
-    ui: Ui,
+    observer: Arc<dyn Observer>,
 }
 
 impl Keeper {
@@ -157,7 +148,7 @@ impl Keeper {
                     }
                 }
                 Err(error) if before.is_none() => {
-                    self.ui.note(&format!(
+                    self.observer.note(&format!(
                         "the run cannot be marked as under way ({error}); until it ends, do not \
                          clean the bucket from another machine"
                     ));

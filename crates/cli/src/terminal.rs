@@ -1,0 +1,62 @@
+//! The terminal as an observer of a run, and whoever else is told of it while it goes on.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_conduct::{Observer, StageView, Stop};
+use plimsoll_model::SeriesKey;
+use plimsoll_stats::Timeline;
+
+use crate::telemetry::Telemetry;
+use crate::ui::Ui;
+
+/// Shows a run on the terminal and has telemetry told of it.
+pub(crate) struct Terminal {
+    ui: Ui,
+    stop: Stop,
+    /// Gone when everything has been told.
+    telemetry: Mutex<Option<Telemetry>>,
+}
+
+impl Terminal {
+    /// Returns an observer that shows a run by `ui`, where `q` ends its stage.
+    pub(crate) fn new(ui: Ui, stop: &Stop, telemetry: Option<Telemetry>) -> Arc<dyn Observer> {
+        Arc::new(Self { ui, stop: stop.clone(), telemetry: Mutex::new(telemetry) })
+    }
+}
+
+/// Shows remarks alone.
+impl Observer for Ui {
+    fn note(&self, line: &str) {
+        Self::note(self, line);
+    }
+
+    fn warn(&self, line: &str) {
+        Self::warn(self, line);
+    }
+}
+
+impl Observer for Terminal {
+    fn note(&self, line: &str) {
+        self.ui.note(line);
+    }
+
+    fn warn(&self, line: &str) {
+        self.ui.warn(line);
+    }
+
+    fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
+        let telemetry = self.telemetry.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(telemetry) = &*telemetry {
+            telemetry.stage(stage.name, Arc::clone(stage.live));
+        }
+        drop(telemetry);
+        self.ui.watch(stage, &self.stop, work);
+    }
+
+    fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+        let telemetry = self.telemetry.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(telemetry) = telemetry {
+            telemetry.finish(measured);
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! The work of a run on files, from its plan to its stages: checks, directories, caches, and what
+//! is removed again.
+
+mod check;
+mod limits;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plimsoll_driver::NullRings;
+use plimsoll_driver_file::caches::{drop_files, drop_machine};
+use plimsoll_driver_file::facts::probe;
+use plimsoll_driver_file::in_use::Held;
+use plimsoll_driver_file::yard::{Yard, sweep};
+use plimsoll_driver_file::{FilesDriver, available, best};
+use plimsoll_engine::{
+    EndReason, EngineError, OpSink, RingConfig, StageContext, StageOutcome, ring_threads,
+    run_ring_stage,
+};
+use plimsoll_model::{Interface, StageId, StageKind, WorkerId};
+use plimsoll_record::schema::{
+    self, Cleanup, CleanupState, FilesStage, ProcessUsage, Schedule, Target,
+};
+use plimsoll_report::format;
+use plimsoll_workload::files::{FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec};
+
+use self::limits::check_counts;
+pub use self::limits::pacing_of;
+use crate::{
+    Cleaning, ConductError, Consent, Done, Goal, NextStage, Observer, Permit, Recording, Work,
+    machine,
+};
+
+/// Why caches are in use where they were to be dropped.
+const NAMES_CACHED: &str =
+    "those of names only go with all that the machine has cached (--drop-machine-caches)";
+
+/// How a workload on files is run.
+#[derive(Clone, Copy, Debug)]
+pub struct FileSettings {
+    /// How operations of jobs that do not say it reach the kernel; `None`: the best there is.
+    pub interface: Option<Interface>,
+    /// Threads that drive jobs whose interface does not block, at least 1.
+    pub threads: usize,
+    /// Whether all caches of the machine are emptied before stages that go through them.
+    pub drop_machine_caches: bool,
+    /// Whether what the run wrote stays.
+    pub keeps_data: bool,
+    /// Whether it may change what no run wrote.
+    pub consent: Consent,
+    /// Whether nothing is asked of files: what remains is the cost of the instrument.
+    pub null: bool,
+}
+
+/// A workload on files.
+pub struct FilesRun {
+    plan: FilePlan,
+    settings: FileSettings,
+    config: RingConfig,
+    run: String,
+    /// What is said of the run besides its figures.
+    pub notes: Vec<String>,
+    endpoints: String,
+    /// The run's own directories.
+    yards: Vec<Yard>,
+    /// Files that are there.
+    made: HashSet<u32>,
+    /// Claims on the devices that are written, until the run is over.
+    _held: Vec<Held>,
+    /// What the process had used, and how many bytes had not been verified, when the stage began.
+    before: (ProcessUsage, u64),
+}
+
+impl FilesRun {
+    /// Returns the run of that name of a workload, and leave to change what it changes; refuses
+    /// what cannot go well. Nothing is made yet.
+    pub fn new(
+        spec: &FilesSpec,
+        run: &str,
+        settings: FileSettings,
+        observer: &dyn Observer,
+    ) -> Result<(Self, Permit), ConductError> {
+        let (mut spec, mut notes) = (spec.clone(), Vec::new());
+        let interface = settle_interfaces(&mut spec, &settings, &mut notes);
+        let plan = spec.validate(run)?;
+        let config = RingConfig { threads: settings.threads, interface };
+        check_counts(&plan, &config)?;
+        let (permit, held) = if settings.null {
+            (Permit::for_nothing_real(), Vec::new())
+        } else {
+            let held = check::check(&plan, &config)?;
+            (Permit::for_files(&plan, settings.consent, observer)?, held)
+        };
+        let before = (ProcessUsage::default(), 0);
+        let (run, endpoints, yards, made) =
+            (run.to_owned(), String::new(), Vec::new(), HashSet::new());
+        let run = Self {
+            plan,
+            settings,
+            config,
+            run,
+            notes,
+            endpoints,
+            yards,
+            made,
+            _held: held,
+            before,
+        };
+        Ok((run, permit))
+    }
+
+    /// Returns the workload as it is run.
+    pub fn spec(&self) -> &FilesSpec {
+        &self.plan.spec
+    }
+
+    /// Makes the run's own directories, one in each that it was given.
+    pub fn make_directories(&mut self) -> Result<(), ConductError> {
+        self.endpoints = self.target().endpoints.join(", ");
+        if self.settings.null {
+            return Ok(());
+        }
+        for path in self.plan.run_directories() {
+            match Yard::make(&asked_directory(&path), &self.run) {
+                Ok(yard) => self.yards.push(yard),
+                Err(error) => {
+                    // What was made so far is empty.
+                    for yard in self.yards.drain(..) {
+                        let _ = sweep(&asked_of(&yard), &self.run, &|| false);
+                    }
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what the load is put on.
+    pub fn target(&self) -> Target {
+        let plan = &self.plan;
+        let directories: Vec<String> = plan
+            .run_directories()
+            .iter()
+            .map(|path| asked_directory(path).display().to_string())
+            .collect();
+        if self.settings.null {
+            return Target::bare("null", vec!["null".to_owned()]);
+        }
+        let existing = (0..plan.table.len() as u32).map(|file| plan.table.entry(file));
+        let existing = existing.filter(|entry| entry.existing).map(|entry| entry.path.clone());
+        let names: Vec<String> = directories.iter().cloned().chain(existing).collect();
+        let facts = names.first().and_then(|path| probe(Path::new(path)).ok());
+        let files = schema::FilesTarget {
+            // Whoever cleans up later may do so from elsewhere.
+            directories: directories.iter().map(|path| absolute(path)).collect(),
+            file_system: facts.as_ref().map(|facts| facts.file_system.clone()),
+            mount_point: facts.as_ref().and_then(|facts| {
+                facts.mount_point.as_ref().map(|path| path.display().to_string())
+            }),
+            device: facts.as_ref().and_then(|facts| facts.device.clone()),
+            size_bytes: facts.as_ref().map(|facts| facts.size_bytes),
+            free_bytes: facts.as_ref().map(|facts| facts.free_bytes),
+        };
+        let prefix = (!files.directories.is_empty()).then(|| "plimsoll".to_owned());
+        Target {
+            files: Some(files),
+            prefix,
+            // One endpoint stands for all paths: blocks are told apart by their files.
+            ..Target::bare("file", vec![names.join(", ")])
+        }
+    }
+
+    /// Makes directories and files that the stage needs, and drops caches where it asks for that.
+    fn make_ready(&mut self, stage: usize) -> Result<(String, Option<String>), ConductError> {
+        let spec = &self.plan.spec.stages[stage];
+        let directories = self.plan.directories_before(stage);
+        for path in directories.iter().map(Path::new) {
+            yard_of(&self.yards, path)?.make_directories([path])?;
+        }
+        let mut paths = Vec::new();
+        for worker in (0..self.plan.workers(stage)).map(WorkerId) {
+            for file in self.plan.files_of(stage, worker) {
+                let entry = self.plan.table.entry(*file);
+                paths.push(PathBuf::from(&entry.path));
+                if !entry.existing && self.made.insert(*file) {
+                    let path = Path::new(&entry.path);
+                    yard_of(&self.yards, path)?.make_file(path, entry.size)?;
+                }
+            }
+        }
+        let invalidates = |job: &FileJobSpec| match &job.work {
+            FileWorkSpec::Blocks(blocks) => blocks.invalidates && !blocks.direct,
+            FileWorkSpec::Fill(_) | FileWorkSpec::Names(_) => false,
+        };
+        let direct = !spec.jobs.is_empty() && spec.jobs.iter().all(is_direct);
+        paths.sort_unstable();
+        paths.dedup();
+        let mut places =
+            directories.iter().map(Path::new).chain(paths.iter().map(PathBuf::as_path));
+        let in_memory = places.next().and_then(|path| probe(path).ok());
+        if in_memory.is_some_and(|facts| facts.is_memory) {
+            let why = "the file system lies in memory".to_owned();
+            return Ok(("cached".to_owned(), spec.drop_caches.then_some(why)));
+        }
+        let kept = if direct { "bypassed" } else { "cached" };
+        let of_machine = self.settings.drop_machine_caches && !direct && !spec.prepares;
+        if !spec.drop_caches && !of_machine && !spec.jobs.iter().any(invalidates) {
+            return Ok((kept.to_owned(), None));
+        }
+        let dropped = drop_files(&paths);
+        let of_machine = if of_machine { drop_machine().map(|()| true) } else { Ok(false) };
+        Ok(match (direct, of_machine) {
+            (true, _) => (kept.to_owned(), None),
+            (false, Ok(true)) => ("dropped-machine".to_owned(), None),
+            // Names and attributes have no pages of their own.
+            (false, Ok(false)) if paths.is_empty() => {
+                (kept.to_owned(), spec.drop_caches.then(|| NAMES_CACHED.to_owned()))
+            }
+            (false, of_machine) => {
+                let state =
+                    if dropped.missed.is_none() && !paths.is_empty() { "dropped" } else { kept };
+                (state.to_owned(), dropped.missed.or(of_machine.err()))
+            }
+        })
+    }
+
+    fn facts_of(&self, spec: &FileStageSpec, made: Option<(String, Option<String>)>) -> FilesStage {
+        let interface = |job: &FileJobSpec| match (&job.work, made.is_some()) {
+            (_, false) => "null".to_owned(),
+            (FileWorkSpec::Names(_), true) => Interface::Psync.name().to_owned(),
+            (_, true) => job.interface.unwrap_or(self.config.interface).name().to_owned(),
+        };
+        let interfaces = spec.jobs.iter().map(interface).collect();
+        let (caches, caches_reason) = made.unwrap_or_else(|| ("unknown".to_owned(), None));
+        let iteration = spec.iteration;
+        FilesStage { iteration, interfaces, caches, caches_reason, ..FilesStage::default() }
+    }
+}
+
+impl Work for FilesRun {
+    fn next(
+        &mut self,
+        _recording: &Recording,
+        done: &[Done],
+    ) -> Result<Option<NextStage>, ConductError> {
+        if let Some(last) = done.last() {
+            let spec = &self.plan.spec.stages[usize::from(last.stage.0)];
+            why_over(spec, &last.outcome).map_or(Ok(()), Err)?;
+            if last.outcome.ended_by == EndReason::Stopped {
+                return Ok(None);
+            }
+        }
+        let stage = done.len();
+        if stage == self.plan.spec.stages.len() {
+            return Ok(None);
+        }
+        let made = if self.settings.null { None } else { Some(self.make_ready(stage)?) };
+        let spec = &self.plan.spec.stages[stage];
+        let (loop_model, schedules) = pacing_of(spec);
+        let doing = match (stage, spec.iteration) {
+            (0, _) => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),
+            (_, 0) => spec.name.clone(),
+            (_, iteration) => format!("{}, repetition {}", spec.name, iteration + 1),
+        };
+        self.before = (machine::usage(), self.plan.table.unverified_bytes());
+        Ok(Some(NextStage {
+            name: spec.name.clone(),
+            doing,
+            kind: kind_of(spec),
+            loop_model,
+            schedule: Schedule::sum(schedules.iter().map(|of| &of.schedule)),
+            workers_count: self.plan.workers(stage),
+            threads_count: ring_threads(&self.plan, stage, &self.config),
+            files: Some(FilesStage { schedules, ..self.facts_of(spec, made) }),
+            goal: goal(&self.plan, stage),
+        }))
+    }
+
+    fn run(
+        &mut self,
+        stage: StageId,
+        context: &StageContext<'_>,
+        sink: &mut dyn OpSink,
+    ) -> Result<StageOutcome, EngineError> {
+        let work = (&self.plan, usize::from(stage.0));
+        if self.settings.null {
+            return run_ring_stage(&NullRings, work, &self.config, context, sink);
+        }
+        let driver = FilesDriver::new(self.endpoints.clone());
+        run_ring_stage(&driver, work, &self.config, context, sink)
+    }
+
+    fn note_end(&mut self, entry: &mut schema::Stage) {
+        let (used, unverified) = &self.before;
+        if let Some(files) = &mut entry.files {
+            files.usage = Some(machine::usage_since(&machine::usage(), used));
+            files.unverified_bytes = Some(self.plan.table.unverified_bytes() - unverified);
+        }
+    }
+}
+
+impl Cleaning for FilesRun {
+    fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
+        let begun = recording.now();
+        let (mut state, mut removed) = (CleanupState::NotNeeded, None);
+        if self.settings.keeps_data && !self.yards.is_empty() {
+            state = CleanupState::Kept;
+        } else if !self.yards.is_empty() {
+            recording.stop.begin_step();
+            recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
+            state = CleanupState::Complete;
+            let mut count = 0;
+            for yard in &self.yards {
+                let is_stopped = || recording.stop.is_step_stopped();
+                match sweep(&asked_of(yard), &self.run, &is_stopped) {
+                    Ok(swept) => count += swept.files,
+                    Err(error) => {
+                        state = CleanupState::Failed;
+                        let path = recording.directory.path().display();
+                        let trouble = format!("{error}; `plimsoll clean {path}` finishes the job");
+                        recording.observer.warn(&trouble);
+                    }
+                }
+            }
+            recording.observer.note(&format!("removed {} files", format::count(count)));
+            removed = Some(count);
+        }
+        let took = recording.now().since(begun).as_nanos() as u64;
+        let cleanup =
+            Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
+        (cleanup, state != CleanupState::Failed)
+    }
+}
+
+/// Gives every job an interface that the machine allows, and returns that of jobs without one.
+fn settle_interfaces(
+    spec: &mut FilesSpec,
+    settings: &FileSettings,
+    notes: &mut Vec<String>,
+) -> Interface {
+    let asked = settings.interface;
+    let mut told = HashSet::new();
+    let mut settle = |interface: Interface| match available(interface) {
+        Ok(()) => interface,
+        Err(why) => {
+            let instead = best();
+            if told.insert(interface.name()) {
+                notes.push(format!("{} instead of {}: {why}", instead.name(), interface.name()));
+            }
+            instead
+        }
+    };
+    for job in spec.stages.iter_mut().flat_map(|stage| &mut stage.jobs) {
+        job.interface = job.interface.map(&mut settle);
+    }
+    asked.map_or_else(best, settle)
+}
+
+/// Returns the directory in which a yard was made.
+fn asked_of(yard: &Yard) -> PathBuf {
+    asked_directory(&yard.path().to_string_lossy())
+}
+
+/// Returns the yard in which a path lies.
+fn yard_of<'y>(yards: &'y [Yard], path: &Path) -> Result<&'y Yard, ConductError> {
+    let found = yards.iter().find(|yard| path.starts_with(yard.path()));
+    let outside = || format!("{} lies in no directory of the run", path.display());
+    found.ok_or_else(|| ConductError::Refused(outside()))
+}
+
+/// Returns the directory in which a run directory `<directory>/plimsoll/<run>` lies.
+fn asked_directory(run_directory: &str) -> PathBuf {
+    let path = Path::new(run_directory);
+    path.ancestors()
+        .nth(2)
+        .filter(|path| !path.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+        .to_path_buf()
+}
+
+fn absolute(path: &str) -> String {
+    std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
+}
+
+fn kind_of(spec: &FileStageSpec) -> StageKind {
+    if spec.prepares { StageKind::Prepare } else { StageKind::Measure }
+}
+
+/// Returns why the run cannot go on after a stage.
+fn why_over(spec: &FileStageSpec, outcome: &StageOutcome) -> Option<ConductError> {
+    let is_over =
+        outcome.ended_by == EndReason::Failure || (spec.prepares && outcome.failed_count > 0);
+    let first = outcome.errors.first().filter(|_| is_over)?;
+    Some(ConductError::Stage {
+        stage: spec.name.clone(),
+        ops_count: outcome.ops_count,
+        failed_count: outcome.failed_count,
+        message: first.message.clone(),
+    })
+}
+
+fn is_direct(job: &FileJobSpec) -> bool {
+    match &job.work {
+        FileWorkSpec::Blocks(blocks) => blocks.direct,
+        FileWorkSpec::Fill(fill) => fill.direct,
+        FileWorkSpec::Names(_) => false,
+    }
+}
+
+/// Returns how far a stage has to go.
+fn goal(plan: &FilePlan, stage: usize) -> Goal {
+    let spec = &plan.spec.stages[stage];
+    let lasts = |job: &FileJobSpec| {
+        let end = job.duration_ns?.saturating_add(job.ramp_ns);
+        Some(end.saturating_add(job.start_delay_ns.max))
+    };
+    let longest: Option<u64> =
+        spec.jobs.iter().map(lasts).try_fold(0, |longest, each| Some(longest.max(each?)));
+    match longest {
+        Some(ns) if ns > 0 => Goal::Time(Duration::from_nanos(ns)),
+        _ => Goal::Ops(ops_expected(plan, stage).max(1)),
+    }
+}
+
+/// Returns about how many operations a stage without a time has.
+fn ops_expected(plan: &FilePlan, stage: usize) -> u64 {
+    let workers = (0..plan.workers(stage)).map(WorkerId);
+    let mut files: Vec<u32> =
+        workers.flat_map(|worker| plan.files_of(stage, worker)).copied().collect();
+    files.sort_unstable();
+    files.dedup();
+    let bytes: u64 = files.iter().map(|file| plan.table.entry(*file).size).sum();
+    let of_job = |job: &FileJobSpec| match &job.work {
+        FileWorkSpec::Names(names) => {
+            (0..job.clones).map(|clone| names.operations_count(clone)).sum()
+        }
+        FileWorkSpec::Fill(fill) => bytes / u64::from(fill.block_bytes.max(1)),
+        FileWorkSpec::Blocks(_) => {
+            let block = plan.buffer_bytes(stage, WorkerId(0)).max(1) as u64;
+            job.ops_max.map_or(bytes / block, |ops| ops * u64::from(job.clones))
+        }
+    };
+    plan.spec.stages[stage].jobs.iter().map(of_job).sum()
+}

@@ -1,0 +1,69 @@
+//! The manifest of a run as it begins.
+
+use plimsoll_model::RunId;
+use plimsoll_record::schema::{
+    Cleanup, CleanupState, ClockInfo, Manifest, RunSchema, RunState, Target, Tool,
+};
+use serde_json::Value;
+
+use crate::{RunTime, machine};
+
+/// What is known of a run that is about to begin, besides its workload.
+pub struct Opening<'a> {
+    /// Its name.
+    pub id: &'a RunId,
+    /// What the load is put on.
+    pub target: Target,
+    /// Its time.
+    pub time: &'a RunTime,
+    /// The command line, secrets replaced.
+    pub command_line: Vec<String>,
+    /// The commit that the program was built of, where that is known.
+    pub commit: Option<&'a str>,
+    /// What `plimsoll prove` had found on the machine, as that command wrote it.
+    pub certificate: Option<Value>,
+}
+
+impl<'a> Opening<'a> {
+    /// Returns the opening of a run that no command line asked for.
+    pub fn of_nobody(id: &'a RunId, target: Target, time: &'a RunTime) -> Self {
+        Self { id, target, time, command_line: Vec::new(), commit: None, certificate: None }
+    }
+}
+
+/// Returns the manifest of a run of that workload and seed that is about to begin.
+pub fn of_workload(opening: Opening<'_>, workload: Value, seed: u64) -> Manifest {
+    let Opening { id, target, time, command_line, commit, certificate } = opening;
+    let cleanup = match target.prefix {
+        Some(_) => CleanupState::Pending,
+        None => CleanupState::NotNeeded,
+    };
+    Manifest {
+        schema: RunSchema::V1,
+        run_id: id.as_str().to_owned(),
+        state: RunState::Running,
+        state_reason: None,
+        tool: Tool {
+            name: "plimsoll".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: commit.map(str::to_owned),
+        },
+        command_line,
+        started_unix_ns: time.wall_epoch.as_unix_ns(),
+        started_at: time.wall_epoch.to_string(),
+        clock: ClockInfo { source: time.describe().to_owned(), resolution_ns: None },
+        seed,
+        machine: machine::describe(),
+        target,
+        workload,
+        stages: Vec::new(),
+        recorder: None,
+        cleanup: Cleanup { state: cleanup, objects_removed_count: None, took_ns: None },
+        advice: Vec::new(),
+        notes: Vec::new(),
+        first_errors: Vec::new(),
+        merged: Vec::new(),
+        virtual_time: time.virtual_time.is_some(),
+        certificate,
+    }
+}

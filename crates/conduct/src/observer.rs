@@ -1,0 +1,63 @@
+//! Who is told of a run while it goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::Live;
+use plimsoll_model::{SeriesKey, SharedClock};
+use plimsoll_stats::Timeline;
+
+/// Is told of a run while it goes on. No stage waits for what it does.
+pub trait Observer: Send + Sync {
+    /// A remark about what goes on.
+    fn note(&self, line: &str);
+
+    /// Something that whoever reads the figures must know.
+    fn warn(&self, line: &str);
+
+    /// A stage goes on while `work` runs, which is called once and returns when the stage has
+    /// ended.
+    fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
+        let _ = stage;
+        work();
+    }
+
+    /// No further stage comes. `measured` are the names of the measured stages, with what was done
+    /// in each second of them.
+    fn stages_ended(&self, measured: Vec<(String, Timeline<SeriesKey>)>) {
+        let _ = measured;
+    }
+}
+
+/// A stage that goes on.
+pub struct StageView<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// The same as something that goes on.
+    pub doing: &'a str,
+    /// How far it has to go.
+    pub goal: Goal,
+    /// Its counters.
+    pub live: &'a Arc<Live>,
+    /// The run's clock.
+    pub clock: &'a SharedClock,
+}
+
+/// How far a stage has to go.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// Until this many operations have ended.
+    Ops(u64),
+    /// For this long.
+    Time(Duration),
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn note(&self, _line: &str) {}
+
+    fn warn(&self, _line: &str) {}
+}

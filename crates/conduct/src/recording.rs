@@ -1,0 +1,384 @@
+//! The record of a run under way: its directory, its manifest, its stages, and how it ends.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_engine::{
+    EndReason, Live, OpSink, OpSinkError, ScheduleOutcome, StageContext, StageOutcome,
+};
+use plimsoll_model::{JobId, Moment, PackedOp, RunId, SeriesKey, StageId, StageKind};
+use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
+use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
+use plimsoll_stats::Timeline;
+use plimsoll_workload::data::{Generator, WrongKind};
+
+use crate::{ConductError, NextStage, Observer, Permit, RunTime, StageView, Stop, Work};
+
+/// The interval of the summary.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// The record of a run under way, and who has a say in it.
+pub struct Recording {
+    /// Leave to change what the run changes.
+    _permit: Permit,
+    /// The run's time.
+    pub time: RunTime,
+    /// Where it is recorded.
+    pub directory: RunDirectory,
+    /// What is known of it so far.
+    pub manifest: Manifest,
+    /// Who is told of it.
+    pub observer: Arc<dyn Observer>,
+    /// What ends it.
+    pub stop: Stop,
+}
+
+/// A stage that has ended.
+#[derive(Debug)]
+pub struct Done {
+    /// Its number.
+    pub stage: StageId,
+    /// What it was for.
+    pub kind: StageKind,
+    /// What came of it.
+    pub outcome: StageOutcome,
+}
+
+/// What the stages gave.
+pub struct Recorded {
+    /// Those that ended, in order.
+    pub stages: Vec<Done>,
+    /// What the op log holds.
+    pub totals: OpLogTotals,
+}
+
+impl Recorded {
+    /// Returns the first stage of that kind.
+    pub fn stage(&self, kind: StageKind) -> Option<&Done> {
+        self.stages.iter().find(|done| done.kind == kind)
+    }
+}
+
+/// Removes what a run wrote.
+pub trait Cleaning {
+    /// Removes it, unless it is to stay, and returns what became of it and whether nothing is left
+    /// that should not be.
+    fn clean(&mut self, recording: &Recording) -> (Cleanup, bool);
+}
+
+/// Hands operations to the op log.
+pub struct LogSink(pub OpLogWriter);
+
+impl OpSink for LogSink {
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
+        self.0.append_packed(ops).map_err(|error| OpSinkError(Box::new(error)))
+    }
+
+    fn tick(&mut self, now: Moment) -> Result<(), OpSinkError> {
+        self.0.tick(now).map_err(|error| OpSinkError(Box::new(error)))
+    }
+}
+
+impl Drop for Recording {
+    /// A panic is a defect of this program. The record says that it was one, and what to do.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let path = self.directory.path().display();
+        let advice = format!("`plimsoll clean {path}` removes what the run left");
+        self.observer.warn(&format!("the record in {path} is incomplete; {advice}"));
+        self.manifest.state = RunState::Failed;
+        self.manifest.state_reason = Some(format!("plimsoll itself failed (a panic); {advice}"));
+        // There is nothing else left to tell whom.
+        let _ = self.directory.write_manifest(&self.manifest);
+    }
+}
+
+impl Recording {
+    /// Begins the record of a run in its directory.
+    pub fn new(
+        directory: RunDirectory,
+        manifest: Manifest,
+        time: RunTime,
+        permit: Permit,
+        observer: Arc<dyn Observer>,
+        stop: Stop,
+    ) -> Self {
+        Self { _permit: permit, time, directory, manifest, observer, stop }
+    }
+
+    /// Runs the stages of `work` until there is no further one, and records them. Where the run
+    /// cannot go on, what the stages so far gave is recorded, and the error says why.
+    pub fn run(
+        &mut self,
+        work: &mut dyn Work,
+        generator: &Arc<Generator>,
+    ) -> Result<Recorded, ConductError> {
+        let run = RunId::parse(&self.manifest.run_id).expect("a run has an id");
+        let endpoints = &self.manifest.target.endpoints;
+        let log = OpLogWriter::new(&self.directory, &run, self.time.wall_epoch, endpoints);
+        let mut sink = LogSink(log);
+        let mut stages = Vec::new();
+        let ended = self.stages(work, generator, &mut sink, &mut stages);
+        let totals = sink.0.finish();
+        match (ended, totals) {
+            (Ok(()), totals) => Ok(Recorded { stages, totals: totals? }),
+            (Err(error), Ok(totals)) => {
+                let reason = Some(in_one_line(&error));
+                // The disk may be what failed; the first error is the one to tell.
+                let recorded = Recorded { stages, totals };
+                let _ = self.settle(&recorded, RunState::Failed, reason);
+                Err(error)
+            }
+            (Err(error), Err(_)) => Err(error),
+        }
+    }
+
+    fn stages(
+        &mut self,
+        work: &mut dyn Work,
+        generator: &Arc<Generator>,
+        sink: &mut LogSink,
+        done: &mut Vec<Done>,
+    ) -> Result<(), ConductError> {
+        while let Some(next) = work.next(self, done)? {
+            let stage = StageId(done.len() as u8);
+            let kind = next.kind;
+            let outcome = self.stage(stage, &next, work, generator, sink)?;
+            let is_stopped = outcome.ended_by == EndReason::Stopped;
+            done.push(Done { stage, kind, outcome });
+            if is_stopped && done.iter().all(|done| done.kind == StageKind::Prepare) {
+                return Err(ConductError::StoppedWhilePreparing);
+            }
+        }
+        if done.is_empty() {
+            return Err(ConductError::StoppedBefore);
+        }
+        Ok(())
+    }
+
+    /// Runs one stage and notes it in the manifest before and after.
+    fn stage(
+        &mut self,
+        stage: StageId,
+        next: &NextStage,
+        work: &mut dyn Work,
+        generator: &Arc<Generator>,
+        sink: &mut LogSink,
+    ) -> Result<StageOutcome, ConductError> {
+        let threads = next.threads_count.max(1);
+        let carried = (next.workers_count, threads as u32);
+        let begun =
+            schema::Stage::begun(stage.0, next.kind.into(), &next.name, next.loop_model, carried);
+        self.manifest.stages.push(schema::Stage {
+            schedule: next.schedule.clone(),
+            files: next.files.clone(),
+            ..begun
+        });
+        self.directory.write_manifest(&self.manifest)?;
+        let live = Arc::new(Live::new(threads));
+        let context = StageContext {
+            clock: &self.time.clock,
+            virtual_time: self.time.virtual_time.as_ref(),
+            stop: self.stop.flag(),
+            live: &live,
+            generator,
+            wall_epoch: self.time.wall_epoch,
+            tags: None,
+        };
+        let view = StageView {
+            name: &next.name,
+            doing: &next.doing,
+            goal: next.goal,
+            live: &live,
+            clock: &self.time.clock,
+        };
+        let mut outcome = None;
+        self.observer.during(&view, &mut || outcome = Some(work.run(stage, &context, sink)));
+        let outcome = outcome.expect("the observer calls the work")?;
+        if let Some(because) = &outcome.ended_because {
+            self.observer.note(&format!("ended before its time was up: {because}"));
+        }
+        self.note_end(stage, &outcome);
+        work.note_end(&mut self.manifest.stages[usize::from(stage.0)]);
+        self.directory.write_manifest(&self.manifest)?;
+        Ok(outcome)
+    }
+
+    /// Notes what came of a stage.
+    fn note_end(&mut self, stage: StageId, outcome: &StageOutcome) {
+        let endpoints = &self.manifest.target.endpoints;
+        let first_errors = outcome.errors.iter().map(|error| schema::FirstError {
+            class: error.class.name().to_owned(),
+            kind: error.kind.name().to_owned(),
+            endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
+            at_ns: Some(error.at.as_ns()),
+            status: error.status,
+            message: error.message.clone(),
+        });
+        self.manifest.first_errors.extend(first_errors);
+        let entry = &mut self.manifest.stages[usize::from(stage.0)];
+        note_outcome(entry, outcome);
+        // In virtual time nothing that is written depends on the machine.
+        let is_real = self.time.virtual_time.is_none();
+        entry.cpu_ns = is_real.then_some(outcome.cpu_time.as_nanos() as u64);
+    }
+
+    /// Writes the summary and the manifest with the state the run has come to.
+    fn settle(
+        &mut self,
+        recorded: &Recorded,
+        state: RunState,
+        reason: Option<String>,
+    ) -> Result<(), ConductError> {
+        let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+        let mut wait = Duration::ZERO;
+        for Done { outcome, .. } in &recorded.stages {
+            timeline.merge(&outcome.timeline);
+            wait += outcome.recorder_wait;
+        }
+        self.directory.write_summary(&mut timeline)?;
+        self.manifest.recorder = Some(schema::Recorder {
+            rows_count: recorded.totals.rows,
+            parts_count: recorded.totals.parts,
+            wait_ns: wait.as_nanos() as u64,
+        });
+        self.manifest.state = state;
+        self.manifest.state_reason = reason;
+        self.directory.write_manifest(&self.manifest)?;
+        Ok(())
+    }
+
+    /// Completes the record of a run that measured: complete, unless the user ended it early.
+    pub fn settle_measured(&mut self, recorded: &Recorded) -> Result<(), ConductError> {
+        let measured = recorded.stages.iter().filter(|done| done.kind == StageKind::Measure);
+        let named = |done: &Done| {
+            let name = self.manifest.stages[usize::from(done.stage.0)].name.clone();
+            (name, done.outcome.timeline.clone())
+        };
+        self.observer.stages_ended(measured.map(named).collect());
+        let stopped =
+            recorded.stages.iter().any(|done| done.outcome.ended_by == EndReason::Stopped);
+        let (state, reason) = if stopped {
+            (RunState::Interrupted, Some("stopped by the user before its time was up".to_owned()))
+        } else {
+            (RunState::Complete, None)
+        };
+        self.settle(recorded, state, reason)
+    }
+
+    /// Ends a run: completes its record, has it shown, and removes what it wrote, in this order, as
+    /// cleaning may take long or never end. `show` tells whether what was measured is good; so does
+    /// what is returned, and whether everything is clean.
+    pub fn finish<E: From<ConductError> + fmt::Display>(
+        mut self,
+        done: Result<Recorded, E>,
+        show: impl FnOnce(&mut Self, &Recorded) -> Result<bool, E>,
+        cleaning: &mut dyn Cleaning,
+    ) -> Result<bool, E> {
+        if let Err(error) = &done
+            && self.manifest.state == RunState::Running
+        {
+            self.manifest.state = RunState::Failed;
+            self.manifest.state_reason = Some(format!("{error:#}"));
+        }
+        let shown = done.and_then(|recorded| {
+            self.settle_measured(&recorded)?;
+            show(&mut self, &recorded)
+        });
+        let (cleanup, is_clean) = cleaning.clean(&self);
+        self.manifest.cleanup = cleanup;
+        let written = self.directory.write_manifest(&self.manifest);
+        // The disk may be what failed; the first error is the one to tell.
+        let good = shown?;
+        written.map_err(ConductError::from)?;
+        Ok(good && is_clean)
+    }
+
+    /// Returns how long the run has lasted so far.
+    pub fn now(&self) -> Moment {
+        self.time.clock.now()
+    }
+}
+
+/// Returns an error with its causes.
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Notes in a stage's entry what came of it, but for what the machine used.
+pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
+    entry.started_ns = Some(outcome.started.as_ns());
+    entry.ended_ns = Some(outcome.ended.as_ns());
+    entry.ended_by = Some(outcome.ended_by.name().to_owned());
+    entry.ended_because = outcome.ended_because.clone();
+    entry.ops_count = Some(outcome.ops_count);
+    entry.ops_failed_count = Some(outcome.failed_count);
+    let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells());
+    entry.bytes = Some(cells.map(|cell| cell.bytes).sum());
+    entry.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
+    entry.uploads_given_up_count = outcome.settled.given_up_count;
+    entry.uploads_left_count = outcome.settled.left_count;
+    let count = |(kind, count): (&WrongKind, &u64)| schema::WrongCount {
+        kind: kind.name().to_owned(),
+        count: *count,
+    };
+    entry.wrong = outcome.wrong.iter().map(count).collect();
+    if let (Some(schedule), Some(kept)) = (&mut entry.schedule, &outcome.schedule) {
+        note_kept(schedule, kept);
+    }
+    let Some(files) = &mut entry.files else { return };
+    for of in &mut files.schedules {
+        let job = JobId(of.job_index as u8);
+        if let Some((_, kept)) = outcome.job_schedules.iter().find(|(each, _)| *each == job) {
+            note_kept(&mut of.schedule, kept);
+        }
+    }
+    files.look_gap_max_ns = outcome.looks.map(|looks| looks.gap_max.as_nanos() as u64);
+    files.uncertain_count = outcome.looks.map(|looks| looks.uncertain_count);
+}
+
+/// Notes how a schedule was kept.
+fn note_kept(schedule: &mut schema::Schedule, kept: &ScheduleOutcome) {
+    schedule.offered_count = Some(kept.offered_count);
+    schedule.late_count = Some(kept.late_count);
+    schedule.skipped_count = Some(kept.skipped_count);
+    schedule.delay_max_ns = Some(kept.delay_max.as_nanos() as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use plimsoll_record::schema::Target;
+
+    use super::*;
+    use crate::{Opening, Silent, of_workload};
+
+    #[test]
+    fn a_panic_is_in_the_record_with_what_to_do() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run");
+        let time = RunTime::simulated();
+        let id = RunId::new("test", time.wall_epoch, 1);
+        let target = Target::bare("null", Vec::new());
+        let opening = Opening::of_nobody(&id, target, &time);
+        let manifest = of_workload(opening, serde_json::Value::Null, 1);
+        let directory = RunDirectory::create(&path, &manifest).unwrap();
+        let permit = Permit::for_nothing_real();
+        let observer = Arc::new(Silent);
+        let record = Recording::new(directory, manifest, time, permit, observer, Stop::default());
+        let panicked = catch_unwind(AssertUnwindSafe(move || {
+            let _record = record;
+            panic!("a defect");
+        }));
+        assert!(panicked.is_err());
+        let left = RunDirectory::open(&path).unwrap().read_manifest().unwrap();
+        assert_eq!(left.state, RunState::Failed);
+        let reason = left.state_reason.unwrap();
+        assert!(reason.contains("panic") && reason.contains("plimsoll clean"), "{reason}");
+    }
+}

@@ -1,0 +1,57 @@
+//! What a run does: which stage comes next, and how it is run.
+
+use plimsoll_engine::{EngineError, OpSink, StageContext, StageOutcome};
+use plimsoll_model::{StageId, StageKind};
+use plimsoll_record::schema;
+
+use crate::{ConductError, Done, Goal, Recording};
+
+/// A stage about to run.
+#[derive(Clone, Debug)]
+pub struct NextStage {
+    /// What it is called in the record.
+    pub name: String,
+    /// The same as something that goes on.
+    pub doing: String,
+    /// What it is for.
+    pub kind: StageKind,
+    /// What decides when its operations start.
+    pub loop_model: schema::LoopModel,
+    /// The schedule of an open loop.
+    pub schedule: Option<schema::Schedule>,
+    /// How many loops issue its operations.
+    pub workers_count: u32,
+    /// How many threads carry them.
+    pub threads_count: usize,
+    /// What is known of a stage on files.
+    pub files: Option<schema::FilesStage>,
+    /// How far it has to go.
+    pub goal: Goal,
+}
+
+/// What a run does.
+///
+/// After each stage it is asked what comes next, so that a search can decide by what the stages so
+/// far have shown; a list of stages gives the next one of it.
+pub trait Work {
+    /// Makes ready for the stage after those that are `done`, and returns it; `None` ends the run.
+    /// An error says why the run cannot go on.
+    fn next(
+        &mut self,
+        recording: &Recording,
+        done: &[Done],
+    ) -> Result<Option<NextStage>, ConductError>;
+
+    /// Runs that stage.
+    fn run(
+        &mut self,
+        stage: StageId,
+        context: &StageContext<'_>,
+        sink: &mut dyn OpSink,
+    ) -> Result<StageOutcome, EngineError>;
+
+    /// Adds to the record of a stage that has ended what only the work knows.
+    fn note_end(&mut self, entry: &mut schema::Stage) {
+        let _ = entry;
+    }
+}
