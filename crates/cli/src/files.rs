@@ -83,7 +83,7 @@ pub(crate) fn run(
         manifest.target.endpoints.join(", "),
         spec.seed
     ));
-    let terminal = Terminal::new(ui, &stop, telemetry);
+    let terminal = Terminal::observer(ui, &stop, telemetry);
     let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop);
     let done = recording.run(&mut run, &Arc::new(Generator::new(spec.seed)));
     let done = done.map_err(anyhow::Error::from);

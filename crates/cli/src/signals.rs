@@ -1,6 +1,10 @@
 //! Signals that ask a command to end: the first one ends the step under way, a second one leaves at
 //! once.
-#![expect(clippy::disallowed_methods, reason = "a second signal leaves without another word")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::exit,
+    reason = "a second signal leaves without another word"
+)]
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;

@@ -68,7 +68,7 @@ pub(crate) fn run(simulation: &Simulation<'_>, stop: &Stop, ui: Ui) -> Result<Me
     let config =
         EngineConfig { threads: 1, op_timeout: simulation.op_timeout, retries: simulation.retries };
     let directory = RunDirectory::create(path, &manifest)?;
-    let terminal = Terminal::new(ui, stop, None);
+    let terminal = Terminal::observer(ui, stop, None);
     let permit = Permit::for_nothing_real();
     let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop.clone());
     let mut work = ObjectsWork::new(&driver, &workload, config).before_measuring(|recording| {

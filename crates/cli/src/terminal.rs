@@ -19,7 +19,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Returns an observer that shows a run by `ui`, where `q` ends its stage.
-    pub(crate) fn new(ui: Ui, stop: &Stop, telemetry: Option<Telemetry>) -> Arc<dyn Observer> {
+    pub(crate) fn observer(ui: Ui, stop: &Stop, telemetry: Option<Telemetry>) -> Arc<dyn Observer> {
         Arc::new(Self { ui, stop: stop.clone(), telemetry: Mutex::new(telemetry) })
     }
 }

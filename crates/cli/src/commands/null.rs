@@ -52,7 +52,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let workload = Arc::new(workload);
     let directory = RunDirectory::create(&path, &manifest)?;
     let stop = signals::listen()?;
-    let terminal = Terminal::new(ui, &stop, telemetry);
+    let terminal = Terminal::observer(ui, &stop, telemetry);
     let permit = Permit::for_nothing_real();
     let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop);
     let mut work = ObjectsWork::new(&NullDriver, &workload, config);

@@ -106,7 +106,7 @@ pub(crate) fn run_spec(
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let stop = signals::listen()?;
     let directory = RunDirectory::create(&path, &manifest)?;
-    let terminal = Terminal::new(ui, &stop, telemetry);
+    let terminal = Terminal::observer(ui, &stop, telemetry);
 
     let mut admin = StoreAdmin::new(driver.steward(&time.clock), stop.clone(), time.wall_epoch)?;
     admin.keeps_data = settings.keeps_data;

@@ -168,7 +168,7 @@ fn begin<'a>(
         }
     };
     ui.note(&format!("{NAME} on {}, bucket {}, seed {seed}", asked.url, asked.bucket));
-    let terminal = Terminal::new(ui, &stop, telemetry);
+    let terminal = Terminal::observer(ui, &stop, telemetry);
     admin.owns(base, Some(BucketLease::hold(config, base, &time, Arc::clone(&terminal))?));
     let config = EngineConfig {
         threads: args.threads.unwrap_or_else(machine::cores).max(1),

@@ -204,7 +204,7 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
         retries: 0,
     };
     let directory = RunDirectory::create(&place.path().join("run"), &manifest)?;
-    let terminal = Terminal::new(bench.ui, &bench.stop, None);
+    let terminal = Terminal::observer(bench.ui, &bench.stop, None);
     let (permit, stop) = (Permit::for_nothing_real(), bench.stop.clone());
     let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop);
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
