@@ -8,9 +8,10 @@ use plimsoll_engine::{
     Live, OpSink, OpSinkError, RingConfig, ScheduleOutcome, StageContext, StageOutcome, StopFlag,
     VirtualTime, run_ring_stage, start_delay,
 };
-use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock};
+use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock, WorkerId};
 use plimsoll_record::schema::{FilesStage, Stage, StageKind, Target};
 use plimsoll_workload::data::Generator;
+use plimsoll_workload::files::FilesSpec;
 
 use super::*;
 use crate::manifest;
@@ -90,7 +91,8 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
         let drawn = start_delay(&spec.stages[0].jobs[0], spec.seed, WorkerId(0));
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
         let (_, records, manifest) = run(&spec);
-        let phases = analyse(&records, &manifest, &spec, |_| Rows::Groups).unwrap();
+        let clients = FileClients::alone(spec, &manifest);
+        let phases = analyse(&records, &manifest, &clients, |_| Rows::Groups).unwrap();
         let figures = &phases[0].analysis.rows[0];
         // One operation each ms, and the last one begins, and ends, 1 ms before the end.
         assert_eq!(figures.kinds[0].ops_ok, 10_000, "ramp {ramp}");
@@ -109,8 +111,6 @@ fn the_job_that_missed_its_schedule_is_named() {
     };
     let spec = spec(&["clones: 1, pacing: closed, ops_max: 1", &open(1_000), &open(10)]);
     let stage = &spec.stages[0];
-    let (jobs, workers) = lay_out(stage, Rows::Groups, 0, spec.seed);
-    assert_eq!((jobs.len(), workers.len()), (3, 3));
     let kept = ScheduleOutcome { offered_count: 1_000, ..ScheduleOutcome::default() };
     let missed = ScheduleOutcome { late_count: 11, ..kept };
     let (_, of_jobs) = crate::files::pacing_of(stage);
@@ -118,10 +118,14 @@ fn the_job_that_missed_its_schedule_is_named() {
     assert_eq!(rates, ["1000/s", "10/s"]);
     let mut entry = Stage::begun(0, StageKind::Measure, "s", schema::LoopModel::Open, (3, 1));
     entry.files = Some(FilesStage { schedules: of_jobs, ..FilesStage::default() });
-    let mut outcome = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"])).0;
+    let (mut outcome, _, manifest) = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"]));
+    let clients = FileClients::alone(spec.clone(), &manifest);
+    let at = clients.at(0);
+    let (jobs, workers) = lay_out(&at, Rows::Groups, |_, _| ());
+    assert_eq!((jobs.len(), workers.len()), (3, 3));
     outcome.job_schedules = vec![(JobId(1), missed), (JobId(2), kept)];
     crate::run_record::note_outcome(&mut entry, &outcome);
-    let told = schedules(&entry, stage, &jobs);
+    let told = schedules(&entry, &at, &jobs);
     let told: Vec<_> =
         told.iter().map(|of| (of.job.as_str(), of.row, of.schedule.is_kept())).collect();
     assert_eq!(told, [("job1", 1, false), ("job2", 2, true)]);

@@ -129,6 +129,7 @@ impl RunRecord {
             kind: error.kind.name().to_owned(),
             endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
             at_ns: Some(error.at.as_ns()),
+            stage_index: Some(index),
             status: error.status,
             message: error.message.clone(),
         });

@@ -250,8 +250,8 @@ pub struct PhaseRow {
     pub block: Option<String>,
     /// How many workers did it.
     pub workers: u32,
-    /// How many operations each kept in flight.
-    pub depth: u32,
+    /// How many operations each kept in flight; `None` where clients differ in it.
+    pub depth: Option<u32>,
     /// Whether the page cache was passed by.
     pub direct: bool,
     /// How operations reached the kernel.

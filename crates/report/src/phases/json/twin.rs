@@ -113,8 +113,8 @@ pub(super) struct Row {
     pub(super) workers_count: u32,
     /// Those that ended an operation that counts.
     pub(super) workers_active_count: u32,
-    /// Operations that each worker keeps in flight.
-    pub(super) depth: u32,
+    /// Operations that each worker keeps in flight; null where merged runs differ in it.
+    pub(super) depth: Option<u32>,
     /// Whether the page cache was passed by.
     pub(super) direct: bool,
     /// `io_uring`, `libaio` or `psync`.
