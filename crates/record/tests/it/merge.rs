@@ -13,7 +13,7 @@ use plimsoll_record::schema::{
     FilesStage, MergedRun, RunState, Schedule, Stage, StageKind, WrongCount,
 };
 use plimsoll_record::{
-    Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, Salvage, merge,
+    Manifest, MergeError, MergePart, OpLog, OpLogWriter, RecordError, RunDirectory, Salvage, merge,
 };
 use plimsoll_stats::{Sample, Timeline};
 use proptest::prelude::*;
@@ -202,7 +202,8 @@ proptest! {
             &part_manifest("whole", 0, &STAGES),
         ).unwrap();
         let expected = summarised(&whole, &ops);
-        let mut log = writer(&whole);
+        let id = RunId::parse("whole").unwrap();
+        let mut log = OpLogWriter::new(&whole, &id, EPOCH, &endpoints());
         log.append(&ops).unwrap();
         let totals = log.finish().unwrap();
 
