@@ -15,8 +15,8 @@ use plimsoll_workload::files::{
 use super::RowJobs;
 use super::clients::ClientStage;
 
-/// Returns what a row says of a job that several clients did: what each of them did is added up,
-/// and in what they differ is left out.
+/// Returns what a row says of a job that several clients did: files and workers are added up, the
+/// longest time is that of all, and in what else they differ is left out.
 pub(super) fn described_of_all(clients: &[ClientStage<'_>], row: &RowJobs) -> Option<PhaseRow> {
     let jobs = clients.iter().filter_map(|of| of.stage.jobs.get(row.jobs[0]));
     let described = jobs.map(described).reduce(|all, each| PhaseRow {
@@ -25,7 +25,7 @@ pub(super) fn described_of_all(clients: &[ClientStage<'_>], row: &RowJobs) -> Op
         direct: all.direct && each.direct,
         files_count: all.files_count.zip(each.files_count).map(|(a, b)| a + b),
         file_size: all.file_size.filter(|size| Some(size) == each.file_size.as_ref()),
-        duration: all.duration.filter(|duration| Some(*duration) == each.duration),
+        duration: all.duration.zip(each.duration).map(|(a, b)| a.max(b)),
         ..all
     })?;
     let of_client = |of: &ClientStage<'_>| -> u32 {
@@ -67,13 +67,14 @@ pub(super) fn schedules(
 fn schedule(kept: &schema::Schedule, jobs: &[&FileJobSpec]) -> ScheduleReport {
     // Clients have their rates joined; all of them may have peaked at once.
     let peaks = kept.rates().map(|rate| rate.parse::<RateProfile>().ok().map(|rate| rate.peak()));
-    let lasted = jobs.iter().map(|job| job.duration_ns);
+    let lasted: Option<Vec<u64>> = jobs.iter().map(|job| job.duration_ns).collect();
+    let lasted = lasted.and_then(|all| all.into_iter().max());
     ScheduleReport {
         rate: kept.rate.clone(),
         rate_peak: peaks.sum::<Option<f64>>().map(OpRate),
         arrivals: kept.arrivals.clone(),
         max_in_flight: kept.max_in_flight,
-        lasted: lasted.max().flatten().map(Duration::from_nanos),
+        lasted: lasted.map(Duration::from_nanos),
         offered_count: kept.offered_count,
         late_count: kept.late_count,
         skipped_count: kept.skipped_count,
