@@ -112,7 +112,9 @@ pub(crate) fn collect(
         advice.push(Advice::Throttled { count, share: count as f64 / ended as f64 });
     }
     let outage = lane.longest_without_success();
-    if totals.failed.count() > 0 && outage.len() >= SEGMENTS_WITHOUT_MIN {
+    // Where nothing succeeded at all the error rate says so.
+    let some_failed = totals.failed.count() > 0 && totals.ops_ok > 0;
+    if some_failed && outage.len() >= SEGMENTS_WITHOUT_MIN {
         let of = |segments: usize| analysis.segment.saturating_mul(segments as u32);
         advice.push(Advice::NothingSucceeded { length: of(outage.len()), after: of(outage.start) });
     }

@@ -28,8 +28,10 @@ pub struct PhaseQuestion<'a> {
     pub started: Moment,
     /// When its last operation had ended.
     pub ended: Moment,
-    /// Its workers by their number; records of others are passed over.
-    pub workers: &'a [WorkerRow],
+    /// Its workers by their number; records of others are passed over. Where several clients served
+    /// a stage, each has numbers for as many workers as its largest stage has, so that there are
+    /// numbers of nobody.
+    pub workers: &'a [Option<WorkerRow>],
     /// How many rows there are; each has an answer, also if nothing was done.
     pub rows_count: usize,
     /// The length of a window.
@@ -286,7 +288,7 @@ impl<'a> Asked<'a> {
     fn new(question: &'a PhaseQuestion<'a>) -> Self {
         let mut rows: Vec<RowLane> = Vec::new();
         rows.resize_with(question.rows_count, || RowLane::new(question.started));
-        for worker in question.workers {
+        for worker in question.workers.iter().flatten() {
             let row = &mut rows[worker.row as usize];
             row.workers_count += 1;
             row.began_ns = row.began_ns.min(worker.measured_from.as_ns());
@@ -297,7 +299,7 @@ impl<'a> Asked<'a> {
 
     fn add(&mut self, op: &OpRecord) {
         let number = op.worker.0 as usize;
-        let Some(worker) = self.question.workers.get(number) else { return };
+        let Some(Some(worker)) = self.question.workers.get(number) else { return };
         let row = &mut self.rows[worker.row as usize];
         // An `fsync` comes with the writes and not by the schedule.
         if op.kind != OpKind::Sync {
@@ -316,7 +318,7 @@ impl<'a> Asked<'a> {
         let started = self.question.started.as_ns();
         let mut of_workers = vec![lane::Workers::default(); self.rows.len()];
         for (number, (worker, end)) in self.question.workers.iter().zip(&self.ends).enumerate() {
-            let Some(end) = *end else { continue };
+            let (Some(worker), Some(end)) = (worker, *end) else { continue };
             let client = self.question.client_of.get(number).copied().unwrap_or(0);
             let row = &mut of_workers[worker.row as usize];
             row.add(worker.measured_from.as_ns(), end, client);

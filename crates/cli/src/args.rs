@@ -67,7 +67,7 @@ pub(crate) enum Command {
     Analyze(Box<AnalyzeArgs>),
     /// Show what changed between runs, and whether that can be told
     Compare(Box<CompareArgs>),
-    /// Make one run of the runs of several clients
+    /// Make one run of the runs of several clients, by stage and job
     Merge(Box<MergeArgs>),
     /// Write a run's operations in another format
     Export(ExportArgs),

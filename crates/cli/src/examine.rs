@@ -111,7 +111,7 @@ pub(crate) fn analysis(
 fn is_open(record: &Record, stage: &RecordStage) -> bool {
     let Origin::Run { manifest, .. } = &record.origin else { return false };
     let open = |each: &&schema::Stage| each.loop_model == schema::LoopModel::Open;
-    manifest.stages.iter().filter(open).any(|each| each.name == stage.name)
+    manifest.stages.iter().filter(open).any(|each| stage.is(each))
 }
 
 /// Returns the endpoint of that name, or of that host and port.
@@ -136,8 +136,8 @@ pub(crate) fn report(
 ) -> Result<RunReport> {
     let mut report = match &record.origin {
         Origin::Run { directory, manifest } => {
-            let named = |each: &&schema::Stage| each.name == stage.name;
-            let index = manifest.stages.iter().find(named).map_or(0, |each| each.index);
+            let own = |each: &&schema::Stage| stage.is(each);
+            let index = manifest.stages.iter().find(own).map_or(0, |each| each.index);
             present::of_run(manifest, directory.path(), usize::from(index), analysis)?
         }
         Origin::Warp { end } => foreign(record, stage, end, analysis)?,

@@ -78,9 +78,17 @@ pub(crate) fn advice_texts(analysis: &StageAnalysis) -> Vec<String> {
 
 /// Prints a report.
 pub(crate) fn print(report: &RunReport, form: Form, ui: &Ui) -> Result<()> {
-    ui.result(&match form {
-        Form::Json => format!("{:#}\n", json::render(report)),
-        Form::Text => text::render(report, &Look { width: ui.width, color: ui.color }),
+    print_all(std::slice::from_ref(report), form, ui)
+}
+
+/// Prints reports one after the other, or as one document.
+pub(crate) fn print_all(reports: &[RunReport], form: Form, ui: &Ui) -> Result<()> {
+    let look = Look { width: ui.width, color: ui.color };
+    let texts = || reports.iter().map(|report| text::render(report, &look));
+    ui.result(&match (form, reports) {
+        (Form::Text, _) => texts().collect::<Vec<_>>().join("\n"),
+        (Form::Json, [one]) => format!("{:#}\n", json::render(one)),
+        (Form::Json, all) => format!("{:#}\n", all.iter().map(json::render).collect::<Value>()),
     })?;
     Ok(())
 }
@@ -199,16 +207,23 @@ pub(crate) fn of_run(
 
 /// Returns what ran, as the command names it.
 fn what(manifest: &Manifest, stage: &schema::Stage) -> String {
-    let name = manifest.workload["name"].as_str().unwrap_or("run").replacen('-', " ", 1);
-    let merged = match manifest.merged.len() {
-        0 => String::new(),
-        parts => format!(" of {parts} clients"),
+    let what = what_ran(manifest, manifest.workload["name"].as_str().unwrap_or("run"));
+    let is_one_of_several = || {
+        let measured = |each: &&schema::Stage| each.kind == schema::StageKind::Measure;
+        manifest.stages.iter().filter(measured).count() > 1
     };
     match stage.kind {
-        schema::StageKind::Measure => format!("{name}{merged}"),
-        schema::StageKind::Prepare | schema::StageKind::Cleanup => {
-            format!("{name}{merged}, stage {}", stage.name)
-        }
+        schema::StageKind::Measure if !is_one_of_several() => what,
+        _ => format!("{what}, stage {}", stage.name),
+    }
+}
+
+/// Returns the name of a workload as the command has it, and how many clients did it.
+pub(crate) fn what_ran(manifest: &Manifest, name: &str) -> String {
+    let name = name.replacen('-', " ", 1);
+    match manifest.merged.len() {
+        0 => name,
+        parts => format!("{name} of {parts} clients"),
     }
 }
 
@@ -242,7 +257,7 @@ fn schedule(
     analysis: &StageAnalysis,
 ) -> ScheduleReport {
     // Merged runs have their rates joined; all of them may have peaked at once.
-    let rates = kept.rate.split(" + ").map(|rate| rate.parse::<RateProfile>());
+    let rates = kept.rates().map(|rate| rate.parse::<RateProfile>());
     let peak: Option<f64> = rates.map(|rate| rate.ok().map(|rate| rate.peak())).sum();
     // Nothing arrives while the stage waits for its last operations.
     let stage = analysis.ended.since(analysis.started);
@@ -288,7 +303,12 @@ pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<Er
         stage.started_ns.is_none_or(|started| at >= started)
             && stage.ended_ns.is_none_or(|ended| at <= ended)
     };
-    let of_stage = manifest.first_errors.iter().filter(|error| error.at_ns.is_none_or(inside));
+    // Older records leave it to the moment.
+    let is_of_stage = |error: &&schema::FirstError| match error.stage_index {
+        Some(index) => index == stage.index,
+        None => error.at_ns.is_none_or(inside),
+    };
+    let of_stage = manifest.first_errors.iter().filter(is_of_stage);
     let endpoint = |name: &String| {
         let position = manifest.target.endpoints.iter().position(|each| each == name)?;
         Some(EndpointId(u16::try_from(position).ok()?))

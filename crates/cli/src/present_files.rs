@@ -1,6 +1,8 @@
 //! The report on a run on files, from what its directory says: now, or read back.
 
+mod clients;
 mod narrowed;
+mod rows;
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,25 +10,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::phases::{PhaseAnalysis, PhaseQuestion, WorkerRow, phases};
-use plimsoll_engine::start_delay;
-use plimsoll_model::{
-    Bytes, Interface, Moment, OpKind, OpRate, RunId, Seed, StageId, WallTime, WorkerId,
-};
+use plimsoll_model::{Interface, Moment, OpKind, RunId, Seed, StageId, WallTime};
 use plimsoll_record::schema::{self, CleanupState, Manifest, RunState as RecordedState};
 use plimsoll_report::format;
-use plimsoll_report::phases::{
-    CacheState, FilesTarget, JobSchedule, PhaseReport, PhaseRow, PhasesReport,
-};
-use plimsoll_report::{OpLogCheck, RunState, ScheduleReport, Verification, VerificationMode};
-use plimsoll_workload::RateProfile;
-use plimsoll_workload::files::{
-    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
-    FileStageSpec, FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, NamesSpec,
-};
+use plimsoll_report::phases::{CacheState, FilesTarget, PhaseReport, PhaseRow, PhasesReport};
+use plimsoll_report::{OpLogCheck, RunState, Verification, VerificationMode};
+use plimsoll_workload::files::{FileStageSpec, FileWorkSpec};
 
+pub(crate) use self::clients::FileClients;
+use self::clients::lay_out;
+pub(crate) use self::narrowed::check_asked;
+use self::rows::{described_of_all, schedules};
 use crate::args::AnalysisArgs;
 use crate::present;
-use crate::recorded::{Origin, Record};
+use crate::recorded::{self, Origin, Record};
 
 /// How the workers of a stage are put into rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,18 +51,12 @@ pub(crate) struct Phase {
     pub(crate) analysis: PhaseAnalysis,
 }
 
-/// Returns the workload of a run on files; `None` where it is another.
-pub(crate) fn spec_of(manifest: &Manifest) -> Option<FilesSpec> {
-    let is_ours = manifest.workload["schema"].as_str() == Some(FILES_SCHEMA);
-    is_ours.then(|| serde_json::from_value(manifest.workload.clone()).ok()).flatten()
-}
-
 /// Returns the report on a run on files with the stages that are asked for; `None` where it is
 /// another run.
 pub(crate) fn of_record(record: &Record, asked: &AnalysisArgs) -> Result<Option<PhasesReport>> {
     let Origin::Run { directory, .. } = &record.origin else { return Ok(None) };
     let Some(found) = narrowed::Narrowed::of(record, asked)? else { return Ok(None) };
-    let mut report = of_run(&found.manifest, directory.path(), &found.spec, found.phases)?;
+    let mut report = of_run(&found.manifest, directory.path(), &found.clients, found.phases)?;
     report.warnings.extend(record.losses.iter().cloned());
     Ok(Some(report))
 }
@@ -83,39 +74,38 @@ pub(crate) fn stage_of_record(
 pub(crate) fn analyse<S: OpSource>(
     source: &S,
     manifest: &Manifest,
-    spec: &FilesSpec,
+    clients: &FileClients,
     rows: impl Fn(usize) -> Rows,
 ) -> Result<Vec<Phase>>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
-    analyse_changed(source, manifest, spec, rows, PhaseQuestion::WINDOW, |_, _| ())
+    analyse_changed(source, (manifest, clients), rows, PhaseQuestion::WINDOW, |_, _| ())
 }
 
 /// Returns the same with windows of another length, and with another beginning of what counts:
-/// `change` is handed the start of each stage and its workers.
+/// `change` is handed each worker and when its client began the stage.
 fn analyse_changed<S: OpSource>(
     source: &S,
-    manifest: &Manifest,
-    spec: &FilesSpec,
+    (manifest, clients): (&Manifest, &FileClients),
     rows: impl Fn(usize) -> Rows,
     window: Duration,
-    change: impl Fn(Moment, &mut [WorkerRow]),
+    change: impl Fn(Moment, &mut WorkerRow),
 ) -> Result<Vec<Phase>>
 where
     S::Error: std::error::Error + Send + Sync + 'static,
 {
     let mut laid_out = Vec::new();
     for (stage, entry) in manifest.stages.iter().enumerate() {
-        let (Some(started), Some(ended), Some(of)) =
-            (entry.started_ns, entry.ended_ns, spec.stages.get(stage))
-        else {
-            continue;
-        };
-        let (jobs, mut workers) = lay_out(of, rows(stage), started, spec.seed);
-        change(Moment::from_ns(started), &mut workers);
-        laid_out.push((stage, (started, ended), jobs, workers));
+        let of_clients = clients.at(stage);
+        if let (Some(started), Some(ended), false) =
+            (entry.started_ns, entry.ended_ns, of_clients.is_empty())
+        {
+            let (jobs, workers) = lay_out(&of_clients, rows(stage), &change);
+            laid_out.push((stage, (started, ended), jobs, workers));
+        }
     }
+    let client_of = recorded::client_of(manifest);
     let mut questions = Vec::new();
     for (stage, (started, ended), jobs, workers) in &laid_out {
         questions.push(PhaseQuestion {
@@ -125,7 +115,7 @@ where
             workers,
             rows_count: jobs.len(),
             window,
-            client_of: &[],
+            client_of: &client_of,
         });
     }
     let answers = phases(source, &questions).context("cannot read the op log back")?;
@@ -133,45 +123,11 @@ where
     Ok(laid_out.into_iter().zip(answers).map(phase).collect())
 }
 
-/// Returns the rows of a stage, and to which each worker belongs and from when on it counts.
-fn lay_out(
-    stage: &FileStageSpec,
-    rows: Rows,
-    started_ns: u64,
-    seed: u64,
-) -> (Vec<RowJobs>, Vec<WorkerRow>) {
-    let mut laid: Vec<(u32, RowJobs)> = Vec::new();
-    let mut workers = Vec::new();
-    for (index, job) in stage.jobs.iter().enumerate() {
-        for clone in 0..job.clones {
-            let same = laid.iter().position(|(group, _)| *group == job.group);
-            let row = match (rows, same) {
-                (Rows::Groups, Some(row)) => {
-                    if laid[row].1.jobs.last() != Some(&index) {
-                        laid[row].1.jobs.push(index);
-                    }
-                    row
-                }
-                _ => {
-                    let clone = (rows == Rows::Clones).then_some(clone);
-                    laid.push((job.group, RowJobs { jobs: vec![index], clone }));
-                    laid.len() - 1
-                }
-            };
-            let worker = WorkerId(workers.len() as u32);
-            let began = Moment::from_ns(started_ns).after(start_delay(job, seed, worker));
-            let measured_from = began.after(Duration::from_nanos(job.ramp_ns));
-            workers.push(WorkerRow { row: row as u32, measured_from });
-        }
-    }
-    (laid.into_iter().map(|(_, row)| row).collect(), workers)
-}
-
 /// Returns the report on a run on files.
 pub(crate) fn of_run(
     manifest: &Manifest,
     directory: &Path,
-    spec: &FilesSpec,
+    clients: &FileClients,
     phases: Vec<Phase>,
 ) -> Result<PhasesReport> {
     // Of the run, also where only a later stage is asked for.
@@ -191,14 +147,14 @@ pub(crate) fn of_run(
         [one] => Interface::from_name(one),
         _ => None,
     };
-    let verification = verification(manifest, spec, &phases);
-    let reports = phases.into_iter().map(|phase| phase_report(manifest, spec, phase, epoch_ns));
+    let verification = verification(manifest, clients, &phases);
+    let reports = phases.into_iter().map(|phase| phase_report(manifest, clients, phase, epoch_ns));
     let phases: Vec<PhaseReport> = reports.collect::<Result<_>>()?;
     let target = manifest.target.files.clone().unwrap_or_default();
     Ok(PhasesReport {
         tool_version: Some(manifest.tool.version.clone()),
         run_id: Some(RunId::parse(&manifest.run_id).context("run.json: run_id")?),
-        what: spec.name.replacen('-', " ", 1),
+        what: present::what_ran(manifest, &clients.first().name),
         command: present::typed_again(&manifest.command_line),
         target: FilesTarget {
             directory: manifest.target.endpoints.join(", "),
@@ -210,7 +166,7 @@ pub(crate) fn of_run(
         started,
         utc_offset_seconds: present::local_offset(started),
         state: run_state(manifest.state),
-        seed: Some(Seed(manifest.seed)),
+        seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
         interface,
         warnings: manifest.advice.clone(),
         notes: notes(manifest),
@@ -274,17 +230,21 @@ fn cleaned(cleanup: &schema::Cleanup) -> Option<String> {
 }
 
 /// How reads were checked; `None` when nothing was read.
-fn verification(manifest: &Manifest, spec: &FilesSpec, phases: &[Phase]) -> Option<Verification> {
+fn verification(
+    manifest: &Manifest,
+    clients: &FileClients,
+    phases: &[Phase],
+) -> Option<Verification> {
     let is_read = |kind: OpKind| matches!(kind, OpKind::Read | OpKind::Open);
     let kinds = phases.iter().flat_map(|phase| &phase.analysis.rows).flat_map(|row| &row.kinds);
     let bytes: u64 = kinds.filter(|kind| is_read(kind.kind)).map(|kind| kind.bytes).sum();
     let of = |phase: &Phase| manifest.stages[phase.stage].files.as_ref()?.unverified_bytes;
     let unverified: Option<u64> = phases.iter().map(of).sum();
     // Records of before that was counted tell only of files that were there.
-    let unverified = unverified.unwrap_or_else(|| if is_on_existing(spec) { bytes } else { 0 });
+    let unverified = unverified.unwrap_or_else(|| if is_on_existing(clients) { bytes } else { 0 });
     // Of a ramp it has what no figure has.
     let checked = bytes.saturating_sub(unverified);
-    let (mode, bytes, unverified_bytes) = match (spec.verify, unverified) {
+    let (mode, bytes, unverified_bytes) = match (clients.all_verify(), unverified) {
         (false, _) => (VerificationMode::Off, bytes, 0),
         (true, 0) => (VerificationMode::EveryByte, bytes, 0),
         (true, _) if checked == 0 => (VerificationMode::LengthOnly, bytes, 0),
@@ -293,44 +253,49 @@ fn verification(manifest: &Manifest, spec: &FilesSpec, phases: &[Phase]) -> Opti
     (bytes > 0).then_some(Verification { mode, bytes, unverified_bytes })
 }
 
-fn is_on_existing(spec: &FilesSpec) -> bool {
-    let mut jobs = spec.stages.iter().flat_map(|stage| &stage.jobs);
-    jobs.any(|job| matches!(&job.work, FileWorkSpec::Blocks(blocks) if blocks.files.existing))
+fn is_on_existing(clients: &FileClients) -> bool {
+    clients.jobs().any(|job| match &job.work {
+        FileWorkSpec::Blocks(blocks) => blocks.files.existing,
+        FileWorkSpec::Fill(_) | FileWorkSpec::Names(_) => false,
+    })
 }
 
 fn phase_report(
     manifest: &Manifest,
-    spec: &FilesSpec,
+    clients: &FileClients,
     phase: Phase,
     epoch_ns: u64,
 ) -> Result<PhaseReport> {
     let entry = &manifest.stages[phase.stage];
-    let stage = &spec.stages[phase.stage];
+    let of_clients = clients.at(phase.stage);
+    let stage = of_clients
+        .first()
+        .map(|of| of.stage)
+        .ok_or_else(|| anyhow!("run.json: stage {} is not in the workload", entry.name))?;
     let (started, ended) = entry
         .started_ns
         .zip(entry.ended_ns)
         .ok_or_else(|| anyhow!("run.json: stage {} has no bounds", entry.name))?;
     let facts = entry.files.clone().unwrap_or_default();
     let served_by = served_by(manifest);
-    let schedules = schedules(entry, stage, &phase.rows);
-    let rows = phase.rows.iter().zip(phase.analysis.rows);
-    let rows = rows.map(|(row, figures)| {
-        let job = &stage.jobs[row.jobs[0]];
+    let schedules = schedules(entry, &of_clients, &phase.rows);
+    let rows = phase.rows.iter().zip(phase.analysis.rows).filter_map(|(row, figures)| {
         let interface =
             facts.interfaces.get(row.jobs[0]).and_then(|name| Interface::from_name(name));
-        let workers = row.jobs.iter().map(|job| stage.jobs[*job].clones).sum();
-        PhaseRow {
+        Some(PhaseRow {
             name: row_name(stage, row),
-            workers: row.clone.map_or(workers, |_| 1),
             interface,
             caches: cache_state(&facts.caches),
-            served_by: served_by.clone(),
+            served_by: match manifest.merged.is_empty() {
+                true => served_by.clone(),
+                false => named(&served_by, &figures.clients),
+            },
             figures,
-            ..described(job)
-        }
+            ..described_of_all(&of_clients, row)?
+        })
     });
     Ok(PhaseReport {
-        name: stage.name.clone(),
+        name: entry.name.clone(),
         iteration: stage.iteration,
         is_result: !stage.prepares,
         started_after: Duration::from_nanos(started.saturating_sub(epoch_ns)),
@@ -345,6 +310,11 @@ fn phase_report(
         look_gap_max: facts.look_gap_max_ns.map(Duration::from_nanos),
         uncertain_count: facts.uncertain_count,
     })
+}
+
+/// Returns the names of these clients.
+fn named(all: &[String], clients: &[u16]) -> Vec<String> {
+    clients.iter().filter_map(|client| all.get(usize::from(*client)).cloned()).collect()
 }
 
 fn served_by(manifest: &Manifest) -> Vec<String> {
@@ -364,142 +334,6 @@ fn row_name(stage: &FileStageSpec, row: &RowJobs) -> String {
 
 fn cache_state(name: &str) -> CacheState {
     CacheState::ALL.into_iter().find(|state| state.name() == name).unwrap_or(CacheState::NotKnown)
-}
-
-/// Returns how each job with a schedule kept it.
-fn schedules(entry: &schema::Stage, stage: &FileStageSpec, rows: &[RowJobs]) -> Vec<JobSchedule> {
-    let of_jobs = entry.files.iter().flat_map(|files| &files.schedules);
-    let mut of_jobs: Vec<(usize, &schema::Schedule)> =
-        of_jobs.map(|of| (of.job_index as usize, &of.schedule)).collect();
-    if let (true, Some(whole)) = (of_jobs.is_empty(), &entry.schedule) {
-        // Older records, and those of several runs, have one for the whole stage.
-        let is_open = |job: &FileJobSpec| matches!(job.pacing, FilePacingSpec::Open { .. });
-        of_jobs.extend(stage.jobs.iter().position(is_open).map(|first| (first, whole)));
-    }
-    let report = |(index, kept): (usize, &schema::Schedule)| {
-        let job = stage.jobs.get(index)?;
-        let row = rows.iter().position(|row| row.jobs.contains(&index))?;
-        let is_alone = rows[row].jobs.len() == 1 && rows[row].clone.is_none();
-        let schedule = schedule(kept, job);
-        Some(JobSchedule { job: job.name.clone(), row, is_alone, schedule })
-    };
-    of_jobs.into_iter().filter_map(report).collect()
-}
-
-fn schedule(kept: &schema::Schedule, job: &FileJobSpec) -> ScheduleReport {
-    ScheduleReport {
-        rate: kept.rate.clone(),
-        rate_peak: kept.rate.parse::<RateProfile>().ok().map(|rate| OpRate(rate.peak())),
-        arrivals: kept.arrivals.clone(),
-        max_in_flight: kept.max_in_flight,
-        lasted: job.duration_ns.map(Duration::from_nanos),
-        offered_count: kept.offered_count,
-        late_count: kept.late_count,
-        skipped_count: kept.skipped_count,
-        delay_max: kept.delay_max_ns.map(Duration::from_nanos),
-    }
-}
-
-/// Returns what a row says of its job; what is known only of the run is left empty.
-fn described(job: &FileJobSpec) -> PhaseRow {
-    let empty = PhaseRow {
-        name: String::new(),
-        work: String::new(),
-        block: None,
-        workers: job.clones,
-        depth: job.depth,
-        direct: false,
-        interface: None,
-        caches: CacheState::NotKnown,
-        files_count: None,
-        file_size: None,
-        duration: job.duration_ns.map(Duration::from_nanos),
-        served_by: Vec::new(),
-        figures: Default::default(),
-    };
-    match &job.work {
-        FileWorkSpec::Fill(fill) => PhaseRow {
-            work: "fill".to_owned(),
-            block: Some(Bytes(u64::from(fill.block_bytes)).to_string()),
-            direct: fill.direct,
-            ..empty
-        },
-        FileWorkSpec::Blocks(blocks) => PhaseRow {
-            work: work_of(blocks),
-            block: Some(blocks_text(blocks)),
-            direct: blocks.direct,
-            files_count: Some(files_count(&blocks.files, job.clones)),
-            file_size: Some(span_text(blocks.files.size_bytes.min, blocks.files.size_bytes.max)),
-            ..empty
-        },
-        FileWorkSpec::Names(names) => PhaseRow {
-            work: act_of(names).to_owned(),
-            depth: 1,
-            files_count: Some(names.names_count(job.clones)),
-            ..empty
-        },
-    }
-}
-
-/// Returns what a job does to blocks, in fio's words.
-pub(crate) fn work_of(blocks: &BlocksSpec) -> String {
-    let random = blocks.order != BlockOrderSpec::Sequential;
-    let name = match (blocks.read_percent, random) {
-        (100, false) => "read",
-        (100, true) => "randread",
-        (0, false) => "write",
-        (0, true) => "randwrite",
-        (_, false) => "rw",
-        (_, true) => "randrw",
-    };
-    match blocks.read_percent {
-        0 | 100 => name.to_owned(),
-        reads => format!("{name} {reads}/{}", 100 - reads),
-    }
-}
-
-fn blocks_text(blocks: &BlocksSpec) -> String {
-    let (reads, writes) = (sizes_text(&blocks.read_blocks), sizes_text(&blocks.write_blocks));
-    match blocks.read_percent {
-        100 => reads,
-        0 => writes,
-        _ if reads == writes => reads,
-        _ => format!("{reads} / {writes}"),
-    }
-}
-
-fn sizes_text(sizes: &BlockSizesSpec) -> String {
-    match sizes {
-        BlockSizesSpec::FixedBytes(bytes) => Bytes(*bytes).to_string(),
-        BlockSizesSpec::RangeBytes(range) => span_text(range.min, range.max),
-        BlockSizesSpec::Shares(shares) => {
-            let sizes = || shares.iter().map(|share| share.size_bytes);
-            span_text(sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default())
-        }
-    }
-}
-
-fn span_text(min: u64, max: u64) -> String {
-    if min == max { Bytes(min).to_string() } else { format!("{}–{}", Bytes(min), Bytes(max)) }
-}
-
-fn files_count(files: &JobFilesSpec, clones: u32) -> u64 {
-    match files.names.len() {
-        0 => u64::from(files.count) * u64::from(clones),
-        names => names as u64,
-    }
-}
-
-fn act_of(names: &NamesSpec) -> &'static str {
-    match names.act {
-        NameActSpec::MakeTree => "make tree",
-        NameActSpec::Create { .. } => "create",
-        NameActSpec::Stat => "stat",
-        NameActSpec::Open { .. } => "open, read, close",
-        NameActSpec::Rename => "rename",
-        NameActSpec::Remove => "remove",
-        NameActSpec::RemoveTree => "remove tree",
-    }
 }
 
 /// Returns what is not as it should be; any of it makes the exit code 1.

@@ -8,9 +8,10 @@ use plimsoll_engine::{
     Live, OpSink, OpSinkError, RingConfig, ScheduleOutcome, StageContext, StageOutcome, StopFlag,
     VirtualTime, run_ring_stage, start_delay,
 };
-use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock};
+use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock, WorkerId};
 use plimsoll_record::schema::{FilesStage, Stage, StageKind, Target};
 use plimsoll_workload::data::Generator;
+use plimsoll_workload::files::FilesSpec;
 
 use super::*;
 use crate::manifest;
@@ -90,13 +91,70 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
         let drawn = start_delay(&spec.stages[0].jobs[0], spec.seed, WorkerId(0));
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
         let (_, records, manifest) = run(&spec);
-        let phases = analyse(&records, &manifest, &spec, |_| Rows::Groups).unwrap();
+        let clients = FileClients::alone(spec, &manifest);
+        let phases = analyse(&records, &manifest, &clients, |_| Rows::Groups).unwrap();
         let figures = &phases[0].analysis.rows[0];
         // One operation each ms, and the last one begins, and ends, 1 ms before the end.
         assert_eq!(figures.kinds[0].ops_ok, 10_000, "ramp {ramp}");
         assert_eq!(figures.ramp.ops_ok, ramp / 1_000_000);
         assert_eq!(figures.took, Some(Duration::from_millis(9_999)), "ramp {ramp}");
     }
+}
+
+#[test]
+fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
+    const SECOND: u64 = 1_000_000_000;
+    let one = spec(
+        &[
+            "clones: 1, ramp_ns: 5",
+            "clones: 2, start_delay_ns: {min: 0, max: 30000000000}, ramp_ns: 7",
+        ]
+        .map(|job| format!("{job}, pacing: closed"))
+        .each_ref()
+        .map(String::as_str),
+    );
+    let mut other = one.clone();
+    other.stages[0].jobs[1].clones = 1;
+    let time = RunTime::simulated();
+    let id = RunId::new("test", time.wall_epoch, 1);
+    let target = Target::bare("null", vec!["null".to_owned()]);
+    let workload = serde_json::to_value(&one).unwrap();
+    let mut manifest = manifest::of_workload(&id, (workload, one.seed), target, &time);
+    let loop_model = schema::LoopModel::Closed;
+    manifest.stages.push(Stage::begun(0, StageKind::Measure, "s", loop_model, (5, 1)));
+    let run = |number: u32, workers: (u32, u32), workload: Option<&FilesSpec>| schema::MergedRun {
+        run_id: format!("run-{number}"),
+        hostname: None,
+        started_unix_ns: 0,
+        seed: Some(u64::from(number)),
+        prefix: None,
+        worker_index_first: workers.0,
+        workers_count: workers.1,
+        stages: vec![schema::MergedStage {
+            index: 0,
+            own_index: 0,
+            started_ns: Some(u64::from(number) * SECOND),
+            ended_ns: None,
+            ended_by: None,
+        }],
+        workload: workload.map(|spec| serde_json::to_value(spec).unwrap()),
+    };
+    // The first has another stage with four workers, so one number here is nobody's.
+    manifest.merged = vec![run(1, (0, 4), None), run(2, (4, 2), Some(&other))];
+    let clients = FileClients::of(&manifest).unwrap();
+    let (rows, workers) = lay_out(&clients.at(0), Rows::Groups, |_, _| ());
+    let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), clone: None };
+    assert_eq!(rows, [row_of(&[0]), row_of(&[1])]);
+    let of = |row: u32, seed: u64, own: u32, ramp: u64| {
+        let delay = start_delay(&one.stages[0].jobs[row as usize], seed, WorkerId(own));
+        let began = Moment::from_ns(seed * SECOND).after(delay);
+        Some(WorkerRow { row, measured_from: began.after(Duration::from_nanos(ramp)) })
+    };
+    let expected =
+        [of(0, 1, 0, 5), of(1, 1, 1, 7), of(1, 1, 2, 7), None, of(0, 2, 0, 5), of(1, 2, 1, 7)];
+    assert_eq!(workers, expected);
+    let told = described_of_all(&clients.at(0), &rows[1]).unwrap();
+    assert_eq!((told.workers, told.depth), (3, Some(1)));
 }
 
 #[test]
@@ -109,8 +167,6 @@ fn the_job_that_missed_its_schedule_is_named() {
     };
     let spec = spec(&["clones: 1, pacing: closed, ops_max: 1", &open(1_000), &open(10)]);
     let stage = &spec.stages[0];
-    let (jobs, workers) = lay_out(stage, Rows::Groups, 0, spec.seed);
-    assert_eq!((jobs.len(), workers.len()), (3, 3));
     let kept = ScheduleOutcome { offered_count: 1_000, ..ScheduleOutcome::default() };
     let missed = ScheduleOutcome { late_count: 11, ..kept };
     let (_, of_jobs) = plimsoll_conduct::pacing_of(stage);
@@ -118,10 +174,14 @@ fn the_job_that_missed_its_schedule_is_named() {
     assert_eq!(rates, ["1000/s", "10/s"]);
     let mut entry = Stage::begun(0, StageKind::Measure, "s", schema::LoopModel::Open, (3, 1));
     entry.files = Some(FilesStage { schedules: of_jobs, ..FilesStage::default() });
-    let mut outcome = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"])).0;
+    let (mut outcome, _, manifest) = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"]));
+    let clients = FileClients::alone(spec.clone(), &manifest);
+    let at = clients.at(0);
+    let (jobs, workers) = lay_out(&at, Rows::Groups, |_, _| ());
+    assert_eq!((jobs.len(), workers.len()), (3, 3));
     outcome.job_schedules = vec![(JobId(1), missed), (JobId(2), kept)];
     plimsoll_conduct::note_outcome(&mut entry, &outcome);
-    let told = schedules(&entry, stage, &jobs);
+    let told = schedules(&entry, &at, &jobs);
     let told: Vec<_> =
         told.iter().map(|of| (of.job.as_str(), of.row, of.schedule.is_kept())).collect();
     assert_eq!(told, [("job1", 1, false), ("job2", 2, true)]);

@@ -60,6 +60,27 @@ pub(crate) struct RecordStage {
     pub(crate) workers: u32,
 }
 
+impl Record {
+    /// Returns the manifest with the bounds of stages that a killed run did not write down, as far
+    /// as its operations tell.
+    pub(crate) fn bounded(&self, manifest: &Manifest) -> Manifest {
+        let mut manifest = manifest.clone();
+        for entry in &mut manifest.stages {
+            let Some(seen) = self.stages.iter().find(|stage| stage.is(entry)) else { continue };
+            entry.started_ns.get_or_insert(seen.started.as_ns());
+            entry.ended_ns.get_or_insert(seen.ended.as_ns());
+        }
+        manifest
+    }
+}
+
+impl RecordStage {
+    /// Tells whether it is that stage of a run of ours.
+    pub(crate) fn is(&self, entry: &plimsoll_record::schema::Stage) -> bool {
+        self.stages.contains(StageId(entry.index))
+    }
+}
+
 /// Where the operations are read from.
 pub(crate) enum Source {
     Log(OpLog),
@@ -235,7 +256,8 @@ fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStage> {
     manifest.stages.iter().filter_map(stage).collect()
 }
 
-fn client_of(manifest: &Manifest) -> Vec<u16> {
+/// Returns the client of each worker by its number; empty where there is but one.
+pub(crate) fn client_of(manifest: &Manifest) -> Vec<u16> {
     let clients = manifest.merged.iter().zip(0u16..);
     clients
         .flat_map(|(part, client)| std::iter::repeat_n(client, part.workers_count as usize))

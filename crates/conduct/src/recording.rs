@@ -215,6 +215,7 @@ impl Recording {
             kind: error.kind.name().to_owned(),
             endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
             at_ns: Some(error.at.as_ns()),
+            stage_index: Some(stage.0),
             status: error.status,
             message: error.message.clone(),
         });

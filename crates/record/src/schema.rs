@@ -6,6 +6,7 @@
 mod check;
 mod files;
 mod histogram;
+mod merged;
 mod summary;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use check::STAGES_MAX;
 pub use files::{FilesStage, JobSchedule, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
+pub use merged::{MergedRun, MergedStage};
 pub use summary::{Cell, Lane, Summary, SummarySchema, Times};
 
 /// A document with the checksum of its file.
@@ -105,25 +107,6 @@ fn is_false(value: &bool) -> bool {
 
 fn is_zero(value: &u64) -> bool {
     *value == 0
-}
-
-/// One of the runs that were merged into another, usually that of one client.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct MergedRun {
-    /// Its name.
-    pub run_id: String,
-    /// The machine that made its load.
-    pub hostname: Option<String>,
-    /// Wall time of its own epoch, nanoseconds since 1970-01-01T00:00:00Z.
-    pub started_unix_ns: u64,
-    /// The number that fixed its choices; null for a record made elsewhere.
-    pub seed: Option<u64>,
-    /// The prefix that it owned; null when it owned none.
-    pub prefix: Option<String>,
-    /// Its first worker, as numbered in the merged run; owners of its objects begin there too.
-    pub worker_index_first: u32,
-    /// How many worker numbers are its own.
-    pub workers_count: u32,
 }
 
 /// How far a run got.
@@ -354,14 +337,15 @@ pub struct WrongCount {
 }
 
 impl Schedule {
+    /// Between the rates, and the laws, of runs that were merged.
+    const BETWEEN: &'static str = " + ";
+
     /// Returns the schedule of runs that went on at the same time; `None` where none had one.
     pub fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Option<Self> {
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         all.cloned().reduce(|mut sum, each| {
-            sum.rate = format!("{} + {}", sum.rate, each.rate);
-            if !sum.arrivals.split(" + ").any(|law| law == each.arrivals) {
-                sum.arrivals = format!("{} + {}", sum.arrivals, each.arrivals);
-            }
+            sum.rate = Self::joined(&sum.rate, &each.rate, false);
+            sum.arrivals = Self::joined(&sum.arrivals, &each.arrivals, true);
             sum.max_in_flight = sum.max_in_flight.saturating_add(each.max_in_flight);
             sum.offered_count = both(sum.offered_count, each.offered_count);
             sum.late_count = both(sum.late_count, each.late_count);
@@ -369,6 +353,26 @@ impl Schedule {
             sum.delay_max_ns = sum.delay_max_ns.zip(each.delay_max_ns).map(|(a, b)| a.max(b));
             sum
         })
+    }
+
+    /// Returns the rates of the runs that were merged into this one, or its own alone.
+    pub fn rates(&self) -> impl Iterator<Item = &str> {
+        self.rate.split(Self::BETWEEN)
+    }
+
+    /// Returns two lists as one, in an order that does not depend on theirs.
+    fn joined(a: &str, b: &str, distinct: bool) -> String {
+        let mut all: Vec<&str> = a.split(Self::BETWEEN).chain(b.split(Self::BETWEEN)).collect();
+        all.sort_unstable();
+        if distinct {
+            all.dedup();
+        }
+        all.join(Self::BETWEEN)
+    }
+
+    /// Returns all counts that are added to those of other runs.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> {
+        [self.offered_count, self.late_count, self.skipped_count].into_iter().flatten()
     }
 }
 
@@ -467,6 +471,10 @@ pub struct FirstError {
     pub endpoint: Option<String>,
     /// When it ended.
     pub at_ns: Option<u64>,
+    /// Its stage, an index into the list of stages; absent in older records, where the moment
+    /// tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage_index: Option<u8>,
     /// The protocol's own number (HTTP status, of files the system's); null where it is not known.
     pub status: Option<u16>,
     /// What was said, secrets replaced.

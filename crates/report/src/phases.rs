@@ -246,12 +246,13 @@ pub struct PhaseRow {
     pub name: String,
     /// What was done, such as `randread` or `create`.
     pub work: String,
-    /// Bytes of one operation, such as `4 KiB` or `4 KiB–64 KiB`; `None` where none are moved.
+    /// Bytes of one operation, such as `4 KiB` or `4 KiB–64 KiB`; `None` where none are moved, or
+    /// where clients differ in it.
     pub block: Option<String>,
     /// How many workers did it.
     pub workers: u32,
-    /// How many operations each kept in flight.
-    pub depth: u32,
+    /// How many operations each kept in flight; `None` where clients differ in it.
+    pub depth: Option<u32>,
     /// Whether the page cache was passed by.
     pub direct: bool,
     /// How operations reached the kernel.

@@ -39,18 +39,19 @@ fn op(worker: u32, kind: OpKind, start_ms: u64, end_ms: u64) -> OpRecord {
     }
 }
 
-fn workers(rows: &[(u32, u64)]) -> Vec<WorkerRow> {
-    let row = |&(row, measured_from_ms)| WorkerRow { row, measured_from: at(measured_from_ms) };
+fn workers(rows: &[(u32, u64)]) -> Vec<Option<WorkerRow>> {
+    let row =
+        |&(row, measured_from_ms)| Some(WorkerRow { row, measured_from: at(measured_from_ms) });
     rows.iter().map(row).collect()
 }
 
-fn ask(workers: &[WorkerRow], from_ms: u64, until_ms: u64) -> PhaseQuestion<'_> {
+fn ask(workers: &[Option<WorkerRow>], from_ms: u64, until_ms: u64) -> PhaseQuestion<'_> {
     PhaseQuestion {
         stage: StageId(3),
         started: at(from_ms),
         ended: at(until_ms),
         workers,
-        rows_count: workers.iter().map(|worker| worker.row as usize + 1).max().unwrap_or(0),
+        rows_count: workers.iter().flatten().map(|of| of.row as usize + 1).max().unwrap_or(0),
         window: PhaseQuestion::WINDOW,
         client_of: &[],
     }
@@ -220,6 +221,29 @@ fn clients_are_those_whose_workers_did_something() {
     assert_eq!((&row.clients[..], row.clients_count(), row.workers_active), (&[0, 3][..], 2, 2));
     let row = &answer(&ops, ask(&workers, 0, 1)).rows[0];
     assert_eq!(row.clients, [0]);
+}
+
+#[test]
+fn numbers_of_nobody_between_the_workers_of_two_clients_count_for_nothing() {
+    // The first client has room for three workers and here one, the second began 2 s later.
+    let mut workers = workers(&[(0, 1_000), (0, 0), (0, 0), (0, 3_000), (1, 3_000)]);
+    (workers[1], workers[2]) = (None, None);
+    let ops = [
+        op(0, OpKind::Stat, 1_000, 2_000),
+        op(1, OpKind::Stat, 1_000, 9_000),
+        op(3, OpKind::Stat, 3_000, 4_000),
+        op(4, OpKind::Open, 3_000, 3_500),
+        op(5, OpKind::Open, 3_000, 9_000),
+    ];
+    let question = PhaseQuestion { client_of: &[0, 0, 0, 1, 1], ..ask(&workers, 1_000, 9_000) };
+    let rows = answer(&ops, question).rows;
+    let stat = &rows[0];
+    assert_eq!((stat.workers_count, stat.workers_active), (2, 2));
+    assert_eq!((&stat.clients[..], stat.kinds[0].ops_ok), (&[0, 1][..], 2));
+    // From the beginning of the first to the end of the last, and each from its own.
+    assert_eq!((stat.began, stat.took), (Some(Duration::ZERO), Some(ms(3_000))));
+    assert_eq!((stat.worker_took_max, stat.worker_took_sum), (Some(ms(1_000)), ms(2_000)));
+    assert_eq!((&rows[1].clients[..], rows[1].kinds[0].ops_ok), (&[1][..], 1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::warp::raw::{RawRow, THREAD_MAX_OF_WARP, Writer};
 use plimsoll_model::{Moment, OpRecord, WallTime};
-use plimsoll_record::schema::Manifest;
+use plimsoll_record::schema::{Manifest, MergedRun};
 use plimsoll_report::format::inert_cell;
 use plimsoll_workload::{KeyLayout, Keys};
 use serde::Serialize;
@@ -100,18 +100,23 @@ struct Naming {
 
 impl Naming {
     fn of(manifest: &Manifest) -> Self {
-        // Merged runs whose workloads differ elsewhere still agree on this.
-        let per_worker = manifest.workload.pointer("/keys/per_worker").and_then(Value::as_bool);
-        let keys = |prefix: &Option<String>, seed: Option<u64>| {
-            let per_worker = per_worker?;
+        // Merged runs whose workloads differ elsewhere may still agree on this.
+        let per_worker =
+            |workload: &Value| workload.pointer("/keys/per_worker").and_then(Value::as_bool);
+        let keys = |workload: &Value, prefix: &Option<String>, seed: Option<u64>| {
+            let per_worker = per_worker(workload)?;
             let layout = KeyLayout { base: prefix.clone()?, per_worker };
             Some(Keys::Generated { layout, seed: seed? })
         };
+        let whole = &manifest.workload;
         let parts = if manifest.merged.is_empty() {
-            vec![(0, keys(&manifest.target.prefix, Some(manifest.seed)))]
+            vec![(0, keys(whole, &manifest.target.prefix, Some(manifest.seed)))]
         } else {
-            let merged = manifest.merged.iter();
-            merged.map(|run| (run.worker_index_first, keys(&run.prefix, run.seed))).collect()
+            let of_run = |run: &MergedRun| {
+                let workload = run.workload.as_ref().unwrap_or(whole);
+                (run.worker_index_first, keys(workload, &run.prefix, run.seed))
+            };
+            manifest.merged.iter().map(of_run).collect()
         };
         Self { parts }
     }

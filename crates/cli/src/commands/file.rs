@@ -15,7 +15,7 @@ use crate::commands::s3::fresh_seed;
 use crate::files::{self, FileSettings};
 use crate::lower_files::{self, Ground};
 use crate::present::Form;
-use crate::present_files::{self, Phase, Rows};
+use crate::present_files::{self, FileClients, Phase, Rows};
 use crate::recorded::Source;
 use crate::ui::Ui;
 use plimsoll_conduct::{Recording, RunTime, machine};
@@ -66,19 +66,18 @@ fn ground(command: &FileCommand) -> Result<Ground> {
 
 /// Returns the report on a run.
 pub(crate) fn report(record: &Recording) -> Result<PhasesReport> {
-    let spec = spec_of(record)?;
     let figures = figures(record, |_| Rows::Groups)?;
-    present_files::of_run(&record.manifest, record.directory.path(), &spec, figures)
+    present_files::of_run(&record.manifest, record.directory.path(), &clients(record)?, figures)
 }
 
 /// Returns the figures of a run in rows as they are asked for.
 pub(crate) fn figures(record: &Recording, rows: impl Fn(usize) -> Rows) -> Result<Vec<Phase>> {
     let source = Source::Log(OpLog::open(&record.directory)?);
-    present_files::analyse(&source, &record.manifest, &spec_of(record)?, rows)
+    present_files::analyse(&source, &record.manifest, &clients(record)?, rows)
 }
 
-fn spec_of(record: &Recording) -> Result<FilesSpec> {
-    present_files::spec_of(&record.manifest).context("run.json holds no workload on files")
+fn clients(record: &Recording) -> Result<FileClients> {
+    FileClients::of(&record.manifest).context("run.json holds no workload on files")
 }
 
 /// Returns a report as it is printed.

@@ -11,13 +11,15 @@ use plimsoll_analysis::OpSource;
 use plimsoll_engine::RunClock;
 use plimsoll_foreign::warp::raw::RawRow;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, WallTime};
-use plimsoll_record::schema::{self, Manifest};
+use plimsoll_record::schema::{self, StageKind};
 use plimsoll_record::{MergePart, merge, plan};
 use plimsoll_workload::{hash_text, mix64};
 
 use crate::args::{MergeArgs, WarpMergeArgs};
 use crate::commands::export::RawFile;
-use crate::recorded::{self, Origin, ReadError, Record, Source};
+use crate::commands::file;
+use crate::present_files::{self, FileClients};
+use crate::recorded::{self, Origin, ReadError, Record, RecordStage, Source};
 use crate::ui::Ui;
 use crate::{examine, manifest, present, said};
 
@@ -30,21 +32,34 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
     // What is wrong with it must be said before anything is written.
     args.analysis.kind()?;
     let records = opened(&recorded::runs(&args.runs)?)?;
+    records.iter().try_for_each(|record| present_files::check_asked(record, &args.analysis))?;
     let (id, parts) = parts(&records)?;
     let command_line = said::command_line();
     let directory = merge(parts, &args.output, &id, command_line)?;
     let path = directory.path().display();
-    let merged = || format!("the runs are merged into {path}, but it cannot be analysed");
-    let record = recorded::open_record(directory.path()).with_context(merged)?;
-    let Some(mut report) = examine::reports(&record, &args.analysis).with_context(merged)?.pop()
-    else {
-        bail!("{path}: nothing was measured");
-    };
+    let mut losses = Vec::new();
     for (record, path) in records.iter().map(|record| (record, record.path.display())) {
-        report.losses.extend(record.losses.iter().map(|loss| format!("{path}: {loss}")));
+        losses.extend(record.losses.iter().map(|loss| format!("{path}: {loss}")));
     }
-    present::print(&report, args.print.form(), &ui)?;
+    let of_whole = recorded::open_record(directory.path());
+    of_whole
+        .and_then(|whole| print(&whole, losses, args, &ui))
+        .with_context(|| format!("the runs are merged into {path}, but it cannot be analysed"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the report of the whole, or those of all its measured stages.
+fn print(whole: &Record, losses: Vec<String>, args: &MergeArgs, ui: &Ui) -> Result<()> {
+    let form = args.print.form();
+    if let Some(mut report) = present_files::of_record(whole, &args.analysis)? {
+        report.warnings.extend(losses);
+        ui.result(&file::render(&report, form, ui))?;
+        return Ok(());
+    }
+    let mut reports = examine::reports(whole, &args.analysis)?;
+    let Some(first) = reports.first_mut() else { bail!("nothing was measured") };
+    first.losses.extend(losses);
+    present::print_all(&reports, form, ui)
 }
 
 /// Merges raw files of warp's into another.
@@ -176,12 +191,15 @@ fn part(record: &Record) -> Result<MergePart<'_, ReadError>> {
     let scan = Box::new(|visit: &mut dyn FnMut(&OpRecord)| record.source.scan(visit));
     match &record.origin {
         Origin::Run { manifest, .. } => {
-            let manifest = settled(manifest, record);
+            let manifest = record.bounded(manifest);
             let stage_of = (0..manifest.stages.len()).map(|at| (StageId(at as u8), at)).collect();
             let workers = manifest.stages.iter().map(|stage| stage.workers_count).max();
             // Of merged runs each keeps its numbers, whether it used them or not.
             let workers_count = workers.unwrap_or_default().max(workers_of_clients(record)?);
-            Ok(MergePart { manifest, stage_of, workers_count, scan })
+            let clients = FileClients::of(&manifest);
+            let jobs = clients.map(|clients| clients.jobs_to_merge(manifest.stages.len()));
+            let jobs = jobs.unwrap_or_default();
+            Ok(MergePart { manifest, stage_of, jobs, workers_count, scan })
         }
         Origin::Warp { .. } => foreign(record, scan),
     }
@@ -189,19 +207,6 @@ fn part(record: &Record) -> Result<MergePart<'_, ReadError>> {
 
 fn workers_of_clients(record: &Record) -> Result<u32> {
     u32::try_from(record.client_of.len()).context("too many workers")
-}
-
-/// Returns the manifest, with the ends of stages that a killed run could not note.
-fn settled(manifest: &Manifest, record: &Record) -> Manifest {
-    let mut manifest = manifest.clone();
-    for stage in &record.stages {
-        let entry = manifest.stages.iter_mut().find(|entry| entry.name == stage.name);
-        if let Some(entry) = entry {
-            entry.started_ns = Some(stage.started.as_ns());
-            entry.ended_ns = Some(stage.ended.as_ns());
-        }
-    }
-    manifest
 }
 
 /// Returns a raw file of warp's as a part; its epoch is the start of its first operation.
@@ -223,21 +228,27 @@ fn foreign<'a>(
     let id = RunId::new("warp", epoch, hash_text(&traits));
     let mut manifest = manifest::foreign(&id, epoch, record.endpoints.clone());
     let mut stage_of = BTreeMap::new();
-    for (index, stage) in record.stages.iter().enumerate() {
-        let survey = record.survey.stages(stage.stages);
+    // What came before is cut by what happened to overlap, and is not measured, so it is one stage.
+    let (measured, before): (Vec<_>, Vec<_>) =
+        record.stages.iter().partition(|stage| stage.kind == StageKind::Measure);
+    for (index, own) in [before, measured].iter().filter(|own| !own.is_empty()).enumerate() {
         let kinds = OpKind::ALL.into_iter().map(|kind| StageId(kind as u8));
-        stage_of.extend(kinds.filter(|id| stage.stages.contains(*id)).map(|id| (id, index)));
+        let is_own = |id: &StageId| own.iter().any(|stage| stage.stages.contains(*id));
+        stage_of.extend(kinds.filter(is_own).map(|id| (id, index)));
+        let names: Vec<&str> = own.iter().map(|stage| &*stage.name).collect();
         let begun = schema::Stage::begun(
             index as u8,
-            stage.kind,
-            &stage.name,
+            own[0].kind,
+            &names.join(", "),
             schema::LoopModel::Closed,
-            (stage.workers, 0),
+            (own.iter().map(|stage| stage.workers).max().unwrap_or_default(), 0),
         );
+        let survey = |stage: &&RecordStage| record.survey.stages(stage.stages);
+        let ops = |stage| survey(stage).kinds().map(|kind| kind.ops).sum::<u64>();
         manifest.stages.push(schema::Stage {
-            started_ns: Some(since(stage.started)),
-            ended_ns: Some(since(stage.ended)),
-            ops_count: Some(survey.kinds().map(|kind| kind.ops).sum()),
+            started_ns: own.iter().map(|stage| since(stage.started)).min(),
+            ended_ns: own.iter().map(|stage| since(stage.ended)).max(),
+            ops_count: Some(own.iter().map(ops).sum()),
             ..begun
         });
     }
@@ -245,5 +256,5 @@ fn foreign<'a>(
         scan(&mut |op| visit(&op.before(epoch.as_unix_ns())))
     });
     let workers_count = workers_of_clients(record)?;
-    Ok(MergePart { manifest, stage_of, workers_count, scan: shifted })
+    Ok(MergePart { manifest, stage_of, jobs: Vec::new(), workers_count, scan: shifted })
 }

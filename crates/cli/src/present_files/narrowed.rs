@@ -7,10 +7,9 @@ use anyhow::{Result, anyhow, bail};
 use plimsoll_analysis::phases::{PhaseAnalysis, PhaseQuestion, WorkerRow};
 use plimsoll_analysis::{OpSource, Stages, Window};
 use plimsoll_model::{EndpointId, Moment, OpRecord, StageId};
-use plimsoll_record::schema::Manifest;
-use plimsoll_workload::files::FilesSpec;
+use plimsoll_record::schema::{Manifest, StageKind};
 
-use super::{Phase, Rows, analyse, analyse_changed, spec_of};
+use super::{FileClients, Phase, Rows, analyse, analyse_changed};
 use crate::args::AnalysisArgs;
 use crate::examine;
 use crate::recorded::{Origin, Record};
@@ -21,7 +20,7 @@ pub(super) struct Narrowed<'a> {
     /// With the bounds of stages that a killed run did not write down, as far as its operations
     /// tell.
     pub(super) manifest: Manifest,
-    pub(super) spec: FilesSpec,
+    pub(super) clients: FileClients,
     pub(super) phases: Vec<Phase>,
 }
 
@@ -29,22 +28,14 @@ impl<'a> Narrowed<'a> {
     /// Returns the stages of that name, or all; `None` where the run is not on files.
     pub(super) fn of(record: &'a Record, asked: &AnalysisArgs) -> Result<Option<Self>> {
         let Origin::Run { manifest, .. } = &record.origin else { return Ok(None) };
-        let Some(spec) = spec_of(manifest) else { return Ok(None) };
-        let manifest = bounded(record, manifest);
+        let manifest = record.bounded(manifest);
+        let Some(clients) = FileClients::of(&manifest) else { return Ok(None) };
+        check_asked(record, asked)?;
         let phases = match &asked.stage {
-            Some(name) => named(record, &manifest, &spec, name, asked)?,
-            None => {
-                if let Some(flag) = asked.of_one_stage().next() {
-                    bail!(
-                        "{flag} is for one stage, and {} is a run on files with several; name one \
-                         with --stage",
-                        record.path.display()
-                    );
-                }
-                analyse(&record.source, &manifest, &spec, |_| Rows::Groups)?
-            }
+            Some(name) => named(record, (&manifest, &clients), name, asked)?,
+            None => analyse(&record.source, &manifest, &clients, |_| Rows::Groups)?,
         };
-        Ok(Some(Self { record, manifest, spec, phases }))
+        Ok(Some(Self { record, manifest, clients, phases }))
     }
 
     /// Returns the one stage that there is, not counting those that only prepare others; of a
@@ -53,8 +44,8 @@ impl<'a> Narrowed<'a> {
         let path = self.record.path.display();
         let mut names: Vec<&str> = Vec::new();
         for phase in &self.phases {
-            let stage = &self.spec.stages[phase.stage];
-            if !stage.prepares && !names.contains(&&*stage.name) {
+            let stage = &self.manifest.stages[phase.stage];
+            if stage.kind != StageKind::Prepare && !names.contains(&&*stage.name) {
                 names.push(&stage.name);
             }
         }
@@ -66,31 +57,30 @@ impl<'a> Narrowed<'a> {
             [] | [_] => {}
         }
         let wanted = names.first().map_or(0, |name| {
-            let stages = self.phases.iter().map(|phase| &self.spec.stages[phase.stage]);
+            let stages = self.phases.iter().map(|phase| &self.manifest.stages[phase.stage]);
             stages.into_iter().position(|stage| stage.name == *name).unwrap_or_default()
         });
         Ok(self.phases.swap_remove(wanted).analysis)
     }
 }
 
-fn bounded(record: &Record, manifest: &Manifest) -> Manifest {
-    let mut manifest = manifest.clone();
-    for entry in &mut manifest.stages {
-        let id = StageId(entry.index);
-        let Some(seen) = record.stages.iter().find(|stage| stage.stages.contains(id)) else {
-            continue;
-        };
-        entry.started_ns.get_or_insert(seen.started.as_ns());
-        entry.ended_ns.get_or_insert(seen.ended.as_ns());
+/// Refuses flags that are for one stage of a run on files, where none is named.
+pub(crate) fn check_asked(record: &Record, asked: &AnalysisArgs) -> Result<()> {
+    let Origin::Run { manifest, .. } = &record.origin else { return Ok(()) };
+    let is_on_files = manifest.stages.iter().any(|stage| stage.files.is_some());
+    match asked.of_one_stage().next().filter(|_| is_on_files && asked.stage.is_none()) {
+        Some(flag) => bail!(
+            "{flag} is for one stage, and {} is a run on files with several; name one with --stage",
+            record.path.display()
+        ),
+        None => Ok(()),
     }
-    manifest
 }
 
 /// Returns the stages of one name, narrowed down to what was asked of them.
 fn named(
     record: &Record,
-    manifest: &Manifest,
-    spec: &FilesSpec,
+    (manifest, clients): (&Manifest, &FileClients),
     name: &str,
     asked: &AnalysisArgs,
 ) -> Result<Vec<Phase>> {
@@ -106,14 +96,13 @@ fn named(
     let source =
         OfEndpoint { source: Window { source: &record.source, stages, offset, limit }, endpoint };
     let skip = asked.skip.map_or(Duration::ZERO, |skip| skip.0);
-    let change = |started: Moment, workers: &mut [WorkerRow]| {
-        for worker in workers {
-            let from = if asked.full_span { started } else { worker.measured_from };
-            worker.measured_from = from.max(started.after(skip));
-        }
+    let change = |began: Moment, worker: &mut WorkerRow| {
+        let from = if asked.full_span { began } else { worker.measured_from };
+        worker.measured_from = from.max(began.after(skip));
     };
     let window = asked.dur.map_or(PhaseQuestion::WINDOW, |dur| dur.0);
-    let mut phases = analyse_changed(&source, manifest, spec, |_| Rows::Groups, window, change)?;
+    let of_run = (manifest, clients);
+    let mut phases = analyse_changed(&source, of_run, |_| Rows::Groups, window, change)?;
     phases.retain(|phase| is_named(phase.stage));
     if phases.is_empty() {
         let names: Vec<&str> = record.stages.iter().map(|stage| &*stage.name).collect();

@@ -1,103 +1,11 @@
 //! Records that were damaged, killed or merged, read again.
 
+mod merged;
+
 use std::fs;
-use std::path::Path;
 
 use crate::analysis::null_run;
-use crate::harness::{
-    ACCESS_KEY, SECRET_KEY, Target, oracle, plimsoll, printed, refused, run, run_line, stderr,
-    without_checksum,
-};
-
-/// Has the run in `name` measure from the same moment on as that in `other`.
-fn move_beside(place: &Path, name: &str, other: &str) {
-    let manifest = |name: &str| {
-        let text = fs::read(place.join(name).join("run.json")).unwrap();
-        serde_json::from_slice::<serde_json::Value>(&text).unwrap()
-    };
-    let measured_ns = |manifest: &serde_json::Value| {
-        let stages = manifest["stages"].as_array().unwrap();
-        let measured = stages.iter().find(|stage| stage["kind"] == "measure").unwrap();
-        measured["started_ns"].as_u64().unwrap()
-    };
-    let (mut moved, other) = (manifest(name), manifest(other));
-    let began = other["started_unix_ns"].as_u64().unwrap() + measured_ns(&other);
-    moved["started_unix_ns"] = (began - measured_ns(&moved)).into();
-    moved.as_object_mut().unwrap().remove("checksum");
-    fs::write(place.join(name).join("run.json"), moved.to_string()).unwrap();
-}
-
-/// Returns operations and bytes of the measured stage of each run.
-fn totals(place: &Path, runs: &[&str]) -> Vec<(u64, u64, u64)> {
-    let of_run = |run: &&str| {
-        let report = printed(place, &format!("analyze {run} --json"));
-        let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-        let count = |field: &str| report["stage_total"][field].as_u64().unwrap();
-        (count("ops_ok_count"), count("ops_failed_count"), count("bytes"))
-    };
-    runs.iter().map(of_run).collect()
-}
-
-#[test]
-fn every_kind_of_run_is_merged_to_the_sum_of_its_parts_or_refused() {
-    let target = oracle();
-    let place = tempfile::tempdir().unwrap();
-    let s3 = "--objects 20 --obj.size 10KiB --concurrent 2 --duration 200ms -q";
-    let parts = "s3 multipart --parts 3 --part.size 5MiB --concurrent 2 --duration 200ms -q";
-    for (number, kind) in ["get", "put", "stat", "mixed", "list", "delete"].iter().enumerate() {
-        let line = match *kind {
-            "delete" => "s3 delete --objects 800 --obj.size 1KiB --concurrent 2 -q".to_owned(),
-            "put" => format!("s3 put {}", s3.replace("--objects 20 ", "")),
-            kind => format!("s3 {kind} {s3}"),
-        };
-        merges_to_the_sum(&target, place.path(), number, &line);
-    }
-    merges_to_the_sum(&target, place.path(), 6, parts);
-    let loops = "-d 1 -t 2 -z 1K -l 2";
-    for (line, sentence) in [
-        ("file iops --dir . --jobs 1 --file-size 64KiB --ops 20 -q", "is a run on files"),
-        ("file metadata --dir . --jobs 1 --files 5 -q", "is a run on files"),
-        (loops, "measured 8 stages (loop-1-put, loop-1-get, loop-1-list2, loop-1-delete, …)"),
-    ] {
-        for name in ["one", "two"] {
-            let _ = fs::remove_dir_all(place.path().join(name));
-            let output = match line == loops {
-                true => {
-                    let mut command = plimsoll(place.path());
-                    command.args(["as", "s3-benchmark", "--run-dir", name]);
-                    command.args(["-u", &format!("http://{}", target.host), "-b", "loops"]);
-                    command.args(["-a", ACCESS_KEY, "-s", SECRET_KEY]);
-                    command.args(line.split_whitespace());
-                    run(command)
-                }
-                false => run_line(place.path(), &format!("{line} --run-dir {name}")),
-            };
-            assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-        }
-        move_beside(place.path(), "two", "one");
-        let said = refused(place.path(), "merge one two -o whole");
-        assert!(said.contains(sentence) && said.contains("--stage NAME"), "{said}");
-        assert!(!place.path().join("whole").exists());
-    }
-}
-
-fn merges_to_the_sum(target: &Target, place: &Path, number: usize, line: &str) {
-    let name = |part: &str| format!("{part}-{number}");
-    let names = ["one", "two"].map(name);
-    for name in &names {
-        let output = run(target.command(place, &format!("{line} --run-dir {name}")));
-        assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-    }
-    let [one, two] = &names;
-    move_beside(place, two, one);
-    printed(place, &format!("merge {one} {two} -o whole-{number}"));
-    let of_parts = totals(place, &[one, two]);
-    let sum = of_parts
-        .iter()
-        .fold((0, 0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1, sum.2 + part.2));
-    assert!(of_parts.iter().all(|(ops, ..)| *ops > 0), "{line}: {of_parts:?}");
-    assert_eq!(totals(place, &[&format!("whole-{number}")]), [sum], "{line}");
-}
+use crate::harness::{printed, refused, run_line, stderr, without_checksum};
 
 #[test]
 fn a_flipped_bit_is_said_of_runs_on_files_and_others() {

@@ -324,7 +324,7 @@ fn nothing_of_administration_waits_for_ever() {
         let survey = impatient(&fake).survey_uploads("p").await;
         check("survey of uploads", "listing", survey.map(drop));
         let fake = silent();
-        check("sweep", "listing", impatient(&fake).sweep("p/").await.map(drop));
+        check("sweep", "asking for", impatient(&fake).sweep("p/").await.map(drop));
         let fake = silent();
         let probed = impatient(&fake).probe(Feature::Append, "p/").await;
         assert_eq!(probed.unwrap_err().class, ErrorClass::Timeout);

@@ -16,29 +16,37 @@ pub enum MergeError<E: std::error::Error + 'static> {
         /// Its name.
         run_id: String,
     },
-    /// A run has several measured stages, and a figure never spans two.
+    /// Two runs do not have the same stages.
     #[error(
-        "run {run_id} measured {count} stages ({names}), and merging knows one; analyse each run \
-         by itself (`plimsoll analyze RUN --stage NAME`), or compare one stage of them (`plimsoll \
-         compare A B --stage NAME`)"
+        "run {run_id} has {stage} where run {other} has {other_stage}; only runs with the same \
+         stages in the same order can be merged"
     )]
-    SeveralStages {
-        /// Its name.
+    StagesDiffer {
+        /// The one.
         run_id: String,
-        /// How many stages.
-        count: usize,
-        /// Their names.
-        names: String,
+        /// Its stage.
+        stage: String,
+        /// The other.
+        other: String,
+        /// Its stage.
+        other_stage: String,
     },
-    /// A run is one on files, whose jobs and ramps would be lost.
+    /// A stage does not have the same jobs in two runs.
     #[error(
-        "run {run_id} is a run on files, and these cannot be merged yet: jobs of several clients \
-         would be taken for those of one; analyse each by itself (`plimsoll analyze RUN`), or \
-         compare one stage of them (`plimsoll compare A B --stage NAME`)"
+        "in stage {stage} run {run_id} has {job} where run {other} has {other_job}; only runs with \
+         the same jobs can be merged"
     )]
-    OnFiles {
-        /// Its name.
+    JobsDiffer {
+        /// The stage.
+        stage: String,
+        /// The one.
         run_id: String,
+        /// Its job.
+        job: String,
+        /// The other.
+        other: String,
+        /// Its job.
+        other_job: String,
     },
     /// A run's manifest holds a number that no run could have.
     #[error("the manifest of run {run_id} cannot be: {reason}; its record is damaged")]
@@ -54,12 +62,25 @@ pub enum MergeError<E: std::error::Error + 'static> {
         /// Its name.
         run_id: String,
     },
+    /// One of several measured stages of a run has no beginning or no end.
+    #[error(
+        "the record of run {run_id} does not say when stage {stage} began or ended, so it cannot \
+         be merged with others"
+    )]
+    NoBounds {
+        /// Its name.
+        run_id: String,
+        /// The stage.
+        stage: String,
+    },
     /// There is no moment at which all runs measured.
     #[error(
-        "nothing overlaps: {earlier} had ended by {ended} and {later} began to measure at {began}; \
+        "nothing overlaps{in_stage}: {earlier} had ended by {ended} and {later} began to measure at {began}; \
          only runs that ran at the same time can be merged"
     )]
     NoOverlap {
+        /// Which stage it is, where there are several.
+        in_stage: String,
         /// The run that ended first.
         earlier: String,
         /// When it ended.

@@ -17,7 +17,10 @@ impl Manifest {
     pub(crate) fn check(&self) -> Result<(), String> {
         let of_stages =
             self.stages.iter().flat_map(|stage| [stage.started_ns, stage.ended_ns]).flatten();
+        let merged = self.merged.iter().flat_map(|run| &run.stages);
+        let of_merged = merged.flat_map(|stage| [stage.started_ns, stage.ended_ns]).flatten();
         let moments = of_stages
+            .chain(of_merged)
             .chain(self.first_errors.iter().filter_map(|error| error.at_ns))
             .chain(self.merged.iter().map(|run| run.started_unix_ns))
             .chain([self.started_unix_ns]);

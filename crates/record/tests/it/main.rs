@@ -8,6 +8,7 @@ mod formats;
 mod lease;
 mod merge;
 mod op_log;
+mod salvage;
 mod summary;
 
 use plimsoll_model::{
@@ -15,8 +16,8 @@ use plimsoll_model::{
     WorkerId,
 };
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedRun, Recorder,
-    RunSchema, RunState, Stage, StageKind, Target, Tool,
+    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedRun, MergedStage,
+    Recorder, RunSchema, RunState, Stage, StageKind, Target, Tool,
 };
 use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
 
@@ -87,6 +88,7 @@ fn manifest() -> Manifest {
             kind: "GET".to_owned(),
             endpoint: Some(endpoints()[0].clone()),
             at_ns: Some(5),
+            stage_index: Some(0),
             status: Some(500),
             message: "500 InternalError".to_owned(),
         }],
@@ -98,6 +100,14 @@ fn manifest() -> Manifest {
             prefix: None,
             worker_index_first: 0,
             workers_count: 20,
+            stages: vec![MergedStage {
+                index: 0,
+                own_index: 0,
+                started_ns: Some(0),
+                ended_ns: Some(5),
+                ended_by: Some("duration".to_owned()),
+            }],
+            workload: None,
         }],
         virtual_time: false,
         certificate: None,

@@ -1,27 +1,24 @@
-//! Runs merged into one, and what is salvaged of a damaged op log before that.
+//! Runs merged into one.
 #![expect(clippy::disallowed_methods, reason = "a test looks at the files of a run")]
+
+mod shards;
+mod stages;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
     WallTime, WorkerId,
 };
-use plimsoll_record::schema::{
-    FilesStage, MergedRun, RunState, Schedule, Stage, StageKind, WrongCount,
-};
-use plimsoll_record::{
-    Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, Salvage, merge,
-};
+use plimsoll_record::schema::{RunState, Schedule, Stage, StageKind, WrongCount};
+use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
 use plimsoll_stats::{Sample, Timeline};
-use proptest::prelude::*;
 
-use crate::{EPOCH, endpoints, new_run, op, seal_anew, writer};
+use crate::{EPOCH, endpoints};
 
 const SECOND: u64 = 1_000_000_000;
-const WORKERS: u32 = 64;
 
 /// What a stage of a part is: its kind, its beginning and its end, in seconds since the part's
 /// epoch.
@@ -64,7 +61,7 @@ fn merge_part(
         ops.iter().for_each(visit);
         Ok(())
     });
-    MergePart { manifest, stage_of, workers_count, scan }
+    MergePart { manifest, stage_of, jobs: Vec::new(), workers_count, scan }
 }
 
 fn merged(
@@ -123,103 +120,6 @@ fn summarised(directory: &RunDirectory, ops: &[OpRecord]) -> String {
     }
     directory.write_summary(&mut timeline).unwrap();
     file(directory, "summary.json")
-}
-
-prop_compose! {
-    /// Makes an operation of any worker; its number is given to it later.
-    fn any_op()(
-        (stage, kind, endpoint, worker) in (0u8..2, 0usize..5, 0u16..2, 0..WORKERS),
-        start in 0u64..90 * SECOND,
-        (waited, sent, answered, ended) in
-            (0u64..1_000, 0u64..SECOND, 0u64..SECOND, 0u64..3 * SECOND),
-        (bytes, objects_count, outcome) in (any::<u32>(), 0u32..1_000, 0usize..30),
-    ) -> OpRecord {
-        let start = start.max(waited);
-        let at = Moment::from_ns;
-        OpRecord {
-            stage: StageId(stage),
-            job: JobId(0),
-            worker: WorkerId(worker),
-            kind: OpKind::ALL[kind],
-            endpoint: EndpointId(endpoint),
-            object: None,
-            objects_count,
-            bytes: bytes.into(),
-            intended: at(start - waited),
-            start: at(start),
-            first_byte: (answered % 3 > 0).then_some(at(start + sent + answered)),
-            last_byte_sent: (kind == 0).then_some(at(start + sent)),
-            end: at(start + sent + answered + ended),
-            // About half of them succeed.
-            outcome: ErrorClass::ALL.get(outcome).copied().unwrap_or(ErrorClass::Ok),
-            attempts: 1,
-        }
-    }
-}
-
-/// Returns the shard's part of the records, with workers numbered from 0: worker `w` of the whole
-/// is worker `w / shards` of shard `w % shards`.
-fn shard(ops: &[OpRecord], shard: u32, shards: u32) -> MergePart<'static, RecordError> {
-    let own = ops.iter().filter(|op| op.worker.0 % shards == shard).map(|op| {
-        let worker = WorkerId(op.worker.0 / shards);
-        OpRecord { worker, object: op.object.map(|it| ObjectId::new(worker, it.number())), ..*op }
-    });
-    let manifest = part_manifest(&format!("shard-{shard:02}"), 0, &STAGES);
-    merge_part(manifest, own.collect(), (WORKERS - shard).div_ceil(shards))
-}
-
-/// Undoes [`shard`] by what the merged manifest says of each part's workers.
-fn unsharded(op: &OpRecord, merged: &[MergedRun], shards: u32) -> OpRecord {
-    let own = |run: &&MergedRun| {
-        (run.worker_index_first..run.worker_index_first + run.workers_count).contains(&op.worker.0)
-    };
-    let owners: Vec<&MergedRun> = merged.iter().filter(own).collect();
-    let [run] = owners[..] else { panic!("worker {} is of {owners:?}", op.worker.0) };
-    let shard: u32 = run.run_id.strip_prefix("shard-").unwrap().parse().unwrap();
-    let worker = WorkerId((op.worker.0 - run.worker_index_first) * shards + shard);
-    let object = op.object.map(|object| {
-        assert_eq!(object.owner(), op.worker);
-        ObjectId::new(worker, object.number())
-    });
-    OpRecord { worker, object, ..*op }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-
-    #[test]
-    fn shards_merged_in_any_order_are_the_whole(
-        mut ops in prop::collection::vec(any_op(), 0..400),
-        shards in 2u32..=WORKERS,
-        order in Just((0..WORKERS).collect::<Vec<_>>()).prop_shuffle(),
-    ) {
-        for (number, op) in ops.iter_mut().enumerate() {
-            op.object = Some(ObjectId::new(op.worker, number as u64));
-        }
-        let place = tempfile::tempdir().unwrap();
-        let whole = RunDirectory::create(
-            &place.path().join("whole"),
-            &part_manifest("whole", 0, &STAGES),
-        ).unwrap();
-        let expected = summarised(&whole, &ops);
-        let mut log = writer(&whole);
-        log.append(&ops).unwrap();
-        let totals = log.finish().unwrap();
-
-        let parts = order.into_iter().filter(|index| *index < shards);
-        let parts = parts.map(|index| shard(&ops, index, shards)).collect();
-        let directory = merged(parts, &place.path().join("merged")).unwrap();
-        prop_assert_eq!(file(&directory, "summary.json"), expected);
-        let manifest = directory.read_manifest().unwrap();
-        prop_assert_eq!(manifest.recorder.unwrap().rows_count, totals.rows);
-        let last = manifest.merged.last().unwrap();
-        prop_assert_eq!(last.worker_index_first + last.workers_count, WORKERS);
-        let back = rows(&directory);
-        let mut back: Vec<OpRecord> =
-            back.iter().map(|op| unsharded(op, &manifest.merged, shards)).collect();
-        back.sort_by_key(|op| op.object.unwrap().number());
-        prop_assert_eq!(back, rows(&whole));
-    }
 }
 
 #[test]
@@ -518,105 +418,13 @@ fn endpoints_in_different_orders_are_told_apart_by_name_whatever_the_order_of_th
     assert_eq!(went, BTreeMap::from(expected));
 }
 
-/// Returns a run of five parts with ten operations each: number `n` is in part `n / 10`.
-fn five_parts(path: &Path) -> RunDirectory {
-    let directory = new_run(path);
-    let mut log = writer(&directory);
-    for part in 0..5 {
-        let ops: Vec<OpRecord> = (part * 10..part * 10 + 10).map(op).collect();
-        log.append(&ops).unwrap();
-        log.tick(Moment::from_ns(100 * SECOND)).unwrap();
-    }
-    assert_eq!(log.finish().unwrap().parts, 5);
-    directory
-}
-
-fn part_path(directory: &RunDirectory, number: u32) -> PathBuf {
-    directory.ops_path().join(format!("part-{number:06}.parquet"))
-}
-
-fn open_path(directory: &RunDirectory, number: u32) -> PathBuf {
-    directory.ops_path().join(format!("part-{number:06}.parquet.open"))
-}
-
-fn salvaged(directory: &RunDirectory) -> (Vec<OpRecord>, Vec<String>) {
-    let Salvage { log, losses, remarks } = OpLog::salvage(directory).unwrap();
-    assert!(remarks.is_empty(), "{remarks:?}");
-    let mut ops = Vec::new();
-    assert_eq!(log.scan(&mut |op| ops.push(*op)).unwrap(), ops.len() as u64);
-    (ops, losses)
-}
-
-#[test]
-fn what_is_left_is_salvaged_and_each_lost_part_is_named() {
-    let place = tempfile::tempdir().unwrap();
-    let directory = five_parts(place.path());
-    assert_eq!(salvaged(&directory), ((0..50).map(op).collect(), Vec::new()));
-
-    let truncated = part_path(&directory, 0);
-    let bytes = fs::read(&truncated).unwrap();
-    fs::write(&truncated, &bytes[..bytes.len() / 2]).unwrap();
-    fs::remove_file(part_path(&directory, 2)).unwrap();
-    fs::rename(part_path(&directory, 4), open_path(&directory, 4)).unwrap();
-    let (ops, losses) = salvaged(&directory);
-    let left: Vec<OpRecord> = (10..20).chain(30..40).map(op).collect();
-    assert_eq!(ops, left);
-    let [missing, open, damaged] = &losses[..] else { panic!("{losses:?}") };
-    assert_eq!(missing, "part-000002.parquet is missing: its operations are not counted");
-    let never = "part-000004.parquet was never closed, as the run was killed or is still under \
-                 way: its operations are not counted";
-    assert_eq!(open, never);
-    assert!(damaged.starts_with("part-000000.parquet is damaged ("), "{damaged}");
-    assert!(damaged.ends_with("): its operations are not counted"), "{damaged}");
-}
-
-#[test]
-fn a_part_missing_before_an_unfinished_one_is_named_too() {
-    let place = tempfile::tempdir().unwrap();
-    let directory = five_parts(place.path());
-    fs::remove_file(part_path(&directory, 3)).unwrap();
-    fs::rename(part_path(&directory, 4), open_path(&directory, 4)).unwrap();
-    let (ops, losses) = salvaged(&directory);
-    assert_eq!(ops, (0..30).map(op).collect::<Vec<_>>());
-    assert_eq!(losses.len(), 2, "{losses:?}");
-    assert!(losses[0].starts_with("part-000003.parquet is missing"), "{losses:?}");
-    assert!(losses[1].starts_with("part-000004.parquet was never closed"), "{losses:?}");
-}
-
-#[test]
-fn a_part_of_a_newer_version_is_no_loss_but_refused() {
-    let place = tempfile::tempdir().unwrap();
-    let directory = five_parts(place.path());
-    let path = part_path(&directory, 1);
-    let mut bytes = fs::read(&path).unwrap();
-    let name = b"plimsoll.ops/1";
-    let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
-    bytes[at + name.len() - 1] = b'2';
-    seal_anew(&mut bytes);
-    fs::write(&path, bytes).unwrap();
-    let refused = OpLog::salvage(&directory).unwrap_err();
-    assert!(matches!(refused, RecordError::Version { .. }), "{refused}");
-    assert!(refused.to_string().contains("part-000001.parquet is of schema `plimsoll.ops/2`"));
-}
-
 /// What the manifest of a part says instead, and the beginning of the sentence that refuses it.
 type Refusal = (fn(&mut Manifest), &'static str);
 
 #[test]
-fn what_would_be_flattened_or_cannot_be_is_refused_before_anything_is_written() {
+fn what_cannot_be_is_refused_before_anything_is_written() {
     let place = tempfile::tempdir().unwrap();
-    let cases: [Refusal; 7] = [
-        (
-            |manifest| {
-                manifest.stages[0].kind = StageKind::Measure;
-                manifest.stages[0].name = "put".to_owned();
-            },
-            "run a measured 2 stages (put, get), and merging knows one; analyse each run by itself",
-        ),
-        (
-            |manifest| manifest.stages[1].files = Some(FilesStage::default()),
-            "run a is a run on files, and these cannot be merged yet: jobs of several clients",
-        ),
+    let cases: [Refusal; 5] = [
         (
             |manifest| manifest.stages[1].ended_ns = Some(u64::MAX),
             "the manifest of run a cannot be: it names the moment 18446744073709551615 ns",

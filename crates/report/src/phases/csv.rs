@@ -77,7 +77,7 @@ fn fields(phase: &PhaseReport, row: &PhaseRow, kind: &KindFigures) -> [String; C
         cell(&row.work),
         text(row.block.as_deref()),
         row.workers.to_string(),
-        row.depth.to_string(),
+        row.depth.map_or(String::new(), |depth| depth.to_string()),
         row.direct.to_string(),
         text(row.interface.map(Interface::name)),
         row.caches.name().to_owned(),

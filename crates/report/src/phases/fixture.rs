@@ -40,19 +40,17 @@ fn back_to_back(worker: u32, kind: OpKind, count: u64, took_us: u64, bytes: u64)
 
 /// Figures of a stage that begins at moment 0, with the row and the ramp of each worker.
 pub(crate) fn figures(ops: &[OpRecord], workers: &[(u32, u64)]) -> Vec<RowFigures> {
-    let workers: Vec<WorkerRow> = workers
-        .iter()
-        .map(|&(row, ramp_ms)| WorkerRow {
-            row,
-            measured_from: Moment::from_ns(ramp_ms * 1_000_000),
-        })
-        .collect();
+    let rows_count = workers.iter().map(|(row, _)| *row as usize + 1).max().unwrap_or(0);
+    let worker = |&(row, ramp_ms): &(u32, u64)| {
+        Some(WorkerRow { row, measured_from: Moment::from_ns(ramp_ms * 1_000_000) })
+    };
+    let workers: Vec<Option<WorkerRow>> = workers.iter().map(worker).collect();
     let question = PhaseQuestion {
         stage: StageId(0),
         started: Moment::EPOCH,
         ended: ops.iter().map(|op| op.end).max().unwrap_or_default(),
         workers: &workers,
-        rows_count: workers.iter().map(|worker| worker.row as usize + 1).max().unwrap_or(0),
+        rows_count,
         window: PhaseQuestion::WINDOW,
         client_of: &[],
     };
@@ -67,7 +65,7 @@ pub(crate) fn row(name: &str, work: &str, block: Option<&str>, figures: RowFigur
         work: work.to_owned(),
         block: block.map(str::to_owned),
         workers: figures.workers_count,
-        depth: 1,
+        depth: Some(1),
         direct: on_blocks,
         interface: Some(Interface::IoUring),
         caches: if on_blocks { CacheState::Bypassed } else { CacheState::Cached },
@@ -196,7 +194,7 @@ pub(crate) fn mixed() -> PhasesReport {
     let open = row("open-loop", "randread", Some("4 KiB"), rows.pop().unwrap());
     let mixed = row("a-job-with-a-long-name", "randrw 75/25", Some("64 KiB"), rows.pop().unwrap());
     let open = PhaseRow { caches: CacheState::Dropped, direct: false, interface: None, ..open };
-    let mixed = PhaseRow { depth: 16, ..mixed };
+    let mixed = PhaseRow { depth: Some(16), ..mixed };
     let mut both = phase("both", 0, vec![mixed, open]);
     both.iteration = 1;
     both.wrong = vec![("torn".to_owned(), 1)];

@@ -131,7 +131,7 @@ fn parameters(phases: &[&PhaseReport], out: &mut String) {
             let cells = [
                 text(&row.block),
                 count(u64::from(row.workers)),
-                count(u64::from(row.depth)),
+                known(row.depth.map(u64::from), count),
                 text(&row.file_size),
                 known(row.files_count, count),
                 row.duration.map_or_else(until_done, |time: Duration| duration(time)),

@@ -44,8 +44,8 @@ pub(crate) fn name(phase: &PhaseReport) -> String {
 pub(crate) fn work(row: &PhaseRow) -> String {
     let block = row.block.as_ref().map_or(String::new(), |block| format!(" {block}"));
     let depth = match row.depth {
-        0 | 1 => String::new(),
-        depth => format!(" × depth {}", count(u64::from(depth))),
+        Some(0 | 1) => String::new(),
+        depth => format!(" × depth {}", known(depth.map(u64::from), count)),
     };
     let workers = plural(u64::from(row.workers), "worker");
     let mut parts = vec![format!("{}{block}", row.work), format!("{workers}{depth}")];

@@ -108,13 +108,14 @@ pub(super) struct Row {
     pub(super) name: String,
     /// What was done, such as `randread` or `create`.
     pub(super) work: String,
-    /// Bytes of one operation, such as `4 KiB`; null where none are moved.
+    /// Bytes of one operation, such as `4 KiB`; null where none are moved, or where merged runs
+    /// differ in it.
     pub(super) block: Option<String>,
     pub(super) workers_count: u32,
     /// Those that ended an operation that counts.
     pub(super) workers_active_count: u32,
-    /// Operations that each worker keeps in flight.
-    pub(super) depth: u32,
+    /// Operations that each worker keeps in flight; null where merged runs differ in it.
+    pub(super) depth: Option<u32>,
     /// Whether the page cache was passed by.
     pub(super) direct: bool,
     /// `io_uring`, `libaio` or `psync`.
@@ -123,9 +124,9 @@ pub(super) struct Row {
     pub(super) caches: &'static str,
     /// Files or names of all workers.
     pub(super) files_count: Option<u64>,
-    /// Such as `4 GiB`.
+    /// Such as `4 GiB`; null where merged runs differ in it.
     pub(super) file_size: Option<String>,
-    /// How long it was to last; null where it ended when all was done.
+    /// How long it was to last, of merged runs the longest; null where it ended when all was done.
     pub(super) duration_asked_ns: Option<u64>,
     /// The clients that served it.
     pub(super) served_by: Vec<String>,
