@@ -13,7 +13,6 @@ use plimsoll_workload::mix64;
 
 use crate::args::OutputArgs;
 use crate::args::file::FileConductArgs;
-use crate::telemetry::{RunFacts, Telemetry};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{manifest, present, signals};
@@ -61,15 +60,7 @@ pub(crate) fn run(
     let mut manifest = manifest::of_workload(&id, (workload, spec.seed), run.target(), &time);
     manifest.certificate = certificate;
     manifest.notes = [settings.notes.clone(), run.notes.clone()].concat();
-    let facts = RunFacts {
-        run_id: id.as_str(),
-        what: &spec.name,
-        endpoints: &manifest.target.endpoints,
-        time: &time,
-        tls_ca: None,
-        ui,
-    };
-    let telemetry = Telemetry::start(&settings.output.telemetry, &facts)?;
+    let telemetry = settings.output.telemetry.start(&manifest, &spec.name, &time, None, ui)?;
     let path = manifest::directory_for(settings.output.run_dir.as_deref(), &id);
     let directory = RunDirectory::create(&path, &manifest)?;
     if let Err(error) = run.make_directories() {

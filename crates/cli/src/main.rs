@@ -22,7 +22,6 @@ mod signals;
 mod simulate;
 mod store;
 mod store_url;
-mod telemetry;
 mod terminal;
 mod ui;
 mod warp_file;

@@ -12,8 +12,8 @@ use plimsoll_driver_s3::{
     S3Config, Signature,
 };
 use plimsoll_http::{
-    Endpoint, HostSelect, HttpVersion, Proxies, Scheme, TlsConfig, TlsOptions, expand_hosts,
-    resolve_all, split_scheme,
+    Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsConfig,
+    TlsOptions, expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
@@ -29,9 +29,6 @@ use crate::secret::Secret;
 const FILE_SCHEME: &str = "file:";
 /// More than any list of hosts has.
 const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
-/// The ports of plain HTTP and of TLS, for hosts without one.
-pub(crate) const PORT_PLAIN: u16 = 80;
-pub(crate) const PORT_TLS: u16 = 443;
 /// The embedded store's credentials; it listens on loopback only and lives as long as the run.
 pub(crate) const EMBEDDED_KEY: &str = "plimsoll-embedded";
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use plimsoll_conduct::{Observer, StageView, Stop};
 use plimsoll_model::SeriesKey;
 use plimsoll_stats::Timeline;
+use plimsoll_telemetry::Telemetry;
 
-use crate::telemetry::Telemetry;
 use crate::ui::Ui;
 
 /// Shows a run on the terminal and has telemetry told of it.

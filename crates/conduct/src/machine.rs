@@ -3,6 +3,8 @@
 
 mod cpu;
 
+use std::time::Duration;
+
 use plimsoll_record::schema::{Machine, ProcessUsage};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -57,6 +59,12 @@ pub fn usage() -> ProcessUsage {
         faults_major_count: usage.ru_majflt as u64,
         faults_minor_count: usage.ru_minflt as u64,
     }
+}
+
+/// Returns the processor time that this process has used so far, all of its threads.
+pub fn cpu_time() -> Duration {
+    let used = usage();
+    Duration::from_nanos(used.user_ns + used.system_ns)
 }
 
 /// Returns what was used between two moments.

@@ -22,6 +22,7 @@ mod send;
 mod stall;
 mod tls;
 mod two;
+mod url;
 
 pub use client::{Client, HttpVersion, Options};
 pub use endpoint::{Endpoint, ResolveError, resolve_all};
@@ -32,3 +33,4 @@ pub use patterns::{PatternError, Scheme, expand_hosts, expand_lines, split_schem
 pub use proxy::{Proxies, ProxyError};
 pub use response::{ResponseHead, ResponseSink};
 pub use tls::{TlsConfig, TlsOptions, TlsSetupError};
+pub use url::{PORT_PLAIN, PORT_TLS, Url};

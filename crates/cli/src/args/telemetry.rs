@@ -1,10 +1,16 @@
 //! The flags for what a run tells while it runs.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
+use plimsoll_conduct::{RunTime, machine};
+use plimsoll_record::Manifest;
+use plimsoll_telemetry::{Named, Receivers, RunFacts, Telemetry, TelemetryError};
 
 use crate::secret::Secret;
+use crate::ui::Ui;
 
 /// Who is told of a run while it runs. Nobody is told of it unless asked for.
 #[derive(Args, Clone, Debug, Default)]
@@ -23,4 +29,43 @@ pub(crate) struct TelemetryArgs {
     /// which other users of this machine can read
     #[arg(long, env = "PLIMSOLL_INFLUXDB_CONNECT", hide_env_values = true, value_name = "URL")]
     pub(crate) influxdb: Option<Secret>,
+}
+
+impl TelemetryArgs {
+    fn receivers(&self) -> Receivers {
+        let named = |name, url: &Option<Secret>| {
+            url.as_ref().map(|url| Named { name, value: url.expose().to_owned() })
+        };
+        Receivers {
+            page: self.metrics.map(|value| Named { name: "--metrics", value }),
+            otlp: named("--otlp", &self.otlp),
+            influxdb: named("--influxdb", &self.influxdb),
+        }
+    }
+
+    /// Begins to tell of a run of that manifest, if anybody is to be told.
+    pub(crate) fn start(
+        &self,
+        manifest: &Manifest,
+        what: &str,
+        time: &RunTime,
+        tls_ca: Option<PathBuf>,
+        ui: Ui,
+    ) -> Result<Option<Telemetry>, TelemetryError> {
+        let facts = RunFacts {
+            run_id: &manifest.run_id,
+            what,
+            endpoints: &manifest.target.endpoints,
+            clock: &time.clock,
+            wall_epoch: time.wall_epoch,
+            cpu: machine::cpu_time,
+            tls_ca,
+            tell: Arc::new(move |line| ui.warn(line)),
+        };
+        let telemetry = Telemetry::start(&self.receivers(), &facts)?;
+        if let Some(page) = telemetry.as_ref().and_then(Telemetry::page) {
+            ui.note(&format!("metrics at {page}"));
+        }
+        Ok(telemetry)
+    }
 }

@@ -19,7 +19,6 @@ use plimsoll_workload::{
 
 use crate::args::NullArgs;
 use crate::present::{self, Asked};
-use crate::telemetry::{RunFacts, Telemetry};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, signals};
@@ -33,15 +32,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let target = Target::bare("null", NullDriver.endpoints());
     let mut manifest = manifest::bare(&id, &spec, target, &time);
     manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
-    let facts = RunFacts {
-        run_id: id.as_str(),
-        what: &spec.name,
-        endpoints: &manifest.target.endpoints,
-        time: &time,
-        tls_ca: None,
-        ui,
-    };
-    let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
+    let telemetry = args.output.telemetry.start(&manifest, &spec.name, &time, None, ui)?;
     let path = manifest::directory_for(args.output.run_dir.as_deref(), &id);
     let config = EngineConfig {
         threads: args.threads.unwrap_or_else(machine::cores),

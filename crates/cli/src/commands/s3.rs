@@ -21,7 +21,6 @@ use crate::args::{OutputArgs, TimeOfDay, YES};
 use crate::present::{self, Asked};
 use crate::server_profile::ServerProfile;
 use crate::store::{self, Store};
-use crate::telemetry::{RunFacts, Telemetry};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, signals};
@@ -90,15 +89,8 @@ pub(crate) fn run_spec(
     let driver = S3Driver::new(store.config.clone())?;
     let mut manifest = manifest::begin(&id, spec, settings.store, &store.config, &driver, &time);
     manifest.certificate = certificate;
-    let facts = RunFacts {
-        run_id: id.as_str(),
-        what: &spec.name,
-        endpoints: &manifest.target.endpoints,
-        time: &time,
-        tls_ca: settings.store.tls_trust.tls_ca.clone(),
-        ui,
-    };
-    let telemetry = Telemetry::start(&settings.output.telemetry, &facts)?;
+    let tls_ca = settings.store.tls_trust.tls_ca.clone();
+    let telemetry = settings.output.telemetry.start(&manifest, &spec.name, &time, tls_ca, ui)?;
     let kinds = settings.conduct.serverprof.as_ref();
     let profile = kinds.map(|kinds| ServerProfile::check(kinds, &store.config, &time.clock));
     let profile = profile.transpose()?;

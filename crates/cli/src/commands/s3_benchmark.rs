@@ -19,7 +19,7 @@ use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
 use plimsoll_driver::{Driver, Steward};
 use plimsoll_driver_s3::{Credentials, Lookup, RequestOptions, S3Config, S3Driver, Signature};
 use plimsoll_engine::{EngineConfig, EngineError, OpSink, StageContext, StageOutcome, run_stage};
-use plimsoll_http::{Endpoint, HostSelect, HttpVersion};
+use plimsoll_http::{Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS};
 use plimsoll_model::{ObjectId, RunId, StageId, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{LoopModel, Target};
@@ -34,7 +34,6 @@ use self::tally::{Tally, Written};
 use self::tester::{Pages, Tester, lists_versions};
 use crate::args::{S3BenchmarkArgs, SignatureArg, YES};
 use crate::commands::s3::fresh_seed;
-use crate::telemetry::{RunFacts, Telemetry};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, present, signals, store};
@@ -141,15 +140,8 @@ fn begin<'a>(
     let mut manifest = manifest::bare(&id, &spec, target(&config, &driver, &workload), &time);
     manifest.certificate = manifest::certificate(args.output.certificate.as_deref())?;
     manifest.notes.push(note(asked));
-    let facts = RunFacts {
-        run_id: id.as_str(),
-        what: NAME,
-        endpoints: &manifest.target.endpoints,
-        time: &time,
-        tls_ca: args.tls.tls_ca.clone(),
-        ui,
-    };
-    let telemetry = Telemetry::start(&args.output.telemetry, &facts)?;
+    let telemetry =
+        args.output.telemetry.start(&manifest, NAME, &time, args.tls.tls_ca.clone(), ui)?;
     let path = manifest::directory_for(args.output.run_dir.as_deref(), &id);
     let consent = Consent { given: false, flag: YES };
     let permit = Permit::for_objects(&workload, &asked.bucket, consent, &ui)?;
@@ -448,7 +440,7 @@ fn note(asked: &Benchmark) -> String {
 
 fn config(asked: &Benchmark, args: &S3BenchmarkArgs, wall_epoch: WallTime) -> Result<S3Config> {
     let address = &asked.address;
-    let port = if address.tls { store::PORT_TLS } else { store::PORT_PLAIN };
+    let port = if address.tls { PORT_TLS } else { PORT_PLAIN };
     Ok(S3Config {
         endpoints: vec![Endpoint::new(address.host.clone(), address.port.unwrap_or(port))],
         tls: store::tls(address.tls, &args.tls).map_err(in_its_flags)?,

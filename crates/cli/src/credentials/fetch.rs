@@ -12,7 +12,7 @@ use plimsoll_model::SharedClock;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::telemetry::url::Url;
+use plimsoll_http::Url;
 
 /// How long a connection may take: a machine without such a service often says nothing at all.
 const CONNECT_MAX: Duration = Duration::from_secs(2);

@@ -15,8 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::prometheus;
-use super::snapshot::Board;
+use crate::prometheus;
+use crate::snapshot::Board;
 
 /// Where the page is.
 pub(super) const PATH: &str = "/metrics";

@@ -9,19 +9,37 @@ use plimsoll_model::{EndpointId, ErrorClass, OpKind, StageId};
 use plimsoll_stats::Sample;
 use serde_json::Value;
 
-use super::*;
-use crate::secret::Secret;
-use crate::telemetry::snapshot::{Snapshot, StageSnapshot};
+use plimsoll_engine::RunClock;
 
-fn secret(text: String) -> Secret {
-    text.parse().unwrap_or_else(|never| match never {})
+use super::*;
+use crate::snapshot::{Snapshot, StageSnapshot};
+
+fn clock() -> SharedClock {
+    Arc::new(RunClock::start())
+}
+
+fn facts<'a>(endpoints: &'a [String], clock: &'a SharedClock) -> RunFacts<'a> {
+    RunFacts {
+        run_id: "run-1",
+        what: "s3-\"get\"",
+        endpoints,
+        clock,
+        wall_epoch: WallTime::from_unix_ns(0),
+        cpu: || Duration::ZERO,
+        tls_ca: None,
+        tell: Arc::new(|_| ()),
+    }
+}
+
+fn named<T>(name: &'static str, value: T) -> Option<Named<T>> {
+    Some(Named { name, value })
 }
 
 const TOKEN: &str = "tok/en-that-is-secret==";
 
 fn board(endpoints: &[&str]) -> Board {
     let endpoints: Vec<String> = endpoints.iter().map(|name| (*name).to_owned()).collect();
-    Board::new("run-1", "s3-\"get\"", &endpoints, &RunTime::machine())
+    Board::new(&facts(&endpoints, &clock()))
 }
 
 /// Three GETs that succeeded, after 1,000 ns, 1,100 ns and 200 s, and two that failed.
@@ -335,20 +353,15 @@ fn the_summary_has_average_shortest_and_longest_in_all_and_for_each_endpoint() {
 
 #[test]
 fn refusals_come_before_anything_runs_and_never_show_the_token() {
-    let time = RunTime::machine();
-    let facts = RunFacts {
-        run_id: "r",
-        what: "w",
-        endpoints: &[],
-        time: &time,
-        tls_ca: None,
-        ui: Ui::plain(),
-    };
+    let clock = clock();
+    let facts = facts(&[], &clock);
     let refused = |otlp: Option<String>, influxdb: Option<String>| {
-        let args =
-            TelemetryArgs { metrics: None, otlp: otlp.map(secret), influxdb: influxdb.map(secret) };
-        assert!(!format!("{args:?}").contains(TOKEN));
-        format!("{:#}", Telemetry::start(&args, &facts).err().unwrap())
+        let receivers = Receivers {
+            page: None,
+            otlp: otlp.and_then(|url| named("--otlp", url)),
+            influxdb: influxdb.and_then(|url| named("--influxdb", url)),
+        };
+        Telemetry::start(&receivers, &facts).err().unwrap().to_string()
     };
     for rest in ["h:x/b/o", "h/b", "/b/o", "h/b/o?op=1", "h/b/o?x"] {
         let said = refused(None, Some(format!("http://{TOKEN}@{rest}")));
@@ -356,7 +369,7 @@ fn refusals_come_before_anything_runs_and_never_show_the_token() {
     }
     let said = refused(Some(format!("http://{TOKEN}@h/")), None);
     assert!(said.starts_with("--otlp: ") && !said.contains(TOKEN), "{said}");
-    assert!(Telemetry::start(&TelemetryArgs::default(), &facts).unwrap().is_none());
+    assert!(Telemetry::start(&Receivers::default(), &facts).unwrap().is_none());
 }
 
 /// Takes one request, answers it, and returns its head and body.
@@ -379,31 +392,22 @@ fn take_request(listener: &TcpListener, answer: &str) -> (String, String) {
     }
 }
 
-fn start(args: &TelemetryArgs) -> Telemetry {
-    let time = RunTime::machine();
+fn start(receivers: &Receivers) -> Telemetry {
     let endpoints = ["h:1".to_owned()];
-    let facts = RunFacts {
-        run_id: "run-1",
-        what: "test",
-        endpoints: &endpoints,
-        time: &time,
-        tls_ca: None,
-        ui: Ui::plain().silent(),
-    };
-    Telemetry::start(args, &facts).unwrap().unwrap()
+    Telemetry::start(receivers, &facts(&endpoints, &clock())).unwrap().unwrap()
 }
 
 #[test]
 fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
     let otlp = TcpListener::bind("127.0.0.1:0").unwrap();
     let influx = TcpListener::bind("127.0.0.1:0").unwrap();
-    let args = TelemetryArgs {
-        metrics: None,
-        otlp: Some(secret(format!("http://{}", otlp.local_addr().unwrap()))),
-        influxdb: Some(secret(format!(
-            "http://{TOKEN}@{}/my%20bucket/org?site=x",
-            influx.local_addr().unwrap()
-        ))),
+    let args = Receivers {
+        page: None,
+        otlp: named("--otlp", format!("http://{}", otlp.local_addr().unwrap())),
+        influxdb: named(
+            "--influxdb",
+            format!("http://{TOKEN}@{}/my%20bucket/org?site=x", influx.local_addr().unwrap()),
+        ),
     };
     let telemetry = start(&args);
     telemetry.stage("measure", Arc::new(Live::new(1)));
@@ -441,7 +445,7 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
 
 #[test]
 fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
-    let page = |addr| TelemetryArgs { metrics: Some(addr), otlp: None, influxdb: None };
+    let page = |addr| Receivers { page: named("--metrics", addr), ..Receivers::default() };
     let telemetry = start(&page(([127, 0, 0, 1], 0).into()));
     let addr = telemetry.page.unwrap();
     telemetry.stage("measure", Arc::new(Live::new(1)));
@@ -463,15 +467,8 @@ fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
     assert!(ask("GET /other").starts_with("HTTP/1.1 404"));
     assert!(ask("POST /metrics").starts_with("HTTP/1.1 405"));
     // A second run cannot have the same address.
-    let time = RunTime::machine();
-    let facts = RunFacts {
-        run_id: "r",
-        what: "w",
-        endpoints: &[],
-        time: &time,
-        tls_ca: None,
-        ui: Ui::plain(),
-    };
+    let clock = clock();
+    let facts = facts(&[], &clock);
     let refused = Telemetry::start(&page(addr), &facts).err().unwrap().to_string();
     assert_eq!(refused, format!("--metrics: cannot listen on {addr}"));
     drop(telemetry);
@@ -482,10 +479,13 @@ fn the_page_is_served_while_the_run_lasts_and_nothing_else() {
 fn receivers_that_refuse_or_are_not_there_end_nothing() {
     let refusing = TcpListener::bind("127.0.0.1:0").unwrap();
     let gone = TcpListener::bind("127.0.0.1:0").unwrap();
-    let args = TelemetryArgs {
-        metrics: None,
-        otlp: Some(secret(format!("http://{}/x", gone.local_addr().unwrap()))),
-        influxdb: Some(secret(format!("http://{TOKEN}@{}/b/o", refusing.local_addr().unwrap()))),
+    let args = Receivers {
+        page: None,
+        otlp: named("--otlp", format!("http://{}/x", gone.local_addr().unwrap())),
+        influxdb: named(
+            "--influxdb",
+            format!("http://{TOKEN}@{}/b/o", refusing.local_addr().unwrap()),
+        ),
     };
     drop(gone);
     let telemetry = start(&args);

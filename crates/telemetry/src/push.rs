@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use plimsoll_http::{Body, Client, Options, Request, ResponseHead, ResponseSink, TlsConfig};
+use plimsoll_http::{Body, Client, Options, Request, ResponseHead, ResponseSink, TlsConfig, Url};
 use plimsoll_model::SharedClock;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::snapshot::Board;
-use super::url::Url;
-use super::{End, influx, otlp};
-use crate::ui::Ui;
+use crate::snapshot::Board;
+use crate::{End, Tell, influx, otlp};
 
 /// How often receivers are told.
 const TICK: Duration = Duration::from_secs(1);
@@ -33,6 +31,8 @@ pub(super) enum Dialect {
 
 /// A receiver that the user named.
 pub(super) struct Receiver {
+    /// What messages call it.
+    name: &'static str,
     dialect: Dialect,
     endpoint: plimsoll_http::Endpoint,
     tls: Option<TlsConfig>,
@@ -42,17 +42,18 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// Returns an OTLP receiver.
-    pub(super) fn otlp(url: &Url<'_>, tls: Option<TlsConfig>) -> Self {
+    pub(super) fn otlp(name: &'static str, url: &Url<'_>, tls: Option<TlsConfig>) -> Self {
         let path = if url.path.is_empty() || url.path == "/" { otlp::PATH } else { url.path };
         let target = match url.query {
             Some(query) => format!("{path}?{query}"),
             None => path.to_owned(),
         };
-        Self { dialect: Dialect::Otlp, endpoint: url.endpoint.clone(), tls, target }
+        Self { name, dialect: Dialect::Otlp, endpoint: url.endpoint.clone(), tls, target }
     }
 
     /// Returns a database.
     pub(super) fn influx(
+        name: &'static str,
         database: influx::Database,
         url: &Url<'_>,
         tls: Option<TlsConfig>,
@@ -61,15 +62,7 @@ impl Receiver {
         let (org, bucket) = (encoded(&database.org), encoded(&database.bucket));
         let target = format!("/api/v2/write?org={org}&bucket={bucket}&precision=ns");
         let dialect = Dialect::Influx(database);
-        Self { dialect, endpoint: url.endpoint.clone(), tls, target }
-    }
-
-    /// Returns the flag that named it.
-    fn flag(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Otlp => "--otlp",
-            Dialect::Influx(_) => "--influxdb",
-        }
+        Self { name, dialect, endpoint: url.endpoint.clone(), tls, target }
     }
 
     fn head(&self, body_len: usize) -> Vec<u8> {
@@ -104,13 +97,18 @@ pub(super) struct Pusher {
     client: Client,
     board: Arc<Board>,
     written: influx::Written,
-    ui: Ui,
+    tell: Tell,
     /// Whether a failure was told of.
     warned: bool,
 }
 
 impl Pusher {
-    pub(super) fn new(receiver: Receiver, board: Arc<Board>, clock: SharedClock, ui: Ui) -> Self {
+    pub(super) fn new(
+        receiver: Receiver,
+        board: Arc<Board>,
+        clock: SharedClock,
+        tell: Tell,
+    ) -> Self {
         let options = Options {
             connect_timeout: PUSH_MAX,
             tls: receiver.tls.clone(),
@@ -118,7 +116,7 @@ impl Pusher {
             ..Options::default()
         };
         let client = Client::new(Rc::new([receiver.endpoint.clone()]), Rc::new(options), clock);
-        Self { receiver, client, board, written: Default::default(), ui, warned: false }
+        Self { receiver, client, board, written: Default::default(), tell, warned: false }
     }
 
     pub(super) async fn run(mut self, mut end: watch::Receiver<Option<Arc<End>>>) {
@@ -180,9 +178,9 @@ impl Pusher {
     /// Warns of the first failure only: the run goes on without the receiver.
     fn warn(&mut self, reason: &str) {
         if !std::mem::replace(&mut self.warned, true) {
-            self.ui.warn(&format!(
+            (self.tell)(&format!(
                 "{}: {}; the run is not affected, and no further failure is told of",
-                self.receiver.flag(),
+                self.receiver.name,
                 self.receiver.without_secret(reason)
             ));
         }

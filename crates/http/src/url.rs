@@ -1,29 +1,31 @@
-//! The addresses of receivers, `http(s)://[USER@]HOST[:PORT][/PATH][?QUERY]`. No message about one
-//! shows what it may keep secret.
+//! Addresses `http(s)://[USER@]HOST[:PORT][/PATH][?QUERY]`. No message about one shows what it may
+//! keep secret.
 
-use std::borrow::Cow;
+use crate::Endpoint;
 
-use percent_encoding::percent_decode_str;
-use plimsoll_http::Endpoint;
+/// The port of plain HTTP.
+pub const PORT_PLAIN: u16 = 80;
+/// The port of HTTP over TLS.
+pub const PORT_TLS: u16 = 443;
 
-use crate::store::{PORT_PLAIN, PORT_TLS};
-
-/// A receiver's address.
+/// An address.
 #[derive(PartialEq, Eq)]
-pub(crate) struct Url<'a> {
-    pub(crate) tls: bool,
+pub struct Url<'a> {
+    /// Whether it is spoken to over TLS.
+    pub tls: bool,
     /// What stands before `@`, as written.
-    pub(crate) user: Option<&'a str>,
-    pub(crate) endpoint: Endpoint,
+    pub user: Option<&'a str>,
+    /// Host and port.
+    pub endpoint: Endpoint,
     /// From the first `/` on, as written; empty without one.
-    pub(crate) path: &'a str,
+    pub path: &'a str,
     /// What stands behind `?`, as written.
-    pub(crate) query: Option<&'a str>,
+    pub query: Option<&'a str>,
 }
 
 impl<'a> Url<'a> {
     /// Reads an address; the error says what is wrong with it without repeating it.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, &'static str> {
+    pub fn parse(text: &'a str) -> Result<Self, &'static str> {
         let (scheme, rest) = text.split_once("://").unwrap_or_default();
         let tls = match scheme {
             "http" => false,
@@ -67,12 +69,6 @@ fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), &'static str> {
     Ok((host, port.map_err(|_| "the port is no number from 1 to 65535")?))
 }
 
-/// Returns a part of an address without its `%` signs.
-pub(crate) fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
-    let decoded = percent_decode_str(part).decode_utf8();
-    decoded.map_err(|_| "a part of the address is no UTF-8")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +86,5 @@ mod tests {
         for wrong in ["h:1", "ftp://h", "http://", "http://h:x/", "http://[::1", "http://a b"] {
             assert!(Url::parse(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(decoded("a%20b").as_deref(), Ok("a b"));
     }
 }

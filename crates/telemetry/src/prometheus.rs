@@ -8,7 +8,7 @@ use std::fmt::{self, Write as _};
 use plimsoll_engine::{LiveDetail, latency_cell_end_ns};
 use plimsoll_model::{ErrorClass, OpKind};
 
-use super::snapshot::{Board, Snapshot, seconds};
+use crate::snapshot::{Board, Snapshot, seconds};
 
 /// The media type of the text.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";

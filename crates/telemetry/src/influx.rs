@@ -1,6 +1,7 @@
 //! The counters as InfluxDB's line protocol, under warp's names: running totals in measurement
 //! `warp`, and `warp_run_summary` at the end.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -8,8 +9,10 @@ use plimsoll_engine::LiveDetail;
 use plimsoll_model::{EndpointId, OpKind, SeriesKey, WallTime};
 use plimsoll_stats::{LaneView, OUTCOMES_MAX, Timeline};
 
-use super::snapshot::{Board, Snapshot, seconds};
-use super::url::{Url, decoded};
+use percent_encoding::percent_decode_str;
+use plimsoll_http::Url;
+
+use crate::snapshot::{Board, Snapshot, seconds};
 
 /// Tags that we set ourselves.
 const OWN_TAGS: [&str; 4] = ["op", "warp_id", "endpoint", "stage"];
@@ -50,6 +53,12 @@ impl Database {
         }
         Ok(Self { token, bucket, org, tags })
     }
+}
+
+/// Returns a part of an address without its `%` signs.
+pub fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
+    let decoded = percent_decode_str(part).decode_utf8();
+    decoded.map_err(|_| "a part of the address is no UTF-8")
 }
 
 fn push_user_tag(tags: &mut String, name: &str, value: &str) -> Result<(), String> {

@@ -5,7 +5,7 @@ use plimsoll_engine::{LiveDetail, latency_cell_end_ns};
 use plimsoll_model::{ErrorClass, WallTime};
 use serde_json::{Value, json};
 
-use super::snapshot::{Board, Snapshot, StageSnapshot, seconds};
+use crate::snapshot::{Board, Snapshot, StageSnapshot, seconds};
 
 /// `AGGREGATION_TEMPORALITY_CUMULATIVE`.
 const CUMULATIVE: u8 = 2;

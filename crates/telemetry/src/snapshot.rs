@@ -6,8 +6,7 @@ use std::time::Duration;
 use plimsoll_engine::{Live, LiveDetail};
 use plimsoll_model::{Moment, OpKind, SharedClock, WallTime};
 
-use plimsoll_conduct::RunTime;
-use plimsoll_conduct::machine;
+use crate::RunFacts;
 
 /// Of how many stages the counters are kept; of more, the oldest are no longer told of.
 const STAGES_KEPT_MAX: usize = 64;
@@ -20,6 +19,7 @@ pub(super) struct Board {
     pub(super) endpoints: Vec<String>,
     clock: SharedClock,
     wall_epoch: WallTime,
+    cpu: fn() -> Duration,
     stages: Mutex<Vec<BoardStage>>,
 }
 
@@ -48,13 +48,14 @@ pub(super) struct StageSnapshot {
 }
 
 impl Board {
-    pub(super) fn new(run_id: &str, what: &str, endpoints: &[String], time: &RunTime) -> Self {
+    pub(super) fn new(facts: &RunFacts<'_>) -> Self {
         Self {
-            run_id: run_id.to_owned(),
-            what: what.to_owned(),
-            endpoints: endpoints.to_vec(),
-            clock: Arc::clone(&time.clock),
-            wall_epoch: time.wall_epoch,
+            run_id: facts.run_id.to_owned(),
+            what: facts.what.to_owned(),
+            endpoints: facts.endpoints.to_vec(),
+            clock: Arc::clone(facts.clock),
+            wall_epoch: facts.wall_epoch,
+            cpu: facts.cpu,
             stages: Mutex::default(),
         }
     }
@@ -83,14 +84,13 @@ impl Board {
 
     pub(super) fn snapshot(&self) -> Snapshot {
         let stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let usage = machine::usage();
         let detail = |live: &Live, kind| live.detail(kind).map(|detail| (kind, detail));
         let kinds = |live: &Live| {
             OpKind::ALL.into_iter().filter_map(|kind| detail(live, kind)).collect::<Vec<_>>()
         };
         Snapshot {
             at: self.now(),
-            cpu: Duration::from_nanos(usage.user_ns + usage.system_ns),
+            cpu: (self.cpu)(),
             stages: stages
                 .into_iter()
                 .map(|BoardStage { name, began, live }| StageSnapshot {
