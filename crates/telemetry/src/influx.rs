@@ -56,7 +56,7 @@ impl Database {
 }
 
 /// Returns a part of an address without its `%` signs.
-pub fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
+fn decoded(part: &str) -> Result<Cow<'_, str>, &'static str> {
     let decoded = percent_decode_str(part).decode_utf8();
     decoded.map_err(|_| "a part of the address is no UTF-8")
 }
