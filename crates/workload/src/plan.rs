@@ -36,6 +36,8 @@ pub use units::{
 pub use work::{Blocks, Length, Op, OpAct, Work};
 
 #[cfg(test)]
+mod anything_tests;
+#[cfg(test)]
 mod convert_tests;
 #[cfg(test)]
 mod example_tests;

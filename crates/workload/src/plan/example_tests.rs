@@ -154,3 +154,17 @@ fn what_is_owed_adds_up() {
     let two = example("s3-benchmark.yaml");
     assert_eq!(two.stages[0].duration_max(), Some(Duration::from_secs(60)));
 }
+
+#[test]
+fn files_in_the_manual_are_sound() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workload.md");
+    let page = fs::read_to_string(page).expect("the manual is there");
+    let parts: Vec<&str> = page.split("```yaml\n").skip(1).collect();
+    let files = parts.iter().map(|part| part.split("```").next().expect("it is closed"));
+    let mut count = 0;
+    for text in files.filter(|text| text.starts_with("schema:")) {
+        plan(text);
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}

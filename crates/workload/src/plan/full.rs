@@ -15,7 +15,17 @@ pub(super) fn tree(file: &WorkloadFile) -> Tree {
         sets.iter_mut().for_each(|(name, set)| fill_set(name, set));
     }
     each(tree.get_mut("stages"), stage);
+    ["targets", "sets", "stages"].iter().for_each(|name| move_last(&mut tree, name));
     tree
+}
+
+/// Moves the field that has most in it behind the others, as people write it.
+fn move_last(tree: &mut Tree, name: &str) {
+    let Tree::Map(fields) = tree else { return };
+    if let Some(index) = fields.iter().position(|(field, _)| field == name) {
+        let field = fields.remove(index);
+        fields.push(field);
+    }
 }
 
 /// Sets a field that is not there.
@@ -95,12 +105,14 @@ fn stage(tree: &mut Tree) {
         if let Some(inner) = search.get_mut("stage") {
             stage(inner);
         }
+        move_last(search, "stage");
         return;
     }
     let no = Tree::Bool(false);
     let defaults = [("prepares", no.clone()), ("drop_caches", no.clone()), ("end_on_failure", no)];
     all(tree, &defaults);
     each(tree.get_mut("jobs"), job);
+    move_last(tree, "jobs");
 }
 
 fn job(tree: &mut Tree) {
@@ -130,6 +142,7 @@ fn job(tree: &mut Tree) {
     if let Some(work) = tree.get_mut("work") {
         fill_work(work);
     }
+    move_last(tree, "work");
 }
 
 fn fill_work(work: &mut Tree) {

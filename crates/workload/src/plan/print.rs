@@ -27,7 +27,7 @@ impl WorkloadFile {
     }
 }
 
-fn print(tree: &Tree) -> String {
+pub(super) fn print(tree: &Tree) -> String {
     let mut out = String::new();
     let Tree::Map(fields) = tree else { return scalar(tree) + "\n" };
     for (name, value) in fields {
