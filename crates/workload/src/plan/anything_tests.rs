@@ -231,7 +231,10 @@ fn work() -> impl Strategy<Value = WorkSpec> {
         WorkSpec::Trace(TraceSpec { file: "a b.log".into(), speed, into: "o".into() })
     });
     let objects = prop::collection::vec(op(), 0..4).prop_map(WorkSpec::Objects);
-    prop_oneof![3 => objects, 1 => blocks, 1 => parts, 1 => fill, 1 => remove, 1 => names, 1 => trace]
+    prop_oneof![
+        3 => objects, 1 => blocks, 1 => parts, 1 => fill,
+        1 => remove, 1 => names, 1 => trace,
+    ]
 }
 
 fn pacing() -> impl Strategy<Value = PacingSpec> {
@@ -337,7 +340,8 @@ proptest! {
 
     #[test]
     fn examples_with_strangers_in_them_are_answered(
-        which in any::<Index>(), places in prop::collection::vec((any::<Index>(), stranger()), 1..3),
+        which in any::<Index>(),
+        places in prop::collection::vec((any::<Index>(), stranger()), 1..3),
     ) {
         let examples = texts();
         let mut tree = examples[which.index(examples.len())].clone();
@@ -367,7 +371,10 @@ fn what_is_nested_deeply_is_refused() {
     for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
         assert!(WorkloadFile::from_yaml("deep", &text).is_err());
     }
-    let bombs = "a: &a [1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b]\n\
-                 d: &d [*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d]\nf: [*e,*e,*e,*e,*e,*e,*e]";
-    assert!(WorkloadFile::from_yaml("bomb", bombs).is_err());
+    let mut bombs = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1]\n".to_owned();
+    for level in 1..9 {
+        let entries = vec![format!("*a{}", level - 1); 8].join(", ");
+        bombs.push_str(&format!("a{level}: &a{level} [{entries}]\n"));
+    }
+    assert!(WorkloadFile::from_yaml("bomb", &bombs).is_err());
 }

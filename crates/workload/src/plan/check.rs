@@ -1,5 +1,5 @@
-//! Checks a workload file: every name is known, every number in its bounds, and nothing is asked for
-//! that cannot be.
+//! Checks a workload file: every name is known, every number in its bounds, and nothing is asked
+//! for that cannot be.
 
 mod blocks;
 mod jobs;
@@ -48,7 +48,7 @@ impl WorkloadFile {
             let reason = format!("`{}` is not {WORKLOAD_SCHEMA}", self.schema);
             return Err(root.field("schema").refuse(reason));
         }
-        is_name(&root.field("name"), &self.name)?;
+        is_label(&root.field("name"), &self.name)?;
         let mut cx = Context { file: self, agents, targets: Vec::new(), sets: Vec::new() };
         cx.targets = targets(&root.field("targets"), &self.targets)?;
         for (name, spec) in self.sets.iter() {

@@ -114,15 +114,15 @@ fn sets_that_are_not_there_yet_or_any_more() {
         ),
         (
             "sets: {c: {named: {key: 'o{1..9}'}, size: 1B, touch: true}}\nstages:\n- duration: 1s\n  \
-             jobs:\n  - {name: a, work: {objects: [{put: c, keys: 'o{1..5}'}]}}\n  - {name: b, work: \
-             {objects: [{put: c, keys: 'o{5..9}'}]}}",
+             jobs:\n  - {name: a, work: {objects: [{put: c, keys: 'o{1..5}'}]}}\n  \
+             - {name: b, work: {objects: [{put: c, keys: 'o{5..9}'}]}}",
             "stages[0].jobs[1].work.objects[0].put: job `a` of the stage writes the same members \
              of set `c`; a member has one writer",
         ),
         (
             "sets: {c: {named: {key: 'o{1..9}'}, size: 1B, touch: true}}\nstages:\n- duration: 1s\n  \
-             jobs:\n  - {name: a, work: {objects: [{put: c, keys: 'o{1..4}'}]}}\n  - {name: b, work: \
-             {objects: [{put: c, keys: 'o{5..9}'}]}}",
+             jobs:\n  - {name: a, work: {objects: [{put: c, keys: 'o{1..4}'}]}}\n  \
+             - {name: b, work: {objects: [{put: c, keys: 'o{5..9}'}]}}",
             "it is sound",
         ),
         (
@@ -145,7 +145,7 @@ fn sets_that_are_not_there_yet_or_any_more() {
 }
 
 #[test]
-fn work_that_cannot_be() {
+fn mixes_that_cannot_be() {
     let o = "{count: 90, size: 1KiB}";
     check(&[
         (
@@ -183,6 +183,13 @@ fn work_that_cannot_be() {
             &one_job(o, "work: {objects: [{get: o, keys: 'x{1..3}'}]}"),
             "stages[1].jobs[0].work.objects[0].keys: is only for sets with names of the user's own",
         ),
+    ]);
+}
+
+#[test]
+fn work_that_cannot_be() {
+    let o = "{count: 90, size: 1KiB}";
+    check(&[
         (
             &one_job(o, "work: {parts: {put: o, parts: 5, part: 3B, part_min: 5MiB}}"),
             "stages[1].jobs[0].work.parts.part: part size 3B is below what the target takes, 5MiB",
@@ -258,6 +265,11 @@ fn jobs_that_cannot_be() {
     );
     check(&[
         (&job("workers: 0"), "stages[1].jobs[0].workers: 0 is out of range: 1 to 1000000"),
+        (
+            &job("workers: 1000, depth: 101"),
+            "stages[1].jobs[0].workers: 101000 operations under way at once are out of range: 1 to \
+             100000",
+        ),
         (&job("depth: 0"), "stages[1].jobs[0].depth: 0 is out of range: 1 to 65536"),
         (&job("duration: 0s"), "stages[1].jobs[0].duration: must be longer than 0s"),
         (&job("ops: 0"), "stages[1].jobs[0].ops: must be at least 1"),
@@ -313,14 +325,12 @@ fn jobs_that_cannot_be() {
 fn stages_that_cannot_be() {
     let two = "{name: a, work: {fill: o}}";
     let head = "sets: {o: {count: 9, size: 1B}, p: {count: 9, size: 1B}}\nstages:\n";
-    let probe = "rate: 1/s..9/s, slo: ['p99<=1ms']";
     let filled = format!("{head}- {{jobs: [{two}]}}\n");
-    let search = |fields: &str, stage: &str| {
-        format!(
-            "{filled}- search: {{{fields}, stage: {{{stage}jobs: [{{work: {{objects: [{{get: o}}]}}}}]}}}}"
-        )
-    };
     check(&[
+        (
+            &format!("targets: {{s3: {{}}}}\n{head}- {{drop_caches: true, jobs: [{two}]}}"),
+            "stages[0].drop_caches: target `s3` is of the kind s3, whose caches cannot be dropped",
+        ),
         (
             &format!("{head}- {{}}"),
             "stages[0].jobs: there is none; a stage without jobs is a pause and needs a duration",
@@ -344,6 +354,33 @@ fn stages_that_cannot_be() {
             "stages[0].repeat.stages[0]: more than 256 stages in all, repetitions included",
         ),
         (
+            &format!(
+                "{filled}- {{duration: 1s, until: [steady, steady], jobs: [{{work: {{objects: \
+                      [{{stat: o}}]}}}}]}}"
+            ),
+            "stages[1].until[1]: `steady` stands twice",
+        ),
+        (
+            &format!(
+                "{filled}- {{duration: 1s, until: ['ci(throughput)<=5%'], jobs: [{{work: \
+                      {{objects: [{{stat: o}}]}}}}]}}"
+            ),
+            "stages[1].until[0]: `ci(throughput)<=5%`: no content is moved; ask for ci(rate)",
+        ),
+    ]);
+}
+
+#[test]
+fn searches_that_cannot_be() {
+    let head = "sets: {o: {count: 9, size: 1B}}\nstages:\n- {jobs: [{work: {fill: o}}]}\n";
+    let filled = head.to_owned();
+    let probe = "rate: 1/s..9/s, slo: ['p99<=1ms']";
+    let get = "jobs: [{work: {objects: [{get: o}]}}]";
+    let search = |fields: &str, stage: &str| {
+        format!("{filled}- search: {{{fields}, stage: {{{stage}{get}}}}}")
+    };
+    check(&[
+        (
             &search(probe, ""),
             "stages[1].search.stage.duration: is missing; it says how long each probe lasts",
         ),
@@ -362,20 +399,6 @@ fn stages_that_cannot_be() {
             ),
             "stages[1].repeat.stages[0].search.budget: is missing; a search within a repeat needs \
              one",
-        ),
-        (
-            &format!(
-                "{filled}- {{duration: 1s, until: [steady, steady], jobs: [{{work: {{objects: \
-                      [{{stat: o}}]}}}}]}}"
-            ),
-            "stages[1].until[1]: `steady` stands twice",
-        ),
-        (
-            &format!(
-                "{filled}- {{duration: 1s, until: ['ci(throughput)<=5%'], jobs: [{{work: \
-                      {{objects: [{{stat: o}}]}}}}]}}"
-            ),
-            "stages[1].until[0]: `ci(throughput)<=5%`: no content is moved; ask for ci(rate)",
         ),
     ]);
 }

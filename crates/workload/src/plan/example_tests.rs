@@ -65,8 +65,8 @@ fn a_printed_file_is_as_short_as_one_written_by_hand() {
         "t.yaml",
         "schema: plimsoll.workload/2\nname: get\nsets:\n  o:\n    count: 2500\n    size: 10240KiB\n\
          stages:\n- prepares: true\n  jobs:\n  - workers: 20\n    work:\n      fill: [o]\n\
-         - duration: 300s\n  jobs:\n  - workers: 20\n    depth: 1\n    work:\n      objects:\n      \
-         - get: o\n        weight: 1\n        pick:\n          zipf: 0.99\n",
+         - duration: 300s\n  jobs:\n  - workers: 20\n    depth: 1\n    work:\n      objects:\n\
+         \x20     - get: o\n        weight: 1\n        pick:\n          zipf: 0.99\n",
     );
     assert_eq!(
         file.unwrap().to_yaml(),

@@ -60,6 +60,22 @@ impl FieldPath {
         self.0.starts_with(&other.0)
     }
 
+    /// Tells whether it is of that form, in which `[]` stands for every place in a list, such as
+    /// `stages[].jobs[].workers`. For those who know fields by other names.
+    pub fn is_like(&self, form: &str) -> bool {
+        let mut text = String::new();
+        for segment in &self.0 {
+            match segment {
+                Segment::Index(_) => text.push_str("[]"),
+                Segment::Field(name) => {
+                    text.push_str(if text.is_empty() { "" } else { "." });
+                    text.push_str(name);
+                }
+            }
+        }
+        text == form
+    }
+
     /// Returns the refusal of this field.
     pub fn refuse(&self, reason: impl Into<String>) -> InvalidField {
         InvalidField { path: self.clone(), reason: reason.into() }
@@ -136,6 +152,8 @@ mod tests {
         let path = path.field("work.objects").index(2).field("get");
         assert_eq!(path.to_string(), "stages[1].jobs[0].work.objects[2].get");
         assert_eq!(path.to_string().parse(), Ok(path.clone()));
+        assert!(path.is_like("stages[].jobs[].work.objects[].get"));
+        assert!(!path.is_like("stages[].jobs[]"));
         let above: FieldPath = "stages[1].jobs".parse().unwrap();
         assert!(path.is_within(&above) && !above.is_within(&path));
         assert_eq!(above.parent().unwrap().to_string(), "stages[1]");

@@ -9,10 +9,22 @@ pub(crate) fn refused(text: &str) -> String {
     WorkloadFile::from_yaml("t.yaml", &format!("{HEAD}{text}")).unwrap_err().to_string()
 }
 
+/// Compares all sentences before it complains, so that one run shows every difference.
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    let mut wrong = Vec::new();
+    for (text, sentence) in cases {
+        let found = refused(text);
+        if found != *sentence {
+            wrong.push(format!("{text}\n   found {found}\n  wanted {sentence}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_refusal_names_place_path_and_what_is_allowed() {
-    let mut wrong = Vec::new();
-    for (text, sentence) in [
+    check(&[
         ("stages: 5", "t.yaml:3:9: stages: must be a list, not the number 5"),
         (
             "stags: []",
@@ -26,7 +38,8 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
         (
             "stages:\n- jobs: [{work: {fil: o}}]",
             "t.yaml:4:23: stages[0].jobs[0].work.fil: `fil` is unknown; allowed are objects, \
-             parts, append, archive, fanout, retention, blocks, names, fill, remove, buckets, trace",
+             parts, append, archive, fanout, retention, blocks, names, fill, remove, buckets, \
+             trace",
         ),
         (
             "stages:\n- jobs: [{workers: many, work: {fill: o}}]",
@@ -52,6 +65,12 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
             "t.yaml:7:24: stages[0].jobs[0].work.objects[0].wait: unknown field; allowed are get, \
              weight, pick, range, version, buckets, keys, name",
         ),
+    ]);
+}
+
+#[test]
+fn a_refusal_of_sets_and_targets_names_place_and_path() {
+    check(&[
         (
             "sets: {f: {files: 3, size: 1GiB, counts: 2}}\nstages: []",
             "t.yaml:3:42: sets.f.counts: unknown field; allowed are on, files, size, name, \
@@ -85,13 +104,11 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
             "t.yaml:4:26: stages[0].jobs[0].pacing.open: `fast` is not a rate such as 1000/s or \
              100/s..2000/s over 2m: `fast` is no rate such as 1000/s",
         ),
-    ] {
-        let found = refused(text);
-        if found != sentence {
-            wrong.push(format!("{text}\n   found {found}\n  wanted {sentence}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    ]);
+}
+
+#[test]
+fn another_schema_is_refused() {
     let other = WorkloadFile::from_yaml("t.yaml", "schema: plimsoll.workload/1").unwrap_err();
     let sentence = "t.yaml:1:9: schema: `plimsoll.workload/1` is unknown; this version reads \
                     plimsoll.workload/2";

@@ -16,7 +16,8 @@ fn json_is_read_as_yaml_is() {
         assert_eq!(serde_json::from_str::<WorkloadFile>(&json).unwrap(), file, "{name}");
     }
     let refused = serde_json::from_str::<WorkloadFile>(
-        r#"{"schema": "plimsoll.workload/2", "sets": {"o": {"count": 1, "sise": 2}}, "stages": []}"#,
+        r#"{"schema": "plimsoll.workload/2", "stages": [],
+            "sets": {"o": {"count": 1, "sise": 2}}}"#,
     );
     let text = refused.unwrap_err().to_string();
     assert!(text.starts_with("field `sise`: unknown field; allowed are on, count"), "{text}");

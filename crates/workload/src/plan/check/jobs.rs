@@ -16,6 +16,8 @@ use crate::plan::work::Work;
 
 /// The most workers of one job.
 const WORKERS_MAX: u32 = 1_000_000;
+/// The most operations on objects that one job has under way; each needs a session of its own.
+const SESSIONS_MAX: u64 = 100_000;
 /// The most operations that a worker keeps in flight.
 const DEPTH_MAX: u32 = 65_536;
 
@@ -51,6 +53,13 @@ impl Context<'_> {
         self.check_deal(path, spec, &work)?;
         self.check_agent(path, spec)?;
         let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
+        let sessions = u64::from(spec.workers) * u64::from(spec.depth);
+        if !on_files && sessions > SESSIONS_MAX {
+            let reason = format!(
+                "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
+            );
+            return Err(path.field("workers").refuse(reason));
+        }
         if spec.interface.is_some() && !on_files {
             let reason = "is only for work on files";
             return Err(path.field("interface").refuse(reason));

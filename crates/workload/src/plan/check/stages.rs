@@ -6,6 +6,7 @@ use std::time::Duration;
 use plimsoll_model::{ObjectId, StageKind};
 
 use super::{Checked, Context, JOBS_MAX, STAGES_MAX, at_least_one, is_label};
+use crate::plan::ability::Ability;
 use crate::plan::checked::{Job, JobPacing, Search, Stage};
 use crate::plan::path::FieldPath;
 use crate::plan::rules::UntilSpec;
@@ -162,7 +163,10 @@ impl Context<'_> {
             };
             is_label(&at.field("name"), &label)?;
             let bounded = duration.is_some() || spec.ops.is_some();
-            let job = self.job(&at, label, job, workers as u32, bounded)?;
+            let mut job = self.job(&at, label, job, workers as u32, bounded)?;
+            if spec.drop_caches {
+                self.drops_caches(path, &mut job)?;
+            }
             workers += u64::from(job.workers.get());
             if workers > u64::from(ObjectId::OWNER_MAX) {
                 let most = ObjectId::OWNER_MAX;
@@ -190,6 +194,22 @@ impl Context<'_> {
             jobs,
             path: path.clone(),
         })
+    }
+
+    /// Has a job need what drops caches before its stage.
+    fn drops_caches(&self, path: &FieldPath, job: &mut Job) -> Checked<()> {
+        let target = &self.targets[job.target.0];
+        job.needs.push(Ability::DropCaches);
+        match &target.spec {
+            Some(spec) if !spec.offers(Ability::DropCaches) => {
+                let (name, kind) = (&target.name, spec.kind());
+                let reason = format!(
+                    "target `{name}` is of the kind {kind}, whose caches cannot be dropped"
+                );
+                Err(path.field("drop_caches").refuse(reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn search_stage(
