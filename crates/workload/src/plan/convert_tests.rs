@@ -57,7 +57,8 @@ fn same(name: &str, old: &WorkloadSpec) -> Plan {
     if let (Activity::Mix { mix, .. }, Work::Objects(ops)) = (&before.activity, &job.work) {
         let mut weights: Vec<u32> = ops.iter().map(|op| op.weight).collect();
         let mut known: Vec<u32> = mix.weights().iter().map(|(_, weight)| *weight).collect();
-        (weights.sort_unstable(), known.sort_unstable());
+        weights.sort_unstable();
+        known.sort_unstable();
         assert_eq!(weights, known, "{name}");
     }
     plan
@@ -99,8 +100,8 @@ fn every_activity_of_version_1_is_expressed() {
 
 #[test]
 fn every_field_of_version_1_is_expressed() {
-    type Edit = fn(&mut WorkloadSpec);
-    let cases: [(&str, &[(&str, u32)], Edit); 18] = [
+    type Case = (&'static str, &'static [(&'static str, u32)], fn(&mut WorkloadSpec));
+    let cases: [Case; 18] = [
         ("sequential", &[("GET", 1)], |s| s.measure.pick = PickSpec::Sequential),
         ("zipf", &[("GET", 1)], |s| s.measure.pick = PickSpec::Zipf { theta: 1.2 }),
         ("post", &[("PUT", 1)], |s| s.measure.post = true),
@@ -334,4 +335,24 @@ fn trees_are_expressed() {
         step(NameActSpec::RemoveTree, 0, false),
     ]));
     assert_eq!(plan.sets.len(), 1, "stages with the same tree work on the same names");
+}
+
+/// What the commands of version 1 printed of themselves (`--explain`), and of fio's and mdtest's.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests read files of the repository")]
+fn what_commands_of_version_1_came_to_is_expressed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/workload-1");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the files are there") {
+        let path = entry.expect("the folder can be read").path();
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        let name = path.display().to_string();
+        if text.contains("plimsoll.workload/1") {
+            same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
+        } else {
+            same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+        }
+        count += 1;
+    }
+    assert!(count >= 20, "{count}");
 }

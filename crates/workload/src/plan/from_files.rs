@@ -43,6 +43,10 @@ impl SetOf {
     fn files(job: &str, clones: u32, files: &JobFilesSpec) -> Self {
         let mut files = files.clone();
         if !files.existing && files.names.is_empty() {
+            // A name that does not tell jobs or clones apart is the same for all of them.
+            let job = if files.name_format.contains("$jobname") { job } else { "" };
+            let is_own = files.name_format.contains("$jobnum") || files.directories.len() > 1;
+            let clones = if is_own { clones } else { 1 };
             return Self::Files { job: job.to_owned(), clones, files };
         }
         // Files that are listed are the same whoever uses them, and how names would be made says
@@ -156,8 +160,8 @@ impl Made {
                 files: files.count,
                 size: range(files.size_bytes),
                 name: files.name_format.clone(),
-                workers: Some(*clones),
-                job: Some(job.clone()),
+                workers: (*clones > 1).then_some(*clones),
+                job: (!job.is_empty()).then(|| job.clone()),
             }),
         }
     }

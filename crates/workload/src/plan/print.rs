@@ -40,8 +40,8 @@ pub(super) fn print(tree: &Tree) -> String {
 /// Writes `name: value`, over several lines where it is too long for one.
 fn entry(out: &mut String, indent: usize, name: &str, value: &Tree, is_top: bool) {
     let _ = write!(out, "{:indent$}{}:", "", key(name));
-    let is_open = is_top && matches!(value, Tree::List(items) if !items.is_empty())
-        || is_top && name == "sets";
+    let is_list = matches!(value, Tree::List(items) if !items.is_empty());
+    let is_open = is_top && (is_list || name == "sets");
     behind(out, indent, value, is_open);
 }
 

@@ -219,7 +219,11 @@ fn spread(cx: &Context<'_>, known: &mut [Known], from: SetIndex) {
             && other.spec.name_format == made.spec.name_format
             && other.spec.existing == made.spec.existing
             && match (&*other.spec.names, &*made.spec.names) {
-                ([], []) => other.job == made.job && other.workers <= made.workers,
+                ([], []) => {
+                    let name = &made.spec.name_format;
+                    (other.job == made.job || !name.contains("$jobname"))
+                        && (other.workers <= made.workers || !name.contains("$jobnum"))
+                }
                 ([], _) => false,
                 (names, of) => names.iter().all(|name| of.contains(name)),
             };
