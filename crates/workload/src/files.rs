@@ -22,6 +22,7 @@ pub use spec::{
     NameActSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
 };
 pub use stream::{BlockOp, FileOp, FileStream};
+pub(crate) use table::below;
 pub use table::{FileEntry, FileTable};
 
 /// Returns the greatest common divisor; of 0 and another number the other.

@@ -11,6 +11,7 @@ pub mod history;
 mod keys;
 mod pacing;
 mod pick;
+pub mod plan;
 mod seed;
 mod sizes;
 mod spec;
@@ -23,6 +24,7 @@ pub use pacing::{ArrivalLaw, Arrivals, OpenLoop, Pacing, RateProfile};
 pub use pick::Pick;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
+pub(crate) use spec::MAX_IN_FLIGHT_MAX;
 pub use spec::{
     ActivitySpec, DataFileSpec, ExistingSpec, GeneratorSpec, KeysSpec, MAX_IN_FLIGHT_DEFAULT,
     MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec, SPEC_SCHEMA,

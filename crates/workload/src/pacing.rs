@@ -11,6 +11,7 @@ use plimsoll_model::WorkerId;
 
 use crate::Random;
 pub use profile::RateProfile;
+pub(crate) use profile::{in_units, rate as parse_rate};
 
 const ARRIVAL_DOMAIN: u64 = 0x6172_7276;
 

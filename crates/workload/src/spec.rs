@@ -32,7 +32,7 @@ const CONCURRENCY_MAX: u32 = 100_000;
 /// The most versions of objects that are kept track of one by one.
 const TRACKED_MAX: u64 = 100_000_000;
 /// The most operations an open loop may have under way; each needs a session of its own.
-const MAX_IN_FLIGHT_MAX: u32 = 100_000;
+pub(crate) const MAX_IN_FLIGHT_MAX: u32 = 100_000;
 /// So many operations an open loop may have under way where nothing else is said.
 pub const MAX_IN_FLIGHT_DEFAULT: u32 = 1_024;
 /// A delete run needs this many batches per worker to be worth measuring (warp's bound).

@@ -30,7 +30,7 @@ type Checked = Result<(), InvalidWorkload>;
 
 impl BlockSizesSpec {
     /// Returns the smallest size.
-    fn smallest(&self) -> u64 {
+    pub(crate) fn smallest(&self) -> u64 {
         match self {
             Self::FixedBytes(size) => *size,
             Self::RangeBytes(span) => span.min,

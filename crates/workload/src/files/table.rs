@@ -233,7 +233,7 @@ pub(super) fn trimmed(directory: &str) -> &str {
 }
 
 /// Returns a path below the run's directory in its shortest form.
-pub(super) fn below(name: &str) -> Result<String, String> {
+pub(crate) fn below(name: &str) -> Result<String, String> {
     if name.starts_with('/') {
         return Err(format!("`{name}` is absolute; only files that exist are named so"));
     }

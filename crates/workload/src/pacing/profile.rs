@@ -157,7 +157,7 @@ fn split_word<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
 }
 
 /// Reads `1000/s`, `2.5/s` or `1k/s`.
-fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let Some(number) = text.strip_suffix("/s") else {
         return Err(format!("`{text}` is no rate such as 1000/s"));
@@ -193,7 +193,7 @@ impl fmt::Display for RateProfile {
 }
 
 /// Writes a time in the largest unit that it is a whole number of.
-fn in_units(time: Duration) -> String {
+pub(crate) fn in_units(time: Duration) -> String {
     const UNITS: [(&str, u128); 6] = [
         ("h", 3_600_000_000_000),
         ("m", 60_000_000_000),

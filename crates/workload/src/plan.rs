@@ -1,0 +1,45 @@
+//! The workload language `plimsoll.workload/2`: one file says where the load goes, what there is,
+//! what is done and when it ends.
+//!
+//! [`WorkloadFile`] is the file as people write it; [`Plan`] is what it means, checked: numbers
+//! instead of texts, indices instead of names. A [`FieldPath`] says which field a refusal is about.
+
+mod ability;
+mod check;
+mod checked;
+mod from_files;
+mod from_v1;
+mod full;
+mod path;
+mod pattern;
+mod print;
+mod read;
+mod rules;
+pub mod spec;
+mod tree;
+mod units;
+mod work;
+
+pub use ability::Ability;
+pub use checked::{
+    Amount, Change, Consent, Files, Job, JobPacing, Members, NamedObjects, Objects, Owed, Plan,
+    Search, Set, SetIndex, Stage, Target, TargetIndex, Think,
+};
+pub use path::{FieldPath, InvalidField, Segment};
+pub use pattern::Pattern;
+pub use read::{Position, ReadError, Source};
+pub use rules::{SloSpec, UntilSpec};
+pub use spec::{WORKLOAD_SCHEMA, WorkloadFile};
+pub use units::{
+    Cap, NumberRange, Percent, Profile, Rate, RateRange, Size, SizeRange, Time, TimeRange,
+};
+pub use work::{Blocks, Length, Op, OpAct, Work};
+
+#[cfg(test)]
+mod anything_tests;
+#[cfg(test)]
+mod convert_tests;
+#[cfg(test)]
+mod example_tests;
+#[cfg(test)]
+mod schema_tests;

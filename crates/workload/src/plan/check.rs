@@ -1,0 +1,212 @@
+//! Checks a workload file: every name is known, every number in its bounds, and nothing is asked
+//! for that cannot be.
+
+mod blocks;
+mod jobs;
+mod mix;
+mod sets;
+mod stages;
+mod uses;
+mod work;
+
+use std::fmt::Display;
+
+use plimsoll_model::Seed;
+
+use super::checked::{Members, Plan, Set, SetIndex, Target, TargetIndex};
+use super::path::{FieldPath, InvalidField};
+use super::spec::{Named, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile};
+
+type Checked<T> = Result<T, InvalidField>;
+
+/// A stage's and a job's number are kept in one byte.
+const STAGES_MAX: usize = 256;
+const JOBS_MAX: usize = 256;
+
+/// What the parts of a file are checked against.
+struct Context<'a> {
+    file: &'a WorkloadFile,
+    agents: Option<&'a [String]>,
+    targets: Vec<Target>,
+    sets: Vec<Set>,
+}
+
+impl WorkloadFile {
+    /// Returns what the workload means if it is sound.
+    pub fn check(&self) -> Result<Plan, InvalidField> {
+        self.check_for(None)
+    }
+
+    /// Returns what the workload means if it is sound for a run by these agents.
+    pub fn check_for_agents(&self, agents: &[String]) -> Result<Plan, InvalidField> {
+        self.check_for(Some(agents))
+    }
+
+    fn check_for(&self, agents: Option<&[String]>) -> Checked<Plan> {
+        let root = FieldPath::root();
+        if self.schema != WORKLOAD_SCHEMA {
+            let reason = format!("`{}` is not {WORKLOAD_SCHEMA}", self.schema);
+            return Err(root.field("schema").refuse(reason));
+        }
+        is_label(&root.field("name"), &self.name)?;
+        let mut cx = Context { file: self, agents, targets: Vec::new(), sets: Vec::new() };
+        cx.targets = targets(&root.field("targets"), &self.targets)?;
+        for (name, spec) in self.sets.iter() {
+            let path = root.field("sets").named(name);
+            is_name(&path, name)?;
+            let set = cx.set(&path, name, spec)?;
+            cx.sets.push(set);
+        }
+        let stages = cx.stages(&root.field("stages"))?;
+        let consents = uses::check(&cx, &stages)?;
+        let Context { targets, sets, .. } = cx;
+        Ok(Plan {
+            name: self.name.clone(),
+            seed: self.seed.map(Seed),
+            targets,
+            sets,
+            stages,
+            consents,
+            file: self.clone(),
+        })
+    }
+}
+
+/// Refuses a name that would not do in reports, paths of fields and records.
+fn is_name(path: &FieldPath, name: &str) -> Checked<()> {
+    let allowed = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+    match !name.is_empty() && name.len() <= 128 && name.chars().all(allowed) {
+        true => Ok(()),
+        false => Err(path.refuse(format!(
+            "`{name}` is not a name of 1 to 128 letters, digits, `-`, `_` and `.`"
+        ))),
+    }
+}
+
+/// Refuses a label that would break lines of reports.
+fn is_label(path: &FieldPath, label: &str) -> Checked<()> {
+    match !label.is_empty() && label.len() <= 256 && !label.chars().any(char::is_control) {
+        true => Ok(()),
+        false => Err(path.refuse("must be 1 to 256 characters without line breaks")),
+    }
+}
+
+fn at_least_one(path: &FieldPath, value: impl Into<u64>) -> Checked<()> {
+    match value.into() {
+        0 => Err(path.refuse("must be at least 1")),
+        _ => Ok(()),
+    }
+}
+
+fn in_range(path: &FieldPath, value: u64, max: impl Into<u64> + Display) -> Checked<()> {
+    let shown = max.to_string();
+    match (1..=max.into()).contains(&value) {
+        true => Ok(()),
+        false => Err(path.refuse(format!("{value} is out of range: 1 to {shown}"))),
+    }
+}
+
+fn targets(path: &FieldPath, targets: &Targets) -> Checked<Vec<Target>> {
+    let several: &Named<TargetSpec> = match targets {
+        Targets::Given => return Ok(vec![Target { name: String::new(), spec: None }]),
+        Targets::One(spec) => {
+            target(&path.field(spec.kind()), spec)?;
+            let name = spec.kind().to_owned();
+            return Ok(vec![Target { name, spec: Some(spec.clone()) }]);
+        }
+        Targets::Several(several) => several,
+    };
+    if several.is_empty() {
+        return Ok(vec![Target { name: String::new(), spec: None }]);
+    }
+    let mut found = Vec::with_capacity(several.len());
+    for (name, spec) in several.iter() {
+        let at = path.named(name);
+        is_name(&at, name)?;
+        if TargetSpec::KINDS.contains(&name) {
+            return Err(at.refuse(format!("`{name}` is a kind of target; take another name")));
+        }
+        target(&at.field(spec.kind()), spec)?;
+        found.push(Target { name: name.to_owned(), spec: Some(spec.clone()) });
+    }
+    Ok(found)
+}
+
+fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
+    let addresses = |field: &str, addresses: &[String]| -> Checked<()> {
+        let path = path.field(field);
+        for (index, address) in addresses.iter().enumerate() {
+            let at = match addresses.len() {
+                1 => path.clone(),
+                _ => path.index(index),
+            };
+            if address.trim().is_empty() {
+                return Err(at.refuse("must not be empty"));
+            }
+            if address.contains('@') {
+                let reason = "an address must hold no user and no password; keys come from the \
+                              environment or a profile";
+                return Err(at.refuse(reason));
+            }
+        }
+        Ok(())
+    };
+    match spec {
+        TargetSpec::S3(s3) => addresses("hosts", &s3.hosts.0),
+        TargetSpec::Seaweedfs(seaweed) if seaweed.master.is_empty() => {
+            Err(path.field("master").refuse("needs at least one address"))
+        }
+        TargetSpec::Seaweedfs(seaweed) => addresses("master", &seaweed.master.0),
+        TargetSpec::Swift(swift) => addresses("auth", std::slice::from_ref(&swift.auth)),
+        TargetSpec::Files(files) if files.directory.0.iter().any(String::is_empty) => {
+            Err(path.field("directory").refuse("must not be empty"))
+        }
+        TargetSpec::Files(_) | TargetSpec::Null(_) | TargetSpec::Oracle(_) => Ok(()),
+    }
+}
+
+impl Context<'_> {
+    /// Returns the target of that name, the only one where none is named.
+    fn target(&self, path: &FieldPath, name: Option<&str>) -> Checked<TargetIndex> {
+        let known = || {
+            let names: Vec<&str> = self.targets.iter().map(|target| &*target.name).collect();
+            names.join(", ")
+        };
+        match name {
+            None if self.targets.len() == 1 => Ok(TargetIndex(0)),
+            None => Err(path.refuse(format!("must say which target: {}", known()))),
+            Some(name) => match self.targets.iter().position(|target| target.name == name) {
+                Some(index) => Ok(TargetIndex(index)),
+                None if self.targets[0].name.is_empty() => {
+                    Err(path.refuse(format!("there is no target `{name}`; the file has none")))
+                }
+                None => {
+                    Err(path.refuse(format!("there is no target `{name}`; there are {}", known())))
+                }
+            },
+        }
+    }
+
+    /// Returns the set of that name.
+    fn set_named(&self, path: &FieldPath, name: &str) -> Checked<SetIndex> {
+        match self.sets.iter().position(|set| set.name == name) {
+            Some(index) => Ok(SetIndex(index)),
+            None if self.sets.is_empty() => {
+                Err(path.refuse(format!("there is no set `{name}`; the file has none")))
+            }
+            None => {
+                let names: Vec<&str> = self.sets.iter().map(|set| &*set.name).collect();
+                let names = names.join(", ");
+                Err(path.refuse(format!("there is no set `{name}`; there are {names}")))
+            }
+        }
+    }
+
+    fn members(&self, set: SetIndex) -> &Members {
+        &self.sets[set.0].members
+    }
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,266 @@
+//! Checks jobs: workers, pacing, limits, and where they work.
+
+use std::num::NonZeroU32;
+
+use super::stages::{open_loop, positive};
+use super::{Checked, Context, at_least_one, in_range};
+use crate::Pacing;
+use crate::plan::ability::Ability;
+use crate::plan::checked::{Amount, Job, JobPacing, Members, Target, TargetIndex, Think};
+use crate::plan::path::FieldPath;
+use crate::plan::spec::{
+    CappedEach, DealBy, DealSpec, JobSpec, Limit, PacingSpec, TargetSpec, ThinkSpec, WorkSpec,
+};
+use crate::plan::units::{Cap, Percent, Rate};
+use crate::plan::work::Work;
+
+/// The most workers of one job.
+const WORKERS_MAX: u32 = 1_000_000;
+/// The most operations on objects that one job has under way; each needs a session of its own.
+const SESSIONS_MAX: u64 = 100_000;
+/// The most operations that a worker keeps in flight.
+const DEPTH_MAX: u32 = 65_536;
+
+impl Context<'_> {
+    /// Returns a job, checked. `bounded` tells whether its stage ends by itself.
+    pub(super) fn job(
+        &self,
+        path: &FieldPath,
+        name: String,
+        spec: &JobSpec,
+        worker_first: u32,
+        bounded: bool,
+    ) -> Checked<Job> {
+        in_range(&path.field("workers"), spec.workers.into(), WORKERS_MAX)?;
+        in_range(&path.field("depth"), spec.depth.into(), DEPTH_MAX)?;
+        let (workers, depth) = (count(spec.workers), count(spec.depth));
+        let (work, needs) = self.work(&path.field("work"), spec)?;
+        let target = self.job_target(path, spec, &work)?;
+        self.check_needs(path, target, &needs, &work)?;
+        let duration = positive(&path.field("duration"), spec.duration.map(|time| time.0))?;
+        let ops_max = amount(&path.field("ops"), spec.ops.as_ref(), |ops| *ops)?;
+        let bytes_max = amount(&path.field("bytes"), spec.bytes.as_ref(), |size| size.0)?;
+        let ends = bounded || duration.is_some() || ops_max.is_some() || bytes_max.is_some();
+        if !ends && !work.is_finite() {
+            let reason = "is missing; without a duration, ops or bytes of the job or its stage the \
+                          work never ends";
+            return Err(path.field("duration").refuse(reason));
+        }
+        if let Some(Percent(percent)) = spec.max_error_rate.filter(|share| share.0 > 100.0) {
+            let reason = format!("{percent}% is out of range: 0% to 100%");
+            return Err(path.field("max_error_rate").refuse(reason));
+        }
+        self.check_deal(path, spec, &work)?;
+        self.check_agent(path, spec)?;
+        let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
+        let sessions = u64::from(spec.workers) * u64::from(spec.depth);
+        if !on_files && sessions > SESSIONS_MAX {
+            let reason = format!(
+                "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
+            );
+            return Err(path.field("workers").refuse(reason));
+        }
+        if spec.interface.is_some() && !on_files {
+            let reason = "is only for work on files";
+            return Err(path.field("interface").refuse(reason));
+        }
+        let delay = spec.start_delay;
+        if delay.min > delay.max {
+            return Err(path.field("start_delay").refuse("the shortest is above the longest"));
+        }
+        Ok(Job {
+            name,
+            target,
+            workers,
+            worker_first,
+            depth,
+            pacing: pacing(&path.field("pacing"), spec)?,
+            duration,
+            ops_max,
+            bytes_max,
+            ramp: spec.ramp.0,
+            start_delay: delay.min..=delay.max,
+            think: spec.think.map(|spec| think(&path.field("think"), spec)).transpose()?,
+            verify: spec.verify.unwrap_or(self.file.verify),
+            group: spec.group,
+            agent: spec.agent.clone(),
+            interface: spec.interface.map(|interface| interface.0),
+            deal: spec.deal,
+            error_percent_max: spec.max_error_rate.map(|share| share.0),
+            work,
+            needs,
+            path: path.clone(),
+        })
+    }
+
+    /// Returns where a job works: the target that it names, or else that of its sets.
+    fn job_target(&self, path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<TargetIndex> {
+        let sets = work.sets();
+        let named = spec.on.as_deref();
+        let first = sets.first().map(|set| self.sets[set.0].target);
+        let target = match (named, first) {
+            (None, Some(target)) => target,
+            (name, _) => self.target(&path.field("on"), name)?,
+        };
+        for set in sets {
+            let set = &self.sets[set.0];
+            let also = set.also_on.as_ref().map(|(target, _)| *target);
+            if set.target != target && also != Some(target) {
+                let reason = format!(
+                    "set `{}` lies on target `{}`, not on `{}`; a job works on one target",
+                    set.name, self.targets[set.target.0].name, self.targets[target.0].name
+                );
+                return Err(path.field("work").refuse(reason));
+            }
+        }
+        Ok(target)
+    }
+
+    /// Refuses work that the target's kind does not offer.
+    fn check_needs(
+        &self,
+        path: &FieldPath,
+        target: TargetIndex,
+        needs: &[Ability],
+        work: &Work,
+    ) -> Checked<()> {
+        let Target { name, spec: Some(spec) } = &self.targets[target.0] else { return Ok(()) };
+        if let Some(missing) = needs.iter().find(|need| !spec.offers(**need)) {
+            let reason = format!(
+                "target `{name}` is of the kind {}, which does not offer {}",
+                spec.kind(),
+                missing.name()
+            );
+            return Err(path.field("work").refuse(reason));
+        }
+        let is_made = |members: &Members| match members {
+            Members::Files(files) => !files.spec.existing,
+            Members::Tree(_) => true,
+            _ => false,
+        };
+        let no_directory = matches!(spec, TargetSpec::Files(files) if files.directory.is_empty());
+        if no_directory && work.sets().iter().any(|set| is_made(self.members(*set))) {
+            let reason = format!("target `{name}` needs a directory for files of the run's own");
+            return Err(path.field("work").refuse(reason));
+        }
+        Ok(())
+    }
+
+    fn check_deal(&self, path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()> {
+        let DealSpec { by, shift } = spec.deal;
+        let at = path.field("deal");
+        if shift >= spec.workers && shift > 0 {
+            let reason = format!("a shift of {shift} needs more than {} workers", spec.workers);
+            return Err(at.field("shift").refuse(reason));
+        }
+        let has_buckets = |members: &Members| match members {
+            Members::Objects(objects) => objects.keys.buckets.is_some(),
+            Members::Named(named) => named.buckets.is_some(),
+            _ => false,
+        };
+        match by {
+            DealBy::ByMember => Ok(()),
+            DealBy::ByBucket => {
+                match work.sets().into_iter().find(|set| !has_buckets(self.members(*set))) {
+                    Some(set) => {
+                        let name = &self.sets[set.0].name;
+                        Err(at.refuse(format!("set `{name}` has no buckets that could be dealt")))
+                    }
+                    None => Ok(()),
+                }
+            }
+            DealBy::None if super::uses::of(work).iter().any(|used| used.kind.is_exclusive()) => {
+                let reason = "members that the work writes or removes have to be dealt to workers";
+                Err(at.refuse(reason))
+            }
+            DealBy::None => Ok(()),
+        }
+    }
+
+    fn check_agent(&self, path: &FieldPath, spec: &JobSpec) -> Checked<()> {
+        let (Some(agent), Some(agents)) = (&spec.agent, self.agents) else { return Ok(()) };
+        if agents.contains(agent) {
+            return Ok(());
+        }
+        let reason = match agents {
+            [] => format!("there is no agent `{agent}`; the run has none"),
+            agents => format!("there is no agent `{agent}`; there are {}", agents.join(", ")),
+        };
+        Err(path.field("agent").refuse(reason))
+    }
+}
+
+fn count(value: u32) -> NonZeroU32 {
+    NonZeroU32::new(value).expect("it was checked")
+}
+
+fn amount<T>(
+    path: &FieldPath,
+    limit: Option<&Limit<T>>,
+    number: impl Fn(&T) -> u64,
+) -> Checked<Option<Amount>> {
+    match limit {
+        None => Ok(None),
+        Some(Limit::All(limit)) => {
+            at_least_one(path, number(limit))?;
+            Ok(Some(Amount::All(number(limit))))
+        }
+        Some(Limit::Each { each }) => {
+            at_least_one(&path.field("each"), number(each))?;
+            Ok(Some(Amount::Each(number(each))))
+        }
+    }
+}
+
+fn think(path: &FieldPath, spec: ThinkSpec) -> Checked<Think> {
+    at_least_one(&path.field("every"), spec.every)?;
+    if spec.spin > spec.pause {
+        return Err(path.field("spin").refuse("must be at most the pause"));
+    }
+    let ThinkSpec { pause, spin, every } = spec;
+    Ok(Think { pause: pause.0, spin: spin.0, every_ops: count(every) })
+}
+
+fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
+    let is_open = matches!(spec.pacing, PacingSpec::Open(_));
+    let whole = match &spec.work {
+        WorkSpec::Fill(_) => Some("a fill has no rate; leave it out"),
+        WorkSpec::Remove(_) | WorkSpec::Buckets(_) => {
+            Some("work on whole sets has no rate; leave it out")
+        }
+        WorkSpec::Trace(_) => Some("a trace has the times of its own; leave it out"),
+        _ => None,
+    };
+    if let Some(reason) = whole.filter(|_| spec.pacing != PacingSpec::Closed) {
+        return Err(path.refuse(reason));
+    }
+    if is_open && matches!(spec.work, WorkSpec::Parts(crate::plan::spec::PartsSpec::Put(_))) {
+        let reason = "the parts of an upload depend on one another, so that uploads in parts have \
+                      no schedule; use a closed or capped loop";
+        return Err(path.field("open").refuse(reason));
+    }
+    match &spec.pacing {
+        PacingSpec::Closed => Ok(JobPacing::Shared(Pacing::Closed)),
+        PacingSpec::Capped(Rate(rate)) => match *rate > 0.0 && rate.is_finite() {
+            true => Ok(JobPacing::Shared(Pacing::Capped { ops_per_sec: *rate })),
+            false => Err(path.field("capped").refuse("the rate must be above 0")),
+        },
+        PacingSpec::Open(open) => open_loop(&path.field("open"), open),
+        PacingSpec::CappedEach(CappedEach { read, write, arrivals }) => {
+            let at = path.field("capped_each");
+            if read.is_none() && write.is_none() {
+                return Err(at.refuse("there is no cap; say read, write or both"));
+            }
+            for (field, cap) in [("read", read), ("write", write)] {
+                let rate = match cap {
+                    Some(Cap::OpsPerSec(rate) | Cap::BytesPerSec(rate)) => *rate,
+                    None => 1.0,
+                };
+                if !(rate > 0.0 && rate.is_finite()) {
+                    return Err(at.field(field).refuse("the rate must be above 0"));
+                }
+            }
+            Ok(JobPacing::CappedEach { read: *read, write: *write, arrivals: arrivals.0 })
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! A workload that was checked: numbers instead of texts, indices instead of names.
+
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use plimsoll_model::{Interface, Seed, StageKind};
+
+use super::Pattern;
+use super::ability::Ability;
+use super::path::FieldPath;
+use super::rules::SloSpec;
+use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, WorkloadFile};
+use super::units::Cap;
+use super::work::Work;
+use crate::data::DataRule;
+use crate::files::{JobFilesSpec, TreeSpec};
+use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
+
+/// The place of a target in a plan, 0-based.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TargetIndex(pub usize);
+
+/// The place of a set in a plan, 0-based.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetIndex(pub usize);
+
+/// What a run will do, checked.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What the run is called.
+    pub name: String,
+    /// Fixes every choice; `None`: one is drawn when the run starts.
+    pub seed: Option<Seed>,
+    /// Where the load goes; at least one.
+    pub targets: Vec<Target>,
+    /// What there is.
+    pub sets: Vec<Set>,
+    /// What is done, in order: repeats and steps are stages of their own.
+    pub stages: Vec<Stage>,
+    /// What is done to what the run did not make; each needs leave when the run starts.
+    pub consents: Vec<Consent>,
+    /// The workload as written.
+    pub file: WorkloadFile,
+}
+
+/// Where load goes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// What the file calls it; empty where it does not.
+    pub name: String,
+    /// What it is; `None`: it is named when the run starts.
+    pub spec: Option<TargetSpec>,
+}
+
+/// A population.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// What the file calls it.
+    pub name: String,
+    /// Where it lies.
+    pub target: TargetIndex,
+    /// Another target on which its members are seen, and what stands before their names there.
+    pub also_on: Option<(TargetIndex, String)>,
+    /// What it consists of.
+    pub members: Members,
+    /// Whether what the run did not make may be changed.
+    pub touch: bool,
+    /// Where it is described.
+    pub path: FieldPath,
+}
+
+/// What a set consists of.
+#[derive(Clone, Debug)]
+pub enum Members {
+    /// Objects of the run's own.
+    Objects(Objects),
+    /// Objects whose names are the user's own.
+    Named(NamedObjects),
+    /// Objects that were there before.
+    Existing(ExistingOf),
+    /// Files.
+    Files(Files),
+    /// Directories and the entries in them.
+    Tree(TreeSpec),
+}
+
+/// Objects of the run's own.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    /// How many a fill makes.
+    pub count: u64,
+    /// How large they are; `None` where the work says it.
+    pub sizes: Option<SizeDist>,
+    /// Has a fill upload them in parts of so many bytes.
+    pub part_bytes: Option<u64>,
+    /// How many versions of each a fill makes.
+    pub versions: u32,
+    /// Has a fill put all of them into one archive.
+    pub archive: Option<ArchiveKind>,
+    /// What they hold.
+    pub data: DataRule,
+    /// The files that their bytes come from, where they do.
+    pub data_files: Vec<DataFileSpec>,
+    /// How their keys are laid out.
+    pub keys: KeysSpec,
+}
+
+/// Objects whose names are the user's own.
+#[derive(Clone, Debug)]
+pub struct NamedObjects {
+    /// Their buckets; `None`: the target's own.
+    pub buckets: Option<Pattern>,
+    /// The keys in each bucket.
+    pub keys: Pattern,
+    /// How large those are that the run writes.
+    pub sizes: Option<SizeDist>,
+    /// What those hold.
+    pub data: DataRule,
+    /// The files that their bytes come from, where they do.
+    pub data_files: Vec<DataFileSpec>,
+}
+
+/// Files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Files {
+    /// What `$jobname` stands for in their names.
+    pub job: String,
+    /// How many workers have files of their own: worker w has those of number w modulo this.
+    pub workers: u32,
+    /// Where they lie, how they are called and how large they are.
+    pub spec: JobFilesSpec,
+}
+
+/// Jobs that run at once.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// What it is called; of repeated stages the same each time.
+    pub name: String,
+    /// Whether its figures are a result.
+    pub kind: StageKind,
+    /// Which repetition it is, 0-based.
+    pub iteration: u32,
+    /// Which step of a rate it is, 0-based, where it is one.
+    pub step: Option<u32>,
+    /// How long its jobs last at most.
+    pub duration: Option<Duration>,
+    /// After how many operations of all jobs it ends.
+    pub ops_max: Option<u64>,
+    /// The first of these to hold ends it.
+    pub stop_rules: Vec<StopRule>,
+    /// Whether what is cached of the run's own files is dropped before it.
+    pub drop_caches: bool,
+    /// Whether the first failed operation ends the whole run.
+    pub end_on_failure: bool,
+    /// Makes it the probe of a search.
+    pub search: Option<Search>,
+    /// What is done at once; nothing: a pause.
+    pub jobs: Vec<Job>,
+    /// Where it is described.
+    pub path: FieldPath,
+}
+
+/// The highest rate that meets all conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// The job that has the rate, 0-based.
+    pub job: usize,
+    /// The lowest rate, in operations a second.
+    pub rate_min: f64,
+    /// The highest rate, in operations a second.
+    pub rate_max: f64,
+    /// What each probe is held against.
+    pub slo: Vec<SloSpec>,
+    /// How closely the rate is to be known, in percent.
+    pub precision_percent: f64,
+    /// How long the search lasts at most.
+    pub budget: Option<Duration>,
+    /// How arrivals lie about the rate.
+    pub arrivals: ArrivalLaw,
+    /// How many operations may be under way at once.
+    pub max_in_flight: NonZeroU32,
+}
+
+/// Work that several workers do.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What it is called.
+    pub name: String,
+    /// Where it works.
+    pub target: TargetIndex,
+    /// How many workers it has.
+    pub workers: NonZeroU32,
+    /// The number of its first worker: the workers of all jobs of a stage are numbered once.
+    pub worker_first: u32,
+    /// How many operations each worker keeps in flight.
+    pub depth: NonZeroU32,
+    /// When operations start.
+    pub pacing: JobPacing,
+    /// How long it lasts at most, after its ramp.
+    pub duration: Option<Duration>,
+    /// After how many operations it ends.
+    pub ops_max: Option<Amount>,
+    /// After how many bytes it ends.
+    pub bytes_max: Option<Amount>,
+    /// How long it runs before what is measured begins.
+    pub ramp: Duration,
+    /// How long after the stage's start each worker begins; drawn from the range.
+    pub start_delay: RangeInclusive<Duration>,
+    /// Pauses between operations.
+    pub think: Option<Think>,
+    /// Whether every byte that is read is checked, as far as the run knows it.
+    pub verify: bool,
+    /// Jobs of one group are reported in one row.
+    pub group: u32,
+    /// Which agent does it; `None`: all share its workers.
+    pub agent: Option<String>,
+    /// How operations on files reach the kernel; `None`: the first that the machine allows.
+    pub interface: Option<Interface>,
+    /// How members and sequential work are shared among workers.
+    pub deal: DealSpec,
+    /// The share of operations that may fail, in percent; `None`: no limit of the job's own.
+    pub error_percent_max: Option<f64>,
+    /// What is done.
+    pub work: Work,
+    /// What the target must offer for it, each once, in order.
+    pub needs: Vec<Ability>,
+    /// Where it is described.
+    pub path: FieldPath,
+}
+
+/// When the operations of a job start.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JobPacing {
+    /// In one way for all workers together.
+    Shared(Pacing),
+    /// In a closed loop, with caps on each worker.
+    CappedEach {
+        /// The cap on reads.
+        read: Option<Cap>,
+        /// The cap on writes.
+        write: Option<Cap>,
+        /// How the gaps are.
+        arrivals: ArrivalLaw,
+    },
+}
+
+/// A limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Over all workers of the job.
+    All(u64),
+    /// For each of them.
+    Each(u64),
+}
+
+impl Amount {
+    /// Returns what it comes to over `workers` workers.
+    pub fn total(self, workers: NonZeroU32) -> u64 {
+        match self {
+            Self::All(amount) => amount,
+            Self::Each(amount) => amount.saturating_mul(workers.get().into()),
+        }
+    }
+}
+
+/// Pauses between the operations of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Think {
+    /// How long a pause is, counted from the end of the last operation in flight.
+    pub pause: Duration,
+    /// How much of it is spent computing instead of sleeping.
+    pub spin: Duration,
+    /// After how many operations it comes.
+    pub every_ops: NonZeroU32,
+}
+
+/// Something done to what the run did not make.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Consent {
+    /// The set whose members it is done to.
+    pub set: SetIndex,
+    /// The target that they lie on.
+    pub target: TargetIndex,
+    /// What is done.
+    pub change: Change,
+    /// The work that does it.
+    pub path: FieldPath,
+}
+
+/// What is done to something that the run did not make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// It is written or overwritten.
+    Writes,
+    /// It is removed.
+    Removes,
+    /// Its buckets are made or removed.
+    Buckets,
+}
+
+/// What a plan comes to before it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Owed {
+    /// The longest time that all stages take together, ramps included; `None` where one of them has
+    /// no time of its own.
+    pub duration_max: Option<Duration>,
+    /// How many members all fills make, versions included.
+    pub members_filled: u64,
+    /// How many bytes these hold; of sizes that are drawn, the expected sum.
+    pub bytes_filled: f64,
+    /// How many operations are asked for by stages and jobs that say a number.
+    pub ops_asked: u64,
+    /// The most workers that one stage has.
+    pub workers_max: u32,
+}
+
+impl Stage {
+    /// Returns how many workers all of its jobs have.
+    pub fn workers(&self) -> u32 {
+        self.jobs.iter().map(|job| job.workers.get()).sum()
+    }
+
+    /// Returns the longest time that it takes, ramps included, where it has one.
+    pub fn duration_max(&self) -> Option<Duration> {
+        let of_job = |job: &Job| {
+            let time = [job.duration, self.duration].into_iter().flatten().min()?;
+            Some(time + job.ramp + *job.start_delay.end())
+        };
+        if let Some(search) = &self.search {
+            return search.budget;
+        }
+        match self.jobs.is_empty() {
+            true => self.duration,
+            false => {
+                let times: Option<Vec<Duration>> = self.jobs.iter().map(of_job).collect();
+                times?.into_iter().max()
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the target of that number.
+    pub fn target(&self, index: TargetIndex) -> &Target {
+        &self.targets[index.0]
+    }
+
+    /// Returns the set of that number.
+    pub fn set(&self, index: SetIndex) -> &Set {
+        &self.sets[index.0]
+    }
+
+    /// Returns all jobs, stage after stage.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.stages.iter().flat_map(|stage| &stage.jobs)
+    }
+
+    /// Returns what a target must offer, each ability with the first job that needs it.
+    pub fn needs(&self, target: TargetIndex) -> Vec<(Ability, FieldPath)> {
+        let mut found: Vec<(Ability, FieldPath)> = Vec::new();
+        for job in self.jobs().filter(|job| job.target == target) {
+            for need in &job.needs {
+                if found.iter().all(|(known, _)| known != need) {
+                    found.push((*need, job.path.field("work")));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns what it comes to before it runs.
+    pub fn owed(&self) -> Owed {
+        let times: Option<Vec<Duration>> = self.stages.iter().map(Stage::duration_max).collect();
+        let mut owed = Owed {
+            duration_max: times.map(|times| times.into_iter().sum()),
+            workers_max: self.stages.iter().map(Stage::workers).max().unwrap_or(0),
+            ..Owed::default()
+        };
+        for stage in &self.stages {
+            let of_jobs: u64 = stage
+                .jobs
+                .iter()
+                .filter_map(|job| job.ops_max.map(|ops| ops.total(job.workers)))
+                .fold(0, u64::saturating_add);
+            owed.ops_asked = owed.ops_asked.saturating_add(stage.ops_max.unwrap_or(of_jobs));
+            for job in &stage.jobs {
+                let Work::Fill { sets, .. } = &job.work else { continue };
+                for &set in sets {
+                    let (members, bytes) = self.set(set).members.amount();
+                    owed.members_filled = owed.members_filled.saturating_add(members);
+                    owed.bytes_filled += bytes;
+                }
+            }
+        }
+        owed
+    }
+}
+
+impl Members {
+    /// Returns how many members a fill makes, and how many bytes they hold.
+    pub fn amount(&self) -> (u64, f64) {
+        match self {
+            Self::Objects(objects) => {
+                let count = objects.count.saturating_mul(objects.versions.into());
+                let mean = objects.sizes.as_ref().map_or(0.0, SizeDist::mean);
+                (count, count as f64 * mean)
+            }
+            Self::Named(named) => {
+                let buckets = named.buckets.as_ref().map_or(1, Pattern::count);
+                let count = buckets.saturating_mul(named.keys.count());
+                (count, count as f64 * named.sizes.as_ref().map_or(0.0, SizeDist::mean))
+            }
+            Self::Files(files) if !files.spec.existing => {
+                let made = u64::from(files.spec.count) * u64::from(files.workers);
+                let count = match files.spec.names.len() {
+                    0 => made,
+                    listed => listed as u64,
+                };
+                let mean =
+                    files.spec.size_bytes.min as f64 / 2.0 + files.spec.size_bytes.max as f64 / 2.0;
+                (count, count as f64 * mean)
+            }
+            Self::Files(_) | Self::Existing(_) | Self::Tree(_) => (0, 0.0),
+        }
+    }
+
+    /// Returns the largest size that a member has, where it is known.
+    pub fn bytes_max(&self) -> Option<u64> {
+        match self {
+            Self::Objects(objects) => objects.sizes.as_ref().map(SizeDist::max),
+            Self::Named(named) => named.sizes.as_ref().map(SizeDist::max),
+            Self::Files(files) => Some(files.spec.size_bytes.max),
+            Self::Existing(_) | Self::Tree(_) => None,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Workloads of version 1 come to the same in this language.
+
+use std::time::Duration;
+
+use plimsoll_model::SyncMode;
+
+use super::*;
+use crate::files::{
+    BlockOrderSpec, BlockSizesSpec, CapSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
+    FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec, NameActSpec,
+    NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
+};
+use crate::spec::tests::spec;
+use crate::{
+    Activity, ActivitySpec, ExistingSpec, GeneratorSpec, PacingSpec, PickSpec, RangeSpec,
+    SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
+};
+
+/// Converts a workload that version 1 takes, and compares what both mean.
+fn same(name: &str, old: &WorkloadSpec) -> Plan {
+    let existing = old.objects.existing.as_ref().map(|_| Vec::new());
+    let before = old.validate("r", existing).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let file = WorkloadFile::try_from(old).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let text = file.to_yaml();
+    let plan = file.check().unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
+    let again = WorkloadFile::from_yaml("v1", &text);
+    assert_eq!(again.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), file, "{name}");
+    assert_eq!((plan.seed, &plan.name), (Some(before.seed), &before.name));
+    let stage = plan.stages.last().expect("it measures");
+    let job = &stage.jobs[0];
+    assert_eq!(stage.duration, Some(before.duration), "{name}");
+    assert_eq!(stage.stop_rules, before.stop_rules, "{name}");
+    assert_eq!(job.workers, before.concurrency, "{name}");
+    assert_eq!(job.pacing, JobPacing::Shared(before.pacing.clone()), "{name}");
+    assert_eq!(job.verify, old.verify, "{name}");
+    match &plan.sets[0].members {
+        Members::Objects(objects) => {
+            let part_of_one = matches!(before.activity, Activity::Multipart { .. });
+            let count = if part_of_one { 1 } else { before.population_count() };
+            assert_eq!(objects.count, count, "{name}");
+            assert_eq!(objects.versions, before.versions, "{name}");
+            assert_eq!(objects.data, before.data, "{name}");
+            assert_eq!(objects.keys.per_worker, before.layout.per_worker, "{name}");
+            match before.activity {
+                Activity::Multipart { parts, part_bytes } => {
+                    assert_eq!(objects.part_bytes, Some(part_bytes), "{name}");
+                    let size = u64::from(parts.get()) * part_bytes;
+                    assert_eq!(objects.sizes, Some(crate::SizeDist::Fixed(size)), "{name}");
+                }
+                Activity::MultipartPut { .. } => {}
+                _ => assert_eq!(objects.sizes.as_ref(), Some(&before.sizes), "{name}"),
+            }
+        }
+        Members::Existing(_) => assert!(old.objects.existing.is_some()),
+        other => panic!("{name}: {other:?}"),
+    }
+    if let (Activity::Mix { mix, .. }, Work::Objects(ops)) = (&before.activity, &job.work) {
+        let mut weights: Vec<u32> = ops.iter().map(|op| op.weight).collect();
+        let mut known: Vec<u32> = mix.weights().iter().map(|(_, weight)| *weight).collect();
+        weights.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(weights, known, "{name}");
+    }
+    plan
+}
+
+fn special(activity: ActivitySpec, count: u64) -> WorkloadSpec {
+    let mut old = spec(&[]);
+    old.measure.activity = activity;
+    old.objects.count = count;
+    old
+}
+
+#[test]
+fn every_activity_of_version_1_is_expressed() {
+    for ops in [
+        &[("GET", 1)][..],
+        &[("PUT", 1)],
+        &[("STAT", 5)],
+        &[("LIST", 1)],
+        &[("DELETE", 1)],
+        &[("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)],
+        &[("GET", 3), ("PUT", 0)],
+    ] {
+        same(&format!("{ops:?}"), &spec(ops));
+    }
+    for (name, activity, count) in [
+        ("retention", ActivitySpec::Retention { hold_ns: 5 }, 100),
+        ("multipart", ActivitySpec::Multipart, 100),
+        ("multipart-put", ActivitySpec::MultipartPut { parts: 9, part_concurrency: 3 }, 0),
+        ("append", ActivitySpec::Append { parts: 9 }, 0),
+        ("zip", ActivitySpec::Zip, 100),
+        ("snowball", ActivitySpec::Snowball { members: 9, compress: true }, 0),
+        ("fanout", ActivitySpec::Fanout { copies: 9 }, 0),
+    ] {
+        let plan = same(name, &special(activity, count));
+        assert_eq!(plan.stages.len(), if count > 0 { 2 } else { 1 }, "{name}");
+    }
+}
+
+#[test]
+fn every_field_of_version_1_is_expressed() {
+    type Case = (&'static str, &'static [(&'static str, u32)], fn(&mut WorkloadSpec));
+    let cases: [Case; 18] = [
+        ("sequential", &[("GET", 1)], |s| s.measure.pick = PickSpec::Sequential),
+        ("zipf", &[("GET", 1)], |s| s.measure.pick = PickSpec::Zipf { theta: 1.2 }),
+        ("post", &[("PUT", 1)], |s| s.measure.post = true),
+        ("range", &[("GET", 1)], |s| s.measure.range = Some(RangeSpec::FixedBytes(9))),
+        ("random range", &[("GET", 1)], |s| s.measure.range = Some(RangeSpec::Random)),
+        ("overwrite", &[("GET", 1), ("PUT", 1)], |s| s.measure.overwrite = true),
+        ("batch", &[("DELETE", 1)], |s| s.measure.delete_batch = Some(5)),
+        ("page", &[("LIST", 1)], |s| s.measure.list_page_size = Some(50)),
+        ("versions", &[("GET", 1)], |s| s.objects.versions = 5),
+        ("versioned", &[("GET", 2), ("PUT", 1), ("DELETE", 1)], |s| {
+            s.measure.activity = ActivitySpec::Versioned;
+        }),
+        ("until", &[("GET", 1)], |s| {
+            s.measure.until = vec!["ci(p99)<=5%".to_owned(), "ci(rate)<=1%".to_owned()];
+            s.measure.steady = Some(SteadySpec { window_ns: 7_000_000_000, percent: 3.5 });
+        }),
+        ("capped", &[("GET", 1)], |s| s.pacing = PacingSpec::Capped { ops_per_sec: 12.5 }),
+        ("open", &[("GET", 1)], |s| {
+            s.pacing = PacingSpec::Open {
+                rate: "100/s..900/s over 2m, 5/s".to_owned(),
+                arrivals: "poisson".to_owned(),
+                max_in_flight: 77,
+            };
+        }),
+        ("sizes", &[("PUT", 1)], |s| {
+            let bar = |up_to_bytes, weight| SizeBarSpec { up_to_bytes, weight };
+            s.objects.size = SizeSpec::Histogram(vec![bar(4_096, 1), bar(1_024, 3)]);
+        }),
+        ("lognormal", &[("PUT", 1)], |s| {
+            s.objects.size = SizeSpec::Lognormal { median_bytes: 1_000, sigma: 1.5 };
+        }),
+        ("listed sizes", &[("PUT", 1)], |s| s.objects.size = SizeSpec::List(vec![5, 5, 9])),
+        ("shaped", &[("PUT", 1)], |s| {
+            (s.objects.compress_ratio, s.objects.dedupe_ratio) = (Some(2.5), Some(3.0));
+            s.keys.prefix = "a/b".to_owned();
+            s.keys.per_worker = false;
+        }),
+        ("unverified text", &[("GET", 1)], |s| {
+            s.objects.generator = GeneratorSpec::Text;
+            s.verify = false;
+        }),
+    ];
+    for (name, ops, change) in cases {
+        let mut old = spec(ops);
+        change(&mut old);
+        same(name, &old);
+    }
+    let mut existing = spec(&[("DELETE", 1)]);
+    existing.objects.existing =
+        Some(ExistingSpec { limit: Some(9), recursive: false, destroys: true });
+    let plan = same("existing", &existing);
+    assert_eq!(plan.consents[0].change, Change::Removes);
+    let mut bad = spec(&[("GET", 1)]);
+    bad.measure.until = vec!["ci(foo)<=5%".to_owned()];
+    assert!(WorkloadFile::try_from(&bad).is_err());
+}
+
+fn job_files(name: &str, size: u64) -> JobFilesSpec {
+    JobFilesSpec {
+        directories: vec!["/mnt/a".to_owned()],
+        names: Vec::new(),
+        name_format: name.to_owned(),
+        count: 2,
+        size_bytes: SpanSpec::of(size),
+        existing: false,
+        destroys: false,
+    }
+}
+
+fn blocks(files: JobFilesSpec, read_percent: u32) -> crate::files::BlocksSpec {
+    let shares = vec![
+        crate::files::BlockShareSpec { size_bytes: 4_096, weight: 60 },
+        crate::files::BlockShareSpec { size_bytes: 65_536, weight: 40 },
+    ];
+    crate::files::BlocksSpec {
+        files,
+        read_percent,
+        read_blocks: BlockSizesSpec::Shares(shares),
+        write_blocks: BlockSizesSpec::RangeBytes(SpanSpec { min: 4_096, max: 65_536 }),
+        order: BlockOrderSpec::Normal { deviation_percent: 20.0 },
+        repeats: true,
+        seed: Some(5),
+        direct: true,
+        sync: SyncMode::Dsync,
+        fsync_every: Some(32),
+        fdatasync_every: Some(7),
+        end_fsync: true,
+        invalidates: true,
+    }
+}
+
+fn run(stages: Vec<FileStageSpec>) -> FilesSpec {
+    let name = "test".to_owned();
+    FilesSpec { schema: FILES_SCHEMA.to_owned(), name, seed: 7, verify: true, stages }
+}
+
+/// Converts a run that version 1 takes, and compares what both mean.
+fn same_files(old: &FilesSpec) -> Plan {
+    let before = old.validate("r").unwrap_or_else(|error| panic!("{error}"));
+    let file = WorkloadFile::try_from(old).unwrap_or_else(|error| panic!("{error}"));
+    let text = file.to_yaml();
+    let plan = file.check().unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(WorkloadFile::from_yaml("v1", &text).as_ref(), Ok(&file), "{text}");
+    assert_eq!(plan.stages.len(), old.stages.len());
+    for (index, (stage, known)) in plan.stages.iter().zip(&old.stages).enumerate() {
+        assert_eq!((&stage.name, stage.iteration), (&known.name, known.iteration));
+        assert_eq!(stage.workers(), before.workers(index));
+        for (job, known) in stage.jobs.iter().zip(&known.jobs) {
+            assert_eq!((&job.name, job.depth.get()), (&known.name, known.depth));
+            assert_eq!(job.duration.map(|time| time.as_nanos() as u64), known.duration_ns);
+            assert_eq!(job.ops_max, known.ops_max.map(Amount::Each));
+            assert_eq!(job.bytes_max, known.bytes_max.map(Amount::Each));
+            match (&job.work, &known.work) {
+                (Work::Blocks(now), FileWorkSpec::Blocks(known)) => {
+                    assert_eq!(now.read_percent, known.read_percent);
+                    assert_eq!(
+                        (now.order, now.seed, now.sync),
+                        (known.order, known.seed, known.sync)
+                    );
+                    if known.read_percent > 0 {
+                        assert_eq!(now.read, known.read_blocks);
+                    }
+                    if known.read_percent < 100 {
+                        assert_eq!(now.write, known.write_blocks);
+                    }
+                    let Members::Files(files) = &plan.set(now.set).members else { panic!() };
+                    assert_eq!(files.spec, known.files);
+                }
+                (Work::Names { set, act, shuffled }, FileWorkSpec::Names(known)) => {
+                    let Members::Tree(tree) = &plan.set(*set).members else { panic!() };
+                    assert_eq!((tree, act, *shuffled), (&known.tree, &known.act, known.shuffled));
+                    assert_eq!(job.deal.shift, known.shift);
+                }
+                (Work::Fill { block_bytes, direct, .. }, FileWorkSpec::Fill(known)) => {
+                    assert_eq!((*block_bytes, *direct), (known.block_bytes, known.direct));
+                }
+                (now, known) => panic!("{now:?} is not {known:?}"),
+            }
+        }
+    }
+    plan
+}
+
+#[test]
+fn runs_on_files_are_expressed() {
+    let files = job_files("$jobname.$jobnum.$filenum", 1 << 20);
+    let of = |job: &str, clones, files: &JobFilesSpec| FillFilesSpec {
+        job: job.to_owned(),
+        clones,
+        files: files.clone(),
+    };
+    let shared =
+        JobFilesSpec { names: vec!["x".to_owned(), "y".to_owned()], count: 1, ..files.clone() };
+    let fill = FileWorkSpec::Fill(FillSpec {
+        files: vec![of("mix", 4, &files), of("a", 1, &shared), of("b", 3, &shared)],
+        block_bytes: 1 << 16,
+        direct: true,
+    });
+    let mut prepare = FileStageSpec::plain("fill", vec![FileJobSpec::plain("fill", 2, fill)]);
+    (prepare.prepares, prepare.end_on_failure) = (true, true);
+    let mut mix = FileJobSpec::plain("mix", 4, FileWorkSpec::Blocks(blocks(files.clone(), 70)));
+    (mix.group, mix.depth) = (3, 16);
+    mix.interface = Some(plimsoll_model::Interface::Libaio);
+    mix.start_delay_ns = SpanSpec { min: 1, max: 5_000 };
+    (mix.ramp_ns, mix.duration_ns) = (10_000_000_000, Some(60_000_000_000));
+    (mix.ops_max, mix.bytes_max) = (Some(77), Some(1 << 30));
+    mix.pacing = FilePacingSpec::Capped {
+        read: Some(CapSpec::BytesPerSec(1_048_576.5)),
+        write: Some(CapSpec::OpsPerSec(99.5)),
+        poisson: true,
+    };
+    mix.think = Some(ThinkSpec { pause_ns: 1_000_000, spin_ns: 5, every_ops: 8 });
+    // Two jobs of one stage that write the same files, as fio has it, and one that reads them.
+    let both = |name: &str, percent| {
+        let mut job =
+            FileJobSpec::plain(name, 2, FileWorkSpec::Blocks(blocks(shared.clone(), percent)));
+        job.duration_ns = Some(5);
+        job.pacing = FilePacingSpec::Open {
+            rate: "100/s".to_owned(),
+            arrivals: "poisson".to_owned(),
+            max_in_flight: 9,
+        };
+        job
+    };
+    let mut stage = FileStageSpec::plain("both", vec![both("a", 50), both("b", 0), both("c", 100)]);
+    (stage.drop_caches, stage.iteration) = (true, 2);
+    let plan = same_files(&run(vec![prepare, FileStageSpec::plain("mix", vec![mix]), stage]));
+    assert_eq!(plan.stages[1].jobs[0].ramp, Duration::from_secs(10));
+    assert_eq!(plan.sets.len(), 3, "the second writer has a set of the same paths");
+    let mut device = job_files("x", 1 << 30);
+    (device.existing, device.destroys) = (true, true);
+    device.names = vec!["/dev/nvme0n1".to_owned()];
+    device.directories = Vec::new();
+    device.count = 1;
+    device.name_format = "$jobname.$jobnum.$filenum".to_owned();
+    let mut job = FileJobSpec::plain("dev", 1, FileWorkSpec::Blocks(blocks(device, 0)));
+    job.duration_ns = Some(1);
+    let plan = same_files(&{
+        let mut old = run(vec![FileStageSpec::plain("dev", vec![job])]);
+        let FileWorkSpec::Blocks(blocks) = &mut old.stages[0].jobs[0].work else { panic!() };
+        blocks.files.count = 1;
+        old
+    });
+    assert_eq!(plan.consents[0].change, Change::Writes);
+}
+
+#[test]
+fn trees_are_expressed() {
+    let tree = TreeSpec {
+        directories: vec!["/mnt/a".to_owned(), "/mnt/b".to_owned()],
+        name: "test-dir.0-0".to_owned(),
+        depth: 2,
+        branching: 3,
+        entries_per_directory: 4,
+        leaves_only: true,
+        per_clone: true,
+        shared_names: false,
+        of_directories: false,
+    };
+    let step = |act, shift, shuffled| {
+        let names = NamesSpec { tree: tree.clone(), act, shift, shuffled };
+        FileStageSpec::plain("s", vec![FileJobSpec::plain("n", 3, FileWorkSpec::Names(names))])
+    };
+    let plan = same_files(&run(vec![
+        step(NameActSpec::MakeTree, 0, false),
+        step(NameActSpec::Create { bytes: 3_901, fsync: true }, 0, false),
+        step(NameActSpec::Stat, 1, true),
+        step(NameActSpec::Open { bytes: 3_901 }, 2, false),
+        step(NameActSpec::Rename, 0, false),
+        step(NameActSpec::Remove, 1, true),
+        step(NameActSpec::RemoveTree, 0, false),
+    ]));
+    assert_eq!(plan.sets.len(), 1, "stages with the same tree work on the same names");
+}
+
+/// What the commands of version 1 printed of themselves (`--explain`), and of fio's and mdtest's.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests read files of the repository")]
+fn what_commands_of_version_1_came_to_is_expressed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/workload-1");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the files are there") {
+        let path = entry.expect("the folder can be read").path();
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        let name = path.display().to_string();
+        if text.contains("plimsoll.workload/1") {
+            same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
+        } else {
+            same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+        }
+        count += 1;
+    }
+    assert!(count >= 20, "{count}");
+}

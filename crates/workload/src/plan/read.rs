@@ -1,0 +1,243 @@
+//! Reads a workload file from YAML; a refusal says file, line, column and the field's path.
+
+use std::fmt;
+
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_saphyr::Spanned;
+
+use super::path::{FieldPath, InvalidField, Segment};
+use super::spec::{WORKLOAD_SCHEMA, WorkloadFile};
+use super::tree::{Tree, TreeError};
+
+/// Where in a text something stands, both counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The line.
+    pub line: u64,
+    /// The column, in characters.
+    pub column: u64,
+}
+
+/// A refusal of a workload file, with the place of the field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// What the file is called.
+    pub file: String,
+    /// Where the field stands, or what it lies in where it is missing.
+    pub position: Option<Position>,
+    /// Which field it is, and what is wrong with it.
+    pub invalid: InvalidField,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some(Position { line, column }) => {
+                write!(f, "{}:{line}:{column}: {}", self.file, self.invalid)
+            }
+            None => write!(f, "{}: {}", self.file, self.invalid),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// The text that a workload was read from: says where its fields stand.
+#[derive(Clone, Debug)]
+pub struct Source {
+    file: String,
+    spans: Spans,
+}
+
+impl Source {
+    /// Returns where a field stands; of one that is not written, where what it lies in stands.
+    pub fn position(&self, path: &FieldPath) -> Option<Position> {
+        let mut place = &self.spans;
+        for segment in path.segments() {
+            let inner = match (segment, &place.inside) {
+                (Segment::Index(index), Inside::List(entries)) => entries.get(*index),
+                (Segment::Field(name), Inside::Map(fields)) => {
+                    fields.iter().find(|(key, _)| key == name).map(|(_, value)| value)
+                }
+                _ => None,
+            };
+            let Some(inner) = inner else { break };
+            place = inner;
+        }
+        Some(place.position)
+    }
+
+    /// Returns the refusal with its place.
+    pub fn locate(&self, invalid: InvalidField) -> ReadError {
+        let position = self.position(&invalid.path);
+        ReadError { file: self.file.clone(), position, invalid }
+    }
+}
+
+impl WorkloadFile {
+    /// Returns the JSON schema of the file, which editors complete it by.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(Self)
+    }
+
+    /// Reads a workload file; `file` is what a refusal calls it.
+    pub fn from_yaml(file: &str, text: &str) -> Result<Self, ReadError> {
+        Self::read(file, text).map(|(workload, _)| workload)
+    }
+
+    /// Reads a workload file and keeps where its fields stand.
+    pub fn read(file: &str, text: &str) -> Result<(Self, Source), ReadError> {
+        let spans = parse(file, text)?;
+        let source = Source { file: file.to_owned(), spans };
+        let tree: Tree = parse(file, text)?;
+        let schema = match tree.get("schema") {
+            Some(Tree::Text(schema)) => schema.as_str(),
+            _ => "",
+        };
+        if schema != WORKLOAD_SCHEMA {
+            let path = FieldPath::root().field("schema");
+            let reason = match schema {
+                "" => format!("is missing; write `schema: {WORKLOAD_SCHEMA}`"),
+                other => format!("`{other}` is unknown; this version reads {WORKLOAD_SCHEMA}"),
+            };
+            return Err(source.locate(path.refuse(reason)));
+        }
+        match Self::deserialize(tree) {
+            Ok(workload) => Ok((workload, source)),
+            Err(error) => Err(source.locate(TreeError::into_invalid(error))),
+        }
+    }
+}
+
+/// Reads what this crate has written itself.
+pub(super) fn own_tree(text: &str) -> Tree {
+    let options = serde_saphyr::options! { strict_booleans: true, budget: None };
+    serde_saphyr::from_str_with_options(text, options).expect("what was written is YAML")
+}
+
+fn parse<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Result<T, ReadError> {
+    // Of YAML 1.1's words for true and false only those are taken that YAML 1.2 knows, as `on` is a
+    // field.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let found = error.location().filter(|location| location.line() > 0);
+        let position =
+            found.map(|location| Position { line: location.line(), column: location.column() });
+        let reason = first_line(&error.without_snippet().to_string());
+        ReadError { file: file.to_owned(), position, invalid: FieldPath::root().refuse(reason) }
+    })
+}
+
+/// Returns the sentence of an error, without the place, which is said before it.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.split(", set DuplicateKeyPolicy").next().unwrap_or(line);
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    match line.split_once(": ") {
+        Some((place, rest)) if place.starts_with("line ") => rest.to_owned(),
+        _ => line.split(" at line ").next().unwrap_or(line).to_owned(),
+    }
+}
+
+/// The places of a value and of what is in it.
+#[derive(Clone, Debug)]
+struct Spans {
+    position: Position,
+    inside: Inside,
+}
+
+#[derive(Clone, Debug)]
+enum Inside {
+    Scalar,
+    List(Vec<Spans>),
+    Map(Vec<(String, Spans)>),
+}
+
+impl<'de> Deserialize<'de> for Spans {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let found = Spanned::<Inside>::deserialize(from)?;
+        let (line, column) = (found.referenced.line(), found.referenced.column());
+        Ok(Self { position: Position { line, column }, inside: found.value })
+    }
+}
+
+impl<'de> Deserialize<'de> for Inside {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(InsideVisitor)
+    }
+}
+
+struct InsideVisitor;
+
+impl<'de> Visitor<'de> for InsideVisitor {
+    type Value = Inside;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_i128<E: Error>(self, _: i128) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_u128<E: Error>(self, _: u128) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Inside, E> {
+        Ok(Inside::Scalar)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Inside, D::Error> {
+        Inside::deserialize(from)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Inside, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element()? {
+            entries.push(entry);
+        }
+        Ok(Inside::List(entries))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Inside, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(key) = map.next_key::<Tree>()? {
+            let Tree::Text(name) = key else {
+                map.next_value::<serde::de::IgnoredAny>()?;
+                continue;
+            };
+            fields.push((name, map.next_value()?));
+        }
+        Ok(Inside::Map(fields))
+    }
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

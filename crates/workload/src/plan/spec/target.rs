@@ -1,0 +1,183 @@
+//! Where the load goes, as written: addresses without secrets.
+
+use schemars::JsonSchema;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Named, OneOrMany};
+use crate::plan::tree::{Tree, from_tree};
+use crate::plan::units::Time;
+
+/// Where the load goes: the one target that is named when the run starts, one that needs no name,
+/// or several with names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Targets {
+    /// The one that is named when the run starts.
+    #[default]
+    #[schemars(skip)]
+    Given,
+    /// The only one: `{s3: {...}}`.
+    One(TargetSpec),
+    /// Several: `{store: {s3: {...}}, scratch: {files: {...}}}`. The words for kinds of target are
+    /// no names.
+    Several(Named<TargetSpec>),
+}
+
+impl Targets {
+    /// Tells whether the target is named when the run starts.
+    pub fn is_given(&self) -> bool {
+        *self == Self::Given
+    }
+}
+
+impl<'de> Deserialize<'de> for Targets {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match Tree::deserialize(from)? {
+            Tree::Null => Ok(Self::Given),
+            Tree::Map(fields) if fields.is_empty() => Ok(Self::Given),
+            Tree::Map(fields) => {
+                let is_kind = fields.iter().any(|(name, _)| TargetSpec::KINDS.contains(&&**name));
+                match is_kind {
+                    true if fields.len() > 1 => Err(D::Error::custom(
+                        "of several targets each needs a name: {store: {s3: ...}, scratch: \
+                         {files: ...}}",
+                    )),
+                    true => from_tree(Tree::Map(fields)).map(Self::One),
+                    false => from_tree(Tree::Map(fields)).map(Self::Several),
+                }
+            }
+            _ => Err(D::Error::custom("must be a map of targets")),
+        }
+    }
+}
+
+/// One target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum TargetSpec {
+    /// An object store that speaks S3.
+    S3(S3Target),
+    /// Directories of file systems, or devices.
+    Files(FilesTarget),
+    /// SeaweedFS by its own protocol.
+    Seaweedfs(SeaweedTarget),
+    /// An object store that speaks Swift.
+    Swift(SwiftTarget),
+    /// Nothing: every operation succeeds at once.
+    Null(NullTarget),
+    /// The embedded store, which follows a script.
+    Oracle(OracleTarget),
+}
+
+impl TargetSpec {
+    /// The words for kinds of target.
+    pub const KINDS: [&'static str; 6] = ["s3", "files", "seaweedfs", "swift", "null", "oracle"];
+
+    /// Returns the word for its kind.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::S3(_) => "s3",
+            Self::Files(_) => "files",
+            Self::Seaweedfs(_) => "seaweedfs",
+            Self::Swift(_) => "swift",
+            Self::Null(_) => "null",
+            Self::Oracle(_) => "oracle",
+        }
+    }
+}
+
+/// An object store that speaks S3. Keys and tokens come from the environment or a profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct S3Target {
+    /// Its addresses, such as `s3-{1...4}:9000`.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub hosts: OneOrMany<String>,
+    /// The bucket of sets that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
+    /// The region that requests are signed for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// Whether TLS is used.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub tls: bool,
+    /// Where a request names the bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lookup: Option<Lookup>,
+    /// Which profile the keys come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+}
+
+/// Where a request names the bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lookup {
+    /// In the path.
+    Path,
+    /// In the host's name.
+    Host,
+}
+
+/// Directories in which the run makes one of its own, `<directory>/plimsoll/<run>/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FilesTarget {
+    /// The directory; of several, workers are dealt to them in turn. Left out only where all sets
+    /// name paths that are there.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub directory: OneOrMany<String>,
+}
+
+/// SeaweedFS by its own protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeaweedTarget {
+    /// Its masters, such as `localhost:9333`.
+    pub master: OneOrMany<String>,
+    /// The collection that is written to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection: Option<String>,
+    /// How copies are placed, such as `'001'`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replication: Option<String>,
+    /// The type of disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
+    /// How long the store keeps what is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Time>,
+    /// Whether the store puts each write on the medium before it answers.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub fsync: bool,
+}
+
+/// An object store that speaks Swift. Passwords and tokens come from the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SwiftTarget {
+    /// Where one logs in.
+    pub auth: String,
+    /// Whose account it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The container of sets that name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+}
+
+/// Nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NullTarget {}
+
+/// The embedded store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OracleTarget {
+    /// The file with its script; without one it answers as fast as it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+}

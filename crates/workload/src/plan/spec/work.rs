@@ -1,0 +1,532 @@
+//! What a job does, as written: a sum of kinds of work, so that what cannot be combined cannot be
+//! written.
+
+use plimsoll_model::SyncMode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{
+    BucketsSpec, Choice, FillSpec, NamesSpec, PickSpec, RangeSpec, RemoveSpec, Shares, SizeSpec,
+    TraceSpec, is_false, is_one, one,
+};
+use crate::plan::pattern::Pattern;
+use crate::plan::tree::{Tree, by_key, scalar_or};
+use crate::plan::units::{Percent, Size, SizeRange, Time, written};
+
+/// What a job does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum WorkSpec {
+    /// Operations on whole objects, drawn by weight.
+    Objects(Vec<OpSpec>),
+    /// Uploads in parts, or reads by part.
+    Parts(PartsSpec),
+    /// Adds to the end of objects.
+    Append(AppendSpec),
+    /// Archives that the store packs or unpacks.
+    Archive(ArchiveSpec),
+    /// Uploads of one content that the store writes under several names.
+    Fanout(FanoutSpec),
+    /// Sets until when objects may not be removed.
+    Retention(RetentionSpec),
+    /// Reads and writes blocks of files.
+    Blocks(BlocksSpec),
+    /// Makes, looks at and removes names of a tree.
+    Names(NamesSpec),
+    /// Makes all members of sets.
+    Fill(FillSpec),
+    /// Removes all members of sets.
+    Remove(RemoveSpec),
+    /// Makes or removes the buckets of sets.
+    Buckets(BucketsSpec),
+    /// Does again what a trace holds.
+    Trace(TraceSpec),
+}
+
+by_key! {
+    /// One operation of a mix, with what belongs to it alone.
+    pub enum OpSpec {
+        /// Reads a member.
+        Get(GetOp) by "get",
+        /// Writes a member.
+        Put(PutOp) by "put",
+        /// Writes a member by an HTML form.
+        Post(PostOp) by "post",
+        /// Reads a member's properties.
+        Stat(StatOp) by "stat",
+        /// Removes members.
+        Delete(DeleteOp) by "delete",
+        /// Lists members.
+        List(ListOp) by "list",
+    }
+}
+
+/// Reads a member.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetOp {
+    /// The set.
+    pub get: String,
+    /// How often, relative to the other operations.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u32,
+    /// Which member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pick: Option<PickSpec>,
+    /// Which part of it; all when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeSpec>,
+    /// Which version of it.
+    #[serde(default, skip_serializing_if = "VersionPick::is_newest")]
+    pub version: VersionPick,
+    /// Of a set with names of the user's own: other buckets than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Pattern>,
+    /// Of a set with names of the user's own: other keys than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Pattern>,
+    /// How its figures are labelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Writes a member.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PutOp {
+    /// The set.
+    pub put: String,
+    /// How often, relative to the other operations.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u32,
+    /// Which member, where none is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pick: Option<PickSpec>,
+    /// As what it is written. Left out: `new`, or `overwrite` in a set with names of the user's
+    /// own.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub put_as: Option<PutAs>,
+    /// How large it is; as the set says when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<SizeSpec>,
+    /// Removes it again after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remove_after: Option<Time>,
+    /// Of a set with names of the user's own: other buckets than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Pattern>,
+    /// Of a set with names of the user's own: other keys than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Pattern>,
+    /// How its figures are labelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Writes a new member by an HTML form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PostOp {
+    /// The set.
+    pub post: String,
+    /// How often, relative to the other operations.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u32,
+    /// As what it is written; `new` when left out.
+    #[serde(default, rename = "as", skip_serializing_if = "Option::is_none")]
+    pub put_as: Option<PutAs>,
+    /// How large it is; as the set says when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<SizeSpec>,
+    /// How its figures are labelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Reads a member's properties.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StatOp {
+    /// The set.
+    pub stat: String,
+    /// How often, relative to the other operations.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u32,
+    /// Which member.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pick: Option<PickSpec>,
+    /// Which version of it.
+    #[serde(default, skip_serializing_if = "VersionPick::is_newest")]
+    pub version: VersionPick,
+    /// Of a set with names of the user's own: other buckets than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Pattern>,
+    /// Of a set with names of the user's own: other keys than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Pattern>,
+    /// How its figures are labelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Removes members. Where it is the only operation of its job, it removes all of them, each once,
+/// and the job ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteOp {
+    /// The set.
+    pub delete: String,
+    /// How often, relative to the other operations.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u32,
+    /// Which member, of a set with names of the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pick: Option<PickSpec>,
+    /// How many with one call, where it is the only operation.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub batch: u32,
+    /// Which version of it.
+    #[serde(default, skip_serializing_if = "VersionPick::is_newest")]
+    pub version: VersionPick,
+    /// Of a set with names of the user's own: other buckets than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Pattern>,
+    /// Of a set with names of the user's own: other keys than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<Pattern>,
+    /// How its figures are labelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Lists members: those below the worker's own prefix where workers have one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListOp {
+    /// The set.
+    pub list: String,
+    /// How often, relative to the other operations.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: u32,
+    /// How many entries a page has at most.
+    #[serde(default = "page", skip_serializing_if = "is_page")]
+    pub page: u32,
+    /// How many pages are read at most; all when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u32>,
+    /// Whether versions are listed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub versions: bool,
+    /// How its figures are labelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// As what an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PutAs {
+    /// As a new member.
+    New,
+    /// In place of a member.
+    Overwrite,
+    /// As another version of a member; versions are known by the store's own names.
+    Version,
+}
+
+/// Which version of a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VersionPick {
+    /// The newest, without naming it.
+    #[default]
+    Newest,
+    /// Each as likely as the next, by the store's own name of it.
+    Uniform,
+}
+
+impl VersionPick {
+    fn is_newest(&self) -> bool {
+        *self == Self::Newest
+    }
+}
+
+/// How many entries a page of a listing has where nothing is said.
+pub(crate) const LIST_PAGE: u32 = 1_000;
+
+fn page() -> u32 {
+    LIST_PAGE
+}
+
+fn is_page(value: &u32) -> bool {
+    *value == page()
+}
+
+by_key! {
+    /// Uploads in parts, or reads by part.
+    pub enum PartsSpec {
+        /// Uploads members in parts; each worker has one upload under way.
+        Put(PutParts) by "put",
+        /// Reads one part of a member that was uploaded in parts.
+        Get(GetPart) by "get",
+    }
+}
+
+/// Uploads new members in parts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PutParts {
+    /// The set.
+    pub put: String,
+    /// How many parts each has; left out, as many as its size needs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<u32>,
+    /// How large a part is.
+    pub part: Size,
+    /// How many parts of an upload are under way at a time.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub at_once: u32,
+    /// The smallest part that the store takes, where it has a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_min: Option<Size>,
+}
+
+/// Reads one part of a member.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetPart {
+    /// The set.
+    pub get: String,
+    /// Which of all parts of all members.
+    #[serde(default, skip_serializing_if = "Choice::is_uniform")]
+    pub pick: Choice,
+}
+
+/// Adds to the end of objects; each worker has one of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AppendSpec {
+    /// The set.
+    pub to: String,
+    /// After so many parts, the first included, a new object is begun.
+    pub parts: u32,
+    /// How much is added at a time; as the set says when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<SizeSpec>,
+}
+
+by_key! {
+    /// Archives that the store packs or unpacks.
+    pub enum ArchiveSpec {
+        /// Reads one file of a zip archive.
+        GetFromZip(GetZip) by "get_from_zip",
+        /// Uploads tar archives that the store takes apart.
+        PutTar(PutTar) by "put_tar",
+    }
+}
+
+/// Reads one file of a zip archive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetZip {
+    /// The set.
+    pub get_from_zip: String,
+    /// Which file.
+    #[serde(default, skip_serializing_if = "Choice::is_uniform")]
+    pub pick: Choice,
+}
+
+/// Uploads tar archives of new members.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PutTar {
+    /// The set.
+    pub put_tar: String,
+    /// How many members an archive has.
+    pub members: u32,
+    /// Whether it is compressed (zstd).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub compress: bool,
+}
+
+/// Uploads one content that the store writes under several names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FanoutSpec {
+    /// The set.
+    pub put: String,
+    /// How many names.
+    pub copies: u32,
+}
+
+/// Sets until when members may not be removed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetentionSpec {
+    /// The set.
+    pub of: String,
+    /// For how long from then on.
+    pub hold: Time,
+    /// Which member.
+    #[serde(default, skip_serializing_if = "Choice::is_uniform")]
+    pub pick: Choice,
+}
+
+/// Reads and writes blocks of files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlocksSpec {
+    /// The set.
+    pub on: String,
+    /// Reads blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<ReadBlocks>,
+    /// Writes blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<WriteBlocks>,
+    /// Which block comes next.
+    #[serde(default, skip_serializing_if = "BlockOrder::is_default")]
+    pub order: BlockOrder,
+    /// Whether it begins anew when all has been read or written once.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub repeats: bool,
+    /// Fixes random choices instead of the run's seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Whether the page cache is passed by.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub direct: bool,
+    /// Whether each write is on the medium when it returns: `off`, `sync` or `dsync`.
+    #[serde(default, skip_serializing_if = "SyncSpec::is_off")]
+    pub sync: SyncSpec,
+    /// After how many writes of a worker an `fsync` follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsync_every: Option<u32>,
+    /// After how many writes of a worker an `fdatasync` follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fdatasync_every: Option<u32>,
+    /// Whether an `fsync` of each file ends the job.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub end_fsync: bool,
+    /// Whether what is cached of the files is dropped before the job.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub invalidates: bool,
+}
+
+impl BlocksSpec {
+    /// Returns work on a set's blocks that neither reads nor writes yet.
+    pub fn of(set: &str) -> Self {
+        Self {
+            on: set.to_owned(),
+            read: None,
+            write: None,
+            order: BlockOrder::default(),
+            repeats: false,
+            seed: None,
+            direct: false,
+            sync: SyncSpec::default(),
+            fsync_every: None,
+            fdatasync_every: None,
+            end_fsync: false,
+            invalidates: false,
+        }
+    }
+}
+
+/// Reads of blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadBlocks {
+    /// How large they are.
+    pub block: BlockSizes,
+    /// Beside writes: which share of all operations reads are, in whole percent. Half when left
+    /// out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<Percent>,
+}
+
+/// Writes of blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteBlocks {
+    /// How large they are.
+    pub block: BlockSizes,
+}
+
+/// How large blocks are: `4KiB`, or drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BlockSizes {
+    /// All alike.
+    Fixed(Size),
+    /// Drawn.
+    Drawn(BlockLaw),
+}
+
+/// How sizes of blocks are drawn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum BlockLaw {
+    /// Evenly from a range, rounded down to a multiple of its least: `4KiB..64KiB`.
+    Range(SizeRange),
+    /// By weight: `[{4KiB: 60}, {64KiB: 40}]`.
+    Shares(Shares<Size>),
+}
+
+impl<'de> Deserialize<'de> for BlockSizes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        scalar_or(Tree::deserialize(from)?, Self::Fixed, Self::Drawn)
+    }
+}
+
+/// Which block comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum BlockOrder {
+    /// One after the other.
+    Sequential,
+    /// Drawn alike; of each pass through a file every block comes once, in random order.
+    #[default]
+    EachOnce,
+    /// Drawn alike, whatever came before.
+    Uniform,
+    /// By Zipf's law with this exponent, above 0 and not 1.
+    Zipf(f64),
+    /// By a Pareto distribution with fio's parameter, between 0 and 1.
+    Pareto(f64),
+    /// By a normal distribution around the middle of the file, with this standard deviation as a
+    /// share of the file.
+    Normal(Percent),
+}
+
+impl BlockOrder {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether each write is on the medium when it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncSpec(pub SyncMode);
+
+written!(SyncSpec, "one of off, sync and dsync", "dsync");
+
+impl SyncSpec {
+    fn is_off(&self) -> bool {
+        self.0 == SyncMode::Off
+    }
+}
+
+impl std::str::FromStr for SyncSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        SyncMode::from_name(text).map(Self).ok_or_else(|| "there is no such mode".to_owned())
+    }
+}
+
+impl std::fmt::Display for SyncSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.name())
+    }
+}

@@ -1,0 +1,298 @@
+//! What a job does, checked.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use plimsoll_model::SyncMode;
+
+use super::Pattern;
+use super::checked::SetIndex;
+use super::path::FieldPath;
+use super::spec::{Choice, PickSpec, PutAs, VersionPick};
+use crate::SizeDist;
+use crate::files::{BlockOrderSpec, BlockSizesSpec, NameActSpec};
+
+/// What a job does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Work {
+    /// Operations on whole objects, drawn by weight.
+    Objects(Vec<Op>),
+    /// Uploads new members in parts, one upload a worker.
+    PutParts {
+        /// The set.
+        set: SetIndex,
+        /// How many parts each has; `None`: as many as its size needs.
+        parts: Option<NonZeroU32>,
+        /// How large a part is.
+        part_bytes: u64,
+        /// How many parts of an upload are under way at a time.
+        at_once: NonZeroU32,
+    },
+    /// Reads one part of a member.
+    GetPart {
+        /// The set.
+        set: SetIndex,
+        /// Which of all parts of all members.
+        pick: Choice,
+        /// How large a part is.
+        part_bytes: u64,
+    },
+    /// Adds to the end of objects of the worker's own.
+    Append {
+        /// The set.
+        set: SetIndex,
+        /// After so many parts comes another object.
+        parts: NonZeroU32,
+        /// How much is added at a time.
+        sizes: SizeDist,
+    },
+    /// Reads one file of a zip archive.
+    GetFromZip {
+        /// The set.
+        set: SetIndex,
+        /// Which file.
+        pick: Choice,
+    },
+    /// Uploads tar archives that the store takes apart.
+    PutTar {
+        /// The set.
+        set: SetIndex,
+        /// How many members an archive has.
+        members: NonZeroU32,
+        /// Whether it is compressed.
+        compress: bool,
+    },
+    /// Uploads one content that the store writes under several names.
+    Fanout {
+        /// The set.
+        set: SetIndex,
+        /// How many names.
+        copies: NonZeroU32,
+    },
+    /// Sets until when members may not be removed.
+    Retention {
+        /// The set.
+        set: SetIndex,
+        /// For how long from then on.
+        hold: Duration,
+        /// Which member.
+        pick: Choice,
+    },
+    /// Reads and writes blocks of files.
+    Blocks(Box<Blocks>),
+    /// Makes, looks at and removes names of a tree.
+    Names {
+        /// The set.
+        set: SetIndex,
+        /// What is done.
+        act: NameActSpec,
+        /// Whether entries come in random order.
+        shuffled: bool,
+    },
+    /// Makes all members of sets.
+    Fill {
+        /// The sets.
+        sets: Vec<SetIndex>,
+        /// Of files: bytes of one write.
+        block_bytes: u32,
+        /// Of files: whether the page cache is passed by.
+        direct: bool,
+    },
+    /// Removes all members of sets.
+    Remove {
+        /// The sets.
+        sets: Vec<SetIndex>,
+        /// Of objects: how many with one call.
+        batch: NonZeroU32,
+    },
+    /// Makes the buckets of sets.
+    MakeBuckets(Vec<SetIndex>),
+    /// Removes the buckets of sets.
+    RemoveBuckets(Vec<SetIndex>),
+    /// Does again what a trace holds.
+    Trace {
+        /// The file with the trace.
+        file: String,
+        /// How much faster than it was recorded.
+        speed: f64,
+        /// The set that its keys become members of.
+        set: SetIndex,
+    },
+}
+
+/// One operation of a mix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Op {
+    /// The set.
+    pub set: SetIndex,
+    /// How often, relative to the other operations; at least 1.
+    pub weight: u32,
+    /// How its figures are labelled, where it has a label of its own.
+    pub label: Option<String>,
+    /// Other buckets than the set's.
+    pub buckets: Option<Pattern>,
+    /// Other keys than the set's.
+    pub keys: Option<Pattern>,
+    /// What is done.
+    pub act: OpAct,
+    /// Where it is described.
+    pub path: FieldPath,
+}
+
+/// What an operation of a mix does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OpAct {
+    /// Reads a member.
+    Get {
+        /// Which.
+        pick: PickSpec,
+        /// Which part of it.
+        range: Length,
+        /// Which version of it.
+        version: VersionPick,
+    },
+    /// Writes a member.
+    Put {
+        /// As what.
+        put_as: PutAs,
+        /// Which, where none is new.
+        pick: PickSpec,
+        /// How large it is.
+        sizes: SizeDist,
+        /// Whether it is sent by an HTML form.
+        is_form: bool,
+        /// Removes it again after this time.
+        remove_after: Option<Duration>,
+    },
+    /// Reads a member's properties.
+    Stat {
+        /// Which.
+        pick: PickSpec,
+        /// Which version of it.
+        version: VersionPick,
+    },
+    /// Removes members.
+    Delete {
+        /// Which.
+        pick: PickSpec,
+        /// How many with one call.
+        batch: NonZeroU32,
+        /// Which version.
+        version: VersionPick,
+        /// Whether each member is removed once and the job ends then.
+        is_all: bool,
+    },
+    /// Lists members.
+    List {
+        /// How many entries a page has at most.
+        page: NonZeroU32,
+        /// How many pages are read at most; `None`: all.
+        pages: Option<NonZeroU32>,
+        /// Whether versions are listed.
+        versions: bool,
+    },
+}
+
+/// How much of a member is read, at a random offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// All of it.
+    Whole,
+    /// A log-uniform length from 1/256 of the size up to the size.
+    Random,
+    /// This many bytes.
+    Fixed(u64),
+    /// Drawn alike from this many bytes to that many.
+    Uniform(u64, u64),
+    /// Drawn from this many bytes to that many, each doubling as likely as the next.
+    LogUniform(u64, u64),
+}
+
+/// Reading and writing blocks of files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blocks {
+    /// The set.
+    pub set: SetIndex,
+    /// Out of a hundred operations, how many are reads.
+    pub read_percent: u32,
+    /// How large blocks are that are read; says nothing where none is.
+    pub read: BlockSizesSpec,
+    /// How large blocks are that are written; says nothing where none is.
+    pub write: BlockSizesSpec,
+    /// Which block comes next.
+    pub order: BlockOrderSpec,
+    /// Whether it begins anew when all has been read or written once.
+    pub repeats: bool,
+    /// Fixes random choices instead of the run's seed.
+    pub seed: Option<u64>,
+    /// Whether the page cache is passed by.
+    pub direct: bool,
+    /// Whether each write is on the medium when it returns.
+    pub sync: SyncMode,
+    /// After how many writes of a worker an `fsync` follows.
+    pub fsync_every: Option<u32>,
+    /// After how many writes of a worker an `fdatasync` follows.
+    pub fdatasync_every: Option<u32>,
+    /// Whether an `fsync` of each file ends the job.
+    pub end_fsync: bool,
+    /// Whether what is cached of the files is dropped before the job.
+    pub invalidates: bool,
+}
+
+impl Work {
+    /// Returns the sets that it works on, in order; one may stand more than once.
+    pub fn sets(&self) -> Vec<SetIndex> {
+        match self {
+            Self::Objects(ops) => ops.iter().map(|op| op.set).collect(),
+            Self::Fill { sets, .. }
+            | Self::Remove { sets, .. }
+            | Self::MakeBuckets(sets)
+            | Self::RemoveBuckets(sets) => sets.clone(),
+            Self::Blocks(blocks) => vec![blocks.set],
+            Self::PutParts { set, .. }
+            | Self::GetPart { set, .. }
+            | Self::Append { set, .. }
+            | Self::GetFromZip { set, .. }
+            | Self::PutTar { set, .. }
+            | Self::Fanout { set, .. }
+            | Self::Retention { set, .. }
+            | Self::Names { set, .. }
+            | Self::Trace { set, .. } => vec![*set],
+        }
+    }
+
+    /// Tells whether it ends by itself when all is done.
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Self::Objects(ops) => {
+                ops.iter().all(|op| matches!(op.act, OpAct::Delete { is_all: true, .. }))
+            }
+            Self::Blocks(blocks) => !blocks.repeats,
+            Self::Names { .. }
+            | Self::Fill { .. }
+            | Self::Remove { .. }
+            | Self::MakeBuckets(_)
+            | Self::RemoveBuckets(_)
+            | Self::Trace { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Tells whether its operations move content.
+    pub fn moves_bytes(&self) -> bool {
+        match self {
+            Self::Objects(ops) => {
+                ops.iter().any(|op| matches!(op.act, OpAct::Get { .. } | OpAct::Put { .. }))
+            }
+            Self::Names { act, .. } => matches!(
+                act,
+                NameActSpec::Create { bytes: 1.., .. } | NameActSpec::Open { bytes: 1.. }
+            ),
+            Self::Retention { .. }
+            | Self::Remove { .. }
+            | Self::MakeBuckets(_)
+            | Self::RemoveBuckets(_) => false,
+            _ => true,
+        }
+    }
+}
