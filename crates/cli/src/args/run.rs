@@ -34,6 +34,9 @@ pub(crate) struct RunArgs {
     /// Print the workload as it is understood, as YAML, and end
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
+    /// Judge the file as a run would before it touches anything, say so, and end
+    #[arg(long, conflicts_with = "explain", help_heading = "Output")]
+    pub(crate) check: bool,
     #[command(flatten)]
     pub(crate) reading: JobFileArgs,
     /// On files: how operations reach the kernel, where the job does not say it

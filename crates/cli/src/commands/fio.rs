@@ -47,6 +47,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) consent: Consent,
     pub(crate) seed: Option<u64>,
     pub(crate) explain: bool,
+    /// Whether the file is only judged.
+    pub(crate) check: bool,
 }
 
 /// Runs a job file and prints our report.
@@ -57,6 +59,11 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let lowered = lower(&file, settings)?;
     if settings.explain {
         return explain(&lowered, settings);
+    }
+    if settings.check {
+        lowered.spec.validate("check").map_err(|error| anyhow!("{name}: {error}"))?;
+        Ui::new(&settings.output.print).result(&format!("{name}: sound\n"))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let of_files = of_files(&lowered, settings);
     if lowered.null {
@@ -77,6 +84,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         consent: Consent { given: args.reading.i_know_this_destroys_data, flag: DESTROYS },
         seed: None,
         explain: args.explain,
+        check: false,
     };
     if line.output.parse_only {
         return Ok(ExitCode::SUCCESS);

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{RunTime, input};
 use plimsoll_oracle::Script;
-use plimsoll_workload::WorkloadSpec;
 use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
+use plimsoll_workload::plan::{WORKLOAD_SCHEMA, WorkloadFile};
+use plimsoll_workload::{SPEC_SCHEMA, WorkloadSpec};
 
 use crate::args::RunArgs;
 use crate::commands::s3::{self, Settings};
@@ -24,6 +25,9 @@ const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = read(&args.file)?;
+    if schema_of(&text).as_deref() == Some(WORKLOAD_SCHEMA) {
+        return judge(args, &text);
+    }
     if fio::is_job_file(&text) || is_on_files(&text) {
         return run_on_files(args, &text);
     }
@@ -34,6 +38,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.explain {
         Ui::new(&args.output.print).result(&spec.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.check {
+        let existing = spec.objects.existing.as_ref().map(|_| Vec::new());
+        let refused = |error| anyhow!("{}: {error}", args.file.display());
+        spec.validate("check", existing).map_err(refused)?;
+        return sound(args);
     }
     if !args.is_virtual {
         let settings = Settings {
@@ -94,10 +104,41 @@ fn refuse_reading(args: &RunArgs) -> Result<()> {
 
 /// Tells whether a text is a workload on files.
 fn is_on_files(text: &str) -> bool {
+    schema_of(text).as_deref() == Some(FILES_SCHEMA)
+}
+
+/// Returns the language that a text says it is written in.
+fn schema_of(text: &str) -> Option<String> {
     let schema = |line: &str| {
-        line.strip_prefix("schema:").map(|name| name.trim().trim_matches('"').to_owned())
+        let name = line.strip_prefix("schema:")?.split('#').next()?;
+        Some(name.trim().trim_matches(['"', '\'']).to_owned())
     };
-    text.lines().find_map(schema).is_some_and(|name| name.trim_matches('\'') == FILES_SCHEMA)
+    text.lines().find_map(schema)
+}
+
+/// Judges a workload of version 2, and prints it as it is understood where that is asked for.
+fn judge(args: &RunArgs, text: &str) -> Result<ExitCode> {
+    refuse_reading(args)?;
+    let name = args.file.display().to_string();
+    let (file, source) = WorkloadFile::read(&name, text)?;
+    file.check().map_err(|refused| source.locate(refused))?;
+    if args.explain {
+        Ui::new(&args.output.print).result(&file.to_yaml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.check {
+        return sound(args);
+    }
+    bail!(
+        "{name}: {WORKLOAD_SCHEMA} is read and judged (--check, --explain), but cannot be run yet; \
+         files of {SPEC_SCHEMA} and {FILES_SCHEMA} can"
+    )
+}
+
+/// Says that nothing is wrong with the file.
+fn sound(args: &RunArgs) -> Result<ExitCode> {
+    Ui::new(&args.output.print).result(&format!("{}: sound\n", args.file.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Runs a job file of fio's or a workload on files.
@@ -114,6 +155,7 @@ fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
         consent: args.consent(),
         seed: args.seed,
         explain: args.explain,
+        check: args.check,
     };
     if fio::is_job_file(text) {
         return fio::run(&args.file, text, &settings);
@@ -125,6 +167,11 @@ fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
     if args.explain {
         Ui::new(&args.output.print).result(&spec.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.check {
+        let refused = |error| anyhow!("{}: {error}", args.file.display());
+        spec.validate("check").map_err(refused)?;
+        return sound(args);
     }
     let settings = FileSettings {
         conduct: &conduct,

@@ -10,6 +10,7 @@ mod consent;
 mod faults;
 mod files;
 mod harness;
+mod judged;
 mod live;
 mod live_s3;
 mod oracle_script;
