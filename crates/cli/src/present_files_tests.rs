@@ -62,7 +62,7 @@ fn run(spec: &FilesSpec) -> (StageOutcome, Vec<OpRecord>, Manifest) {
         live: &live,
         generator: &generator,
         wall_epoch: WallTime::from_unix_ns(0),
-        tags: None,
+        server_names: None,
     };
     let config = RingConfig { threads: 1, interface: Interface::Psync };
     let mut kept = Kept::default();

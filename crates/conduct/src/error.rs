@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use plimsoll_driver::DriverError;
-use plimsoll_driver_file::yard::YardError;
+use plimsoll_driver_file::work_dir::WorkDirError;
 use plimsoll_engine::{EngineError, OpSinkError};
 use plimsoll_model::ErrorClass;
 use plimsoll_record::RecordError;
@@ -75,7 +75,7 @@ pub enum ConductError {
     Engine(EngineError),
     /// The run's own directories could not be made.
     #[error(transparent)]
-    Directories(#[from] YardError),
+    Directories(#[from] WorkDirError),
     /// A file cannot be read that the workload is made of.
     #[error("cannot read {}", path.display())]
     Content {

@@ -12,7 +12,7 @@ use plimsoll_driver::NullRings;
 use plimsoll_driver_file::caches::{drop_files, drop_machine};
 use plimsoll_driver_file::facts::probe;
 use plimsoll_driver_file::in_use::Held;
-use plimsoll_driver_file::yard::{Yard, sweep};
+use plimsoll_driver_file::work_dir::{WorkDir, sweep};
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::{
     EndReason, EngineError, OpSink, RingConfig, StageContext, StageOutcome, ring_threads,
@@ -63,7 +63,7 @@ pub struct FilesRun {
     pub notes: Vec<String>,
     endpoints: String,
     /// The run's own directories.
-    yards: Vec<Yard>,
+    work_dirs: Vec<WorkDir>,
     /// Files that are there.
     made: HashSet<u32>,
     /// Claims on the devices that are written, until the run is over.
@@ -93,7 +93,7 @@ impl FilesRun {
             (Permit::for_files(&plan, settings.consent, observer)?, held)
         };
         let before = (ProcessUsage::default(), 0);
-        let (run, endpoints, yards, made) =
+        let (run, endpoints, work_dirs, made) =
             (run.to_owned(), String::new(), Vec::new(), HashSet::new());
         let run = Self {
             plan,
@@ -102,7 +102,7 @@ impl FilesRun {
             run,
             notes,
             endpoints,
-            yards,
+            work_dirs,
             made,
             _held: held,
             before,
@@ -122,12 +122,12 @@ impl FilesRun {
             return Ok(());
         }
         for path in self.plan.run_directories() {
-            match Yard::make(&asked_directory(&path), &self.run) {
-                Ok(yard) => self.yards.push(yard),
+            match WorkDir::make(&asked_directory(&path), &self.run) {
+                Ok(work_dir) => self.work_dirs.push(work_dir),
                 Err(error) => {
                     // What was made so far is empty.
-                    for yard in self.yards.drain(..) {
-                        let _ = sweep(&asked_of(&yard), &self.run, &|| false);
+                    for work_dir in self.work_dirs.drain(..) {
+                        let _ = sweep(&asked_of(&work_dir), &self.run, &|| false);
                     }
                     return Err(error.into());
                 }
@@ -176,7 +176,7 @@ impl FilesRun {
         let spec = &self.plan.spec.stages[stage];
         let directories = self.plan.directories_before(stage);
         for path in directories.iter().map(Path::new) {
-            yard_of(&self.yards, path)?.make_directories([path])?;
+            work_dir_of(&self.work_dirs, path)?.make_directories([path])?;
         }
         let mut paths = Vec::new();
         for worker in (0..self.plan.workers(stage)).map(WorkerId) {
@@ -185,7 +185,7 @@ impl FilesRun {
                 paths.push(PathBuf::from(&entry.path));
                 if !entry.existing && self.made.insert(*file) {
                     let path = Path::new(&entry.path);
-                    yard_of(&self.yards, path)?.make_file(path, entry.size)?;
+                    work_dir_of(&self.work_dirs, path)?.make_file(path, entry.size)?;
                 }
             }
         }
@@ -304,16 +304,16 @@ impl Cleaning for FilesRun {
     fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
         let begun = recording.now();
         let (mut state, mut removed) = (CleanupState::NotNeeded, None);
-        if self.settings.keeps_data && !self.yards.is_empty() {
+        if self.settings.keeps_data && !self.work_dirs.is_empty() {
             state = CleanupState::Kept;
-        } else if !self.yards.is_empty() {
+        } else if !self.work_dirs.is_empty() {
             recording.stop.begin_step();
             recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
             state = CleanupState::Complete;
             let mut count = 0;
-            for yard in &self.yards {
+            for work_dir in &self.work_dirs {
                 let is_stopped = || recording.stop.is_step_stopped();
-                match sweep(&asked_of(yard), &self.run, &is_stopped) {
+                match sweep(&asked_of(work_dir), &self.run, &is_stopped) {
                     Ok(swept) => count += swept.files,
                     Err(error) => {
                         state = CleanupState::Failed;
@@ -357,14 +357,14 @@ fn settle_interfaces(
     asked.map_or_else(best, settle)
 }
 
-/// Returns the directory in which a yard was made.
-fn asked_of(yard: &Yard) -> PathBuf {
-    asked_directory(&yard.path().to_string_lossy())
+/// Returns the directory in which a working directory was made.
+fn asked_of(work_dir: &WorkDir) -> PathBuf {
+    asked_directory(&work_dir.path().to_string_lossy())
 }
 
-/// Returns the yard in which a path lies.
-fn yard_of<'y>(yards: &'y [Yard], path: &Path) -> Result<&'y Yard, ConductError> {
-    let found = yards.iter().find(|yard| path.starts_with(yard.path()));
+/// Returns the working directory in which a path lies.
+fn work_dir_of<'y>(work_dirs: &'y [WorkDir], path: &Path) -> Result<&'y WorkDir, ConductError> {
+    let found = work_dirs.iter().find(|work_dir| path.starts_with(work_dir.path()));
     let outside = || format!("{} lies in no directory of the run", path.display());
     found.ok_or_else(|| ConductError::Refused(outside()))
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use plimsoll_driver::{DriverError, Steward};
-use plimsoll_driver_s3::{S3Config, S3Driver, S3Steward};
+use plimsoll_driver::{Admin, DriverError};
+use plimsoll_driver_s3::{S3Admin, S3Config, S3Driver};
 use plimsoll_model::WallTime;
 use tokio::sync::Notify;
 
@@ -59,25 +59,25 @@ pub fn holds(mark: &str, now: WallTime) -> bool {
 
 /// Tells whether a mark holds of the run whose objects lie below `base`.
 pub async fn is_marked(
-    steward: &mut S3Steward,
+    admin: &mut S3Admin,
     base: &str,
     now: WallTime,
 ) -> Result<bool, DriverError> {
     let marks = marks_of(base);
-    let found = steward.survey(&marks, None, true).await?;
+    let found = admin.survey(&marks, None, true).await?;
     Ok(found.iter().filter_map(|mark| mark.key.strip_prefix(&*marks)).any(|mark| holds(mark, now)))
 }
 
 /// Removes what a run wrote below `base` and then its marks, and returns how many objects there
 /// were. A lease of that run is held until they are gone.
 pub async fn sweep_run(
-    steward: &mut S3Steward,
+    admin: &mut S3Admin,
     base: &str,
     lease: Option<BucketLease>,
 ) -> Result<u64, DriverError> {
-    let removed_count = steward.sweep(base).await?;
+    let removed_count = admin.sweep(base).await?;
     drop(lease);
-    steward.sweep(&marks_of(base)).await.map(|_| removed_count)
+    admin.sweep(&marks_of(base)).await.map(|_| removed_count)
 }
 
 /// Renews a run's mark until it is dropped. The marks stay; whoever cleans up removes them.
@@ -102,7 +102,7 @@ impl BucketLease {
         let (prefix, time) = (marks_of(base), time.clone());
         let heard = Arc::clone(&ended);
         let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(move || {
-            let keeper = Keeper { steward: driver.steward(&time.clock), prefix, time, observer };
+            let keeper = Keeper { admin: driver.admin(&time.clock), prefix, time, observer };
             runtime.block_on(async {
                 tokio::select! {
                     () = keeper.keep() => {}
@@ -124,7 +124,7 @@ impl Drop for BucketLease {
 }
 
 struct Keeper {
-    steward: S3Steward,
+    admin: S3Admin,
     prefix: String,
     time: RunTime,
     observer: Arc<dyn Observer>,
@@ -140,11 +140,11 @@ impl Keeper {
             let since = Duration::from_nanos(self.time.clock.now().as_ns());
             let until = self.time.wall_epoch.after(since + HOLDS);
             let key = format!("{}{}.{process}", self.prefix, compact(until));
-            match self.steward.put_mark(&key).await {
+            match self.admin.put_mark(&key).await {
                 Ok(()) => {
                     // What cannot be removed ends by itself.
                     if let Some(before) = before.replace(key) {
-                        let _ = self.steward.remove_mark(&before).await;
+                        let _ = self.admin.remove_mark(&before).await;
                     }
                 }
                 Err(error) if before.is_none() => {

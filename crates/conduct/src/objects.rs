@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_driver::Driver;
 use plimsoll_engine::{
-    EngineConfig, EngineError, OpSink, StageContext, StageOutcome, Tags, run_stage,
+    EngineConfig, EngineError, OpSink, ServerNames, StageContext, StageOutcome, run_stage,
 };
 use plimsoll_model::{StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel};
@@ -31,7 +31,7 @@ pub struct ObjectsWork<'a, D> {
     config: EngineConfig,
     before_measuring: Option<BeforeMeasuring<'a>>,
     /// What the store calls the versions that were prepared.
-    tags: Option<Arc<Tags>>,
+    server_names: Option<Arc<ServerNames>>,
     kind: StageKind,
 }
 
@@ -40,7 +40,7 @@ impl<'a, D: Driver> ObjectsWork<'a, D> {
     pub fn new(driver: &'a D, workload: &Arc<Workload>, config: EngineConfig) -> Self {
         let kind = StageKind::Prepare;
         let workload = Arc::clone(workload);
-        Self { driver, workload, config, before_measuring: None, tags: None, kind }
+        Self { driver, workload, config, before_measuring: None, server_names: None, kind }
     }
 
     /// Has something done before the measured stage begins.
@@ -104,7 +104,7 @@ impl<D: Driver> Work for ObjectsWork<'_, D> {
             prepared => {
                 if let Some(Done { outcome, .. }) = prepared {
                     whole(outcome)?;
-                    self.tags.clone_from(&outcome.tags);
+                    self.server_names.clone_from(&outcome.server_names);
                 }
                 if recording.stop.flag().is_set() {
                     return Err(ConductError::StoppedWhilePreparing);
@@ -123,7 +123,7 @@ impl<D: Driver> Work for ObjectsWork<'_, D> {
         context: &StageContext<'_>,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
-        let context = StageContext { tags: self.tags.as_ref(), ..*context };
+        let context = StageContext { server_names: self.server_names.as_ref(), ..*context };
         let stage = (stage, self.kind);
         run_stage(self.driver, &self.workload, stage, &self.config, &context, sink)
     }

@@ -186,7 +186,7 @@ impl Recording {
             live: &live,
             generator,
             wall_epoch: self.time.wall_epoch,
-            tags: None,
+            server_names: None,
         };
         let view = StageView {
             name: &next.name,

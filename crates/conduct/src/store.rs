@@ -6,8 +6,8 @@ use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_driver::{DriverError, RootState, Steward};
-use plimsoll_driver_s3::{Feature, S3Steward};
+use plimsoll_driver::{Admin, DriverError, RootState};
+use plimsoll_driver_s3::{Feature, S3Admin};
 use plimsoll_model::{ErrorClass, RunId, WallTime};
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
@@ -24,7 +24,7 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 pub struct StoreAdmin {
     runtime: tokio::runtime::Runtime,
     /// Speaks to the store.
-    pub steward: S3Steward,
+    pub admin: S3Admin,
     stop: Stop,
     /// When the run began.
     now: WallTime,
@@ -46,21 +46,21 @@ enum NotSwept {
     Stopped,
 }
 
-/// Carries out a step of `$admin`'s steward.
+/// Carries out a step of administration.
 macro_rules! step {
     ($admin:ident . $call:ident ( $($given:expr),* )) => {
-        heed(&$admin.stop, &$admin.runtime, $admin.steward.$call($($given),*))
+        heed(&$admin.stop, &$admin.runtime, $admin.admin.$call($($given),*))
     };
 }
 
 impl StoreAdmin {
-    /// Returns administration by that steward for a run that began at `now`.
-    pub fn new(steward: S3Steward, stop: Stop, now: WallTime) -> Result<Self, ConductError> {
+    /// Returns the administration of a run that began at `now`.
+    pub fn new(admin: S3Admin, stop: Stop, now: WallTime) -> Result<Self, ConductError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
         let (base, lease) = (None, None);
         let (keeps_data, tries_max, removed) = (false, 1, Some(0));
-        Ok(Self { runtime, steward, stop, now, base, lease, keeps_data, tries_max, removed })
+        Ok(Self { runtime, admin, stop, now, base, lease, keeps_data, tries_max, removed })
     }
 
     /// Carries a step out, unless a request to stop gives it up.
@@ -157,7 +157,7 @@ impl StoreAdmin {
     ) -> Result<(), ConductError> {
         let runs: BTreeSet<&str> = keys.filter_map(lease::run_of).collect();
         for base in runs {
-            let marked = lease::is_marked(&mut self.steward, base, self.now);
+            let marked = lease::is_marked(&mut self.admin, base, self.now);
             if heed(&self.stop, &self.runtime, marked)? {
                 return refused(format!(
                     "the run whose objects lie below `{base}/` is under way; leave it its objects"
@@ -180,7 +180,7 @@ impl StoreAdmin {
     fn sweep_below(&mut self, base: &str) -> Result<(), NotSwept> {
         let mut tries = 1;
         loop {
-            let sweep = self.steward.sweep(base);
+            let sweep = self.admin.sweep(base);
             match self.stop.unless_stopped(&self.runtime, sweep) {
                 Ok(Ok(removed)) => {
                     // How much a try removed before it failed is not told.
@@ -206,7 +206,7 @@ impl StoreAdmin {
     fn clean_below(&mut self, base: &str, recording: &Recording) -> Option<(CleanupState, String)> {
         self.stop.begin_step();
         recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
-        let removed_so_far = self.steward.removed_count();
+        let removed_so_far = self.admin.removed_count();
         match self.sweep_below(base) {
             Ok(()) => {
                 if let Some(removed) = self.removed {

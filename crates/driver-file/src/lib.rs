@@ -14,7 +14,7 @@ mod psync;
 mod ring;
 mod trouble;
 mod uring;
-pub mod yard;
+pub mod work_dir;
 
 use plimsoll_driver::{DriverError, RingDriver};
 use plimsoll_model::Interface;

@@ -100,7 +100,7 @@ impl Line {
             keys.iter().map(|key| json!({ "key": key }).to_string()).collect();
         let form = self.form(lease, first, Some(entries.join("\n")));
         let mut completion = self.post_form(lease, &form, content, DOCUMENT_BYTES_MAX).await;
-        completion.tag = None;
+        completion.server_name = None;
         if completion.result.is_err() {
             return completion;
         }

@@ -16,12 +16,12 @@ mod form;
 mod headers;
 mod line;
 mod listing;
+mod minio_admin;
 mod options;
 mod request;
 mod session;
 mod sigv2;
 mod sigv4;
-mod steward;
 mod upload;
 mod xml;
 
@@ -36,14 +36,14 @@ use plimsoll_model::SharedClock;
 use crate::addressing::Target;
 use crate::line::Lines;
 
-pub use admin::admin_head;
+pub use admin::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Admin};
 pub use config::{ConfigError, Credentials, Lookup, S3Config};
+pub use minio_admin::admin_head;
 pub use options::{
     Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions,
     Signature,
 };
 pub use session::S3Session;
-pub use steward::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Steward};
 
 /// Makes sessions for one bucket on one or several endpoints of an S3 server.
 #[derive(Debug)]
@@ -60,15 +60,15 @@ impl S3Driver {
         Ok(Self { config: Arc::new(config), target })
     }
 
-    /// Returns a steward of the bucket, to be used on the calling thread.
-    pub fn steward(&self, clock: &SharedClock) -> S3Steward {
-        self.steward_within(clock, AdminLimits::default())
+    /// Returns an admin of the bucket, to be used on the calling thread.
+    pub fn admin(&self, clock: &SharedClock) -> S3Admin {
+        self.admin_within(clock, AdminLimits::default())
     }
 
-    /// Returns a steward that keeps to these limits.
-    pub fn steward_within(&self, clock: &SharedClock, limits: AdminLimits) -> S3Steward {
+    /// Returns an admin that keeps to these limits.
+    pub fn admin_within(&self, clock: &SharedClock, limits: AdminLimits) -> S3Admin {
         let mut sessions = self.open(clock, 1, Some(limits.stall_timeout));
-        S3Steward::new(sessions.pop().expect("one session was asked for"), limits)
+        S3Admin::new(sessions.pop().expect("one session was asked for"), limits)
     }
 
     fn open(

@@ -159,8 +159,8 @@ impl Line {
                 let body = Body::Source { len, fill: &mut fill };
                 let outcome = self.exchange(lease, call, &digests, body, ERROR_BYTES_MAX).await;
                 let mut completion = self.complete(lease, &outcome, FirstByte::OfAnswer, &[200]);
-                if let (Call::PutPart { .. }, Some(etag)) = (call, &completion.tag) {
-                    completion.tag = Some(format!("{etag} {}", chunked.value()).into());
+                if let (Call::PutPart { .. }, Some(etag)) = (call, &completion.server_name) {
+                    completion.server_name = Some(format!("{etag} {}", chunked.value()).into());
                 }
                 completion
             }
@@ -291,7 +291,7 @@ impl Line {
             },
             last_byte_sent: exchange.last_byte_sent,
             objects_count: u32::from(result.is_ok()),
-            tag: has_tag.then(|| self.answer.tag.as_str().into()),
+            server_name: has_tag.then(|| self.answer.tag.as_str().into()),
             ..bare(exchange.end, result)
         }
     }

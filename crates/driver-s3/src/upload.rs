@@ -33,7 +33,7 @@ impl Line {
         if completion.result.is_ok() {
             let path = "InitiateMultipartUploadResult/UploadId";
             match xml::parse_value(&self.answer.body, path).filter(|upload| !upload.is_empty()) {
-                Some(upload) => completion.tag = Some(upload.into()),
+                Some(upload) => completion.server_name = Some(upload.into()),
                 None => {
                     let why = "it names no upload";
                     completion.result = Err(error::of_document(&self.answer, why));
@@ -54,7 +54,7 @@ impl Line {
     ) -> Completion {
         let call = Call::PutPart { key, upload, number, size: content.size() };
         let mut completion = self.send(lease, &call, content).await;
-        if completion.result.is_ok() && completion.tag.is_none() {
+        if completion.result.is_ok() && completion.server_name.is_none() {
             let message = "the part was taken without an ETag, so no object can be made of it";
             let status = self.answer.status;
             completion.result =
@@ -128,7 +128,8 @@ impl Job<'_> {
                 return Err(completion);
             }
             let mut sent = self.sent.borrow_mut();
-            sent.tags[index as usize] = completion.tag.map(String::from).unwrap_or_default();
+            sent.tags[index as usize] =
+                completion.server_name.map(String::from).unwrap_or_default();
             sent.bytes += completion.bytes;
             sent.last_byte_sent = sent.last_byte_sent.max(completion.last_byte_sent);
         }
@@ -164,7 +165,7 @@ impl S3Session {
         part_size: u64,
     ) -> Completion {
         let mut created = self.line.create_upload(lease, key).await;
-        let upload = match (&created.result, created.tag.take()) {
+        let upload = match (&created.result, created.server_name.take()) {
             (Ok(()), Some(upload)) => String::from(upload),
             _ => return created,
         };
@@ -201,7 +202,7 @@ impl S3Session {
         completion.bytes = sent.bytes;
         match &completion.result {
             Ok(()) => self.unfinished.retain(|unfinished| unfinished.upload != upload),
-            Err(_) => (completion.objects_count, completion.tag) = (0, None),
+            Err(_) => (completion.objects_count, completion.server_name) = (0, None),
         }
         completion
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Driver`] opens one [`Session`] per worker on the thread that will drive it; a session does
 //! one operation at a time. Administration (making the bucket, listing what is there, removing what
-//! the run wrote) is apart in [`Steward`]. No concrete driver and no protocol is known here.
+//! the run wrote) is apart in [`Admin`]. No concrete driver and no protocol is known here.
 
 pub mod conformance;
 mod content;
@@ -115,12 +115,12 @@ pub enum Operation<'a> {
         /// Until when.
         until: WallTime,
     },
-    /// Begins an upload in parts; the completion's tag names it.
+    /// Begins an upload in parts; the completion's server name is its id.
     CreateUpload {
         /// The key that the object is to have.
         key: &'a str,
     },
-    /// Writes one part of an upload; the completion's tag is the part's.
+    /// Writes one part of an upload; the completion's server name is the part's.
     PutPart {
         /// The key that the object is to have.
         key: &'a str,
@@ -205,7 +205,7 @@ pub struct Completion {
     pub object_size: Option<u64>,
     /// How the target names what came of it: the version that a PUT wrote, the upload that was
     /// begun, the part that was written.
-    pub tag: Option<Box<str>>,
+    pub server_name: Option<Box<str>>,
     /// Success, or what went wrong.
     pub result: Result<(), DriverError>,
 }
@@ -221,7 +221,7 @@ impl Completion {
             bytes: 0,
             objects_count: 0,
             object_size: None,
-            tag: None,
+            server_name: None,
             result,
         }
     }
@@ -304,7 +304,7 @@ pub enum RootState {
     async_fn_in_trait,
     reason = "only used on current-thread runtimes, so no Send bound is wanted"
 )]
-pub trait Steward {
+pub trait Admin {
     /// Makes sure that the bucket or directory is there.
     async fn ensure_root(&mut self) -> Result<RootState, DriverError>;
 

@@ -376,7 +376,7 @@ impl Session for MemorySession {
             bytes,
             objects_count,
             object_size,
-            tag: tag.map(Into::into),
+            server_name: tag.map(Into::into),
             ..Completion::bare(EndpointId(0), self.clock.now(), result)
         }
     }

@@ -44,7 +44,7 @@ impl Session for NullSession {
             bytes,
             objects_count: 1,
             object_size: None,
-            tag: None,
+            server_name: None,
             result: Ok(()),
         }
     }

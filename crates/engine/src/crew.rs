@@ -13,11 +13,11 @@ use crate::clock::{block_for, thread_cpu_time};
 use crate::live::StopFlag;
 use crate::planner::EndReason;
 use crate::pump::{ERRORS_KEPT_PER_CLASS, Outlet, ThreadOutcome};
+use crate::server_names::ServerNames;
 use crate::stage::{
     EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageContext,
     StageOutcome,
 };
-use crate::tags::Tags;
 use crate::watch::{Stops, Verdict, Watch};
 
 /// Records that one thread can be ahead of the recorder: 1 MiB. Larger ones are touched for the
@@ -118,7 +118,7 @@ pub(crate) fn sum(
     for (mut thread, cpu) in threads {
         all.timeline.merge(&thread.timeline);
         all.errors.append(&mut thread.errors);
-        all.tags.append(&mut thread.tags);
+        all.server_names.append(&mut thread.server_names);
         all.reasons.append(&mut thread.reasons);
         all.ops_count += thread.ops_count;
         all.failed_count += thread.failed_count;
@@ -165,7 +165,8 @@ pub(crate) fn sum(
         stream_hash: all.stream_hash,
         settled: all.settled,
         wrong: all.wrong,
-        tags: (!all.tags.is_empty()).then(|| Arc::new(Tags::new(all.tags))),
+        server_names: (!all.server_names.is_empty())
+            .then(|| Arc::new(ServerNames::new(all.server_names))),
         recorder_waits,
         recorder_wait,
         cpu_time,

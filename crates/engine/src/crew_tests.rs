@@ -48,7 +48,7 @@ fn a_stage_ends_with_its_last_worker_and_not_with_the_recorder() {
         live: &live,
         generator: &generator,
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-        tags: None,
+        server_names: None,
     };
     let workload = spec(&[("GET", 1)], 2, PacingSpec::Closed).validate("run", None).unwrap();
     let config = EngineConfig { threads: 2, op_timeout: Duration::from_secs(60), retries: 0 };

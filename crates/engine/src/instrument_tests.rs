@@ -98,7 +98,7 @@ impl Session for ScriptedSession {
             bytes,
             objects_count: 1,
             object_size: None,
-            tag: None,
+            server_name: None,
             result,
         }
     }
@@ -199,7 +199,7 @@ pub(crate) fn run_at<D: Driver>(
         live: &live,
         generator: &generator,
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-        tags: None,
+        server_names: None,
     };
     let config = EngineConfig { threads: 1, op_timeout, retries };
     let mut kept = Kept::default();

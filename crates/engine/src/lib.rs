@@ -12,8 +12,8 @@ mod open;
 mod planner;
 mod pump;
 mod ring;
+mod server_names;
 mod stage;
-mod tags;
 mod uploads;
 mod verify;
 mod virtual_time;
@@ -43,10 +43,10 @@ pub use lane::start_delay;
 pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_cell_end_ns};
 pub use planner::{EndReason, Planner, Step};
 pub use ring::{RingConfig, ring_slots, ring_threads, run_ring_stage};
+pub use server_names::ServerNames;
 pub use stage::{
     EngineConfig, EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome,
     StageContext, StageOutcome, run_stage,
 };
-pub use tags::Tags;
 pub use virtual_time::VirtualTime;
 pub use watch::stop_time_min;

@@ -17,9 +17,9 @@ use plimsoll_workload::{Arrivals, OpStream, OpenLoop, PlannedOp};
 use crate::clock::Timer;
 use crate::planner::EndReason;
 use crate::pump::{STOP_CHECK, Shared, fingerprint};
-use crate::tags::VersionNames;
+use crate::server_names::VersionNames;
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, Names, Patience, StageFacts};
+use crate::worker::{Executor, Finished, Listed, Names, Patience, StageFacts};
 
 /// An operation that starts later than this after its intended moment is late.
 pub(crate) const LATE_ABOVE: Duration = Duration::from_millis(1);
@@ -95,12 +95,12 @@ async fn serve<S: Session>(
     desk: &RefCell<Desk>,
     slot: usize,
     mut session: S,
-    mut doer: Doer<'_>,
+    mut executor: Executor<'_>,
 ) -> Infallible {
     loop {
         let job = poll_fn(|context| desk.borrow_mut().poll_job(context, slot)).await;
         let names = Names::version(job.version.as_deref());
-        let finished = doer.run(&mut session, job.worker, &job.op, names, Some(job.at)).await;
+        let finished = executor.run(&mut session, job.worker, &job.op, names, Some(job.at)).await;
         let has_failed = finished.error.is_some();
         desk.borrow_mut().ended.push((job, finished));
         if has_failed {
@@ -228,7 +228,7 @@ pub(crate) async fn run_open<S: Session>(
             let free = free.or_else(|| {
                 let (slot, session) = sessions.next()?;
                 desk.borrow_mut().jobs.push((None, None));
-                slots.push(serve(&desk, slot, session, Doer::new(facts, &listed, patience)));
+                slots.push(serve(&desk, slot, session, Executor::new(facts, &listed, patience)));
                 Some(slot)
             });
             has_room = free.is_some();
@@ -279,7 +279,7 @@ fn keep_ended(desk: &RefCell<Desk>, schedule: &mut Schedule, shared: &RefCell<Sh
         let lane = &mut schedule.lanes[job.lane];
         lane.stream.completed(&job.op, finished.record.outcome.is_ok());
         if let Some(versions) = &mut lane.versions {
-            versions.completed(&job.op, finished.tag.take());
+            versions.completed(&job.op, finished.server_name.take());
         }
         shared.borrow_mut().keep(finished);
     }

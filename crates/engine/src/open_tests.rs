@@ -150,7 +150,7 @@ fn hash_of_deletes(threads: usize) -> u64 {
         live: &live,
         generator: &generator,
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-        tags: None,
+        server_names: None,
     };
     let config = EngineConfig { threads, op_timeout: Duration::from_secs(60), retries: 0 };
     let (stage, mut kept) = ((StageId(0), StageKind::Measure), Kept::default());

@@ -21,11 +21,11 @@ use crate::clock::{Timer, block_for};
 use crate::live::ThreadCounters;
 use crate::open::{LATE_ABOVE, run_open};
 use crate::planner::{EndReason, Planner, Step};
+use crate::server_names::{OwnerNames, VersionNames};
 use crate::stage::{ErrorSample, LooksOutcome, ScheduleOutcome};
-use crate::tags::{OwnerTags, VersionNames};
 use crate::uploads::{Bench, InParts, upload_objects, upload_share};
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, Names, Patience, StageFacts};
+use crate::worker::{Executor, Finished, Listed, Names, Patience, StageFacts};
 
 /// Who waits looks whether to stop at least this often.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(50);
@@ -66,7 +66,7 @@ pub(crate) struct ThreadOutcome {
     /// How often which kind of wrong content was read.
     pub(crate) wrong: BTreeMap<WrongKind, u64>,
     /// What the versions are called that each worker wrote in a prepare stage.
-    pub(crate) tags: BTreeMap<WorkerId, OwnerTags>,
+    pub(crate) server_names: BTreeMap<WorkerId, OwnerNames>,
 }
 
 impl Default for ThreadOutcome {
@@ -88,7 +88,7 @@ impl Default for ThreadOutcome {
             stream_hash: 0,
             settled: Settled::default(),
             wrong: BTreeMap::new(),
-            tags: BTreeMap::new(),
+            server_names: BTreeMap::new(),
         }
     }
 }
@@ -160,12 +160,12 @@ impl<'a> Shared<'a> {
     }
 
     /// Takes note of what the store calls the next version that `worker` wrote.
-    fn note_tag(&mut self, worker: WorkerId, tag: Option<&str>) {
-        self.outcome.tags.entry(worker).or_default().push(tag);
+    fn note_name(&mut self, worker: WorkerId, server_name: Option<&str>) {
+        self.outcome.server_names.entry(worker).or_default().push(server_name);
     }
 
     pub(crate) fn keep(&mut self, finished: Finished) {
-        let Finished { record, error, wrong, tag: _ } = finished;
+        let Finished { record, error, wrong, server_name: _ } = finished;
         if let Some(wrong) = wrong {
             *self.outcome.wrong.entry(wrong).or_default() += 1;
         }
@@ -315,8 +315,8 @@ pub(crate) async fn run_thread<D: Driver>(
         }
         _ => {
             let loops = workers.iter().zip(sessions).map(|(&worker, session)| {
-                let doer = Doer::new(facts, &listed, Patience { stops, deadline });
-                work(facts, worker, planner(worker), (session, doer), &shared, stops)
+                let executor = Executor::new(facts, &listed, Patience { stops, deadline });
+                work(facts, worker, planner(worker), (session, executor), &shared, stops)
             });
             // Only the workers whose sockets are ready are polled, so that cost does not grow with
             // their number.
@@ -330,7 +330,7 @@ async fn work<S: Session>(
     facts: &StageFacts,
     worker: WorkerId,
     mut planner: Planner,
-    (mut session, mut doer): (S, Doer<'_>),
+    (mut session, mut executor): (S, Executor<'_>),
     shared: &RefCell<Shared<'_>>,
     stops: Stops<'_>,
 ) -> EndReason {
@@ -353,11 +353,11 @@ async fn work<S: Session>(
                 number += 1;
                 let name = versions.as_ref().and_then(|versions| versions.of(&op));
                 let names = Names::version(name);
-                let mut finished = doer.run(&mut session, worker, &op, names, None).await;
+                let mut finished = executor.run(&mut session, worker, &op, names, None).await;
                 if let Some(versions) = &mut versions {
-                    versions.completed(&op, finished.tag.take());
-                } else if facts.keeps_tags {
-                    shared.borrow_mut().note_tag(worker, finished.tag.as_deref());
+                    versions.completed(&op, finished.server_name.take());
+                } else if facts.keeps_names {
+                    shared.borrow_mut().note_name(worker, finished.server_name.as_deref());
                 }
                 let (outcome, end): (ErrorClass, Moment) =
                     (finished.record.outcome, finished.record.end);

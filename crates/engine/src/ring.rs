@@ -530,7 +530,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
         };
         let Some((wrong, error)) = failure else { return self.shared.count(&record) };
         self.note_failure(&record, &error);
-        self.shared.keep(Finished { record, error: Some(error), wrong, tag: None });
+        self.shared.keep(Finished { record, error: Some(error), wrong, server_name: None });
     }
 
     /// Ends the stage where its first failure is to do so.

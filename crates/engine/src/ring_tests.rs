@@ -314,7 +314,7 @@ pub(crate) fn run_at(spec: &FilesSpec, scripts: &[Script], pace: Pace) -> Ran {
             live: &live,
             generator: &generator,
             wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-            tags: None,
+            server_names: None,
         };
         let config = RingConfig { threads: 1, interface: Interface::IoUring };
         let outcome = run_ring_stage(&world, (&plan, stage), &config, &context, &mut kept).unwrap();

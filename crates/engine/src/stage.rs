@@ -21,7 +21,7 @@ use crate::live::{Live, StopFlag};
 use crate::open::LATE_ABOVE;
 use crate::planner::EndReason;
 use crate::pump::{Outlet, ThreadPlan, run_thread, runtime};
-use crate::tags::Tags;
+use crate::server_names::ServerNames;
 use crate::uploads::{InParts, UploadDesk};
 use crate::virtual_time::VirtualTime;
 use crate::watch::{Stops, Watch};
@@ -87,7 +87,7 @@ pub struct StageContext<'a> {
     /// The wall time at the clock's epoch.
     pub wall_epoch: WallTime,
     /// What the versions are called that the prepare stage wrote, as its outcome says.
-    pub tags: Option<&'a Arc<Tags>>,
+    pub server_names: Option<&'a Arc<ServerNames>>,
 }
 
 /// The first text of a failure, for the report.
@@ -140,7 +140,7 @@ pub struct StageOutcome {
     /// How often which kind of wrong content was read.
     pub wrong: BTreeMap<WrongKind, u64>,
     /// What the store calls the versions that a prepare stage wrote, where later stages need it.
-    pub tags: Option<Arc<Tags>>,
+    pub server_names: Option<Arc<ServerNames>>,
     /// How often a thread rested because the recorder was behind.
     pub recorder_waits: u64,
     /// Time that threads rested because the recorder was behind.
@@ -221,7 +221,7 @@ pub fn run_stage<D: Driver>(
 ) -> Result<StageOutcome, EngineError> {
     let names = workload.names_versions();
     assert!(
-        !names || kind != StageKind::Measure || context.tags.is_some(),
+        !names || kind != StageKind::Measure || context.server_names.is_some(),
         "the names of the versions that were prepared are handed over"
     );
     let facts = StageFacts {
@@ -232,8 +232,11 @@ pub fn run_stage<D: Driver>(
         retries: config.retries,
         clock: Arc::clone(context.clock),
         wall_epoch: context.wall_epoch,
-        tags: context.tags.filter(|_| names && kind == StageKind::Measure).map(Arc::clone),
-        keeps_tags: names && kind == StageKind::Prepare,
+        server_names: context
+            .server_names
+            .filter(|_| names && kind == StageKind::Measure)
+            .map(Arc::clone),
+        keeps_names: names && kind == StageKind::Prepare,
         upload: UploadDesk::default(),
         waiting: context
             .virtual_time

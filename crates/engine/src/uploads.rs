@@ -13,7 +13,7 @@ use plimsoll_workload::{Activity, ObjectRef, PlannedOp, Target, Workload};
 use crate::planner::{EndReason, Planner, Step};
 use crate::pump::{BURST_MAX, STOP_CHECK, Shared, fingerprint};
 use crate::watch::Stops;
-use crate::worker::{Doer, Finished, Listed, Names, Patience, StageFacts};
+use crate::worker::{Executor, Finished, Listed, Names, Patience, StageFacts};
 
 /// How often a worker looks whether the upload that it is to take part in has begun.
 const BEGUN_LOOK: Duration = Duration::from_millis(1);
@@ -44,15 +44,15 @@ pub(crate) struct Bench<'a, 'd> {
 struct Lane<'a, S> {
     worker: WorkerId,
     session: S,
-    doer: Doer<'a>,
+    executor: Executor<'a>,
     burst: u32,
 }
 
 impl<'a, S: Session> Lane<'a, S> {
     fn new(bench: Bench<'a, '_>, worker: WorkerId, session: S) -> Self {
         let patience = Patience { stops: bench.stops, deadline: bench.deadline };
-        let doer = Doer::new(bench.facts, bench.listed, patience);
-        Self { worker, session, doer, burst: 0 }
+        let executor = Executor::new(bench.facts, bench.listed, patience);
+        Self { worker, session, executor, burst: 0 }
     }
 
     /// Does `op`, keeps its record and returns when and how it ended and what it gave.
@@ -62,17 +62,17 @@ impl<'a, S: Session> Lane<'a, S> {
         op: &PlannedOp,
         names: Names<'_>,
     ) -> (ErrorClass, Moment, Option<Box<str>>) {
-        let run = self.doer.run(&mut self.session, self.worker, op, names, None);
+        let run = self.executor.run(&mut self.session, self.worker, op, names, None);
         let mut finished: Finished = run.await;
         let (outcome, end) = (finished.record.outcome, finished.record.end);
-        let tag = finished.tag.take().filter(|_| outcome.is_ok());
+        let server_name = finished.server_name.take().filter(|_| outcome.is_ok());
         bench.shared.borrow_mut().keep(finished);
         self.burst += 1;
         if self.burst == BURST_MAX {
             self.burst = 0;
             tokio::task::yield_now().await;
         }
-        (outcome, end, tag)
+        (outcome, end, server_name)
     }
 }
 
@@ -84,7 +84,7 @@ struct Upload {
     /// Parts that a lane has taken, or is waiting to take.
     taken: u32,
     /// By part: how the store names it. Empty for those that are not there.
-    tags: Vec<String>,
+    server_names: Vec<String>,
     is_failed: bool,
     /// Why no more parts come, if that is so.
     ended: Option<EndReason>,
@@ -123,14 +123,14 @@ pub(crate) async fn upload_objects<S: Session>(
             object,
             first: Some(first),
             taken: 1,
-            tags: vec![String::new(); parts.get() as usize],
+            server_names: vec![String::new(); parts.get() as usize],
             is_failed: false,
             ended: None,
         });
         let loops = lanes.iter_mut().map(|lane| worker.upload_parts(bench, lane, &upload, &name));
         loops.collect::<FuturesUnordered<_>>().collect::<()>().await;
-        let Upload { tags, ended, .. } = upload.into_inner();
-        finish(bench, &mut lanes[0], &name, &tags, of_upload).await;
+        let Upload { server_names, ended, .. } = upload.into_inner();
+        finish(bench, &mut lanes[0], &name, &server_names, of_upload).await;
         if let Some(reason) = ended {
             return reason;
         }
@@ -142,13 +142,13 @@ async fn finish<S: Session>(
     bench: Bench<'_, '_>,
     lane: &mut Lane<'_, S>,
     name: &str,
-    tags: &[String],
+    server_names: &[String],
     of_upload: impl Fn(OpKind) -> PlannedOp,
 ) {
-    let mut is_whole = tags.iter().all(|tag| !tag.is_empty());
+    let mut is_whole = server_names.iter().all(|server_name| !server_name.is_empty());
     if is_whole {
         let complete = of_upload(OpKind::CompleteUpload);
-        let (outcome, ..) = lane.run(bench, &complete, Names::Upload(name, tags)).await;
+        let (outcome, ..) = lane.run(bench, &complete, Names::Upload(name, server_names)).await;
         is_whole = outcome.is_ok();
     }
     if !is_whole {
@@ -211,7 +211,7 @@ impl Planned {
             } else {
                 {
                     let mut upload = upload.borrow_mut();
-                    if upload.taken as usize == upload.tags.len() {
+                    if upload.taken as usize == upload.server_names.len() {
                         return;
                     }
                     upload.taken += 1;
@@ -230,14 +230,16 @@ impl Planned {
                 }
             };
             debug_assert_eq!(op.target.object_id(), Some(upload.borrow().object));
-            let (outcome, end, tag) = lane.run(bench, &op, Names::Upload(name, &[])).await;
+            let (outcome, end, server_name) = lane.run(bench, &op, Names::Upload(name, &[])).await;
             let mut upload = upload.borrow_mut();
             // Parts of an upload that has failed already say nothing new.
             if !upload.is_failed {
                 self.planner.borrow_mut().completed(&op, outcome, end);
             }
-            match tag {
-                Some(tag) => upload.tags[part_number(&op) as usize - 1] = tag.into(),
+            match server_name {
+                Some(server_name) => {
+                    upload.server_names[part_number(&op) as usize - 1] = server_name.into()
+                }
                 None => upload.is_failed = true,
             }
         }
@@ -251,7 +253,7 @@ pub(crate) struct UploadDesk(Mutex<DeskState>);
 #[derive(Debug, Default)]
 struct DeskState {
     begun: Begun,
-    tags: Vec<String>,
+    server_names: Vec<String>,
     is_failed: bool,
     ended_count: u32,
 }
@@ -290,7 +292,7 @@ pub(crate) async fn upload_share<S: Session>(
             None => lane.run(bench, &of_upload(OpKind::CreateUpload), Names::None).await.2,
         };
         let mut desk = facts.upload.lock();
-        desk.tags = vec![String::new(); parts.get() as usize];
+        desk.server_names = vec![String::new(); parts.get() as usize];
         desk.begun = begun.map_or(Begun::Never, Begun::As);
     }
     let name = loop {
@@ -314,10 +316,12 @@ pub(crate) async fn upload_share<S: Session>(
             Ok(None) => break EndReason::OutOfWork,
             Err(reason) => break reason,
         };
-        let (_, _, tag) = lane.run(bench, &op, Names::Upload(&name, &[])).await;
+        let (_, _, server_name) = lane.run(bench, &op, Names::Upload(&name, &[])).await;
         let mut desk = facts.upload.lock();
-        match tag {
-            Some(tag) => desk.tags[part_number(&op) as usize - 1] = tag.into(),
+        match server_name {
+            Some(server_name) => {
+                desk.server_names[part_number(&op) as usize - 1] = server_name.into()
+            }
             None => desk.is_failed = true,
         }
     };
@@ -336,12 +340,12 @@ async fn leave<S: Session>(
         desk.ended_count += 1;
         let is_last = desk.ended_count == bench.facts.workload.concurrency.get();
         match (is_last, desk.begun.clone()) {
-            (true, Begun::As(name)) => Some((name, std::mem::take(&mut desk.tags))),
+            (true, Begun::As(name)) => Some((name, std::mem::take(&mut desk.server_names))),
             _ => None,
         }
     };
-    if let Some((name, tags)) = last {
-        finish(bench, lane, &name, &tags, of_upload).await;
+    if let Some((name, server_names)) = last {
+        finish(bench, lane, &name, &server_names, of_upload).await;
     }
 }
 

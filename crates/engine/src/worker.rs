@@ -22,7 +22,7 @@ use plimsoll_workload::{
 use self::archives::Built;
 use crate::clock::Waiting;
 use crate::pump::STOP_CHECK;
-use crate::tags::Tags;
+use crate::server_names::ServerNames;
 use crate::uploads::UploadDesk;
 use crate::verify::{EntrySet, Given, Taken};
 use crate::watch::Stops;
@@ -57,9 +57,9 @@ pub(crate) struct StageFacts {
     pub(crate) wall_epoch: WallTime,
     pub(crate) waiting: Waiting,
     /// What the prepare stage's versions are called, where operations are about versions.
-    pub(crate) tags: Option<Arc<Tags>>,
+    pub(crate) server_names: Option<Arc<ServerNames>>,
     /// Whether what the store calls the versions that are written is kept for later stages.
-    pub(crate) keeps_tags: bool,
+    pub(crate) keeps_names: bool,
     /// Where the workers meet that upload one object in parts together.
     pub(crate) upload: UploadDesk,
 }
@@ -93,7 +93,7 @@ impl<'a> Names<'a> {
 }
 
 /// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
-pub(crate) struct Doer<'a> {
+pub(crate) struct Executor<'a> {
     facts: &'a StageFacts,
     patience: Patience<'a>,
     keys: Keys,
@@ -118,10 +118,10 @@ pub(crate) struct Finished {
     /// What wrong content that was read is.
     pub(crate) wrong: Option<WrongKind>,
     /// How the store names what came of it.
-    pub(crate) tag: Option<Box<str>>,
+    pub(crate) server_name: Option<Box<str>>,
 }
 
-impl<'a> Doer<'a> {
+impl<'a> Executor<'a> {
     pub(crate) fn new(
         facts: &'a StageFacts,
         listed: &'a RefCell<Listed>,
@@ -168,8 +168,8 @@ impl<'a> Doer<'a> {
             if is_last || !self.rests_before_retry(attempts).await {
                 let times = (intended, start);
                 let record = self.record(worker, op, times, &completion, attempts, class);
-                let Completion { tag, result, .. } = completion;
-                return Finished { record, error: result.err(), wrong: self.wrong, tag };
+                let Completion { server_name, result, .. } = completion;
+                return Finished { record, error: result.err(), wrong: self.wrong, server_name };
             }
             attempts += 1;
         }
@@ -318,9 +318,9 @@ impl<'a> Doer<'a> {
         match kind {
             OpKind::Stat => expect_size(done, object.size),
             OpKind::Put if facts.workload.names_versions() => {
-                expect_tag(done, &self.key, "version; versioning must be on for the bucket")
+                expect_name(done, &self.key, "version; versioning must be on for the bucket")
             }
-            OpKind::CreateUpload => expect_tag(done, &self.key, "upload"),
+            OpKind::CreateUpload => expect_name(done, &self.key, "upload"),
             _ => done,
         }
     }
@@ -339,7 +339,7 @@ impl<'a> Doer<'a> {
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
             let done = bounded(self.facts, self.patience, session, put, start).await;
-            return expect_tag(done, &self.key, "part");
+            return expect_name(done, &self.key, "part");
         }
         let mut taken = Taken::new(self.checked_content(0), offset);
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
@@ -467,8 +467,10 @@ fn expect_size(mut done: Completion, size: u64) -> Completion {
 }
 
 /// Fails a write that the store gave no name to, as nothing can be done with what came of it.
-fn expect_tag(mut done: Completion, key: &str, what: &str) -> Completion {
-    if done.result.is_ok() && done.tag.as_ref().is_none_or(|tag| tag.is_empty()) {
+fn expect_name(mut done: Completion, key: &str, what: &str) -> Completion {
+    if done.result.is_ok()
+        && done.server_name.as_ref().is_none_or(|server_name| server_name.is_empty())
+    {
         let message = format!("writing `{key}` gave no name of the {what}");
         done.result = Err(DriverError::new(ErrorClass::Protocol, message));
     }

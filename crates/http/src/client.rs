@@ -12,10 +12,10 @@ use crate::connection::Connection;
 use crate::dial::dial;
 use crate::error::Failure;
 use crate::exchange::{Carrier, Marks, Turn};
+use crate::http2::Http2Connection;
 use crate::proxy::{Proxies, ProxyServer};
 use crate::response::ResponseParser;
 use crate::stall::Stall;
-use crate::two::TwoConnection;
 use crate::{Endpoint, Exchange, ExchangeError, Request, ResponseSink, TlsConfig};
 
 /// How much one read takes at most; measured with 1 MiB bodies on 32 connections: 64 KiB costs
@@ -103,7 +103,7 @@ struct Slot {
     /// The idle connection, and since when it is idle.
     kept: Option<(Connection, Moment)>,
     /// The same of HTTP/2.
-    kept_two: Option<(TwoConnection, Moment)>,
+    kept_two: Option<(Http2Connection, Moment)>,
     /// What the name of the host, or of the proxy, resolved to; empty before the first connection.
     addresses: Vec<SocketAddr>,
 }
@@ -263,7 +263,7 @@ impl Client {
         Some(proxy.rewrite(head, &self.endpoints[endpoint].authority(false)))
     }
 
-    async fn usable_two(&mut self, endpoint: usize) -> Result<TwoConnection, Failure> {
+    async fn usable_two(&mut self, endpoint: usize) -> Result<Http2Connection, Failure> {
         if let Some((mut kept, idle_since)) = self.slots[endpoint].kept_two.take() {
             if self.clock.now().since(idle_since) >= IDLE_LOOK {
                 tokio::task::yield_now().await;
@@ -273,7 +273,7 @@ impl Client {
             }
         }
         let connection = self.dial(endpoint).await?;
-        let opened = TwoConnection::open(connection, self.clock.clone()).await;
+        let opened = Http2Connection::open(connection, self.clock.clone()).await;
         opened.map_err(|mut failure| {
             failure.message.insert_str(0, &self.endpoints[endpoint].to_string());
             failure

@@ -15,13 +15,13 @@ mod endpoint;
 mod error;
 mod exchange;
 pub mod hosts;
+mod http2;
 pub mod patterns;
 mod proxy;
 pub mod response;
 mod send;
 mod stall;
 mod tls;
-mod two;
 mod url;
 
 pub use client::{Client, HttpVersion, Options};

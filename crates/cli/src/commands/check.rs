@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{Goal, Observer, RunTime, StageView, Stop, Stopped, lease, machine};
-use plimsoll_driver::{Driver, DriverError, Steward};
+use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
 use plimsoll_model::{OpKind, RunId};
@@ -39,8 +39,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let driver = S3Driver::new(store.config.clone())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    let mut steward = driver.steward(&time.clock);
-    runtime.block_on(steward.ensure_root()).map_err(in_words)?;
+    let mut admin = driver.admin(&time.clock);
+    runtime.block_on(admin.ensure_root()).map_err(in_words)?;
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let stop = signals::listen()?;
     let config = config(args, &id, seed, entropy, store.embedded.is_some());
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     });
     stop.begin_step();
     ui.note("cleaning up");
-    let sweep = lease::sweep_run(&mut steward, &config.prefix, held);
+    let sweep = lease::sweep_run(&mut admin, &config.prefix, held);
     let is_clean = clean_up(&stop, &runtime, sweep, &config.prefix, &ui);
     found.map(|found| present::exit_code(!found && is_clean))
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::{RunTime, lease};
-use plimsoll_driver_file::yard::{find, is_alive, sweep};
+use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, RunId};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         bail!("a bucket is named http(s)://HOST[:PORT]/BUCKET, and keys with --access-key");
     }
     if !args.run.join(MANIFEST).exists() && args.run.is_dir() {
-        return clean_yard(args, &ui);
+        return clean_work_dir(args, &ui);
     }
     if args.id.is_some() || args.older_than.is_some() || !args.prefix.is_empty() {
         bail!("--run, --older-than and --prefix choose among runs; a run directory is one run's");
@@ -78,8 +78,8 @@ fn clean_objects(
     let (host, bucket) = (store_args.host.unwrap_or_default(), &store_args.bucket);
     ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
     let begun = shared.now();
-    let mut steward = driver.steward(shared);
-    let marked = lease::is_marked(&mut steward, prefix, time.wall_epoch);
+    let mut admin = driver.admin(shared);
+    let marked = lease::is_marked(&mut admin, prefix, time.wall_epoch);
     if runtime.block_on(marked).map_err(in_words)? {
         bail!(
             "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
@@ -88,7 +88,7 @@ fn clean_objects(
             lease::marks_of(prefix)
         );
     }
-    let removed = runtime.block_on(lease::sweep_run(&mut steward, prefix, None));
+    let removed = runtime.block_on(lease::sweep_run(&mut admin, prefix, None));
     let removed = removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
     let took = shared.now().since(begun).as_nanos() as u64;
     manifest.cleanup = Cleanup {
@@ -147,7 +147,7 @@ fn clean_files(
 }
 
 /// Lists what runs left in a directory, and removes it when asked to.
-fn clean_yard(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
+fn clean_work_dir(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     if args.older_than.is_some() || !args.prefix.is_empty() {
         bail!("--older-than and --prefix are for buckets; --run ID chooses in a directory");
     }

@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plimsoll_conduct::{RunTime, lease};
-use plimsoll_driver::Steward;
-use plimsoll_driver_s3::{S3Driver, S3Steward};
+use plimsoll_driver::Admin;
+use plimsoll_driver_s3::{S3Admin, S3Driver};
 use plimsoll_model::{RunId, WallTime};
 use plimsoll_report::format;
 
@@ -67,14 +67,14 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     let time = RunTime::machine();
     let store = store::open(&store_args, &time)?;
     let driver = S3Driver::new(store.config)?;
-    let mut steward = driver.steward(&time.clock);
+    let mut admin = driver.admin(&time.clock);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
     let home = home_below(&args.prefix);
     let now = time.wall_epoch;
     let mut finds = Finds { home: home.clone(), now, runs: BTreeMap::new() };
     // A server without versions has a plain listing.
-    match runtime.block_on(steward.survey_versions(&home, None)) {
+    match runtime.block_on(admin.survey_versions(&home, None)) {
         Ok(versions) => {
             for version in versions {
                 let Some(left) = finds.of(&version.key) else { continue };
@@ -85,7 +85,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         }
         Err(error) if error.status.is_none() => return Err(in_words(error)),
         Err(_) => {
-            let objects = runtime.block_on(steward.survey(&home, None, true)).map_err(in_words)?;
+            let objects = runtime.block_on(admin.survey(&home, None, true)).map_err(in_words)?;
             for object in objects {
                 let Some(left) = finds.of(&object.key) else { continue };
                 left.versions += 1;
@@ -93,7 +93,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
             }
         }
     }
-    let uploads = match runtime.block_on(steward.survey_uploads(&home)) {
+    let uploads = match runtime.block_on(admin.survey_uploads(&home)) {
         // Nor does every server list uploads.
         Err(error) if error.status.is_some() => Vec::new(),
         uploads => uploads.map_err(in_words)?,
@@ -122,7 +122,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         ui.result("nothing was removed; add --yes to remove this\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    remove(&found, &home, &runtime, &mut steward, ui)?;
+    remove(&found, &home, &runtime, &mut admin, ui)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -131,12 +131,12 @@ fn remove(
     found: &BTreeMap<String, Left>,
     home: &str,
     runtime: &tokio::runtime::Runtime,
-    steward: &mut S3Steward,
+    admin: &mut S3Admin,
     ui: &Ui,
 ) -> Result<()> {
     for (run, _) in found.iter().filter(|(_, left)| !left.is_alive) {
         let prefix = format!("{home}{run}/");
-        let removed = runtime.block_on(lease::sweep_run(steward, &prefix, None));
+        let removed = runtime.block_on(lease::sweep_run(admin, &prefix, None));
         let removed = removed.map_err(in_words)?;
         ui.result(&format!("{run}: removed {removed}\n"))?;
     }

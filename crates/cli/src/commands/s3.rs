@@ -100,7 +100,7 @@ pub(crate) fn run_spec(
     let directory = RunDirectory::create(&path, &manifest)?;
     let terminal = Terminal::observer(ui, &stop, telemetry);
 
-    let mut admin = StoreAdmin::new(driver.steward(&time.clock), stop.clone(), time.wall_epoch)?;
+    let mut admin = StoreAdmin::new(driver.admin(&time.clock), stop.clone(), time.wall_epoch)?;
     admin.keeps_data = settings.keeps_data;
     let bucket = &settings.store.bucket;
     let prepared = admin.prepare(spec, &id, bucket).map_err(lower::in_our_flags);

@@ -16,7 +16,7 @@ use plimsoll_conduct::{
     StoreAdmin, Work, machine,
 };
 use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
-use plimsoll_driver::{Driver, Steward};
+use plimsoll_driver::{Admin, Driver};
 use plimsoll_driver_s3::{Credentials, Lookup, RequestOptions, S3Config, S3Driver, Signature};
 use plimsoll_engine::{EngineConfig, EngineError, OpSink, StageContext, StageOutcome, run_stage};
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS};
@@ -148,7 +148,7 @@ fn begin<'a>(
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let stop = signals::listen()?;
     let directory = RunDirectory::create(&path, &manifest)?;
-    let mut admin = StoreAdmin::new(driver.steward(&time.clock), stop.clone(), time.wall_epoch)?;
+    let mut admin = StoreAdmin::new(driver.admin(&time.clock), stop.clone(), time.wall_epoch)?;
     admin.tries_max = SWEEP_TRIES_MAX;
     let base = &workload.layout.base;
     let lists_versions = match usable(&mut admin, &driver, &time, base) {
@@ -196,9 +196,9 @@ fn usable(
     time: &RunTime,
     base: &str,
 ) -> Result<bool, ConductError> {
-    let mut steward = driver.steward(&time.clock);
+    let mut bucket = driver.admin(&time.clock);
     admin.heed(async {
-        steward.ensure_root().await?;
+        bucket.ensure_root().await?;
         Ok(lists_versions(driver, &time.clock, base).await)
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
         live: &live,
         generator: &generator,
         wall_epoch: time.wall_epoch,
-        tags: None,
+        server_names: None,
     };
     let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
     let (stage, mut kept) = ((StageId(0), StageKind::Measure), Kept::default());

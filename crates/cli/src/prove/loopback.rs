@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plimsoll_conduct::{ObjectsWork, Permit, Recording, RunTime, machine};
-use plimsoll_driver::{Driver, Steward};
+use plimsoll_driver::{Admin, Driver};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_engine::EngineConfig;
 use plimsoll_http::{HostSelect, HttpVersion};
@@ -191,7 +191,7 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
     let driver = S3Driver::new(config(&oracle, time.wall_epoch))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    runtime.block_on(driver.steward(&time.clock).ensure_root())?;
+    runtime.block_on(driver.admin(&time.clock).ensure_root())?;
 
     let id = RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed));
     let target = Target::bare("s3", driver.endpoints());

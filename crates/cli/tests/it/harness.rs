@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
-use plimsoll_driver::{ByteRange, ContentSink, ContentSource, Driver, Operation, Session, Steward};
+use plimsoll_driver::{Admin, ByteRange, ContentSink, ContentSource, Driver, Operation, Session};
 use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Driver};
 use plimsoll_http::{HostSelect, HttpVersion, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Clock, SharedClock};
@@ -157,7 +157,7 @@ impl Target {
     pub(crate) fn plant(&self, count: u64) {
         block_on(async {
             let (driver, clock) = (self.driver(), clock());
-            driver.steward(&clock).ensure_root().await.unwrap();
+            driver.admin(&clock).ensure_root().await.unwrap();
             let mut session = driver.open_sessions(&clock, 1).remove(0);
             for number in 0..count {
                 let key = foreign_key(number);
@@ -194,13 +194,13 @@ impl Target {
         const TRIES: u32 = 50;
         block_on(async {
             let (driver, clock) = (self.driver(), clock());
-            let mut steward = driver.steward(&clock);
-            let mut found = steward.survey("", None, true).await;
+            let mut admin = driver.admin(&clock);
+            let mut found = admin.survey("", None, true).await;
             for _ in 1..TRIES {
                 if found.is_ok() {
                     break;
                 }
-                found = steward.survey("", None, true).await;
+                found = admin.survey("", None, true).await;
             }
             found.unwrap().into_iter().map(|object| object.key).collect()
         })

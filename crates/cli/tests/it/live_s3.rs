@@ -4,7 +4,7 @@
 //! Benchmarks measure for three seconds. Flags measure for half a second: what is proved is that
 //! every request is understood, and that is known after some tens of them.
 
-use plimsoll_driver::Steward;
+use plimsoll_driver::Admin;
 use plimsoll_model::ErrorClass;
 use plimsoll_testkit::{LiveKind, LiveServer, live};
 use serde_json::Value;
@@ -138,14 +138,14 @@ fn check_refused(target: &Target, line: &str, words: &str) {
 fn assert_empty(target: &Target, line: &str) {
     block_on(async {
         let (driver, clock) = (target.driver(), clock());
-        let mut steward = driver.steward(&clock);
-        match steward.survey("", None, true).await {
+        let mut admin = driver.admin(&clock);
+        match admin.survey("", None, true).await {
             Err(error) if error.class == ErrorClass::NotFound => return,
             objects => assert_eq!(objects.unwrap(), [], "{line}"),
         }
-        assert_eq!(steward.survey_uploads("").await.unwrap(), [], "{line}");
+        assert_eq!(admin.survey_uploads("").await.unwrap(), [], "{line}");
         // A server without versions may not list them.
-        let versions = steward.survey_versions("", None).await.unwrap_or_default();
+        let versions = admin.survey_versions("", None).await.unwrap_or_default();
         assert_eq!(versions, [], "{line}");
     });
 }
@@ -228,7 +228,7 @@ fn a_bucket_of_others_is_not_made_another_kind_of_bucket() {
     check_refused(&target, "get --objects 20 --versions 2", "--bucket");
     assert!(!block_on(async {
         let (driver, clock) = (target.driver(), clock());
-        driver.steward(&clock).keeps_versions().await.unwrap()
+        driver.admin(&clock).keeps_versions().await.unwrap()
     }));
 }
 

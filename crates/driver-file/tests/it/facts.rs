@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_driver_file::caches::drop_files;
 use plimsoll_driver_file::facts::{device_size, is_device, probe, size_bytes};
 use plimsoll_driver_file::in_use::hold_for_writing;
-use plimsoll_driver_file::yard::Yard;
+use plimsoll_driver_file::work_dir::WorkDir;
 use rustix::fs::{FileType, Mode};
 
 use crate::{in_memory, on_disk};
@@ -81,6 +81,6 @@ fn what_holds_no_blocks_is_not_opened() {
         assert!(size_bytes(path).is_none() && !is_device(path));
         assert!(hold_for_writing(path).unwrap().is_none());
         assert_eq!(drop_files([path]).fadvised_count, 0);
-        assert!(Yard::make(path, "run-1").is_err());
+        assert!(WorkDir::make(path, "run-1").is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Rings, yards and facts on real files: on a disk and, where there is one, in memory.
+//! Rings, work_dirs and facts on real files: on a disk and, where there is one, in memory.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests look at the files beside the driver")]
 
 mod facts;
 mod ring;
-mod yard;
+mod work_dir;
 
 use std::path::Path;
 

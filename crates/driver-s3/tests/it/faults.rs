@@ -178,7 +178,11 @@ fn a_success_before_the_content_was_sent_is_none() {
             let error = failed(&early, ErrorClass::Protocol, Some(200));
             let message = "the server answered 200 before the content was sent";
             assert_eq!(error.message, message, "operation {case}");
-            assert_eq!((early.bytes, early.objects_count, early.tag), (0, 0, None), "{case}");
+            assert_eq!(
+                (early.bytes, early.objects_count, early.server_name),
+                (0, 0, None),
+                "{case}"
+            );
         }
     });
 }

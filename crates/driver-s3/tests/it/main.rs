@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod admin;
 mod common;
 mod fake;
 mod faults;
 mod listing;
 mod offers;
 mod operations;
-mod steward;
 mod whole;

@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session, Settled, Steward};
+use plimsoll_driver::{Admin, Completion, Driver, DriverError, Operation, Session, Settled};
 use plimsoll_driver_s3::{
-    Checksum, Encryption, Feature, RequestOptions, S3Config, S3Driver, S3Session, S3Steward,
+    Checksum, Encryption, Feature, RequestOptions, S3Admin, S3Config, S3Driver, S3Session,
     Signature,
 };
 use plimsoll_http::{TlsConfig, TlsOptions};
@@ -85,33 +85,31 @@ impl Bench {
     fn new(mut config: S3Config) -> Self {
         config.bucket = format!("driver-s3-offers-{}", config.wall_epoch.as_unix_ns());
         let bench = Self { config, clock: common::clock() };
-        bench
-            .with(RequestOptions::default(), async |steward, _| steward.ensure_root().await)
-            .unwrap();
+        bench.with(RequestOptions::default(), async |admin, _| admin.ensure_root().await).unwrap();
         bench
     }
 
-    /// Runs `work` with a steward, and a session of these options, and sweeps afterwards.
+    /// Runs `work` with an admin, and a session of these options, and sweeps afterwards.
     fn with<T>(
         &self,
         options: RequestOptions,
-        work: impl AsyncFnOnce(&mut S3Steward, &mut S3Session) -> Result<T, DriverError>,
+        work: impl AsyncFnOnce(&mut S3Admin, &mut S3Session) -> Result<T, DriverError>,
     ) -> Result<T, DriverError> {
         let driver = |options| S3Driver::new(S3Config { options, ..self.config.clone() });
         let wanted = driver(options).map_err(refused)?;
         let plain = driver(RequestOptions::default()).map_err(refused)?;
         block_on(async {
-            let mut steward = plain.steward(&self.clock);
+            let mut admin = plain.admin(&self.clock);
             let mut session = wanted.open_sessions(&self.clock, 1).pop().unwrap();
-            let outcome = work(&mut steward, &mut session).await;
-            steward.sweep("offers/").await.unwrap();
+            let outcome = work(&mut admin, &mut session).await;
+            admin.sweep("offers/").await.unwrap();
             outcome
         })
     }
 
     fn probe(&self, feature: Feature) -> Result<(), DriverError> {
-        let offers = self.with(RequestOptions::default(), async |steward, _| {
-            steward.probe(feature, "offers/").await
+        let offers = self.with(RequestOptions::default(), async |admin, _| {
+            admin.probe(feature, "offers/").await
         })?;
         if offers { Ok(()) } else { Err(ignored()) }
     }
@@ -181,15 +179,15 @@ fn versions(bench: &Bench) -> Result<(), DriverError> {
     let mut config = bench.config.clone();
     config.bucket.push_str("-versions");
     let bench = Bench { config, clock: bench.clock.clone() };
-    bench.with(RequestOptions::default(), async |steward, session| {
-        steward.ensure_root().await?;
-        steward.ensure_versioning().await?;
-        steward.ensure_versioning().await?;
+    bench.with(RequestOptions::default(), async |admin, session| {
+        admin.ensure_root().await?;
+        admin.ensure_versioning().await?;
+        admin.ensure_versioning().await?;
         let key = "offers/é v";
         let mut tags = Vec::new();
         for size in [10, 20, 30] {
             let written = run(session, Operation::Put { key, content: &mut Pattern(size) }).await?;
-            tags.push(String::from(written.tag.ok_or_else(ignored)?));
+            tags.push(String::from(written.server_name.ok_or_else(ignored)?));
         }
         let first = Some(tags[0].as_str());
         let stated = run(session, Operation::Stat { key, version: first }).await?;
@@ -213,11 +211,11 @@ fn versions(bench: &Bench) -> Result<(), DriverError> {
         for tag in &tags[..2] {
             run(session, Operation::DeleteVersion { key, version: tag }).await?;
         }
-        let found = steward.survey_versions("offers/", None).await?;
+        let found = admin.survey_versions("offers/", None).await?;
         let (markers, left): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_marker);
         assert_eq!((markers.len(), left.len(), &left[0].version), (1, 1, &tags[2]));
-        assert_eq!(steward.sweep("offers/").await, Ok(1), "the mark is no object");
-        assert_eq!(steward.survey_versions("offers/", None).await?, []);
+        assert_eq!(admin.sweep("offers/").await, Ok(1), "the mark is no object");
+        assert_eq!(admin.survey_versions("offers/", None).await?, []);
         Ok(())
     })
 }
@@ -227,14 +225,14 @@ fn retention(bench: &Bench) -> Result<(), DriverError> {
     config.bucket.push_str("-lock");
     let until = config.wall_epoch.after(Duration::from_secs(3_600));
     let bench = Bench { config, clock: bench.clock.clone() };
-    bench.with(RequestOptions::default(), async |steward, session| {
-        steward.ensure_root_with_lock().await?;
-        steward.ensure_root_with_lock().await?;
-        assert!(steward.probe(Feature::Lock, "offers/").await?);
+    bench.with(RequestOptions::default(), async |admin, session| {
+        admin.ensure_root_with_lock().await?;
+        admin.ensure_root_with_lock().await?;
+        assert!(admin.probe(Feature::Lock, "offers/").await?);
         let key = "offers/kept";
         let written = run(session, Operation::Put { key, content: &mut Pattern(10) }).await?;
         // A server may retain objects without keeping versions of them.
-        let version = written.tag.as_deref();
+        let version = written.server_name.as_deref();
         for _ in 0..2 {
             run(session, Operation::Retain { key, version, until }).await?;
         }
@@ -245,8 +243,8 @@ fn retention(bench: &Bench) -> Result<(), DriverError> {
         if removed.is_ok() {
             return Err(ignored());
         }
-        assert_eq!(steward.sweep("offers/").await?, 1, "the steward may lift it");
-        assert_eq!(steward.survey("offers/", None, true).await?, []);
+        assert_eq!(admin.sweep("offers/").await?, 1, "the admin may lift it");
+        assert_eq!(admin.survey("offers/", None, true).await?, []);
         Ok(())
     })
 }
@@ -255,13 +253,13 @@ fn parts(bench: &Bench) -> Result<(), DriverError> {
     bench.with(RequestOptions::default(), async |_, session| {
         let key = "offers/é p";
         let begun = run(session, Operation::CreateUpload { key }).await?;
-        let upload = &*begun.tag.ok_or_else(ignored)?;
+        let upload = &*begun.server_name.ok_or_else(ignored)?;
         let mut tags = Vec::new();
         for (number, size) in [(1, 5 * MIB), (2, 1_000)] {
             let content = &mut Pattern(size);
             let written = run(session, Operation::PutPart { key, upload, number, content }).await?;
             assert_eq!(written.bytes, size);
-            tags.push(String::from(written.tag.ok_or_else(ignored)?));
+            tags.push(String::from(written.server_name.ok_or_else(ignored)?));
         }
         run(session, Operation::CompleteUpload { key, upload, parts: &tags }).await?;
         let mut kept = Kept::default();
@@ -276,23 +274,23 @@ fn parts(bench: &Bench) -> Result<(), DriverError> {
 }
 
 fn unfinished_uploads(bench: &Bench) -> Result<(), DriverError> {
-    bench.with(RequestOptions::default(), async |steward, session| {
+    bench.with(RequestOptions::default(), async |admin, session| {
         let mut uploads = Vec::new();
         for key in ["offers/u1", "offers/é u2", "other/u3"] {
             let begun = run(session, Operation::CreateUpload { key }).await?;
-            let upload = String::from(begun.tag.ok_or_else(ignored)?);
+            let upload = String::from(begun.server_name.ok_or_else(ignored)?);
             let content = &mut Pattern(10);
             run(session, Operation::PutPart { key, upload: &upload, number: 1, content }).await?;
             uploads.push((key, upload));
         }
-        let mut found = steward.survey_uploads("offers/").await?;
+        let mut found = admin.survey_uploads("offers/").await?;
         found.sort_by(|a, b| a.key.cmp(&b.key));
         let ours: Vec<_> =
             found.iter().map(|found| (found.key.as_str(), found.upload.clone())).collect();
         assert_eq!(ours, uploads[..2]);
-        steward.sweep("offers/").await?;
-        assert_eq!(steward.survey_uploads("offers/").await?, []);
-        let foreign = steward.survey_uploads("other/").await?;
+        admin.sweep("offers/").await?;
+        assert_eq!(admin.survey_uploads("offers/").await?, []);
+        let foreign = admin.survey_uploads("other/").await?;
         assert_eq!(foreign.len(), 1, "what is not below the prefix stays");
         let (key, upload) = &uploads[2];
         run(session, Operation::AbortUpload { key, upload }).await?;
@@ -323,7 +321,7 @@ fn if_none_match(bench: &Bench) -> Result<(), DriverError> {
         part_size: Some(5 * MIB),
         ..RequestOptions::default()
     };
-    bench.with(options, async |steward, session| {
+    bench.with(options, async |admin, session| {
         for size in [10, 6 * MIB] {
             let key = &format!("offers/{size}");
             run(session, Operation::Put { key, content: &mut Pattern(size) }).await?;
@@ -334,7 +332,7 @@ fn if_none_match(bench: &Bench) -> Result<(), DriverError> {
         }
         let settled = session.settle().await;
         assert_eq!(settled, Settled { given_up_count: 1, left_count: 0 });
-        assert_eq!(steward.survey_uploads("offers/").await?, [], "what failed was given up");
+        assert_eq!(admin.survey_uploads("offers/").await?, [], "what failed was given up");
         Ok(())
     })
 }

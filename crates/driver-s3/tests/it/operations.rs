@@ -43,7 +43,7 @@ fn what_came_of_a_request_is_in_its_tag() {
         let mut tag = async |operation: Operation<'_>| {
             let completion = session.execute(operation).await;
             assert_eq!(completion.result, Ok(()));
-            completion.tag.map(String::from)
+            completion.server_name.map(String::from)
         };
         let content = &mut Pattern(3);
         assert_eq!(tag(Operation::Put { key: "k", content }).await.as_deref(), Some("v1"));
@@ -64,7 +64,7 @@ fn a_large_object_goes_in_parts_as_one_operation() {
     let completion = done(&fake, in_parts(10), put);
     assert_eq!(completion.result, Ok(()));
     assert_eq!((completion.bytes, completion.objects_count), (25, 1));
-    assert_eq!(completion.tag.as_deref(), Some("v7"));
+    assert_eq!(completion.server_name.as_deref(), Some("v7"));
     assert!(completion.last_byte_sent < completion.first_byte);
     assert!(completion.first_byte <= Some(completion.end));
     let requests = fake.requests();
@@ -310,7 +310,7 @@ fn a_form_holds_its_own_signature() {
     let post = Operation::Post { key: "a/é", content: &mut Digits(9) };
     let completion = done(&fake, options, post);
     assert_eq!((completion.result, completion.bytes, completion.objects_count), (Ok(()), 9, 1));
-    assert_eq!(completion.tag.as_deref(), Some("v1"));
+    assert_eq!(completion.server_name.as_deref(), Some("v1"));
     let request = &fake.requests()[0];
     assert!(request.starts_with("POST /bucket HTTP/1.1\r\n"), "{request}");
     assert!(!request.contains("authorization") && !request.contains("chunked"), "{request}");

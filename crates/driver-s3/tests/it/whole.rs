@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use plimsoll_driver::{Driver, RootState, Steward, conformance};
+use plimsoll_driver::{Admin, Driver, RootState, conformance};
 use plimsoll_driver_s3::{Credentials, S3Config, S3Driver, S3Session};
 use plimsoll_http::{TlsConfig, TlsOptions};
 use plimsoll_model::{ErrorClass, WallTime};
@@ -48,9 +48,9 @@ fn check_all(config: &S3Config) {
     let driver = S3Driver::new(config.clone()).unwrap();
     block_on(async {
         let clock = common::clock();
-        let mut steward = driver.steward(&clock);
-        assert_eq!(steward.ensure_root().await, Ok(RootState::Created));
-        assert_eq!(steward.ensure_root().await, Ok(RootState::Existed));
+        let mut admin = driver.admin(&clock);
+        assert_eq!(admin.ensure_root().await, Ok(RootState::Created));
+        assert_eq!(admin.ensure_root().await, Ok(RootState::Existed));
         let mut session = driver.open_sessions(&clock, 1).pop().unwrap();
         check_objects(&mut session).await;
         check_batches(&mut session).await;
@@ -58,10 +58,10 @@ fn check_all(config: &S3Config) {
 
         // What is not below the prefix stays.
         assert_eq!(put(&mut session, "foreign", 3).await.result, Ok(()));
-        assert_eq!(steward.sweep("odd/").await, Ok(ODD_KEYS.len() as u64));
-        assert_eq!(steward.sweep("list/").await, Ok(25));
-        assert_eq!(steward.sweep("list/").await, Ok(0));
-        let left = steward.survey("", None, true).await.unwrap();
+        assert_eq!(admin.sweep("odd/").await, Ok(ODD_KEYS.len() as u64));
+        assert_eq!(admin.sweep("list/").await, Ok(25));
+        assert_eq!(admin.sweep("list/").await, Ok(0));
+        let left = admin.survey("", None, true).await.unwrap();
         assert_eq!(left.len(), 1);
         assert_eq!((left[0].key.as_str(), left[0].size), ("foreign", 3));
         assert_eq!(delete(&mut session, &["foreign"]).await.result, Ok(()));
@@ -168,7 +168,7 @@ fn keys_are_never_normalised() {
     let keys = ["/lead", "//two", "a//b", "a/./b", "a/../b", "..", "end/", "c\u{7f}\n", " x "];
     block_on(async {
         let clock = common::clock();
-        assert_eq!(driver.steward(&clock).ensure_root().await, Ok(RootState::Created));
+        assert_eq!(driver.admin(&clock).ensure_root().await, Ok(RootState::Created));
         let mut session = driver.open_sessions(&clock, 1).pop().unwrap();
         for (key, size) in keys.iter().zip(1..) {
             assert_eq!(put(&mut session, key, size).await.result, Ok(()), "{key:?}");
@@ -192,7 +192,7 @@ fn wrong_credentials_are_named() {
         [("oracle-key", "wrong", "SignatureDoesNotMatch"), ("nobody", "x", "InvalidAccessKeyId")]
     {
         let driver = S3Driver::new(config(oracle.addr(), access_key, secret_key)).unwrap();
-        let error = block_on(driver.steward(&common::clock()).ensure_root()).unwrap_err();
+        let error = block_on(driver.admin(&common::clock()).ensure_root()).unwrap_err();
         assert_eq!(error.class, ErrorClass::Denied);
         let begin = format!("bucket `bucket` cannot be read with these credentials: {code}");
         assert!(error.message.starts_with(&begin), "{error}");

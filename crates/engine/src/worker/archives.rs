@@ -9,7 +9,7 @@ use plimsoll_workload::archive::{Archive, ArchiveMember};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{Activity, ObjectRef, Workload};
 
-use super::{Doer, bounded};
+use super::{Executor, bounded};
 use crate::verify::{Given, Taken};
 
 /// zstd's fastest regular level.
@@ -73,7 +73,7 @@ fn compress(archive: &Archive, generator: &Generator) -> Vec<u8> {
     encoder.finish().expect(INTO_MEMORY)
 }
 
-impl Doer<'_> {
+impl Executor<'_> {
     /// Makes archive `id`, unless it is there from the attempt before.
     pub(super) fn build_archive(&mut self, id: ObjectId) {
         if self.archive.as_ref().is_some_and(|built| built.id == id) {

@@ -4,7 +4,7 @@
 
 mod against_hyper;
 mod faults;
+mod http2;
 mod proxies;
 mod support;
 mod tls;
-mod two;

@@ -121,9 +121,9 @@ fn data_that_is_to_be_kept_is_kept_until_it_is_cleaned() {
         cleaned(&ground, line);
         let run = run_directory(ground.runs());
         let id = manifest(&run)["run_id"].as_str().unwrap().to_owned();
-        let yard = ground.files().join("plimsoll").join(&id);
-        let names: Vec<PathBuf> = below(&yard).into_keys().collect();
-        let expected = [".plimsoll-run", "iops.0.0", "iops.1.0"].map(|name| yard.join(name));
+        let work_dir = ground.files().join("plimsoll").join(&id);
+        let names: Vec<PathBuf> = below(&work_dir).into_keys().collect();
+        let expected = [".plimsoll-run", "iops.0.0", "iops.1.0"].map(|name| work_dir.join(name));
         assert_eq!(names, expected);
         assert_eq!(std::fs::metadata(&names[1]).unwrap().len(), 65_536);
         if by == "run" {
@@ -133,9 +133,9 @@ fn data_that_is_to_be_kept_is_kept_until_it_is_cleaned() {
         } else {
             let text = cleaned(&ground, "clean DIR");
             assert!(text.contains(&id) && text.contains("--yes"), "{text}");
-            assert!(yard.exists(), "without --yes nothing is removed");
+            assert!(work_dir.exists(), "without --yes nothing is removed");
             cleaned(&ground, "clean DIR --yes --run file-iops-20200101t000000z-aaaa");
-            assert!(yard.exists(), "that is another run");
+            assert!(work_dir.exists(), "that is another run");
             cleaned(&ground, &format!("clean DIR --yes --run {id}"));
         }
         assert_eq!(below(ground.files()), before, "{by}");
@@ -251,15 +251,15 @@ fn a_manifest_that_names_other_places_empties_nothing() {
     // The marker of another run is left alone as well.
     manifest["target"]["files"]["directories"] = right;
     write(&manifest);
-    let yard = ground.files().join("plimsoll").join(id.as_str().unwrap());
-    let marker = yard.join(".plimsoll-run");
+    let work_dir = ground.files().join("plimsoll").join(id.as_str().unwrap());
+    let marker = work_dir.join(".plimsoll-run");
     let text = std::fs::read(&marker).unwrap();
     std::fs::write(&marker, "another\n").unwrap();
     let output = ground.command(&format!("clean {}", run.display())).output().unwrap();
     assert!(output.status.code() == Some(2) && stderr(&output).contains("marker"), "{output:?}");
     std::fs::write(&marker, text).unwrap();
     assert_eq!(below(ground.files()), before);
-    assert!(Path::new(&yard).exists());
+    assert!(Path::new(&work_dir).exists());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use plimsoll_model::WallTime;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::{Directory, HOME, MARKER, YardError, check_run_id};
+use super::{Directory, HOME, MARKER, WorkDirError, check_run_id};
 
 /// How many threads remove files; most file systems gain little from more.
 const THREADS: usize = 4;
@@ -47,11 +47,11 @@ pub struct Found {
 
 /// Tells whether the run is under way whose directory lies in `directory`, as far as the file
 /// system knows locks.
-pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, YardError> {
+pub fn is_alive(directory: &Path, run_id: &str) -> Result<bool, WorkDirError> {
     check_run_id(run_id)?;
     let home = if_there(Directory::open_top(directory)?.enter(HOME.as_ref()))?;
-    let yard = home.map_or(Ok(None), |home| if_there(home.enter(run_id.as_ref())))?;
-    yard.map_or(Ok(false), |yard| yard.is_alive())
+    let work_dir = home.map_or(Ok(None), |home| if_there(home.enter(run_id.as_ref())))?;
+    work_dir.map_or(Ok(false), |work_dir| work_dir.is_alive())
 }
 
 /// Removes `<directory>/plimsoll/<run id>`, if its marker says that the run made it, and
@@ -62,25 +62,25 @@ pub fn sweep(
     directory: &Path,
     run_id: &str,
     is_stopped: &(dyn Fn() -> bool + Sync),
-) -> Result<Swept, YardError> {
+) -> Result<Swept, WorkDirError> {
     check_run_id(run_id)?;
     let top = Directory::open_top(directory)?;
     let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
         return Ok(Swept::default());
     };
     let mut swept = Swept::default();
-    if let Some(yard) = if_there(home.enter(run_id.as_ref()))? {
-        let is_ours = match yard.marker()? {
+    if let Some(work_dir) = if_there(home.enter(run_id.as_ref()))? {
+        let is_ours = match work_dir.marker()? {
             Some(found) => found == run_id,
             // Killed before the marker was written, or after it was removed.
-            None => yard.is_empty()?,
+            None => work_dir.is_empty()?,
         };
         if !is_ours {
-            return Err(YardError::Foreign { path: yard.path, run_id: run_id.to_owned() });
+            return Err(WorkDirError::Foreign { path: work_dir.path, run_id: run_id.to_owned() });
         }
-        swept = clear(&yard, is_stopped)?;
+        swept = clear(&work_dir, is_stopped)?;
         // The marker goes last, so that a sweep that was cut short can be taken up again.
-        remove(&yard, OsStr::new(MARKER), AtFlags::empty())?;
+        remove(&work_dir, OsStr::new(MARKER), AtFlags::empty())?;
         remove(&home, run_id.as_ref(), AtFlags::REMOVEDIR)?;
     }
     // It stays if other runs left something in it.
@@ -89,7 +89,7 @@ pub fn sweep(
 }
 
 /// Returns what runs left in a directory, by run id.
-pub fn find(directory: &Path) -> Result<Vec<Found>, YardError> {
+pub fn find(directory: &Path) -> Result<Vec<Found>, WorkDirError> {
     let top = Directory::open_top(directory)?;
     let Some(home) = if_there(top.enter(HOME.as_ref()))? else {
         return Ok(Vec::new());
@@ -100,9 +100,9 @@ pub fn find(directory: &Path) -> Result<Vec<Found>, YardError> {
         if kind != FileType::Directory || check_run_id(run_id).is_err() {
             continue;
         }
-        let Some(yard) = if_there(home.enter(run_id.as_ref()))? else { continue };
-        if yard.marker()?.as_deref() == Some(run_id) {
-            found.push(survey(&yard, run_id)?);
+        let Some(work_dir) = if_there(home.enter(run_id.as_ref()))? else { continue };
+        if work_dir.marker()?.as_deref() == Some(run_id) {
+            found.push(survey(&work_dir, run_id)?);
         }
     }
     found.sort_by(|one, other| one.run_id.cmp(&other.run_id));
@@ -110,26 +110,26 @@ pub fn find(directory: &Path) -> Result<Vec<Found>, YardError> {
 }
 
 /// Returns `None` for what is not there.
-fn if_there(entered: Result<Directory, YardError>) -> Result<Option<Directory>, YardError> {
+fn if_there(entered: Result<Directory, WorkDirError>) -> Result<Option<Directory>, WorkDirError> {
     match entered {
         Ok(directory) => Ok(Some(directory)),
-        Err(YardError::Missing(_)) => Ok(None),
+        Err(WorkDirError::Missing(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// Counts what is below a run's directory.
-fn survey(yard: &Directory, run_id: &str) -> Result<Found, YardError> {
+fn survey(work_dir: &Directory, run_id: &str) -> Result<Found, WorkDirError> {
     let (mut files, mut bytes) = (0, 0);
-    let mut modified_ns = modified_ns(&stat(yard, OsStr::new("."))?);
-    let mut walk = Walk::new(yard);
+    let mut modified_ns = modified_ns(&stat(work_dir, OsStr::new("."))?);
+    let mut walk = Walk::new(work_dir);
     let mut rest = vec![PathBuf::new()];
     while let Some(below) = rest.pop() {
         let directory = walk.open(&below)?;
         for (name, kind) in directory.entries()? {
             let name = OsStr::from_bytes(name.to_bytes());
             let stat = match stat(&directory, name) {
-                Err(YardError::Missing(_)) => continue,
+                Err(WorkDirError::Missing(_)) => continue,
                 other => other?,
             };
             modified_ns = modified_ns.max(self::modified_ns(&stat));
@@ -142,7 +142,7 @@ fn survey(yard: &Directory, run_id: &str) -> Result<Found, YardError> {
         }
     }
     let modified = WallTime::from_unix_ns(modified_ns);
-    let is_alive = yard.is_alive()?;
+    let is_alive = work_dir.is_alive()?;
     Ok(Found { run_id: run_id.to_owned(), files, bytes, modified, is_alive })
 }
 
@@ -150,12 +150,12 @@ fn is_marker(below: &Path, name: &OsStr) -> bool {
     below.as_os_str().is_empty() && name == MARKER
 }
 
-fn stat(directory: &Directory, name: &OsStr) -> Result<rustix::fs::Stat, YardError> {
+fn stat(directory: &Directory, name: &OsStr) -> Result<rustix::fs::Stat, WorkDirError> {
     let path = || directory.path.join(name);
     rustix::fs::statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(
         |errno| match errno {
-            Errno::NOENT => YardError::Missing(path()),
-            errno => YardError::new("look at", &path(), errno),
+            Errno::NOENT => WorkDirError::Missing(path()),
+            errno => WorkDirError::new("look at", &path(), errno),
         },
     )
 }
@@ -167,13 +167,13 @@ fn modified_ns(stat: &rustix::fs::Stat) -> u64 {
 }
 
 /// Removes a name; one that is not there counts as removed.
-fn remove(directory: &Directory, name: &OsStr, flags: AtFlags) -> Result<(), YardError> {
+fn remove(directory: &Directory, name: &OsStr, flags: AtFlags) -> Result<(), WorkDirError> {
     match rustix::fs::unlinkat(&directory.fd, name, flags) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
-            Err(YardError::new("remove a name from", &directory.path, errno))
+            Err(WorkDirError::new("remove a name from", &directory.path, errno))
         }
-        Err(errno) => Err(YardError::new("remove", &directory.path.join(name), errno)),
+        Err(errno) => Err(WorkDirError::new("remove", &directory.path.join(name), errno)),
     }
 }
 
@@ -188,7 +188,7 @@ impl<'a> Walk<'a> {
         Self { root, last: None }
     }
 
-    fn open(&mut self, below: &Path) -> Result<Arc<Directory>, YardError> {
+    fn open(&mut self, below: &Path) -> Result<Arc<Directory>, WorkDirError> {
         if let Some((path, directory)) = &self.last
             && path == below
         {
@@ -217,12 +217,12 @@ struct Batch {
 struct Tally {
     files: AtomicU64,
     bytes: AtomicU64,
-    error: Mutex<Option<YardError>>,
+    error: Mutex<Option<WorkDirError>>,
 }
 
 impl Tally {
     /// Returns what was removed, or the first error.
-    fn result(self, swept: Swept) -> Result<Swept, YardError> {
+    fn result(self, swept: Swept) -> Result<Swept, WorkDirError> {
         match self.error.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(error) => Err(error),
             None => {
@@ -233,7 +233,7 @@ impl Tally {
     }
 
     /// Keeps the first error.
-    fn note(&self, result: Result<(), YardError>) {
+    fn note(&self, result: Result<(), WorkDirError>) {
         if let Err(error) = result {
             self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
@@ -241,7 +241,10 @@ impl Tally {
 }
 
 /// Removes everything in a directory but its marker.
-fn clear(yard: &Directory, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<Swept, YardError> {
+fn clear(
+    work_dir: &Directory,
+    is_stopped: &(dyn Fn() -> bool + Sync),
+) -> Result<Swept, WorkDirError> {
     let tally = Tally::default();
     let (sender, receiver) = mpsc::sync_channel(2 * THREADS);
     let receiver = Mutex::new(receiver);
@@ -249,16 +252,16 @@ fn clear(yard: &Directory, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<Swe
         for _ in 0..THREADS {
             scope.spawn(|| remove_batches(&receiver, &tally, is_stopped));
         }
-        scan(yard, &tally, &move |batch| {
+        scan(work_dir, &tally, &move |batch| {
             sender.send(batch).expect("the threads take batches until there are no more");
         })
     });
     if is_stopped() {
-        tally.note(Err(YardError::Stopped(yard.path.clone())));
+        tally.note(Err(WorkDirError::Stopped(work_dir.path.clone())));
         return tally.result(Swept::default());
     }
     // Below comes after above in the list.
-    let mut walk = Walk::new(yard);
+    let mut walk = Walk::new(work_dir);
     let mut swept = Swept::default();
     for below in directories.iter().rev() {
         let name = below.file_name().expect("every path of the list has a name");
@@ -271,8 +274,8 @@ fn clear(yard: &Directory, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<Swe
 }
 
 /// Hands out all files below a directory, and returns all directories, each after those above it.
-fn scan(yard: &Directory, tally: &Tally, hand_out: &dyn Fn(Batch)) -> Vec<PathBuf> {
-    let mut walk = Walk::new(yard);
+fn scan(work_dir: &Directory, tally: &Tally, hand_out: &dyn Fn(Batch)) -> Vec<PathBuf> {
+    let mut walk = Walk::new(work_dir);
     let mut directories = Vec::new();
     let mut rest = vec![PathBuf::new()];
     while let Some(below) = rest.pop() {

@@ -1,4 +1,4 @@
-//! The steward against a scripted server.
+//! The admin against a scripted server.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -6,29 +6,29 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
-use plimsoll_driver::{DriverError, RootState, Steward};
-use plimsoll_driver_s3::{AdminLimits, Feature, S3Driver, S3Steward};
+use plimsoll_driver::{Admin, DriverError, RootState};
+use plimsoll_driver_s3::{AdminLimits, Feature, S3Admin, S3Driver};
 use plimsoll_model::ErrorClass;
 
 use crate::common::{self, block_on};
 use crate::fake::{Fake, Step, answer, error_xml};
 
-fn steward(fake: &Fake, region: Option<&str>) -> S3Steward {
+fn admin(fake: &Fake, region: Option<&str>) -> S3Admin {
     let mut config = common::config(fake.port);
     config.region = region.map(str::to_owned);
-    S3Driver::new(config).unwrap().steward(&common::clock())
+    S3Driver::new(config).unwrap().admin(&common::clock())
 }
 
-/// Returns a steward that waits hardly at all.
-fn impatient(fake: &Fake) -> S3Steward {
+/// Returns an admin that waits hardly at all.
+fn impatient(fake: &Fake) -> S3Admin {
     let limits = AdminLimits { stall_timeout: Duration::from_millis(30), ..AdminLimits::default() };
     let driver = S3Driver::new(common::config(fake.port)).unwrap();
-    driver.steward_within(&common::clock(), limits)
+    driver.admin_within(&common::clock(), limits)
 }
 
 fn ensured(answers: Vec<String>, region: Option<&str>) -> (Result<RootState, DriverError>, Fake) {
     let fake = Fake::answering(answers);
-    let state = block_on(steward(&fake, region).ensure_root());
+    let state = block_on(admin(&fake, region).ensure_root());
     (state, fake)
 }
 
@@ -130,7 +130,7 @@ fn sweeping_takes_only_what_is_below_the_prefix() {
         page(&["foreign/1"]),
     ];
     let fake = Fake::answering(objects.into_iter().chain(no_uploads()));
-    assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(3));
+    assert_eq!(block_on(admin(&fake, None).sweep("run/")), Ok(3));
     let requests = fake.requests();
     let bodies: Vec<&str> =
         requests.iter().filter(|r| r.starts_with("POST ")).map(String::as_str).collect();
@@ -146,7 +146,7 @@ fn sweeping_ends_also_where_nothing_goes_away() {
     let stuck = std::iter::repeat_with(|| [page(&["run/1"]), answer(200, "<DeleteResult/>")]);
     let answers = [unversioned(), unlocked()].into_iter().chain(stuck.take(1_000).flatten());
     let fake = Fake::answering(answers);
-    let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
+    let error = block_on(admin(&fake, None).sweep("run/")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Protocol);
     assert!(error.message.contains("`run/1` is still listed"), "{error}");
 
@@ -159,7 +159,7 @@ fn sweeping_ends_also_where_nothing_goes_away() {
             "<DeleteResult><Error><Key>run/1</Key><Code>AccessDenied</Code></Error></DeleteResult>",
         ),
     ]);
-    let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
+    let error = block_on(admin(&fake, None).sweep("run/")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Denied, "{error}");
 }
 
@@ -205,7 +205,7 @@ fn sweeping_takes_versions_marks_and_uploads_and_lifts_our_retention() {
         answer(200, "<ListMultipartUploadsResult/>"),
         answer(204, ""),
     ]);
-    assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(2), "marks are no objects");
+    assert_eq!(block_on(admin(&fake, None).sweep("run/")), Ok(2), "marks are no objects");
     let requests = fake.requests();
     let removal = &requests[3];
     assert!(removal.contains("x-amz-bypass-governance-retention: true\r\n"), "{removal}");
@@ -234,7 +234,7 @@ fn a_server_without_versions_and_uploads_is_swept_all_the_same() {
         unknown(),
         unknown(),
     ]);
-    assert_eq!(block_on(steward(&fake, None).sweep("run/")), Ok(1));
+    assert_eq!(block_on(admin(&fake, None).sweep("run/")), Ok(1));
     assert_eq!(fake.requests().len(), 7);
 }
 
@@ -248,7 +248,7 @@ fn a_bucket_without_a_lock_is_refused_and_left_alone() {
     };
     let ensure = |answers: Vec<String>| {
         let fake = Fake::answering(answers);
-        let state = block_on(steward(&fake, None).ensure_root_with_lock());
+        let state = block_on(admin(&fake, None).ensure_root_with_lock());
         (state.map_err(|error| error.message), fake)
     };
     let (state, fake) = ensure(vec![head(404), answer(200, ""), lock("Enabled")]);
@@ -268,10 +268,10 @@ fn versioning_is_switched_on_once() {
         answer(200, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
     };
     let fake = Fake::answering([enabled()]);
-    assert_eq!(block_on(steward(&fake, None).ensure_versioning()), Ok(()));
+    assert_eq!(block_on(admin(&fake, None).ensure_versioning()), Ok(()));
 
     let fake = Fake::answering([unversioned(), answer(200, "")]);
-    assert_eq!(block_on(steward(&fake, None).ensure_versioning()), Ok(()));
+    assert_eq!(block_on(admin(&fake, None).ensure_versioning()), Ok(()));
     let request = &fake.requests()[1];
     assert!(request.starts_with("PUT /bucket?versioning= "), "{request}");
     assert!(request.contains("<Status>Enabled</Status>"), "{request}");
@@ -280,8 +280,8 @@ fn versioning_is_switched_on_once() {
 #[test]
 fn sweeping_everything_is_no_option() {
     let fake = Fake::answering([]);
-    let mut steward = steward(&fake, None);
-    let swept = catch_unwind(AssertUnwindSafe(|| block_on(steward.sweep(""))));
+    let mut admin = admin(&fake, None);
+    let swept = catch_unwind(AssertUnwindSafe(|| block_on(admin.sweep(""))));
     assert!(swept.is_err());
     assert!(fake.requests().is_empty());
 }
@@ -292,13 +292,13 @@ fn a_survey_stops_at_its_limit_and_at_slashes() {
         <Contents><Key>b</Key><Size>2</Size></Contents><IsTruncated>true</IsTruncated>\
         <NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
     let fake = Fake::answering([answer(200, truncated), answer(200, truncated)]);
-    let found = block_on(steward(&fake, None).survey("", Some(3), false)).unwrap();
+    let found = block_on(admin(&fake, None).survey("", Some(3), false)).unwrap();
     let keys: Vec<(&str, u64)> = found.iter().map(|o| (o.key.as_str(), o.size)).collect();
     assert_eq!(keys, [("a", 1), ("b", 2), ("a", 1)]);
     let requests = fake.requests();
     assert!(requests[0].starts_with("GET /bucket?delimiter=%2F&encoding-type=url&"));
     assert!(requests[0].contains("&max-keys=3&"));
-    let none = block_on(steward(&fake, None).survey("", Some(0), true));
+    let none = block_on(admin(&fake, None).survey("", Some(0), true));
     assert_eq!((none, fake.requests().len()), (Ok(Vec::new()), 2));
 }
 
@@ -342,7 +342,7 @@ fn an_answer_that_stops_half_way_is_not_waited_for() {
 }
 
 #[test]
-fn a_call_that_is_given_up_leaves_a_usable_steward_and_says_what_it_did() {
+fn a_call_that_is_given_up_leaves_a_usable_admin_and_says_what_it_did() {
     let fake = Fake::start([
         Step::Answer(unversioned()),
         Step::Answer(unlocked()),
@@ -352,10 +352,10 @@ fn a_call_that_is_given_up_leaves_a_usable_steward_and_says_what_it_did() {
         Step::Answer(page(&["run/3"])),
     ]);
     block_on(async {
-        let mut steward = steward(&fake, None);
-        let removed = steward.removed_count();
+        let mut admin = admin(&fake, None);
+        let removed = admin.removed_count();
         {
-            let mut sweep = pin!(steward.sweep("run/"));
+            let mut sweep = pin!(admin.sweep("run/"));
             // Until the server ignores it.
             while fake.requests().len() < 5 {
                 let polled = std::future::poll_fn(|cx| Poll::Ready(sweep.as_mut().poll(cx))).await;
@@ -364,7 +364,7 @@ fn a_call_that_is_given_up_leaves_a_usable_steward_and_says_what_it_did() {
             }
         }
         assert_eq!(removed.load(Ordering::Relaxed), 2);
-        let found = steward.survey("run/", None, true).await.unwrap();
+        let found = admin.survey("run/", None, true).await.unwrap();
         assert_eq!(found.iter().map(|object| &*object.key).collect::<Vec<_>>(), ["run/3"]);
     });
 }
@@ -395,13 +395,13 @@ fn a_survey_ends_where_nobody_said_how_long_it_may_be() {
     let limits = AdminLimits { entries_max: 3, ..AdminLimits::default() };
     block_on(async {
         let driver = S3Driver::new(common::config(fake.port)).unwrap();
-        let mut steward = driver.steward_within(&common::clock(), limits);
-        let error = steward.survey("p", None, true).await.unwrap_err();
+        let mut admin = driver.admin_within(&common::clock(), limits);
+        let error = admin.survey("p", None, true).await.unwrap_err();
         let start = "the list of bucket `bucket` below `p` is longer than 3 entries";
         assert!(error.message.starts_with(start), "{error}");
-        assert_eq!(steward.survey("p", None, true).await.map(|found| found.len()), Ok(3));
+        assert_eq!(admin.survey("p", None, true).await.map(|found| found.len()), Ok(3));
         // A number that is asked for holds.
-        assert_eq!(steward.survey("p", Some(4), true).await.map(|found| found.len()), Ok(4));
+        assert_eq!(admin.survey("p", Some(4), true).await.map(|found| found.len()), Ok(4));
     });
 }
 
@@ -413,7 +413,7 @@ fn a_sweep_ends_where_what_was_removed_comes_back_in_turns() {
     });
     let fake =
         Fake::answering([unversioned(), unlocked()].into_iter().chain(turns.take(100).flatten()));
-    let error = block_on(steward(&fake, None).sweep("run/")).unwrap_err();
+    let error = block_on(admin(&fake, None).sweep("run/")).unwrap_err();
     assert_eq!(error.class, ErrorClass::Protocol);
     assert!(error.message.ends_with("is still listed after its removal"), "{error}");
 }
@@ -424,6 +424,6 @@ fn a_server_that_takes_a_fan_out_for_something_else_has_none() {
     // As SeaweedFS: the form of one object is taken, and nothing said.
     let taken = "HTTP/1.1 204 No Content\r\n\r\n".to_owned();
     let fake = Fake::answering([taken, unversioned(), unlocked(), page(&["p/x"]), none, nothing]);
-    let offers = block_on(steward(&fake, None).probe(Feature::Fanout, "p/"));
+    let offers = block_on(admin(&fake, None).probe(Feature::Fanout, "p/"));
     assert_eq!(offers, Ok(false));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use plimsoll_driver_file::yard::{Swept, Yard, YardError, find, is_alive, sweep};
+use plimsoll_driver_file::work_dir::{Swept, WorkDir, WorkDirError, find, is_alive, sweep};
 
 use crate::{in_memory, on_disk};
 
@@ -28,28 +28,28 @@ fn listing(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Makes a yard with three files of 1,000, 2,000 and 0 bytes in two directories.
-fn make(folder: &Path) -> Yard {
-    let yard = Yard::make(folder, RUN).unwrap();
-    yard.make_directories([yard.path().join("a/b"), yard.path().join("c")]).unwrap();
+/// Makes a working directory with three files of 1,000, 2,000 and 0 bytes in two directories.
+fn make(folder: &Path) -> WorkDir {
+    let work_dir = WorkDir::make(folder, RUN).unwrap();
+    work_dir.make_directories([work_dir.path().join("a/b"), work_dir.path().join("c")]).unwrap();
     for (name, size) in [("a/one", 1_000), ("a/b/two", 2_000), ("none", 0)] {
-        yard.make_file(&yard.path().join(name), size).unwrap();
+        work_dir.make_file(&work_dir.path().join(name), size).unwrap();
     }
-    yard
+    work_dir
 }
 
 #[test]
-fn a_yard_is_made_found_and_swept() {
+fn a_work_dir_is_made_found_and_swept() {
     for folder in [Some(on_disk()), in_memory()].into_iter().flatten() {
         let folder = folder.path();
         assert_eq!(find(folder).unwrap(), []);
         fs::write(folder.join("foreign"), "x").unwrap();
-        let yard = make(folder);
+        let work_dir = make(folder);
         let home = folder.join("plimsoll");
-        assert_eq!(yard.path(), home.join(RUN));
-        let marker = fs::read_to_string(yard.path().join(".plimsoll-run")).unwrap();
+        assert_eq!(work_dir.path(), home.join(RUN));
+        let marker = fs::read_to_string(work_dir.path().join(".plimsoll-run")).unwrap();
         assert_eq!(marker, format!("{RUN}\n"));
-        let two = fs::metadata(yard.path().join("a/b/two")).unwrap();
+        let two = fs::metadata(work_dir.path().join("a/b/two")).unwrap();
         assert_eq!(two.len(), 2_000);
         assert!(two.blocks() > 0, "its space is reserved");
         // Once more is as good as once, and shrinks nothing.
@@ -76,10 +76,10 @@ fn a_yard_is_made_found_and_swept() {
 #[test]
 fn a_run_is_seen_to_live_while_it_holds_its_directory_and_no_longer() {
     let folder = on_disk();
-    let yard = make(folder.path());
+    let work_dir = make(folder.path());
     assert!(is_alive(folder.path(), RUN).unwrap());
     assert!(find(folder.path()).unwrap()[0].is_alive);
-    drop(yard);
+    drop(work_dir);
     assert!(!is_alive(folder.path(), RUN).unwrap());
     assert!(!find(folder.path()).unwrap()[0].is_alive);
     assert!(!is_alive(folder.path(), "another-run").unwrap());
@@ -88,14 +88,14 @@ fn a_run_is_seen_to_live_while_it_holds_its_directory_and_no_longer() {
 #[test]
 fn a_sweep_that_is_stopped_says_so_and_can_be_taken_up_again() {
     let folder = on_disk();
-    let yard = make(folder.path());
+    let work_dir = make(folder.path());
     for number in 0..10 {
-        yard.make_file(&yard.path().join(format!("{number}")), 10).unwrap();
+        work_dir.make_file(&work_dir.path().join(format!("{number}")), 10).unwrap();
     }
     let before = find(folder.path()).unwrap()[0].files;
     assert!(before >= 10);
     let stopped = sweep(folder.path(), RUN, &|| true);
-    assert!(matches!(stopped, Err(YardError::Stopped(_))), "{stopped:?}");
+    assert!(matches!(stopped, Err(WorkDirError::Stopped(_))), "{stopped:?}");
     assert_eq!(find(folder.path()).unwrap()[0].files, before);
     assert_eq!(sweep(folder.path(), RUN, &|| false).unwrap().files, before);
 }
@@ -104,15 +104,15 @@ fn a_sweep_that_is_stopped_says_so_and_can_be_taken_up_again() {
 fn links_are_removed_and_not_followed() {
     let (folder, outside) = (on_disk(), on_disk());
     fs::write(outside.path().join("precious"), "x").unwrap();
-    let yard = make(folder.path());
-    symlink(outside.path(), yard.path().join("a/way-out")).unwrap();
-    symlink(outside.path().join("precious"), yard.path().join("file-out")).unwrap();
+    let work_dir = make(folder.path());
+    symlink(outside.path(), work_dir.path().join("a/way-out")).unwrap();
+    symlink(outside.path().join("precious"), work_dir.path().join("file-out")).unwrap();
     for through in ["a/way-out/new", "file-out"] {
-        let error = yard.make_file(&yard.path().join(through), 10).unwrap_err();
-        assert!(matches!(error, YardError::Link(_)), "{error}");
+        let error = work_dir.make_file(&work_dir.path().join(through), 10).unwrap_err();
+        assert!(matches!(error, WorkDirError::Link(_)), "{error}");
     }
-    let error = yard.make_directories([yard.path().join("a/way-out/new")]).unwrap_err();
-    let link = yard.path().join("a/way-out");
+    let error = work_dir.make_directories([work_dir.path().join("a/way-out/new")]).unwrap_err();
+    let link = work_dir.path().join("a/way-out");
     let text =
         format!("{} is a symbolic link, and no run makes any; it is not followed", link.display());
     assert_eq!(error.to_string(), text);
@@ -123,26 +123,26 @@ fn links_are_removed_and_not_followed() {
 }
 
 #[test]
-fn a_link_in_place_of_a_yard_is_refused() {
+fn a_link_in_place_of_a_work_dir_is_refused() {
     let (folder, outside) = (on_disk(), on_disk());
     make(outside.path());
     let before = listing(outside.path());
     symlink(outside.path().join("plimsoll"), folder.path().join("plimsoll")).unwrap();
-    assert!(matches!(Yard::make(folder.path(), RUN), Err(YardError::Link(_))));
-    assert!(matches!(sweep(folder.path(), RUN, &|| false), Err(YardError::Link(_))));
-    assert!(matches!(find(folder.path()), Err(YardError::Link(_))));
+    assert!(matches!(WorkDir::make(folder.path(), RUN), Err(WorkDirError::Link(_))));
+    assert!(matches!(sweep(folder.path(), RUN, &|| false), Err(WorkDirError::Link(_))));
+    assert!(matches!(find(folder.path()), Err(WorkDirError::Link(_))));
     assert_eq!(listing(outside.path()), before);
 }
 
 #[test]
 fn a_directory_of_others_is_left_alone() {
     let folder = on_disk();
-    let yard = make(folder.path());
-    let marker = yard.path().join(".plimsoll-run");
+    let work_dir = make(folder.path());
+    let marker = work_dir.path().join(".plimsoll-run");
     let refused = |folder: &Path| {
         let before = listing(folder);
         for error in
-            [Yard::make(folder, RUN).unwrap_err(), sweep(folder, RUN, &|| false).unwrap_err()]
+            [WorkDir::make(folder, RUN).unwrap_err(), sweep(folder, RUN, &|| false).unwrap_err()]
         {
             let path = folder.join("plimsoll").join(RUN);
             let text =
@@ -161,8 +161,8 @@ fn a_directory_of_others_is_left_alone() {
 #[test]
 fn a_sweep_that_was_cut_short_is_taken_up_again() {
     let folder = on_disk();
-    let yard = make(folder.path());
-    fs::remove_dir_all(yard.path().join("a")).unwrap();
+    let work_dir = make(folder.path());
+    fs::remove_dir_all(work_dir.path().join("a")).unwrap();
     let swept = sweep(folder.path(), RUN, &|| false).unwrap();
     assert_eq!(swept, Swept { files: 1, directories: 1, bytes: 0 });
     // Killed when only the empty directory was left, or when it had just been made.
@@ -174,17 +174,17 @@ fn a_sweep_that_was_cut_short_is_taken_up_again() {
 #[test]
 fn many_files_are_swept() {
     let folder = in_memory().unwrap_or_else(on_disk);
-    let yard = Yard::make(folder.path(), RUN).unwrap();
+    let work_dir = WorkDir::make(folder.path(), RUN).unwrap();
     let directories: Vec<_> =
-        (0..30).map(|n| yard.path().join(format!("t{}/d{n}", n % 3))).collect();
-    yard.make_directories(&directories).unwrap();
+        (0..30).map(|n| work_dir.path().join(format!("t{}/d{n}", n % 3))).collect();
+    work_dir.make_directories(&directories).unwrap();
     for directory in &directories {
         for n in 0..50 {
             fs::write(directory.join(format!("f{n}")), [1; 7]).unwrap();
         }
     }
     for n in 0..1_000 {
-        fs::write(yard.path().join(format!("g{n}")), "").unwrap();
+        fs::write(work_dir.path().join(format!("g{n}")), "").unwrap();
     }
     let found = find(folder.path()).unwrap();
     assert_eq!((found[0].files, found[0].bytes), (2_500, 10_500));
@@ -194,53 +194,65 @@ fn many_files_are_swept() {
 }
 
 #[test]
-fn what_cannot_be_a_yard_is_said_in_one_sentence() {
+fn what_cannot_be_a_work_dir_is_said_in_one_sentence() {
     let folder = on_disk();
     let (away, file) = (folder.path().join("away"), folder.path().join("file"));
     fs::write(&file, "x").unwrap();
-    let text = |error: YardError| error.to_string();
+    let text = |error: WorkDirError| error.to_string();
     assert_eq!(
-        text(Yard::make(&away, RUN).unwrap_err()),
+        text(WorkDir::make(&away, RUN).unwrap_err()),
         format!("the directory {} is not there", away.display())
     );
     assert_eq!(
-        text(Yard::make(&file, RUN).unwrap_err()),
+        text(WorkDir::make(&file, RUN).unwrap_err()),
         format!("{} is not a directory", file.display())
     );
     for run_id in ["", ".", "..", "a/b", ".hidden"] {
-        assert!(matches!(Yard::make(folder.path(), run_id), Err(YardError::RunId(_))), "{run_id}");
         assert!(
-            matches!(sweep(folder.path(), run_id, &|| false), Err(YardError::RunId(_))),
+            matches!(WorkDir::make(folder.path(), run_id), Err(WorkDirError::RunId(_))),
+            "{run_id}"
+        );
+        assert!(
+            matches!(sweep(folder.path(), run_id, &|| false), Err(WorkDirError::RunId(_))),
             "{run_id}"
         );
     }
     // Not even root makes directories there.
-    let error = Yard::make(Path::new("/sys"), RUN).unwrap_err();
-    assert!(matches!(error, YardError::NotWritable(_) | YardError::ReadOnly(_)), "{error}");
+    let error = WorkDir::make(Path::new("/sys"), RUN).unwrap_err();
+    assert!(matches!(error, WorkDirError::NotWritable(_) | WorkDirError::ReadOnly(_)), "{error}");
     assert_eq!(listing(folder.path()), ["file"]);
 }
 
 #[test]
 fn a_run_writes_nowhere_else() {
     let folder = on_disk();
-    let yard = make(folder.path());
-    let elsewhere =
-        [folder.path().join("x"), yard.path().join("../x"), yard.path().join("a/../../../x")];
+    let work_dir = make(folder.path());
+    let elsewhere = [
+        folder.path().join("x"),
+        work_dir.path().join("../x"),
+        work_dir.path().join("a/../../../x"),
+    ];
     for path in &elsewhere {
-        assert!(matches!(yard.make_file(path, 1), Err(YardError::Outside { .. })), "{path:?}");
-        assert!(matches!(yard.make_directories([path]), Err(YardError::Outside { .. })));
+        assert!(
+            matches!(work_dir.make_file(path, 1), Err(WorkDirError::Outside { .. })),
+            "{path:?}"
+        );
+        assert!(matches!(work_dir.make_directories([path]), Err(WorkDirError::Outside { .. })));
     }
-    assert!(matches!(yard.make_file(yard.path(), 1), Err(YardError::Outside { .. })));
-    assert!(matches!(yard.make_file(&yard.path().join("d/x"), 1), Err(YardError::Missing(_))));
+    assert!(matches!(work_dir.make_file(work_dir.path(), 1), Err(WorkDirError::Outside { .. })));
+    assert!(matches!(
+        work_dir.make_file(&work_dir.path().join("d/x"), 1),
+        Err(WorkDirError::Missing(_))
+    ));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn a_file_larger_than_the_memory_is_refused() {
     let Some(folder) = in_memory() else { return };
-    let yard = Yard::make(folder.path(), RUN).unwrap();
-    let error = yard.make_file(&yard.path().join("huge"), 1 << 50).unwrap_err();
-    let path = yard.path().join("huge");
+    let work_dir = WorkDir::make(folder.path(), RUN).unwrap();
+    let error = work_dir.make_file(&work_dir.path().join("huge"), 1 << 50).unwrap_err();
+    let path = work_dir.path().join("huge");
     let text =
         format!("no space is left for {}, which takes {} bytes", path.display(), 1_u64 << 50);
     assert_eq!(error.to_string(), text);

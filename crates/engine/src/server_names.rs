@@ -11,15 +11,15 @@ use crate::worker::StageFacts;
 
 /// The names of one worker's versions in the order in which it wrote them, as one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OwnerTags {
+pub(crate) struct OwnerNames {
     text: String,
     ends: Vec<u32>,
 }
 
-impl OwnerTags {
+impl OwnerNames {
     /// Adds the next name; none where the store gave none.
-    pub(crate) fn push(&mut self, tag: Option<&str>) {
-        self.text.push_str(tag.unwrap_or_default());
+    pub(crate) fn push(&mut self, server_name: Option<&str>) {
+        self.text.push_str(server_name.unwrap_or_default());
         self.ends.push(u32::try_from(self.text.len()).expect("names come to less than 4 GiB"));
     }
 
@@ -27,18 +27,18 @@ impl OwnerTags {
         let index = usize::try_from(index).ok()?;
         let end = *self.ends.get(index)?;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.text[start as usize..end as usize]).filter(|tag| !tag.is_empty())
+        Some(&self.text[start as usize..end as usize]).filter(|server_name| !server_name.is_empty())
     }
 }
 
 /// The names that the store gave to what one stage wrote, for the stages after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tags {
-    owners: BTreeMap<WorkerId, OwnerTags>,
+pub struct ServerNames {
+    owners: BTreeMap<WorkerId, OwnerNames>,
 }
 
-impl Tags {
-    pub(crate) fn new(owners: BTreeMap<WorkerId, OwnerTags>) -> Self {
+impl ServerNames {
+    pub(crate) fn new(owners: BTreeMap<WorkerId, OwnerNames>) -> Self {
         Self { owners }
     }
 
@@ -56,7 +56,7 @@ impl Tags {
 
 /// The names of versions that one worker's operations are about.
 pub(crate) struct VersionNames {
-    prepared: Arc<Tags>,
+    prepared: Arc<ServerNames>,
     /// How many versions of each object were prepared.
     versions: u32,
     /// Those of versions that the worker has written since, and that are there still.
@@ -66,7 +66,7 @@ pub(crate) struct VersionNames {
 impl VersionNames {
     /// Returns the names that a worker needs, `None` where operations are about no versions.
     pub(crate) fn new(facts: &StageFacts) -> Option<Self> {
-        let prepared = Arc::clone(facts.tags.as_ref()?);
+        let prepared = Arc::clone(facts.server_names.as_ref()?);
         Some(Self { prepared, versions: facts.workload.versions, own: HashMap::new() })
     }
 
@@ -77,16 +77,16 @@ impl VersionNames {
             return None;
         }
         let own = self.own.get(&(object.id, object.version));
-        own.map(|tag| &**tag)
+        own.map(|server_name| &**server_name)
             .or_else(|| self.prepared.get(object.id, object.version, self.versions))
     }
 
     /// Takes note of what became of an operation.
-    pub(crate) fn completed(&mut self, op: &PlannedOp, tag: Option<Box<str>>) {
+    pub(crate) fn completed(&mut self, op: &PlannedOp, server_name: Option<Box<str>>) {
         let Target::Object(object, _) = op.target else { return };
-        match (op.kind, tag) {
-            (OpKind::Put, Some(tag)) => {
-                self.own.insert((object.id, object.version), tag);
+        match (op.kind, server_name) {
+            (OpKind::Put, Some(server_name)) => {
+                self.own.insert((object.id, object.version), server_name);
             }
             (OpKind::Delete, _) => {
                 self.own.remove(&(object.id, object.version));
@@ -102,16 +102,17 @@ mod tests {
 
     #[test]
     fn names_are_found_by_object_and_version() {
-        let mut first = OwnerTags::default();
-        for tag in [Some("a0"), Some("a1"), None, Some("b1-long"), Some("")] {
-            first.push(tag);
+        let mut first = OwnerNames::default();
+        for server_name in [Some("a0"), Some("a1"), None, Some("b1-long"), Some("")] {
+            first.push(server_name);
         }
-        let tags = Tags::new(BTreeMap::from([(WorkerId(3), first)]));
-        let get =
-            |owner, number, version| tags.get(ObjectId::new(WorkerId(owner), number), version, 2);
+        let server_names = ServerNames::new(BTreeMap::from([(WorkerId(3), first)]));
+        let get = |owner, number, version| {
+            server_names.get(ObjectId::new(WorkerId(owner), number), version, 2)
+        };
         assert_eq!([get(3, 0, 0), get(3, 0, 1)], [Some("a0"), Some("a1")]);
         assert_eq!([get(3, 1, 0), get(3, 1, 1)], [None, Some("b1-long")]);
         assert_eq!([get(3, 2, 0), get(3, 0, 2), get(3, 9, 0), get(0, 0, 0)], [None; 4]);
-        assert_eq!(tags.count(), 5);
+        assert_eq!(server_names.count(), 5);
     }
 }

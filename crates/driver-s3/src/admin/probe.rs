@@ -4,7 +4,7 @@ use plimsoll_driver::{Completion, ContentSink, ContentSource, DriverError, Opera
 
 use plimsoll_model::ErrorClass;
 
-use super::{S3Steward, is_refusal};
+use super::{S3Admin, is_refusal};
 use crate::call::Property;
 use crate::session::BucketCall;
 
@@ -30,7 +30,7 @@ pub enum Feature {
 /// What is written to try things out.
 const PROBE_TEXT: &[u8] = b"plimsoll tries out what this server offers\n";
 
-impl S3Steward {
+impl S3Admin {
     /// Tells whether the server offers `feature`. Most are tried out on objects below `prefix`,
     /// which must be the caller's own and are removed again.
     ///
@@ -110,7 +110,7 @@ impl S3Steward {
 
     async fn probe_small_parts(&mut self, key: &str) -> Result<bool, DriverError> {
         let created = self.run(Operation::CreateUpload { key }).await?;
-        let upload = String::from(created.tag.unwrap_or_default());
+        let upload = String::from(created.server_name.unwrap_or_default());
         let written = self.write_small_parts(key, &upload).await;
         if written.is_err() {
             self.run(Operation::AbortUpload { key, upload: &upload }).await?;
@@ -124,7 +124,7 @@ impl S3Steward {
         for number in [1, 2] {
             let content = &mut Bytes(vec![b'p']);
             let part = self.run(Operation::PutPart { key, upload, number, content }).await?;
-            parts.push(String::from(part.tag.unwrap_or_default()));
+            parts.push(String::from(part.server_name.unwrap_or_default()));
         }
         self.run(Operation::CompleteUpload { key, upload, parts: &parts }).await?;
         Ok(())
@@ -132,7 +132,7 @@ impl S3Steward {
 
     /// Removes what a probe may have written, versions too where there are any.
     async fn remove_probes(&mut self, key: &str) -> Result<(), DriverError> {
-        use plimsoll_driver::Steward as _;
+        use plimsoll_driver::Admin as _;
         self.sweep(key).await.map(|_| ())
     }
 }

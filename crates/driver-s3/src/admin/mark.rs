@@ -2,7 +2,7 @@
 
 use plimsoll_driver::{ContentSource, DriverError, Operation, Session};
 
-use super::S3Steward;
+use super::S3Admin;
 
 /// An object of no bytes.
 struct Empty;
@@ -15,7 +15,7 @@ impl ContentSource for Empty {
     fn fill(&mut self, _offset: u64, _buffer: &mut [u8]) {}
 }
 
-impl S3Steward {
+impl S3Admin {
     /// Writes an empty object.
     pub async fn put_mark(&mut self, key: &str) -> Result<(), DriverError> {
         let put = Operation::Put { key, content: &mut Empty };

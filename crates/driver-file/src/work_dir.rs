@@ -24,7 +24,7 @@ const RUN_ID_BYTES_MAX: usize = 255;
 
 /// Why the run's directories could not be made or swept.
 #[derive(Debug, thiserror::Error)]
-pub enum YardError {
+pub enum WorkDirError {
     /// The directory does not exist.
     #[error("the directory {} is not there", .0.display())]
     Missing(PathBuf),
@@ -52,12 +52,16 @@ pub enum YardError {
         run_id: String,
     },
     /// A path that no plan should have.
-    #[error("{} does not lie in {}, and a run writes nowhere else", path.display(), yard.display())]
+    #[error(
+        "{} does not lie in {}, and a run writes nowhere else",
+        path.display(),
+        work_dir.display()
+    )]
     Outside {
         /// The path.
         path: PathBuf,
         /// The run's directory.
-        yard: PathBuf,
+        work_dir: PathBuf,
     },
     /// The user had enough of waiting.
     #[error("stopped before everything in {} was removed", .0.display())]
@@ -94,7 +98,7 @@ pub enum YardError {
     },
 }
 
-impl YardError {
+impl WorkDirError {
     fn new(what: &'static str, path: &Path, errno: Errno) -> Self {
         Self::with_size(what, path, 0, errno)
     }
@@ -113,29 +117,35 @@ impl YardError {
 
 /// A directory below which everything is one run's.
 #[derive(Debug)]
-pub struct Yard {
+pub struct WorkDir {
     directory: Directory,
     /// The marker, locked: whoever cleans up sees that the run lives. The kernel lets it go when
     /// the process ends, however it ends.
     _alive: OwnedFd,
 }
 
-impl Yard {
+impl WorkDir {
     /// Makes `<directory>/plimsoll/<run id>` with its marker. One that this run made before is used
     /// as it is.
-    pub fn make(directory: &Path, run_id: &str) -> Result<Self, YardError> {
+    pub fn make(directory: &Path, run_id: &str) -> Result<Self, WorkDirError> {
         check_run_id(run_id)?;
         let home = Directory::open_top(directory)?.make(HOME.as_ref())?;
-        let yard = home.make(run_id.as_ref())?;
-        match yard.marker()? {
+        let work_dir = home.make(run_id.as_ref())?;
+        match work_dir.marker()? {
             Some(found) if found == run_id => {}
-            None if yard.is_empty()? => yard.mark(run_id)?,
-            _ => return Err(YardError::Foreign { path: yard.path, run_id: run_id.to_owned() }),
+            None if work_dir.is_empty()? => work_dir.mark(run_id)?,
+            _ => {
+                return Err(WorkDirError::Foreign {
+                    path: work_dir.path,
+                    run_id: run_id.to_owned(),
+                });
+            }
         }
-        let marker = yard.open_marker()?.ok_or_else(|| YardError::Missing(yard.path.clone()))?;
+        let marker =
+            work_dir.open_marker()?.ok_or_else(|| WorkDirError::Missing(work_dir.path.clone()))?;
         // A file system without locks has nothing to hold; the run is none the worse for it.
         let _ = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockShared);
-        Ok(Self { directory: yard, _alive: marker })
+        Ok(Self { directory: work_dir, _alive: marker })
     }
 
     /// Returns the run's directory.
@@ -148,7 +158,7 @@ impl Yard {
     pub fn make_directories<P: AsRef<Path>>(
         &self,
         paths: impl IntoIterator<Item = P>,
-    ) -> Result<(), YardError> {
+    ) -> Result<(), WorkDirError> {
         for path in paths {
             let names = self.names(path.as_ref())?;
             let mut last: Option<Directory> = None;
@@ -161,28 +171,28 @@ impl Yard {
 
     /// Makes a file of at least `size_bytes` with its space reserved, where the file system can do
     /// that; the directory above it is there. A file that is larger stays so.
-    pub fn make_file(&self, path: &Path, size_bytes: u64) -> Result<(), YardError> {
+    pub fn make_file(&self, path: &Path, size_bytes: u64) -> Result<(), WorkDirError> {
         let names = self.names(path)?;
-        let outside = || YardError::Outside { path: path.into(), yard: self.path().into() };
+        let outside = || WorkDirError::Outside { path: path.into(), work_dir: self.path().into() };
         let (name, above) = names.split_last().ok_or_else(outside)?;
         let mut last: Option<Directory> = None;
         for name in above {
             last = Some(last.as_ref().unwrap_or(&self.directory).enter(name)?);
         }
         let directory = last.as_ref().unwrap_or(&self.directory);
-        let failed = |errno| YardError::with_size("make the file", path, size_bytes, errno);
+        let failed = |errno| WorkDirError::with_size("make the file", path, size_bytes, errno);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&directory.fd, *name, flags, Mode::from_raw_mode(0o644))
             .map_err(|errno| match errno {
-                Errno::LOOP => YardError::Link(path.to_owned()),
+                Errno::LOOP => WorkDirError::Link(path.to_owned()),
                 errno => failed(errno),
             })?;
         reserve(&file, size_bytes).map_err(failed)
     }
 
     /// Returns the names on the way from the run's directory to a path below it.
-    fn names<'a>(&self, path: &'a Path) -> Result<Vec<&'a OsStr>, YardError> {
-        let outside = || YardError::Outside { path: path.into(), yard: self.path().into() };
+    fn names<'a>(&self, path: &'a Path) -> Result<Vec<&'a OsStr>, WorkDirError> {
+        let outside = || WorkDirError::Outside { path: path.into(), work_dir: self.path().into() };
         let below = path.strip_prefix(self.path()).map_err(|_| outside())?;
         below
             .components()
@@ -210,12 +220,12 @@ fn reserve(file: &OwnedFd, size_bytes: u64) -> Result<(), Errno> {
     if is_smaller { rustix::fs::ftruncate(file, size_bytes) } else { Ok(()) }
 }
 
-fn check_run_id(run_id: &str) -> Result<(), YardError> {
+fn check_run_id(run_id: &str) -> Result<(), WorkDirError> {
     let is_name = !run_id.is_empty()
         && run_id.len() <= RUN_ID_BYTES_MAX
         && !run_id.starts_with('.')
         && !run_id.contains(['/', '\0', '\n']);
-    if is_name { Ok(()) } else { Err(YardError::RunId(run_id.to_owned())) }
+    if is_name { Ok(()) } else { Err(WorkDirError::RunId(run_id.to_owned())) }
 }
 
 /// An open directory that was reached without following a link or crossing to another mount.
@@ -236,58 +246,58 @@ struct MountPlace {
 
 impl Directory {
     /// Opens a directory that the user named, wherever links lead.
-    fn open_top(path: &Path) -> Result<Self, YardError> {
+    fn open_top(path: &Path) -> Result<Self, WorkDirError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(fd) => Self::new(fd, path.to_owned()),
-            Err(Errno::NOENT) => Err(YardError::Missing(path.to_owned())),
-            Err(Errno::NOTDIR) => Err(YardError::NotADirectory(path.to_owned())),
-            Err(errno) => Err(YardError::new("open", path, errno)),
+            Err(Errno::NOENT) => Err(WorkDirError::Missing(path.to_owned())),
+            Err(Errno::NOTDIR) => Err(WorkDirError::NotADirectory(path.to_owned())),
+            Err(errno) => Err(WorkDirError::new("open", path, errno)),
         }
     }
 
-    fn new(fd: OwnedFd, path: PathBuf) -> Result<Self, YardError> {
+    fn new(fd: OwnedFd, path: PathBuf) -> Result<Self, WorkDirError> {
         let stat = rustix::fs::fstat(&fd);
-        let device = stat.map_err(|errno| YardError::new("look at", &path, errno))?.st_dev;
+        let device = stat.map_err(|errno| WorkDirError::new("look at", &path, errno))?.st_dev;
         let mount_id = facts::statx(&fd, StatxFlags::MNT_ID).map(|facts| facts.stx_mnt_id);
         Ok(Self { fd, path, place: MountPlace { device, mount_id } })
     }
 
     /// Opens a directory in this one.
-    fn enter(&self, name: &OsStr) -> Result<Self, YardError> {
+    fn enter(&self, name: &OsStr) -> Result<Self, WorkDirError> {
         let path = self.path.join(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT) => return Err(YardError::Missing(path)),
+            Err(Errno::NOENT) => return Err(WorkDirError::Missing(path)),
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 let stat = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
                 let is_link = stat
                     .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink);
-                let error = if is_link { YardError::Link } else { YardError::NotADirectory };
+                let error = if is_link { WorkDirError::Link } else { WorkDirError::NotADirectory };
                 return Err(error(path));
             }
-            Err(errno) => return Err(YardError::new("open", &path, errno)),
+            Err(errno) => return Err(WorkDirError::new("open", &path, errno)),
         };
         let inner = Self::new(fd, path)?;
-        if inner.place == self.place { Ok(inner) } else { Err(YardError::Mount(inner.path)) }
+        if inner.place == self.place { Ok(inner) } else { Err(WorkDirError::Mount(inner.path)) }
     }
 
     /// Opens a directory in this one, made where it is not there.
-    fn make(&self, name: &OsStr) -> Result<Self, YardError> {
+    fn make(&self, name: &OsStr) -> Result<Self, WorkDirError> {
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => self.enter(name),
             // It is the directory that they may not write to.
             Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => {
-                Err(YardError::new("make a directory in", &self.path, errno))
+                Err(WorkDirError::new("make a directory in", &self.path, errno))
             }
-            Err(errno) => Err(YardError::new("make", &self.path.join(name), errno)),
+            Err(errno) => Err(WorkDirError::new("make", &self.path.join(name), errno)),
         }
     }
 
     /// Returns the names in this directory with their types.
-    fn entries(&self) -> Result<Vec<(CString, FileType)>, YardError> {
-        let failed = |errno| YardError::new("read", &self.path, errno);
+    fn entries(&self) -> Result<Vec<(CString, FileType)>, WorkDirError> {
+        let failed = |errno| WorkDirError::new("read", &self.path, errno);
         let mut entries = Vec::new();
         for entry in rustix::fs::Dir::read_from(&self.fd).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -307,45 +317,45 @@ impl Directory {
         Ok(entries)
     }
 
-    fn is_empty(&self) -> Result<bool, YardError> {
+    fn is_empty(&self) -> Result<bool, WorkDirError> {
         self.entries().map(|entries| entries.is_empty())
     }
 
     /// Opens the marker in this directory, if there is one.
-    fn open_marker(&self) -> Result<Option<OwnedFd>, YardError> {
+    fn open_marker(&self) -> Result<Option<OwnedFd>, WorkDirError> {
         let path = self.path.join(MARKER);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.fd, MARKER, flags, Mode::empty()) {
             Ok(file) => Ok(Some(file)),
             Err(Errno::NOENT) => Ok(None),
-            Err(Errno::LOOP) => Err(YardError::Link(path)),
-            Err(errno) => Err(YardError::new("read", &path, errno)),
+            Err(Errno::LOOP) => Err(WorkDirError::Link(path)),
+            Err(errno) => Err(WorkDirError::new("read", &path, errno)),
         }
     }
 
     /// Tells whether the run of this directory is under way: it holds the marker locked.
-    fn is_alive(&self) -> Result<bool, YardError> {
+    fn is_alive(&self) -> Result<bool, WorkDirError> {
         let Some(marker) = self.open_marker()? else { return Ok(false) };
         let taken = rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive);
         Ok(taken == Err(Errno::WOULDBLOCK))
     }
 
     /// Returns what the marker in this directory says.
-    fn marker(&self) -> Result<Option<String>, YardError> {
+    fn marker(&self) -> Result<Option<String>, WorkDirError> {
         let Some(file) = self.open_marker()? else { return Ok(None) };
         let path = self.path.join(MARKER);
-        let failed = |errno| YardError::new("read", &path, errno);
+        let failed = |errno| WorkDirError::new("read", &path, errno);
         let mut text = [0; RUN_ID_BYTES_MAX + 1];
         let len = rustix::io::read(file, &mut text).map_err(failed)?;
         Ok(Some(String::from_utf8_lossy(&text[..len]).trim_end().to_owned()))
     }
 
-    fn mark(&self, run_id: &str) -> Result<(), YardError> {
+    fn mark(&self, run_id: &str) -> Result<(), WorkDirError> {
         let path = self.path.join(MARKER);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         rustix::fs::openat(&self.fd, MARKER, flags, Mode::from_raw_mode(0o644))
             .and_then(|file| rustix::io::write(file, format!("{run_id}\n").as_bytes()))
-            .map_err(|errno| YardError::new("write", &path, errno))?;
+            .map_err(|errno| WorkDirError::new("write", &path, errno))?;
         Ok(())
     }
 }
@@ -358,7 +368,10 @@ mod tests {
     fn a_mount_point_is_not_entered() {
         let root = Directory::open_top(Path::new("/")).unwrap();
         let error = root.enter(OsStr::new("proc")).unwrap_err();
-        assert!(matches!(&error, YardError::Mount(path) if path == Path::new("/proc")), "{error}");
+        assert!(
+            matches!(&error, WorkDirError::Mount(path) if path == Path::new("/proc")),
+            "{error}"
+        );
         let text = "/proc is a mount point, and no run makes any; it is left alone";
         assert_eq!(error.to_string(), text);
     }
@@ -366,7 +379,7 @@ mod tests {
     #[test]
     fn refusals_are_one_clear_sentence() {
         let path = Path::new("/d/f");
-        let text = |errno| YardError::with_size("make the file", path, 4096, errno).to_string();
+        let text = |errno| WorkDirError::with_size("make the file", path, 4096, errno).to_string();
         assert_eq!(text(Errno::NOSPC), "no space is left for /d/f, which takes 4096 bytes");
         let quota = "the quota leaves no space for /d/f, which takes 4096 bytes";
         assert_eq!(text(Errno::DQUOT), quota);

@@ -46,13 +46,13 @@ const FIELDS_LEFT_OUT: [&str; 7] = [
 ];
 
 /// An open connection that speaks HTTP/2.
-pub(crate) struct TwoConnection {
+pub(crate) struct Http2Connection {
     requests: SendRequest<Piece>,
     frames: h2::client::Connection<Wire, Piece>,
     watch: Rc<Watch>,
 }
 
-impl TwoConnection {
+impl Http2Connection {
     /// Greets the server. Its answer is not waited for. A failure's message continues after the
     /// address.
     pub(crate) async fn open(connection: Connection, clock: SharedClock) -> Result<Self, Failure> {
@@ -104,7 +104,7 @@ impl TwoConnection {
         request: Request<'a>,
         tls: bool,
         sink: &'a mut dyn ResponseSink,
-    ) -> Result<TwoCarrier<'a>, Failure> {
+    ) -> Result<Http2Carrier<'a>, Failure> {
         let head = head_of(request.head, tls).ok_or_else(|| {
             let message = " was not asked: the request cannot be put into HTTP/2";
             Failure::new(ExchangeErrorKind::Protocol, message)
@@ -120,7 +120,7 @@ impl TwoConnection {
             let message = format!(" takes no request: {}", text_of(&error));
             Failure::new(ExchangeErrorKind::Reset, message)
         })?;
-        Ok(TwoCarrier {
+        Ok(Http2Carrier {
             connection: self,
             sink,
             method_is_head: request.method_is_head,
@@ -145,8 +145,8 @@ enum Answer {
 }
 
 /// Carries one exchange; polled to its end.
-pub(crate) struct TwoCarrier<'a> {
-    connection: &'a mut TwoConnection,
+pub(crate) struct Http2Carrier<'a> {
+    connection: &'a mut Http2Connection,
     sink: &'a mut dyn ResponseSink,
     method_is_head: bool,
     body: Body<'a>,
@@ -162,7 +162,7 @@ pub(crate) struct TwoCarrier<'a> {
     lost_only_its_stream: bool,
 }
 
-impl TwoCarrier<'_> {
+impl Http2Carrier<'_> {
     pub(crate) fn marks(&self) -> Marks {
         Marks { last_byte_sent: self.connection.watch.last_byte_sent(), ..self.marks }
     }

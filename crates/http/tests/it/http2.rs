@@ -19,12 +19,12 @@ use crate::support::{
 };
 use crate::tls::{acceptor, certificates, insecure};
 
-fn two(tls: Option<TlsConfig>) -> Options {
+fn http2(tls: Option<TlsConfig>) -> Options {
     Options { version: HttpVersion::Two, ..options(tls) }
 }
 
 fn plain_client(port: u16) -> Client {
-    client_of("127.0.0.1", port, two(None))
+    client_of("127.0.0.1", port, http2(None))
 }
 
 /// Leaves out what the versions say in different ways: what becomes of the connection, and that
@@ -54,7 +54,7 @@ fn every_shape_and_bodies_beyond_every_window_go_over_tls() {
             }
         };
         beside(serve, async |port| {
-            let mut client = client_of("localhost", port, two(Some(insecure())));
+            let mut client = client_of("localhost", port, http2(Some(insecure())));
             for (method, path) in SHAPES {
                 let (result, ours) = call(&mut client, method, path, Body::Empty).await;
                 let exchange = result.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
@@ -95,7 +95,7 @@ fn a_server_without_it_is_recognised() {
         let acceptor = acceptor(&certificates, rustls::ALL_VERSIONS, protocols);
         let serve = async |stream| drop(acceptor.accept(stream).await);
         beside(serve, async |port| {
-            let mut client = client_of("localhost", port, two(Some(insecure())));
+            let mut client = client_of("localhost", port, http2(Some(insecure())));
             let error = get(&mut client, "/").await.0.unwrap_err();
             assert_eq!(error.kind, Kind::Tls);
             let start = format!("TLS with localhost:{port} failed: the server does not speak ");
@@ -315,7 +315,7 @@ fn a_connection_that_the_server_gave_up_is_replaced_before_anything_is_sent() {
                 tokio::task::yield_now().await;
             }
         }
-        let options = Options { keep_alive: false, ..two(None) };
+        let options = Options { keep_alive: false, ..http2(None) };
         let endpoints = Rc::from([Endpoint::new("127.0.0.1", port)]);
         let clock = Arc::new(CountingClock::default());
         let mut unkept = Client::new(endpoints, Rc::new(options), clock);
