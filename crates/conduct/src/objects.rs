@@ -106,9 +106,6 @@ impl<D: Driver> Work for ObjectsWork<'_, D> {
                     whole(outcome)?;
                     self.server_names.clone_from(&outcome.server_names);
                 }
-                if recording.stop.flag().is_set() {
-                    return Err(ConductError::StoppedWhilePreparing);
-                }
                 let call = self.before_measuring.take();
                 call.map_or(Ok(()), |call| call(recording)).map_err(ConductError::Caller)?;
                 self.kind = StageKind::Measure;

@@ -51,13 +51,3 @@ pub enum Goal {
     /// For this long.
     Time(Duration),
 }
-
-/// Tells nobody.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
-
-impl Observer for Silent {
-    fn note(&self, _line: &str) {}
-
-    fn warn(&self, _line: &str) {}
-}

@@ -68,7 +68,7 @@ pub trait Cleaning {
 }
 
 /// Hands operations to the op log.
-pub struct LogSink(pub OpLogWriter);
+struct LogSink(OpLogWriter);
 
 impl OpSink for LogSink {
     fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
@@ -147,9 +147,10 @@ impl Recording {
             let stage = StageId(done.len() as u8);
             let kind = next.kind;
             let outcome = self.stage(stage, &next, work, generator, sink)?;
-            let is_stopped = outcome.ended_by == EndReason::Stopped;
             done.push(Done { stage, kind, outcome });
-            if is_stopped && done.iter().all(|done| done.kind == StageKind::Prepare) {
+            // Asked of the flag, as a stage may have ended by itself in the moment of the request.
+            if self.stop.flag().is_set() && done.iter().all(|done| done.kind == StageKind::Prepare)
+            {
                 return Err(ConductError::StoppedWhilePreparing);
             }
         }
@@ -357,7 +358,16 @@ mod tests {
     use plimsoll_record::schema::Target;
 
     use super::*;
-    use crate::{Opening, Silent, of_workload};
+    use crate::{Opening, of_workload};
+
+    /// Tells nobody.
+    struct Silent;
+
+    impl Observer for Silent {
+        fn note(&self, _line: &str) {}
+
+        fn warn(&self, _line: &str) {}
+    }
 
     #[test]
     fn a_panic_is_in_the_record_with_what_to_do() {

@@ -397,20 +397,8 @@ fn start(receivers: &Receivers) -> Telemetry {
     Telemetry::start(receivers, &facts(&endpoints, &clock())).unwrap().unwrap()
 }
 
-#[test]
-fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
-    let otlp = TcpListener::bind("127.0.0.1:0").unwrap();
-    let influx = TcpListener::bind("127.0.0.1:0").unwrap();
-    let args = Receivers {
-        page: None,
-        otlp: named("--otlp", format!("http://{}", otlp.local_addr().unwrap())),
-        influxdb: named(
-            "--influxdb",
-            format!("http://{TOKEN}@{}/my%20bucket/org?site=x", influx.local_addr().unwrap()),
-        ),
-    };
-    let telemetry = start(&args);
-    telemetry.stage("measure", Arc::new(Live::new(1)));
+/// Returns what was done in a stage with one GET.
+fn one_get() -> Timeline<SeriesKey> {
     let mut timeline = Timeline::new(0, 1_000_000_000);
     let key = SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(0) };
     timeline.record(
@@ -425,10 +413,27 @@ fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
             outcome: 0,
         },
     );
+    timeline
+}
+
+#[test]
+fn receivers_are_told_at_the_end_and_asked_as_they_want_it() {
+    let otlp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let influx = TcpListener::bind("127.0.0.1:0").unwrap();
+    let args = Receivers {
+        page: None,
+        otlp: named("--otlp", format!("http://{}", otlp.local_addr().unwrap())),
+        influxdb: named(
+            "--influxdb",
+            format!("http://{TOKEN}@{}/my%20bucket/org?site=x", influx.local_addr().unwrap()),
+        ),
+    };
+    let telemetry = start(&args);
+    telemetry.stage("measure", Arc::new(Live::new(1)));
     let (pushed, written) = std::thread::scope(|scope| {
         let pushed = scope.spawn(|| take_request(&otlp, "200 OK"));
         let written = scope.spawn(|| take_request(&influx, "204 No Content"));
-        telemetry.finish(vec![("measure".to_owned(), timeline)]);
+        telemetry.finish(vec![("measure".to_owned(), one_get())]);
         (pushed.join().unwrap(), written.join().unwrap())
     });
     assert!(pushed.0.starts_with("POST /v1/metrics HTTP/1.1\r\n"), "{}", pushed.0);
@@ -489,23 +494,9 @@ fn receivers_that_refuse_or_are_not_there_end_nothing() {
     };
     drop(gone);
     let telemetry = start(&args);
-    let mut timeline = Timeline::new(0, 1_000_000_000);
-    let key = SeriesKey { stage: StageId(0), kind: OpKind::Get, endpoint: EndpointId(0) };
-    timeline.record(
-        key,
-        &Sample {
-            start_ns: 0,
-            end_ns: 5,
-            latency_ns: 5,
-            ttfb_ns: None,
-            bytes: 1,
-            objects: 1,
-            outcome: 0,
-        },
-    );
     std::thread::scope(|scope| {
         let written = scope.spawn(|| take_request(&refusing, "401 Unauthorized"));
-        telemetry.finish(vec![("measure".to_owned(), timeline)]);
+        telemetry.finish(vec![("measure".to_owned(), one_get())]);
         assert!(written.join().unwrap().1.contains("warp_run_summary"));
     });
 }

@@ -8,6 +8,8 @@ use super::{Ground, hashes};
 use crate::harness::{run, stderr};
 
 const SCALED: &str = "--dir DIR --scale 1/65536 --scale-time 1/3000 --jobs-max 2";
+/// The same for files whose stages last 3 s instead of 5 min.
+const SCALED_SHORT: &str = "--dir DIR --scale 1/65536 --scale-time 1/30 --jobs-max 2";
 
 fn job_files(folder: &str) -> Vec<PathBuf> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/fio/");
@@ -24,8 +26,8 @@ fn job_files(folder: &str) -> Vec<PathBuf> {
 }
 
 #[track_caller]
-fn runs_scaled(ground: &Ground, path: &Path) {
-    let line = format!("run {} {SCALED} --json", path.display());
+fn runs_scaled(ground: &Ground, path: &Path, scaled: &str) {
+    let line = format!("run {} {scaled} --json", path.display());
     let mut command = ground.command(&line);
     command.env("DIRECTORY", ground.files());
     let output = run(command);
@@ -50,7 +52,7 @@ fn every_job_file_of_wekas_runs() {
             // On two cores that is no job at all, which fio does not take either.
             let text = text.replace("$ncpus-2", "$ncpus*2-2").replace("${DIRECTORY}", "DIR");
             let fitting = ground.write("fitting.fio", &text);
-            runs_scaled(&ground, &fitting);
+            runs_scaled(&ground, &fitting, SCALED);
             let few = std::thread::available_parallelism().unwrap().get() <= 2;
             if few {
                 let line = format!("run {} {SCALED}", path.display());
@@ -63,7 +65,7 @@ fn every_job_file_of_wekas_runs() {
                 continue;
             }
         }
-        runs_scaled(&ground, &path);
+        runs_scaled(&ground, &path, SCALED);
     }
 }
 
@@ -72,7 +74,7 @@ fn every_job_file_of_wekatesters_runs() {
     let files = job_files("wekatester");
     assert_eq!(files.len(), 11);
     let ground = Ground::in_memory();
-    files.iter().for_each(|path| runs_scaled(&ground, path));
+    files.iter().for_each(|path| runs_scaled(&ground, path, SCALED));
 }
 
 #[test]
@@ -80,11 +82,11 @@ fn the_job_files_that_fio_itself_ran_run() {
     let ground = Ground::in_memory();
     for path in job_files("fio").iter().filter(|path| path.extension().is_some_and(|e| e == "fio"))
     {
-        runs_scaled(&ground, path);
+        runs_scaled(&ground, path, SCALED_SHORT);
     }
     // On disk, past the page cache where it can be.
     let ground = Ground::on_disk();
-    runs_scaled(&ground, &job_files("wekatester/default")[0]);
+    runs_scaled(&ground, &job_files("wekatester/default")[0], SCALED);
 }
 
 const TWO_GROUPS: &str = "\
