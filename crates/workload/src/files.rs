@@ -16,6 +16,7 @@ mod versions;
 
 pub use names::NameOp;
 pub use plan::FilePlan;
+pub(crate) use plan::JobLayout;
 pub use spec::{
     BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FILES_SCHEMA, FileJobSpec,
     FilePacingSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec,

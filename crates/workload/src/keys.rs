@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, WorkerId};
 
+use crate::plan::Pattern;
 use crate::{ExistingObject, mix64};
 
 /// How the keys of objects that the run writes are laid out.
@@ -36,6 +37,8 @@ pub enum Keys {
     },
     /// Keys of objects that were there before; the id's number is the index.
     Existing(Arc<[ExistingObject]>),
+    /// Keys that are the user's own; of the id's number, what is left over by their count.
+    Named(Pattern),
 }
 
 impl Keys {
@@ -44,6 +47,7 @@ impl Keys {
         key.clear();
         match self {
             Self::Existing(objects) => key.push_str(&objects[id.number() as usize].key),
+            Self::Named(keys) => key.push_str(&keys.name(id.number() % keys.count())),
             Self::Generated { layout, seed } => {
                 write_prefix(layout, *seed, id.owner(), key);
                 if !layout.per_worker {

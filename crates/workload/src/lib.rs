@@ -9,6 +9,7 @@ pub mod data;
 pub mod files;
 pub mod history;
 mod keys;
+pub mod objects;
 mod pacing;
 mod pick;
 pub mod plan;

@@ -12,6 +12,7 @@ mod from_v1;
 mod full;
 mod path;
 mod pattern;
+pub(crate) mod place;
 mod print;
 mod read;
 mod rules;
@@ -27,6 +28,7 @@ pub use checked::{
 };
 pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
+pub use place::{Placed, PlacedJob, PlacedStage, Placing};
 pub use read::{Position, ReadError, Source};
 pub use rules::{SloSpec, UntilSpec};
 pub use spec::{WORKLOAD_SCHEMA, WorkloadFile};

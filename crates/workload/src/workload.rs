@@ -256,6 +256,8 @@ pub enum Verify {
     LengthOnly,
     /// Switched off; the length is still checked.
     Off,
+    /// Neither the content nor the length is known.
+    Nothing,
 }
 
 /// A workload that cannot be.

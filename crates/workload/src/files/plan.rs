@@ -33,6 +33,20 @@ struct StagePlan {
     /// The first worker of each job, and how many there are in all.
     firsts: Vec<u32>,
     jobs: Vec<JobPlan>,
+    layouts: Vec<JobLayout>,
+}
+
+/// What a job's spec does not say of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JobLayout {
+    /// By which name its files are made and for how many clones, where not by its own.
+    pub(crate) files_of: Option<(String, u32)>,
+    /// Whether what is read is checked.
+    pub(crate) verify: bool,
+    /// After how many operations of all clones together it ends.
+    pub(crate) ops_in_all: Option<u64>,
+    /// After how many bytes of all clones together it ends.
+    pub(crate) bytes_in_all: Option<u64>,
 }
 
 enum JobPlan {
@@ -61,26 +75,41 @@ impl FilesSpec {
     /// Returns the plan for the run of that id if the spec is sound.
     pub fn validate(&self, run: &str) -> Result<FilePlan, InvalidWorkload> {
         check::spec(self)?;
+        let layout = JobLayout { verify: self.verify, ..JobLayout::default() };
+        let of_stage = |stage: &super::FileStageSpec| vec![layout.clone(); stage.jobs.len()];
+        self.lay_out(run, self.stages.iter().map(of_stage).collect())
+    }
+
+    /// Returns the plan for the run of that id; what the spec does not say stands in `layouts`, by
+    /// stage and job. The spec was checked.
+    pub(crate) fn lay_out(
+        &self,
+        run: &str,
+        layouts: Vec<Vec<JobLayout>>,
+    ) -> Result<FilePlan, InvalidWorkload> {
         let mut table = TableBuilder::new(run, self.seed);
         let run: Arc<str> = Arc::from(run);
         let mut stages = Vec::with_capacity(self.stages.len());
-        for (index, stage) in self.stages.iter().enumerate() {
+        let verify = layouts.iter().flatten().any(|layout| layout.verify);
+        for ((index, stage), layouts) in self.stages.iter().enumerate().zip(layouts) {
             let mut firsts = vec![0];
             let mut jobs = Vec::with_capacity(stage.jobs.len());
             for (job_index, job) in stage.jobs.iter().enumerate() {
                 let place = check::Place { stage: index, job: job_index };
                 jobs.push(match &job.work {
                     FileWorkSpec::Fill(fill) => plan_fill(&mut table, place, job, fill)?,
-                    FileWorkSpec::Blocks(blocks) => plan_blocks(&mut table, place, job, blocks)?,
+                    FileWorkSpec::Blocks(blocks) => {
+                        plan_blocks(&mut table, place, (job, &layouts[job_index]), blocks)?
+                    }
                     FileWorkSpec::Names(names) => {
                         JobPlan::Names(Box::new(self.plan_names(index, job, names, &run)))
                     }
                 });
                 firsts.push(firsts[job_index] + job.clones);
             }
-            stages.push(StagePlan { firsts, jobs });
+            stages.push(StagePlan { firsts, jobs, layouts });
         }
-        let table = Arc::new(table.finish(self.verify));
+        let table = Arc::new(table.finish(verify));
         Ok(FilePlan { spec: self.clone(), table, run, stages })
     }
 
@@ -165,10 +194,12 @@ fn plan_fill(
 fn plan_blocks(
     table: &mut TableBuilder<'_>,
     place: check::Place,
-    job: &FileJobSpec,
+    (job, layout): (&FileJobSpec, &JobLayout),
     blocks: &BlocksSpec,
 ) -> Result<JobPlan, InvalidWorkload> {
-    let lists = table.add(&job.name, job.clones, &blocks.files);
+    let own = || (job.name.clone(), job.clones);
+    let (name, clones) = layout.files_of.clone().unwrap_or_else(own);
+    let lists = table.add(&name, clones, &blocks.files);
     let lists = lists.map_err(|reason| place.invalid("work.blocks.files", reason))?;
     for &file in lists.iter().flatten() {
         let draft = table.draft(file);
@@ -279,6 +310,7 @@ impl FilePlan {
         let job = &self.spec.stages[stage].jobs[job_index];
         let files = self.files_of(stage, worker);
         let plan = &self.stages[stage].jobs[job_index];
+        let layout = &self.stages[stage].layouts[job_index];
         let seed = match &job.work {
             FileWorkSpec::Blocks(blocks) => blocks.seed.unwrap_or(self.spec.seed),
             _ => self.spec.seed,
@@ -300,7 +332,15 @@ impl FilePlan {
             }
             (JobPlan::Blocks(_), _) => unreachable!("the plan was made for this work"),
         };
-        FileStream::new(&self.table, self.spec.verify, job, files, source, otherwise)
+        let share = |all: u64| {
+            let clones = u64::from(job.clones);
+            all / clones + u64::from(u64::from(clone) < all % clones)
+        };
+        let limits = (
+            layout.ops_in_all.map(share).or(job.ops_max),
+            layout.bytes_in_all.map(share).or(job.bytes_max),
+        );
+        FileStream::new((&self.table, files), layout.verify, (job, limits), source, otherwise)
     }
 }
 

@@ -107,10 +107,9 @@ impl Syncs {
 
 impl FileStream {
     pub(super) fn new(
-        table: &Arc<FileTable>,
+        (table, files): (&Arc<FileTable>, &[u32]),
         verify: bool,
-        job: &FileJobSpec,
-        files: &[u32],
+        (job, (ops_max, bytes_max)): (&FileJobSpec, (Option<u64>, Option<u64>)),
         source: Source,
         otherwise: u64,
     ) -> Self {
@@ -128,8 +127,8 @@ impl FileStream {
             table: Arc::clone(table),
             verify,
             source,
-            ops_left: job.ops_max.unwrap_or(u64::MAX),
-            bytes_left: job.bytes_max.unwrap_or(u64::MAX),
+            ops_left: ops_max.unwrap_or(u64::MAX),
+            bytes_left: bytes_max.unwrap_or(u64::MAX),
             version: (otherwise % u64::from(VERSION_MAX)) as u16 + 1,
             syncs,
             unverified: Cell::new(0),

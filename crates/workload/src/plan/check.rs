@@ -17,6 +17,8 @@ use super::checked::{Members, Plan, Set, SetIndex, Target, TargetIndex};
 use super::path::{FieldPath, InvalidField};
 use super::spec::{Named, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile};
 
+pub(super) use uses::{UseKind, of as uses_of};
+
 type Checked<T> = Result<T, InvalidField>;
 
 /// A stage's and a job's number are kept in one byte.

@@ -61,6 +61,7 @@ fn same(name: &str, old: &WorkloadSpec) -> Plan {
         known.sort_unstable();
         assert_eq!(weights, known, "{name}");
     }
+    super::place::tests::same_operations(name, old, plan.clone());
     plan
 }
 

@@ -20,7 +20,7 @@ const TRACKED_MAX: u64 = 100_000_000;
 
 /// How work uses a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UseKind {
+pub(in crate::plan) enum UseKind {
     /// Reads members, which have to be there.
     Read,
     /// Makes new members of the workers' own.
@@ -47,9 +47,9 @@ impl UseKind {
 }
 
 /// A use of a set by a piece of work.
-pub(super) struct Use<'a> {
-    pub(super) set: SetIndex,
-    pub(super) kind: UseKind,
+pub(in crate::plan) struct Use<'a> {
+    pub(in crate::plan) set: SetIndex,
+    pub(in crate::plan) kind: UseKind,
     /// Which operation of a mix it is, 0-based.
     op: Option<usize>,
     buckets: Option<&'a Pattern>,
@@ -57,7 +57,7 @@ pub(super) struct Use<'a> {
 }
 
 /// Returns how work uses its sets.
-pub(super) fn of(work: &Work) -> Vec<Use<'_>> {
+pub(in crate::plan) fn of(work: &Work) -> Vec<Use<'_>> {
     let plain =
         |set: SetIndex, kind: UseKind| Use { set, kind, op: None, buckets: None, keys: None };
     let all = |sets: &[SetIndex], kind: UseKind| -> Vec<Use<'_>> {

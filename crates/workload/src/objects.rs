@@ -1,0 +1,20 @@
+//! Work on objects as a run lays it out: which sets there are, who is in them at a moment, and the
+//! operations of each worker, in order. All of it is a function of the seed and of what became of
+//! the operations before, whatever thread or machine they run on.
+
+mod job;
+mod members;
+mod op;
+mod pick;
+mod pool;
+mod set;
+mod source;
+
+pub use job::ObjectsJob;
+pub use members::{Change, Held, Members};
+pub use op::{ObjectRef, PlannedOp, Subject};
+pub use set::{ObjectSet, SetBuckets};
+pub use source::{ObjectSource, UploadPlan};
+
+#[cfg(test)]
+mod tests;

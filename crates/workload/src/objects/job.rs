@@ -1,0 +1,240 @@
+//! Work on objects that several workers do.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
+
+use super::source::UploadPlan;
+use super::{Held, Members, ObjectSet, ObjectSource, PlannedOp};
+use crate::plan::spec::DealSpec;
+use crate::plan::{OpAct, SetIndex, Work};
+use crate::{Permutation, Random, Verify};
+
+const MEASURE_DOMAIN: u64 = 0x6d65_6173;
+const DELETE_DOMAIN: u64 = 0x6465_6c65;
+
+/// Work on objects that several workers do in a stage.
+#[derive(Clone, Debug)]
+pub struct ObjectsJob {
+    /// Fixes every choice.
+    pub seed: Seed,
+    /// Tells the choices of jobs that measure apart; 0 for the first.
+    pub salt: u64,
+    /// How many workers it has in all, whoever runs them.
+    pub workers: NonZeroU32,
+    /// Who owns the members that its first worker puts: workers of all jobs of a stage are
+    /// numbered once.
+    pub owner_first: u32,
+    /// The sets of the workload by their numbers; `None` for those that hold no objects.
+    pub sets: Arc<[Option<Arc<ObjectSet>>]>,
+    /// Who is in each set when the stage begins.
+    pub members: Arc<[Members]>,
+    /// By set: what is known of the content that is read.
+    pub known: Arc<[Verify]>,
+    /// By set: whether no job of the stage changes who is in it.
+    pub still: Arc<[bool]>,
+    /// By operation of a mix, or of work that puts one kind of member: by which law of its set the
+    /// size of what it puts is drawn.
+    pub laws: Arc<[u16]>,
+    /// Whether it is asked afterwards who is in the sets.
+    pub keeps_members: bool,
+    /// How members are dealt to workers.
+    pub deal: DealSpec,
+    /// What is done.
+    pub work: Work,
+}
+
+impl ObjectsJob {
+    /// Returns the operations of a worker of it.
+    pub fn source(self: &Arc<Self>, worker: WorkerId) -> ObjectSource {
+        ObjectSource::new(self, worker)
+    }
+
+    /// Returns the job for a stage that begins with these members.
+    #[must_use]
+    pub fn with_members(&self, members: Arc<[Members]>) -> Self {
+        Self { members, ..self.clone() }
+    }
+
+    /// Returns a set that it works on.
+    pub fn set(&self, index: SetIndex) -> &ObjectSet {
+        self.sets[index.0].as_deref().expect("work on objects has sets of objects")
+    }
+
+    /// Returns who is in a set when the stage begins.
+    pub fn members(&self, index: SetIndex) -> &Members {
+        &self.members[index.0]
+    }
+
+    /// Returns a set and who is in it.
+    pub(super) fn population(&self, index: SetIndex) -> (&ObjectSet, &Members) {
+        (self.set(index), self.members(index))
+    }
+
+    /// Returns the chance by which a worker chooses.
+    pub(super) fn choices(&self, worker: WorkerId) -> Random {
+        let domain = MEASURE_DOMAIN.wrapping_add(self.salt << 32);
+        Random::new(self.seed.0, domain, u64::from(worker.0))
+    }
+
+    /// Returns who owns what a worker puts.
+    pub(super) const fn owner(&self, worker: WorkerId) -> u32 {
+        self.owner_first + worker.0
+    }
+
+    /// Returns the law of size of what operation `op` puts.
+    pub(super) fn law_of(&self, op: usize) -> u16 {
+        self.laws.get(op).copied().unwrap_or(0)
+    }
+
+    /// Returns the order in which all of a set are removed.
+    pub fn removal_order(&self, index: SetIndex) -> Permutation {
+        let (set, members) = self.population(index);
+        Permutation::new(self.seed.0 ^ DELETE_DOMAIN, members.count(set))
+    }
+
+    /// Returns the member at a position of that order.
+    pub fn removed(&self, index: SetIndex, order: &Permutation, position: u64) -> ObjectId {
+        let (set, members) = self.population(index);
+        members.listed(set, order.at(position)).id
+    }
+
+    /// Returns how the content that is read of a set is checked.
+    pub fn verify(&self, index: SetIndex) -> Verify {
+        self.known[index.0]
+    }
+
+    /// Returns each member of a set that lies below the prefix of `owner` in that bucket; `None`
+    /// where a listing may hold others, or where members come and go.
+    pub fn listed_below<'a>(
+        &'a self,
+        index: SetIndex,
+        owner: WorkerId,
+        bucket: u32,
+    ) -> Option<impl Iterator<Item = Held> + 'a> {
+        let (set, members) = self.population(index);
+        let has_own_prefixes =
+            set.keys.prefix_of(owner) != set.keys.prefix_of(WorkerId(owner.0 ^ 1));
+        let is_below = move |held: &Held| {
+            (!has_own_prefixes || held.id.owner() == owner) && set.bucket_of(held.id) == bucket
+        };
+        let versions = if members.is_as_filled() { set.versions } else { 1 };
+        let all = (0..members.count(set)).map(move |at| members.listed(set, at)).filter(is_below);
+        let all = all.flat_map(move |held| std::iter::repeat_n(held, versions as usize));
+        (set.is_own() && self.still[index.0]).then_some(all)
+    }
+
+    /// Returns how it uploads in parts, where it does.
+    pub fn upload(&self) -> Option<UploadPlan> {
+        match &self.work {
+            Work::PutParts { at_once, .. } => Some(UploadPlan::Each { at_once: *at_once }),
+            Work::Fill { sets, .. } => {
+                let set = self.set(sets[0]);
+                set.part_bytes?;
+                Some(match set.count {
+                    1 => UploadPlan::Together,
+                    _ => UploadPlan::Each { at_once: NonZeroU32::MIN },
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns how many loops record operations, each one at a time: of each upload in parts there
+    /// are several.
+    pub fn loops_count(&self) -> NonZeroU32 {
+        match self.upload() {
+            Some(UploadPlan::Each { at_once }) => self.workers.saturating_mul(at_once),
+            _ => self.workers,
+        }
+    }
+
+    /// Returns the kinds of operation that are its result; there may be others beside them, such as
+    /// those that begin and complete an upload.
+    pub fn kinds(&self) -> Vec<OpKind> {
+        let mut kinds: Vec<OpKind> = match &self.work {
+            Work::Objects(ops) => ops.iter().map(|op| kind_of(&op.act)).collect(),
+            Work::PutParts { .. } => vec![OpKind::PutPart],
+            Work::GetPart { .. } | Work::GetFromZip { .. } => vec![OpKind::Get],
+            Work::Append { .. } => vec![OpKind::Append],
+            Work::Fanout { .. } => vec![OpKind::Post],
+            Work::Retention { .. } => vec![OpKind::Retention],
+            Work::Remove { .. } => vec![OpKind::Delete],
+            Work::Fill { .. } if self.upload().is_some() => vec![OpKind::PutPart],
+            _ => vec![OpKind::Put],
+        };
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Tells whether operations are about versions of a set by the store's own names for them.
+    pub fn names_versions(&self, index: SetIndex) -> bool {
+        let (set, members) = self.population(index);
+        set.versions > 1 || !members.is_as_filled() || self.puts_versions(index)
+    }
+
+    /// Tells whether it puts further versions of members of a set.
+    fn puts_versions(&self, index: SetIndex) -> bool {
+        use crate::plan::spec::PutAs::Version;
+        let Work::Objects(ops) = &self.work else { return false };
+        let puts = |act: &OpAct| matches!(act, OpAct::Put { put_as: Version, .. });
+        ops.iter().any(|op| op.set == index && puts(&op.act))
+    }
+
+    /// Returns how many operations it has in all, where the work itself says it.
+    pub fn ops_count(&self) -> Option<u64> {
+        let of_set = |index: &SetIndex| {
+            let (set, members) = self.population(*index);
+            (set, members.count(set))
+        };
+        match &self.work {
+            Work::Fill { sets, .. } => Some(sets.iter().map(|set| fill_ops(of_set(set).0)).sum()),
+            Work::Remove { sets, batch } => {
+                Some(sets.iter().map(|set| of_set(set).1.div_ceil(batch.get().into())).sum())
+            }
+            Work::Objects(ops) => match &**ops {
+                [op] => match op.act {
+                    OpAct::Delete { batch, is_all: true, .. } => {
+                        Some(of_set(&op.set).1.div_ceil(batch.get().into()))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the planned operation that removes what was put, at the end of its time.
+    pub(super) fn removal(&self, set: SetIndex, id: ObjectId) -> PlannedOp {
+        use super::{ObjectRef, Subject};
+        let object = ObjectRef::newest(id, self.set(set).size_of(id), 0);
+        PlannedOp { kind: OpKind::Delete, set, subject: Subject::Object(object, None) }
+    }
+}
+
+/// Returns the kind of operation that an act is.
+pub(super) const fn kind_of(act: &OpAct) -> OpKind {
+    match act {
+        OpAct::Get { .. } => OpKind::Get,
+        OpAct::Put { is_form: true, .. } => OpKind::Post,
+        OpAct::Put { .. } => OpKind::Put,
+        OpAct::Stat { .. } => OpKind::Stat,
+        OpAct::Delete { .. } => OpKind::Delete,
+        OpAct::List { .. } => OpKind::List,
+    }
+}
+
+/// Returns how many operations fill a set.
+fn fill_ops(set: &ObjectSet) -> u64 {
+    match set.part_bytes {
+        _ if set.is_zip => set.count.min(1),
+        None => set.count * u64::from(set.versions),
+        Some(part) => {
+            let of = |index| set.size_of(set.id(index)).unwrap_or(0).div_ceil(part) + 2;
+            (0..set.count).map(of).sum()
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Populations of objects: how many, how large, under which names, in which buckets.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use plimsoll_model::{ObjectId, WorkerId};
+
+use crate::data::DataRule;
+use crate::{DataFileSpec, Keys, SizeDist, hash_text};
+
+/// Bits of a member's number that say by which law its size is drawn.
+const LAW_SHIFT: u32 = 36;
+
+/// A population of objects, laid out for a run.
+#[derive(Clone, Debug)]
+pub struct ObjectSet {
+    /// What the workload calls it.
+    pub name: String,
+    /// Fixes sizes.
+    pub seed: u64,
+    /// How many a fill makes, were found, or names stand for; those that are put one by one come
+    /// on top.
+    pub count: u64,
+    /// Over how many owners those are spread.
+    pub owners: NonZeroU32,
+    /// How many versions of each a fill makes.
+    pub versions: u32,
+    /// How large members are: the law of the set itself, if it has one, then those of operations
+    /// that say their own. A member's number says which one is its.
+    pub laws: Vec<Option<SizeDist>>,
+    /// What they hold.
+    pub data: DataRule,
+    /// The files that their bytes come from, where they do.
+    pub data_files: Vec<DataFileSpec>,
+    /// Their keys.
+    pub keys: Keys,
+    /// What all keys of the run's own with the same prefix begin with, without the last `/`.
+    pub base: String,
+    /// Their buckets.
+    pub buckets: SetBuckets,
+    /// Has a fill upload them in parts of so many bytes.
+    pub part_bytes: Option<u64>,
+    /// Whether a fill puts all of them into one zip archive.
+    pub is_zip: bool,
+}
+
+/// The buckets that a set lies in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SetBuckets {
+    /// The target's own.
+    OfTarget,
+    /// These, at least one.
+    Several(Arc<[String]>),
+}
+
+impl SetBuckets {
+    /// Returns how many there are.
+    pub fn count(&self) -> u32 {
+        match self {
+            Self::OfTarget => 1,
+            Self::Several(names) => names.len() as u32,
+        }
+    }
+
+    /// Returns the name of bucket `index`; `None` for the target's own.
+    pub fn name(&self, index: u32) -> Option<&str> {
+        match self {
+            Self::OfTarget => None,
+            Self::Several(names) => Some(&names[index as usize]),
+        }
+    }
+}
+
+impl ObjectSet {
+    /// The most laws by which sizes of one set are drawn.
+    pub const LAWS_MAX: usize = 1 << (40 - LAW_SHIFT);
+    /// The most members that one owner has of one law.
+    pub const NUMBER_MAX: u64 = (1 << LAW_SHIFT) - 1;
+
+    /// Returns an empty set of random content with these keys in the target's bucket.
+    pub fn plain(name: &str, keys: Keys) -> Self {
+        Self {
+            name: name.to_owned(),
+            seed: 0,
+            count: 0,
+            owners: NonZeroU32::MIN,
+            versions: 1,
+            laws: vec![None],
+            data: DataRule::Random,
+            data_files: Vec::new(),
+            keys,
+            base: String::new(),
+            buckets: SetBuckets::OfTarget,
+            part_bytes: None,
+            is_zip: false,
+        }
+    }
+
+    /// Tells whether its members are the run's own, which nobody else knows the names of.
+    pub const fn is_own(&self) -> bool {
+        matches!(self.keys, Keys::Generated { .. })
+    }
+
+    /// Returns the id of member `index` of those that a fill makes, were found, or names stand for.
+    pub fn id(&self, index: u64) -> ObjectId {
+        let owners = if self.is_own() { u64::from(self.owners.get()) } else { 1 };
+        ObjectId::new(WorkerId((index % owners) as u32), index / owners)
+    }
+
+    /// Returns how many members an owner has of those.
+    pub fn share_of(&self, owner: u32) -> u64 {
+        let owners = if self.is_own() { self.owners.get() } else { 1 };
+        let (each, rest) = (self.count / u64::from(owners), self.count % u64::from(owners));
+        if owner >= owners { 0 } else { each + u64::from(u64::from(owner) < rest) }
+    }
+
+    /// Returns the id of a member that is put, whose size is drawn by that law.
+    pub fn new_id(&self, owner: u32, law: u16, number: u64) -> ObjectId {
+        assert!(number <= Self::NUMBER_MAX, "a worker puts fewer members");
+        ObjectId::new(WorkerId(owner), u64::from(law) << LAW_SHIFT | number)
+    }
+
+    /// Returns the law of the size of a member of the run's own, and its number among those of its
+    /// owner and law.
+    pub(super) const fn split(id: ObjectId) -> (u16, u64) {
+        ((id.number() >> LAW_SHIFT) as u16, id.number() & Self::NUMBER_MAX)
+    }
+
+    /// Returns in which of the set's buckets a member lies, 0-based.
+    pub fn bucket_of(&self, id: ObjectId) -> u32 {
+        let buckets = u64::from(self.buckets.count());
+        let bucket = match &self.keys {
+            Keys::Generated { .. } => (Self::split(id).1 + u64::from(id.owner().0)) % buckets,
+            Keys::Existing(_) => 0,
+            Keys::Named(keys) => id.number() / keys.count(),
+        };
+        bucket as u32
+    }
+
+    /// Returns how large a member is; `None` where that is not known.
+    pub fn size_of(&self, id: ObjectId) -> Option<u64> {
+        match &self.keys {
+            Keys::Existing(objects) => Some(objects[id.number() as usize].size),
+            Keys::Generated { .. } => {
+                let law = self.laws.get(usize::from(Self::split(id).0))?.as_ref()?;
+                Some(law.size(self.seed, id))
+            }
+            // Other patterns may stand for the same name, so the size comes from that.
+            Keys::Named(_) => match &*self.laws {
+                [Some(SizeDist::Fixed(size))] => Some(*size),
+                [Some(law)] => {
+                    let mut key = String::new();
+                    self.keys.write(id, &mut key);
+                    let bucket = self.buckets.name(self.bucket_of(id)).unwrap_or_default();
+                    let hash = hash_text(&key) ^ hash_text(bucket).rotate_left(1);
+                    let of_name = ObjectId::new(WorkerId(0), hash & ObjectId::NUMBER_MAX);
+                    Some(law.size(self.seed, of_name))
+                }
+                _ => None,
+            },
+        }
+    }
+}

@@ -1,0 +1,495 @@
+//! Lays a checked plan out for one run: its own keys and buckets, what was found, who fills what.
+
+mod files;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use plimsoll_model::{ObjectId, Seed, StageKind};
+
+use super::check::UseKind;
+use super::checked::{Job, Members, NamedObjects, Objects, Plan, SetIndex, Stage, TargetIndex};
+use super::path::{FieldPath, InvalidField};
+use super::pattern::Pattern;
+use super::spec::{ArchiveKind, PutAs, VersionPick};
+use super::work::{Op, OpAct, Work};
+use crate::files::FilePlan;
+use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets};
+use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
+
+/// More buckets of one set than this are a slip of the pen.
+const BUCKETS_MAX: u64 = 100_000;
+
+type Laid<T> = Result<T, InvalidField>;
+
+/// What a plan is laid out for.
+pub struct Placing<'a> {
+    /// The run's id, part of every name of the run's own.
+    pub run: &'a str,
+    /// Fixes every choice.
+    pub seed: Seed,
+    /// By target: the bucket of sets that name none; empty where there are no buckets.
+    pub buckets: &'a [String],
+    /// By set: the objects that were found, of sets that consist of such.
+    pub found: &'a BTreeMap<SetIndex, Arc<[ExistingObject]>>,
+}
+
+/// A plan, laid out for a run.
+pub struct Placed {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Fixes every choice.
+    pub seed: Seed,
+    /// The sets that hold objects, by their numbers; after those of the plan come parts of them
+    /// that operations name by patterns of their own.
+    pub sets: Arc<[Option<Arc<ObjectSet>>]>,
+    /// The target of each of them.
+    pub targets: Vec<TargetIndex>,
+    /// Who is in them before the first stage.
+    pub members: Arc<[Present]>,
+    /// The stages, as in the plan.
+    pub stages: Vec<PlacedStage>,
+    /// What is done to files; its stages have the numbers of the plan's.
+    pub files: Option<FilePlan>,
+}
+
+/// The jobs of a stage, laid out.
+#[derive(Clone, Debug, Default)]
+pub struct PlacedStage {
+    /// Those on objects.
+    pub objects: Vec<PlacedJob>,
+    /// Those on files, by their numbers in the plan's stage.
+    pub files: Vec<usize>,
+    /// The number of the first worker on files: workers of all jobs are numbered once, those on
+    /// objects first.
+    pub files_worker_first: u32,
+}
+
+/// A job on objects, laid out.
+#[derive(Clone, Debug)]
+pub struct PlacedJob {
+    /// Its number in the plan's stage.
+    pub job: usize,
+    /// Where it works.
+    pub target: TargetIndex,
+    /// The number of its first loop: of uploads in parts a worker has several.
+    pub worker_first: u32,
+    /// Its work. Who is in the sets is as before the first stage; see
+    /// [`ObjectsJob::with_members`].
+    pub work: Arc<ObjectsJob>,
+}
+
+impl Placed {
+    /// Returns who is in the sets after a stage in which all of this was changed.
+    pub fn after(
+        &self,
+        members: &Arc<[Present]>,
+        changes: Vec<(SetIndex, Change)>,
+    ) -> Arc<[Present]> {
+        let mut by_set: BTreeMap<SetIndex, Vec<Change>> = BTreeMap::new();
+        for (set, change) in changes {
+            by_set.entry(set).or_default().push(change);
+        }
+        let mut after = members.to_vec();
+        for (index, changes) in by_set {
+            let set = self.sets[index.0].as_ref().expect("objects were changed");
+            after[index.0] = after[index.0].after(set, changes);
+        }
+        after.into()
+    }
+
+    /// Returns what the keys of the run's own objects on a target begin with, each once, without
+    /// the last `/`.
+    pub fn bases(&self, target: TargetIndex) -> Vec<String> {
+        let own = self.sets.iter().zip(&self.targets).filter(|(_, of)| **of == target);
+        let mut bases: Vec<String> = own
+            .filter_map(|(set, _)| Some(set.as_ref()?.base.clone()))
+            .filter(|base| !base.is_empty())
+            .collect();
+        bases.sort_unstable();
+        bases.dedup();
+        bases
+    }
+
+    /// Returns the buckets that the run's own objects on a target lie in, each once; `None` is the
+    /// target's own.
+    pub fn own_buckets(&self, target: TargetIndex) -> Vec<Option<String>> {
+        let own = self.sets.iter().zip(&self.targets).filter(|(_, of)| **of == target);
+        let own = own.filter_map(|(set, _)| set.as_ref()).filter(|set| set.is_own());
+        let mut buckets: Vec<Option<String>> = own
+            .flat_map(|set| {
+                (0..set.buckets.count()).map(|index| set.buckets.name(index).map(str::to_owned))
+            })
+            .collect();
+        buckets.sort_unstable();
+        buckets.dedup();
+        buckets
+    }
+}
+
+impl Job {
+    /// Tells whether it works on files by their blocks or names.
+    pub fn is_on_files(&self, plan: &Plan) -> bool {
+        let of_files =
+            |set: &SetIndex| matches!(plan.set(*set).members, Members::Files(_) | Members::Tree(_));
+        match &self.work {
+            Work::Blocks(_) | Work::Names { .. } => true,
+            other => other.sets().iter().any(of_files),
+        }
+    }
+}
+
+impl Plan {
+    /// Lays the plan out for a run. An error is about what no run can do with this target or these
+    /// objects, as far as the workload itself shows it.
+    pub fn place(self: &Arc<Self>, placing: &Placing<'_>) -> Laid<Placed> {
+        let mut room = Room { plan: self, placing, sets: Vec::new(), targets: Vec::new() };
+        for index in 0..self.sets.len() {
+            let set = room.set(SetIndex(index))?;
+            room.sets.push(set);
+            room.targets.push(self.sets[index].target);
+        }
+        let mut known = room.known_before();
+        let mut stages = Vec::with_capacity(self.stages.len());
+        let mut salt = 0;
+        for stage in &self.stages {
+            refuse_for_now(self, stage)?;
+            stages.push(room.stage(stage, &mut known, &mut salt)?);
+        }
+        room.complete(&mut stages);
+        let files = files::place(self, placing)?;
+        let present = |set: &Option<Arc<ObjectSet>>| match set {
+            Some(set) if !set.is_own() => Present::all(),
+            _ => Present::default(),
+        };
+        let members = room.sets.iter().map(present).collect();
+        let Room { sets, targets, .. } = room;
+        let (plan, seed) = (Arc::clone(self), placing.seed);
+        Ok(Placed { plan, seed, sets: sets.into(), targets, members, stages, files })
+    }
+}
+
+/// Refuses what the language says and no engine does yet.
+fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
+    if stage.search.is_some() {
+        return Err(stage.path.refuse("a search cannot be run yet"));
+    }
+    for job in &stage.jobs {
+        let at = job.path.field("work");
+        let what = match &job.work {
+            Work::MakeBuckets(_) | Work::RemoveBuckets(_) => "making and removing buckets",
+            Work::Trace { .. } => "replaying a trace",
+            Work::Remove { .. } if job.is_on_files(plan) => "removing files before the run ends",
+            _ if plan.set(job.work.sets()[0]).target != job.target => {
+                "work on members as another target shows them"
+            }
+            _ => continue,
+        };
+        return Err(at.refuse(format!("{what} cannot be run yet")));
+    }
+    Ok(())
+}
+
+/// What is laid out so far.
+struct Room<'a> {
+    plan: &'a Plan,
+    placing: &'a Placing<'a>,
+    sets: Vec<Option<Arc<ObjectSet>>>,
+    targets: Vec<TargetIndex>,
+}
+
+impl Room<'_> {
+    fn set(&self, index: SetIndex) -> Laid<Option<Arc<ObjectSet>>> {
+        let set = self.plan.set(index);
+        let placed = match &set.members {
+            Members::Objects(objects) => self.own(index, objects)?,
+            Members::Named(named) => self.named(index, named)?,
+            Members::Existing(_) => {
+                let found = self.placing.found.get(&index).cloned().unwrap_or_default();
+                let plain = ObjectSet::plain(&set.name, Keys::Existing(Arc::clone(&found)));
+                ObjectSet { count: found.len() as u64, ..plain }
+            }
+            Members::Files(_) | Members::Tree(_) => return Ok(None),
+        };
+        Ok(Some(Arc::new(placed)))
+    }
+
+    fn own(&self, index: SetIndex, objects: &Objects) -> Laid<ObjectSet> {
+        let set = self.plan.set(index);
+        let Placing { run, seed, .. } = *self.placing;
+        let mut layout = KeyLayout::for_run(&objects.keys.prefix, run, objects.keys.per_worker);
+        let base = layout.base.trim_end_matches('/').to_owned();
+        let is_own = |other: &super::checked::Set| matches!(other.members, Members::Objects(_));
+        if self.plan.sets.iter().filter(|other| is_own(other)).count() > 1 {
+            layout.base = format!("{}{}/", layout.base, set.name);
+        }
+        let buckets = match objects.keys.buckets {
+            None => SetBuckets::OfTarget,
+            Some(count) => {
+                let bucket = self.placing.buckets.get(set.target.0).map_or("", |name| name);
+                let names = (1..=count).map(|number| format!("{bucket}{number}"));
+                SetBuckets::Several(names.collect())
+            }
+        };
+        Ok(ObjectSet {
+            // Sizes of the members of one set tell nothing of those of another.
+            seed: seed.0 ^ (index.0 as u64) << 48,
+            count: objects.count,
+            owners: self.owners(index),
+            versions: objects.versions,
+            laws: vec![objects.sizes.clone()],
+            data: objects.data.clone(),
+            data_files: objects.data_files.clone(),
+            base,
+            buckets,
+            part_bytes: objects.part_bytes,
+            is_zip: objects.archive == Some(ArchiveKind::Zip),
+            ..ObjectSet::plain(&set.name, Keys::Generated { layout, seed: seed.0 })
+        })
+    }
+
+    /// Returns over how many owners a set is spread: the workers who fill it, or else those who
+    /// work on it first.
+    fn owners(&self, index: SetIndex) -> NonZeroU32 {
+        let jobs = || self.plan.jobs().filter(move |job| job.work.sets().contains(&index));
+        let fills = jobs().find(|job| matches!(job.work, Work::Fill { .. }));
+        fills.or_else(|| jobs().next()).map_or(NonZeroU32::MIN, |job| job.workers)
+    }
+
+    fn named(&self, index: SetIndex, named: &NamedObjects) -> Laid<ObjectSet> {
+        let set = self.plan.set(index);
+        let buckets = match &named.buckets {
+            None => SetBuckets::OfTarget,
+            Some(pattern) => bucket_names(&set.path.field("named").field("bucket"), pattern)?,
+        };
+        let count = named.keys.count().saturating_mul(buckets.count().into());
+        if count > ObjectId::NUMBER_MAX {
+            let reason =
+                format!("{count} names are more than the {} that fit", ObjectId::NUMBER_MAX);
+            return Err(set.path.field("named").refuse(reason));
+        }
+        Ok(ObjectSet {
+            seed: self.placing.seed.0,
+            count,
+            laws: vec![named.sizes.clone()],
+            data: named.data.clone(),
+            data_files: named.data_files.clone(),
+            buckets,
+            ..ObjectSet::plain(&set.name, Keys::Named(named.keys.clone()))
+        })
+    }
+
+    /// Returns what is known of the content of each set before the first stage.
+    fn known_before(&self) -> Vec<Verify> {
+        let known = |set: &Option<Arc<ObjectSet>>| match set.as_ref().map(|set| &set.keys) {
+            Some(Keys::Existing(_)) => Verify::LengthOnly,
+            Some(Keys::Named(_)) => Verify::Nothing,
+            _ => Verify::EveryByte,
+        };
+        self.sets.iter().map(known).collect()
+    }
+
+    fn stage(
+        &mut self,
+        stage: &Stage,
+        known: &mut Vec<Verify>,
+        salt: &mut u64,
+    ) -> Laid<PlacedStage> {
+        let mut placed = PlacedStage::default();
+        let mut worker_first = 0;
+        // What each job has, to which the sets of all jobs of the stage are added at the end.
+        let mut jobs = Vec::new();
+        for (index, job) in stage.jobs.iter().enumerate() {
+            if job.is_on_files(self.plan) {
+                placed.files.push(index);
+                continue;
+            }
+            let (work, laws) = self.work(job, known)?;
+            let salt = match stage.kind {
+                StageKind::Measure => std::mem::replace(salt, *salt + 1),
+                StageKind::Prepare | StageKind::Cleanup => 0,
+            };
+            jobs.push((index, job, work, laws, salt));
+        }
+        let changed: Vec<SetIndex> = stage
+            .jobs
+            .iter()
+            .flat_map(|job| super::check::uses_of(&job.work))
+            .filter(|used| used.kind != UseKind::Read)
+            .map(|used| used.set)
+            .collect();
+        let still: Arc<[bool]> =
+            (0..self.sets.len()).map(|set| !changed.contains(&SetIndex(set))).collect();
+        for (index, job, work, laws, salt) in jobs {
+            let of_job = |known: &Verify| match known {
+                Verify::EveryByte | Verify::LengthOnly if !job.verify => Verify::Off,
+                known => *known,
+            };
+            let job_known: Arc<[Verify]> = known.iter().map(of_job).collect();
+            let work = ObjectsJob {
+                seed: self.placing.seed,
+                salt,
+                workers: job.workers,
+                owner_first: worker_first,
+                sets: self.sets.iter().cloned().collect(),
+                members: Arc::default(),
+                known: job_known,
+                still: Arc::clone(&still),
+                laws,
+                keeps_members: true,
+                deal: job.deal,
+                work,
+            };
+            let loops = work.loops_count().get();
+            let target = job.target;
+            let work = Arc::new(work);
+            placed.objects.push(PlacedJob { job: index, target, worker_first, work });
+            worker_first += loops;
+        }
+        placed.files_worker_first = worker_first;
+        for job in &stage.jobs {
+            self.learn(job, known);
+        }
+        Ok(placed)
+    }
+
+    /// Takes note of what is known of content after a job.
+    fn learn(&self, job: &Job, known: &mut [Verify]) {
+        let Work::Fill { sets, .. } = &job.work else { return };
+        for set in sets {
+            if known[set.0] == Verify::Nothing {
+                known[set.0] = Verify::EveryByte;
+            }
+        }
+    }
+
+    /// Returns the work of a job in the sets as they are laid out, and the laws of the sizes that
+    /// its operations put.
+    fn work(&mut self, job: &Job, known: &mut Vec<Verify>) -> Laid<(Work, Arc<[u16]>)> {
+        let mut laws = Vec::new();
+        let work = match &job.work {
+            Work::Objects(ops) => {
+                check_versions(ops)?;
+                let mut placed = ops.clone();
+                for op in &mut placed {
+                    laws.push(self.op(op, known)?);
+                }
+                Work::Objects(placed)
+            }
+            Work::PutParts { set, parts: Some(parts), part_bytes, .. } => {
+                let sizes = SizeDist::Fixed(u64::from(parts.get()) * part_bytes);
+                laws.push(self.law(*set, &sizes, &job.path.field("work"))?);
+                job.work.clone()
+            }
+            other => other.clone(),
+        };
+        Ok((work, laws.into()))
+    }
+
+    /// Has an operation be about the set that its own names or sizes make, and returns the law of
+    /// the size that it puts.
+    fn op(&mut self, op: &mut Op, known: &mut Vec<Verify>) -> Laid<u16> {
+        let set = Arc::clone(self.sets[op.set.0].as_ref().expect("a mix is on objects"));
+        let sizes = match &op.act {
+            OpAct::Put { sizes, .. } => Some(sizes),
+            _ => None,
+        };
+        if set.is_own() {
+            return sizes.map_or(Ok(0), |sizes| self.law(op.set, sizes, &op.path));
+        }
+        let other_size = sizes.filter(|sizes| set.laws != [Some((*sizes).clone())]);
+        if op.buckets.is_none() && op.keys.is_none() && other_size.is_none() {
+            return Ok(0);
+        }
+        let Members::Named(named) = &self.plan.set(op.set).members else { return Ok(0) };
+        let mut named = named.clone();
+        named.keys = op.keys.take().unwrap_or(named.keys);
+        named.buckets = op.buckets.take().or(named.buckets);
+        named.sizes = other_size.cloned().or(named.sizes);
+        if other_size.is_some() {
+            known[op.set.0] = Verify::Nothing;
+        }
+        let part = self.named(op.set, &named)?;
+        let target = self.targets[op.set.0];
+        op.set = SetIndex(self.sets.len());
+        self.sets.push(Some(Arc::new(part)));
+        self.targets.push(target);
+        known.push(Verify::Nothing);
+        Ok(0)
+    }
+
+    /// Returns the law of a set by which these sizes are drawn.
+    fn law(&mut self, index: SetIndex, sizes: &SizeDist, path: &FieldPath) -> Laid<u16> {
+        let set = self.sets[index.0].as_mut().expect("a mix is on objects");
+        let same = |law: &Option<SizeDist>| law.as_ref() == Some(sizes);
+        if let Some(known) = set.laws.iter().position(same) {
+            return Ok(known as u16);
+        }
+        if set.laws.len() == ObjectSet::LAWS_MAX {
+            let most = ObjectSet::LAWS_MAX;
+            return Err(path.refuse(format!("a set has at most {most} laws of size")));
+        }
+        let set = Arc::make_mut(set);
+        set.laws.push(Some(sizes.clone()));
+        Ok(set.laws.len() as u16 - 1)
+    }
+
+    /// Gives all jobs all sets, and has the last stage that uses a set forget who is in it.
+    fn complete(&self, stages: &mut [PlacedStage]) {
+        let sets: Arc<[Option<Arc<ObjectSet>>]> = self.sets.iter().cloned().collect();
+        let is_own = |set: &Option<Arc<ObjectSet>>| set.as_ref().is_none_or(|set| set.is_own());
+        let members: Arc<[Present]> = sets
+            .iter()
+            .map(|set| if is_own(set) { Present::default() } else { Present::all() })
+            .collect();
+        let mut used_later: Vec<SetIndex> = Vec::new();
+        for stage in stages.iter_mut().rev() {
+            for placed in &mut stage.objects {
+                let work = Arc::make_mut(&mut placed.work);
+                (work.sets, work.members) = (Arc::clone(&sets), Arc::clone(&members));
+                work.keeps_members = work.work.sets().iter().any(|set| used_later.contains(set));
+                let rest = std::iter::repeat_n(Verify::Nothing, sets.len() - work.known.len());
+                work.known = work.known.iter().copied().chain(rest).collect();
+                let rest = std::iter::repeat_n(false, sets.len() - work.still.len());
+                work.still = work.still.iter().copied().chain(rest).collect();
+            }
+            let used = stage.objects.iter().flat_map(|placed| placed.work.work.sets());
+            used_later.extend(used);
+        }
+    }
+}
+
+/// Refuses to read the newest version beside operations that put further ones: which one that is
+/// depends on the moment.
+fn check_versions(ops: &[Op]) -> Laid<()> {
+    for op in ops {
+        let reads_newest = matches!(
+            op.act,
+            OpAct::Get { version: VersionPick::Newest, .. }
+                | OpAct::Stat { version: VersionPick::Newest, .. }
+                | OpAct::Delete { version: VersionPick::Newest, .. }
+        );
+        let puts = |other: &Op| {
+            other.set == op.set && matches!(other.act, OpAct::Put { put_as: PutAs::Version, .. })
+        };
+        if reads_newest && ops.iter().any(puts) {
+            let reason = "must be `uniform` beside puts of further versions: which one is the \
+                          newest would depend on the moment";
+            return Err(op.path.field("version").refuse(reason));
+        }
+    }
+    Ok(())
+}
+
+fn bucket_names(path: &FieldPath, pattern: &Pattern) -> Laid<SetBuckets> {
+    let count = pattern.count();
+    if count > BUCKETS_MAX {
+        return Err(path.refuse(format!("{count} buckets are out of range: 1 to {BUCKETS_MAX}")));
+    }
+    Ok(SetBuckets::Several((0..count).map(|index| pattern.name(index)).collect()))
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+pub(crate) mod tests;
