@@ -1,10 +1,12 @@
 //! Where requests go: Host header, path prefix and region, resolved once from the configuration.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use plimsoll_http::Endpoint;
 use plimsoll_model::WallTime;
 
+use crate::config::is_bucket_name;
 use crate::headers::OptionHeaders;
 use crate::{ConfigError, Lookup, S3Config};
 
@@ -17,12 +19,19 @@ const DNS_STYLE_DOMAINS: [&str; 4] =
 /// The target as requests need it.
 #[derive(Debug)]
 pub(crate) struct Target {
-    pub(crate) bucket: String,
+    /// Where operations go that name no bucket.
+    pub(crate) place: Arc<Place>,
     pub(crate) region: String,
-    /// Indexed by `EndpointId`.
-    pub(crate) addresses: Vec<Address>,
     pub(crate) wall_epoch: WallTime,
     pub(crate) headers: OptionHeaders,
+}
+
+/// A bucket, as requests need it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) bucket: String,
+    /// Indexed by `EndpointId`.
+    pub(crate) addresses: Vec<Address>,
 }
 
 /// One endpoint as requests need it.
@@ -40,20 +49,14 @@ pub(crate) struct Address {
 
 impl Target {
     pub(crate) fn resolve(config: &S3Config) -> Result<Self, ConfigError> {
-        let tls = config.tls.is_some();
-        let addresses = config
-            .endpoints
-            .iter()
-            .map(|endpoint| Address::resolve(endpoint, &config.bucket, config.lookup, tls))
-            .collect::<Result<Vec<_>, _>>()?;
+        let place = Arc::new(Place::resolve(config, &config.bucket)?);
         let from_host = || {
             config.endpoints.iter().find_map(|endpoint| region_of(&endpoint.host.to_lowercase()))
         };
         let region = config.region.clone().or_else(from_host);
         Ok(Self {
-            bucket: config.bucket.clone(),
+            place,
             region: region.unwrap_or_else(|| REGION_DEFAULT.to_owned()),
-            addresses,
             wall_epoch: config.wall_epoch,
             headers: OptionHeaders::new(&config.options),
         })
@@ -63,6 +66,19 @@ impl Target {
     /// name).
     pub(crate) fn states_location(&self) -> bool {
         self.region != REGION_DEFAULT
+    }
+}
+
+impl Place {
+    /// Returns a bucket of the target.
+    pub(crate) fn resolve(config: &S3Config, bucket: &str) -> Result<Self, ConfigError> {
+        if !is_bucket_name(bucket) {
+            return Err(ConfigError::Bucket(bucket.to_owned()));
+        }
+        let tls = config.tls.is_some();
+        let address = |endpoint| Address::resolve(endpoint, bucket, config.lookup, tls);
+        let addresses = config.endpoints.iter().map(address).collect::<Result<_, _>>()?;
+        Ok(Self { bucket: bucket.to_owned(), addresses })
     }
 }
 

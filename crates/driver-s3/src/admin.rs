@@ -404,7 +404,7 @@ impl S3Admin {
     }
 
     fn bucket(&self) -> &str {
-        &self.session.line.target.bucket
+        &self.session.line.target.place.bucket
     }
 
     /// Tells whether nobody asks.

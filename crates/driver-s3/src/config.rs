@@ -207,7 +207,7 @@ fn check_plain(name: &'static str, flag: &'static str, text: &str) -> Result<(),
     Ok(())
 }
 
-fn is_bucket_name(name: &str) -> bool {
+pub(crate) fn is_bucket_name(name: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"._-".contains(&b);
     name.len() <= BUCKET_NAME_BYTES_MAX
         && name.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())

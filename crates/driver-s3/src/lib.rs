@@ -25,6 +25,7 @@ mod sigv4;
 mod upload;
 mod xml;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,7 +79,7 @@ impl S3Driver {
         stall_timeout: Option<Duration>,
     ) -> Vec<S3Session> {
         let endpoints: Rc<[Endpoint]> =
-            self.target.addresses.iter().map(|address| address.connect_to.clone()).collect();
+            self.target.place.addresses.iter().map(|address| address.connect_to.clone()).collect();
         let options = Rc::new(Options {
             connect_timeout: self.config.connect_timeout,
             stall_timeout,
@@ -91,6 +92,7 @@ impl S3Driver {
         let lines = Rc::new(Lines {
             config: self.config.clone(),
             target: self.target.clone(),
+            places: RefCell::default(),
             endpoints,
             options,
             clock: clock.clone(),

@@ -1,6 +1,7 @@
 //! One exchange after the other on one HTTP client: rendered, carried and judged.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,13 +11,13 @@ use plimsoll_http::{
 };
 use plimsoll_model::{EndpointId, ErrorClass, Moment, SharedClock, WallTime};
 
-use crate::addressing::Target;
+use crate::addressing::{Place, Target};
 use crate::answer::{Answer, ContentAnswer, ContentState, ERROR_BYTES_MAX, Wanted};
 use crate::call::Call;
 use crate::checksum::{self, Chunked};
 use crate::digests::{PayloadDigests, PayloadHash};
 use crate::request::Requests;
-use crate::{S3Config, error, xml};
+use crate::{ConfigError, S3Config, error, xml};
 
 /// What an exchange came to.
 pub(crate) type Outcome = Result<Exchange, ExchangeError>;
@@ -33,18 +34,20 @@ pub(crate) struct Lease {
     chooser: Rc<HostChooser>,
     clock: SharedClock,
     pub(crate) endpoint: usize,
+    /// The bucket that it is about.
+    pub(crate) place: Arc<Place>,
     /// When the request under way is rendered, which is what its signature states.
     at: Cell<Moment>,
     connect_failed: Cell<bool>,
 }
 
 impl Lease {
-    pub(crate) fn take(chooser: &Rc<HostChooser>, clock: &SharedClock) -> Self {
+    pub(crate) fn take(chooser: &Rc<HostChooser>, clock: &SharedClock, place: Arc<Place>) -> Self {
         let begin = clock.now();
         let endpoint = chooser.choose(begin);
         let (chooser, clock) = (chooser.clone(), clock.clone());
         let (at, connect_failed) = (Cell::new(begin), Cell::new(false));
-        Self { chooser, clock, endpoint, at, connect_failed }
+        Self { chooser, clock, endpoint, place, at, connect_failed }
     }
 
     /// Notes that time has passed since the last request of the operation.
@@ -73,12 +76,27 @@ impl Drop for Lease {
 pub(crate) struct Lines {
     pub(crate) config: Arc<S3Config>,
     pub(crate) target: Arc<Target>,
+    /// Other buckets than the target's own that operations have named.
+    pub(crate) places: RefCell<HashMap<String, Arc<Place>>>,
     pub(crate) endpoints: Rc<[Endpoint]>,
     pub(crate) options: Rc<Options>,
     pub(crate) clock: SharedClock,
 }
 
 impl Lines {
+    /// Returns a bucket of the target by its name, its own where none is named.
+    pub(crate) fn place(&self, bucket: Option<&str>) -> Result<Arc<Place>, ConfigError> {
+        let Some(bucket) = bucket else { return Ok(Arc::clone(&self.target.place)) };
+        if let Some(place) = self.places.borrow().get(bucket) {
+            return Ok(Arc::clone(place));
+        }
+        // Connections are those to the target's own bucket: where names of hosts hold buckets, all
+        // of them lead to the same servers.
+        let place = Arc::new(Place::resolve(&self.config, bucket)?);
+        self.places.borrow_mut().insert(bucket.to_owned(), Arc::clone(&place));
+        Ok(place)
+    }
+
     pub(crate) fn open(&self) -> Line {
         let client = Client::new(self.endpoints.clone(), self.options.clone(), self.clock.clone());
         Line {
@@ -244,7 +262,8 @@ impl Line {
 
     fn render(&mut self, lease: &Lease, call: &Call<'_>, digests: &PayloadDigests) {
         let now = self.wall_time(lease);
-        self.requests.render(call, digests, lease.endpoint, now);
+        let address = &lease.place.addresses[lease.endpoint];
+        self.requests.render(call, digests, address, now);
     }
 
     /// Returns the time of the request under way.

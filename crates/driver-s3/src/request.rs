@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_model::WallTime;
 
-use crate::addressing::Target;
+use crate::addressing::{Address, Target};
 use crate::call::{Call, PutHow};
 use crate::checksum;
 use crate::digests::{PayloadDigests, PayloadHash};
@@ -48,16 +48,15 @@ impl Requests {
         Self { target, writer, session_token, form_signer, path, query, value }
     }
 
-    /// Renders the head of `call` to an endpoint at a time; [`Self::head`] then holds it.
+    /// Renders the head of `call` to an address at a time; [`Self::head`] then holds it.
     pub(crate) fn render(
         &mut self,
         call: &Call<'_>,
         digests: &PayloadDigests,
-        endpoint: usize,
+        address: &Address,
         now: WallTime,
     ) {
         let target = self.target.clone();
-        let address = &target.addresses[endpoint];
         self.render_path(&address.path_prefix, call);
         self.query.clear();
         call.push_query(&mut self.query);

@@ -1,11 +1,13 @@
 //! One worker's session: does one operation at a time.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use plimsoll_driver::{Completion, DELETE_BATCH_MAX, DriverError, Operation, Session, Settled};
 use plimsoll_http::HostChooser;
-use plimsoll_model::EndpointId;
+use plimsoll_model::{EndpointId, ErrorClass};
 
+use crate::addressing::Place;
 use crate::answer::{DOCUMENT_BYTES_MAX, Wanted};
 use crate::call::{Call, Property, PutHow};
 use crate::line::{Lease, Line, Lines};
@@ -39,8 +41,15 @@ pub(crate) enum BucketCall {
 }
 
 impl Session for S3Session {
-    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
-        let lease = &self.lease();
+    async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
+        let place = match self.lines.place(bucket) {
+            Ok(place) => place,
+            Err(refused) => {
+                let error = DriverError::new(ErrorClass::Client, refused.to_string());
+                return self.lease().ended(Err(error));
+            }
+        };
+        let lease = &self.lease_in(place);
         match operation {
             Operation::Put { key, content } => {
                 let size = content.size();
@@ -281,7 +290,11 @@ impl S3Session {
     }
 
     pub(crate) fn lease(&mut self) -> Lease {
-        let lease = Lease::take(&self.chooser, &self.lines.clock);
+        self.lease_in(Arc::clone(&self.lines.target.place))
+    }
+
+    pub(crate) fn lease_in(&mut self, place: Arc<Place>) -> Lease {
+        let lease = Lease::take(&self.chooser, &self.lines.clock, place);
         self.endpoint = lease.endpoint_id();
         lease
     }

@@ -1,6 +1,7 @@
 //! Uploads in parts: each step by itself, and an object that is written in parts as one operation.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -8,6 +9,7 @@ use futures::stream::FuturesUnordered;
 use plimsoll_driver::{Completion, ContentSource, DriverError, Settled};
 use plimsoll_model::{ErrorClass, Moment};
 
+use crate::addressing::Place;
 use crate::answer::ERROR_BYTES_MAX;
 use crate::call::Call;
 use crate::line::{Lease, Line};
@@ -22,6 +24,7 @@ const UNFINISHED_COUNT_MAX: usize = 256;
 
 /// An upload that has begun and is neither complete nor given up.
 pub(crate) struct Unfinished {
+    place: Arc<Place>,
     key: String,
     upload: String,
 }
@@ -171,7 +174,8 @@ impl S3Session {
         };
         // Kept first, as whoever waits for the operation may stop waiting at any moment.
         if self.unfinished.len() < UNFINISHED_COUNT_MAX {
-            self.unfinished.push(Unfinished { key: key.to_owned(), upload: upload.clone() });
+            let (place, key) = (Arc::clone(&lease.place), key.to_owned());
+            self.unfinished.push(Unfinished { place, key, upload: upload.clone() });
         }
         let size = content.size();
         let parts_count = u32::try_from(size.div_ceil(part_size)).expect("parts are few");
@@ -229,10 +233,9 @@ impl S3Session {
     pub(crate) async fn give_up(&mut self) -> Settled {
         let uploads = std::mem::take(&mut self.unfinished);
         let mut settled = Settled { given_up_count: 0, left_count: uploads.len() as u64 };
-        let lease = self.lease();
         let each = async {
-            for Unfinished { key, upload } in &uploads {
-                lease.refresh();
+            for Unfinished { place, key, upload } in &uploads {
+                let lease = self.lease_in(Arc::clone(place));
                 let call = Call::AbortUpload { key, upload };
                 // An upload that is not there any more has no parts.
                 let aborted = self.line.call(&lease, &call, &[204, 200, 404]).await;

@@ -90,28 +90,30 @@ fn succeeded(done: &Completion, what: &str) {
 }
 
 async fn put<S: Session>(session: &mut S, key: &str, size: u64) {
-    let done = session.execute(Operation::Put { key, content: &mut Pattern { size } }).await;
+    let done = session.execute(None, Operation::Put { key, content: &mut Pattern { size } }).await;
     succeeded(&done, &format!("put `{key}`"));
     assert_eq!((done.bytes, done.objects_count), (size, 1), "put `{key}`");
 }
 
 async fn get<S: Session>(session: &mut S, key: &str, range: Option<ByteRange>) -> Vec<u8> {
     let mut sink = Collected::default();
-    let done = session.execute(Operation::Get { key, range, version: None, sink: &mut sink }).await;
+    let done =
+        session.execute(None, Operation::Get { key, range, version: None, sink: &mut sink }).await;
     succeeded(&done, &format!("get `{key}` {range:?}"));
     assert_eq!((done.bytes, done.objects_count), (sink.0.len() as u64, 1), "get `{key}`");
     sink.0
 }
 
 async fn delete<S: Session>(session: &mut S, keys: &[String]) {
-    let done = session.execute(Operation::Delete { keys }).await;
+    let done = session.execute(None, Operation::Delete { keys }).await;
     succeeded(&done, "delete");
     assert_eq!(done.objects_count as usize, keys.len(), "delete counts its keys");
 }
 
 async fn list<S: Session>(session: &mut S, prefix: &str, page_size: u32) -> Vec<(String, u64)> {
     let mut entries = Entries::default();
-    let done = session.execute(Operation::List { prefix, page_size, sink: &mut entries }).await;
+    let done =
+        session.execute(None, Operation::List { prefix, page_size, sink: &mut entries }).await;
     succeeded(&done, &format!("list `{prefix}`"));
     assert_eq!(done.objects_count as usize, entries.0.len(), "list counts its entries");
     entries.0
@@ -123,7 +125,7 @@ async fn contents_come_back<S: Session>(session: &mut S, base: &str) {
         put(session, &key, size).await;
         let expected: Vec<u8> = (0..size).map(pattern).collect();
         assert!(get(session, &key, None).await == expected, "{size} bytes come back as written");
-        let done = session.execute(Operation::Stat { key: &key, version: None }).await;
+        let done = session.execute(None, Operation::Stat { key: &key, version: None }).await;
         succeeded(&done, "stat");
         assert_eq!(done.object_size, Some(size), "stat tells the size");
         put(session, &key, 5).await;
@@ -142,8 +144,9 @@ async fn ranges_are_exact<S: Session>(session: &mut S, base: &str) {
     }
     let mut sink = Collected::default();
     let range = Some(ByteRange { offset: 10_000, len: 1 });
-    let done =
-        session.execute(Operation::Get { key: &key, range, version: None, sink: &mut sink }).await;
+    let done = session
+        .execute(None, Operation::Get { key: &key, range, version: None, sink: &mut sink })
+        .await;
     assert!(done.result.is_err(), "a range beyond the object fails");
     assert!(sink.0.is_empty(), "a failed get gives no content");
     delete(session, &[key]).await;
@@ -165,14 +168,37 @@ async fn odd_names_are_kept<S: Session>(session: &mut S, other: &mut S, base: &s
     assert_eq!(list(session, &format!("{base}odd/"), 3).await, [], "deleted means gone");
 }
 
+/// Checks a driver whose buckets need not be made.
+pub async fn check_buckets<D: Driver>(driver: &D, clock: &SharedClock) {
+    let session = &mut driver.open_sessions(clock, 1).pop().expect("one session was asked for");
+    for (bucket, size) in [(None, 1), (Some("a"), 2), (Some("b"), 3)] {
+        let put = Operation::Put { key: "same", content: &mut Pattern { size } };
+        succeeded(&session.execute(bucket, put).await, "put");
+    }
+    let keys = ["same".to_owned()];
+    succeeded(&session.execute(Some("b"), Operation::Delete { keys: &keys }).await, "delete");
+    for (bucket, size) in [(None, Some(1)), (Some("a"), Some(2)), (Some("b"), None)] {
+        let stat = Operation::Stat { key: "same", version: None };
+        assert_eq!(session.execute(bucket, stat).await.object_size, size, "{bucket:?}");
+        let mut entries = Entries::default();
+        let list = Operation::List { prefix: "", page_size: 10, sink: &mut entries };
+        succeeded(&session.execute(bucket, list).await, "list");
+        let expected: Vec<(String, u64)> =
+            size.into_iter().map(|size| ("same".to_owned(), size)).collect();
+        if bucket.is_some() {
+            assert_eq!(entries.0, expected, "a listing of {bucket:?} has its keys alone");
+        }
+    }
+}
+
 async fn what_is_missing_is_not_found<S: Session>(session: &mut S, base: &str) {
     let key = format!("{base}never written");
     let mut sink = Collected::default();
     let get = Operation::Get { key: &key, range: None, version: None, sink: &mut sink };
     let class = |done: Completion| done.result.expect_err("nothing is there").class;
-    assert_eq!(class(session.execute(get).await), ErrorClass::NotFound, "get");
+    assert_eq!(class(session.execute(None, get).await), ErrorClass::NotFound, "get");
     let stat = Operation::Stat { key: &key, version: None };
-    assert_eq!(class(session.execute(stat).await), ErrorClass::NotFound, "stat");
+    assert_eq!(class(session.execute(None, stat).await), ErrorClass::NotFound, "stat");
     delete(session, &[key]).await;
 }
 

@@ -229,12 +229,17 @@ impl Completion {
 
 /// One worker's handle on a target. Stays on the thread that opened it.
 pub trait Session {
-    /// Does one operation to its end. Never panics on what the target answers; failures are in the
+    /// Does one operation to its end, in the target's own bucket or in the one that is named; what
+    /// has no buckets takes the name as the first part of keys. Never panics on what the target answers; failures are in the
     /// completion.
     ///
     /// Dropping the future abandons the operation; the session must be usable afterwards (a new
     /// connection).
-    fn execute(&mut self, operation: Operation<'_>) -> impl Future<Output = Completion>;
+    fn execute(
+        &mut self,
+        bucket: Option<&str>,
+        operation: Operation<'_>,
+    ) -> impl Future<Output = Completion>;
 
     /// Returns the endpoint that the operation under way, or the last one, went to.
     fn endpoint(&self) -> EndpointId;

@@ -38,6 +38,8 @@ struct World {
     uploads: BTreeMap<String, Upload>,
     names_count: u64,
     refusal: Option<Refusal>,
+    /// Buckets that operations have named.
+    buckets: BTreeMap<String, World>,
 }
 
 /// Objects in memory, shared by all sessions.
@@ -142,6 +144,14 @@ fn read_all(content: &mut dyn ContentSource) -> Vec<u8> {
 }
 
 impl World {
+    /// Returns the bucket of that name, this one where none is named.
+    fn bucket(&mut self, name: Option<&str>) -> &mut Self {
+        let Some(name) = name else { return self };
+        let keeps_versions = self.keeps_versions;
+        let new = || Self { keeps_versions, ..Self::default() };
+        self.buckets.entry(name.to_owned()).or_insert_with(new)
+    }
+
     fn name(&mut self, what: &str) -> String {
         self.names_count += 1;
         format!("{what}-{:08}", self.names_count)
@@ -360,12 +370,12 @@ fn part_tag(number: u32, content: &[u8]) -> String {
 }
 
 impl Session for MemorySession {
-    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
+    async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
         let mut world = lock(&self.world);
         let is_refused = world.refusal.as_mut().is_some_and(|which| which(&operation));
         let done = match is_refused {
             true => Err(failed(ErrorClass::Server, "refused")),
-            false => world.apply(operation),
+            false => world.bucket(bucket).apply(operation),
         };
         let (done, result) = match done {
             Ok(done) => (done, Ok(())),
@@ -407,6 +417,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for driver in [MemoryDriver::default(), MemoryDriver::versioned()] {
             runtime.block_on(conformance::check(&driver, &clock, "base/"));
+            runtime.block_on(conformance::check_buckets(&driver, &clock));
         }
     }
 }

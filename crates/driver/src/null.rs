@@ -27,7 +27,7 @@ impl Driver for NullDriver {
 }
 
 impl Session for NullSession {
-    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
+    async fn execute(&mut self, _: Option<&str>, operation: Operation<'_>) -> Completion {
         let bytes = match operation {
             Operation::Put { content, .. }
             | Operation::PutPart { content, .. }

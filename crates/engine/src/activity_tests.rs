@@ -40,8 +40,12 @@ impl plimsoll_driver::Driver for Slow {
 }
 
 impl Session for SlowSession {
-    async fn execute(&mut self, operation: Operation<'_>) -> plimsoll_driver::Completion {
-        let mut done = self.0.execute(operation).await;
+    async fn execute(
+        &mut self,
+        bucket: Option<&str>,
+        operation: Operation<'_>,
+    ) -> plimsoll_driver::Completion {
+        let mut done = self.0.execute(bucket, operation).await;
         done.end = done.end.after(Duration::from_millis(1));
         done
     }
@@ -479,7 +483,11 @@ impl plimsoll_driver::Driver for Dying {
 }
 
 impl Session for DyingSession {
-    async fn execute(&mut self, operation: Operation<'_>) -> plimsoll_driver::Completion {
+    async fn execute(
+        &mut self,
+        bucket: Option<&str>,
+        operation: Operation<'_>,
+    ) -> plimsoll_driver::Completion {
         assert!(!matches!(operation, Operation::CreateUpload { .. }), "scripted");
         unreachable!("no upload began")
     }

@@ -139,7 +139,7 @@ async fn remove<D: Driver>(driver: &D, config: &CheckConfig, clock: &SharedClock
         (0..keys).map(|key| format!("{}{}", config.prefix, KeyNumber(key))).collect();
     for keys in names.chunks(DELETE_BATCH_MAX) {
         // What is left over is found by whoever sweeps the prefix afterwards.
-        let delete = session.execute(Operation::Delete { keys });
+        let delete = session.execute(None, Operation::Delete { keys });
         let _ = tokio::time::timeout(config.op_timeout, delete).await;
     }
 }
@@ -282,7 +282,7 @@ impl<'a, S: Session> Hands<'a, S> {
                 Operation::List { prefix, page_size, sink: &mut self.entries }
             }
         };
-        let execution = self.session.execute(operation);
+        let execution = self.session.execute(None, operation);
         match tokio::time::timeout(self.config.op_timeout, execution).await {
             Ok(completion) => completion,
             Err(_) => {

@@ -44,7 +44,7 @@ fn served(now: u64) -> u64 {
 }
 
 impl Session for StallingSession {
-    async fn execute(&mut self, _: Operation<'_>) -> Completion {
+    async fn execute(&mut self, _: Option<&str>, _: Operation<'_>) -> Completion {
         let end = Moment::from_ns(served(self.0.now().as_ns()));
         Completion { objects_count: 1, ..Completion::bare(EndpointId(0), end, Ok(())) }
     }

@@ -37,7 +37,7 @@ impl Driver for Leaving {
 }
 
 impl Session for LeavingSession {
-    async fn execute(&mut self, _: Operation<'_>) -> Completion {
+    async fn execute(&mut self, _: Option<&str>, _: Operation<'_>) -> Completion {
         assert!(!self.left, "it was given up before the next operation");
         let now = self.time.now();
         self.left = now == Moment::EPOCH;

@@ -489,7 +489,7 @@ async fn bounded<S: Session>(
     let mut is_stopped = false;
     let given_up = match &facts.waiting {
         Waiting::Machine => {
-            let mut executing = pin!(session.execute(operation));
+            let mut executing = pin!(session.execute(None, operation));
             let mut left = facts.op_timeout;
             // One timer an operation, but for those that take longer than a look.
             loop {
@@ -510,7 +510,7 @@ async fn bounded<S: Session>(
         Waiting::Virtual(time) => {
             let latest = time.now().after(facts.op_timeout);
             // A virtual driver answers at once and says when that will have been.
-            let completion = session.execute(operation).await;
+            let completion = session.execute(None, operation).await;
             time.sleep_until(completion.end.min(latest)).await;
             if completion.end <= latest {
                 return completion;

@@ -5,6 +5,7 @@
 
 mod objects;
 
+use std::borrow::Cow;
 use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -64,6 +65,11 @@ impl ScriptedDriver {
     }
 }
 
+/// Returns a key as the store keeps it.
+fn in_bucket<'k>(bucket: Option<&str>, key: &'k str) -> Cow<'k, str> {
+    bucket.map_or(Cow::Borrowed(key), |bucket| format!("{bucket}/{key}").into())
+}
+
 fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
     store.lock().expect("nobody panics while holding the scripted store")
 }
@@ -83,15 +89,24 @@ impl Driver for ScriptedDriver {
 }
 
 impl Session for ScriptedSession {
-    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
+    async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
         let now = self.clock.now();
         let mut store = lock(&self.store);
+        // Keys of other buckets begin with these.
+        let whole = |key| in_bucket(bucket, key);
         match operation {
-            Operation::Put { key, content } => store.put(now, key, content),
-            Operation::Get { key, range, sink, .. } => store.get(now, key, range, sink),
-            Operation::Stat { key, .. } => store.stat(now, key),
-            Operation::Delete { keys } => store.delete(now, keys),
-            Operation::List { prefix, sink, .. } => store.list(now, prefix, sink),
+            Operation::Put { key, content } => store.put(now, &whole(key), content),
+            Operation::Get { key, range, sink, .. } => store.get(now, &whole(key), range, sink),
+            Operation::Stat { key, .. } => store.stat(now, &whole(key)),
+            Operation::Delete { keys } if bucket.is_none() => store.delete(now, keys),
+            Operation::Delete { keys } => {
+                let keys: Vec<String> = keys.iter().map(|key| whole(key).into_owned()).collect();
+                store.delete(now, &keys)
+            }
+            Operation::List { prefix, sink, .. } => {
+                let cut = bucket.map_or(0, |name| name.len() + 1);
+                store.list(now, (&whole(prefix), cut), sink)
+            }
             _ => Completion::bare(ENDPOINT, now, Err(DriverError::unsupported())),
         }
     }
@@ -226,7 +241,13 @@ impl Store {
         Completion { objects_count, ..done }
     }
 
-    fn list(&mut self, now: Moment, prefix: &str, sink: &mut dyn EntrySink) -> Completion {
+    /// Lists what is below `prefix`, without the first `cut` bytes of each key.
+    fn list(
+        &mut self,
+        now: Moment,
+        (prefix, cut): (&str, usize),
+        sink: &mut dyn EntrySink,
+    ) -> Completion {
         let Self { behaviour, objects } = self;
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::List, key: prefix, content_bytes: 0, honest };
@@ -247,16 +268,16 @@ impl Store {
         let mut given = 0;
         for (number, (key, size)) in (0..).zip(objects.below(prefix)) {
             if let Some(ghost) = ghost.take_if(|ghost| ghost.as_str() < key) {
-                sink.entry(&ghost, 0);
+                sink.entry(&ghost[cut..], 0);
                 given += 1;
             }
             if Some(number) != omitted {
-                sink.entry(key, size);
+                sink.entry(&key[cut..], size);
                 given += 1;
             }
         }
         if let Some(ghost) = ghost {
-            sink.entry(&ghost, 0);
+            sink.entry(&ghost[cut..], 0);
             given += 1;
         }
         Completion { objects_count: given, ..completed(&verdict, Ok(())) }

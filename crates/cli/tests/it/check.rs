@@ -64,7 +64,7 @@ impl Driver for LyingStore {
 }
 
 impl Session for LyingSession {
-    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
+    async fn execute(&mut self, _: Option<&str>, operation: Operation<'_>) -> Completion {
         // So that the operations of several threads really meet.
         tokio::task::yield_now().await;
         let done = self.0.lock().unwrap().apply(operation);

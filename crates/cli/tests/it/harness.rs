@@ -163,7 +163,7 @@ impl Target {
                 let key = foreign_key(number);
                 let mut content = Foreign(number);
                 let put = Operation::Put { key: &key, content: &mut content };
-                session.execute(put).await.result.unwrap();
+                session.execute(None, put).await.result.unwrap();
             }
         });
     }
@@ -183,7 +183,7 @@ impl Target {
                 let mut content = Same { number, at: 0, wrong: false };
                 let range: Option<ByteRange> = None;
                 let get = Operation::Get { key: &key, range, version: None, sink: &mut content };
-                session.execute(get).await.result.unwrap();
+                session.execute(None, get).await.result.unwrap();
                 assert!(!content.wrong && content.at == Foreign(number).size(), "{key} changed");
             }
         });

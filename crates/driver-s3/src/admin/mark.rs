@@ -19,7 +19,7 @@ impl S3Admin {
     /// Writes an empty object.
     pub async fn put_mark(&mut self, key: &str) -> Result<(), DriverError> {
         let put = Operation::Put { key, content: &mut Empty };
-        self.session.execute(put).await.result.map(|_| ())
+        self.session.execute(None, put).await.result.map(|_| ())
     }
 
     /// Removes an object, as far as the bucket lets go of it; one that is not there counts as

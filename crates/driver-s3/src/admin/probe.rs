@@ -65,7 +65,7 @@ impl S3Admin {
     }
 
     async fn run(&mut self, operation: Operation<'_>) -> Result<Completion, DriverError> {
-        let mut completion = self.session.execute(operation).await;
+        let mut completion = self.session.execute(None, operation).await;
         std::mem::replace(&mut completion.result, Ok(()))?;
         Ok(completion)
     }

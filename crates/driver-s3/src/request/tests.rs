@@ -21,8 +21,8 @@ const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b785
 
 fn rendered(config: &S3Config, call: &Call<'_>, digests: &PayloadDigests) -> String {
     let target = Arc::new(Target::resolve(config).unwrap());
-    let mut requests = Requests::new(config, target);
-    requests.render(call, digests, 0, config.wall_epoch);
+    let mut requests = Requests::new(config, Arc::clone(&target));
+    requests.render(call, digests, &target.place.addresses[0], config.wall_epoch);
     String::from_utf8(requests.head().to_vec()).unwrap()
 }
 

@@ -109,7 +109,7 @@ impl EntrySink for Kept {
 
 pub(crate) async fn put(session: &mut S3Session, key: &str, size: u64) -> Completion {
     let content = &mut Pattern(size);
-    checked(session.execute(Operation::Put { key, content }).await)
+    checked(session.execute(None, Operation::Put { key, content }).await)
 }
 
 pub(crate) async fn get(
@@ -120,17 +120,17 @@ pub(crate) async fn get(
     let mut kept = Kept::default();
     let range = range.map(|(offset, len)| ByteRange { offset, len });
     let operation = Operation::Get { key, range, version: None, sink: &mut kept };
-    let completion = session.execute(operation).await;
+    let completion = session.execute(None, operation).await;
     (checked(completion), kept)
 }
 
 pub(crate) async fn stat(session: &mut S3Session, key: &str) -> Completion {
-    checked(session.execute(Operation::Stat { key, version: None }).await)
+    checked(session.execute(None, Operation::Stat { key, version: None }).await)
 }
 
 pub(crate) async fn delete(session: &mut S3Session, keys: &[&str]) -> Completion {
     let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-    checked(session.execute(Operation::Delete { keys: &keys }).await)
+    checked(session.execute(None, Operation::Delete { keys: &keys }).await)
 }
 
 pub(crate) async fn list(
@@ -139,7 +139,8 @@ pub(crate) async fn list(
     page_size: u32,
 ) -> (Completion, Vec<(String, u64)>) {
     let mut kept = Kept::default();
-    let completion = session.execute(Operation::List { prefix, page_size, sink: &mut kept }).await;
+    let completion =
+        session.execute(None, Operation::List { prefix, page_size, sink: &mut kept }).await;
     (checked(completion), kept.entries)
 }
 

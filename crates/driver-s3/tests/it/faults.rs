@@ -174,7 +174,7 @@ fn a_success_before_the_content_was_sent_is_none() {
                 4 => Operation::Fanout { keys: &keys, content },
                 _ => Operation::Post { key, content },
             };
-            let early = session.execute(operation).await;
+            let early = session.execute(None, operation).await;
             let error = failed(&early, ErrorClass::Protocol, Some(200));
             let message = "the server answered 200 before the content was sent";
             assert_eq!(error.message, message, "operation {case}");
@@ -335,7 +335,7 @@ fn an_abandoned_operation_leaves_a_usable_session() {
         {
             let operation =
                 Operation::Get { key: "k", range: None, version: None, sink: &mut kept };
-            let mut execute = pin!(session.execute(operation));
+            let mut execute = pin!(session.execute(None, operation));
             // Until the server has heard of it and ignores it.
             std::future::poll_fn(|cx| {
                 assert!(execute.as_mut().poll(cx).is_pending());

@@ -149,7 +149,7 @@ fn ignored() -> DriverError {
 }
 
 async fn run(session: &mut S3Session, operation: Operation<'_>) -> Result<Completion, DriverError> {
-    let mut completion = session.execute(operation).await;
+    let mut completion = session.execute(None, operation).await;
     let result = std::mem::replace(&mut completion.result, Ok(()));
     result.map(|()| completion)
 }

@@ -17,7 +17,7 @@ fn session(fake: &Fake, options: RequestOptions) -> S3Session {
 }
 
 fn done(fake: &Fake, options: RequestOptions, operation: Operation<'_>) -> Completion {
-    block_on(session(fake, options).execute(operation))
+    block_on(session(fake, options).execute(None, operation))
 }
 
 /// One part at a time, so that the script knows which comes next.
@@ -41,7 +41,7 @@ fn what_came_of_a_request_is_in_its_tag() {
     block_on(async {
         let mut session = session(&fake, RequestOptions::default());
         let mut tag = async |operation: Operation<'_>| {
-            let completion = session.execute(operation).await;
+            let completion = session.execute(None, operation).await;
             assert_eq!(completion.result, Ok(()));
             completion.server_name.map(String::from)
         };
@@ -54,6 +54,46 @@ fn what_came_of_a_request_is_in_its_tag() {
         let put = Operation::PutPart { key: "k", upload: "u/1", number: 1, content };
         assert_eq!(tag(put).await.as_deref(), Some("\"e1\""));
     });
+}
+
+#[test]
+fn an_operation_goes_to_the_bucket_that_it_names() {
+    let failed_part = answer(503, "");
+    let steps = [answer(200, "x"), answer(204, ""), answer(200, "x"), answer(200, BEGUN)];
+    let fake = Fake::answering(steps.into_iter().chain([failed_part, answer(204, "")]));
+    block_on(async {
+        let mut session = session(&fake, in_parts(10));
+        let mut kept = Kept::default();
+        for bucket in [Some("other-2"), None] {
+            let get = Operation::Get { key: "k", range: None, version: None, sink: &mut kept };
+            assert_eq!(session.execute(bucket, get).await.result, Ok(()));
+            if bucket.is_some() {
+                let content = &mut Pattern(3);
+                let post = Operation::Post { key: "k", content };
+                assert_eq!(session.execute(bucket, post).await.result, Ok(()));
+            }
+        }
+        let put = Operation::Put { key: "k", content: &mut Pattern(25) };
+        assert!(session.execute(Some("other-2"), put).await.result.is_err());
+        // What was begun in a bucket is given up there.
+        assert_eq!(session.settle().await.given_up_count, 1);
+        let get = Operation::Get { key: "k", range: None, version: None, sink: &mut kept };
+        let refused = session.execute(Some("no/bucket"), get).await.result.unwrap_err();
+        assert_eq!(refused.class, ErrorClass::Client);
+    });
+    let requests = fake.requests();
+    let lines: Vec<&str> = requests.iter().map(|head| head.lines().next().unwrap()).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /other-2/k HTTP/1.1",
+            "POST /other-2 HTTP/1.1",
+            "GET /bucket/k HTTP/1.1",
+            "POST /other-2/k?uploads= HTTP/1.1",
+            "PUT /other-2/k?partNumber=1&uploadId=u%2F1 HTTP/1.1",
+            "DELETE /other-2/k?uploadId=u%2F1 HTTP/1.1",
+        ]
+    );
 }
 
 #[test]
@@ -111,7 +151,7 @@ fn an_upload_that_fails_is_given_up_when_the_session_settles() {
         let put = Operation::Put { key: "k", content: &mut Pattern(25) };
         block_on(async {
             let mut session = session(&fake, in_parts(10));
-            let completion = session.execute(put).await;
+            let completion = session.execute(None, put).await;
             failed(&completion, class, Some(status));
             assert_eq!((completion.objects_count, completion.bytes), (0, bytes));
             assert_eq!(fake.requests().len(), steps_count + 1, "not in the operation's own time");
@@ -145,7 +185,7 @@ fn an_upload_that_is_abandoned_is_given_up_in_the_time_of_no_operation() {
         let mut content = Pattern(25);
         {
             let put = Operation::Put { key: "k", content: &mut content };
-            let mut operation = pin!(session.execute(put));
+            let mut operation = pin!(session.execute(None, put));
             // The part is on its way when the operation is given up.
             while fake.requests().len() < 2 {
                 let polled =
@@ -154,7 +194,7 @@ fn an_upload_that_is_abandoned_is_given_up_in_the_time_of_no_operation() {
                 tokio::task::yield_now().await;
             }
         }
-        let stated = session.execute(Operation::Stat { key: "other", version: None }).await;
+        let stated = session.execute(None, Operation::Stat { key: "other", version: None }).await;
         assert_eq!(stated.result, Ok(()));
         let settled = Settled { given_up_count: 0, left_count: 1 };
         assert_eq!(session.settle().await, settled, "the server refused");
@@ -209,7 +249,7 @@ fn a_part_may_lie_anywhere_and_a_member_stands_behind_its_archive() {
         for (number, content, object_size) in [(2, "567", 8), (1, "whole", 5)] {
             let mut kept = Kept::default();
             let operation = Operation::GetPart { key: "k", number, sink: &mut kept };
-            let completion = session.execute(operation).await;
+            let completion = session.execute(None, operation).await;
             assert_eq!((completion.result, completion.object_size), (Ok(()), Some(object_size)));
             assert_eq!(
                 (kept.bytes.as_slice(), completion.bytes),
@@ -218,7 +258,7 @@ fn a_part_may_lie_anywhere_and_a_member_stands_behind_its_archive() {
         }
         let mut kept = Kept::default();
         let operation = Operation::GetMember { key: "a.zip", member: "d/f", sink: &mut kept };
-        assert_eq!(session.execute(operation).await.result, Ok(()));
+        assert_eq!(session.execute(None, operation).await.result, Ok(()));
         assert_eq!(kept.bytes, b"file");
     });
     let requests = fake.requests();

@@ -88,7 +88,7 @@ impl Client {
 
     fn execute(&mut self, operation: Operation<'_>) -> Completion {
         self.clock.advance(STEP);
-        block_on(self.session.execute(operation))
+        block_on(self.session.execute(None, operation))
     }
 
     fn note(&mut self, kind: OpKind, result: Result<(), ErrorClass>) -> ErrorClass {
@@ -173,6 +173,7 @@ fn an_honest_scripted_store_conforms() {
     for script in ["", "lies: {torn: 0}\nplant: {count: 1, of: 1000000, kinds: [stale_read]}\n"] {
         let clock: SharedClock = Arc::new(ManualClock::default());
         block_on(conformance::check(&driver(script), &clock, "base/"));
+        block_on(conformance::check_buckets(&driver(script), &clock));
     }
 }
 
@@ -185,11 +186,11 @@ fn moments_lie_in_the_future_of_the_clock() {
     let mut session = driver.open_sessions(&shared, 1).remove(0);
     let ms = |moment: Option<Moment>| moment.map(|moment| moment.as_ns() / 1_000_000);
     let mut content = Given(vec![7; 10]);
-    let put = block_on(session.execute(Operation::Put { key: "a", content: &mut content }));
+    let put = block_on(session.execute(None, Operation::Put { key: "a", content: &mut content }));
     assert_eq!((ms(put.last_byte_sent), ms(put.first_byte)), (Some(0), Some(1)));
     let mut taken = Taken::default();
     let get = Operation::Get { key: "a", range: None, version: None, sink: &mut taken };
-    let get = block_on(session.execute(get));
+    let get = block_on(session.execute(None, get));
     assert_eq!((ms(get.first_byte), ms(Some(get.end))), (Some(3), Some(5)), "after the put");
     assert_eq!((get.object_size, get.bytes, taken.0), (Some(10), 10, vec![7; 10]));
 }

@@ -142,14 +142,14 @@ pub(super) struct TestSession {
 }
 
 impl Session for TestSession {
-    async fn execute(&mut self, operation: Operation<'_>) -> Completion {
+    async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
         let done = match (operation, &self.shared.pages) {
             (Operation::List { .. }, Some(pages)) => {
                 let number = self.random.below(pages.prefixes.len() as u64);
                 let page = &pages.prefixes[number as usize];
                 list(&mut self.inner, pages, page).await
             }
-            (operation, _) => self.inner.execute(operation).await,
+            (operation, _) => self.inner.execute(bucket, operation).await,
         };
         if let Err(DriverError { status: Some(429 | 503), .. }) = done.result {
             self.shared.slowdowns.fetch_add(1, Ordering::Relaxed);
@@ -174,9 +174,11 @@ async fn list(session: &mut S3Session, pages: &Pages, page: &Page) -> Completion
     let mut done = match pages.versions {
         true => {
             let list = Operation::ListVersions { prefix, page_size: PAGE_SIZE, sink };
-            session.execute(list).await
+            session.execute(None, list).await
         }
-        false => session.execute(Operation::List { prefix, page_size: PAGE_SIZE, sink }).await,
+        false => {
+            session.execute(None, Operation::List { prefix, page_size: PAGE_SIZE, sink }).await
+        }
     };
     if done.result.is_ok() && found.entries != page.entries {
         let (got, want) = (found.entries.count, page.entries.count);
@@ -214,7 +216,7 @@ pub(super) async fn lists_versions(driver: &S3Driver, clock: &SharedClock, prefi
     let mut session = driver.open_sessions(clock, 1).remove(0);
     let mut found = Found { doubtful: &HashSet::new(), entries: Entries::default() };
     let list = Operation::ListVersions { prefix, page_size: 1, sink: &mut found };
-    match session.execute(list).await.result {
+    match session.execute(None, list).await.result {
         Ok(()) => true,
         // What else goes wrong is for the test to count.
         Err(error) => !error.status.is_some_and(|status| NOT_OFFERED.contains(&status)),
