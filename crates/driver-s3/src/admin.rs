@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DELETE_BATCH_MAX, DriverError, FoundObject, RootState};
-use plimsoll_model::ErrorClass;
+use plimsoll_driver::{Admin, DELETE_BATCH_MAX, DriverError, FoundObject, Lack, RootState, Step};
+use plimsoll_model::{Ability, ErrorClass};
 
 use crate::Credentials;
 use crate::call::{Call, Property};
@@ -20,6 +20,7 @@ use crate::xml::{self, Listed};
 
 mod mark;
 mod probe;
+mod ready;
 
 pub use probe::Feature;
 
@@ -109,51 +110,40 @@ impl Room {
 }
 
 impl Admin for S3Admin {
-    async fn ensure_root(&mut self) -> Result<RootState, DriverError> {
-        self.ensure(false).await
+    fn ensure_root(&mut self) -> Step<'_, RootState> {
+        Box::pin(self.ensure(false))
     }
 
-    async fn survey(
-        &mut self,
-        prefix: &str,
+    fn make_ready<'a>(&'a mut self, needs: &'a [Ability], base: &'a str) -> Step<'a, Option<Lack>> {
+        Box::pin(self.ready(needs, base))
+    }
+
+    fn survey<'a>(
+        &'a mut self,
+        prefix: &'a str,
         limit: Option<u64>,
         recursive: bool,
-    ) -> Result<Vec<FoundObject>, DriverError> {
-        let (mut found, mut room) = (Vec::new(), self.room(limit));
-        let mut take = |entry: xml::Entry<'_>| {
-            let fits = room.take(&[entry.key]);
-            if fits {
-                found.push(FoundObject { key: entry.key.to_owned(), size: entry.size });
-            }
-            fits
-        };
-        self.list(prefix, limit, Walk::Objects { recursive }, &mut take).await?;
-        self.check_room(&room, prefix)?;
-        Ok(found)
+    ) -> Step<'a, Vec<FoundObject>> {
+        Box::pin(self.survey_objects(prefix, limit, recursive))
     }
 
     /// Removes every object below `prefix` with all its versions and marks of deletion, and gives
     /// up the uploads that are unfinished there. Versions that are retained go too where the
     /// credentials give leave to that.
-    async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError> {
-        assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
-        self.removed_count.store(0, Ordering::Relaxed);
-        let versioning = unless_silent(self.versioning().await)?;
-        // Leave to remove what is retained is asked for only where something may be.
-        let bypass = unless_silent(self.has_lock().await)?.unwrap_or(false);
-        let removed_count = match versioning {
-            Ok(Versioning::Never) => self.sweep_objects(prefix, bypass).await?,
-            Ok(Versioning::Enabled | Versioning::Suspended) => {
-                self.sweep_versions(prefix, bypass).await?
-            }
-            // Whether there are versions is not known.
-            Err(_) => {
-                let objects_count = self.sweep_objects(prefix, bypass).await?;
-                objects_count + optional(self.sweep_versions(prefix, bypass).await)?.unwrap_or(0)
-            }
-        };
-        self.sweep_uploads(prefix).await?;
-        Ok(removed_count)
+    fn sweep<'a>(&'a mut self, prefix: &'a str) -> Step<'a, u64> {
+        Box::pin(self.sweep_all(prefix))
+    }
+
+    fn removed_count(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.removed_count)
+    }
+
+    fn put_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
+        Box::pin(self.put_empty(key))
+    }
+
+    fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
+        Box::pin(self.remove_one(key))
     }
 }
 
@@ -178,10 +168,44 @@ impl S3Admin {
         Self { session, limits, removed_count: Arc::default() }
     }
 
-    /// Returns what counts the objects that the sweep under way has removed, or the last one did,
-    /// also one that was given up.
-    pub fn removed_count(&self) -> Arc<AtomicU64> {
-        self.removed_count.clone()
+    async fn survey_objects(
+        &mut self,
+        prefix: &str,
+        limit: Option<u64>,
+        recursive: bool,
+    ) -> Result<Vec<FoundObject>, DriverError> {
+        let (mut found, mut room) = (Vec::new(), self.room(limit));
+        let mut take = |entry: xml::Entry<'_>| {
+            let fits = room.take(&[entry.key]);
+            if fits {
+                found.push(FoundObject { key: entry.key.to_owned(), size: entry.size });
+            }
+            fits
+        };
+        self.list(prefix, limit, Walk::Objects { recursive }, &mut take).await?;
+        self.check_room(&room, prefix)?;
+        Ok(found)
+    }
+
+    async fn sweep_all(&mut self, prefix: &str) -> Result<u64, DriverError> {
+        assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
+        self.removed_count.store(0, Ordering::Relaxed);
+        let versioning = unless_silent(self.versioning().await)?;
+        // Leave to remove what is retained is asked for only where something may be.
+        let bypass = unless_silent(self.has_lock().await)?.unwrap_or(false);
+        let removed_count = match versioning {
+            Ok(Versioning::Never) => self.sweep_objects(prefix, bypass).await?,
+            Ok(Versioning::Enabled | Versioning::Suspended) => {
+                self.sweep_versions(prefix, bypass).await?
+            }
+            // Whether there are versions is not known.
+            Err(_) => {
+                let objects_count = self.sweep_objects(prefix, bypass).await?;
+                objects_count + optional(self.sweep_versions(prefix, bypass).await)?.unwrap_or(0)
+            }
+        };
+        self.sweep_uploads(prefix).await?;
+        Ok(removed_count)
     }
 
     fn room(&self, limit: Option<u64>) -> Room {
@@ -325,7 +349,7 @@ impl S3Admin {
     async fn sweep_objects(&mut self, prefix: &str, bypass: bool) -> Result<u64, DriverError> {
         let (mut removed_count, mut patience) = (0, Patience::default());
         loop {
-            let mut found = self.survey(prefix, Some(PAGE_SIZE.into()), true).await?;
+            let mut found = self.survey_objects(prefix, Some(PAGE_SIZE.into()), true).await?;
             // Whatever the server lists, nothing outside of the prefix is touched.
             found.retain(|object| object.key.starts_with(prefix));
             let Some(first) = found.first() else {

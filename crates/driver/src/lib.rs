@@ -12,8 +12,11 @@ pub mod null;
 mod ring;
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use plimsoll_model::{EndpointId, Moment, SharedClock, WallTime};
+use plimsoll_model::{Ability, EndpointId, Moment, SharedClock, WallTime};
 
 pub use content::{ContentSink, ContentSource, EntrySink};
 pub use error::DriverError;
@@ -304,25 +307,58 @@ pub enum RootState {
     Created,
 }
 
-/// Administration of a target, outside of what is measured.
-#[allow(
-    async_fn_in_trait,
-    reason = "only used on current-thread runtimes, so no Send bound is wanted"
-)]
+/// A step of administration.
+pub type Step<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + 'a>>;
+
+/// Something that work needs and a target does not offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// What is needed.
+    pub need: Ability,
+    /// What the target does instead, such as `keeps no versions`, or what can be done about it.
+    pub why: LackReason,
+}
+
+/// Why something is lacking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LackReason {
+    /// The target never offers it; the text goes on after `the store`.
+    OfStore(&'static str),
+    /// It is not switched on for this bucket or directory; a whole sentence.
+    OfRoot(String),
+}
+
+/// Administration of a target, outside of what is measured: one bucket, directory or collection of
+/// it, which is its root here.
 pub trait Admin {
-    /// Makes sure that the bucket or directory is there.
-    async fn ensure_root(&mut self) -> Result<RootState, DriverError>;
+    /// Makes sure that the root is there.
+    fn ensure_root(&mut self) -> Step<'_, RootState>;
+
+    /// Makes sure that the root is there and offers what work needs, and returns what is lacking.
+    /// What has to be tried out is tried out below `base`, which is the run's own.
+    fn make_ready<'a>(&'a mut self, needs: &'a [Ability], base: &'a str) -> Step<'a, Option<Lack>>;
 
     /// Lists up to `limit` objects below `prefix` (all when `None`); `recursive` false stops at
     /// `/`.
-    async fn survey(
-        &mut self,
-        prefix: &str,
+    fn survey<'a>(
+        &'a mut self,
+        prefix: &'a str,
         limit: Option<u64>,
         recursive: bool,
-    ) -> Result<Vec<FoundObject>, DriverError>;
+    ) -> Step<'a, Vec<FoundObject>>;
 
     /// Removes every object below `prefix`, which must not be empty, and returns how many there
     /// were.
-    async fn sweep(&mut self, prefix: &str) -> Result<u64, DriverError>;
+    fn sweep<'a>(&'a mut self, prefix: &'a str) -> Step<'a, u64>;
+
+    /// Returns what counts the objects that the sweep under way has removed, or the last one did,
+    /// also one that was given up.
+    fn removed_count(&self) -> Arc<AtomicU64>;
+
+    /// Writes an empty object, whose name alone says something.
+    fn put_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()>;
+
+    /// Removes an object, as far as the target lets go of it; one that is not there counts as
+    /// removed.
+    fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()>;
 }

@@ -485,7 +485,7 @@ impl plimsoll_driver::Driver for Dying {
 impl Session for DyingSession {
     async fn execute(
         &mut self,
-        bucket: Option<&str>,
+        _: Option<&str>,
         operation: Operation<'_>,
     ) -> plimsoll_driver::Completion {
         assert!(!matches!(operation, Operation::CreateUpload { .. }), "scripted");

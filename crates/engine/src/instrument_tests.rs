@@ -65,7 +65,7 @@ impl Driver for Scripted {
 }
 
 impl Session for ScriptedSession {
-    async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
+    async fn execute(&mut self, _: Option<&str>, operation: Operation<'_>) -> Completion {
         let (takes, answer) = (self.script)(self.number.replace(self.number.get() + 1));
         let mut end = self.clock.now().after(takes);
         let mut bytes = 0;

@@ -3,6 +3,7 @@
 //!
 //! Plain values without IO: no serde, no async, no files, no protocol.
 
+mod ability;
 mod files;
 mod ids;
 mod op;
@@ -12,6 +13,7 @@ mod series;
 mod time;
 mod units;
 
+pub use ability::Ability;
 pub use files::{Interface, SyncMode};
 pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, StageKind, WorkerId};
 pub use op::OpKind;

@@ -21,7 +21,6 @@ mod tree;
 mod units;
 mod work;
 
-pub use ability::Ability;
 pub use checked::{
     Amount, Change, Consent, Files, Job, JobPacing, Members, NamedObjects, Objects, Owed, Plan,
     Search, Set, SetIndex, Stage, Target, TargetIndex, Think,

@@ -17,14 +17,14 @@ impl ContentSource for Empty {
 
 impl S3Admin {
     /// Writes an empty object.
-    pub async fn put_mark(&mut self, key: &str) -> Result<(), DriverError> {
+    pub(super) async fn put_empty(&mut self, key: &str) -> Result<(), DriverError> {
         let put = Operation::Put { key, content: &mut Empty };
         self.session.execute(None, put).await.result.map(|_| ())
     }
 
     /// Removes an object, as far as the bucket lets go of it; one that is not there counts as
     /// removed.
-    pub async fn remove_mark(&mut self, key: &str) -> Result<(), DriverError> {
+    pub(super) async fn remove_one(&mut self, key: &str) -> Result<(), DriverError> {
         self.session.remove([(key, None)].into_iter(), false).await.result.map(|_| ())
     }
 }

@@ -132,8 +132,7 @@ impl S3Admin {
 
     /// Removes what a probe may have written, versions too where there are any.
     async fn remove_probes(&mut self, key: &str) -> Result<(), DriverError> {
-        use plimsoll_driver::Admin as _;
-        self.sweep(key).await.map(|_| ())
+        self.sweep_all(key).await.map(|_| ())
     }
 }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use plimsoll_model::{Interface, Seed, StageKind};
 
 use super::Pattern;
-use super::ability::Ability;
 use super::path::FieldPath;
 use super::rules::SloSpec;
 use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, WorkloadFile};
@@ -16,6 +15,7 @@ use super::work::Work;
 use crate::data::DataRule;
 use crate::files::{JobFilesSpec, TreeSpec};
 use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
+use plimsoll_model::Ability;
 
 /// The place of a target in a plan, 0-based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

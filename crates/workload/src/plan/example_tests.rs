@@ -1,6 +1,7 @@
 //! The examples of `docs/workloads` are read, checked, printed and read again.
 #![expect(clippy::disallowed_methods, reason = "tests read files of the repository")]
 
+use plimsoll_model::Ability;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;

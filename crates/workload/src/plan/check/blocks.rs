@@ -4,12 +4,12 @@ use plimsoll_model::Bytes;
 
 use super::{Checked, Context, at_least_one};
 use crate::files::{BlockOrderSpec, BlockShareSpec, BlockSizesSpec, NameActSpec, SpanSpec};
-use crate::plan::ability::Ability;
 use crate::plan::checked::Members;
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes, BlocksSpec, JobSpec, NamesSpec};
 use crate::plan::units::{Percent, SizeRange};
 use crate::plan::work::{Blocks, Work};
+use plimsoll_model::Ability;
 
 /// What the page cache can be passed by in multiples of.
 const SECTOR_BYTES: u64 = 512;

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use super::stages::{open_loop, positive};
 use super::{Checked, Context, at_least_one, in_range};
 use crate::Pacing;
-use crate::plan::ability::Ability;
 use crate::plan::checked::{Amount, Job, JobPacing, Members, Target, TargetIndex, Think};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
@@ -13,6 +12,7 @@ use crate::plan::spec::{
 };
 use crate::plan::units::{Cap, Percent, Rate};
 use crate::plan::work::Work;
+use plimsoll_model::Ability;
 
 /// The most workers of one job.
 const WORKERS_MAX: u32 = 1_000_000;

@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use super::sets::sizes;
 use super::work::{choice, set_sizes};
 use super::{Checked, Context, at_least_one, in_range, is_label};
-use crate::plan::ability::Ability;
 use crate::plan::checked::{Members, SetIndex};
 use crate::plan::path::FieldPath;
 use crate::plan::pattern::Pattern;
@@ -16,6 +15,7 @@ use crate::plan::spec::{
 use crate::plan::units::SizeRange;
 use crate::plan::work::{Length, Op, OpAct};
 use crate::sizes::PUT_BYTES_MAX;
+use plimsoll_model::Ability;
 use plimsoll_model::Bytes;
 
 /// The most objects one delete call takes (S3's limit).

@@ -6,7 +6,6 @@ use std::time::Duration;
 use plimsoll_model::{ObjectId, StageKind};
 
 use super::{Checked, Context, JOBS_MAX, STAGES_MAX, at_least_one, is_label};
-use crate::plan::ability::Ability;
 use crate::plan::checked::{Job, JobPacing, Search, Stage};
 use crate::plan::path::FieldPath;
 use crate::plan::rules::UntilSpec;
@@ -15,6 +14,7 @@ use crate::plan::spec::{
 };
 use crate::plan::units::{Profile, Rate};
 use crate::{MAX_IN_FLIGHT_MAX, Metric, OpenLoop, Pacing, StopRule};
+use plimsoll_model::Ability;
 
 /// Where a stage stands among repetitions.
 #[derive(Clone, Copy, Default)]

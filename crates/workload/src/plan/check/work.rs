@@ -7,7 +7,6 @@ use plimsoll_model::Bytes;
 use super::sets::{part_size, sizes};
 use super::{Checked, Context, in_range};
 use crate::SizeDist;
-use crate::plan::ability::Ability;
 use crate::plan::checked::{Files, Members, SetIndex};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
@@ -18,6 +17,7 @@ use crate::plan::spec::{
 use crate::plan::work::Work;
 use crate::sizes::PUT_BYTES_MAX;
 use crate::spec::PARTS_MAX;
+use plimsoll_model::Ability;
 
 /// The most members of an archive, or copies of a content, that one operation writes.
 const MEMBERS_MAX: u32 = 10_000;
