@@ -37,6 +37,7 @@ pub use figures::{
     TimeSummary,
 };
 pub use in_flight::{FullLoad, InFlight, Level};
+pub use phases::WorkerRow;
 pub use span::{KindSpan, MeasuredSpan, SpanRule, StageSurvey, Survey};
 
 pub use window::Window;

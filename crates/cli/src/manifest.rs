@@ -104,7 +104,8 @@ pub(crate) fn foreign(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Ma
         seed: 0,
         machine: Machine::default(),
         target: Target::bare("s3", endpoints),
-        workload: serde_json::Value::Null,
+        more_targets: Vec::new(),
+        workload: Value::Null.into(),
         stages: Vec::new(),
         recorder: None,
         cleanup: Cleanup {

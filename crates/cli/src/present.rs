@@ -17,9 +17,8 @@ use plimsoll_report::{
     CertificateLine, ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport,
     StageWork, Verification, VerificationMode, json, text,
 };
-use plimsoll_workload::{
-    Activity, ActivitySpec, Pacing, PacingSpec, Population, RateProfile, Workload, WorkloadSpec,
-};
+use plimsoll_workload::plan::{Members, Plan};
+use plimsoll_workload::{Activity, Pacing, Population, RateProfile, Workload, plan};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -147,7 +146,8 @@ pub(crate) fn of_run(
 ) -> Result<RunReport> {
     let entry = manifest.stages.get(stage).context("run.json: the stage is missing")?;
     // A workload of another version tells less, and the figures are no worse for it.
-    let spec = serde_json::from_value::<WorkloadSpec>(manifest.workload.clone()).ok();
+    let plan = manifest.workload.plan();
+    let planned = plan.as_ref().and_then(|plan| schema::stage_of_plan(plan, stage, entry));
     let target = &manifest.target;
     let bucket = target.bucket.as_ref().map_or(String::new(), |name| format!(", bucket {name}"));
     let totals = &analysis.total.stage;
@@ -169,13 +169,13 @@ pub(crate) fn of_run(
         utc_offset_seconds: local_offset(started),
         foreign: None,
         started,
-        loop_model: loop_model(spec.as_ref(), entry),
+        loop_model: loop_model(planned, entry),
         seed: alone.then_some(Seed(manifest.seed)),
         concurrency: entry.workers_count,
         threads: Some(entry.threads_count),
         prepare: prepare
             .filter(|prepare| prepare.index != entry.index)
-            .and_then(|prepare| prepared(prepare, spec.as_ref())),
+            .and_then(|prepare| prepared(prepare, plan.as_ref())),
         cleanup: cleaned(&manifest.cleanup),
         errors: first_errors(manifest, entry),
         losses: Vec::new(),
@@ -188,12 +188,16 @@ pub(crate) fn of_run(
             RecordedState::Failed => RunState::Failed,
         },
         op_log: entry.ops_count.filter(|_| whole).map(|counted| OpLogCheck { rows, counted }),
-        verification: verification(spec.as_ref(), &analysis),
+        verification: verification(entry, &analysis),
         client_cpu: entry.cpu_ns.filter(|_| whole).map(Duration::from_nanos),
         recorder_wait: manifest
             .recorder
             .map_or(Duration::ZERO, |recorder| Duration::from_nanos(recorder.wait_ns)),
-        schedule: entry.schedule.as_ref().map(|kept| schedule(kept, manifest, &analysis)),
+        schedule: entry
+            .jobs
+            .iter()
+            .find_map(|job| job.schedule.as_ref())
+            .map(|kept| schedule(kept, planned, &analysis)),
         certificate: manifest.certificate.as_ref().map(certificate),
         virtual_time: manifest.virtual_time,
         stream_hash: entry.stream_hash.clone(),
@@ -207,7 +211,7 @@ pub(crate) fn of_run(
 
 /// Returns what ran, as the command names it.
 fn what(manifest: &Manifest, stage: &schema::Stage) -> String {
-    let what = what_ran(manifest, manifest.workload["name"].as_str().unwrap_or("run"));
+    let what = what_ran(manifest, manifest.workload.name().unwrap_or("run"));
     let is_one_of_several = || {
         let measured = |each: &&schema::Stage| each.kind == schema::StageKind::Measure;
         manifest.stages.iter().filter(measured).count() > 1
@@ -241,19 +245,21 @@ pub(crate) fn local_offset(at: WallTime) -> Option<i32> {
     Some(TimeZone::system().to_offset(at).seconds())
 }
 
-fn loop_model(spec: Option<&WorkloadSpec>, stage: &schema::Stage) -> LoopModel {
-    match (stage.loop_model, spec.map(|spec| &spec.pacing)) {
+fn loop_model(planned: Option<&plan::Stage>, stage: &schema::Stage) -> LoopModel {
+    let pacing = planned.and_then(|stage| Some(&stage.jobs.first()?.pacing));
+    match (stage.loop_model, pacing) {
         (schema::LoopModel::Open, _) => LoopModel::Open,
-        (schema::LoopModel::Capped, Some(PacingSpec::Capped { ops_per_sec })) => {
-            LoopModel::Capped { rate: OpRate(*ops_per_sec) }
-        }
+        (
+            schema::LoopModel::Capped,
+            Some(plan::JobPacing::Shared(Pacing::Capped { ops_per_sec })),
+        ) => LoopModel::Capped { rate: OpRate(*ops_per_sec) },
         (schema::LoopModel::Closed | schema::LoopModel::Capped, _) => LoopModel::Closed,
     }
 }
 
 fn schedule(
     kept: &schema::Schedule,
-    manifest: &Manifest,
+    planned: Option<&plan::Stage>,
     analysis: &StageAnalysis,
 ) -> ScheduleReport {
     // Merged runs have their rates joined; all of them may have peaked at once.
@@ -261,8 +267,8 @@ fn schedule(
     let peak: Option<f64> = rates.map(|rate| rate.ok().map(|rate| rate.peak())).sum();
     // Nothing arrives while the stage waits for its last operations.
     let stage = analysis.ended.since(analysis.started);
-    let planned = manifest.workload["measure"]["duration_ns"].as_u64();
-    let lasted = planned.map_or(stage, |planned| stage.min(Duration::from_nanos(planned)));
+    let planned = planned.and_then(|stage| stage.duration);
+    let lasted = planned.map_or(stage, |planned| stage.min(planned));
     ScheduleReport {
         rate: kept.rate.clone(),
         rate_peak: peak.map(OpRate),
@@ -282,14 +288,21 @@ fn certificate(certificate: &Value) -> CertificateLine {
     read.as_ref().map(CertificateLine::from).unwrap_or_default()
 }
 
-fn prepared(stage: &schema::Stage, spec: Option<&WorkloadSpec>) -> Option<StageWork> {
+fn prepared(stage: &schema::Stage, plan: Option<&Plan>) -> Option<StageWork> {
     let took = Duration::from_nanos(stage.ended_ns?.saturating_sub(stage.started_ns?));
-    let objects = match spec.map(|spec| &spec.measure.activity) {
-        // All that was done before are the steps of one upload.
-        Some(ActivitySpec::Multipart) => 1,
-        _ => stage.ops_count?.saturating_sub(stage.ops_failed_count?),
-    };
+    let in_parts = plan.and_then(uploads_in_parts);
+    let done = stage.ops_count?.saturating_sub(stage.ops_failed_count?);
+    let objects = in_parts.unwrap_or(done);
     Some(StageWork { objects, bytes: stage.bytes?, took })
+}
+
+/// Returns how many objects are made of parts, whose uploads are operations of their own.
+fn uploads_in_parts(plan: &Plan) -> Option<u64> {
+    let members = plan.sets.iter().map(|set| &set.members);
+    members.into_iter().find_map(|members| match members {
+        Members::Objects(objects) if objects.part_bytes.is_some() => Some(objects.count),
+        _ => None,
+    })
 }
 
 fn cleaned(cleanup: &schema::Cleanup) -> Option<StageWork> {
@@ -326,13 +339,13 @@ pub(crate) fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<Er
 }
 
 /// How downloads were checked; `None` when nothing was downloaded.
-fn verification(spec: Option<&WorkloadSpec>, analysis: &StageAnalysis) -> Option<Verification> {
-    let spec = spec?;
+fn verification(stage: &schema::Stage, analysis: &StageAnalysis) -> Option<Verification> {
     let get = analysis.kinds.iter().find(|kind| kind.kind == OpKind::Get)?;
-    let mode = match (spec.verify, &spec.objects.existing) {
-        (false, _) => VerificationMode::Off,
-        (true, Some(_)) => VerificationMode::LengthOnly,
-        (true, None) => VerificationMode::EveryByte,
+    let mode = match stage.jobs.iter().find_map(|job| job.verification)? {
+        schema::Verification::EveryByte => VerificationMode::EveryByte,
+        schema::Verification::Partial => VerificationMode::Partial,
+        schema::Verification::LengthOnly => VerificationMode::LengthOnly,
+        schema::Verification::Off => VerificationMode::Off,
     };
     Some(Verification { mode, bytes: get.figures.stage.bytes, unverified_bytes: 0 })
 }

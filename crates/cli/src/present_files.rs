@@ -1,6 +1,5 @@
 //! The report on a run on files, from what its directory says: now, or read back.
 
-mod clients;
 mod narrowed;
 mod rows;
 
@@ -15,33 +14,13 @@ use plimsoll_record::schema::{self, CleanupState, Manifest, RunState as Recorded
 use plimsoll_report::format;
 use plimsoll_report::phases::{CacheState, FilesTarget, PhaseReport, PhaseRow, PhasesReport};
 use plimsoll_report::{OpLogCheck, RunState, Verification, VerificationMode};
-use plimsoll_workload::files::{FileStageSpec, FileWorkSpec};
+use plimsoll_results::{Clients, RowJobs, Rows, described, lay_out};
 
-pub(crate) use self::clients::FileClients;
-use self::clients::lay_out;
 pub(crate) use self::narrowed::check_asked;
-use self::rows::{described_of_all, schedules};
+use self::rows::schedules;
 use crate::args::AnalysisArgs;
 use crate::present;
-use crate::recorded::{self, Origin, Record};
-
-/// How the workers of a stage are put into rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rows {
-    /// One for the jobs of each group.
-    Groups,
-    /// One for each clone of each job.
-    Clones,
-}
-
-/// What a row of a stage holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RowJobs {
-    /// The jobs by their index in the stage.
-    pub(crate) jobs: Vec<usize>,
-    /// The clone, where a row is one.
-    pub(crate) clone: Option<u32>,
-}
+use crate::recorded::{Origin, Record};
 
 /// One stage of a run with its figures.
 pub(crate) struct Phase {
@@ -70,11 +49,16 @@ pub(crate) fn stage_of_record(
     narrowed::Narrowed::of(record, asked)?.map(narrowed::Narrowed::only).transpose()
 }
 
+/// Tells whether a run is on files.
+pub(crate) fn is_on_files(manifest: &Manifest) -> bool {
+    manifest.stages.iter().any(|stage| stage.files.is_some())
+}
+
 /// Returns the figures of the stages that `rows` gives a way to lay out.
 pub(crate) fn analyse<S: OpSource>(
     source: &S,
     manifest: &Manifest,
-    clients: &FileClients,
+    clients: &Clients,
     rows: impl Fn(usize) -> Rows,
 ) -> Result<Vec<Phase>>
 where
@@ -87,7 +71,7 @@ where
 /// `change` is handed each worker and when its client began the stage.
 fn analyse_changed<S: OpSource>(
     source: &S,
-    (manifest, clients): (&Manifest, &FileClients),
+    (manifest, clients): (&Manifest, &Clients),
     rows: impl Fn(usize) -> Rows,
     window: Duration,
     change: impl Fn(Moment, &mut WorkerRow),
@@ -97,15 +81,15 @@ where
 {
     let mut laid_out = Vec::new();
     for (stage, entry) in manifest.stages.iter().enumerate() {
-        let of_clients = clients.at(stage);
+        let of_clients = clients.at(stage, entry);
         if let (Some(started), Some(ended), false) =
             (entry.started_ns, entry.ended_ns, of_clients.is_empty())
         {
-            let (jobs, workers) = lay_out(&of_clients, rows(stage), &change);
+            let (jobs, workers) = lay_out(entry, &of_clients, rows(stage), &change);
             laid_out.push((stage, (started, ended), jobs, workers));
         }
     }
-    let client_of = recorded::client_of(manifest);
+    let client_of = clients.of_workers();
     let mut questions = Vec::new();
     for (stage, (started, ended), jobs, workers) in &laid_out {
         questions.push(PhaseQuestion {
@@ -127,7 +111,7 @@ where
 pub(crate) fn of_run(
     manifest: &Manifest,
     directory: &Path,
-    clients: &FileClients,
+    clients: &Clients,
     phases: Vec<Phase>,
 ) -> Result<PhasesReport> {
     // Of the run, also where only a later stage is asked for.
@@ -137,24 +121,22 @@ pub(crate) fn of_run(
     let entries = || manifest.stages.iter();
     let counted: Option<u64> = entries().map(|stage| stage.ops_count).sum();
     let rows = manifest.recorder.map(|recorder| recorder.rows_count);
-    let mut interfaces: Vec<&String> = entries()
-        .filter_map(|stage| stage.files.as_ref())
-        .flat_map(|files| &files.interfaces)
-        .collect();
+    let mut interfaces: Vec<&String> =
+        entries().flat_map(|stage| &stage.jobs).filter_map(|job| job.interface.as_ref()).collect();
     interfaces.sort_unstable();
     interfaces.dedup();
     let interface = match interfaces[..] {
         [one] => Interface::from_name(one),
         _ => None,
     };
-    let verification = verification(manifest, clients, &phases);
+    let verification = verification(manifest, &phases);
     let reports = phases.into_iter().map(|phase| phase_report(manifest, clients, phase, epoch_ns));
     let phases: Vec<PhaseReport> = reports.collect::<Result<_>>()?;
     let target = manifest.target.files.clone().unwrap_or_default();
     Ok(PhasesReport {
         tool_version: Some(manifest.tool.version.clone()),
         run_id: Some(RunId::parse(&manifest.run_id).context("run.json: run_id")?),
-        what: present::what_ran(manifest, &clients.first().name),
+        what: present::what_ran(manifest, manifest.workload.name().unwrap_or("run")),
         command: present::typed_again(&manifest.command_line),
         target: FilesTarget {
             directory: manifest.target.endpoints.join(", "),
@@ -230,21 +212,20 @@ fn cleaned(cleanup: &schema::Cleanup) -> Option<String> {
 }
 
 /// How reads were checked; `None` when nothing was read.
-fn verification(
-    manifest: &Manifest,
-    clients: &FileClients,
-    phases: &[Phase],
-) -> Option<Verification> {
+fn verification(manifest: &Manifest, phases: &[Phase]) -> Option<Verification> {
     let is_read = |kind: OpKind| matches!(kind, OpKind::Read | OpKind::Open);
     let kinds = phases.iter().flat_map(|phase| &phase.analysis.rows).flat_map(|row| &row.kinds);
     let bytes: u64 = kinds.filter(|kind| is_read(kind.kind)).map(|kind| kind.bytes).sum();
     let of = |phase: &Phase| manifest.stages[phase.stage].files.as_ref()?.unverified_bytes;
     let unverified: Option<u64> = phases.iter().map(of).sum();
     // Records of before that was counted tell only of files that were there.
-    let unverified = unverified.unwrap_or_else(|| if is_on_existing(clients) { bytes } else { 0 });
+    let jobs = || phases.iter().flat_map(|phase| &manifest.stages[phase.stage].jobs);
+    let is = |mode: schema::Verification| jobs().any(|job| job.verification == Some(mode));
+    let is_on_existing = is(schema::Verification::LengthOnly);
+    let unverified = unverified.unwrap_or(if is_on_existing { bytes } else { 0 });
     // Of a ramp it has what no figure has.
     let checked = bytes.saturating_sub(unverified);
-    let (mode, bytes, unverified_bytes) = match (clients.all_verify(), unverified) {
+    let (mode, bytes, unverified_bytes) = match (!is(schema::Verification::Off), unverified) {
         (false, _) => (VerificationMode::Off, bytes, 0),
         (true, 0) => (VerificationMode::EveryByte, bytes, 0),
         (true, _) if checked == 0 => (VerificationMode::LengthOnly, bytes, 0),
@@ -253,25 +234,14 @@ fn verification(
     (bytes > 0).then_some(Verification { mode, bytes, unverified_bytes })
 }
 
-fn is_on_existing(clients: &FileClients) -> bool {
-    clients.jobs().any(|job| match &job.work {
-        FileWorkSpec::Blocks(blocks) => blocks.files.existing,
-        FileWorkSpec::Fill(_) | FileWorkSpec::Names(_) => false,
-    })
-}
-
 fn phase_report(
     manifest: &Manifest,
-    clients: &FileClients,
+    clients: &Clients,
     phase: Phase,
     epoch_ns: u64,
 ) -> Result<PhaseReport> {
     let entry = &manifest.stages[phase.stage];
-    let of_clients = clients.at(phase.stage);
-    let stage = of_clients
-        .first()
-        .map(|of| of.stage)
-        .ok_or_else(|| anyhow!("run.json: stage {} is not in the workload", entry.name))?;
+    let of_clients = clients.at(phase.stage, entry);
     let (started, ended) = entry
         .started_ns
         .zip(entry.ended_ns)
@@ -279,25 +249,32 @@ fn phase_report(
     let facts = entry.files.clone().unwrap_or_default();
     let served_by = served_by(manifest);
     let schedules = schedules(entry, &of_clients, &phase.rows);
-    let rows = phase.rows.iter().zip(phase.analysis.rows).filter_map(|(row, figures)| {
-        let interface =
-            facts.interfaces.get(row.jobs[0]).and_then(|name| Interface::from_name(name));
-        Some(PhaseRow {
-            name: row_name(stage, row),
-            interface,
+    let rows = phase.rows.iter().zip(phase.analysis.rows).map(|(row, figures)| {
+        let job = &entry.jobs[row.jobs[0]];
+        let of = described(&of_clients, row);
+        PhaseRow {
+            name: row_name(entry, row),
+            work: job.work.clone().unwrap_or_default(),
+            block: of.block,
+            workers: figures.workers_count,
+            depth: of.depth,
+            direct: of.direct,
+            interface: job.interface.as_deref().and_then(Interface::from_name),
+            files_count: of.files_count,
+            file_size: of.file_size,
+            duration: of.duration,
             caches: cache_state(&facts.caches),
             served_by: match manifest.merged.is_empty() {
                 true => served_by.clone(),
                 false => named(&served_by, &figures.clients),
             },
             figures,
-            ..described_of_all(&of_clients, row)?
-        })
+        }
     });
     Ok(PhaseReport {
         name: entry.name.clone(),
-        iteration: stage.iteration,
-        is_result: !stage.prepares,
+        iteration: entry.iteration,
+        is_result: entry.kind != schema::StageKind::Prepare,
         started_after: Duration::from_nanos(started.saturating_sub(epoch_ns)),
         took: Duration::from_nanos(ended.saturating_sub(started)),
         window: phase.analysis.window,
@@ -326,10 +303,10 @@ fn served_by(manifest: &Manifest) -> Vec<String> {
     }
 }
 
-fn row_name(stage: &FileStageSpec, row: &RowJobs) -> String {
+fn row_name(stage: &schema::Stage, row: &RowJobs) -> String {
     let names: Vec<&str> = row.jobs.iter().map(|job| stage.jobs[*job].name.as_str()).collect();
     let names = names.join(" + ");
-    row.clone.map_or(names.clone(), |clone| format!("{names}.{clone}"))
+    row.worker.map_or(names.clone(), |worker| format!("{names}.{worker}"))
 }
 
 fn cache_state(name: &str) -> CacheState {

@@ -35,7 +35,7 @@ impl OpSink for Kept {
 /// Returns a spec of one stage of these jobs, which are YAML without braces.
 fn spec(jobs: &[&str]) -> FilesSpec {
     let work = "work: {blocks: {files: {directories: [/d], size_bytes: {min: 65536, max: 65536}}, \
-                read_percent: 100, read_blocks: {fixed_bytes: 4096}, write_blocks: {fixed_bytes: \
+                read_percent: 0, read_blocks: {fixed_bytes: 4096}, write_blocks: {fixed_bytes: \
                 4096}, order: sequential, repeats: true}}";
     let job = |(number, job): (usize, &&str)| {
         format!("{{name: job{number}, group: {number}, depth: 1, interface: psync, {job}, {work}}}")
@@ -71,13 +71,20 @@ fn run(spec: &FilesSpec) -> (StageOutcome, Vec<OpRecord>, Manifest) {
     let id = RunId::new("test", time.wall_epoch, 1);
     let target = Target::bare("null", vec!["null".to_owned()]);
     let mut manifest =
-        manifest::of_workload(&id, (serde_json::Value::Null, spec.seed), target, &time);
+        manifest::of_workload(&id, (serde_json::to_value(spec).unwrap(), spec.seed), target, &time);
     let (measure, open) = (StageKind::Measure, schema::LoopModel::Open);
     let mut stage = Stage::begun(0, measure, "s", open, (plan.workers(0), 1));
     stage.started_ns = Some(ran.started.as_ns());
     stage.ended_ns = Some(ran.ended.as_ns());
+    on_files(&mut stage, &manifest);
     manifest.stages.push(stage);
     (ran, kept.0, manifest)
+}
+
+/// Has a stage say what the workload does of its jobs.
+fn on_files(stage: &mut Stage, manifest: &Manifest) {
+    stage.describe(manifest.workload.plan().as_ref());
+    stage.jobs.iter_mut().for_each(|job| job.interface = Some("null".to_owned()));
 }
 
 #[test]
@@ -85,14 +92,14 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
     for ramp in [0, 2_000_000_000] {
         let spec = spec(&[&format!(
             "clones: 1, start_delay_ns: {{min: 0, max: 30000000000}}, ramp_ns: {ramp}, \
-             duration_ns: 10000000000, pacing: {{capped: {{read: {{ops_per_sec: 1000}}}}}}"
+             duration_ns: 10000000000, pacing: {{capped: {{write: {{ops_per_sec: 1000}}}}}}"
         )]);
         // A delay that the least of the range is nowhere near.
         let drawn = start_delay(&spec.stages[0].jobs[0], spec.seed, WorkerId(0));
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
         let (_, records, manifest) = run(&spec);
-        let clients = FileClients::alone(spec, &manifest);
-        let phases = analyse(&records, &manifest, &clients, |_| Rows::Groups).unwrap();
+        let clients = Clients::of(&manifest);
+        let phases = analyse(&records, &manifest, &clients, |_| Rows::Jobs).unwrap();
         let figures = &phases[0].analysis.rows[0];
         // One operation each ms, and the last one begins, and ends, 1 ms before the end.
         assert_eq!(figures.kinds[0].ops_ok, 10_000, "ramp {ramp}");
@@ -106,8 +113,8 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     const SECOND: u64 = 1_000_000_000;
     let one = spec(
         &[
-            "clones: 1, ramp_ns: 5",
-            "clones: 2, start_delay_ns: {min: 0, max: 30000000000}, ramp_ns: 7",
+            "clones: 1, ops_max: 9, ramp_ns: 5",
+            "clones: 2, ops_max: 9, start_delay_ns: {min: 0, max: 30000000000}, ramp_ns: 7",
         ]
         .map(|job| format!("{job}, pacing: closed"))
         .each_ref()
@@ -121,8 +128,17 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     let workload = serde_json::to_value(&one).unwrap();
     let mut manifest = manifest::of_workload(&id, (workload, one.seed), target, &time);
     let loop_model = schema::LoopModel::Closed;
-    manifest.stages.push(Stage::begun(0, StageKind::Measure, "s", loop_model, (5, 1)));
-    let run = |number: u32, workers: (u32, u32), workload: Option<&FilesSpec>| schema::MergedRun {
+    let mut stage = Stage::begun(0, StageKind::Measure, "s", loop_model, (5, 1));
+    on_files(&mut stage, &manifest);
+    manifest.stages.push(stage);
+    let job = |(worker_first, workers_count): (u32, u32)| schema::MergedJob {
+        worker_first,
+        workers_count,
+    };
+    let run = |number: u32,
+               workers: (u32, u32),
+               jobs: [(u32, u32); 2],
+               workload: Option<&FilesSpec>| schema::MergedRun {
         run_id: format!("run-{number}"),
         hostname: None,
         started_unix_ns: 0,
@@ -136,14 +152,19 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
             started_ns: Some(u64::from(number) * SECOND),
             ended_ns: None,
             ended_by: None,
+            jobs: jobs.map(job).to_vec(),
         }],
-        workload: workload.map(|spec| serde_json::to_value(spec).unwrap()),
+        workload: workload.map(|spec| serde_json::to_value(spec).unwrap().into()),
     };
     // The first has another stage with four workers, so one number here is nobody's.
-    manifest.merged = vec![run(1, (0, 4), None), run(2, (4, 2), Some(&other))];
-    let clients = FileClients::of(&manifest).unwrap();
-    let (rows, workers) = lay_out(&clients.at(0), Rows::Groups, |_, _| ());
-    let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), clone: None };
+    manifest.merged = vec![
+        run(1, (0, 4), [(0, 1), (1, 2)], None),
+        run(2, (4, 2), [(0, 1), (1, 1)], Some(&other)),
+    ];
+    let clients = Clients::of(&manifest);
+    let at = clients.at(0, &manifest.stages[0]);
+    let (rows, workers) = lay_out(&manifest.stages[0], &at, Rows::Jobs, |_, _| ());
+    let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), worker: None };
     assert_eq!(rows, [row_of(&[0]), row_of(&[1])]);
     let of = |row: u32, seed: u64, own: u32, ramp: u64| {
         let delay = start_delay(&one.stages[0].jobs[row as usize], seed, WorkerId(own));
@@ -153,8 +174,8 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     let expected =
         [of(0, 1, 0, 5), of(1, 1, 1, 7), of(1, 1, 2, 7), None, of(0, 2, 0, 5), of(1, 2, 1, 7)];
     assert_eq!(workers, expected);
-    let told = described_of_all(&clients.at(0), &rows[1]).unwrap();
-    assert_eq!((told.workers, told.depth), (3, Some(1)));
+    assert_eq!(described(&at, &rows[1]).depth, Some(1));
+    assert_eq!(workers.iter().flatten().filter(|worker| worker.row == 1).count(), 3);
 }
 
 #[test]
@@ -169,15 +190,22 @@ fn the_job_that_missed_its_schedule_is_named() {
     let stage = &spec.stages[0];
     let kept = ScheduleOutcome { offered_count: 1_000, ..ScheduleOutcome::default() };
     let missed = ScheduleOutcome { late_count: 11, ..kept };
-    let (_, of_jobs) = plimsoll_conduct::pacing_of(stage);
-    let rates: Vec<_> = of_jobs.iter().map(|of| of.schedule.rate.as_str()).collect();
+    let (_, mut of_jobs) = plimsoll_conduct::jobs_of(stage);
+    of_jobs.iter_mut().for_each(|job| job.interface = Some("null".to_owned()));
+    let rates = of_jobs.iter().filter_map(|job| job.schedule.as_ref());
+    let rates: Vec<_> = rates.map(|schedule| schedule.rate.as_str()).collect();
     assert_eq!(rates, ["1000/s", "10/s"]);
     let mut entry = Stage::begun(0, StageKind::Measure, "s", schema::LoopModel::Open, (3, 1));
-    entry.files = Some(FilesStage { schedules: of_jobs, ..FilesStage::default() });
-    let (mut outcome, _, manifest) = run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"]));
-    let clients = FileClients::alone(spec.clone(), &manifest);
-    let at = clients.at(0);
-    let (jobs, workers) = lay_out(&at, Rows::Groups, |_, _| ());
+    entry.jobs = of_jobs;
+    entry.files = Some(FilesStage::default());
+    let (mut outcome, _, mut manifest) =
+        run(&self::spec(&["clones: 1, pacing: closed, ops_max: 1"]));
+    manifest.workload = serde_json::to_value(&spec).unwrap().into();
+    entry.started_ns = Some(0);
+    manifest.stages = vec![entry.clone()];
+    let clients = Clients::of(&manifest);
+    let at = clients.at(0, &entry);
+    let (jobs, workers) = lay_out(&entry, &at, Rows::Jobs, |_, _| ());
     assert_eq!((jobs.len(), workers.len()), (3, 3));
     outcome.job_schedules = vec![(JobId(1), missed), (JobId(2), kept)];
     plimsoll_conduct::note_outcome(&mut entry, &outcome);

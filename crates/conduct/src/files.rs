@@ -20,13 +20,13 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{Interface, StageId, StageKind, WorkerId};
 use plimsoll_record::schema::{
-    self, Cleanup, CleanupState, FilesStage, ProcessUsage, Schedule, Target,
+    self, Cleanup, CleanupState, FilesStage, ProcessUsage, StageJob, Target,
 };
 use plimsoll_report::format;
 use plimsoll_workload::files::{FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec};
 
 use self::limits::check_counts;
-pub use self::limits::pacing_of;
+pub use self::limits::jobs_of;
 use crate::{
     Cleaning, ConductError, Consent, Done, Goal, NextStage, Observer, Permit, Recording, Work,
     machine,
@@ -225,16 +225,24 @@ impl FilesRun {
         })
     }
 
-    fn facts_of(&self, spec: &FileStageSpec, made: Option<(String, Option<String>)>) -> FilesStage {
+    /// Returns what is known of a stage before it begins, and has its jobs say how they reach the
+    /// kernel.
+    fn facts_of(
+        &self,
+        spec: &FileStageSpec,
+        jobs: &mut [StageJob],
+        made: Option<(String, Option<String>)>,
+    ) -> FilesStage {
         let interface = |job: &FileJobSpec| match (&job.work, made.is_some()) {
             (_, false) => "null".to_owned(),
             (FileWorkSpec::Names(_), true) => Interface::Psync.name().to_owned(),
             (_, true) => job.interface.unwrap_or(self.config.interface).name().to_owned(),
         };
-        let interfaces = spec.jobs.iter().map(interface).collect();
+        for (job, spec) in jobs.iter_mut().zip(&spec.jobs) {
+            job.interface = Some(interface(spec));
+        }
         let (caches, caches_reason) = made.unwrap_or_else(|| ("unknown".to_owned(), None));
-        let iteration = spec.iteration;
-        FilesStage { iteration, interfaces, caches, caches_reason, ..FilesStage::default() }
+        FilesStage { caches, caches_reason, ..FilesStage::default() }
     }
 }
 
@@ -257,7 +265,8 @@ impl Work for FilesRun {
         }
         let made = if self.settings.null { None } else { Some(self.make_ready(stage)?) };
         let spec = &self.plan.spec.stages[stage];
-        let (loop_model, schedules) = pacing_of(spec);
+        let (loop_model, mut jobs) = jobs_of(spec);
+        let files = self.facts_of(spec, &mut jobs, made);
         let doing = match (stage, spec.iteration) {
             (0, _) => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),
             (_, 0) => spec.name.clone(),
@@ -269,10 +278,11 @@ impl Work for FilesRun {
             doing,
             kind: kind_of(spec),
             loop_model,
-            schedule: Schedule::sum(schedules.iter().map(|of| &of.schedule)),
+            iteration: spec.iteration,
+            jobs,
             workers_count: self.plan.workers(stage),
             threads_count: ring_threads(&self.plan, stage, &self.config),
-            files: Some(FilesStage { schedules, ..self.facts_of(spec, made) }),
+            files: Some(files),
             goal: goal(&self.plan, stage),
         }))
     }
@@ -297,6 +307,7 @@ impl Work for FilesRun {
             files.usage = Some(machine::usage_since(&machine::usage(), used));
             files.unverified_bytes = Some(self.plan.table.unverified_bytes() - unverified);
         }
+        entry.note_unverified(entry.files.as_ref().and_then(|files| files.unverified_bytes));
     }
 }
 

@@ -21,7 +21,7 @@ mod work;
 
 pub use consent::{Consent, Permit};
 pub use error::ConductError;
-pub use files::{FileSettings, FilesRun, pacing_of};
+pub use files::{FileSettings, FilesRun, jobs_of};
 pub use lease::BucketLease;
 pub use manifest::{Opening, of_workload};
 pub use objects::{BeforeMeasuring, CallerError, ObjectsWork};

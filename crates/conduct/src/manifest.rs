@@ -2,7 +2,7 @@
 
 use plimsoll_model::RunId;
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, Manifest, RunSchema, RunState, Target, Tool,
+    Cleanup, CleanupState, ClockInfo, Manifest, RecordedWorkload, RunSchema, RunState, Target, Tool,
 };
 use serde_json::Value;
 
@@ -32,7 +32,11 @@ impl<'a> Opening<'a> {
 }
 
 /// Returns the manifest of a run of that workload and seed that is about to begin.
-pub fn of_workload(opening: Opening<'_>, workload: Value, seed: u64) -> Manifest {
+pub fn of_workload(
+    opening: Opening<'_>,
+    workload: impl Into<RecordedWorkload>,
+    seed: u64,
+) -> Manifest {
     let Opening { id, target, time, command_line, commit, certificate } = opening;
     let cleanup = match target.prefix {
         Some(_) => CleanupState::Pending,
@@ -55,7 +59,8 @@ pub fn of_workload(opening: Opening<'_>, workload: Value, seed: u64) -> Manifest
         seed,
         machine: machine::describe(),
         target,
-        workload,
+        more_targets: Vec::new(),
+        workload: workload.into(),
         stages: Vec::new(),
         recorder: None,
         cleanup: Cleanup { state: cleanup, objects_removed_count: None, took_ns: None },

@@ -9,11 +9,9 @@ use plimsoll_engine::{
     EngineConfig, EngineError, OpSink, ServerNames, StageContext, StageOutcome, run_stage,
 };
 use plimsoll_model::{StageId, StageKind};
-use plimsoll_record::schema::{self, LoopModel};
+use plimsoll_record::schema::{LoopModel, Schedule, StageJob};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{
-    DataFileSpec, GeneratorSpec, OpenLoop, Pacing, Population, Workload, WorkloadSpec,
-};
+use plimsoll_workload::{DataFileSpec, GeneratorSpec, Pacing, Population, Workload, WorkloadSpec};
 
 use crate::error::refused;
 use crate::{ConductError, Done, Goal, NextStage, Recording, Work, input};
@@ -65,9 +63,11 @@ impl<'a, D: Driver> ObjectsWork<'a, D> {
         let (workload, kind) = (&*self.workload, self.kind);
         let (loop_model, schedule) = match (kind, &workload.pacing) {
             (StageKind::Measure, Pacing::Capped { .. }) => (LoopModel::Capped, None),
-            (StageKind::Measure, Pacing::Open(open)) => (LoopModel::Open, Some(schedule(open))),
+            (StageKind::Measure, Pacing::Open(open)) => (LoopModel::Open, Some(Schedule::of(open))),
             _ => (LoopModel::Closed, None),
         };
+        let workers_count = workload.lanes_count(kind).get();
+        let job = StageJob { schedule, ..StageJob::of(kind.name(), workers_count, loop_model) };
         let (doing, goal) = match kind {
             StageKind::Measure => (
                 "measuring; q or Ctrl-C ends it early, with a report",
@@ -81,9 +81,10 @@ impl<'a, D: Driver> ObjectsWork<'a, D> {
             name: kind.name().to_owned(),
             doing: doing.to_owned(),
             kind,
+            iteration: 0,
             loop_model,
-            schedule,
-            workers_count: workload.lanes_count(kind).get(),
+            jobs: vec![job],
+            workers_count,
             threads_count: self.config.threads.clamp(1, workload.concurrency.get() as usize),
             files: None,
             goal,
@@ -135,19 +136,6 @@ fn whole(prepare: &StageOutcome) -> Result<(), ConductError> {
         class: first.class,
         message: first.message.clone(),
     })
-}
-
-/// Returns the schedule of an open loop that has not begun.
-fn schedule(open: &OpenLoop) -> schema::Schedule {
-    schema::Schedule {
-        rate: open.profile.to_string(),
-        arrivals: open.arrivals.to_string(),
-        max_in_flight: open.max_in_flight.get(),
-        offered_count: None,
-        late_count: None,
-        skipped_count: None,
-        delay_max_ns: None,
-    }
 }
 
 /// Returns what the files hold that objects are made of; nothing where they are made of others.

@@ -12,6 +12,7 @@ use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
+use plimsoll_workload::plan::Plan;
 
 use crate::{ConductError, NextStage, Observer, Permit, RunTime, StageView, Stop, Work};
 
@@ -28,6 +29,8 @@ pub struct Recording {
     pub directory: RunDirectory,
     /// What is known of it so far.
     pub manifest: Manifest,
+    /// What the workload means, where it is known.
+    plan: Option<Plan>,
     /// Who is told of it.
     pub observer: Arc<dyn Observer>,
     /// What ends it.
@@ -106,7 +109,8 @@ impl Recording {
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Self {
-        Self { _permit: permit, time, directory, manifest, observer, stop }
+        let plan = manifest.workload.plan();
+        Self { _permit: permit, time, directory, manifest, plan, observer, stop }
     }
 
     /// Runs the stages of `work` until there is no further one, and records them. Where the run
@@ -173,11 +177,16 @@ impl Recording {
         let carried = (next.workers_count, threads as u32);
         let begun =
             schema::Stage::begun(stage.0, next.kind.into(), &next.name, next.loop_model, carried);
-        self.manifest.stages.push(schema::Stage {
-            schedule: next.schedule.clone(),
+        let mut entry = schema::Stage {
+            iteration: next.iteration,
+            jobs: next.jobs.clone(),
             files: next.files.clone(),
             ..begun
-        });
+        };
+        entry.describe(self.plan.as_ref());
+        let endpoints_count = self.manifest.target.endpoints.len() as u16;
+        entry.jobs.iter_mut().for_each(|job| job.endpoints_count = endpoints_count);
+        self.manifest.stages.push(entry);
         self.directory.write_manifest(&self.manifest)?;
         let live = Arc::new(Live::new(threads));
         let context = StageContext {
@@ -211,12 +220,14 @@ impl Recording {
     /// Notes what came of a stage.
     fn note_end(&mut self, stage: StageId, outcome: &StageOutcome) {
         let endpoints = &self.manifest.target.endpoints;
+        let is_only_job = self.manifest.stages[usize::from(stage.0)].jobs.len() == 1;
         let first_errors = outcome.errors.iter().map(|error| schema::FirstError {
             class: error.class.name().to_owned(),
             kind: error.kind.name().to_owned(),
             endpoint: endpoints.get(usize::from(error.endpoint.0)).cloned(),
             at_ns: Some(error.at.as_ns()),
             stage_index: Some(stage.0),
+            job_index: is_only_job.then_some(0),
             status: error.status,
             message: error.message.clone(),
         });
@@ -329,16 +340,20 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
         count: *count,
     };
     entry.wrong = outcome.wrong.iter().map(count).collect();
-    if let (Some(schedule), Some(kept)) = (&mut entry.schedule, &outcome.schedule) {
-        note_kept(schedule, kept);
+    if let [only] = &mut entry.jobs[..] {
+        only.ops_count = entry.ops_count;
+        only.ops_failed_count = entry.ops_failed_count;
+        only.bytes = entry.bytes;
     }
-    let Some(files) = &mut entry.files else { return };
-    for of in &mut files.schedules {
-        let job = JobId(of.job_index as u8);
-        if let Some((_, kept)) = outcome.job_schedules.iter().find(|(each, _)| *each == job) {
-            note_kept(&mut of.schedule, kept);
+    for (job, of) in entry.jobs.iter_mut().enumerate() {
+        let id = JobId(job as u8);
+        let own = outcome.job_schedules.iter().find(|(each, _)| *each == id);
+        let kept = own.map(|(_, kept)| kept).or(outcome.schedule.as_ref());
+        if let (Some(schedule), Some(kept)) = (&mut of.schedule, kept) {
+            note_kept(schedule, kept);
         }
     }
+    let Some(files) = &mut entry.files else { return };
     files.look_gap_max_ns = outcome.looks.map(|looks| looks.gap_max.as_nanos() as u64);
     files.uncertain_count = outcome.looks.map(|looks| looks.uncertain_count);
 }

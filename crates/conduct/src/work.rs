@@ -17,8 +17,10 @@ pub struct NextStage {
     pub kind: StageKind,
     /// What decides when its operations start.
     pub loop_model: schema::LoopModel,
-    /// The schedule of an open loop.
-    pub schedule: Option<schema::Schedule>,
+    /// Which repetition of it it is, 0-based.
+    pub iteration: u32,
+    /// Its jobs; none: those that the workload says, or all of it is one.
+    pub jobs: Vec<schema::StageJob>,
     /// How many loops issue its operations.
     pub workers_count: u32,
     /// How many threads carry them.

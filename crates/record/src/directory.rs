@@ -171,10 +171,11 @@ impl RunDirectory {
 
     /// Returns the manifest, and whether its checksum vouches for it.
     pub fn read_manifest_checked(&self) -> Result<ReadManifest, RecordError> {
-        let (manifest, has_checksum): (Manifest, bool) =
+        let (mut manifest, has_checksum): (Manifest, bool) =
             read(&self.folder, MANIFEST_NAME, RunSchema::NAME, MANIFEST_BYTES_MAX)?;
         let path = self.folder.path_of(MANIFEST_NAME);
         manifest.check().map_err(|reason| RecordError::damaged(&path, reason))?;
+        manifest.upgrade();
         Ok(ReadManifest { manifest, has_checksum })
     }
 

@@ -18,7 +18,7 @@ mod summary;
 pub use directory::{ReadManifest, RunDirectory};
 pub use error::RecordError;
 pub use lease::{Lease, is_alive};
-pub use merge::{MergeError, MergeJob, MergePart, Scan, merge, plan};
+pub use merge::{MergeError, MergePart, Scan, merge, plan};
 pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE, Salvage};
 pub use schema::Manifest;
 pub use segments::{SegmentRow, write_segments};

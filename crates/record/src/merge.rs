@@ -6,7 +6,7 @@ mod error;
 mod stages;
 mod unite;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,30 +47,10 @@ pub struct MergePart<'a, E> {
     /// Which of its stages each stage number of its records belongs to, as an index into the
     /// manifest's list.
     pub stage_of: BTreeMap<StageId, usize>,
-    /// The jobs of each stage in the manifest's list; none where a stage has but one.
-    pub jobs: Vec<Vec<MergeJob>>,
     /// How many worker numbers its records use.
     pub workers_count: u32,
     /// Reads its records.
     pub scan: Scan<'a, E>,
-}
-
-/// What must be alike of a job for its workers to be put together with those of another run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MergeJob {
-    /// What it is called.
-    pub name: String,
-    /// The kind of its work, such as `randread`.
-    pub work: String,
-    /// The group of jobs that are reported in one row.
-    pub group: u32,
-}
-
-impl<E> MergePart<'_, E> {
-    fn jobs_of(&self, stage: &Stage) -> &[MergeJob] {
-        let at = self.manifest.stages.iter().position(|each| std::ptr::eq(each, stage));
-        at.and_then(|at| self.jobs.get(at)).map_or(&[], |jobs| jobs)
-    }
 }
 
 /// How the numbers of one part become those of the whole.
@@ -117,7 +97,7 @@ impl Shift {
         whole: &Manifest,
     ) -> Self {
         let place = |name: &String| {
-            let position = whole.target.endpoints.iter().position(|each| each == name);
+            let position = whole.endpoints().position(|each| each == name);
             EndpointId(position.expect("the whole has every part's endpoints") as u16)
         };
         let stage = |(own, index): (&StageId, &usize)| {
@@ -137,7 +117,7 @@ impl Shift {
         Self {
             ns: part.manifest.started_unix_ns - whole.started_unix_ns,
             clients: of_clients,
-            endpoints: part.manifest.target.endpoints.iter().map(place).collect(),
+            endpoints: part.manifest.endpoints().map(place).collect(),
             stages: part.stage_of.iter().filter_map(stage).collect(),
         }
     }
@@ -242,9 +222,9 @@ fn fill<E: std::error::Error + 'static>(
     plan: Plan,
 ) -> Result<(), MergeError<E>> {
     let Plan { mut manifest, columns, clients } = plan;
+    let endpoints: Vec<String> = manifest.endpoints().cloned().collect();
     let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
-    let mut log =
-        OpLogWriter::new(directory, run, epoch, &manifest.target.endpoints).without_saving();
+    let mut log = OpLogWriter::new(directory, run, epoch, &endpoints).without_saving();
     let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
     for (at, part) in parts.iter().enumerate() {
         let shift = Shift::of(at, part, (&clients, &columns), &manifest);
@@ -335,12 +315,18 @@ fn manifest<E: std::error::Error + 'static>(
     let objects_removed_count = None;
     whole.cleanup =
         Cleanup { state: CleanupState::NotNeeded, objects_removed_count, took_ns: None };
-    whole.target.endpoints = endpoints(parts)?;
+    unite_endpoints(parts, &mut whole)?;
     // Each part owned a prefix of its own, and cleans it itself.
     whole.target.prefix = None;
     whole.advice = made.advice;
     whole.notes = distinct(manifests().flat_map(|manifest| &manifest.notes).chain(&made.notes));
     whole.stages = made.stages;
+    if whole.more_targets.is_empty() {
+        let count = whole.target.endpoints.len() as u16;
+        for job in whole.stages.iter_mut().flat_map(|stage| &mut stage.jobs) {
+            (job.endpoint_first, job.endpoints_count) = (0, count);
+        }
+    }
     whole.first_errors = first_errors(parts, columns, epoch);
     Ok(whole)
 }
@@ -381,19 +367,20 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
     seen
 }
 
-/// Returns all endpoints: in the order of the parts where it is the same in all, otherwise sorted,
-/// so that the order of the parts does not matter.
-fn endpoints<E: std::error::Error + 'static>(
+/// Gives the whole all endpoints: in the order of the parts where it is the same in all, otherwise
+/// sorted and of one target, so that the order of the parts does not matter.
+fn unite_endpoints<E: std::error::Error + 'static>(
     parts: &[MergePart<'_, E>],
-) -> Result<Vec<String>, MergeError<E>> {
-    let mut all = parts[0].manifest.target.endpoints.clone();
-    if parts.iter().any(|part| part.manifest.target.endpoints != all) {
-        all = parts.iter().flat_map(|part| part.manifest.target.endpoints.clone()).collect();
-        all.sort();
-        all.dedup();
+    whole: &mut Manifest,
+) -> Result<(), MergeError<E>> {
+    if parts.iter().any(|part| !part.manifest.endpoints().eq(whole.endpoints())) {
+        let all = parts.iter().flat_map(|part| part.manifest.endpoints().cloned());
+        let all: BTreeSet<String> = all.collect();
+        whole.target.endpoints = all.into_iter().collect();
+        whole.more_targets.clear();
     }
-    if all.len() > usize::from(u16::MAX) {
+    if whole.endpoints().count() > usize::from(u16::MAX) {
         return Err(MergeError::TooMany { what: "endpoints", limit: u32::from(u16::MAX) });
     }
-    Ok(all)
+    Ok(())
 }

@@ -6,8 +6,10 @@
 mod check;
 mod files;
 mod histogram;
+mod jobs;
 mod merged;
 mod summary;
+mod workload;
 
 use std::collections::BTreeMap;
 
@@ -15,10 +17,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use check::STAGES_MAX;
-pub use files::{FilesStage, JobSchedule, ProcessUsage};
+pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
+pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
 pub use summary::{Cell, Lane, Summary, SummarySchema, Times};
+pub use workload::RecordedWorkload;
 
 /// A document with the checksum of its file.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -75,8 +79,12 @@ pub struct Manifest {
     pub machine: Machine,
     /// What the load was put on.
     pub target: Target,
-    /// The workload as it was lowered; its own format is the workload file's.
-    pub workload: serde_json::Value,
+    /// Further targets; the ids of addresses go on through them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more_targets: Vec<Target>,
+    /// The workload as it was lowered; its own format is the workload file's. Records of before
+    /// that format are read as if they had been written in it.
+    pub workload: RecordedWorkload,
     /// The stages in the order they ran; `stage` in the op log is an index into this list.
     pub stages: Vec<Stage>,
     /// What the recorder did; null until it has finished.
@@ -99,6 +107,14 @@ pub struct Manifest {
     /// What `plimsoll prove` had found on the machine, as that command wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<serde_json::Value>,
+}
+
+impl Manifest {
+    /// Returns the addresses of all targets, in the order of their ids.
+    pub fn endpoints(&self) -> impl Iterator<Item = &String> + Clone {
+        let more = self.more_targets.iter().flat_map(|target| &target.endpoints);
+        self.target.endpoints.iter().chain(more)
+    }
 }
 
 fn is_false(value: &bool) -> bool {
@@ -225,7 +241,11 @@ pub struct Stage {
     pub kind: StageKind,
     /// Its name.
     pub name: String,
-    /// What decides when an operation starts.
+    /// Which repetition of the stage it is, 0-based.
+    #[serde(default)]
+    pub iteration: u32,
+    /// What decides when an operation starts: that of its jobs that leaves the target the least
+    /// say.
     pub loop_model: LoopModel,
     /// How many loops issue operations, one at a time each.
     pub workers_count: u32,
@@ -250,9 +270,13 @@ pub struct Stage {
     /// User and system CPU time of the workers and the recorder.
     #[serde(default)]
     pub cpu_ns: Option<u64>,
-    /// How an open loop kept its schedule; absent in other loops.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
+    /// The jobs, in the order of their numbers in the op log.
+    #[serde(default)]
+    pub jobs: Vec<StageJob>,
+    /// What an older record says of all of its jobs together.
+    #[serde(flatten, skip_serializing)]
+    #[schemars(skip)]
+    pub older: OlderStage,
     /// A hash of all operations as they were planned, 16 hexadecimal digits: the same for the same
     /// workload and seed as long as operations succeed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,6 +296,13 @@ pub struct Stage {
     pub files: Option<FilesStage>,
 }
 
+/// What only older records say of a stage; empty once one was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct OlderStage {
+    #[serde(default)]
+    schedule: Option<Schedule>,
+}
+
 impl Stage {
     /// Returns a stage of which nothing has happened yet, with its workers and the threads that
     /// carry them.
@@ -286,6 +317,7 @@ impl Stage {
             index,
             kind,
             name: name.to_owned(),
+            iteration: 0,
             loop_model,
             workers_count,
             threads_count,
@@ -297,7 +329,8 @@ impl Stage {
             ops_failed_count: None,
             bytes: None,
             cpu_ns: None,
-            schedule: None,
+            jobs: Vec::new(),
+            older: OlderStage::default(),
             stream_hash: None,
             uploads_given_up_count: 0,
             uploads_left_count: 0,
@@ -475,6 +508,9 @@ pub struct FirstError {
     /// tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage_index: Option<u8>,
+    /// Its job, an index into the jobs of the stage; absent where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_index: Option<u8>,
     /// The protocol's own number (HTTP status, of files the system's); null where it is not known.
     pub status: Option<u16>,
     /// What was said, secrets replaced.

@@ -3,7 +3,7 @@
 use super::Tree;
 
 /// Every crate of the plan with its floor; a dependency goes to a lower floor, never along one.
-const FLOORS: [(&str, u8); 20] = [
+const FLOORS: [(&str, u8); 21] = [
     ("model", 0),
     ("stats", 1),
     ("workload", 1),
@@ -23,6 +23,7 @@ const FLOORS: [(&str, u8); 20] = [
     ("telemetry", 3),
     ("conduct", 4),
     ("console", 4),
+    ("results", 4),
     ("cli", 5),
 ];
 /// A dev-dependency: above everything it may use, below nothing.
@@ -31,7 +32,7 @@ const TESTKIT: &str = "testkit";
 const OUTSIDE: &str = "–";
 
 /// Other people's crates that a room must never know, by the start of their names.
-const MUST_NOT_KNOW: [(&str, &[&str]); 14] = [
+const MUST_NOT_KNOW: [(&str, &[&str]); 15] = [
     ("model", &["serde", "tokio", "hyper", "arrow", "parquet"]),
     ("stats", &["tokio", "serde", "arrow", "parquet"]),
     ("workload", &["tokio", "quanta", "hyper"]),
@@ -46,6 +47,7 @@ const MUST_NOT_KNOW: [(&str, &[&str]); 14] = [
     ("dialects", &["tokio", "clap", "rustix"]),
     ("telemetry", &["clap", "indicatif"]),
     ("conduct", &["clap", "indicatif", "signal-hook"]),
+    ("results", &["clap", "indicatif", "tokio", "plimsoll-engine", "plimsoll-driver"]),
 ];
 /// Only the rooms at the rim may use errors without a type.
 const ANYHOW_ROOMS: [&str; 2] = ["cli", "xtask"];

@@ -154,7 +154,8 @@ fn flags(command: Option<&str>) -> Parameters {
 fn parameters(manifest: &Manifest) -> Parameters {
     let mut all = Vec::new();
     let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
-    let schedule = measured.and_then(|stage| stage.schedule.as_ref());
+    let schedule =
+        measured.and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
     let target = serde_json::json!({
         "loop": measured.map(|stage| stage.loop_model),
         "rate": schedule.map(|schedule| &schedule.rate),
@@ -165,7 +166,7 @@ fn parameters(manifest: &Manifest) -> Parameters {
         "lookup": manifest.target.lookup,
         "tls": manifest.target.tls,
         "payload_signing": manifest.target.payload_signing,
-        "workload": manifest.workload,
+        "workload": manifest.workload.to_value(),
     });
     flatten("", &target, &mut all);
     all.retain(|(name, _)| name != "workload.seed");

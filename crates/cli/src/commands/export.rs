@@ -9,11 +9,12 @@ use anyhow::{Context, Result, bail};
 use plimsoll_analysis::OpSource;
 use plimsoll_foreign::warp::raw::{RawRow, THREAD_MAX_OF_WARP, Writer};
 use plimsoll_model::{Moment, OpRecord, WallTime};
-use plimsoll_record::schema::{Manifest, MergedRun};
+use plimsoll_record::schema::{Manifest, MergedRun, RecordedWorkload};
 use plimsoll_report::format::inert_cell;
+use plimsoll_workload::plan::WorkloadFile;
+use plimsoll_workload::plan::spec::SetSpec;
 use plimsoll_workload::{KeyLayout, Keys};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::new_file::Named;
@@ -92,6 +93,17 @@ fn format(args: &ExportArgs) -> Result<ExportFormat> {
     })
 }
 
+/// Tells whether each worker has keys of its own; `None` where the run writes no objects, or where
+/// several sets of them differ in it.
+fn per_worker(workload: &WorkloadFile) -> Option<bool> {
+    let mut layouts = workload.sets.iter().filter_map(|(_, set)| match set {
+        SetSpec::Objects(set) => Some(set.keys.per_worker),
+        _ => None,
+    });
+    let first = layouts.next()?;
+    layouts.all(|other| other == first).then_some(first)
+}
+
 /// Whose keys the object ids of a run stand for.
 struct Naming {
     /// The first owner of each part, and the keys of its objects if the run itself wrote them.
@@ -100,11 +112,8 @@ struct Naming {
 
 impl Naming {
     fn of(manifest: &Manifest) -> Self {
-        // Merged runs whose workloads differ elsewhere may still agree on this.
-        let per_worker =
-            |workload: &Value| workload.pointer("/keys/per_worker").and_then(Value::as_bool);
-        let keys = |workload: &Value, prefix: &Option<String>, seed: Option<u64>| {
-            let per_worker = per_worker(workload)?;
+        let keys = |workload: &RecordedWorkload, prefix: &Option<String>, seed: Option<u64>| {
+            let per_worker = per_worker(workload.file()?)?;
             let layout = KeyLayout { base: prefix.clone()?, per_worker };
             Some(Keys::Generated { layout, seed: seed? })
         };

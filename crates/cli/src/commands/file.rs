@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use plimsoll_driver_file::facts::{probe, size_bytes};
 use plimsoll_record::OpLog;
 use plimsoll_report::phases::{self, PhasesReport};
@@ -15,10 +15,11 @@ use crate::commands::s3::fresh_seed;
 use crate::files::{self, FileSettings};
 use crate::lower_files::{self, Ground};
 use crate::present::Form;
-use crate::present_files::{self, FileClients, Phase, Rows};
+use crate::present_files::{self, Phase};
 use crate::recorded::Source;
 use crate::ui::Ui;
 use plimsoll_conduct::{Recording, RunTime, machine};
+use plimsoll_results::{Clients, Rows};
 
 /// Runs one `file` command.
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
@@ -66,18 +67,19 @@ fn ground(command: &FileCommand) -> Result<Ground> {
 
 /// Returns the report on a run.
 pub(crate) fn report(record: &Recording) -> Result<PhasesReport> {
-    let figures = figures(record, |_| Rows::Groups)?;
-    present_files::of_run(&record.manifest, record.directory.path(), &clients(record)?, figures)
+    let figures = figures(record, |_| Rows::Jobs)?;
+    present_files::of_run(
+        &record.manifest,
+        record.directory.path(),
+        &Clients::of(&record.manifest),
+        figures,
+    )
 }
 
 /// Returns the figures of a run in rows as they are asked for.
 pub(crate) fn figures(record: &Recording, rows: impl Fn(usize) -> Rows) -> Result<Vec<Phase>> {
     let source = Source::Log(OpLog::open(&record.directory)?);
-    present_files::analyse(&source, &record.manifest, &clients(record)?, rows)
-}
-
-fn clients(record: &Recording) -> Result<FileClients> {
-    FileClients::of(&record.manifest).context("run.json holds no workload on files")
+    present_files::analyse(&source, &record.manifest, &Clients::of(&record.manifest), rows)
 }
 
 /// Returns a report as it is printed.

@@ -27,10 +27,11 @@ use crate::commands::file::{self, conclude};
 use crate::commands::s3::fresh_seed;
 use crate::environment;
 use crate::files::{self, FileSettings};
-use crate::present_files::{Phase, Rows};
+use crate::present_files::Phase;
 use crate::recorded::Source;
 use crate::ui::Ui;
 use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
+use plimsoll_results::Rows;
 
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
@@ -99,7 +100,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     let by_clone = |stage: usize| {
         let groups = |job: &usize| line.file.jobs[*job].flow.group_reporting;
         let grouped = lowered.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups));
-        if grouped { Rows::Groups } else { Rows::Clones }
+        if grouped { Rows::Jobs } else { Rows::Workers }
     };
     files::run(&lowered.spec, &of_files, &|record, ui| {
         let report = file::report(record)?;
@@ -241,7 +242,7 @@ impl<'a> Told<'a> {
             let of_stage = &self.lowered.stages[phase.stage];
             for (row, figures) in phase.rows.iter().zip(&phase.analysis.rows) {
                 let job = &self.file.jobs[of_stage.jobs[row.jobs[0]]];
-                records.push(self.record(phase.stage, job, row.clone, figures));
+                records.push(self.record(phase.stage, job, row.worker, figures));
             }
         }
         records

@@ -19,10 +19,11 @@ use crate::args::file::MdtestArgs;
 use crate::commands::file;
 use crate::commands::s3::fresh_seed;
 use crate::files::{self, FileSettings};
-use crate::present_files::{Phase, Rows};
+use crate::present_files::Phase;
 use crate::said;
 use crate::ui::Ui;
 use plimsoll_conduct::{Consent, Recording, RunTime};
+use plimsoll_results::Rows;
 
 /// Takes mdtest's command line and prints its table.
 pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
@@ -63,7 +64,7 @@ fn told(
     file_system: Option<FileSystem>,
     record: &Recording,
 ) -> Result<MdtestReport> {
-    let clones = file::figures(record, |_| Rows::Clones)?;
+    let clones = file::figures(record, |_| Rows::Workers)?;
     let manifest = &record.manifest;
     let client = manifest.machine.hostname.clone().unwrap_or_else(|| "this machine".to_owned());
     Ok(MdtestReport {

@@ -18,7 +18,7 @@ use plimsoll_workload::{hash_text, mix64};
 use crate::args::{MergeArgs, WarpMergeArgs};
 use crate::commands::export::RawFile;
 use crate::commands::file;
-use crate::present_files::{self, FileClients};
+use crate::present_files;
 use crate::recorded::{self, Origin, ReadError, Record, RecordStage, Source};
 use crate::ui::Ui;
 use crate::{examine, manifest, present, said};
@@ -196,10 +196,7 @@ fn part(record: &Record) -> Result<MergePart<'_, ReadError>> {
             let workers = manifest.stages.iter().map(|stage| stage.workers_count).max();
             // Of merged runs each keeps its numbers, whether it used them or not.
             let workers_count = workers.unwrap_or_default().max(workers_of_clients(record)?);
-            let clients = FileClients::of(&manifest);
-            let jobs = clients.map(|clients| clients.jobs_to_merge(manifest.stages.len()));
-            let jobs = jobs.unwrap_or_default();
-            Ok(MergePart { manifest, stage_of, jobs, workers_count, scan })
+            Ok(MergePart { manifest, stage_of, workers_count, scan })
         }
         Origin::Warp { .. } => foreign(record, scan),
     }
@@ -245,7 +242,9 @@ fn foreign<'a>(
         );
         let survey = |stage: &&RecordStage| record.survey.stages(stage.stages);
         let ops = |stage| survey(stage).kinds().map(|kind| kind.ops).sum::<u64>();
+        let job = schema::StageJob::of(&begun.name, begun.workers_count, begun.loop_model);
         manifest.stages.push(schema::Stage {
+            jobs: vec![job],
             started_ns: own.iter().map(|stage| since(stage.started)).min(),
             ended_ns: own.iter().map(|stage| since(stage.ended)).max(),
             ops_count: Some(own.iter().map(ops).sum()),
@@ -256,5 +255,5 @@ fn foreign<'a>(
         scan(&mut |op| visit(&op.before(epoch.as_unix_ns())))
     });
     let workers_count = workers_of_clients(record)?;
-    Ok(MergePart { manifest, stage_of, jobs: Vec::new(), workers_count, scan: shifted })
+    Ok(MergePart { manifest, stage_of, workers_count, scan: shifted })
 }

@@ -22,7 +22,7 @@ use plimsoll_engine::{EngineConfig, EngineError, OpSink, StageContext, StageOutc
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS};
 use plimsoll_model::{ObjectId, RunId, StageId, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::{LoopModel, Target};
+use plimsoll_record::schema::{LoopModel, StageJob, Target, Verification};
 use plimsoll_report::s3_benchmark::{self as layout, Parameters, Test, TestFigures, TestResult};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{
@@ -335,7 +335,11 @@ impl Tests<'_> {
                 name,
                 kind: StageKind::Measure,
                 loop_model: LoopModel::Closed,
-                schedule: None,
+                iteration: 0,
+                jobs: vec![StageJob {
+                    verification: (test == Test::Get).then_some(Verification::EveryByte),
+                    ..StageJob::of(test.name(), workers, LoopModel::Closed)
+                }],
                 workers_count: workers,
                 threads_count: self.config.threads.clamp(1, workers as usize),
                 files: None,

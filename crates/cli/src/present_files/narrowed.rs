@@ -9,7 +9,9 @@ use plimsoll_analysis::{OpSource, Stages, Window};
 use plimsoll_model::{EndpointId, Moment, OpRecord, StageId};
 use plimsoll_record::schema::{Manifest, StageKind};
 
-use super::{FileClients, Phase, Rows, analyse, analyse_changed};
+use plimsoll_results::{Clients, Rows};
+
+use super::{Phase, analyse, analyse_changed};
 use crate::args::AnalysisArgs;
 use crate::examine;
 use crate::recorded::{Origin, Record};
@@ -20,7 +22,7 @@ pub(super) struct Narrowed<'a> {
     /// With the bounds of stages that a killed run did not write down, as far as its operations
     /// tell.
     pub(super) manifest: Manifest,
-    pub(super) clients: FileClients,
+    pub(super) clients: Clients,
     pub(super) phases: Vec<Phase>,
 }
 
@@ -29,11 +31,14 @@ impl<'a> Narrowed<'a> {
     pub(super) fn of(record: &'a Record, asked: &AnalysisArgs) -> Result<Option<Self>> {
         let Origin::Run { manifest, .. } = &record.origin else { return Ok(None) };
         let manifest = record.bounded(manifest);
-        let Some(clients) = FileClients::of(&manifest) else { return Ok(None) };
+        if !super::is_on_files(&manifest) {
+            return Ok(None);
+        }
+        let clients = Clients::of(&manifest);
         check_asked(record, asked)?;
         let phases = match &asked.stage {
             Some(name) => named(record, (&manifest, &clients), name, asked)?,
-            None => analyse(&record.source, &manifest, &clients, |_| Rows::Groups)?,
+            None => analyse(&record.source, &manifest, &clients, |_| Rows::Jobs)?,
         };
         Ok(Some(Self { record, manifest, clients, phases }))
     }
@@ -67,7 +72,7 @@ impl<'a> Narrowed<'a> {
 /// Refuses flags that are for one stage of a run on files, where none is named.
 pub(crate) fn check_asked(record: &Record, asked: &AnalysisArgs) -> Result<()> {
     let Origin::Run { manifest, .. } = &record.origin else { return Ok(()) };
-    let is_on_files = manifest.stages.iter().any(|stage| stage.files.is_some());
+    let is_on_files = super::is_on_files(manifest);
     match asked.of_one_stage().next().filter(|_| is_on_files && asked.stage.is_none()) {
         Some(flag) => bail!(
             "{flag} is for one stage, and {} is a run on files with several; name one with --stage",
@@ -80,7 +85,7 @@ pub(crate) fn check_asked(record: &Record, asked: &AnalysisArgs) -> Result<()> {
 /// Returns the stages of one name, narrowed down to what was asked of them.
 fn named(
     record: &Record,
-    (manifest, clients): (&Manifest, &FileClients),
+    (manifest, clients): (&Manifest, &Clients),
     name: &str,
     asked: &AnalysisArgs,
 ) -> Result<Vec<Phase>> {
@@ -102,7 +107,7 @@ fn named(
     };
     let window = asked.dur.map_or(PhaseQuestion::WINDOW, |dur| dur.0);
     let of_run = (manifest, clients);
-    let mut phases = analyse_changed(&source, of_run, |_| Rows::Groups, window, change)?;
+    let mut phases = analyse_changed(&source, of_run, |_| Rows::Jobs, window, change)?;
     phases.retain(|phase| is_named(phase.stage));
     if phases.is_empty() {
         let names: Vec<&str> = record.stages.iter().map(|stage| &*stage.name).collect();

@@ -76,7 +76,7 @@ fn part<'a>(manifest: &Manifest, shard: usize, ops: &'a [OpRecord]) -> MergePart
         ops.iter().for_each(visit);
         Ok(())
     };
-    MergePart { manifest, stage_of, jobs: Vec::new(), workers_count: 1, scan: Box::new(scan) }
+    MergePart { manifest, stage_of, workers_count: 1, scan: Box::new(scan) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "compares the very bytes of what was written")]

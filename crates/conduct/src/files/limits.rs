@@ -39,15 +39,14 @@ pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), C
     Ok(())
 }
 
-/// Returns what decides when operations of a stage start, and the schedules of its jobs that have
-/// one.
-pub fn pacing_of(spec: &FileStageSpec) -> (schema::LoopModel, Vec<schema::JobSchedule>) {
-    let mut schedules = Vec::new();
-    let mut is_capped = false;
-    for (job_index, job) in (0..).zip(&spec.jobs) {
-        match &job.pacing {
-            FilePacingSpec::Closed => {}
-            FilePacingSpec::Capped { .. } => is_capped = true,
+/// Returns what decides when operations of a stage start, and its jobs.
+pub fn jobs_of(spec: &FileStageSpec) -> (schema::LoopModel, Vec<schema::StageJob>) {
+    let mut jobs: Vec<schema::StageJob> = Vec::new();
+    let mut worker_first = 0;
+    for job in &spec.jobs {
+        let (loop_model, schedule) = match &job.pacing {
+            FilePacingSpec::Closed => (schema::LoopModel::Closed, None),
+            FilePacingSpec::Capped { .. } => (schema::LoopModel::Capped, None),
             FilePacingSpec::Open { rate, arrivals, max_in_flight } => {
                 let rate =
                     rate.parse::<RateProfile>().map_or(rate.clone(), |rate| rate.to_string());
@@ -60,14 +59,18 @@ pub fn pacing_of(spec: &FileStageSpec) -> (schema::LoopModel, Vec<schema::JobSch
                     skipped_count: None,
                     delay_max_ns: None,
                 };
-                schedules.push(schema::JobSchedule { job_index, schedule });
+                (schema::LoopModel::Open, Some(schedule))
             }
-        }
+        };
+        let of = schema::StageJob::of(&job.name, job.clones, loop_model);
+        jobs.push(schema::StageJob { group: job.group, worker_first, schedule, ..of });
+        worker_first += job.clones;
     }
-    let model = match (schedules.is_empty(), is_capped) {
-        (false, _) => schema::LoopModel::Open,
-        (true, true) => schema::LoopModel::Capped,
-        (true, false) => schema::LoopModel::Closed,
+    let any = |model| jobs.iter().any(|job| job.loop_model == model);
+    let model = match (any(schema::LoopModel::Open), any(schema::LoopModel::Capped)) {
+        (true, _) => schema::LoopModel::Open,
+        (false, true) => schema::LoopModel::Capped,
+        (false, false) => schema::LoopModel::Closed,
     };
-    (model, schedules)
+    (model, jobs)
 }

@@ -1,7 +1,7 @@
 //! What is looked at before runs are merged.
 
 use super::{MergeError, MergePart};
-use crate::schema::{FilesStage, Manifest, STAGES_MAX, Schedule, Stage};
+use crate::schema::{FilesStage, Manifest, STAGES_MAX, Stage, StageJob};
 
 /// Refuses parts that cannot be merged.
 pub(super) fn check<E: std::error::Error + 'static>(
@@ -42,7 +42,7 @@ fn counts(manifest: &Manifest) -> impl Iterator<Item = u64> + '_ {
     let on_files = || stages().filter_map(|stage| stage.files.as_ref());
     stages()
         .flat_map(of_stage)
-        .chain(stages().filter_map(|stage| stage.schedule.as_ref()).flat_map(Schedule::counts))
+        .chain(stages().flat_map(|stage| &stage.jobs).flat_map(StageJob::counts))
         .chain(on_files().flat_map(FilesStage::counts))
         .chain(stages().flat_map(|stage| &stage.wrong).map(|wrong| wrong.count))
         .chain(manifest.recorder.map(|recorder| recorder.wait_ns))

@@ -4,7 +4,7 @@ use plimsoll_model::ObjectId;
 use serde_json::Value;
 
 use super::{FOREIGN_TOOL, MergeError, MergePart, WORKLOAD_SEED, WORKLOAD_VERSION};
-use crate::schema::{Manifest, MergedRun};
+use crate::schema::{Manifest, MergedRun, RecordedWorkload};
 
 /// One of the runs that the whole is made of, whatever was merged with whom before.
 pub(super) struct Client {
@@ -55,12 +55,13 @@ fn of_part<E>(at: usize, part: &MergePart<'_, E>) -> Vec<Client> {
 
 fn alone(part: usize, manifest: &Manifest, workers_count: u32) -> Client {
     let is_foreign = manifest.tool.name == FOREIGN_TOOL;
+    let workload = manifest.workload.to_value();
     Client {
         part,
         own_first: 0,
         is_foreign,
-        workload: manifest.workload.clone(),
-        knows_workload: !manifest.workload.is_null(),
+        knows_workload: !workload.is_null(),
+        workload,
         run: MergedRun {
             run_id: manifest.run_id.clone(),
             hostname: manifest.machine.hostname.clone(),
@@ -76,8 +77,10 @@ fn alone(part: usize, manifest: &Manifest, workers_count: u32) -> Client {
 }
 
 fn of_merged(part: usize, manifest: &Manifest, run: &MergedRun) -> Client {
-    let is_agreed = !manifest.workload[WORKLOAD_VERSION].is_null();
-    let mut workload = run.workload.clone().unwrap_or_else(|| manifest.workload.clone());
+    let whole = manifest.workload.to_value();
+    let is_agreed = !whole[WORKLOAD_VERSION].is_null();
+    let own = run.workload.as_ref().map(RecordedWorkload::to_value);
+    let mut workload = own.unwrap_or(whole);
     // The whole repeats the seed of one of them.
     if let (Some(own), Some(seed)) = (run.seed, workload.get_mut(WORKLOAD_SEED)) {
         *seed = own.into();

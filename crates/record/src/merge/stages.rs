@@ -6,7 +6,9 @@ use plimsoll_model::WallTime;
 
 use super::clients::Client;
 use super::{MergeError, MergePart};
-use crate::schema::{FilesStage, MergedStage, STAGES_MAX, Schedule, Stage, StageKind, WrongCount};
+use crate::schema::{
+    FilesStage, MergedJob, MergedStage, STAGES_MAX, Stage, StageJob, StageKind, WrongCount,
+};
 
 /// What a stage ended by that had done all of its work, whatever time that took.
 const ENDED_BY_WORK: &str = "out-of-work";
@@ -145,7 +147,7 @@ fn between<E: std::error::Error + 'static>(
 }
 
 fn is_same(a: &Stage, b: &Stage) -> bool {
-    let key = |stage: &Stage| (stage.kind, stage.files.as_ref().map(|files| files.iteration));
+    let key = |stage: &Stage| (stage.kind, stage.files.is_some(), stage.iteration);
     key(a) == key(b) && a.name == b.name
 }
 
@@ -171,10 +173,11 @@ fn described(stage: &Stage) -> String {
         StageKind::Cleanup => "cleaning stage",
     };
     let name = &stage.name;
-    match stage.files.as_ref().map(|files| files.iteration) {
-        None => format!("{kind} {name}"),
-        Some(0) => format!("{kind} {name} (on files)"),
-        Some(iteration) => format!("{kind} {name} (on files, repetition {})", iteration + 1),
+    match (stage.files.is_some(), stage.iteration) {
+        (false, 0) => format!("{kind} {name}"),
+        (false, again) => format!("{kind} {name} (repetition {})", again + 1),
+        (true, 0) => format!("{kind} {name} (on files)"),
+        (true, again) => format!("{kind} {name} (on files, repetition {})", again + 1),
     }
 }
 
@@ -187,12 +190,20 @@ pub(super) fn check_jobs<E: std::error::Error + 'static>(
         let mut own = column.own(parts).map(|(part, stage)| (&parts[part], stage));
         let Some((first, stage)) = own.next() else { continue };
         for (other, of_other) in own {
-            let (a, b) = (first.jobs_of(stage), other.jobs_of(of_other));
-            let at = (0..a.len().max(b.len())).find(|at| a.get(*at) != b.get(*at));
-            let Some(at) = at else { continue };
-            let named = |job: Option<&super::MergeJob>| {
+            let (a, b) = (&stage.jobs, &of_other.jobs);
+            // A single job on objects matches whatever it is called, as its stage does.
+            if stage.files.is_none() && a.len() <= 1 && b.len() <= 1 {
+                continue;
+            }
+            let is_other = |at: &usize| match (a.get(*at), b.get(*at)) {
+                (Some(a), Some(b)) => !a.is_same(b),
+                _ => true,
+            };
+            let Some(at) = (0..a.len().max(b.len())).find(is_other) else { continue };
+            let named = |job: Option<&StageJob>| {
                 job.map_or("no further job".to_owned(), |job| {
-                    format!("job {} ({}, group {})", job.name, job.work, job.group)
+                    let work = job.work.as_deref().unwrap_or("unknown work");
+                    format!("job {} ({work}, group {})", job.name, job.group)
                 })
             };
             return Err(MergeError::JobsDiffer {
@@ -230,6 +241,7 @@ pub(super) fn note_stages<E>(
                     started_ns: stage.started_ns,
                     ended_ns: stage.ended_ns,
                     ended_by: stage.ended_by.clone(),
+                    jobs: stage.jobs.iter().map(MergedJob::from).collect(),
                 }),
                 false => before.iter().find(|of| usize::from(of.index) == own).cloned(),
             };
@@ -408,6 +420,7 @@ fn sum<E>(index: u8, column: &Column, parts: &[MergePart<'_, E>]) -> Option<Stag
     let sum = |of: fn(&Stage) -> Option<u64>| own().map(of).sum();
     let counts = |of: fn(&Stage) -> u32| own().map(of).fold(0, u32::saturating_add);
     let add = |of: fn(&Stage) -> u64| own().map(of).fold(0, u64::saturating_add);
+    let jobs: Vec<&[StageJob]> = own().map(|stage| &stage.jobs[..]).collect();
     let on_files: Vec<&FilesStage> = own().filter_map(|stage| stage.files.as_ref()).collect();
     Some(Stage {
         index,
@@ -419,7 +432,7 @@ fn sum<E>(index: u8, column: &Column, parts: &[MergePart<'_, E>]) -> Option<Stag
         ops_failed_count: sum(|stage| stage.ops_failed_count),
         bytes: sum(|stage| stage.bytes),
         cpu_ns: sum(|stage| stage.cpu_ns),
-        schedule: Schedule::sum(own().filter_map(|stage| stage.schedule.as_ref())),
+        jobs: StageJob::sums(&jobs),
         stream_hash: None,
         uploads_given_up_count: add(|stage| stage.uploads_given_up_count),
         uploads_left_count: add(|stage| stage.uploads_left_count),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::clients::Client;
 use super::stages::Column;
 use super::{MergePart, UNKNOWN, WORKLOAD_SEED, WORKLOAD_VERSION};
-use crate::schema::{ClockInfo, FilesTarget, Machine, Manifest, StageKind};
+use crate::schema::{ClockInfo, FilesTarget, Machine, Manifest, Stage, StageKind};
 
 /// What the parts differ in where one of them has no workload.
 const WHOLE_WORKLOAD: &str = "all of it";
@@ -111,9 +111,10 @@ fn unite_stages<E>(
         if stage.files.as_ref().is_some_and(|files| caches.clone().any(|of| *of != files.caches)) {
             differing.push(format!("caches of stage {}", stage.name));
         }
-        let ways = own.clone().filter_map(|each| Some(&each.files.as_ref()?.interfaces));
-        if stage.files.as_ref().is_some_and(|files| ways.clone().any(|of| *of != files.interfaces))
-        {
+        let ways = |stage: &Stage| -> Vec<Option<String>> {
+            stage.jobs.iter().map(|job| job.interface.clone()).collect()
+        };
+        if own.clone().any(|each| ways(each) != ways(stage)) {
             differing.push(format!("interfaces of stage {}", stage.name));
         }
         if own.any(|each| each.loop_model != stage.loop_model) {
@@ -127,21 +128,22 @@ fn unite_stages<E>(
 /// returns in what they do. What is left is no workload, so it has no version; then, or where only
 /// one differs, each keeps its own.
 fn unite_workloads(clients: &mut [Client], whole: &mut Manifest) -> Option<String> {
-    whole.workload = clients[0].workload.clone();
+    let mut common = clients[0].workload.clone();
     let mut fields = BTreeSet::new();
     for client in clients.iter() {
-        differences("", &client.workload, &whole.workload, &mut fields);
+        differences("", &client.workload, &common, &mut fields);
     }
     // It repeats the manifest's own.
     fields.remove(WORKLOAD_SEED);
     for client in clients.iter_mut() {
         let keeps = !fields.is_empty() && client.knows_workload;
-        client.run.workload = keeps.then(|| client.workload.clone());
+        client.run.workload = keeps.then(|| client.workload.clone().into());
     }
     if fields.is_empty() {
+        whole.workload = common.into();
         return None;
     }
-    match &mut whole.workload {
+    match &mut common {
         Value::Object(sections) if !fields.contains(WHOLE_WORKLOAD) => {
             let section = |field: &String| field.split('.').next().map(str::to_owned);
             let differing = fields.iter().filter_map(section);
@@ -151,6 +153,7 @@ fn unite_workloads(clients: &mut [Client], whole: &mut Manifest) -> Option<Strin
         }
         workload => *workload = Value::Null,
     }
+    whole.workload = common.into();
     let more = fields.len().saturating_sub(FIELDS_NAMED_MAX);
     let mut names: Vec<String> = fields.into_iter().take(FIELDS_NAMED_MAX).collect();
     names.extend((more > 0).then(|| format!("{more} more")));

@@ -1,7 +1,5 @@
 //! What the manifest says of a stage on files.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +8,6 @@ use super::Schedule;
 /// What is known of a stage on files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesStage {
-    /// Which repetition of the stage it is, 0-based.
-    pub iteration: u32,
-    /// How operations of each job reached the kernel: `io_uring`, `libaio`, `psync` or `null`.
-    pub interfaces: Vec<String>,
     /// What was done about caches: `dropped`, `dropped-machine`, `bypassed`,
     /// `cached` or `unknown`.
     pub caches: String,
@@ -21,13 +15,9 @@ pub struct FilesStage {
     pub caches_reason: Option<String>,
     /// What the whole process used while the stage lasted.
     pub usage: Option<ProcessUsage>,
-    /// Bytes that were read and could not be checked, as the run never wrote them.
+    /// Bytes that all jobs read and that could not be checked, as the run never wrote them.
     #[serde(default)]
     pub unverified_bytes: Option<u64>,
-    /// How the jobs with a schedule kept theirs, each by itself; the stage's `schedule` is their
-    /// sum.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub schedules: Vec<JobSchedule>,
     /// The longest time in which a thread with operations under way did not look at what has
     /// ended: no end is stamped later than it was by more. Null where nothing was waited for.
     #[serde(default)]
@@ -35,15 +25,28 @@ pub struct FilesStage {
     /// How many operations were seen to end after a gap of more than half of their service time.
     #[serde(default)]
     pub uncertain_count: Option<u64>,
+    /// What older records say here, and today's of each job.
+    #[serde(flatten, skip_serializing)]
+    #[schemars(skip)]
+    pub older: OlderFilesStage,
+}
+
+/// What only older records say of a stage on files; empty once one was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct OlderFilesStage {
+    #[serde(default)]
+    pub(super) iteration: u32,
+    #[serde(default)]
+    pub(super) interfaces: Vec<String>,
+    #[serde(default)]
+    pub(super) schedules: Vec<JobSchedule>,
 }
 
 /// How one job of a stage on files kept its schedule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct JobSchedule {
-    /// The job, an index into the jobs of the stage.
-    pub job_index: u32,
-    /// Its schedule.
-    pub schedule: Schedule,
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct JobSchedule {
+    pub(super) job_index: u32,
+    pub(super) schedule: Schedule,
 }
 
 /// What a process used.
@@ -70,20 +73,11 @@ impl FilesStage {
     pub(crate) fn sum(all: &[&Self]) -> Option<Self> {
         let first = all.first()?;
         let is_alike = |of: fn(&Self) -> &str| all.iter().all(|each| of(each) == of(first));
-        let jobs = all.iter().map(|each| each.interfaces.len()).max().unwrap_or_default();
-        let interface = |job: usize| {
-            let of = |each: &&Self| each.interfaces.get(job).cloned();
-            let known =
-                of(first).filter(|name| all.iter().all(|each| of(each).as_ref() == Some(name)));
-            known.unwrap_or_else(|| DIFFERENT.to_owned())
-        };
         let mut reasons: Vec<&str> =
             all.iter().filter_map(|each| each.caches_reason.as_deref()).collect();
         reasons.sort_unstable();
         reasons.dedup();
         Some(Self {
-            iteration: first.iteration,
-            interfaces: (0..jobs).map(interface).collect(),
             caches: match is_alike(|each| &each.caches) {
                 true => first.caches.clone(),
                 false => DIFFERENT.to_owned(),
@@ -91,10 +85,10 @@ impl FilesStage {
             caches_reason: (!reasons.is_empty()).then(|| reasons.join("; ")),
             usage: ProcessUsage::sum(all.iter().map(|each| each.usage)),
             unverified_bytes: all.iter().map(|each| each.unverified_bytes).sum(),
-            schedules: JobSchedule::sum(all.iter().flat_map(|each| &each.schedules)),
             // Null says that nothing was waited for, which takes nothing from what others saw.
             look_gap_max_ns: all.iter().filter_map(|each| each.look_gap_max_ns).max(),
             uncertain_count: all.iter().filter_map(|each| each.uncertain_count).reduce(add),
+            older: OlderFilesStage::default(),
         })
     }
 
@@ -109,27 +103,12 @@ impl FilesStage {
                 used.faults_minor_count,
             ]
         });
-        let schedules = self.schedules.iter().flat_map(|of| of.schedule.counts());
-        used.chain(schedules).chain(self.unverified_bytes).chain(self.uncertain_count)
+        used.chain(self.unverified_bytes).chain(self.uncertain_count)
     }
 }
 
 fn add(a: u64, b: u64) -> u64 {
     a + b
-}
-
-impl JobSchedule {
-    /// Returns the schedules of each job, added up, in the order of the jobs.
-    fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<Self> {
-        let mut of_jobs: BTreeMap<u32, Vec<&Schedule>> = BTreeMap::new();
-        for each in all {
-            of_jobs.entry(each.job_index).or_default().push(&each.schedule);
-        }
-        let sum = |(job_index, all): (u32, Vec<&Schedule>)| {
-            Some(Self { job_index, schedule: Schedule::sum(all.into_iter())? })
-        };
-        of_jobs.into_iter().filter_map(sum).collect()
-    }
 }
 
 impl ProcessUsage {

@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{MergedJob, RecordedWorkload};
+
 /// One of the runs that were merged into another, usually that of one client. Of runs that were
 /// merged before it is one of those that they were made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MergedRun {
     /// Its name.
     pub run_id: String,
@@ -26,7 +28,7 @@ pub struct MergedRun {
     pub stages: Vec<MergedStage>,
     /// Its own workload, where that differs from the whole's in more than the seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<serde_json::Value>,
+    pub workload: Option<RecordedWorkload>,
 }
 
 /// What one of the merged runs did of a stage.
@@ -43,4 +45,8 @@ pub struct MergedStage {
     pub ended_ns: Option<u64>,
     /// What ended it.
     pub ended_by: Option<String>,
+    /// The workers that the run gave each of its jobs, in their order; absent where that is not
+    /// known, and then all of them were those of a single job.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<MergedJob>,
 }

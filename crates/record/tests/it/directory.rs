@@ -60,7 +60,7 @@ fn what_an_older_run_lacks_is_absent_and_what_is_there_comes_back() {
     let mut whole = manifest();
     whole.virtual_time = true;
     whole.certificate = Some(serde_json::json!({"verdicts": {"stall": "holds"}}));
-    whole.stages[0].schedule = Some(Schedule {
+    whole.stages[0].jobs[0].schedule = Some(Schedule {
         rate: "100/s..5000/s over 2m".to_owned(),
         arrivals: "poisson".to_owned(),
         max_in_flight: 1_024,

@@ -16,8 +16,8 @@ use plimsoll_model::{
     WorkerId,
 };
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedRun, MergedStage,
-    Recorder, RunSchema, RunState, Stage, StageKind, Target, Tool,
+    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedJob, MergedRun,
+    MergedStage, Recorder, RunSchema, RunState, Stage, StageJob, StageKind, Target, Tool,
 };
 use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
 
@@ -52,28 +52,12 @@ fn manifest() -> Manifest {
             payload_signing: Some("unsigned".to_owned()),
             files: None,
         },
-        workload: serde_json::json!({"mix": {"GET": 1}}),
+        more_targets: Vec::new(),
+        workload: serde_json::json!({"mix": {"GET": 1}}).into(),
         stages: vec![Stage {
-            index: 0,
-            kind: StageKind::Measure,
-            name: "get".to_owned(),
-            loop_model: LoopModel::Closed,
-            workers_count: 20,
-            threads_count: 2,
             started_ns: Some(0),
-            ended_ns: None,
-            ended_by: None,
-            ended_because: None,
-            ops_count: None,
-            ops_failed_count: None,
-            bytes: None,
-            cpu_ns: None,
-            schedule: None,
-            stream_hash: None,
-            uploads_given_up_count: 0,
-            uploads_left_count: 0,
-            wrong: Vec::new(),
-            files: None,
+            jobs: vec![StageJob::of("get", 20, LoopModel::Closed)],
+            ..Stage::begun(0, StageKind::Measure, "get", LoopModel::Closed, (20, 2))
         }],
         recorder: Some(Recorder { rows_count: 7, parts_count: 1, wait_ns: 0 }),
         cleanup: Cleanup {
@@ -89,6 +73,7 @@ fn manifest() -> Manifest {
             endpoint: Some(endpoints()[0].clone()),
             at_ns: Some(5),
             stage_index: Some(0),
+            job_index: Some(0),
             status: Some(500),
             message: "500 InternalError".to_owned(),
         }],
@@ -106,6 +91,7 @@ fn manifest() -> Manifest {
                 started_ns: Some(0),
                 ended_ns: Some(5),
                 ended_by: Some("duration".to_owned()),
+                jobs: vec![MergedJob { worker_first: 0, workers_count: 20 }],
             }],
             workload: None,
         }],

@@ -61,7 +61,7 @@ fn merge_part(
         ops.iter().for_each(visit);
         Ok(())
     });
-    MergePart { manifest, stage_of, jobs: Vec::new(), workers_count, scan }
+    MergePart { manifest, stage_of, workers_count, scan }
 }
 
 fn merged(
@@ -176,7 +176,7 @@ fn schedules_and_wrong_content_add_up() {
         let mut manifest = part_manifest(run_id, 0, &[(StageKind::Measure, 0, 9)]);
         let [offered, late, skipped, delay] = counts.map(Some);
         let stage = &mut manifest.stages[0];
-        stage.schedule = Some(Schedule {
+        stage.jobs[0].schedule = Some(Schedule {
             rate: rate.to_owned(),
             arrivals: "constant".to_owned(),
             max_in_flight: 10,
@@ -206,7 +206,7 @@ fn schedules_and_wrong_content_add_up() {
         skipped_count: Some(1),
         delay_max_ns: Some(90),
     };
-    assert_eq!(whole.stages[0].schedule, Some(expected));
+    assert_eq!(whole.stages[0].jobs[0].schedule, Some(expected));
     assert_eq!(whole.stages[0].stream_hash, None);
     let uploads = (whole.stages[0].uploads_given_up_count, whole.stages[0].uploads_left_count);
     assert_eq!(uploads, (21, 3));
@@ -323,7 +323,8 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
                 "seed": seed,
                 "keys": { "per_worker": true },
                 "measure": { "duration_ns": 5, "operations": [] },
-            });
+            })
+            .into();
             part.manifest.stages[1].ended_by = Some("duration".to_owned());
         }
         parts
@@ -338,8 +339,10 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
         let other = &mut parts[1].manifest;
         other.tool.version = "0.2.0".to_owned();
         other.seed -= 1;
-        other.workload["seed"] = other.seed.into();
-        other.workload["measure"]["duration_ns"] = 6.into();
+        let mut workload = other.workload.to_value();
+        workload["seed"] = other.seed.into();
+        workload["measure"]["duration_ns"] = 6.into();
+        other.workload = workload.into();
         other.stages[1].ended_by = Some("user".to_owned());
         if turned {
             parts.reverse();
@@ -357,7 +360,7 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
         "keys": { "per_worker": true },
         "measure": null,
     });
-    assert_eq!(whole.workload, left);
+    assert_eq!(whole.workload.to_value(), left);
     let ended: Vec<Option<&str>> = whole.stages.iter().map(|it| it.ended_by.as_deref()).collect();
     assert_eq!(ended, [own.stages[0].ended_by.as_deref(), None]);
     let seeds: Vec<Option<u64>> = whole.merged.iter().map(|part| part.seed).collect();
@@ -369,14 +372,16 @@ fn what_the_parts_differ_in_is_not_claimed_of_the_whole() {
 
     // A record made elsewhere has no workload.
     let mut parts = alike();
-    parts[1].manifest.workload = serde_json::Value::Null;
+    parts[1].manifest.workload = serde_json::Value::Null.into();
     let whole = merged(parts, &path("foreign")).unwrap().read_manifest().unwrap();
-    assert!(whole.workload.is_null());
+    assert!(whole.workload.to_value().is_null());
 
     // The seed alone is no other workload.
     let mut parts = alike();
     parts[1].manifest.seed -= 1;
-    parts[1].manifest.workload["seed"] = parts[1].manifest.seed.into();
+    let mut workload = parts[1].manifest.workload.to_value();
+    workload["seed"] = parts[1].manifest.seed.into();
+    parts[1].manifest.workload = workload.into();
     let whole = merged(parts, &path("seeds")).unwrap().read_manifest().unwrap();
     assert_eq!(whole.workload, own.workload);
     assert_eq!(whole.notes.len(), own.notes.len() + 1);

@@ -3,10 +3,8 @@
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, StageId, WorkerId,
 };
-use plimsoll_record::schema::{FilesStage, MergedRun, MergedStage, StageKind};
-use plimsoll_record::{
-    Manifest, MergeJob, MergePart, OpLog, OpLogWriter, RecordError, RunDirectory, merge,
-};
+use plimsoll_record::schema::{FilesStage, LoopModel, MergedRun, MergedStage, StageJob, StageKind};
+use plimsoll_record::{Manifest, MergePart, OpLog, OpLogWriter, RecordError, RunDirectory, merge};
 use proptest::prelude::*;
 
 use super::{SECOND, Span, file, merge_part, part_manifest, rows, stage, summarised};
@@ -47,8 +45,9 @@ impl Kind {
         for (index, (kind, started, ended)) in self.stages().into_iter().enumerate() {
             let mut stage = stage((kind, started, ended - later / 8), index);
             stage.name = format!("stage-{index}");
-            stage.files = (self == Self::Files)
-                .then(|| FilesStage { iteration: index as u32 / 2, ..FilesStage::default() });
+            stage.files = (self == Self::Files).then(FilesStage::default);
+            stage.iteration = if self == Self::Files { index as u32 / 2 } else { 0 };
+            stage.jobs = self.jobs();
             manifest.stages.push(stage);
         }
         // The moments of a shard are those of its own clock.
@@ -56,18 +55,17 @@ impl Kind {
             let own = |at: Option<u64>| at.map(|at| at - later * SECOND);
             (stage.started_ns, stage.ended_ns) = (own(stage.started_ns), own(stage.ended_ns));
         }
-        manifest.workload = serde_json::json!({ "schema": "1", "seed": manifest.seed });
+        manifest.workload = serde_json::json!({ "schema": "1", "seed": manifest.seed }).into();
         manifest
     }
 
-    fn jobs(self) -> Vec<Vec<MergeJob>> {
-        let job = |group: u32| MergeJob {
-            name: format!("job-{group}"),
-            work: "randread".to_owned(),
+    fn jobs(self) -> Vec<StageJob> {
+        let job = |group: u32| StageJob {
+            work: Some("randread".to_owned()),
             group,
+            ..StageJob::of(&format!("job-{group}"), 1, LoopModel::Closed)
         };
-        let of_stage = |_| (0..3).map(job).collect();
-        if self == Self::Files { (0..STAGES).map(of_stage).collect() } else { Vec::new() }
+        (0..if self == Self::Files { 3 } else { 1 }).map(job).collect()
     }
 }
 
@@ -118,7 +116,7 @@ fn shard(kind: Kind, ops: &[OpRecord], shard: u32, shards: u32) -> MergePart<'st
     });
     let manifest = kind.manifest(&format!("shard-{shard:02}"), later);
     let workers_count = (WORKERS - shard).div_ceil(shards);
-    MergePart { jobs: kind.jobs(), ..merge_part(manifest, own.collect(), workers_count) }
+    merge_part(manifest, own.collect(), workers_count)
 }
 
 /// Undoes [`shard`] by what the merged manifest says of each part's workers.
@@ -138,11 +136,10 @@ fn unsharded(op: &OpRecord, merged: &[MergedRun], shards: u32) -> OpRecord {
 }
 
 /// Returns a run that was merged, to be merged again.
-fn again(kind: Kind, directory: &RunDirectory) -> MergePart<'static, RecordError> {
+fn again(directory: &RunDirectory) -> MergePart<'static, RecordError> {
     let manifest = directory.read_manifest().unwrap();
     let workers_count = manifest.merged.iter().map(|run| run.workers_count).sum();
-    let part = merge_part(manifest, rows(directory), workers_count);
-    MergePart { jobs: kind.jobs(), ..part }
+    merge_part(manifest, rows(directory), workers_count)
 }
 
 fn merged_as(
@@ -205,7 +202,7 @@ proptest! {
         let first = merged_as(first, place.path(), "first");
         if !others.is_empty() {
             let others = others.iter().map(|index| shard(kind, &ops, *index, shards));
-            let parts = std::iter::once(again(kind, &first)).chain(others).collect();
+            let parts = std::iter::once(again(&first)).chain(others).collect();
             let grouped = merged_as(parts, place.path(), "grouped");
             prop_assert_eq!(file(&grouped, "summary.json"), expected);
             prop_assert_eq!(numbered(&grouped), numbered(&flat));

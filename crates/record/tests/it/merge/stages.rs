@@ -2,9 +2,9 @@
 
 use plimsoll_model::{OpRecord, StageId, WorkerId};
 use plimsoll_record::schema::{
-    FilesStage, JobSchedule, MergedRun, MergedStage, ProcessUsage, Schedule, StageKind,
+    FilesStage, LoopModel, MergedRun, MergedStage, ProcessUsage, Schedule, StageJob, StageKind,
 };
-use plimsoll_record::{Manifest, MergeJob, MergePart, RecordError};
+use plimsoll_record::{Manifest, MergePart, RecordError};
 
 use super::{SECOND, get, merge_part, merged, part_manifest, rows};
 
@@ -149,22 +149,23 @@ fn what_is_known_of_stages_on_files_adds_up() {
         skipped_count: Some(0),
         delay_max_ns: Some(offered),
     };
-    let of = |run_id: &str, caches: &str, gap: Option<u64>, jobs: &[(u32, &str, u64)]| {
+    let of = |run_id: &str, caches: &str, gap: Option<u64>, jobs: &[(usize, &str, u64)]| {
         let mut part = on_files(part(run_id, 0, &[(MEASURE, "read", 0, 10)]));
-        let job = |&(job_index, rate, offered): &(u32, &str, u64)| JobSchedule {
-            job_index,
-            schedule: schedule(rate, offered),
-        };
-        part.manifest.stages[0].files = Some(FilesStage {
-            iteration: 0,
-            interfaces: vec!["io_uring".to_owned(), run_id.to_owned()],
+        let stage = &mut part.manifest.stages[0];
+        let interfaces = ["io_uring", run_id].map(|name| Some(name.to_owned()));
+        let job = |interface| StageJob { interface, ..StageJob::of("j", 1, LoopModel::Open) };
+        stage.jobs = interfaces.into_iter().map(job).collect();
+        for (job, rate, offered) in jobs {
+            stage.jobs[*job].schedule = Some(schedule(rate, *offered));
+        }
+        stage.files = Some(FilesStage {
             caches: caches.to_owned(),
             caches_reason: (caches == "cached").then(|| "not root".to_owned()),
             usage: Some(ProcessUsage { user_ns: 5, ..ProcessUsage::default() }),
             unverified_bytes: Some(7),
-            schedules: jobs.iter().map(job).collect(),
             look_gap_max_ns: gap,
             uncertain_count: gap.map(|_| 2),
+            ..FilesStage::default()
         });
         part
     };
@@ -175,17 +176,19 @@ fn what_is_known_of_stages_on_files_adds_up() {
     ];
     let whole = whole_of(parts);
     let files = whole.stages[0].files.as_ref().unwrap();
-    assert_eq!(files.interfaces, ["io_uring", "unknown"]);
+    let jobs = &whole.stages[0].jobs;
+    let interfaces: Vec<_> = jobs.iter().map(|job| job.interface.as_deref().unwrap()).collect();
+    assert_eq!(interfaces, ["io_uring", "unknown"]);
     assert_eq!((&*files.caches, files.caches_reason.as_deref()), ("unknown", Some("not root")));
     assert_eq!(files.usage.map(|used| used.user_ns), Some(15));
     assert_eq!(files.unverified_bytes, Some(21));
     assert_eq!((files.look_gap_max_ns, files.uncertain_count), (Some(11), Some(4)));
-    let of_jobs: Vec<_> = files
-        .schedules
+    let of_jobs: Vec<_> = jobs
         .iter()
-        .map(|of| (of.job_index, &*of.schedule.rate, of.schedule.offered_count.unwrap()))
+        .map(|job| job.schedule.as_ref().unwrap())
+        .map(|schedule| (&*schedule.rate, schedule.offered_count.unwrap()))
         .collect();
-    assert_eq!(of_jobs, [(0, "5/s", 50), (1, "1/s + 1/s + 2/s", 40)]);
+    assert_eq!(of_jobs, [("5/s", 50), ("1/s + 1/s + 2/s", 40)]);
     let differing = "the merged runs differ in caches of stage read, interfaces of stage read;";
     assert!(whole.notes[0].starts_with(differing), "{:?}", whole.notes);
 }
@@ -197,24 +200,27 @@ fn a_workload_that_differs_stays_with_its_run() {
         part.manifest.seed = seed;
         part.manifest.workload = serde_json::json!({
             "schema": "plimsoll.files/1", "seed": seed, "stages": [{ "clones": clones }],
-        });
+        })
+        .into();
         part
     };
     let own = |manifest: &Manifest| -> Vec<Option<u64>> {
-        let clones = |run: &MergedRun| run.workload.as_ref()?["stages"][0]["clones"].as_u64();
+        let clones =
+            |run: &MergedRun| run.workload.as_ref()?.to_value()["stages"][0]["clones"].as_u64();
         manifest.merged.iter().map(clones).collect()
     };
     let whole = whole_of(vec![of("a", 1, 4), of("b", 2, 4)]);
     assert_eq!(own(&whole), [None, None]);
-    assert_eq!(whole.workload["schema"], "plimsoll.files/1");
+    assert_eq!(whole.workload.to_value()["schema"], "plimsoll.files/1");
     let seeds: Vec<_> = whole.merged.iter().map(|run| run.seed).collect();
     assert_eq!(seeds, [Some(1), Some(2)]);
     // Together with one that differs, those that were alike keep theirs.
     let alike = merge_part(whole, Vec::new(), 4);
     let whole = whole_of(vec![of("c", 3, 8), alike]);
     assert_eq!(own(&whole), [Some(4), Some(4), Some(8)]);
-    let seed_of_b = whole.merged[1].workload.as_ref().unwrap()["seed"].as_u64();
-    assert_eq!((seed_of_b, &whole.workload["schema"]), (Some(2), &serde_json::Value::Null));
+    let seed_of_b = whole.merged[1].workload.as_ref().unwrap().to_value()["seed"].as_u64();
+    let schema = &whole.workload.to_value()["schema"];
+    assert_eq!((seed_of_b, schema), (Some(2), &serde_json::Value::Null));
 }
 
 #[test]
@@ -237,12 +243,13 @@ fn with_jobs(
     mut part: MergePart<'static, RecordError>,
     jobs: &[(&str, &str)],
 ) -> MergePart<'static, RecordError> {
-    let job = |(name, work): &(&str, &str)| MergeJob {
-        name: (*name).to_owned(),
-        work: (*work).to_owned(),
-        group: 0,
+    let job = |(name, work): &(&str, &str)| StageJob {
+        work: Some((*work).to_owned()),
+        ..StageJob::of(name, 1, LoopModel::Closed)
     };
-    part.jobs = part.manifest.stages.iter().map(|_| jobs.iter().map(job).collect()).collect();
+    for stage in &mut part.manifest.stages {
+        stage.jobs = jobs.iter().map(job).collect();
+    }
     part
 }
 
@@ -259,7 +266,7 @@ fn runs_whose_stages_or_jobs_differ_are_refused_with_both_named() {
     };
     let repeated = || {
         let mut part = on_files(loops("b", "put"));
-        part.manifest.stages[1].files.as_mut().unwrap().iteration = 1;
+        part.manifest.stages[1].iteration = 1;
         part
     };
     let unended = || {

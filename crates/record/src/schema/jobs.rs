@@ -1,0 +1,406 @@
+//! What the manifest says of the jobs of a stage, and how older records come to say it.
+
+use plimsoll_model::Interface;
+use plimsoll_workload::files::{BlockOrderSpec, NameActSpec};
+use plimsoll_workload::plan::{self, JobPacing, Members, OpAct, Plan, Work};
+use plimsoll_workload::{OpenLoop, Pacing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{LoopModel, Manifest, Schedule, Stage};
+
+/// What stands where the parts of a merged run differ.
+const DIFFERENT: &str = "unknown";
+
+/// One of the jobs of a stage, which run at once. What is not known is null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StageJob {
+    /// Its name.
+    pub name: String,
+    /// What it does, such as `randread`, `create` or `objects`.
+    pub work: Option<String>,
+    /// Jobs of one group are reported in one row.
+    pub group: u32,
+    /// The number of its first worker in the stage. In a merged run each client has its own, under
+    /// `merged`.
+    pub worker_first: u32,
+    /// How many workers it has, of all clients.
+    pub workers_count: u32,
+    /// What decides when its operations start.
+    pub loop_model: LoopModel,
+    /// How it kept its schedule; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// How its operations reached the kernel: `io_uring`, `libaio`, `psync` or `null`; absent where
+    /// it does not work on files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+    /// How what it read was checked; absent where it reads nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+    /// Bytes that it read and that could not be checked, as the run never wrote them; null where
+    /// they are not known of the job by itself.
+    #[serde(default)]
+    pub unverified_bytes: Option<u64>,
+    /// How many of its operations ended, failed ones included.
+    #[serde(default)]
+    pub ops_count: Option<u64>,
+    /// How many of them failed.
+    #[serde(default)]
+    pub ops_failed_count: Option<u64>,
+    /// Bytes moved by its successes.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// The first of the addresses of its target, an index into all of them.
+    #[serde(default)]
+    pub endpoint_first: u16,
+    /// How many addresses its target has.
+    #[serde(default)]
+    pub endpoints_count: u16,
+}
+
+/// How read content was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verification {
+    /// Every byte of every read.
+    EveryByte,
+    /// Every byte of what the run wrote; others were read as well.
+    Partial,
+    /// The length only, as the content is not known.
+    LengthOnly,
+    /// Switched off; the length is still checked.
+    Off,
+}
+
+/// The workers that one of the merged runs gave a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MergedJob {
+    /// The number of its first worker in that run's stage.
+    pub worker_first: u32,
+    /// How many it had.
+    pub workers_count: u32,
+}
+
+impl StageJob {
+    /// Returns a job of which nothing has happened yet, with so many workers from number 0 on.
+    pub fn of(name: &str, workers_count: u32, loop_model: LoopModel) -> Self {
+        Self {
+            name: name.to_owned(),
+            work: None,
+            group: 0,
+            worker_first: 0,
+            workers_count,
+            loop_model,
+            schedule: None,
+            interface: None,
+            verification: None,
+            unverified_bytes: None,
+            ops_count: None,
+            ops_failed_count: None,
+            bytes: None,
+            endpoint_first: 0,
+            endpoints_count: 0,
+        }
+    }
+
+    /// Returns what a job is to be.
+    fn planned(plan: &Plan, job: &plan::Job) -> Self {
+        let (loop_model, schedule) = match &job.pacing {
+            JobPacing::Shared(Pacing::Closed) => (LoopModel::Closed, None),
+            JobPacing::Shared(Pacing::Open(open)) => (LoopModel::Open, Some(Schedule::of(open))),
+            JobPacing::Shared(Pacing::Capped { .. }) | JobPacing::CappedEach { .. } => {
+                (LoopModel::Capped, None)
+            }
+        };
+        let mut planned = Self::of(&job.name, job.workers.get(), loop_model);
+        planned.describe(plan, job);
+        Self {
+            group: job.group,
+            worker_first: job.worker_first,
+            schedule,
+            interface: job.interface.map(|interface: Interface| interface.name().to_owned()),
+            ..planned
+        }
+    }
+
+    /// Adds what only the plan says of it.
+    fn describe(&mut self, plan: &Plan, job: &plan::Job) {
+        self.work = Some(work_name(&job.work));
+        let is_there = job.work.sets().iter().any(|set| match &plan.set(*set).members {
+            Members::Existing(_) => true,
+            Members::Files(files) => files.spec.existing,
+            Members::Named(_) | Members::Objects(_) | Members::Tree(_) => false,
+        });
+        self.verification = reads(&job.work).then_some(match (job.verify, is_there) {
+            (false, _) => Verification::Off,
+            (true, true) => Verification::LengthOnly,
+            (true, false) => Verification::EveryByte,
+        });
+    }
+
+    /// Returns the sums of the jobs of several runs, in the order of the jobs.
+    pub(crate) fn sums(all: &[&[Self]]) -> Vec<Self> {
+        let most = all.iter().max_by_key(|jobs| jobs.len()).map_or(0, |jobs| jobs.len());
+        (0..most).filter_map(|at| Self::sum(all, at)).collect()
+    }
+
+    fn sum(all: &[&[Self]], at: usize) -> Option<Self> {
+        let own = || all.iter().filter_map(|jobs| jobs.get(at));
+        let first = own().next()?;
+        let sum = |of: fn(&Self) -> Option<u64>| own().map(of).sum::<Option<u64>>();
+        let is_alike = |of: fn(&Self) -> Option<&String>| own().all(|each| of(each) == of(first));
+        let alike = own().all(|each| each.verification == first.verification);
+        Some(Self {
+            workers_count: own().fold(0, |sum, each| sum.saturating_add(each.workers_count)),
+            schedule: Schedule::sum(own().filter_map(|each| each.schedule.as_ref())),
+            interface: match is_alike(|each| each.interface.as_ref()) {
+                true => first.interface.clone(),
+                false => Some(DIFFERENT.to_owned()),
+            },
+            verification: match alike {
+                true => first.verification,
+                false if own().any(|each| each.verification == Some(Verification::Off)) => {
+                    Some(Verification::Off)
+                }
+                false => Some(Verification::Partial),
+            },
+            unverified_bytes: sum(|each| each.unverified_bytes),
+            ops_count: sum(|each| each.ops_count),
+            ops_failed_count: sum(|each| each.ops_failed_count),
+            bytes: sum(|each| each.bytes),
+            ..first.clone()
+        })
+    }
+
+    /// Returns all counts that are added to those of other runs.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> + '_ {
+        let of_schedule = self.schedule.iter().flat_map(Schedule::counts);
+        let own = [self.unverified_bytes, self.ops_count, self.ops_failed_count, self.bytes];
+        of_schedule.chain(own.into_iter().flatten())
+    }
+
+    /// Tells whether a job of another run is the same one.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (&self.name, self.group) == (&other.name, other.group)
+            && (self.work.is_none() || other.work.is_none() || self.work == other.work)
+    }
+}
+
+impl Schedule {
+    /// Returns the schedule of an open loop that has not begun.
+    pub fn of(open: &OpenLoop) -> Self {
+        Self {
+            rate: open.profile.to_string(),
+            arrivals: open.arrivals.to_string(),
+            max_in_flight: open.max_in_flight.get(),
+            offered_count: None,
+            late_count: None,
+            skipped_count: None,
+            delay_max_ns: None,
+        }
+    }
+}
+
+/// Returns which stage of a plan a recorded one is, whose place among all stages is `index`.
+pub fn stage_of_plan<'p>(plan: &'p Plan, index: usize, stage: &Stage) -> Option<&'p plan::Stage> {
+    let is_same = |of: &&plan::Stage| of.name == stage.name && of.iteration == stage.iteration;
+    plan.stages.get(index).filter(is_same).or_else(|| plan.stages.iter().find(is_same))
+}
+
+impl Stage {
+    /// Adds what the plan says of its jobs; their number stays as it is, unless there is none yet.
+    pub fn describe(&mut self, plan: Option<&Plan>) {
+        self.describe_at(plan, usize::from(self.index));
+    }
+
+    fn describe_at(&mut self, plan: Option<&Plan>, index: usize) {
+        let planned = plan.and_then(|plan| Some((plan, stage_of_plan(plan, index, self)?)));
+        if let Some((plan, stage)) = planned.filter(|_| self.jobs.is_empty()) {
+            self.jobs = stage.jobs.iter().map(|job| StageJob::planned(plan, job)).collect();
+        } else if let Some((plan, stage)) = planned {
+            self.jobs.iter_mut().zip(&stage.jobs).for_each(|(job, of)| job.describe(plan, of));
+        }
+        if self.jobs.is_empty() {
+            self.jobs.push(StageJob::of(&self.name, self.workers_count, self.loop_model));
+        }
+    }
+
+    /// Brings a stage of an older record into today's form.
+    fn upgrade(&mut self, plan: Option<&Plan>, index: usize, endpoints_count: u16) {
+        let older = self.files.as_mut().map(|files| std::mem::take(&mut files.older));
+        if let Some(older) = &older {
+            self.iteration = self.iteration.max(older.iteration);
+        }
+        let whole = self.older.schedule.take();
+        if !self.jobs.is_empty() {
+            return;
+        }
+        self.describe_at(plan, index);
+        // A stage that the workload does not have, such as a test of s3-benchmark's, checks what it
+        // reads as all do.
+        let is_planned = plan.is_some_and(|plan| stage_of_plan(plan, index, self).is_some());
+        if let (false, [only], Some(plan)) = (is_planned, &mut self.jobs[..], plan) {
+            only.verification = Some(match plan.file.verify {
+                true => Verification::EveryByte,
+                false => Verification::Off,
+            });
+        }
+        let counts = (self.ops_count, self.ops_failed_count, self.bytes);
+        if let [only] = &mut self.jobs[..] {
+            (only.workers_count, only.loop_model) = (self.workers_count, self.loop_model);
+            (only.ops_count, only.ops_failed_count, only.bytes) = counts;
+        }
+        for job in &mut self.jobs {
+            job.endpoints_count = endpoints_count;
+        }
+        let older = older.unwrap_or_default();
+        for (job, interface) in self.jobs.iter_mut().zip(older.interfaces) {
+            job.interface = Some(interface);
+        }
+        let has_own = !older.schedules.is_empty();
+        for job in &mut self.jobs {
+            job.schedule = job.schedule.take().filter(|_| !has_own && whole.is_none());
+        }
+        for of in older.schedules {
+            if let Some(job) = self.jobs.get_mut(of.job_index as usize) {
+                job.schedule = Some(of.schedule);
+            }
+        }
+        let is_open = |job: &StageJob| job.loop_model == LoopModel::Open;
+        if let (Some(whole), false) = (whole, has_own) {
+            let at = self.jobs.iter().position(is_open).unwrap_or_default();
+            self.jobs[at].schedule = Some(whole);
+        }
+        let unverified = self.files.as_ref().and_then(|files| files.unverified_bytes);
+        self.note_unverified(unverified);
+    }
+
+    /// Notes how many bytes its jobs read that could not be checked.
+    pub fn note_unverified(&mut self, bytes: Option<u64>) {
+        let mut readers = self.jobs.iter_mut().filter(|job| job.verification.is_some());
+        let (Some(reader), None) = (readers.next(), readers.next()) else { return };
+        reader.unverified_bytes = bytes;
+        // Files that were there may have been written by the run before it read them.
+        match (reader.verification, bytes) {
+            (Some(Verification::EveryByte), Some(1..))
+            | (Some(Verification::LengthOnly), Some(_)) => {
+                reader.verification = Some(Verification::Partial);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Manifest {
+    /// Brings an older record into today's form, once.
+    pub(crate) fn upgrade(&mut self) {
+        let is_older = |stage: &Stage| stage.jobs.is_empty();
+        if !self.stages.iter().any(is_older) {
+            return;
+        }
+        let plan = self.workload.plan();
+        let endpoints_count = self.target.endpoints.len() as u16;
+        let of_clients: Vec<Option<Plan>> =
+            self.merged.iter().map(|run| run.workload.as_ref()?.plan()).collect();
+        let of_client = |client: usize| of_clients[client].as_ref().or(plan.as_ref());
+        for (index, stage) in self.stages.iter_mut().enumerate() {
+            let mut own = plan.as_ref().map(|plan| (plan, index));
+            for (client, run) in self.merged.iter_mut().enumerate() {
+                let found = run.stages.iter_mut().find(|of| usize::from(of.index) == index);
+                let (Some(of), Some(plan)) = (found, of_client(client)) else { continue };
+                let own_index = usize::from(of.own_index);
+                own = Some((plan, own_index));
+                let planned = stage_of_plan(plan, own_index, &older_of(stage));
+                let jobs = planned.map(|of| &of.jobs[..]).filter(|jobs| is_told(stage, jobs));
+                of.jobs = jobs.unwrap_or_default().iter().map(MergedJob::from).collect();
+            }
+            let index = own.map_or(index, |(_, index)| index);
+            stage.upgrade(own.map(|(plan, _)| plan), index, endpoints_count);
+        }
+        let stages = &self.stages;
+        for error in self.first_errors.iter_mut().filter(|error| error.job_index.is_none()) {
+            let stage = error.stage_index.and_then(|index| stages.get(usize::from(index)));
+            error.job_index = stage.filter(|stage| stage.jobs.len() == 1).map(|_| 0);
+        }
+    }
+}
+
+/// Tells whether the workers of jobs are those of the plan: of a single job on objects only the
+/// stage knows them.
+fn is_told(stage: &Stage, jobs: &[plan::Job]) -> bool {
+    jobs.len() > 1 || stage.files.is_some()
+}
+
+/// Returns a stage of an older record with the number of its repetition where it stands today.
+fn older_of(stage: &Stage) -> Stage {
+    let iteration = stage.files.as_ref().map(|files| files.older.iteration);
+    Stage { iteration: iteration.unwrap_or(stage.iteration).max(stage.iteration), ..stage.clone() }
+}
+
+impl From<&StageJob> for MergedJob {
+    fn from(job: &StageJob) -> Self {
+        Self { worker_first: job.worker_first, workers_count: job.workers_count }
+    }
+}
+
+impl From<&plan::Job> for MergedJob {
+    fn from(job: &plan::Job) -> Self {
+        Self { worker_first: job.worker_first, workers_count: job.workers.get() }
+    }
+}
+
+/// Tells whether work reads content.
+fn reads(work: &Work) -> bool {
+    match work {
+        Work::Objects(ops) => ops.iter().any(|op| matches!(op.act, OpAct::Get { .. })),
+        Work::GetPart { .. } | Work::GetFromZip { .. } | Work::Trace { .. } => true,
+        Work::Blocks(blocks) => blocks.read_percent > 0,
+        Work::Names { act, .. } => matches!(act, NameActSpec::Open { bytes: 1.. }),
+        _ => false,
+    }
+}
+
+/// Returns what work does, of blocks in fio's words.
+fn work_name(work: &Work) -> String {
+    let name = match work {
+        Work::Objects(_) => "objects",
+        Work::PutParts { .. } => "put parts",
+        Work::GetPart { .. } => "get part",
+        Work::Append { .. } => "append",
+        Work::GetFromZip { .. } => "get from zip",
+        Work::PutTar { .. } => "put tar",
+        Work::Fanout { .. } => "fanout",
+        Work::Retention { .. } => "retention",
+        Work::Blocks(blocks) => {
+            let random = blocks.order != BlockOrderSpec::Sequential;
+            let name = match (blocks.read_percent, random) {
+                (100, false) => "read",
+                (100, true) => "randread",
+                (0, false) => "write",
+                (0, true) => "randwrite",
+                (_, false) => "rw",
+                (_, true) => "randrw",
+            };
+            return match blocks.read_percent {
+                0 | 100 => name.to_owned(),
+                reads => format!("{name} {reads}/{}", 100 - reads),
+            };
+        }
+        Work::Names { act, .. } => match act {
+            NameActSpec::MakeTree => "make tree",
+            NameActSpec::Create { .. } => "create",
+            NameActSpec::Stat => "stat",
+            NameActSpec::Open { .. } => "open, read, close",
+            NameActSpec::Rename => "rename",
+            NameActSpec::Remove => "remove",
+            NameActSpec::RemoveTree => "remove tree",
+        },
+        Work::Fill { .. } => "fill",
+        Work::Remove { .. } => "remove",
+        Work::MakeBuckets(_) => "make buckets",
+        Work::RemoveBuckets(_) => "remove buckets",
+        Work::Trace { .. } => "trace",
+    };
+    name.to_owned()
+}

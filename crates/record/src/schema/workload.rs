@@ -1,0 +1,108 @@
+//! The workload of a run, read once.
+
+use plimsoll_workload::WorkloadSpec;
+use plimsoll_workload::files::FilesSpec;
+use plimsoll_workload::plan::{Plan, WORKLOAD_SCHEMA, WorkloadFile};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// The workload of a run: what was asked for, not what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordedWorkload {
+    /// One of `plimsoll.workload/2`, or of an older language and converted.
+    Known(Box<WorkloadFile>),
+    /// What no version of the language that is known reads: kept and shown as it is. Of merged runs
+    /// that differ in their workload it holds what they have in common.
+    Unknown(Value),
+}
+
+impl RecordedWorkload {
+    /// Returns the workload, where it is known.
+    pub fn file(&self) -> Option<&WorkloadFile> {
+        match self {
+            Self::Known(file) => Some(file),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// Returns what it means, where it is known and sound.
+    pub fn plan(&self) -> Option<Plan> {
+        self.file()?.check().ok()
+    }
+
+    /// Returns what it is called, also where no more of it is known.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Known(file) => Some(&file.name),
+            Self::Unknown(value) => value["name"].as_str(),
+        }
+    }
+
+    /// Returns it as it is written.
+    pub fn to_value(&self) -> Value {
+        match self {
+            // A workload has text keys and finite numbers.
+            Self::Known(file) => serde_json::to_value(file).unwrap_or_default(),
+            Self::Unknown(value) => value.clone(),
+        }
+    }
+
+    fn read(value: &Value) -> Option<WorkloadFile> {
+        match value["schema"].as_str()? {
+            WORKLOAD_SCHEMA => serde_json::from_value(value.clone()).ok(),
+            plimsoll_workload::SPEC_SCHEMA => {
+                let spec: WorkloadSpec = serde_json::from_value(value.clone()).ok()?;
+                WorkloadFile::try_from(&spec).ok()
+            }
+            plimsoll_workload::files::FILES_SCHEMA => {
+                let spec: FilesSpec = serde_json::from_value(value.clone()).ok()?;
+                WorkloadFile::try_from(&spec).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<Value> for RecordedWorkload {
+    fn from(value: Value) -> Self {
+        let file = Self::read(&value);
+        file.map_or(Self::Unknown(value), |file| Self::Known(Box::new(file)))
+    }
+}
+
+impl From<WorkloadFile> for RecordedWorkload {
+    fn from(file: WorkloadFile) -> Self {
+        Self::Known(Box::new(file))
+    }
+}
+
+impl Serialize for RecordedWorkload {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(file) => file.serialize(to),
+            Self::Unknown(value) => value.serialize(to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RecordedWorkload {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from).map(Self::from)
+    }
+}
+
+impl JsonSchema for RecordedWorkload {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RecordedWorkload".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    /// Its own schema is `docs/formats/workload-2.json`.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        true.into()
+    }
+}

@@ -1,0 +1,236 @@
+//! The clients of a run: one, or of a merged run several, each with a workload, workers and
+//! beginnings of its own; and how the workers of a stage are put into rows.
+
+use std::time::Duration;
+
+use plimsoll_analysis::WorkerRow;
+use plimsoll_model::{Moment, WorkerId};
+use plimsoll_record::schema::{self, Manifest, MergedJob, MergedRun, stage_of_plan};
+use plimsoll_workload::Random;
+use plimsoll_workload::plan::{self, Plan};
+
+/// Tells the draw of a worker's delay from other choices of the seed.
+const DELAY_DOMAIN: u64 = 0x6465_6c61;
+
+/// How the workers of a stage are put into rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// One for each job; jobs on files of one group share theirs.
+    Jobs,
+    /// One for each worker of each job.
+    Workers,
+}
+
+/// What a row of a stage holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowJobs {
+    /// The jobs by their index in the stage.
+    pub jobs: Vec<usize>,
+    /// The number of the worker in its job, where a row is one.
+    pub worker: Option<u32>,
+}
+
+/// The clients of a run.
+#[derive(Debug)]
+pub struct Clients(Vec<Client>);
+
+#[derive(Debug)]
+struct Client {
+    plan: Option<Plan>,
+    seed: u64,
+    /// Its first worker, as numbered in the run.
+    worker_first: u32,
+    workers_count: u32,
+    /// By the stages of the run its own, where it has them.
+    stages: Vec<Option<OwnStage>>,
+}
+
+#[derive(Clone, Debug)]
+struct OwnStage {
+    /// Which one of its own run it is.
+    index: usize,
+    started: Option<Moment>,
+    jobs: Vec<MergedJob>,
+}
+
+/// What a client does in a stage.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientStage<'a> {
+    /// The plan of the client with the stage of it, where that is known.
+    pub planned: Option<(&'a Plan, &'a plan::Stage)>,
+    seed: u64,
+    worker_first: u32,
+    started: Option<Moment>,
+    jobs: &'a [MergedJob],
+}
+
+impl Clients {
+    /// Returns the clients of a run.
+    pub fn of(manifest: &Manifest) -> Self {
+        if manifest.merged.is_empty() {
+            return Self(vec![Client::alone(manifest)]);
+        }
+        Self(manifest.merged.iter().map(|run| Client::of(manifest, run)).collect())
+    }
+
+    /// Returns the plan of the first of which it is known.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.0.iter().find_map(|client| client.plan.as_ref())
+    }
+
+    /// Returns what each client does that has the stage; their jobs are the same but for what each
+    /// is given to do.
+    pub fn at(&self, index: usize, stage: &schema::Stage) -> Vec<ClientStage<'_>> {
+        self.0.iter().filter_map(|client| client.at(index, stage)).collect()
+    }
+
+    /// Returns the client of each worker by its number; empty where there is but one.
+    pub fn of_workers(&self) -> Vec<u16> {
+        if self.0.len() < 2 {
+            return Vec::new();
+        }
+        let clients = self.0.iter().zip(0u16..);
+        let numbers = clients
+            .map(|(client, number)| std::iter::repeat_n(number, client.workers_count as usize));
+        numbers.flatten().collect()
+    }
+}
+
+impl Client {
+    fn alone(manifest: &Manifest) -> Self {
+        let stages = manifest.stages.iter().enumerate().map(|(index, stage)| {
+            let started = stage.started_ns.map(Moment::from_ns);
+            Some(OwnStage {
+                index,
+                started,
+                jobs: stage.jobs.iter().map(MergedJob::from).collect(),
+            })
+        });
+        Self {
+            plan: manifest.workload.plan(),
+            seed: manifest.seed,
+            worker_first: 0,
+            workers_count: 0,
+            stages: stages.collect(),
+        }
+    }
+
+    fn of(manifest: &Manifest, run: &MergedRun) -> Self {
+        let mut stages = vec![None; manifest.stages.len()];
+        for of in &run.stages {
+            let own = OwnStage {
+                index: usize::from(of.own_index),
+                started: of.started_ns.map(Moment::from_ns),
+                jobs: of.jobs.clone(),
+            };
+            if let Some(stage) = stages.get_mut(usize::from(of.index)) {
+                *stage = Some(own);
+            }
+        }
+        Self {
+            plan: run.workload.as_ref().unwrap_or(&manifest.workload).plan(),
+            // Where it has no workload of its own that of the whole is its own but for the seed.
+            seed: run.seed.unwrap_or(manifest.seed),
+            worker_first: run.worker_index_first,
+            workers_count: run.workers_count,
+            stages,
+        }
+    }
+
+    fn at(&self, index: usize, stage: &schema::Stage) -> Option<ClientStage<'_>> {
+        let own = self.stages.get(index)?.as_ref()?;
+        let plan = self.plan.as_ref();
+        Some(ClientStage {
+            planned: plan.and_then(|plan| Some((plan, stage_of_plan(plan, own.index, stage)?))),
+            seed: self.seed,
+            worker_first: self.worker_first,
+            started: own.started,
+            jobs: &own.jobs,
+        })
+    }
+}
+
+impl ClientStage<'_> {
+    /// Returns when what a worker does begins to count; `None` where the client never began.
+    fn measured_from(&self, job: usize, worker: WorkerId) -> Option<(Moment, Moment)> {
+        let started = self.started?;
+        let planned = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
+        let from = planned.map_or(started, |job| {
+            started.after(start_delay(job, self.seed, worker)).after(job.ramp)
+        });
+        Some((started, from))
+    }
+}
+
+/// Returns the delay that was drawn for a worker, by its number in its own run's stage.
+fn start_delay(job: &plan::Job, seed: u64, worker: WorkerId) -> Duration {
+    let ns = |time: &Duration| time.as_nanos() as u64;
+    let (min, max) = (ns(job.start_delay.start()), ns(job.start_delay.end()));
+    let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
+    let delay = min + draw.below(max.saturating_sub(min).saturating_add(1));
+    Duration::from_nanos(delay)
+}
+
+/// What makes jobs share a row.
+#[derive(Clone, Copy, PartialEq)]
+enum Key {
+    Job(usize),
+    Group(u32),
+    Worker(usize, u32),
+}
+
+/// Returns the rows of a stage, and to which each worker belongs and from when on it counts, as
+/// `change` has it: it is handed when the worker's client began the stage.
+pub fn lay_out(
+    stage: &schema::Stage,
+    clients: &[ClientStage<'_>],
+    rows: Rows,
+    change: impl Fn(Moment, &mut WorkerRow),
+) -> (Vec<RowJobs>, Vec<Option<WorkerRow>>) {
+    let mut laid: Vec<(Key, RowJobs)> = Vec::new();
+    let mut workers = Vec::new();
+    for client in clients {
+        for (index, job) in stage.jobs.iter().enumerate() {
+            let own = client.jobs.get(index).copied();
+            let own = own.unwrap_or_else(|| MergedJob::from(job));
+            for worker in 0..own.workers_count {
+                let number = own.worker_first + worker;
+                // The delay was drawn for the number that the worker had in its own run.
+                let from = client.measured_from(index, WorkerId(number));
+                // Of a client that did not begin the stage there is nothing to count.
+                let Some((started, measured_from)) = from else { continue };
+                let key = match (rows, job.interface.is_some()) {
+                    (Rows::Workers, _) => Key::Worker(index, worker),
+                    (Rows::Jobs, true) => Key::Group(job.group),
+                    (Rows::Jobs, false) => Key::Job(index),
+                };
+                // Workers of one number are of another machine in each client.
+                let is_new_row = rows == Rows::Workers;
+                let row = row_of(&mut laid, key, index, is_new_row);
+                let mut row = WorkerRow { row: row as u32, measured_from };
+                change(started, &mut row);
+                let at = (client.worker_first + number) as usize;
+                if workers.len() <= at {
+                    workers.resize(at + 1, None);
+                }
+                workers[at] = Some(row);
+            }
+        }
+    }
+    (laid.into_iter().map(|(_, row)| row).collect(), workers)
+}
+
+/// Returns the row of a job, which is added where it is not there yet.
+fn row_of(laid: &mut Vec<(Key, RowJobs)>, key: Key, job: usize, is_new: bool) -> usize {
+    let same = laid.iter().position(|(known, _)| *known == key).filter(|_| !is_new);
+    if let Some(row) = same {
+        let jobs = &mut laid[row].1.jobs;
+        if !jobs.contains(&job) {
+            jobs.push(job);
+        }
+        return row;
+    }
+    let worker = if let Key::Worker(_, worker) = key { Some(worker) } else { None };
+    laid.push((key, RowJobs { jobs: vec![job], worker }));
+    laid.len() - 1
+}

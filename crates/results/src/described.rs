@@ -1,0 +1,107 @@
+//! What a row of a stage says of the jobs in it.
+
+use std::time::Duration;
+
+use plimsoll_model::Bytes;
+use plimsoll_workload::files::{BlockSizesSpec, NamesSpec};
+use plimsoll_workload::plan::{self, Blocks, Members, Plan, Work};
+
+use crate::clients::{ClientStage, RowJobs};
+
+/// What is known of a job before it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// Bytes of one operation on blocks, such as `4 KiB` or `4 KiB–64 KiB`.
+    pub block: Option<String>,
+    /// How many operations each worker keeps in flight.
+    pub depth: Option<u32>,
+    /// Whether the page cache is passed by.
+    pub direct: bool,
+    /// How many files or names there are, of all workers.
+    pub files_count: Option<u64>,
+    /// How large a file is, such as `4 GiB`.
+    pub file_size: Option<String>,
+    /// How long it is to last; `None` where it ends when all is done.
+    pub duration: Option<Duration>,
+}
+
+/// Returns what a row says of a job that several clients did: files are added up, the longest time
+/// is that of all, and in what else they differ is left out. Nothing is known where a client's
+/// workload is not.
+pub fn described(clients: &[ClientStage<'_>], row: &RowJobs) -> Described {
+    let of_client = |of: &ClientStage<'_>| {
+        let (plan, stage) = of.planned?;
+        let limit = stage.duration;
+        stage.jobs.get(row.jobs[0]).map(|job| of_job(plan, job, limit))
+    };
+    let all = clients.iter().filter_map(of_client).reduce(|all, each| Described {
+        block: all.block.filter(|block| Some(block) == each.block.as_ref()),
+        depth: all.depth.filter(|depth| Some(*depth) == each.depth),
+        direct: all.direct && each.direct,
+        files_count: all.files_count.zip(each.files_count).map(|(a, b)| a + b),
+        file_size: all.file_size.filter(|size| Some(size) == each.file_size.as_ref()),
+        duration: all.duration.zip(each.duration).map(|(a, b)| a.max(b)),
+    });
+    all.unwrap_or_default()
+}
+
+fn of_job(plan: &Plan, job: &plan::Job, limit: Option<Duration>) -> Described {
+    let duration = [job.duration, limit].into_iter().flatten().min();
+    let known = Described { depth: Some(job.depth.get()), duration, ..Described::default() };
+    match &job.work {
+        Work::Fill { block_bytes, direct, sets } => {
+            let is_on_files =
+                sets.iter().any(|set| matches!(plan.set(*set).members, Members::Files(_)));
+            let block = is_on_files.then(|| Bytes(u64::from(*block_bytes)).to_string());
+            Described { block, direct: *direct, ..known }
+        }
+        Work::Blocks(blocks) => {
+            let Members::Files(files) = &plan.set(blocks.set).members else { return known };
+            let size = files.spec.size_bytes;
+            let count = match files.spec.names.len() {
+                0 => u64::from(files.spec.count) * u64::from(files.workers),
+                names => names as u64,
+            };
+            Described {
+                block: Some(blocks_text(blocks)),
+                direct: blocks.direct,
+                files_count: Some(count),
+                file_size: Some(span_text(size.min, size.max)),
+                ..known
+            }
+        }
+        Work::Names { set, act, shuffled } => {
+            let Members::Tree(tree) = &plan.set(*set).members else { return known };
+            let tree = tree.clone();
+            let names = NamesSpec { tree, act: *act, shift: 0, shuffled: *shuffled };
+            let files_count = Some(names.names_count(job.workers.get()));
+            Described { depth: Some(1), files_count, ..known }
+        }
+        _ => known,
+    }
+}
+
+fn blocks_text(blocks: &Blocks) -> String {
+    let (reads, writes) = (sizes_text(&blocks.read), sizes_text(&blocks.write));
+    match blocks.read_percent {
+        100 => reads,
+        0 => writes,
+        _ if reads == writes => reads,
+        _ => format!("{reads} / {writes}"),
+    }
+}
+
+fn sizes_text(sizes: &BlockSizesSpec) -> String {
+    match sizes {
+        BlockSizesSpec::FixedBytes(bytes) => Bytes(*bytes).to_string(),
+        BlockSizesSpec::RangeBytes(range) => span_text(range.min, range.max),
+        BlockSizesSpec::Shares(shares) => {
+            let sizes = || shares.iter().map(|share| share.size_bytes);
+            span_text(sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default())
+        }
+    }
+}
+
+fn span_text(min: u64, max: u64) -> String {
+    if min == max { Bytes(min).to_string() } else { format!("{}–{}", Bytes(min), Bytes(max)) }
+}
