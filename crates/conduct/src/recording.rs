@@ -187,7 +187,7 @@ impl Recording {
             live: &live,
             generator,
             wall_epoch: self.time.wall_epoch,
-            server_names: None,
+            begins_at: None,
         };
         let view = StageView {
             name: &next.name,
@@ -335,8 +335,9 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
     let Some(files) = &mut entry.files else { return };
     for of in &mut files.schedules {
         let job = JobId(of.job_index as u8);
-        if let Some((_, kept)) = outcome.job_schedules.iter().find(|(each, _)| *each == job) {
-            note_kept(&mut of.schedule, kept);
+        let kept = outcome.jobs.iter().find(|each| each.job == job).and_then(|job| job.schedule);
+        if let Some(kept) = kept {
+            note_kept(&mut of.schedule, &kept);
         }
     }
     files.look_gap_max_ns = outcome.looks.map(|looks| looks.gap_max.as_nanos() as u64);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::phases::WorkerRow;
-use plimsoll_engine::start_delay;
+use plimsoll_engine::{JobTiming, start_delay};
 use plimsoll_model::{Moment, WorkerId};
 use plimsoll_record::MergeJob;
 use plimsoll_record::schema::{Manifest, MergedRun};
@@ -146,11 +146,12 @@ pub(super) fn lay_out(
         let Some(started) = client.started else { continue };
         let mut number = client.worker_first;
         for (index, job) in client.stage.jobs.iter().enumerate() {
+            let range = JobTiming::of_files(job).start_delay;
             for clone in 0..job.clones {
                 let row = row_of(&mut laid, rows, (index, job), clone);
                 // The delay was drawn for the number that the worker had in its own run.
                 let own = WorkerId(number - client.worker_first);
-                let began = started.after(start_delay(job, client.seed, own));
+                let began = started.after(start_delay(&range, client.seed, own));
                 let measured_from = began.after(Duration::from_nanos(job.ramp_ns));
                 let mut worker = WorkerRow { row: row as u32, measured_from };
                 change(started, &mut worker);
