@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use plimsoll_driver::NullRings;
 use plimsoll_engine::{
-    Live, OpSink, OpSinkError, RingConfig, ScheduleOutcome, StageContext, StageOutcome, StopFlag,
-    VirtualTime, run_ring_stage, start_delay,
+    EngineConfig, FilesJobs, JobOutcome, JobTiming, Live, OpSink, OpSinkError, RingConfig,
+    ScheduleOutcome, StageContext, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
+    start_delay,
 };
-use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock, WorkerId};
+use plimsoll_model::{JobId, OpRecord, PackedOp, SharedClock, StageId, WorkerId};
 use plimsoll_record::schema::{FilesStage, Stage, StageKind, Target};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilesSpec;
@@ -62,11 +63,13 @@ fn run(spec: &FilesSpec) -> (StageOutcome, Vec<OpRecord>, Manifest) {
         live: &live,
         generator: &generator,
         wall_epoch: WallTime::from_unix_ns(0),
-        server_names: None,
+        begins_at: None,
     };
-    let config = RingConfig { threads: 1, interface: Interface::Psync };
+    let rings = RingConfig { threads: 1, interface: Interface::Psync };
+    let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(60), retries: 0 };
     let mut kept = Kept::default();
-    let ran = run_ring_stage(&NullRings, (&plan, 0), &config, &context, &mut kept).unwrap();
+    let work = StageWork::of_files(StageId(0), FilesJobs::alone(&NullRings, &plan, 0, rings));
+    let ran = run_stage(&work, &config, &context, &mut kept).unwrap();
     let time = RunTime::machine();
     let id = RunId::new("test", time.wall_epoch, 1);
     let target = Target::bare("null", vec!["null".to_owned()]);
@@ -95,7 +98,8 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
              duration_ns: 10000000000, pacing: {{capped: {{write: {{ops_per_sec: 1000}}}}}}"
         )]);
         // A delay that the least of the range is nowhere near.
-        let drawn = start_delay(&spec.stages[0].jobs[0], spec.seed, WorkerId(0));
+        let range = JobTiming::of_files(&spec.stages[0].jobs[0]).start_delay;
+        let drawn = start_delay(&range, spec.seed, WorkerId(0));
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
         let (_, records, manifest) = run(&spec);
         let clients = Clients::of(&manifest);
@@ -167,7 +171,8 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), worker: None };
     assert_eq!(rows, [row_of(&[0]), row_of(&[1])]);
     let of = |row: u32, seed: u64, own: u32, ramp: u64| {
-        let delay = start_delay(&one.stages[0].jobs[row as usize], seed, WorkerId(own));
+        let range = JobTiming::of_files(&one.stages[0].jobs[row as usize]).start_delay;
+        let delay = start_delay(&range, seed, WorkerId(own));
         let began = Moment::from_ns(seed * SECOND).after(delay);
         Some(WorkerRow { row, measured_from: began.after(Duration::from_nanos(ramp)) })
     };
@@ -207,7 +212,9 @@ fn the_job_that_missed_its_schedule_is_named() {
     let at = clients.at(0, &entry);
     let (jobs, workers) = lay_out(&entry, &at, Rows::Jobs, |_, _| ());
     assert_eq!((jobs.len(), workers.len()), (3, 3));
-    outcome.job_schedules = vec![(JobId(1), missed), (JobId(2), kept)];
+    let one = outcome.jobs.pop().expect("a job ran");
+    let of = |job, kept| JobOutcome { job, schedule: Some(kept), ..one.clone() };
+    outcome.jobs = vec![of(JobId(1), missed), of(JobId(2), kept)];
     plimsoll_conduct::note_outcome(&mut entry, &outcome);
     let told = schedules(&entry, &at, &jobs);
     let told: Vec<_> =

@@ -15,8 +15,8 @@ use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::work_dir::{WorkDir, sweep};
 use plimsoll_driver_file::{FilesDriver, available, best};
 use plimsoll_engine::{
-    EndReason, EngineError, OpSink, RingConfig, StageContext, StageOutcome, ring_threads,
-    run_ring_stage,
+    EndReason, EngineConfig, EngineError, FilesJobs, OpSink, RingConfig, StageContext,
+    StageOutcome, StageWork, ring_threads, run_stage,
 };
 use plimsoll_model::{Interface, StageId, StageKind, WorkerId};
 use plimsoll_record::schema::{
@@ -293,12 +293,16 @@ impl Work for FilesRun {
         context: &StageContext<'_>,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
-        let work = (&self.plan, usize::from(stage.0));
+        let of_plan = usize::from(stage.0);
+        // Says how objects are worked on, of which there are none.
+        let config = EngineConfig { threads: 1, op_timeout: Duration::MAX, retries: 0 };
         if self.settings.null {
-            return run_ring_stage(&NullRings, work, &self.config, context, sink);
+            let jobs = FilesJobs::alone(&NullRings, &self.plan, of_plan, self.config);
+            return run_stage(&StageWork::of_files(stage, jobs), &config, context, sink);
         }
         let driver = FilesDriver::new(self.endpoints.clone());
-        run_ring_stage(&driver, work, &self.config, context, sink)
+        let jobs = FilesJobs::alone(&driver, &self.plan, of_plan, self.config);
+        run_stage(&StageWork::of_files(stage, jobs), &config, context, sink)
     }
 
     fn note_end(&mut self, entry: &mut schema::Stage) {

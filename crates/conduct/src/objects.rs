@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use plimsoll_driver::Driver;
 use plimsoll_engine::{
-    EngineConfig, EngineError, OpSink, ServerNames, StageContext, StageOutcome, run_stage,
+    EngineConfig, EngineError, ObjectsJob, OpSink, ServerNames, StageContext, StageOutcome,
+    StageWork, run_stage,
 };
 use plimsoll_model::{StageId, StageKind};
 use plimsoll_record::schema::{LoopModel, Schedule, StageJob};
@@ -105,7 +106,8 @@ impl<D: Driver> Work for ObjectsWork<'_, D> {
             prepared => {
                 if let Some(Done { outcome, .. }) = prepared {
                     whole(outcome)?;
-                    self.server_names.clone_from(&outcome.server_names);
+                    self.server_names =
+                        outcome.jobs.iter().find_map(|job| job.server_names.clone());
                 }
                 let call = self.before_measuring.take();
                 call.map_or(Ok(()), |call| call(recording)).map_err(ConductError::Caller)?;
@@ -121,9 +123,10 @@ impl<D: Driver> Work for ObjectsWork<'_, D> {
         context: &StageContext<'_>,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
-        let context = StageContext { server_names: self.server_names.as_ref(), ..*context };
-        let stage = (stage, self.kind);
-        run_stage(self.driver, &self.workload, stage, &self.config, &context, sink)
+        let server_names = self.server_names.as_ref();
+        let job = ObjectsJob::alone(self.driver, &self.workload, self.kind);
+        let work = StageWork::of_objects(stage, ObjectsJob { server_names, ..job });
+        run_stage(&work, &self.config, context, sink)
     }
 }
 

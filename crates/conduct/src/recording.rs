@@ -196,7 +196,7 @@ impl Recording {
             live: &live,
             generator,
             wall_epoch: self.time.wall_epoch,
-            server_names: None,
+            begins_at: None,
         };
         let view = StageView {
             name: &next.name,
@@ -340,16 +340,13 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
         count: *count,
     };
     entry.wrong = outcome.wrong.iter().map(count).collect();
-    if let [only] = &mut entry.jobs[..] {
-        only.ops_count = entry.ops_count;
-        only.ops_failed_count = entry.ops_failed_count;
-        only.bytes = entry.bytes;
-    }
     for (job, of) in entry.jobs.iter_mut().enumerate() {
         let id = JobId(job as u8);
-        let own = outcome.job_schedules.iter().find(|(each, _)| *each == id);
-        let kept = own.map(|(_, kept)| kept).or(outcome.schedule.as_ref());
-        if let (Some(schedule), Some(kept)) = (&mut of.schedule, kept) {
+        let Some(own) = outcome.jobs.iter().find(|each| each.job == id) else { continue };
+        of.ops_count = Some(own.ops_count);
+        of.ops_failed_count = Some(own.failed_count);
+        of.bytes = Some(own.bytes);
+        if let (Some(schedule), Some(kept)) = (&mut of.schedule, &own.schedule) {
             note_kept(schedule, kept);
         }
     }

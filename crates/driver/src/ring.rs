@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_model::{Interface, SyncMode};
+use plimsoll_model::{Interface, Moment, SyncMode};
 
 use crate::DriverError;
 
@@ -155,6 +155,12 @@ pub trait Ring {
     /// What ended is stamped when it is looked at, so this is called between any two slots'
     /// content.
     fn look(&mut self, replies: &mut Vec<(usize, Reply)>);
+
+    /// Returns when the next operation under way ends, where that is known before it does: in
+    /// virtual time.
+    fn next_end(&self) -> Option<Moment> {
+        None
+    }
 }
 
 /// Makes rings. Shared by all threads.

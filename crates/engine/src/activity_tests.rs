@@ -15,8 +15,8 @@ use plimsoll_workload::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, Workload,
 
 use crate::instrument_tests::{Kept, MS, spec};
 use crate::{
-    EndReason, EngineConfig, Live, RunClock, ServerNames, StageContext, StageOutcome, StopFlag,
-    VirtualTime, run_stage,
+    EndReason, EngineConfig, Live, ObjectsJob, RunClock, ServerNames, StageContext, StageOutcome,
+    StageWork, StopFlag, VirtualTime, run_stage,
 };
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
@@ -82,14 +82,14 @@ impl Bench {
             live: &Live::new(1),
             generator: &generator,
             wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
-            server_names,
+            begins_at: None,
         };
         let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(1), retries: 0 };
         let mut kept = Kept::default();
-        let stage = (StageId(0), kind);
         let driver = Slow(self.driver.clone());
-        let outcome =
-            run_stage(&driver, &self.workload, stage, &config, &context, &mut kept).unwrap();
+        let job = ObjectsJob::alone(&driver, &self.workload, kind);
+        let work = StageWork::of_objects(StageId(0), ObjectsJob { server_names, ..job });
+        let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
         assert_eq!(outcome.ops_count, kept.0.len() as u64);
         (outcome, kept.0)
     }
@@ -104,7 +104,8 @@ impl Bench {
     /// Prepares and measures; nothing may fail.
     fn run(&self) -> Vec<OpRecord> {
         let (prepared, _) = self.prepare();
-        let (outcome, records) = self.stage(StageKind::Measure, prepared.server_names.as_ref());
+        let (outcome, records) =
+            self.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
         assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
         assert_eq!(outcome.ended_by, EndReason::Duration);
         records
@@ -165,7 +166,8 @@ fn a_spoilt_version_is_found() {
         content[700] ^= u8::from(spoilt == 0);
         spoilt += 1;
     });
-    let (outcome, records) = bench.stage(StageKind::Measure, prepared.server_names.as_ref());
+    let (outcome, records) =
+        bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     let wrong: HashSet<_> =
         records.iter().filter(|op| !op.outcome.is_ok()).map(|op| op.object).collect();
     assert_eq!(wrong.len(), 1);
@@ -188,7 +190,7 @@ fn a_version_in_the_place_of_another_is_found() {
             content.clone_from(&older);
         }
     });
-    let (outcome, _) = bench.stage(StageKind::Measure, prepared.server_names.as_ref());
+    let (outcome, _) = bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     let message = &outcome.errors[0].message;
     assert!(message.contains("bytes of an older version (1 instead of 3)"), "{message}");
     assert!(outcome.failed_count < outcome.ops_count / 4, "only one of five versions is wrong");
@@ -239,11 +241,12 @@ fn parts_of_one_object_are_uploaded_by_all_and_read() {
     assert_eq!(workers.len(), 4);
     assert!(uploads.iter().all(|op| op.object == Some(bench.workload.whole_id())));
     assert_eq!((bench.driver.uploads_count(), bench.driver.versions_count()), (0, 1));
-    let (outcome, records) = bench.stage(StageKind::Measure, prepared.server_names.as_ref());
+    let (outcome, records) =
+        bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
     assert!(records.iter().all(|op| op.kind == OpKind::Get && op.bytes == 5_000));
     bench.driver.spoil(|_, _, content| content[5_000 * 7 + 123] ^= 1);
-    let (outcome, _) = bench.stage(StageKind::Measure, prepared.server_names.as_ref());
+    let (outcome, _) = bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert!(outcome.failed_count > 0);
     let message = &outcome.errors[0].message;
     assert!(message.contains("byte 35123 of") && message.contains("1 flipped bit"), "{message}");
@@ -387,7 +390,8 @@ fn files_of_a_zip_archive_are_read_one_by_one() {
     let bench = Bench::new(&spec, MemoryDriver::default());
     let (prepared, uploads) = bench.prepare();
     assert_eq!((uploads.len(), uploads[0].kind), (1, OpKind::Put));
-    let (outcome, records) = bench.stage(StageKind::Measure, prepared.server_names.as_ref());
+    let (outcome, records) =
+        bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
     for op in &records {
         assert_eq!((op.kind, op.bytes), (OpKind::Get, bench.workload.size_of(op.object.unwrap())));
@@ -398,7 +402,7 @@ fn files_of_a_zip_archive_are_read_one_by_one() {
         at = content.len() / 2;
         content[at] ^= 8;
     });
-    let (outcome, _) = bench.stage(StageKind::Measure, prepared.server_names.as_ref());
+    let (outcome, _) = bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert!(outcome.failed_count > 0 && outcome.failed_count < outcome.ops_count / 2);
     assert_eq!(outcome.errors[0].class, ErrorClass::Corrupt);
 }
@@ -453,13 +457,14 @@ fn threads_share_an_upload() {
         live: &live,
         generator: &generator,
         wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
-        server_names: None,
+        begins_at: None,
     };
     let config = EngineConfig { threads: 3, op_timeout: Duration::from_secs(10), retries: 0 };
     let driver = MemoryDriver::default();
     let mut kept = Kept::default();
-    let stage = (StageId(0), StageKind::Prepare);
-    let outcome = run_stage(&driver, &workload, stage, &config, &context, &mut kept).unwrap();
+    let job = ObjectsJob::alone(&driver, &workload, StageKind::Prepare);
+    let work = StageWork::of_objects(StageId(0), job);
+    let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
     assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
     assert_eq!(counts(&kept.0)[&OpKind::PutPart], 200);
     assert_eq!((driver.uploads_count(), driver.versions_count()), (0, 1));
@@ -508,12 +513,14 @@ fn nobody_waits_for_an_upload_whose_beginner_is_gone() {
         live: &Live::new(4),
         generator: &Arc::new(Generator::new(1)),
         wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
-        server_names: None,
+        begins_at: None,
     };
     let config = EngineConfig { threads: 4, op_timeout: Duration::from_secs(1), retries: 0 };
-    let (stage, mut kept) = ((StageId(0), StageKind::Prepare), Kept::default());
+    let (workload, mut kept) = (Arc::new(workload), Kept::default());
+    let job = ObjectsJob::alone(&Dying, &workload, StageKind::Prepare);
+    let work = StageWork::of_objects(StageId(0), job);
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        run_stage(&Dying, &Arc::new(workload), stage, &config, &context, &mut kept).map(|_| ())
+        run_stage(&work, &config, &context, &mut kept).map(|_| ())
     }));
     let panic = ran.expect_err("the panic is handed on");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"scripted"));

@@ -20,8 +20,8 @@ use tokio::runtime::Runtime;
 
 use crate::clock::Waiting;
 use crate::live::{Live, StopFlag, ThreadCounters};
-use crate::pump::runtime;
-use crate::stage::EngineError;
+use crate::outcome::EngineError;
+use crate::stage::runtime;
 use content::{Expected, PIECE_BYTES_MIN, Stamped, Stamps};
 use desk::{Desk, size_of};
 

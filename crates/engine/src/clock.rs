@@ -1,11 +1,13 @@
 //! The machine's clocks and waiting: the only place that reads or sleeps on them.
 #![expect(clippy::disallowed_methods, reason = "this module owns the machine's clock")]
 
-use std::io;
+use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
+use std::{io, mem};
 
 use plimsoll_model::{Clock, Moment, WallTime};
 use rustix::time::{
@@ -15,6 +17,9 @@ use rustix::time::{
 use tokio::io::unix::AsyncFd;
 
 use crate::virtual_time::VirtualTime;
+
+/// Who waits looks whether to stop at least this often.
+pub(crate) const STOP_CHECK: Duration = Duration::from_millis(50);
 
 /// The clock of one run: its epoch is when it was made.
 #[derive(Debug)]
@@ -55,22 +60,19 @@ pub(crate) fn block_for(duration: Duration) {
     std::thread::sleep(duration);
 }
 
-/// Has a thread without tasks do nothing for `duration`.
-pub(crate) fn rest(virtual_time: Option<&Arc<VirtualTime>>, duration: Duration) {
-    match virtual_time {
-        Some(time) => time.pass(duration),
-        None => block_for(duration),
-    }
-}
-
-/// Keeps the processor busy for a moment, not longer than `left`.
-#[inline]
-pub(crate) fn spin_on(virtual_time: Option<&Arc<VirtualTime>>, left: Duration) {
-    /// The step in virtual time.
-    const STEP: Duration = Duration::from_micros(1);
-    match virtual_time {
-        Some(time) => time.pass(left.min(STEP)),
-        None => std::hint::spin_loop(),
+/// Blocks the thread until `clock` has reached `until`, to a few microseconds, or until it is
+/// stopped.
+pub(crate) fn block_until(clock: &dyn Clock, until: Moment, is_stopped: impl Fn() -> bool) {
+    /// What sleeping may be late by is spent awake.
+    const AWAKE: Duration = Duration::from_micros(200);
+    const SLEEP_MAX: Duration = Duration::from_millis(50);
+    while !is_stopped() {
+        let left = until.since(clock.now());
+        match left.checked_sub(AWAKE) {
+            _ if left.is_zero() => break,
+            Some(sleep) if !sleep.is_zero() => block_for(sleep.min(SLEEP_MAX)),
+            _ => std::hint::spin_loop(),
+        }
     }
 }
 
@@ -88,6 +90,30 @@ impl Waiting {
             Self::Machine => tokio::time::sleep(duration).await,
             Self::Virtual(time) => time.sleep_until(time.now().after(duration)).await,
         }
+    }
+
+    /// Keeps the processor busy until `at`, while other tasks go on, and returns what time it is
+    /// then. Where time is virtual it passes at once.
+    pub(crate) async fn spin(&self, clock: &dyn Clock, at: Moment) -> Moment {
+        match self {
+            Self::Machine if clock.now() < at => tokio::task::yield_now().await,
+            Self::Machine => {}
+            Self::Virtual(time) => time.sleep_until(at).await,
+        }
+        clock.now()
+    }
+
+    /// Suspends the task until it is woken, or for `at_most`.
+    pub(crate) async fn park(&self, at_most: Duration) {
+        let mut timer = pin!(self.suspend_for(at_most));
+        let mut is_woken = false;
+        poll_fn(|context| {
+            if timer.as_mut().poll(context).is_ready() || mem::replace(&mut is_woken, true) {
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Returns a timer for one thread, made inside its runtime.

@@ -15,8 +15,8 @@ use plimsoll_workload::{
 };
 
 use crate::{
-    EndReason, EngineConfig, Live, OpSink, OpSinkError, StageContext, StageOutcome, StopFlag,
-    VirtualTime, run_stage,
+    EndReason, EngineConfig, Live, ObjectsJob, OpSink, OpSinkError, StageContext, StageOutcome,
+    StageWork, StopFlag, VirtualTime, run_stage,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -34,12 +34,13 @@ pub(crate) enum Answer {
 /// Decides how long an operation takes and what it gives, by the operation's number on the session.
 pub(crate) type Script = fn(u64) -> (Duration, Answer);
 
-struct Scripted {
-    script: Script,
-    generator: Arc<Generator>,
+/// A store that does what a script says.
+pub(crate) struct Scripted {
+    pub(crate) script: Script,
+    pub(crate) generator: Arc<Generator>,
 }
 
-struct ScriptedSession {
+pub(crate) struct ScriptedSession {
     script: Script,
     generator: Arc<Generator>,
     clock: SharedClock,
@@ -199,12 +200,13 @@ pub(crate) fn run_at<D: Driver>(
         live: &live,
         generator: &generator,
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-        server_names: None,
+        begins_at: None,
     };
     let config = EngineConfig { threads: 1, op_timeout, retries };
     let mut kept = Kept::default();
-    let stage = (StageId(1), kind);
-    let outcome = run_stage(driver, workload, stage, &config, &context, &mut kept).unwrap();
+    let job = ObjectsJob::alone(driver, workload, kind);
+    let work = StageWork::of_objects(StageId(1), job);
+    let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
     let counted: u64 =
         OpKind::ALL.iter().map(|&kind| live.counts(kind)).map(|c| c.ok + c.failed).sum();
     assert_eq!(counted, kept.0.len() as u64);

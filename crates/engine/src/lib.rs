@@ -5,25 +5,28 @@
 
 mod check;
 mod clock;
-mod crew;
-mod lane;
+mod context;
+mod executor;
+mod job;
 mod live;
-mod open;
-mod planner;
+mod objects;
+mod outcome;
+mod pacing;
 mod pump;
+mod records;
 mod ring;
 mod server_names;
+mod source;
+mod sources;
 mod stage;
-mod uploads;
+mod threads;
+mod timing;
 mod verify;
 mod virtual_time;
 mod watch;
-mod worker;
 
 #[cfg(test)]
 mod activity_tests;
-#[cfg(test)]
-mod crew_tests;
 #[cfg(test)]
 mod instrument_tests;
 #[cfg(test)]
@@ -36,17 +39,22 @@ mod ring_schedule_tests;
 mod ring_tests;
 #[cfg(test)]
 mod settle_tests;
+#[cfg(test)]
+mod stage_tests;
+#[cfg(test)]
+mod threads_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};
 pub use clock::{RunClock, thread_cpu_time};
-pub use lane::start_delay;
+pub use context::{EngineConfig, StageContext};
 pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_cell_end_ns};
-pub use planner::{EndReason, Planner, Step};
-pub use ring::{RingConfig, ring_slots, ring_threads, run_ring_stage};
-pub use server_names::ServerNames;
-pub use stage::{
-    EngineConfig, EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome,
-    StageContext, StageOutcome, run_stage,
+pub use outcome::{
+    EndReason, EngineError, ErrorSample, JobOutcome, LooksOutcome, OpSink, OpSinkError,
+    ScheduleOutcome, StageOutcome,
 };
+pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};
+pub use server_names::ServerNames;
+pub use stage::{FilesJobs, ObjectsJob, StageWork, run_stage, stage_threads};
+pub use timing::{JobTiming, StageLimits, start_delay};
 pub use virtual_time::VirtualTime;
 pub use watch::stop_time_min;

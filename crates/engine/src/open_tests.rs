@@ -11,7 +11,8 @@ use plimsoll_workload::data::Generator;
 
 use crate::instrument_tests::{Kept, MS, run_with, spec};
 use crate::{
-    EndReason, EngineConfig, Live, RunClock, StageContext, StageOutcome, StopFlag, run_stage,
+    EndReason, EngineConfig, Live, ObjectsJob, RunClock, StageContext, StageOutcome, StageWork,
+    StopFlag, run_stage,
 };
 
 const SECOND: u64 = 1_000 * MS;
@@ -150,11 +151,13 @@ fn hash_of_deletes(threads: usize) -> u64 {
         live: &live,
         generator: &generator,
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-        server_names: None,
+        begins_at: None,
     };
     let config = EngineConfig { threads, op_timeout: Duration::from_secs(60), retries: 0 };
-    let (stage, mut kept) = ((StageId(0), StageKind::Measure), Kept::default());
-    let outcome = run_stage(&NullDriver, &workload, stage, &config, &context, &mut kept).unwrap();
+    let mut kept = Kept::default();
+    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Measure);
+    let work = StageWork::of_objects(StageId(0), job);
+    let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
     assert_eq!((kept.0.len(), outcome.ended_by), (600, EndReason::OutOfWork));
     let mut workers: Vec<WorkerId> = kept.0.iter().map(|op| op.worker).collect();
     workers.sort();

@@ -8,7 +8,7 @@ use plimsoll_workload::files::FilesSpec;
 use crate::instrument_tests::MS;
 use crate::ring_tests::Answer::{Fail, Right};
 use crate::ring_tests::{FILL, blocks, one_ms, run, run_spec, spec, ten_ms};
-use crate::{EndReason, ScheduleOutcome, start_delay};
+use crate::{EndReason, JobTiming, ScheduleOutcome, start_delay};
 
 #[test]
 fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {
@@ -112,8 +112,11 @@ fn each_job_is_held_against_its_own_schedule() {
         delay_max: Duration::from_millis(990 - 99),
     };
     let kept = ScheduleOutcome { offered_count: 10, ..ScheduleOutcome::default() };
-    let expected = [(JobId(1), missed), (JobId(2), kept)];
-    assert_eq!(ran.outcome.job_schedules, expected);
+    let of_jobs: Vec<_> = ran.outcome.jobs.iter().map(|job| (job.job, job.schedule)).collect();
+    let expected = [(JobId(0), None), (JobId(1), Some(missed)), (JobId(2), Some(kept))];
+    assert_eq!(of_jobs, expected);
+    let ended: Vec<u64> = ran.outcome.jobs.iter().map(|job| job.ops_count).collect();
+    assert_eq!(ended, [1_600, 100, 10]);
     let all = ScheduleOutcome { offered_count: 1_010, ..missed };
     assert_eq!(ran.outcome.schedule, Some(all));
 }
@@ -125,10 +128,10 @@ fn workers_begin_when_the_drawn_delay_is_over() {
     let fill = FILL.replace("clones: 1", "clones: 8");
     let spec = spec(&[&fill, &format!("{job}, {}", blocks(100, ""))]);
     let ran = run_spec(&spec, &[one_ms, one_ms]);
-    let job = &spec.stages[1].jobs[0];
+    let range = JobTiming::of_files(&spec.stages[1].jobs[0]).start_delay;
     let mut drawn = Vec::new();
     for op in &ran.records {
-        let delay = start_delay(job, spec.seed, op.worker);
+        let delay = start_delay(&range, spec.seed, op.worker);
         assert_eq!(op.start, Moment::EPOCH.after(delay), "{:?}", op.worker);
         drawn.push(delay);
     }

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Handle, OpenMode, Reply, Request, Ring, RingDriver};
 use plimsoll_model::{
-    Clock, ErrorClass, Interface, Moment, OpKind, OpRecord, SharedClock, WorkerId,
+    Clock, ErrorClass, Interface, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
 };
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::files::FilesSpec;
 
 use crate::instrument_tests::{Kept, MS};
 use crate::{
-    EndReason, Live, RingConfig, StageContext, StageOutcome, StopFlag, VirtualTime, run_ring_stage,
+    EndReason, EngineConfig, FilesJobs, Live, RingConfig, StageContext, StageOutcome, StageWork,
+    StopFlag, VirtualTime, run_stage,
 };
 
 const BLOCK: usize = 4_096;
@@ -49,18 +50,19 @@ struct Seen {
 
 /// Files in memory, each with its content before the last write.
 #[derive(Default)]
-struct Files {
+pub(crate) struct Files {
     paths: Vec<PathBuf>,
     content: HashMap<PathBuf, [Vec<u8>; 2]>,
     count: u64,
     seen: Vec<Seen>,
 }
 
-struct World {
-    time: Arc<VirtualTime>,
-    script: Script,
-    files: Arc<Mutex<Files>>,
-    pace: Pace,
+/// Files that do what a script says.
+pub(crate) struct World {
+    pub(crate) time: Arc<VirtualTime>,
+    pub(crate) script: Script,
+    pub(crate) files: Arc<Mutex<Files>>,
+    pub(crate) pace: Pace,
 }
 
 /// What a script's unit of time is, and how long a slot's content takes to be made or checked.
@@ -71,10 +73,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    const MS: Self = Self { unit: Duration::from_millis(1), content: Duration::ZERO };
+    pub(crate) const MS: Self = Self { unit: Duration::from_millis(1), content: Duration::ZERO };
 }
 
-struct WorldRing {
+pub(crate) struct WorldRing {
     time: Arc<VirtualTime>,
     script: Script,
     files: Arc<Mutex<Files>>,
@@ -217,10 +219,13 @@ impl Ring for WorldRing {
         None
     }
 
+    fn next_end(&self) -> Option<Moment> {
+        self.pending.iter().map(|(end, ..)| *end).min()
+    }
+
     fn reap(&mut self, wait: Option<Duration>, replies: &mut Vec<(usize, Reply)>) {
         let now = self.time.now();
-        let first =
-            self.pending.iter().map(|(end, ..)| *end).min().expect("something is under way");
+        let first = self.next_end().expect("something is under way");
         let until = wait.map_or(first, |wait| first.min(now.after(wait)));
         self.time.pass(until.since(now));
         self.look(replies);
@@ -314,10 +319,13 @@ pub(crate) fn run_at(spec: &FilesSpec, scripts: &[Script], pace: Pace) -> Ran {
             live: &live,
             generator: &generator,
             wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-            server_names: None,
+            begins_at: None,
         };
-        let config = RingConfig { threads: 1, interface: Interface::IoUring };
-        let outcome = run_ring_stage(&world, (&plan, stage), &config, &context, &mut kept).unwrap();
+        let rings = RingConfig { threads: 1, interface: Interface::IoUring };
+        let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(60), retries: 0 };
+        let jobs = FilesJobs::alone(&world, &plan, stage, rings);
+        let work = StageWork::of_files(StageId(stage as u8), jobs);
+        let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
         assert_eq!(outcome.ops_count, kept.0.len() as u64);
         let failed = kept.0.iter().filter(|op| !op.outcome.is_ok()).count() as u64;
         assert_eq!(outcome.failed_count, failed);

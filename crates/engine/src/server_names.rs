@@ -7,7 +7,7 @@ use std::sync::Arc;
 use plimsoll_model::{ObjectId, OpKind, WorkerId};
 use plimsoll_workload::{PlannedOp, Target};
 
-use crate::worker::StageFacts;
+use crate::job::JobFacts;
 
 /// The names of one worker's versions in the order in which it wrote them, as one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(crate) struct VersionNames {
 
 impl VersionNames {
     /// Returns the names that a worker needs, `None` where operations are about no versions.
-    pub(crate) fn new(facts: &StageFacts) -> Option<Self> {
+    pub(crate) fn new(facts: &JobFacts<'_>) -> Option<Self> {
         let prepared = Arc::clone(facts.server_names.as_ref()?);
         Some(Self { prepared, versions: facts.workload.versions, own: HashMap::new() })
     }

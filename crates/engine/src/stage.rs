@@ -1,31 +1,31 @@
-//! One stage: a thread per core for the workers, the calling thread for the recorder, and what came
-//! of it.
+//! One stage: its jobs on objects and on files run at once, the calling thread records, and what
+//! came of it.
 
-use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use plimsoll_driver::{Driver, DriverError, Settled};
-use plimsoll_model::{
-    Clock, EndpointId, ErrorClass, JobId, Moment, OpKind, PackedOp, SeriesKey, SharedClock,
-    StageId, StageKind, WallTime, WorkerId,
-};
-use plimsoll_stats::Timeline;
-use plimsoll_workload::data::{Generator, WrongKind};
-use plimsoll_workload::{OpenLoop, Pacing, Workload};
-use thiserror::Error;
+use futures::future::LocalBoxFuture;
+use plimsoll_driver::null::NullDriver;
+use plimsoll_driver::{Driver, NullRings, RingDriver};
+use plimsoll_model::{Clock, JobId, Moment, PackedOp, StageId, StageKind};
+use plimsoll_workload::Workload;
+use plimsoll_workload::files::FilePlan;
+use tokio::runtime::Runtime;
 
-use crate::clock::{Timer, Waiting, thread_cpu_time};
-use crate::crew::{BUFFER_OPS, Crew, Gate, Recorder, sum};
-use crate::live::{Live, StopFlag};
-use crate::open::LATE_ABOVE;
-use crate::planner::EndReason;
-use crate::pump::{Outlet, ThreadPlan, run_thread, runtime};
+use crate::clock::{Waiting, thread_cpu_time};
+use crate::context::{EngineConfig, StageContext};
+use crate::job::{JobFacts, sessions_each};
+use crate::objects::{ObjectsRun, deal, run_thread};
+use crate::outcome::{EngineError, OpSink, OpSinkError, StageOutcome};
+use crate::records::{Outlet, ThreadOutcome, ThreadRecords};
+use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, kinds_of, teams, virtual_teams};
 use crate::server_names::ServerNames;
-use crate::uploads::{InParts, UploadDesk};
+use crate::sources::shared_upload::SharedUpload;
+use crate::threads::{BUFFER_OPS, Begun, Body, Gate, Recorder, RunJob, StageThreads, sum};
+use crate::timing::{JobTiming, OpsLeft, StageLimits, Stops};
 use crate::virtual_time::VirtualTime;
-use crate::watch::{Stops, Watch};
-use crate::worker::StageFacts;
+use crate::watch::{Watch, WatchedJob};
 
 /// How often the stop rules are looked at in virtual time.
 const VIRTUAL_LOOK: Duration = Duration::from_millis(5);
@@ -33,334 +33,398 @@ const VIRTUAL_LOOK: Duration = Duration::from_millis(5);
 /// How many events of virtual time pass until the recorder looks whether enough has come together.
 const VIRTUAL_ROUNDS: u64 = 64;
 
-/// How the engine drives a stage.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineConfig {
-    /// Threads that drive workers; never more than there are workers.
-    pub threads: usize,
-    /// An operation that takes longer is given up and counted as `timeout`.
-    pub op_timeout: Duration,
-    /// Further attempts after a transient failure, at most 254; their time is inside the latency.
-    pub retries: u8,
+/// Everything that a stage does. Its workers are numbered once over all jobs.
+pub struct StageWork<'a, D, R> {
+    /// Which stage of the run it is.
+    pub stage: StageId,
+    /// Its jobs on whole objects.
+    pub objects: Vec<ObjectsJob<'a, D>>,
+    /// Its jobs on files.
+    pub files: Option<FilesJobs<'a, R>>,
+    /// What ends it, whatever its jobs say.
+    pub limits: StageLimits,
 }
 
-/// Takes finished operations off the engine's hands, such as the op log.
-pub trait OpSink {
-    /// Takes the next operations.
-    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError>;
-
-    /// Called now and then, so that what is due by time can happen.
-    fn tick(&mut self, now: Moment) -> Result<(), OpSinkError>;
-}
-
-/// The sink could not take what was recorded.
-#[derive(Debug, Error)]
-#[error("cannot record operations")]
-pub struct OpSinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
-
-/// Why a stage could not be run to its end.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// The record is incomplete, so the run is void.
-    #[error(transparent)]
-    Sink(#[from] OpSinkError),
-    /// A thread or its runtime could not be made.
-    #[error("cannot start a worker thread")]
-    Thread(#[source] std::io::Error),
-    /// The target could not be used before the first operation.
-    #[error("{0}")]
-    Target(DriverError),
-}
-
-/// What a stage runs with.
-pub struct StageContext<'a> {
-    /// The run's clock.
-    pub clock: &'a SharedClock,
-    /// The same clock where time is virtual: then everything runs on the calling thread.
-    pub virtual_time: Option<&'a Arc<VirtualTime>>,
-    /// Ends the stage early.
-    pub stop: &'a StopFlag,
-    /// Where to count for a display; made for at least as many threads as the configuration has.
-    pub live: &'a Live,
-    /// The run's content generator.
-    pub generator: &'a Arc<Generator>,
-    /// The wall time at the clock's epoch.
-    pub wall_epoch: WallTime,
-    /// What the versions are called that the prepare stage wrote, as its outcome says.
+/// A job on whole objects.
+pub struct ObjectsJob<'a, D> {
+    /// Which job of the stage it is.
+    pub id: JobId,
+    /// What it is called where a stop rule gives its reasons.
+    pub name: &'a str,
+    /// The way to its target.
+    pub driver: &'a D,
+    /// What it does.
+    pub workload: &'a Arc<Workload>,
+    /// Which part of that.
+    pub kind: StageKind,
+    /// When its operations start and what ends it.
+    pub timing: JobTiming,
+    /// Those of its workers that run here; the workload says how many there are in all.
+    pub workers: Range<u32>,
+    /// The number in the stage that the first worker of all has. Where each worker has several
+    /// sessions of its own, each session has a number.
+    pub number_first: u32,
+    /// The number in the record that the first address of its target has.
+    pub endpoint_first: u16,
+    /// What the store calls that which earlier stages wrote, as their outcomes say.
     pub server_names: Option<&'a Arc<ServerNames>>,
 }
 
-/// The first text of a failure, for the report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorSample {
-    /// Its class.
-    pub class: ErrorClass,
-    /// The kind of operation.
-    pub kind: OpKind,
-    /// Where it went.
-    pub endpoint: EndpointId,
-    /// When it ended.
-    pub at: Moment,
-    /// The protocol's own number (HTTP status, errno), where there is one.
-    pub status: Option<u16>,
-    /// What happened.
-    pub message: String,
+/// The jobs on files of a stage.
+pub struct FilesJobs<'a, R> {
+    /// The way to the files.
+    pub driver: &'a R,
+    /// What they do.
+    pub plan: &'a FilePlan,
+    /// Which stage of the plan.
+    pub stage: usize,
+    /// How they are driven.
+    pub config: RingConfig,
+    /// Each job of the stage of the plan, in order.
+    pub jobs: Vec<FilesJob>,
+    /// The number in the stage that the plan's first worker has.
+    pub number_first: u32,
+    /// The number in the record that the address of their target has.
+    pub endpoint_first: u16,
 }
 
-/// What came of a stage.
-#[derive(Debug)]
-pub struct StageOutcome {
-    /// When the workers were let go.
-    pub started: Moment,
-    /// When the last worker ended; what the recorder did afterwards is not in it.
-    pub ended: Moment,
-    /// Why it ended: the least regular reason of all workers.
-    pub ended_by: EndReason,
-    /// In words and figures which stop rule held, where one ended it.
-    pub ended_because: Option<String>,
-    /// Counts, shares and histograms per second.
-    pub timeline: Timeline<SeriesKey>,
-    /// First texts per class, in order of time.
-    pub errors: Vec<ErrorSample>,
-    /// Operations ended.
-    pub ops_count: u64,
-    /// Of these, failed.
-    pub failed_count: u64,
-    /// How well the schedule was kept; `None` where there is none.
-    pub schedule: Option<ScheduleOutcome>,
-    /// The same of each job on files that has a schedule, in the order of the jobs.
-    pub job_schedules: Vec<(JobId, ScheduleOutcome)>,
-    /// How ends were stamped where operations were waited for on a ring; `None` where none was.
-    pub looks: Option<LooksOutcome>,
-    /// The sum of the hashes of all operations as planned: the same for the same stream, however
-    /// many threads there are.
-    pub stream_hash: u64,
-    /// What was cleaned up behind failed operations, outside of the time of any.
-    pub settled: Settled,
-    /// How often which kind of wrong content was read.
-    pub wrong: BTreeMap<WrongKind, u64>,
-    /// What the store calls the versions that a prepare stage wrote, where later stages need it.
-    pub server_names: Option<Arc<ServerNames>>,
-    /// How often a thread rested because the recorder was behind.
-    pub recorder_waits: u64,
-    /// Time that threads rested because the recorder was behind.
-    pub recorder_wait: Duration,
-    /// Processor time of the worker threads and the recorder during the stage.
-    pub cpu_time: Duration,
-}
-
-/// How close together the looks at what has ended on a ring were. An end is stamped when it is
-/// seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LooksOutcome {
-    /// The longest time between two looks of one thread with an operation waited for: no stamp is
-    /// later than the end by more.
-    pub gap_max: Duration,
-    /// Operations seen after a gap of more than half of their service time.
-    pub uncertain_count: u64,
-}
-
-impl LooksOutcome {
-    /// Returns what came of two threads.
-    pub(crate) fn merge(self, other: Self) -> Self {
+impl<'a, D> ObjectsJob<'a, D> {
+    /// Returns the job of all workers of a workload, as the only one of its stage.
+    pub fn alone(driver: &'a D, workload: &'a Arc<Workload>, kind: StageKind) -> Self {
         Self {
-            gap_max: self.gap_max.max(other.gap_max),
-            uncertain_count: self.uncertain_count + other.uncertain_count,
+            id: JobId::default(),
+            name: kind.name(),
+            driver,
+            workload,
+            kind,
+            timing: JobTiming::of_workload(workload, kind),
+            workers: 0..workload.concurrency.get(),
+            number_first: 0,
+            endpoint_first: 0,
+            server_names: None,
         }
     }
 }
 
-/// How well the schedule of an open loop was kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ScheduleOutcome {
-    /// Operations that were due before the stage ended.
-    pub offered_count: u64,
-    /// Of these, started more than a millisecond after they were due.
-    pub late_count: u64,
-    /// Of these, never issued.
-    pub skipped_count: u64,
-    /// The longest time from when an operation was due to its start.
-    pub delay_max: Duration,
-}
-
-impl ScheduleOutcome {
-    /// Takes note of an operation that was due at `intended` and starts at `start`.
-    #[inline]
-    pub(crate) fn note_start(&mut self, intended: Moment, start: Moment) {
-        let delay = start.since(intended);
-        self.offered_count += 1;
-        self.late_count += u64::from(delay > LATE_ABOVE);
-        self.delay_max = self.delay_max.max(delay);
-    }
-
-    /// Takes note of operations that were due and never issued.
-    pub(crate) fn note_skipped(&mut self, count: u64) {
-        self.offered_count += count;
-        self.skipped_count += count;
-    }
-
-    /// Returns what came of two schedules.
-    pub(crate) fn merge(self, other: Self) -> Self {
-        Self {
-            offered_count: self.offered_count + other.offered_count,
-            late_count: self.late_count + other.late_count,
-            skipped_count: self.skipped_count + other.skipped_count,
-            delay_max: self.delay_max.max(other.delay_max),
-        }
+impl<'a, R> FilesJobs<'a, R> {
+    /// Returns the jobs of a stage of a plan with all their workers, as the only ones.
+    pub fn alone(driver: &'a R, plan: &'a FilePlan, stage: usize, config: RingConfig) -> Self {
+        let jobs = FilesJob::all(plan, stage);
+        Self { driver, plan, stage, config, jobs, number_first: 0, endpoint_first: 0 }
     }
 }
 
-/// Runs one stage of `workload` against `driver`, recording into `sink`.
-pub fn run_stage<D: Driver>(
-    driver: &D,
-    workload: &Arc<Workload>,
-    (stage, kind): (StageId, StageKind),
+impl<R> FilesJobs<'_, R> {
+    /// Returns the jobs as far as rules watch them.
+    fn watched(&self) -> Vec<WatchedJob<'_>> {
+        let specs = &self.plan.spec.stages[self.stage].jobs;
+        let mut first = self.number_first;
+        let watched = specs.iter().zip(&self.jobs).map(|(spec, job)| {
+            let number_first = first + job.workers.start;
+            first += spec.clones;
+            WatchedJob {
+                id: job.id,
+                name: &spec.name,
+                kinds: kinds_of(&spec.work),
+                number_first,
+                numbers: job.workers.len() as u32,
+                numbers_each: 1,
+                ramp: job.timing.ramp,
+                start_delay: job.timing.start_delay.clone(),
+                seed: self.plan.spec.seed,
+            }
+        });
+        watched.collect()
+    }
+}
+
+impl<'a, D> StageWork<'a, D, NullRings> {
+    /// Returns a stage of one job on objects.
+    pub fn of_objects(stage: StageId, job: ObjectsJob<'a, D>) -> Self {
+        let is_measured = job.kind == StageKind::Measure;
+        let stop_rules = if is_measured { job.workload.stop_rules.clone() } else { Vec::new() };
+        let limits = StageLimits { stop_rules, ..StageLimits::default() };
+        Self { stage, objects: vec![job], files: None, limits }
+    }
+}
+
+impl<'a, R> StageWork<'a, NullDriver, R> {
+    /// Returns a stage of jobs on files.
+    pub fn of_files(stage: StageId, files: FilesJobs<'a, R>) -> Self {
+        let end_on_failure = files.plan.spec.stages[files.stage].end_on_failure;
+        let limits = StageLimits { end_on_failure, ..StageLimits::default() };
+        Self { stage, objects: Vec::new(), files: Some(files), limits }
+    }
+}
+
+/// Runs a stage, recording into `sink`.
+pub fn run_stage<D: Driver, R: RingDriver>(
+    work: &StageWork<'_, D, R>,
     config: &EngineConfig,
     context: &StageContext<'_>,
     sink: &mut dyn OpSink,
 ) -> Result<StageOutcome, EngineError> {
-    let names = workload.names_versions();
-    assert!(
-        !names || kind != StageKind::Measure || context.server_names.is_some(),
-        "the names of the versions that were prepared are handed over"
-    );
-    let facts = StageFacts {
-        workload: Arc::clone(workload),
-        generator: Arc::clone(context.generator),
-        stage,
-        op_timeout: config.op_timeout,
-        retries: config.retries,
-        clock: Arc::clone(context.clock),
-        wall_epoch: context.wall_epoch,
-        server_names: context
-            .server_names
-            .filter(|_| names && kind == StageKind::Measure)
-            .map(Arc::clone),
-        keeps_names: names && kind == StageKind::Prepare,
-        upload: UploadDesk::default(),
-        waiting: context
-            .virtual_time
-            .map_or(Waiting::Machine, |time| Waiting::Virtual(Arc::clone(time))),
-    };
     let rule = OnceLock::new();
-    let stops = Stops { user: context.stop, rule: &rule };
-    let stage = Staged { driver, facts: &facts, kind, context, stops };
+    let end_on_failure = work.limits.end_on_failure;
+    let stops = Stops { user: context.stop, rule: &rule, end_on_failure };
+    let ops_left = work.limits.ops_max.map(|max| Arc::new(OpsLeft::new(max)));
+    let objects: Vec<_> = work
+        .objects
+        .iter()
+        .map(|job| work.run_of(job, config, context, stops, &ops_left))
+        .collect();
+    let files = work.files.as_ref().map(|files| RingFacts {
+        plan: files.plan,
+        stage: files.stage,
+        stage_id: work.stage,
+        jobs: &files.jobs,
+        number_first: files.number_first,
+        endpoint_first: files.endpoint_first,
+        context,
+        stops,
+        stage_duration: work.limits.duration,
+        stage_ops_left: ops_left.as_ref(),
+    });
+    let (objects, files, jobs) = (&*objects, files.as_ref(), &*work.run_jobs());
+    let staged = Staged { work, objects, files, jobs, context, stops };
     match context.virtual_time {
-        Some(time) => stage.run_virtual(time, sink),
-        None => stage.run_threads(config.threads, sink),
+        Some(time) => staged.run_virtual(time, sink),
+        None => staged.run_threads(config.threads, sink),
+    }
+}
+
+/// Returns how many threads a stage takes, for as many of which the live counters are to be made.
+pub fn stage_threads<D: Driver, R: RingDriver>(
+    work: &StageWork<'_, D, R>,
+    config: &EngineConfig,
+) -> usize {
+    let of_objects: usize = work.objects.iter().map(|job| job.workers.len()).sum();
+    let rings =
+        |files: &FilesJobs<'_, R>| teams(files.plan, files.stage, &files.jobs, &files.config).len();
+    of_objects.min(config.threads.max(1)) + work.files.as_ref().map_or(0, rings)
+}
+
+impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
+    fn run_of<'r>(
+        &self,
+        job: &'r ObjectsJob<'_, D>,
+        config: &EngineConfig,
+        context: &StageContext<'_>,
+        stops: Stops<'r>,
+        ops_left: &Option<Arc<OpsLeft>>,
+    ) -> ObjectsRun<'r, D> {
+        let names = job.workload.names_versions();
+        assert!(
+            !names || job.kind != StageKind::Measure || job.server_names.is_some(),
+            "the names of the versions that were prepared are handed over"
+        );
+        let facts = JobFacts {
+            workload: Arc::clone(job.workload),
+            generator: Arc::clone(context.generator),
+            stage: self.stage,
+            job: job.id,
+            kind: job.kind,
+            timing: job.timing.clone(),
+            workers: job.workers.clone(),
+            number_first: job.number_first,
+            endpoint_first: job.endpoint_first,
+            op_timeout: config.op_timeout,
+            retries: config.retries,
+            clock: Arc::clone(context.clock),
+            wall_epoch: context.wall_epoch,
+            waiting: context
+                .virtual_time
+                .map_or(Waiting::Machine, |time| Waiting::Virtual(Arc::clone(time))),
+            server_names: job
+                .server_names
+                .filter(|_| names && job.kind == StageKind::Measure)
+                .map(Arc::clone),
+            keeps_names: names && job.kind == StageKind::Prepare,
+            stops,
+            stage_duration: self.limits.duration,
+            stage_ops_left: ops_left.clone(),
+        };
+        ObjectsRun { driver: job.driver, upload: SharedUpload::new(&facts), facts }
+    }
+
+    fn watch(&self, started: Moment) -> Option<Watch> {
+        let mut jobs: Vec<WatchedJob<'_>> = self.objects.iter().map(watched).collect();
+        if let Some(files) = &self.files {
+            jobs.extend(files.watched());
+        }
+        Watch::new(&jobs, &self.limits.stop_rules, started)
+    }
+
+    fn run_jobs(&self) -> Vec<RunJob> {
+        let run_job =
+            |id: JobId, timing: &JobTiming| RunJob { id, is_open: timing.open_loop().is_some() };
+        let objects = self.objects.iter().map(|job| run_job(job.id, &job.timing));
+        let files = self.files.iter().flat_map(|files| &files.jobs);
+        objects.chain(files.map(|job| run_job(job.id, &job.timing))).collect()
+    }
+}
+
+fn watched<'j, D>(job: &'j ObjectsJob<'_, D>) -> WatchedJob<'j> {
+    let numbers_each = sessions_each(job.workload, job.kind);
+    WatchedJob {
+        id: job.id,
+        name: job.name,
+        kinds: job.workload.activity.kinds(),
+        number_first: job.number_first + job.workers.start * numbers_each,
+        numbers: job.workers.len() as u32 * numbers_each,
+        numbers_each,
+        ramp: job.timing.ramp,
+        start_delay: job.timing.start_delay.clone(),
+        seed: job.workload.seed.0,
     }
 }
 
 /// A stage about to run.
-struct Staged<'a, D> {
-    driver: &'a D,
-    facts: &'a StageFacts,
-    kind: StageKind,
+struct Staged<'a, D, R> {
+    work: &'a StageWork<'a, D, R>,
+    objects: &'a [ObjectsRun<'a, D>],
+    files: Option<&'a RingFacts<'a>>,
+    jobs: &'a [RunJob],
     context: &'a StageContext<'a>,
     stops: Stops<'a>,
 }
 
-impl<'a, D: Driver> Staged<'a, D> {
-    /// Returns the loop of an open stage.
-    fn open_loop(&self) -> Option<&'a OpenLoop> {
-        match &self.facts.workload.pacing {
-            Pacing::Open(open) if self.kind == StageKind::Measure => Some(open),
-            _ => None,
-        }
-    }
+/// Returns the runtime of one thread.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
 
-    /// Returns how many operations may be under way at once.
-    fn in_flight_max(&self) -> usize {
-        let workers = self.facts.workload.concurrency;
-        self.open_loop().map_or(workers, |open| open.max_in_flight).get() as usize
-    }
-
-    /// Returns what thread `index` of `threads` does.
-    fn plan(
-        &self,
-        (index, threads): (usize, usize),
-        timer: Timer,
-        outlet: Outlet<'a>,
-    ) -> ThreadPlan<'a, D> {
-        let workers = index as u32..self.facts.workload.concurrency.get();
-        let workers: Vec<WorkerId> = workers.step_by(threads).map(WorkerId).collect();
-        let in_flight_max = match InParts::of(&self.facts.workload, self.kind) {
-            Some(InParts::Each(lanes)) => workers.len() * lanes,
-            _ => (index..self.in_flight_max()).step_by(threads).count(),
-        };
-        ThreadPlan {
-            driver: self.driver,
-            facts: self.facts,
-            kind: self.kind,
-            workers,
-            in_flight_max,
-            timer,
-            outlet,
-            counters: self.context.live.thread(index),
-            stops: self.stops,
-        }
+impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
+    /// Returns where thread `index` keeps what it does.
+    fn records(&self, index: usize, outlet: Outlet<'a>) -> ThreadRecords<'a> {
+        let counters = self.context.live.thread(index);
+        ThreadRecords::new(outlet, counters, self.stops, self.jobs.iter().map(|job| job.id))
     }
 
     /// Runs the stage on threads of its own; the calling one records.
     fn run_threads(
-        self,
+        &'a self,
         threads: usize,
         sink: &'a mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
-        let workload = &self.facts.workload;
-        let workers = workload.concurrency.get() as usize;
-        let threads = threads.clamp(1, workers.min(self.in_flight_max()));
-        let is_open = self.open_loop().is_some();
-        let crew = Crew { context: self.context, stops: self.stops, sink, is_open };
-        let body = |index, outlet| {
-            let runtime = runtime()?;
-            let entered = runtime.enter();
-            let timer = self.facts.waiting.timer()?;
-            drop(entered);
-            let plan = self.plan((index, threads), timer, outlet);
-            Ok(move |gate: &Gate| Ok(runtime.block_on(run_thread(plan, || gate.wait()))))
-        };
-        crew.run(threads, body, |started| Watch::new(workload, self.kind, started))
+        let mut bodies: Vec<Body<'a>> = Vec::new();
+        if !self.objects.is_empty() {
+            for (index, shares) in deal(self.objects, threads).into_iter().enumerate() {
+                bodies.push(Box::new(move |outlet, gate: &Gate| {
+                    let runtime = runtime().map_err(EngineError::Thread)?;
+                    let records = self.records(index, outlet);
+                    let ready = async || gate.wait(self.context.stop);
+                    let run = run_thread(self.objects, shares, records, ready);
+                    runtime.block_on(run).map_err(EngineError::Thread)
+                }));
+            }
+        }
+        if let (Some(files), Some(facts)) = (&self.work.files, self.files) {
+            for team in teams(files.plan, files.stage, &files.jobs, &files.config) {
+                let index = bodies.len();
+                bodies.push(Box::new(move |outlet, gate: &Gate| {
+                    let records = self.records(index, outlet);
+                    let thread = RingThread::open(files.driver, facts, &team, records)?;
+                    Ok(thread.run(gate.wait(self.context.stop)))
+                }));
+            }
+        }
+        let Self { context, stops, jobs, .. } = *self;
+        let threads = StageThreads { context, stops, sink, jobs };
+        threads.run(bodies, |started| self.work.watch(started))
     }
 
     /// Runs the stage on the calling thread in virtual time.
     fn run_virtual(
-        self,
+        &self,
         time: &VirtualTime,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
         let cpu = thread_cpu_time();
-        let started = time.now();
+        let begun = Begun::from(self.context.begins_at, self.context.clock.now());
         let records = Mutex::new(Vec::new());
-        let lock = || records.lock().unwrap_or_else(PoisonError::into_inner);
-        let timer = self.facts.waiting.timer().map_err(EngineError::Thread)?;
-        let plan = self.plan((0, 1), timer, Outlet::List(&records));
-        let watch = Watch::new(&self.facts.workload, self.kind, started);
-        let mut recorder = Recorder { context: self.context, sink, watch, rule: self.stops.rule };
-        let mut recorded = Ok(());
-        let mut look = started.after(VIRTUAL_LOOK);
-        let mut rounds = 0u64;
-        let thread = time.run(run_thread(plan, || started), || {
-            rounds += 1;
-            let looks = recorder.watch.is_some() && time.now() >= look;
-            if !looks && !rounds.is_multiple_of(VIRTUAL_ROUNDS) {
-                return;
-            }
-            let mut records = lock();
-            if recorded.is_ok() && (looks || records.len() >= BUFFER_OPS) {
-                recorded = recorder.take(&records, &[]);
-                records.clear();
-            }
-            if looks {
-                look = time.now().after(VIRTUAL_LOOK);
-                recorder.check_rules();
-            }
-        });
-        recorded.and_then(|()| recorder.take(&lock(), &[]))?;
-        let threads = [(thread, Duration::ZERO)];
-        let is_open = self.open_loop().is_some();
-        let mut outcome = sum(self.stops, is_open, started, threads);
+        let mut recorder = VirtualRecorder {
+            recorder: Recorder {
+                context: self.context,
+                sink,
+                watch: self.work.watch(begun.at),
+                rule: self.stops.rule,
+            },
+            records: &records,
+            recorded: Ok(()),
+            look: begun.at.after(VIRTUAL_LOOK),
+            rounds: 0,
+        };
+        let ran = time.run(self.run_all(time, begun.at, &records), || recorder.between(time));
+        recorder.finish()?;
+        let threads = ran?.into_iter().map(|thread| (thread, Duration::ZERO));
+        let mut outcome = sum(self.stops, self.jobs, begun, threads);
         outcome.cpu_time = thread_cpu_time() - cpu;
         Ok(outcome)
+    }
+
+    /// Runs all jobs in virtual time, each kind as one thread.
+    async fn run_all(
+        &self,
+        time: &VirtualTime,
+        begins: Moment,
+        list: &'a Mutex<Vec<PackedOp>>,
+    ) -> Result<Vec<ThreadOutcome>, EngineError> {
+        let mut threads: Vec<LocalBoxFuture<'_, Result<ThreadOutcome, EngineError>>> = Vec::new();
+        if !self.objects.is_empty() {
+            let shares = deal(self.objects, 1).remove(0);
+            let records = self.records(0, Outlet::List(list));
+            let ready = async || {
+                time.sleep_until(begins).await;
+                begins
+            };
+            let run = run_thread(self.objects, shares, records, ready);
+            threads.push(Box::pin(async { run.await.map_err(EngineError::Thread) }));
+        }
+        if let (Some(files), Some(facts)) = (&self.work.files, self.files) {
+            for team in virtual_teams(files.plan, files.stage, &files.jobs, &files.config) {
+                let records = self.records(threads.len(), Outlet::List(list));
+                let thread = RingThread::open(files.driver, facts, &team, records)?;
+                threads.push(Box::pin(async move { Ok(thread.run_virtual(begins, time).await) }));
+            }
+        }
+        futures::future::try_join_all(threads).await
+    }
+}
+
+/// The recorder of a stage in virtual time.
+struct VirtualRecorder<'a, 'r> {
+    recorder: Recorder<'a>,
+    records: &'r Mutex<Vec<PackedOp>>,
+    recorded: Result<(), OpSinkError>,
+    /// When the stop rules are looked at next.
+    look: Moment,
+    rounds: u64,
+}
+
+impl VirtualRecorder<'_, '_> {
+    /// Takes what has come together between two moments.
+    fn between(&mut self, time: &VirtualTime) {
+        self.rounds += 1;
+        let now = time.now();
+        let looks = self.recorder.watch.is_some() && now >= self.look;
+        if !looks && !self.rounds.is_multiple_of(VIRTUAL_ROUNDS) {
+            return;
+        }
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.recorded.is_ok() && (looks || records.len() >= BUFFER_OPS) {
+            self.recorded = self.recorder.take(&records, &[]);
+            records.clear();
+        }
+        if looks {
+            self.look = now.after(VIRTUAL_LOOK);
+            self.recorder.check_rules();
+        }
+    }
+
+    /// Takes what is left.
+    fn finish(mut self) -> Result<(), OpSinkError> {
+        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        self.recorded.and_then(|()| self.recorder.take(&records, &[]))
     }
 }

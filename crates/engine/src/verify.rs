@@ -1,7 +1,8 @@
 //! Content given to and taken from a session: generated on writing, checked byte by byte on
 //! reading.
 
-use plimsoll_driver::{ContentSink, ContentSource, EntrySink};
+use plimsoll_driver::{ContentSink, ContentSource, DriverError, EntrySink};
+use plimsoll_model::ErrorClass;
 use plimsoll_workload::data::{Content, Evidence, Received, Wrong};
 use plimsoll_workload::hash_text;
 
@@ -91,6 +92,12 @@ impl ContentSink for Taken<'_> {
             self.evidence = Some(Evidence::new(wrong, &bytes[(wrong - at) as usize..]));
         }
     }
+}
+
+/// Returns the error that wrong content is.
+pub(crate) fn in_class(wrong: Wrong) -> DriverError {
+    let class = if wrong.kind.is_length() { ErrorClass::Truncated } else { ErrorClass::Corrupt };
+    DriverError::new(class, wrong.text)
 }
 
 /// The entries of a listing as a set: how many, and the sum of their names' hashes.

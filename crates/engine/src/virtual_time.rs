@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+#[cfg(test)]
 use std::time::Duration;
 
 use plimsoll_model::{Clock, Moment};
@@ -93,6 +94,7 @@ impl VirtualTime {
     }
 
     /// Lets time pass for a thread that waits without tasks; it is the only one there is.
+    #[cfg(test)]
     pub(crate) fn pass(&self, duration: Duration) {
         self.now_ns.fetch_add(duration.as_nanos() as u64, Relaxed);
     }

@@ -1,47 +1,20 @@
 //! Watches what is recorded for the moment at which a stop rule holds.
 
-use std::sync::OnceLock;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpKind, OpRecord, PackedOp, StageKind, WorkerId};
+use plimsoll_model::{JobId, Moment, OpKind, OpRecord, PackedOp, WorkerId};
 use plimsoll_stats::{
     AmountSeries, BATCH_NS_MIN, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval, Percentile,
     STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule,
 };
-use plimsoll_workload::{Metric, Precision, StopRule, Workload};
+use plimsoll_workload::{Metric, Precision, StopRule};
 
-use crate::live::StopFlag;
-use crate::planner::EndReason;
+use crate::outcome::EndReason;
+use crate::timing::{Verdict, start_delay};
 
 /// How often the rules are looked at.
 const CHECK: Duration = Duration::from_secs(1);
-
-/// What can end the loop of a worker from outside.
-#[derive(Clone, Copy)]
-pub(crate) struct Stops<'a> {
-    /// The user's.
-    pub(crate) user: &'a StopFlag,
-    /// The stage's own: set once, when a stop rule holds.
-    pub(crate) rule: &'a OnceLock<Verdict>,
-}
-
-impl Stops<'_> {
-    /// Returns why to end, if there is a reason.
-    pub(crate) fn reason(&self) -> Option<EndReason> {
-        if self.user.is_set() {
-            return Some(EndReason::Stopped);
-        }
-        self.rule.get().map(|verdict| verdict.reason)
-    }
-}
-
-/// A rule that holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    pub(crate) reason: EndReason,
-    /// The same in words, with figures.
-    pub(crate) because: String,
-}
 
 /// One rule with what it has to know of the operations so far, for one kind of operation.
 enum Watched {
@@ -81,54 +54,80 @@ impl Watched {
     }
 }
 
-/// A rule, which holds when it does so for every kind of operation that the workload is about.
+/// A rule, which holds when it does so for every kind of operation that any job is about.
 struct Rule {
     reason: EndReason,
     by_kind: Vec<(OpKind, Watched)>,
+}
+
+/// A job as far as rules watch it.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchedJob<'a> {
+    pub(crate) id: JobId,
+    pub(crate) name: &'a str,
+    /// The kinds of operation that are its result.
+    pub(crate) kinds: Vec<OpKind>,
+    /// The number in the stage of the first worker that records.
+    pub(crate) number_first: u32,
+    /// How many there are.
+    pub(crate) numbers: u32,
+    /// How many numbers each worker has.
+    pub(crate) numbers_each: u32,
+    pub(crate) ramp: Duration,
+    pub(crate) start_delay: RangeInclusive<Duration>,
+    pub(crate) seed: u64,
+}
+
+/// What the rules have seen of a job.
+struct SeenJob {
+    id: JobId,
+    name: String,
+    number_first: u32,
+    active: ActiveRange,
+    rules: Vec<Rule>,
 }
 
 /// The stop rules of a stage under way. Moments inside are nanoseconds since its start.
 pub(crate) struct Watch {
     started: Moment,
     due: Moment,
-    active: ActiveRange,
-    rules: Vec<Rule>,
+    jobs: Vec<SeenJob>,
 }
 
 impl Watch {
     /// Returns the watch over a stage that begins at `started`, `None` where no rule can end it.
-    pub(crate) fn new(workload: &Workload, kind: StageKind, started: Moment) -> Option<Self> {
-        if kind != StageKind::Measure || workload.stop_rules.is_empty() {
+    pub(crate) fn new(
+        jobs: &[WatchedJob<'_>],
+        rules: &[StopRule],
+        started: Moment,
+    ) -> Option<Self> {
+        if rules.is_empty() {
             return None;
         }
-        let kinds = workload.activity.kinds();
-        let rules = workload.stop_rules.iter().map(|rule| Rule {
-            reason: match rule {
-                StopRule::Steady { .. } => EndReason::Steady,
-                StopRule::Until(_) => EndReason::Until,
-            },
-            by_kind: kinds.iter().map(|kind| (*kind, Watched::new(rule, *kind))).collect(),
-        });
-        Some(Self {
-            started,
-            due: started.after(CHECK),
-            active: ActiveRange::new(workload.lanes_count(kind).get()),
-            rules: rules.collect(),
-        })
+        let seen = |job: &WatchedJob<'_>| SeenJob {
+            id: job.id,
+            name: job.name.to_owned(),
+            number_first: job.number_first,
+            active: ActiveRange::new(job),
+            rules: rules.iter().map(|rule| Rule::new(rule, &job.kinds)).collect(),
+        };
+        let jobs = jobs.iter().map(seen).collect();
+        Some(Self { started, due: started.after(CHECK), jobs })
     }
 
-    /// Takes note of operations that have ended. Failed ones were done by an active worker, but
-    /// nothing else came of them.
+    /// Takes note of what was recorded. Failed operations were done by an active worker, but
+    /// nothing else came of them; what began in a ramp counts for nothing.
     pub(crate) fn observe(&mut self, ops: &[PackedOp]) {
         for op in ops.iter().map(OpRecord::from) {
             let since = |moment: Moment| moment.as_ns().saturating_sub(self.started.as_ns());
             let (start_ns, end_ns) = (since(op.start), since(op.end));
-            self.active.ended(op.worker, end_ns);
-            if !op.outcome.is_ok() {
+            let Some(job) = self.jobs.iter_mut().find(|job| job.id == op.job) else { continue };
+            let worker = op.worker.0 - job.number_first;
+            if !job.active.ended(worker, start_ns, end_ns) || !op.outcome.is_ok() {
                 continue;
             }
             let latency_ns = op.latency().as_nanos() as u64;
-            let of_kind = self.rules.iter_mut().flat_map(|rule| &mut rule.by_kind);
+            let of_kind = job.rules.iter_mut().flat_map(|rule| &mut rule.by_kind);
             for (_, watched) in of_kind.filter(|(kind, _)| *kind == op.kind) {
                 match watched {
                     Watched::Steady { series, .. } => {
@@ -151,16 +150,41 @@ impl Watch {
         while self.due <= now {
             self.due = self.due.after(CHECK);
         }
-        let (from_ns, to_ns) = self.active.range()?;
-        self.rules.iter_mut().find_map(|rule| {
-            let several = rule.by_kind.len() > 1;
-            let held = rule.by_kind.iter_mut().map(|(kind, watched)| {
-                let because = watched.holds(from_ns, to_ns)?;
-                Some(if several { format!("{}: {because}", kind.name()) } else { because })
-            });
-            let because = held.collect::<Option<Vec<String>>>()?.join("; ");
-            Some(Verdict { reason: rule.reason, because })
+        let ranges: Option<Vec<_>> = self.jobs.iter().map(|job| job.active.range()).collect();
+        let ranges = ranges?;
+        let rules_count = self.jobs.first()?.rules.len();
+        let several_jobs = self.jobs.len() > 1;
+        (0..rules_count).find_map(|at| {
+            let mut held = Vec::new();
+            for (job, &(from_ns, to_ns)) in self.jobs.iter_mut().zip(&ranges) {
+                let several_kinds = job.rules[at].by_kind.len() > 1;
+                for (kind, watched) in &mut job.rules[at].by_kind {
+                    let because = watched.holds(from_ns, to_ns)?;
+                    let of_kind = several_kinds.then(|| kind.name());
+                    let of_job = several_jobs.then_some(&*job.name);
+                    let of: Vec<&str> = [of_job, of_kind].into_iter().flatten().collect();
+                    held.push(match of.is_empty() {
+                        true => because,
+                        false => format!("{}: {because}", of.join(" ")),
+                    });
+                }
+            }
+            let reason = self.jobs[0].rules[at].reason;
+            Some(Verdict { reason, because: held.join("; ") })
         })
+    }
+}
+
+impl Rule {
+    fn new(rule: &StopRule, kinds: &[OpKind]) -> Self {
+        let reason = match rule {
+            StopRule::Steady { .. } => EndReason::Steady,
+            StopRule::Until(_) => EndReason::Until,
+        };
+        Self {
+            reason,
+            by_kind: kinds.iter().map(|kind| (*kind, Watched::new(rule, *kind))).collect(),
+        }
     }
 }
 
@@ -213,31 +237,43 @@ fn meets(asked: &Precision, batches: &mut Batches, from_ns: u64, to_ns: u64) -> 
     })
 }
 
-/// The stretch in which all workers were active, as far as it is known: from when each had ended
-/// an operation to the earliest of the workers' latest ends. What ended before that is all
-/// recorded, as a worker has one operation under way at a time.
+/// The stretch in which all workers of a job were active, as far as it is known: from when each had
+/// ended an operation to the earliest of the workers' latest ends. What ended before that is all
+/// recorded, as the operations of one worker are recorded in the order in which they end.
 struct ActiveRange {
-    last_ends: Vec<Option<u64>>,
+    /// By number: when the worker's ramp is over, and the last end since.
+    workers: Vec<(u64, Option<u64>)>,
     not_begun: usize,
     from_ns: u64,
 }
 
 impl ActiveRange {
-    fn new(workers: u32) -> Self {
-        Self { last_ends: vec![None; workers as usize], not_begun: workers as usize, from_ns: 0 }
+    fn new(job: &WatchedJob<'_>) -> Self {
+        let ramp_end = |at: u32| {
+            let number = job.number_first + at / job.numbers_each * job.numbers_each;
+            let delay = start_delay(&job.start_delay, job.seed, WorkerId(number));
+            (delay + job.ramp).as_nanos() as u64
+        };
+        let workers = (0..job.numbers).map(|at| (ramp_end(at), None)).collect();
+        Self { workers, not_begun: job.numbers as usize, from_ns: 0 }
     }
 
-    fn ended(&mut self, worker: WorkerId, end_ns: u64) {
-        let last_end = &mut self.last_ends[worker.0 as usize];
+    /// Takes note of an operation of a worker; false if it is part of the ramp.
+    fn ended(&mut self, worker: u32, start_ns: u64, end_ns: u64) -> bool {
+        let (ramp_end, last_end) = &mut self.workers[worker as usize];
+        if start_ns < *ramp_end {
+            return false;
+        }
         if last_end.is_none() {
             self.not_begun -= 1;
             self.from_ns = self.from_ns.max(end_ns);
         }
         *last_end = Some(last_end.map_or(end_ns, |last| last.max(end_ns)));
+        true
     }
 
     fn range(&self) -> Option<(u64, u64)> {
-        let to_ns = self.last_ends.iter().copied().min().flatten()?;
+        let to_ns = self.workers.iter().map(|(_, last_end)| *last_end).min().flatten()?;
         (self.not_begun == 0).then_some((self.from_ns, to_ns))
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use plimsoll_model::ErrorClass;
-use plimsoll_workload::{ExistingSpec, PacingSpec, SteadySpec, WorkloadSpec};
+use plimsoll_driver::null::NullDriver;
+use plimsoll_model::{ErrorClass, StageId, StageKind};
+use plimsoll_workload::{ExistingSpec, PacingSpec, SteadySpec, Workload, WorkloadSpec};
 
 use super::*;
-use crate::StageOutcome;
 use crate::instrument_tests::{Answer, MS, Script, run, spec};
+use crate::{ObjectsJob, StageOutcome, StageWork, StopFlag};
 
 const SECOND: u64 = 1_000 * MS;
 
@@ -112,12 +113,18 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
     let (outcome, _) = measure(&spec, ok_in_100_ms);
     assert!(outcome.ended_because.is_some());
     let workload = spec.validate("run", None).unwrap();
-    let mut two = Watch::new(
-        &Workload { concurrency: 2.try_into().unwrap(), ..workload },
-        StageKind::Measure,
-        Moment::EPOCH,
-    )
-    .unwrap();
+    let two = WatchedJob {
+        id: JobId::default(),
+        name: "measure",
+        kinds: vec![OpKind::Get],
+        number_first: 0,
+        numbers: 2,
+        numbers_each: 1,
+        ramp: Duration::ZERO,
+        start_delay: Duration::ZERO..=Duration::ZERO,
+        seed: 7,
+    };
+    let mut two = Watch::new(&[two], &workload.stop_rules, Moment::EPOCH).unwrap();
     let (_, records) = measure(&spec, ok_in_100_ms);
     let packed: Vec<PackedOp> = records.iter().map(PackedOp::from).collect();
     two.observe(&packed);
@@ -158,12 +165,18 @@ fn the_first_rule_to_hold_ends_it_and_only_while_measuring() {
     spec.measure.until = vec!["ci(rate)<=20%".to_owned()];
     let (outcome, _) = measure(&spec, ok_in_100_ms);
     assert_eq!(outcome.ended_by, EndReason::Until);
-    let workload = spec.validate("run", None).unwrap();
-    assert!(Watch::new(&workload, StageKind::Prepare, Moment::EPOCH).is_none());
+    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let rules = |workload: &Arc<Workload>, kind| {
+        let job = ObjectsJob::alone(&NullDriver, workload, kind);
+        StageWork::of_objects(StageId(0), job).limits.stop_rules
+    };
+    assert_eq!(rules(&workload, StageKind::Measure), workload.stop_rules);
+    assert!(rules(&workload, StageKind::Prepare).is_empty());
+    assert!(Watch::new(&[], &rules(&workload, StageKind::Prepare), Moment::EPOCH).is_none());
     spec.measure.until.clear();
     spec.measure.steady = None;
-    let workload = spec.validate("run", None).unwrap();
-    assert!(Watch::new(&workload, StageKind::Measure, Moment::EPOCH).is_none());
+    let workload = Arc::new(spec.validate("run", None).unwrap());
+    assert!(Watch::new(&[], &rules(&workload, StageKind::Measure), Moment::EPOCH).is_none());
 }
 
 #[test]

@@ -18,7 +18,9 @@ use plimsoll_conduct::{
 use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
 use plimsoll_driver::{Admin, Driver};
 use plimsoll_driver_s3::{Credentials, Lookup, RequestOptions, S3Config, S3Driver, Signature};
-use plimsoll_engine::{EngineConfig, EngineError, OpSink, StageContext, StageOutcome, run_stage};
+use plimsoll_engine::{
+    EngineConfig, EngineError, ObjectsJob, OpSink, StageContext, StageOutcome, StageWork, run_stage,
+};
 use plimsoll_http::{Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS};
 use plimsoll_model::{ObjectId, RunId, StageId, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
@@ -375,9 +377,10 @@ impl Work for Tests<'_> {
         let (workload, tester) = self.under_way.take().expect("a test was chosen");
         let own = matches!(test, Test::Get | Test::Delete).then_some(&*self.written.objects);
         let mut tally = Tally::new(sink, own.unwrap_or_default());
-        let stage = (stage, StageKind::Measure);
         let workload = Arc::new(workload);
-        let outcome = run_stage(&tester, &workload, stage, &self.config, context, &mut tally)?;
+        let job = ObjectsJob::alone(&tester, &workload, StageKind::Measure);
+        let work = StageWork::of_objects(stage, job);
+        let outcome = run_stage(&work, &self.config, context, &mut tally)?;
         let (figures, wrote) = tally.end(outcome.started, tester.slowdowns());
         if test == Test::Put {
             self.written = wrote;

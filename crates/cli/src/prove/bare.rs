@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::{
-    EngineConfig, Live, OpSink, OpSinkError, StageContext, StageOutcome, StopFlag, run_stage,
+    EngineConfig, Live, ObjectsJob, OpSink, OpSinkError, StageContext, StageOutcome, StageWork,
+    StopFlag, run_stage,
 };
 use plimsoll_model::{Moment, OpRecord, PackedOp, StageId, StageKind};
 use plimsoll_workload::data::Generator;
@@ -40,10 +41,12 @@ pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
         live: &live,
         generator: &generator,
         wall_epoch: time.wall_epoch,
-        server_names: None,
+        begins_at: None,
     };
     let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
-    let (stage, mut kept) = ((StageId(0), StageKind::Measure), Kept::default());
-    let outcome = run_stage(&NullDriver, &workload, stage, &config, &context, &mut kept)?;
+    let mut kept = Kept::default();
+    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Measure);
+    let work = StageWork::of_objects(StageId(0), job);
+    let outcome = run_stage(&work, &config, &context, &mut kept)?;
     Ok((outcome, kept.0))
 }

@@ -8,7 +8,9 @@ use plimsoll_conduct::{
     RunTime, StageView, Stop, Work, of_workload,
 };
 use plimsoll_driver::Driver;
-use plimsoll_engine::{EngineConfig, EngineError, OpSink, StageContext, StageOutcome, run_stage};
+use plimsoll_engine::{
+    EngineConfig, EngineError, ObjectsJob, OpSink, StageContext, StageOutcome, StageWork, run_stage,
+};
 use plimsoll_model::{RunId, StageId, StageKind};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
 use plimsoll_record::schema::{LoopModel, RunState, Target};
@@ -111,7 +113,8 @@ impl Work for Doubling<'_> {
         context: &StageContext<'_>,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
-        run_stage(self.driver, &self.workload, (stage, self.kind), &CONFIG, context, sink)
+        let job = ObjectsJob::alone(self.driver, &self.workload, self.kind);
+        run_stage(&StageWork::of_objects(stage, job), &CONFIG, context, sink)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use plimsoll_driver::{Reply, Ring};
 use plimsoll_model::{Clock, Moment};
 
-use crate::stage::LooksOutcome;
+use crate::outcome::LooksOutcome;
 
 /// An operation that was seen to have ended.
 pub(super) struct Seen {

@@ -6,7 +6,7 @@ use plimsoll_workload::data::{Generator, Wrong, WrongKind};
 use plimsoll_workload::files::{BlockOp, FileOp, FilePlan, NameOp};
 use plimsoll_workload::mix64;
 
-use crate::lane::Lane;
+use super::worker::FileWorker;
 
 #[inline]
 pub(super) fn falls_short(op: &FileOp, count: u64) -> bool {
@@ -44,7 +44,7 @@ pub(super) fn is_checked(op: &FileOp, verifies: bool) -> bool {
 /// Returns what is wrong with what was read.
 #[inline]
 pub(super) fn judge<'r>(
-    lane: &Lane,
+    worker: &FileWorker,
     op: &FileOp,
     count: u64,
     generator: &Generator,
@@ -55,21 +55,23 @@ pub(super) fn judge<'r>(
         return None;
     }
     match op {
-        FileOp::Block(block) => lane.stream.check(block, generator, &buffer()[..count as usize]),
-        FileOp::Name(name) => lane.stream.check_name(name, generator, &buffer()[..count as usize]),
+        FileOp::Block(block) => worker.stream.check(block, generator, &buffer()[..count as usize]),
+        FileOp::Name(name) => {
+            worker.stream.check_name(name, generator, &buffer()[..count as usize])
+        }
         FileOp::Sync { .. } => None,
     }
 }
 
 /// Returns the request for a name; its paths come to lie in the buffers.
 pub(super) fn name_request<'p>(
-    lane: &Lane,
+    worker: &FileWorker,
     name: &NameOp,
     path: &'p mut Vec<u8>,
     new_path: &'p mut Vec<u8>,
 ) -> Request<'p> {
-    let directory = lane.directory.expect("a lane of names has a directory");
-    lane.stream.path(name, path);
+    let directory = worker.directory.expect("a worker on names has a directory");
+    worker.stream.path(name, path);
     let path: &'p Vec<u8> = path;
     let place = Place { directory, name: c_name(path) };
     let len = name.bytes;
@@ -81,7 +83,7 @@ pub(super) fn name_request<'p>(
         OpKind::Mkdir => Request::Mkdir { place },
         OpKind::Rmdir => Request::Rmdir { place },
         OpKind::Rename => {
-            lane.stream.new_path(name, new_path);
+            worker.stream.new_path(name, new_path);
             let new_path: &'p Vec<u8> = new_path;
             Request::Rename { from: place, to: Place { directory, name: c_name(new_path) } }
         }

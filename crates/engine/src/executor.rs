@@ -6,26 +6,21 @@ mod archives;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{
-    Clock, ErrorClass, JobId, Moment, OpKind, OpRecord, SharedClock, StageId, WallTime, WorkerId,
-};
-use plimsoll_workload::data::{Content, Generator, VERSIONS, Wrong, WrongKind};
+use plimsoll_model::{Clock, ErrorClass, Moment, OpKind, OpRecord, WorkerId};
+use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
 use plimsoll_workload::{
-    Activity, Keys, ObjectRef, Permutation, PlannedOp, PrefixHash, Target, Verify, Workload,
-    delete_order,
+    Activity, Keys, ObjectRef, Permutation, PrefixHash, Target, Verify, Workload, delete_order,
 };
 
 use self::archives::Built;
-use crate::clock::Waiting;
-use crate::pump::STOP_CHECK;
-use crate::server_names::ServerNames;
-use crate::uploads::UploadDesk;
-use crate::verify::{EntrySet, Given, Taken};
-use crate::watch::Stops;
+use crate::clock::{STOP_CHECK, Waiting};
+use crate::job::JobFacts;
+use crate::records::Finished;
+use crate::source::{Issued, OpNames};
+use crate::verify::{EntrySet, Given, Taken, in_class};
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
@@ -37,65 +32,11 @@ const STOP_LOOK: Duration = Duration::from_secs(1);
 /// a report.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// How long an operation may be tried again.
-#[derive(Clone, Copy)]
-pub(crate) struct Patience<'a> {
-    pub(crate) stops: Stops<'a>,
-    /// When the stage is over, if a time says so.
-    pub(crate) deadline: Option<Moment>,
-}
-
-/// What all workers of a stage share.
-pub(crate) struct StageFacts {
-    pub(crate) workload: Arc<Workload>,
-    pub(crate) generator: Arc<Generator>,
-    pub(crate) stage: StageId,
-    pub(crate) op_timeout: Duration,
-    pub(crate) retries: u8,
-    pub(crate) clock: SharedClock,
-    /// The wall time at the clock's epoch.
-    pub(crate) wall_epoch: WallTime,
-    pub(crate) waiting: Waiting,
-    /// What the prepare stage's versions are called, where operations are about versions.
-    pub(crate) server_names: Option<Arc<ServerNames>>,
-    /// Whether what the store calls the versions that are written is kept for later stages.
-    pub(crate) keeps_names: bool,
-    /// Where the workers meet that upload one object in parts together.
-    pub(crate) upload: UploadDesk,
-}
-
-/// What the store calls that which an operation is about.
-#[derive(Clone, Copy, Default)]
-pub(crate) enum Names<'a> {
-    /// Nothing; the key says all.
-    #[default]
-    None,
-    /// A version.
-    Version(&'a str),
-    /// An upload, and where it is to be completed its parts.
-    Upload(&'a str, &'a [String]),
-}
-
-impl<'a> Names<'a> {
-    /// Returns the names of an operation that is about this version, if it is about one.
-    pub(crate) fn version(name: Option<&'a str>) -> Self {
-        name.map_or(Self::None, Self::Version)
-    }
-
-    fn as_version(self) -> Option<&'a str> {
-        if let Self::Version(name) = self { Some(name) } else { None }
-    }
-
-    fn as_upload(self) -> &'a str {
-        let Self::Upload(name, _) = self else { unreachable!("parts are of an upload") };
-        name
-    }
-}
-
 /// Turns planned operations into finished ones. Keeps the buffers that each operation needs.
 pub(crate) struct Executor<'a> {
-    facts: &'a StageFacts,
-    patience: Patience<'a>,
+    facts: &'a JobFacts<'a>,
+    /// When the worker's time is up, if a time says so: nothing is tried again after it.
+    deadline: Option<Moment>,
     keys: Keys,
     key: String,
     key_hash: PrefixHash,
@@ -111,25 +52,15 @@ pub(crate) struct Executor<'a> {
 /// What a listing of each worker's prefix must hold; worked out once a thread.
 pub(crate) type Listed = HashMap<WorkerId, EntrySet>;
 
-/// A finished operation with the error it ended in, if it did.
-pub(crate) struct Finished {
-    pub(crate) record: OpRecord,
-    pub(crate) error: Option<DriverError>,
-    /// What wrong content that was read is.
-    pub(crate) wrong: Option<WrongKind>,
-    /// How the store names what came of it.
-    pub(crate) server_name: Option<Box<str>>,
-}
-
 impl<'a> Executor<'a> {
     pub(crate) fn new(
-        facts: &'a StageFacts,
+        facts: &'a JobFacts<'a>,
         listed: &'a RefCell<Listed>,
-        patience: Patience<'a>,
+        deadline: Option<Moment>,
     ) -> Self {
         Self {
             facts,
-            patience,
+            deadline,
             keys: facts.workload.keys(),
             key: String::new(),
             key_hash: PrefixHash::new(&facts.workload.layout.base),
@@ -141,33 +72,26 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Does `op` of `worker`, with visible retries, and returns its record. Nothing is tried again
-    /// when the stage is over or stopped.
-    pub(crate) async fn run<S: Session>(
-        &mut self,
-        session: &mut S,
-        worker: WorkerId,
-        op: &PlannedOp,
-        names: Names<'_>,
-        intended: Option<Moment>,
-    ) -> Finished {
-        if let Target::Archive(id) = op.target {
+    /// Does an operation, with visible retries, and returns its record. Nothing is tried again when
+    /// the stage is over or stopped.
+    pub(crate) async fn run<S: Session>(&mut self, session: &mut S, issued: &Issued) -> Finished {
+        if let Target::Archive(id) = issued.op.target {
             self.build_archive(id);
         }
         let now = self.facts.clock.now();
-        let intended = intended.unwrap_or(now);
+        let intended = issued.intended.unwrap_or(now);
         let start = now.max(intended);
         let attempts_max = self.facts.retries.saturating_add(1);
         let mut attempts: u8 = 1;
         loop {
             self.wrong = None;
-            let mut completion = self.attempt(session, worker, op, names, start).await;
+            let mut completion = self.attempt(session, issued, start).await;
             completion.end = completion.end.max(start);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
             let is_last = !class.is_transient() || attempts == attempts_max;
             if is_last || !self.rests_before_retry(attempts).await {
                 let times = (intended, start);
-                let record = self.record(worker, op, times, &completion, attempts, class);
+                let record = self.record(issued, times, &completion, attempts, class);
                 let Completion { server_name, result, .. } = completion;
                 return Finished { record, error: result.err(), wrong: self.wrong, server_name };
             }
@@ -177,15 +101,15 @@ impl<'a> Executor<'a> {
 
     /// Pauses after so many attempts; returns false where the stage is over before the next.
     async fn rests_before_retry(&self, attempts: u8) -> bool {
-        let Self { facts, patience, .. } = self;
+        let facts = self.facts;
         let pause = RETRY_PAUSE_FIRST.saturating_mul(1 << (attempts - 1).min(4));
         let until = facts.clock.now().after(pause.min(RETRY_PAUSE_MAX));
-        if patience.deadline.is_some_and(|deadline| until >= deadline) {
+        if self.deadline.is_some_and(|deadline| until >= deadline) {
             return false;
         }
         loop {
             let now = facts.clock.now();
-            if patience.stops.reason().is_some() {
+            if facts.stops.reason().is_some() {
                 return false;
             }
             if now >= until {
@@ -197,8 +121,7 @@ impl<'a> Executor<'a> {
 
     fn record(
         &self,
-        worker: WorkerId,
-        op: &PlannedOp,
+        issued: &Issued,
         (intended, start): (Moment, Moment),
         completion: &Completion,
         attempts: u8,
@@ -211,11 +134,11 @@ impl<'a> Executor<'a> {
         };
         OpRecord {
             stage: self.facts.stage,
-            job: JobId::default(),
-            worker,
-            kind: op.kind,
-            endpoint: completion.endpoint,
-            object: op.target.object_id(),
+            job: self.facts.job,
+            worker: issued.number,
+            kind: issued.op.kind,
+            endpoint: self.facts.endpoint(completion.endpoint),
+            object: issued.op.target.object_id(),
             objects_count,
             bytes,
             intended,
@@ -231,27 +154,20 @@ impl<'a> Executor<'a> {
     async fn attempt<S: Session>(
         &mut self,
         session: &mut S,
-        worker: WorkerId,
-        op: &PlannedOp,
-        names: Names<'_>,
+        issued: &Issued,
         start: Moment,
     ) -> Completion {
+        let Issued { worker, op, names, .. } = issued;
         match (op.kind, op.target) {
-            (OpKind::List, _) => self.list(session, worker, start).await,
+            (OpKind::List, _) => self.list(session, *worker, start).await,
             (OpKind::Delete, Target::Batch { from, count }) => {
                 self.batch.resize_with(count as usize, String::new);
                 for (position, key) in (from..).zip(&mut self.batch) {
                     let id = self.facts.workload.population_id(self.delete_order.at(position));
                     self.keys.write(id, key);
                 }
-                bounded(
-                    self.facts,
-                    self.patience,
-                    session,
-                    Operation::Delete { keys: &self.batch },
-                    start,
-                )
-                .await
+                let delete = Operation::Delete { keys: &self.batch };
+                bounded(self.facts, session, delete, start).await
             }
             (kind, Target::Object(object, range)) => {
                 self.keys.write(object.id, &mut self.key);
@@ -273,7 +189,7 @@ impl<'a> Executor<'a> {
         &mut self,
         session: &mut S,
         (kind, object, range): (OpKind, ObjectRef, Option<(u64, u64)>),
-        names: Names<'_>,
+        names: &OpNames,
         start: Moment,
     ) -> Completion {
         let (facts, key) = (self.facts, &self.key);
@@ -307,14 +223,14 @@ impl<'a> Executor<'a> {
             OpKind::CreateUpload => Operation::CreateUpload { key },
             OpKind::AbortUpload => Operation::AbortUpload { key, upload: names.as_upload() },
             OpKind::CompleteUpload => {
-                let Names::Upload(upload, parts) = names else {
+                let OpNames::Parts(upload, parts) = names else {
                     unreachable!("an upload is completed by its name")
                 };
                 Operation::CompleteUpload { key, upload, parts }
             }
             _ => unreachable!("{} of an object is never planned", kind.name()),
         };
-        let done = bounded(facts, self.patience, session, operation, start).await;
+        let done = bounded(facts, session, operation, start).await;
         match kind {
             OpKind::Stat => expect_size(done, object.size),
             OpKind::Put if facts.workload.names_versions() => {
@@ -330,7 +246,7 @@ impl<'a> Executor<'a> {
         &mut self,
         session: &mut S,
         (kind, number, bytes): (OpKind, u32, u64),
-        names: Names<'_>,
+        names: &OpNames,
         start: Moment,
     ) -> Completion {
         let offset = u64::from(number - 1) * bytes;
@@ -338,12 +254,12 @@ impl<'a> Executor<'a> {
             let mut given = Given { content: self.content(0), offset, size: bytes };
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
-            let done = bounded(self.facts, self.patience, session, put, start).await;
+            let done = bounded(self.facts, session, put, start).await;
             return expect_name(done, &self.key, "part");
         }
         let mut taken = Taken::new(self.checked_content(0), offset);
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
-        let done = bounded(self.facts, self.patience, session, get, start).await;
+        let done = bounded(self.facts, session, get, start).await;
         self.judged(done, &taken, bytes)
     }
 
@@ -358,7 +274,7 @@ impl<'a> Executor<'a> {
         let mut taken = Taken::new(self.checked_content(object.version), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
-        let done = bounded(self.facts, self.patience, session, get, start).await;
+        let done = bounded(self.facts, session, get, start).await;
         self.judged(done, &taken, len)
     }
 
@@ -416,7 +332,7 @@ impl<'a> Executor<'a> {
             1 => Operation::List { prefix, page_size, sink },
             _ => Operation::ListVersions { prefix, page_size, sink },
         };
-        let mut done = bounded(self.facts, self.patience, session, list, start).await;
+        let mut done = bounded(self.facts, session, list, start).await;
         if done.result.is_ok() && found != expected {
             let message = if found.count == expected.count {
                 format!("the listing of `{own_prefix}` holds other keys than were written")
@@ -428,11 +344,6 @@ impl<'a> Executor<'a> {
         }
         done
     }
-}
-
-pub(crate) fn in_class(wrong: Wrong) -> DriverError {
-    let class = if wrong.kind.is_length() { ErrorClass::Truncated } else { ErrorClass::Corrupt };
-    DriverError::new(class, wrong.text)
 }
 
 /// The entries below the worker's prefix: its own share, or everything where the prefix is common
@@ -480,8 +391,7 @@ fn expect_name(mut done: Completion, key: &str, what: &str) -> Completion {
 /// Executes `operation`, giving it up when it takes longer than the stage allows, or than a user
 /// waits who has asked to stop.
 async fn bounded<S: Session>(
-    facts: &StageFacts,
-    patience: Patience<'_>,
+    facts: &JobFacts<'_>,
     session: &mut S,
     operation: Operation<'_>,
     start: Moment,
@@ -498,7 +408,7 @@ async fn bounded<S: Session>(
                     return completion;
                 }
                 left -= look;
-                if patience.stops.user.is_set() && left > STOP_GRACE {
+                if facts.stops.user.is_set() && left > STOP_GRACE {
                     is_stopped = true;
                     left = STOP_GRACE;
                 }

@@ -12,8 +12,8 @@ use plimsoll_workload::data::Generator;
 use crate::instrument_tests::spec;
 use crate::ring_tests::{FILL, spec as files_spec};
 use crate::{
-    EngineConfig, Live, OpSink, OpSinkError, RingConfig, RunClock, StageContext, StopFlag,
-    run_ring_stage, run_stage,
+    EngineConfig, FilesJobs, Live, ObjectsJob, OpSink, OpSinkError, RingConfig, RunClock,
+    StageContext, StageWork, StopFlag, run_stage,
 };
 
 /// Keeps the end of the last operation, and the moment of the last tick, which comes when all
@@ -48,18 +48,21 @@ fn a_stage_ends_with_its_last_worker_and_not_with_the_recorder() {
         live: &live,
         generator: &generator,
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
-        server_names: None,
+        begins_at: None,
     };
     let workload = spec(&[("GET", 1)], 2, PacingSpec::Closed).validate("run", None).unwrap();
     let config = EngineConfig { threads: 2, op_timeout: Duration::from_secs(60), retries: 0 };
-    let (stage, mut last) = ((StageId(0), StageKind::Prepare), Last::default());
-    let workload = Arc::new(workload);
-    let ran = run_stage(&NullDriver, &workload, stage, &config, &context, &mut last).unwrap();
+    let (workload, mut last) = (Arc::new(workload), Last::default());
+    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Prepare);
+    let work = StageWork::of_objects(StageId(0), job);
+    let ran = run_stage(&work, &config, &context, &mut last).unwrap();
     assert!(ran.started < last.op && last.op <= ran.ended && ran.ended <= last.tick);
 
     let plan = files_spec(&[FILL]).validate("run").unwrap();
-    let config = RingConfig { threads: 2, interface: Interface::Psync };
+    let rings = RingConfig { threads: 2, interface: Interface::Psync };
     let mut last = Last::default();
-    let ran = run_ring_stage(&NullRings, (&plan, 0), &config, &context, &mut last).unwrap();
+    let files = FilesJobs::alone(&NullRings, &plan, 0, rings);
+    let work = StageWork::of_files(StageId(0), files);
+    let ran = run_stage(&work, &config, &context, &mut last).unwrap();
     assert!(ran.started < last.op && last.op <= ran.ended && ran.ended <= last.tick);
 }

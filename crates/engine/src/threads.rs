@@ -1,24 +1,23 @@
 //! The threads of a stage and the one that records what they do: begun at one moment, drained until
 //! the last has ended.
 
-use std::io;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, Moment, PackedOp, SharedClock};
+use plimsoll_model::{JobId, Moment, PackedOp, SharedClock};
 use rtrb::{Consumer, RingBuffer};
 
-use crate::clock::{block_for, thread_cpu_time};
+use crate::clock::{block_for, block_until, thread_cpu_time};
+use crate::context::StageContext;
 use crate::live::StopFlag;
-use crate::planner::EndReason;
-use crate::pump::{ERRORS_KEPT_PER_CLASS, Outlet, ThreadOutcome};
-use crate::server_names::ServerNames;
-use crate::stage::{
-    EngineError, ErrorSample, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageContext,
-    StageOutcome,
+use crate::outcome::{
+    EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
 };
-use crate::watch::{Stops, Verdict, Watch};
+use crate::records::{JobTally, Outlet, ThreadOutcome, keep_first_errors};
+use crate::server_names::ServerNames;
+use crate::timing::{Stops, Verdict};
+use crate::watch::Watch;
 
 /// Records that one thread can be ahead of the recorder: 1 MiB. Larger ones are touched for the
 /// first time over minutes, which looks like a leak.
@@ -35,59 +34,74 @@ const RECORDER_BATCH_MIN: usize = 1_024;
 type Ended = Result<(ThreadOutcome, Duration), EngineError>;
 type Handle<'scope> = ScopedJoinHandle<'scope, Ended>;
 
-/// The recorder of a stage, with what it needs to run the stage's threads.
-pub(crate) struct Crew<'a> {
+/// What one thread does: it makes itself ready, calls [`Gate::wait`] and works.
+pub(crate) type Body<'a> =
+    Box<dyn FnOnce(Outlet<'a>, &Gate) -> Result<ThreadOutcome, EngineError> + Send + 'a>;
+
+/// The threads of a stage, whose records the calling one takes.
+pub(crate) struct StageThreads<'a> {
     pub(crate) context: &'a StageContext<'a>,
     pub(crate) stops: Stops<'a>,
     pub(crate) sink: &'a mut dyn OpSink,
-    /// Whether all operations come on one schedule.
-    pub(crate) is_open: bool,
+    pub(crate) jobs: &'a [RunJob],
 }
 
-impl<'a> Crew<'a> {
-    /// Runs `threads` threads, each with the body that `body` gives for its index; the calling
-    /// thread records. A body calls [`Gate::wait`] when it is ready.
-    pub(crate) fn run<B>(
+/// When a stage began.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    pub(crate) at: Moment,
+    pub(crate) late_by: Duration,
+}
+
+impl Begun {
+    /// Returns the beginning of a stage that is ready at `now`.
+    pub(crate) fn from(begins_at: Option<Moment>, now: Moment) -> Self {
+        let at = begins_at.unwrap_or(now);
+        Self { at: at.max(now), late_by: now.since(at) }
+    }
+}
+
+impl<'a> StageThreads<'a> {
+    /// Runs a thread for each body to its end; the calling one records.
+    pub(crate) fn run(
         self,
-        threads: usize,
-        body: impl Fn(usize, Outlet<'a>) -> io::Result<B>,
+        bodies: Vec<Body<'a>>,
         watch: impl FnOnce(Moment) -> Option<Watch>,
-    ) -> Result<StageOutcome, EngineError>
-    where
-        B: FnOnce(&Gate) -> Result<ThreadOutcome, EngineError> + Send + 'a,
-    {
-        let Self { context, stops, sink, is_open } = self;
-        let gate = Gate::default();
+    ) -> Result<StageOutcome, EngineError> {
+        let Self { context, stops, sink, jobs } = self;
+        let gate = Gate::new(context);
         let recorder_cpu = thread_cpu_time();
+        let threads = bodies.len();
         let buffer_ops = (BUFFERS_OPS / threads.max(1)).clamp(BUFFER_OPS_MIN, BUFFER_OPS);
         std::thread::scope(|scope| {
             let gate = &gate;
             let mut consumers = Vec::new();
             let mut handles = Vec::new();
-            for index in 0..threads {
+            for (index, body) in bodies.into_iter().enumerate() {
                 let (producer, consumer) = RingBuffer::new(buffer_ops);
                 consumers.push(consumer);
-                let spawned = body(index, Outlet::Ring(producer)).and_then(|body| {
-                    let body = move || {
-                        let _ended = StopOnPanic(context.stop);
-                        body(gate).map(|outcome| (outcome, thread_cpu_time()))
-                    };
-                    let name = format!("worker-{index}");
-                    std::thread::Builder::new().name(name).spawn_scoped(scope, body)
-                });
-                match spawned {
+                let body = move || {
+                    let _ended = StopOnPanic(context.stop);
+                    // The others must not go on without this one.
+                    let outcome = body(Outlet::Ring(producer), gate);
+                    let outcome = outcome.inspect_err(|_| context.stop.set());
+                    outcome.map(|outcome| (outcome, thread_cpu_time()))
+                };
+                let name = format!("worker-{index}");
+                match std::thread::Builder::new().name(name).spawn_scoped(scope, body) {
                     Ok(handle) => handles.push(handle),
                     Err(error) => {
                         // The threads that are there wait at the gate; they must see the flag and
                         // go home.
                         context.stop.set();
-                        gate.open(0, &handles, context.clock);
+                        gate.open(0, &handles);
                         return Err(EngineError::Thread(error));
                     }
                 }
             }
-            let started = gate.open(threads, &handles, context.clock);
-            let mut recorder = Recorder { context, sink, watch: watch(started), rule: stops.rule };
+            let begun = gate.open(threads, &handles);
+            let watch = watch(begun.at);
+            let mut recorder = Recorder { context, sink, watch, rule: stops.rule };
             let drained = recorder.drain(&mut consumers, &handles);
             // Threads whose records nobody takes any more must not wait for room.
             drop(consumers);
@@ -97,7 +111,7 @@ impl<'a> Crew<'a> {
                     handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 })
                 .collect();
-            let mut outcome = sum(stops, is_open, started, joined?);
+            let mut outcome = sum(stops, jobs, begun, joined?);
             outcome.cpu_time += thread_cpu_time() - recorder_cpu;
             drained?;
             Ok(outcome)
@@ -105,71 +119,82 @@ impl<'a> Crew<'a> {
     }
 }
 
+/// A job as far as the sum over its threads goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunJob {
+    pub(crate) id: JobId,
+    /// Whether its operations come on a schedule.
+    pub(crate) is_open: bool,
+}
+
 /// Adds up what the threads of a stage hand in.
 pub(crate) fn sum(
     stops: Stops<'_>,
-    is_open: bool,
-    started: Moment,
+    jobs: &[RunJob],
+    begun: Begun,
     threads: impl IntoIterator<Item = (ThreadOutcome, Duration)>,
 ) -> StageOutcome {
     let mut all = ThreadOutcome::default();
     let mut cpu_time = Duration::ZERO;
-    let (mut recorder_waits, mut recorder_wait) = (0, Duration::ZERO);
     for (mut thread, cpu) in threads {
         all.timeline.merge(&thread.timeline);
         all.errors.append(&mut thread.errors);
-        all.server_names.append(&mut thread.server_names);
-        all.reasons.append(&mut thread.reasons);
-        all.ops_count += thread.ops_count;
-        all.failed_count += thread.failed_count;
-        all.late_count += thread.late_count;
-        all.skipped_count += thread.skipped_count;
-        all.delay_max = all.delay_max.max(thread.delay_max);
         all.ended = all.ended.max(thread.ended);
-        for (job, kept) in thread.job_schedules {
-            let of_job = all.job_schedules.entry(job).or_default();
-            *of_job = of_job.merge(kept);
-        }
+        let missing = thread.jobs.len().saturating_sub(all.jobs.len());
+        all.jobs.extend(std::iter::repeat_with(JobTally::default).take(missing));
+        all.jobs.iter_mut().zip(thread.jobs).for_each(|(sum, tally)| sum.add(tally));
         all.looks = [all.looks, thread.looks].into_iter().flatten().reduce(LooksOutcome::merge);
-        all.stream_hash = all.stream_hash.wrapping_add(thread.stream_hash);
         all.settled.add(thread.settled);
         thread.wrong.iter().for_each(|(kind, n)| *all.wrong.entry(*kind).or_default() += n);
-        recorder_waits += thread.recorder_waits;
-        recorder_wait += thread.recorder_wait;
+        all.recorder_waits += thread.recorder_waits;
+        all.recorder_wait += thread.recorder_wait;
         cpu_time += cpu;
     }
-    let ended_by = all.reasons.into_iter().fold(EndReason::OutOfWork, EndReason::max);
+    let mut jobs: Vec<JobOutcome> = jobs
+        .iter()
+        .map(|job| job_outcome(job, std::mem::take(&mut all.jobs[usize::from(job.id.0)])))
+        .collect();
+    jobs.sort_by_key(|job| job.job);
+    let ended_by = jobs.iter().map(|job| job.ended_by).max().unwrap_or_default();
     // A rule may hold in the moment in which the time is up, or the user has had enough.
     let held = stops.rule.get().filter(|rule| rule.reason == ended_by);
     keep_first_errors(&mut all.errors);
-    let whole = is_open.then(|| ScheduleOutcome {
-        offered_count: all.ops_count + all.skipped_count,
-        late_count: all.late_count,
-        skipped_count: all.skipped_count,
-        delay_max: all.delay_max,
-    });
-    // Beside a job with a schedule there may be others without.
-    let of_jobs = all.job_schedules.values().copied().reduce(ScheduleOutcome::merge);
     StageOutcome {
-        started,
-        ended: all.ended.max(started),
+        started: begun.at,
+        began_late_by: begun.late_by,
+        ended: all.ended.max(begun.at),
         ended_by,
         ended_because: held.map(|rule| rule.because.clone()),
         timeline: all.timeline,
         errors: all.errors,
-        ops_count: all.ops_count,
-        failed_count: all.failed_count,
-        schedule: whole.or(of_jobs),
-        job_schedules: all.job_schedules.into_iter().collect(),
+        ops_count: jobs.iter().map(|job| job.ops_count).sum(),
+        failed_count: jobs.iter().map(|job| job.failed_count).sum(),
+        // Beside a job with a schedule there may be others without.
+        schedule: jobs.iter().filter_map(|job| job.schedule).reduce(ScheduleOutcome::merge),
         looks: all.looks,
-        stream_hash: all.stream_hash,
+        stream_hash: jobs.iter().fold(0, |sum, job| sum.wrapping_add(job.stream_hash)),
+        jobs,
         settled: all.settled,
         wrong: all.wrong,
-        server_names: (!all.server_names.is_empty())
-            .then(|| Arc::new(ServerNames::new(all.server_names))),
-        recorder_waits,
-        recorder_wait,
+        recorder_waits: all.recorder_waits,
+        recorder_wait: all.recorder_wait,
         cpu_time,
+    }
+}
+
+fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
+    let JobTally { ops_count, failed_count, bytes, kept, .. } = tally;
+    let offered_count = ops_count + kept.skipped_count;
+    let names = (!tally.server_names.is_empty()).then(|| ServerNames::new(tally.server_names));
+    JobOutcome {
+        job: job.id,
+        ops_count,
+        failed_count,
+        bytes,
+        schedule: job.is_open.then_some(ScheduleOutcome { offered_count, ..kept }),
+        ended_by: tally.ended_by,
+        stream_hash: tally.stream_hash,
+        server_names: names.map(Arc::new),
     }
 }
 
@@ -186,8 +211,10 @@ impl Drop for StopOnPanic<'_> {
 }
 
 /// Lets all threads begin at one moment.
-#[derive(Default)]
 pub(crate) struct Gate {
+    clock: SharedClock,
+    /// When the stage is to begin; as soon as all are ready where nothing is said.
+    begins_at: Option<Moment>,
     state: Mutex<GateState>,
     changed: Condvar,
 }
@@ -202,30 +229,39 @@ impl Gate {
     /// A thread that dies before it is ready is noticed after at most this long.
     const LOOK: Duration = Duration::from_millis(100);
 
-    /// Waits, as a thread that is ready, for the stage to begin.
-    pub(crate) fn wait(&self) -> Moment {
+    fn new(context: &StageContext<'_>) -> Self {
+        let clock = Arc::clone(context.clock);
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        Self { clock, begins_at: context.begins_at, state, changed }
+    }
+
+    /// Waits, as a thread that is ready, for the stage to begin; no longer than to a stop.
+    pub(crate) fn wait(&self, stop: &StopFlag) -> Moment {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.ready += 1;
         self.changed.notify_all();
-        loop {
+        let started = loop {
             if let Some(started) = state.started {
-                return started;
+                break started;
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
+        };
+        drop(state);
+        block_until(&*self.clock, started, || stop.is_set());
+        started
     }
 
     /// Waits until `threads` threads are ready, or one has died, and lets them go.
-    fn open(&self, threads: usize, handles: &[Handle<'_>], clock: &SharedClock) -> Moment {
+    fn open(&self, threads: usize, handles: &[Handle<'_>]) -> Begun {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.ready < threads && !handles.iter().any(ScopedJoinHandle::is_finished) {
             let waited = self.changed.wait_timeout(state, Self::LOOK);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        let started = clock.now();
-        state.started = Some(started);
+        let begun = Begun::from(self.begins_at, self.clock.now());
+        state.started = Some(begun.at);
         self.changed.notify_all();
-        started
+        begun
     }
 }
 
@@ -293,14 +329,4 @@ impl Recorder<'_> {
             self.watch = None;
         }
     }
-}
-
-/// Sorts by time and keeps the first few of each class.
-fn keep_first_errors(errors: &mut Vec<ErrorSample>) {
-    errors.sort_by_key(|error| error.at);
-    let mut kept = [0; ErrorClass::ALL.len()];
-    errors.retain(|error| {
-        kept[error.class as usize] += 1;
-        kept[error.class as usize] <= ERRORS_KEPT_PER_CLASS
-    });
 }

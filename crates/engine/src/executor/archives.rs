@@ -129,7 +129,7 @@ impl Executor<'_> {
         } else {
             Operation::Put { key, content: &mut archive }
         };
-        bounded(self.facts, self.patience, session, put, start).await
+        bounded(self.facts, session, put, start).await
     }
 
     /// Reads one file of the zip archive.
@@ -145,7 +145,7 @@ impl Executor<'_> {
         self.write_zip_key();
         let (key, sink) = (&self.key, &mut taken);
         let get = Operation::GetMember { key, member: &member.name, sink };
-        let done = bounded(self.facts, self.patience, session, get, start).await;
+        let done = bounded(self.facts, session, get, start).await;
         self.key.clone_from(&member.key);
         self.judged(done, &taken, object.size)
     }
@@ -166,7 +166,7 @@ impl Executor<'_> {
         self.batch = (0..copies).map(name).collect();
         let mut given = Given { content: self.content(0), offset: 0, size: object.size };
         let fanout = Operation::Fanout { keys: &self.batch, content: &mut given };
-        let mut done = bounded(self.facts, self.patience, session, fanout, start).await;
+        let mut done = bounded(self.facts, session, fanout, start).await;
         if done.result.is_ok() {
             // What the store is to write counts; it is sent once.
             (done.objects_count, done.bytes) = (copies, object.size * u64::from(copies));

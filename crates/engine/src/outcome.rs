@@ -1,0 +1,201 @@
+//! What comes of a stage and of each of its jobs, and where operations are recorded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_driver::{DriverError, Settled};
+use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, PackedOp, SeriesKey};
+use plimsoll_stats::Timeline;
+use plimsoll_workload::data::WrongKind;
+use thiserror::Error;
+
+use crate::server_names::ServerNames;
+
+/// Takes finished operations off the engine's hands, such as the op log.
+pub trait OpSink {
+    /// Takes the next operations.
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError>;
+
+    /// Called now and then, so that what is due by time can happen.
+    fn tick(&mut self, now: Moment) -> Result<(), OpSinkError>;
+}
+
+/// The sink could not take what was recorded.
+#[derive(Debug, Error)]
+#[error("cannot record operations")]
+pub struct OpSinkError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+/// Why a stage could not be run to its end.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The record is incomplete, so the run is void.
+    #[error(transparent)]
+    Sink(#[from] OpSinkError),
+    /// A thread or its runtime could not be made.
+    #[error("cannot start a worker thread")]
+    Thread(#[source] std::io::Error),
+    /// The target could not be used before the first operation.
+    #[error("{0}")]
+    Target(DriverError),
+}
+
+/// Why a worker, a job or a stage ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EndReason {
+    /// Everything was done.
+    #[default]
+    OutOfWork,
+    /// The time was up.
+    Duration,
+    /// The throughput was steady.
+    Steady,
+    /// The figures asked for were known well enough.
+    Until,
+    /// An operation failed where the first failure was to end it.
+    Failure,
+    /// It was asked to stop.
+    Stopped,
+}
+
+impl EndReason {
+    /// Returns the name used in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OutOfWork => "out-of-work",
+            Self::Duration => "duration",
+            Self::Steady => "steady",
+            Self::Until => "until",
+            Self::Failure => "failure",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// The first text of a failure, for the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorSample {
+    /// Its class.
+    pub class: ErrorClass,
+    /// The job that it is of.
+    pub job: JobId,
+    /// The kind of operation.
+    pub kind: OpKind,
+    /// Where it went.
+    pub endpoint: EndpointId,
+    /// When it ended.
+    pub at: Moment,
+    /// The protocol's own number (HTTP status, errno), where there is one.
+    pub status: Option<u16>,
+    /// What happened.
+    pub message: String,
+}
+
+/// What came of a stage.
+#[derive(Debug)]
+pub struct StageOutcome {
+    /// When the workers were let go.
+    pub started: Moment,
+    /// By how much that was later than the moment it was to begin at; zero where none was set.
+    pub began_late_by: Duration,
+    /// When the last worker ended; what the recorder did afterwards is not in it.
+    pub ended: Moment,
+    /// Why it ended: the least regular reason of all workers.
+    pub ended_by: EndReason,
+    /// In words and figures which stop rule held, where one ended it.
+    pub ended_because: Option<String>,
+    /// What came of each job, in the order of their ids.
+    pub jobs: Vec<JobOutcome>,
+    /// Counts, shares and histograms per second.
+    pub timeline: Timeline<SeriesKey>,
+    /// First texts per class, in order of time.
+    pub errors: Vec<ErrorSample>,
+    /// Operations ended.
+    pub ops_count: u64,
+    /// Of these, failed.
+    pub failed_count: u64,
+    /// How well the schedules of all jobs that have one were kept; `None` where there is none.
+    pub schedule: Option<ScheduleOutcome>,
+    /// How ends were stamped where operations were waited for on a ring; `None` where none was.
+    pub looks: Option<LooksOutcome>,
+    /// The sum of the hashes of all operations as planned: the same for the same stream, however
+    /// many threads there are.
+    pub stream_hash: u64,
+    /// What was cleaned up behind failed operations, outside of the time of any.
+    pub settled: Settled,
+    /// How often which kind of wrong content was read.
+    pub wrong: BTreeMap<WrongKind, u64>,
+    /// How often a thread rested because the recorder was behind.
+    pub recorder_waits: u64,
+    /// Time that threads rested because the recorder was behind.
+    pub recorder_wait: Duration,
+    /// Processor time of the worker threads and the recorder during the stage.
+    pub cpu_time: Duration,
+}
+
+/// What came of one job of a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobOutcome {
+    /// Which one.
+    pub job: JobId,
+    /// Operations ended.
+    pub ops_count: u64,
+    /// Of these, failed.
+    pub failed_count: u64,
+    /// Content bytes of those that succeeded.
+    pub bytes: u64,
+    /// How well its schedule was kept; `None` where it has none.
+    pub schedule: Option<ScheduleOutcome>,
+    /// Why it ended: the least regular reason of its workers.
+    pub ended_by: EndReason,
+    /// The sum of the hashes of its operations as planned.
+    pub stream_hash: u64,
+    /// What the store calls that which the job wrote, where later stages need it.
+    pub server_names: Option<Arc<ServerNames>>,
+}
+
+/// How close together the looks at what has ended on a ring were. An end is stamped when it is
+/// seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LooksOutcome {
+    /// The longest time between two looks of one thread with an operation waited for: no stamp is
+    /// later than the end by more.
+    pub gap_max: Duration,
+    /// Operations seen after a gap of more than half of their service time.
+    pub uncertain_count: u64,
+}
+
+impl LooksOutcome {
+    /// Returns what came of two threads.
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self {
+            gap_max: self.gap_max.max(other.gap_max),
+            uncertain_count: self.uncertain_count + other.uncertain_count,
+        }
+    }
+}
+
+/// How well the schedule of an open loop was kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleOutcome {
+    /// Operations that were due before the stage ended.
+    pub offered_count: u64,
+    /// Of these, started more than a millisecond after they were due.
+    pub late_count: u64,
+    /// Of these, never issued.
+    pub skipped_count: u64,
+    /// The longest time from when an operation was due to its start.
+    pub delay_max: Duration,
+}
+
+impl ScheduleOutcome {
+    /// Returns what came of two schedules.
+    pub(crate) fn merge(self, other: Self) -> Self {
+        Self {
+            offered_count: self.offered_count + other.offered_count,
+            late_count: self.late_count + other.late_count,
+            skipped_count: self.skipped_count + other.skipped_count,
+            delay_max: self.delay_max.max(other.delay_max),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What one thread of a stage keeps of its operations: the records on their way to the recorder,
+//! the counts of each job, the first errors.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_driver::{DriverError, Settled};
+use plimsoll_model::{ErrorClass, JobId, Moment, OpRecord, PackedOp, SeriesKey, WorkerId};
+use plimsoll_stats::{Sample, Timeline};
+use plimsoll_workload::data::WrongKind;
+use plimsoll_workload::mix64;
+use rtrb::Producer;
+
+use crate::clock::block_for;
+use crate::live::ThreadCounters;
+use crate::outcome::{EndReason, ErrorSample, LooksOutcome, ScheduleOutcome};
+use crate::server_names::OwnerNames;
+use crate::timing::{Stops, Verdict};
+
+/// An operation that starts later than this after its intended moment is late.
+const LATE_ABOVE: Duration = Duration::from_millis(1);
+/// How long a thread rests when its record buffer is full.
+const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
+/// First error texts kept per class and thread.
+pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
+
+/// A finished operation with the error it ended in, if it did.
+pub(crate) struct Finished {
+    pub(crate) record: OpRecord,
+    pub(crate) error: Option<DriverError>,
+    /// What wrong content that was read is.
+    pub(crate) wrong: Option<WrongKind>,
+    /// How the store names what came of it.
+    pub(crate) server_name: Option<Box<str>>,
+}
+
+/// What one thread did for one job.
+#[derive(Debug, Default)]
+pub(crate) struct JobTally {
+    pub(crate) ops_count: u64,
+    pub(crate) failed_count: u64,
+    pub(crate) bytes: u64,
+    /// How operations kept to the moments at which they were due; those that were offered are not
+    /// counted here.
+    pub(crate) kept: ScheduleOutcome,
+    pub(crate) ended_by: EndReason,
+    /// The sum of all planned operations' hashes.
+    pub(crate) stream_hash: u64,
+    /// What the store calls that which each worker wrote.
+    pub(crate) server_names: BTreeMap<WorkerId, OwnerNames>,
+}
+
+impl JobTally {
+    /// Adds what another thread did.
+    pub(crate) fn add(&mut self, mut other: Self) {
+        self.ops_count += other.ops_count;
+        self.failed_count += other.failed_count;
+        self.bytes += other.bytes;
+        self.kept = self.kept.merge(other.kept);
+        self.ended_by = self.ended_by.max(other.ended_by);
+        self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
+        self.server_names.append(&mut other.server_names);
+    }
+}
+
+/// What one thread hands in at the end of a stage.
+#[derive(Debug)]
+pub(crate) struct ThreadOutcome {
+    pub(crate) timeline: Timeline<SeriesKey>,
+    pub(crate) errors: Vec<ErrorSample>,
+    /// When its last worker ended.
+    pub(crate) ended: Moment,
+    pub(crate) recorder_waits: u64,
+    pub(crate) recorder_wait: Duration,
+    /// How ends were stamped, where operations were waited for on a ring.
+    pub(crate) looks: Option<LooksOutcome>,
+    /// What was cleaned up behind failed operations.
+    pub(crate) settled: Settled,
+    /// How often which kind of wrong content was read.
+    pub(crate) wrong: BTreeMap<WrongKind, u64>,
+    /// By [`JobId`]; the last is that of the last job that the thread works for.
+    pub(crate) jobs: Vec<JobTally>,
+}
+
+impl Default for ThreadOutcome {
+    fn default() -> Self {
+        Self {
+            timeline: Timeline::new(0, 1_000_000_000),
+            errors: Vec::new(),
+            ended: Moment::EPOCH,
+            recorder_waits: 0,
+            recorder_wait: Duration::ZERO,
+            looks: None,
+            settled: Settled::default(),
+            wrong: BTreeMap::new(),
+            jobs: Vec::new(),
+        }
+    }
+}
+
+/// Where a thread's records go.
+pub(crate) enum Outlet<'a> {
+    /// To the recorder's thread.
+    Ring(Producer<PackedOp>),
+    /// To a list that the same thread empties between events.
+    List(&'a Mutex<Vec<PackedOp>>),
+}
+
+/// The part of a thread's state that all its workers write to.
+pub(crate) struct ThreadRecords<'a> {
+    outlet: Outlet<'a>,
+    counters: &'a ThreadCounters,
+    stops: Stops<'a>,
+    outcome: ThreadOutcome,
+}
+
+impl<'a> ThreadRecords<'a> {
+    pub(crate) fn new(
+        outlet: Outlet<'a>,
+        counters: &'a ThreadCounters,
+        stops: Stops<'a>,
+        jobs: impl Iterator<Item = JobId>,
+    ) -> Self {
+        let jobs = jobs.map(|job| usize::from(job.0) + 1).max().unwrap_or_default();
+        let jobs = std::iter::repeat_with(JobTally::default).take(jobs).collect();
+        let outcome = ThreadOutcome { jobs, ..ThreadOutcome::default() };
+        Self { outlet, counters, stops, outcome }
+    }
+
+    /// Returns what the thread hands in, whose last worker ended at `ended`.
+    pub(crate) fn finish(self, ended: Moment) -> ThreadOutcome {
+        let mut outcome = self.outcome;
+        outcome.ended = ended;
+        outcome.timeline.close();
+        outcome
+    }
+
+    #[inline]
+    fn job(&mut self, job: JobId) -> &mut JobTally {
+        &mut self.outcome.jobs[usize::from(job.0)]
+    }
+
+    /// Takes note that operation `number` of `worker`, whose plan has this hash, goes out;
+    /// `intended` is since the stage's start.
+    #[inline]
+    pub(crate) fn note_planned(
+        &mut self,
+        job: JobId,
+        worker: WorkerId,
+        number: u64,
+        fingerprint: u64,
+        intended: Option<Duration>,
+    ) {
+        let at = intended.map_or(0, |intended| intended.as_nanos() as u64);
+        let place = mix64(mix64(u64::from(worker.0)) ^ number);
+        // A sum does not depend on the order in which workers and threads come.
+        let hash = mix64(place ^ mix64(at).wrapping_add(fingerprint));
+        let tally = self.job(job);
+        tally.stream_hash = tally.stream_hash.wrapping_add(hash);
+    }
+
+    /// Takes note that a worker of the job ended.
+    pub(crate) fn note_ended(&mut self, job: JobId, reason: EndReason) {
+        let tally = self.job(job);
+        tally.ended_by = tally.ended_by.max(reason);
+    }
+
+    /// Takes note of operations that were due and never issued.
+    pub(crate) fn note_skipped(&mut self, job: JobId, count: u64) {
+        self.job(job).kept.skipped_count += count;
+    }
+
+    /// Takes note of how ends were stamped.
+    pub(crate) fn note_looks(&mut self, looks: Option<LooksOutcome>) {
+        self.outcome.looks = looks;
+    }
+
+    /// Takes note of what was cleaned up behind failed operations.
+    pub(crate) fn note_settled(&mut self, settled: Settled) {
+        self.outcome.settled.add(settled);
+    }
+
+    /// Takes note of what the store calls the next version that `worker` wrote.
+    pub(crate) fn note_name(&mut self, job: JobId, worker: WorkerId, server_name: Option<&str>) {
+        self.job(job).server_names.entry(worker).or_default().push(server_name);
+    }
+
+    pub(crate) fn keep(&mut self, finished: Finished) {
+        let Finished { record, error, wrong, server_name: _ } = finished;
+        if let Some(error) = error {
+            self.note_failure(&record, wrong, &error);
+        }
+        self.count(&record);
+    }
+
+    /// Counts an operation and hands its record over.
+    #[inline]
+    pub(crate) fn count(&mut self, record: &OpRecord) {
+        let OpRecord { stage, job, kind, endpoint, .. } = *record;
+        let sample = sample(record);
+        let tally = self.job(job);
+        if record.start > record.intended {
+            let delay = record.start.since(record.intended);
+            tally.kept.late_count += u64::from(delay > LATE_ABOVE);
+            tally.kept.delay_max = tally.kept.delay_max.max(delay);
+        }
+        tally.ops_count += 1;
+        tally.bytes += if record.outcome.is_ok() { record.bytes } else { 0 };
+        self.counters.count(kind, &sample);
+        self.outcome.timeline.record(SeriesKey { stage, kind, endpoint }, &sample);
+        self.push(PackedOp::from(record));
+    }
+
+    /// Counts a failure, keeps its text if it is one of the first of its class, and ends the stage
+    /// where the first one is to do so.
+    #[cold]
+    fn note_failure(&mut self, record: &OpRecord, wrong: Option<WrongKind>, error: &DriverError) {
+        let OpRecord { job, kind, endpoint, end, outcome, .. } = *record;
+        self.job(job).failed_count += 1;
+        if let Some(wrong) = wrong {
+            *self.outcome.wrong.entry(wrong).or_default() += 1;
+        }
+        if self.stops.end_on_failure {
+            let because = format!("{} failed: {error}", kind.name());
+            self.stops.rule.get_or_init(|| Verdict { reason: EndReason::Failure, because });
+        }
+        let same = |kept: &&ErrorSample| kept.class == outcome;
+        if self.outcome.errors.iter().filter(same).count() < ERRORS_KEPT_PER_CLASS {
+            self.outcome.errors.push(ErrorSample {
+                class: outcome,
+                job,
+                kind,
+                endpoint,
+                at: end,
+                status: error.status,
+                message: error.to_string(),
+            });
+        }
+    }
+
+    /// Hands the record over. Never drops: while the buffer is full the thread rests, and says how
+    /// long.
+    fn push(&mut self, mut packed: PackedOp) {
+        let producer = match &mut self.outlet {
+            Outlet::Ring(producer) => producer,
+            Outlet::List(list) => {
+                return list.lock().unwrap_or_else(PoisonError::into_inner).push(packed);
+            }
+        };
+        let mut full = false;
+        while let Err(rtrb::PushError::Full(back)) = producer.push(packed) {
+            if producer.is_abandoned() {
+                return;
+            }
+            packed = back;
+            block_for(BUFFER_FULL_REST);
+            self.outcome.recorder_wait += BUFFER_FULL_REST;
+            full = true;
+        }
+        self.outcome.recorder_waits += u64::from(full);
+    }
+}
+
+#[inline]
+fn sample(record: &OpRecord) -> Sample {
+    Sample {
+        start_ns: record.start.as_ns(),
+        end_ns: record.end.as_ns(),
+        latency_ns: record.end.as_ns().saturating_sub(record.intended.as_ns()),
+        ttfb_ns: record.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
+        bytes: record.bytes,
+        objects: u64::from(record.objects_count),
+        outcome: record.outcome as u8,
+    }
+}
+
+/// Sorts by time and keeps the first few of each class.
+pub(crate) fn keep_first_errors(errors: &mut Vec<ErrorSample>) {
+    errors.sort_by_key(|error| error.at);
+    let mut kept = [0; ErrorClass::ALL.len()];
+    errors.retain(|error| {
+        kept[error.class as usize] += 1;
+        kept[error.class as usize] <= ERRORS_KEPT_PER_CLASS
+    });
+}

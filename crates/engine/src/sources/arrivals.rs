@@ -1,0 +1,203 @@
+//! The open loop's operations: each is issued when the schedule wants it, on any free session,
+//! whatever became of those before it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::task::Waker;
+
+use plimsoll_model::{Moment, WorkerId};
+use plimsoll_workload::OpStream;
+
+use super::{SourceContext, fingerprint, has_unknown_size};
+use crate::outcome::EndReason;
+use crate::pacing::{Pacer, Start, Turn};
+use crate::records::Finished;
+use crate::server_names::VersionNames;
+use crate::source::{Issued, OpNames, OpSource, Step};
+
+/// A worker's operations and when they are due.
+struct ArrivalStream {
+    worker: WorkerId,
+    number: WorkerId,
+    stream: OpStream,
+    pacer: Pacer,
+    issued_count: u64,
+    /// What versions are called, where operations are about versions.
+    versions: Option<VersionNames>,
+    /// Whether it has no work any more.
+    is_done: bool,
+}
+
+/// The arrivals of a thread's share of a job, for all of its sessions.
+pub(crate) struct Schedule<'a, 'd> {
+    context: SourceContext<'a, 'd>,
+    started: Moment,
+    /// Nothing is due at or after this.
+    deadline: Option<Moment>,
+    streams: Vec<ArrivalStream>,
+    due: BinaryHeap<Reverse<(Moment, usize)>>,
+    /// Sessions without anything to do. The one used last is used next: its connection is the least
+    /// likely to be closed.
+    idle: Vec<Waker>,
+    under_way: usize,
+}
+
+impl<'a, 'd> Schedule<'a, 'd> {
+    /// Returns the schedule of `workers` in a stage that begins at `started`.
+    pub(crate) fn new(
+        context: SourceContext<'a, 'd>,
+        workers: &[WorkerId],
+        started: Moment,
+    ) -> Self {
+        let facts = context.facts;
+        let stream = |worker: &WorkerId| ArrivalStream {
+            worker: *worker,
+            number: facts.number(*worker),
+            stream: OpStream::new(&facts.workload, facts.kind, *worker),
+            pacer: facts.pacer(*worker, started),
+            issued_count: 0,
+            versions: VersionNames::new(facts),
+            is_done: false,
+        };
+        let streams: Vec<ArrivalStream> = workers.iter().map(stream).collect();
+        let deadlines: Option<Vec<Moment>> =
+            streams.iter().map(|stream| stream.pacer.deadline()).collect();
+        let deadline = deadlines.and_then(|deadlines| deadlines.into_iter().max());
+        let (due, idle) = (BinaryHeap::new(), Vec::new());
+        let mut schedule = Self { context, started, deadline, streams, due, idle, under_way: 0 };
+        (0..schedule.streams.len()).for_each(|stream| schedule.set_next(stream));
+        schedule
+    }
+
+    /// Puts the next arrival of a stream among those that are due.
+    fn set_next(&mut self, stream: usize) {
+        if let Some(at) = self.streams[stream].pacer.next_due() {
+            self.due.push(Reverse((at, stream)));
+        }
+    }
+
+    /// Returns when the time of all is up, if a time says so.
+    pub(crate) fn deadline(&self) -> Option<Moment> {
+        self.deadline
+    }
+
+    /// Returns when the next operation is due.
+    pub(crate) fn next_due(&self) -> Option<Moment> {
+        self.due.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Returns why all is over, once it is.
+    pub(crate) fn over(&self, now: Moment) -> Option<EndReason> {
+        if let Some(reason) = self.context.facts.stops.reason() {
+            return Some(reason);
+        }
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            return Some(EndReason::Duration);
+        }
+        let is_done = self.under_way == 0 && self.streams.iter().all(|stream| stream.is_done);
+        is_done.then_some(EndReason::OutOfWork)
+    }
+
+    /// Wakes a session that has nothing to do, if there is one.
+    pub(crate) fn wake_one(&mut self) -> bool {
+        let idle = self.idle.pop();
+        idle.map(Waker::wake).is_some()
+    }
+
+    /// Wakes all that have nothing to do.
+    pub(crate) fn wake_all(&mut self) -> bool {
+        let any = !self.idle.is_empty();
+        self.idle.drain(..).for_each(Waker::wake);
+        any
+    }
+
+    /// Takes the next operation that is due by `now`; a stream without operations falls out.
+    fn take_due(&mut self, now: Moment) -> Option<Issued> {
+        while self.next_due()? <= now {
+            let Reverse((_, at)) = self.due.pop()?;
+            let stream = &mut self.streams[at];
+            match stream.pacer.turn(now, 0) {
+                Turn::Take => {}
+                Turn::Over(reason) => {
+                    stream.is_done = reason == EndReason::OutOfWork;
+                    continue;
+                }
+                Turn::WaitUntil(until) | Turn::SpinUntil(until) => {
+                    self.due.push(Reverse((until, at)));
+                    continue;
+                }
+                Turn::WaitForEnd => unreachable!("a stream is never told what is in flight"),
+            }
+            let Some(op) = stream.stream.next_op() else {
+                stream.is_done = true;
+                continue;
+            };
+            let Start::Now { intended } = stream.pacer.start(&op, now) else {
+                stream.is_done = true;
+                continue;
+            };
+            stream.issued_count += 1;
+            let name = stream.versions.as_ref().and_then(|versions| versions.of(&op));
+            let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
+            let ArrivalStream { worker, number, issued_count, .. } = *stream;
+            let (job, since) = (self.context.facts.job, intended.map(|at| at.since(self.started)));
+            let mut records = self.context.records.borrow_mut();
+            records.note_planned(job, number, issued_count, fingerprint(&op), since);
+            drop(records);
+            self.set_next(at);
+            return Some(Issued { worker, number, op, names, intended, stream: at });
+        }
+        None
+    }
+
+    /// Counts what was due before `over` and never issued, as far as there was work for it.
+    pub(crate) fn count_skipped(&mut self, over: Moment) {
+        let mut skipped = 0;
+        for ArrivalStream { stream, pacer, is_done, .. } in &mut self.streams {
+            let mut due = if *is_done { 0 } else { pacer.take_skipped(over) };
+            if stream.may_end() {
+                let mut take = || {
+                    let op = stream.next_op();
+                    op.inspect(|op| stream.completed(op, true)).is_some()
+                };
+                due = (0..due).take_while(|_| take()).count() as u64;
+            }
+            skipped += due;
+        }
+        self.context.records.borrow_mut().note_skipped(self.context.facts.job, skipped);
+    }
+}
+
+impl OpSource for Schedule<'_, '_> {
+    type Op = Issued;
+    type Done = Finished;
+
+    fn next(&mut self, now: Moment, waker: &Waker) -> Step<Issued> {
+        if let Some(reason) = self.over(now) {
+            return Step::Done(reason);
+        }
+        let Some(issued) = self.take_due(now) else {
+            self.idle.push(waker.clone());
+            return Step::Idle;
+        };
+        self.under_way += 1;
+        // One session wakes the next where more than one operation is due.
+        if self.next_due().is_some_and(|due| due <= now) {
+            self.wake_one();
+        }
+        Step::Start(issued)
+    }
+
+    fn ended(&mut self, issued: Issued, mut finished: Finished) {
+        self.under_way -= 1;
+        let stream = &mut self.streams[issued.stream];
+        stream.stream.completed(&issued.op, finished.record.outcome.is_ok());
+        if has_unknown_size(&issued.op) {
+            stream.pacer.moved(finished.record.bytes);
+        }
+        if let Some(versions) = &mut stream.versions {
+            versions.completed(&issued.op, finished.server_name.take());
+        }
+        self.context.records.borrow_mut().keep(finished);
+    }
+}

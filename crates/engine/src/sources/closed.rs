@@ -1,0 +1,141 @@
+//! The operations of one worker in a closed or capped loop.
+
+use std::task::Waker;
+
+use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId};
+use plimsoll_workload::{OpStream, PlannedOp};
+
+use super::{SourceContext, fingerprint, has_unknown_size, is_away};
+use crate::outcome::EndReason;
+use crate::pacing::{Pacer, Start, Turn};
+use crate::records::Finished;
+use crate::server_names::VersionNames;
+use crate::source::{Issued, OpNames, OpSource, Step};
+
+/// One worker's operations as they are planned, at the pace that is asked for.
+pub(crate) struct PlannedOps<'a, 'd> {
+    pub(crate) context: SourceContext<'a, 'd>,
+    pub(crate) worker: WorkerId,
+    /// Its number in the stage.
+    number: WorkerId,
+    stream: OpStream,
+    pacer: Pacer,
+    /// Drawn from the stream but not yet due.
+    pending: Option<PlannedOp>,
+    started_count: u64,
+}
+
+impl<'a, 'd> PlannedOps<'a, 'd> {
+    /// Returns those of `worker` in a stage that begins at `started`.
+    pub(crate) fn new(context: SourceContext<'a, 'd>, worker: WorkerId, started: Moment) -> Self {
+        let facts = context.facts;
+        Self {
+            context,
+            worker,
+            number: facts.number(worker),
+            stream: OpStream::new(&facts.workload, facts.kind, worker),
+            pacer: facts.pacer(worker, started),
+            pending: None,
+            started_count: 0,
+        }
+    }
+
+    /// Returns when the worker's time is up, if a time says so.
+    pub(crate) fn deadline(&self) -> Option<Moment> {
+        self.pacer.deadline()
+    }
+
+    /// Returns the next operation, or what to wait for. What is returned is as good as begun.
+    #[inline]
+    pub(super) fn next(&mut self, now: Moment) -> Step<PlannedOp> {
+        if let Some(reason) = self.context.facts.stops.reason() {
+            return Step::Done(reason);
+        }
+        match self.pacer.turn(now, 0) {
+            Turn::Take => {}
+            Turn::WaitUntil(at) => return Step::WaitUntil(at),
+            Turn::SpinUntil(at) => return Step::SpinUntil(at),
+            Turn::WaitForEnd => return Step::Blocked,
+            Turn::Over(reason) => return Step::Done(reason),
+        }
+        let Some(op) = self.pending.take().or_else(|| self.stream.next_op()) else {
+            return Step::Done(EndReason::OutOfWork);
+        };
+        match self.pacer.start(&op, now) {
+            Start::Now { .. } => {}
+            Start::At(at) => {
+                self.pending = Some(op);
+                return Step::WaitUntil(at);
+            }
+            Start::Never => return Step::Done(EndReason::OutOfWork),
+        }
+        let mut records = self.context.records.borrow_mut();
+        let job = self.context.facts.job;
+        records.note_planned(job, self.number, self.started_count, fingerprint(&op), None);
+        self.started_count += 1;
+        Step::Start(op)
+    }
+
+    /// Takes note of how an operation ended, or that it did not come about.
+    #[inline]
+    pub(super) fn ended(&mut self, op: &PlannedOp, outcome: ErrorClass, bytes: u64, end: Moment) {
+        self.stream.completed(op, outcome.is_ok());
+        // The stream leaves out the rest of an upload that failed.
+        let same = |pending: &PlannedOp| pending.target.object_id() == op.target.object_id();
+        if op.kind == OpKind::PutPart && !outcome.is_ok() && self.pending.as_ref().is_some_and(same)
+        {
+            self.pending = None;
+        }
+        if has_unknown_size(op) {
+            self.pacer.moved(bytes);
+        }
+        if is_away(outcome) {
+            self.pacer.backs_off(end);
+        } else {
+            self.pacer.went_on();
+        }
+    }
+}
+
+/// A worker that does one operation after the other.
+pub(crate) struct ClosedWorker<'a, 'd> {
+    ops: PlannedOps<'a, 'd>,
+    versions: Option<VersionNames>,
+}
+
+impl<'a, 'd> ClosedWorker<'a, 'd> {
+    pub(crate) fn new(ops: PlannedOps<'a, 'd>) -> Self {
+        let versions = VersionNames::new(ops.context.facts);
+        Self { ops, versions }
+    }
+}
+
+impl OpSource for ClosedWorker<'_, '_> {
+    type Op = Issued;
+    type Done = Finished;
+
+    #[inline]
+    fn next(&mut self, now: Moment, _: &Waker) -> Step<Issued> {
+        let PlannedOps { worker, number, .. } = self.ops;
+        let versions = &self.versions;
+        self.ops.next(now).map(|op| {
+            let name = versions.as_ref().and_then(|versions| versions.of(&op));
+            let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
+            Issued { worker, number, op, names, intended: None, stream: 0 }
+        })
+    }
+
+    #[inline]
+    fn ended(&mut self, issued: Issued, mut finished: Finished) {
+        let PlannedOps { context, worker, .. } = self.ops;
+        let mut records = context.records.borrow_mut();
+        if let Some(versions) = &mut self.versions {
+            versions.completed(&issued.op, finished.server_name.take());
+        } else if context.facts.keeps_names {
+            records.note_name(context.facts.job, worker, finished.server_name.as_deref());
+        }
+        let record = &finished.record;
+        self.ops.ended(&issued.op, record.outcome, record.bytes, record.end);
+        records.keep(finished);
+    }
+}

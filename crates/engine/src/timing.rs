@@ -1,0 +1,208 @@
+//! When the operations of a job start and what ends it, as plain values for every kind of work, and
+//! what ends a whole stage.
+
+use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use plimsoll_model::{StageKind, WorkerId};
+use plimsoll_workload::files::{CapSpec, FileJobSpec, FilePacingSpec};
+use plimsoll_workload::plan::{Amount, Cap, JobPacing, Think};
+use plimsoll_workload::{ArrivalLaw, OpenLoop, Pacing, Random, StopRule, Workload};
+
+use crate::live::StopFlag;
+use crate::outcome::EndReason;
+
+const DELAY_DOMAIN: u64 = 0x6465_6c61;
+
+/// When the operations of a job start and what ends it.
+#[derive(Clone, Debug)]
+pub struct JobTiming {
+    /// When operations start.
+    pub pacing: JobPacing,
+    /// How long each worker lasts at most, after its ramp.
+    pub duration: Option<Duration>,
+    /// How long each worker runs before what is measured begins.
+    pub ramp: Duration,
+    /// How long after the stage's start each worker begins; drawn from the range.
+    pub start_delay: RangeInclusive<Duration>,
+    /// Pauses between operations.
+    pub think: Option<Think>,
+    /// After how many operations it ends. What all workers are given together is divided evenly, so
+    /// that what each does is a function of its number.
+    pub ops_max: Option<Amount>,
+    /// After how many bytes it ends; divided alike.
+    pub bytes_max: Option<Amount>,
+}
+
+impl Default for JobTiming {
+    /// Returns that of a closed loop which ends when everything is done.
+    fn default() -> Self {
+        Self {
+            pacing: JobPacing::Shared(Pacing::Closed),
+            duration: None,
+            ramp: Duration::ZERO,
+            start_delay: Duration::ZERO..=Duration::ZERO,
+            think: None,
+            ops_max: None,
+            bytes_max: None,
+        }
+    }
+}
+
+impl JobTiming {
+    /// Returns that of a stage of a workload with one job: only what is measured is paced and
+    /// limited in time.
+    pub fn of_workload(workload: &Workload, kind: StageKind) -> Self {
+        if kind != StageKind::Measure {
+            return Self::default();
+        }
+        Self {
+            pacing: JobPacing::Shared(workload.pacing.clone()),
+            duration: Some(workload.duration),
+            ..Self::default()
+        }
+    }
+
+    /// Returns that of a job on files, but for how many operations and bytes it has: of these its
+    /// streams give no more.
+    pub fn of_files(job: &FileJobSpec) -> Self {
+        let cap = |cap: CapSpec| match cap {
+            CapSpec::OpsPerSec(rate) => Cap::OpsPerSec(rate),
+            CapSpec::BytesPerSec(rate) => Cap::BytesPerSec(rate),
+        };
+        let pacing = match &job.pacing {
+            FilePacingSpec::Closed => JobPacing::Shared(Pacing::Closed),
+            FilePacingSpec::Capped { read, write, poisson } => JobPacing::CappedEach {
+                read: read.map(cap),
+                write: write.map(cap),
+                arrivals: if *poisson { ArrivalLaw::Poisson } else { ArrivalLaw::Constant },
+            },
+            FilePacingSpec::Open { .. } => {
+                let open = job.pacing.open_loop().expect("it is one");
+                JobPacing::Shared(Pacing::Open(open))
+            }
+        };
+        let ns = Duration::from_nanos;
+        Self {
+            pacing,
+            duration: job.duration_ns.map(ns),
+            ramp: ns(job.ramp_ns),
+            start_delay: ns(job.start_delay_ns.min)..=ns(job.start_delay_ns.max),
+            think: job.think.map(|think| Think {
+                pause: ns(think.pause_ns),
+                spin: ns(think.spin_ns),
+                every_ops: NonZeroU32::new(think.every_ops).unwrap_or(NonZeroU32::MIN),
+            }),
+            ops_max: None,
+            bytes_max: None,
+        }
+    }
+
+    /// Returns the schedule, where operations have one.
+    pub fn open_loop(&self) -> Option<&OpenLoop> {
+        match &self.pacing {
+            JobPacing::Shared(Pacing::Open(open)) => Some(open),
+            _ => None,
+        }
+    }
+}
+
+/// Returns how long after its stage's start the worker of that number begins. It is drawn from the
+/// range by the seed, so that whoever reads the record knows it as well.
+pub fn start_delay(range: &RangeInclusive<Duration>, seed: u64, worker: WorkerId) -> Duration {
+    let (min, max) = (range.start().as_nanos() as u64, range.end().as_nanos() as u64);
+    let mut draw = Random::new(seed, DELAY_DOMAIN, u64::from(worker.0));
+    Duration::from_nanos(min + draw.below(max.saturating_sub(min).saturating_add(1)))
+}
+
+/// Returns what one worker, the one of that number out of so many, is given of a limit.
+pub(crate) fn share_of(amount: Option<Amount>, worker: WorkerId, workers: NonZeroU32) -> u64 {
+    match amount {
+        None => u64::MAX,
+        Some(Amount::Each(amount)) => amount,
+        Some(Amount::All(amount)) => {
+            let workers = u64::from(workers.get());
+            amount / workers + u64::from(u64::from(worker.0) < amount % workers)
+        }
+    }
+}
+
+/// What ends a whole stage, whatever its jobs' own limits say.
+#[derive(Clone, Debug, Default)]
+pub struct StageLimits {
+    /// How long it lasts at most.
+    pub duration: Option<Duration>,
+    /// After how many operations of all jobs it ends.
+    pub ops_max: Option<u64>,
+    /// The first of these to hold ends it. They watch what is measured, not the ramps.
+    pub stop_rules: Vec<StopRule>,
+    /// Whether the first failed operation ends it.
+    pub end_on_failure: bool,
+}
+
+/// A rule that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) reason: EndReason,
+    /// The same in words, with figures.
+    pub(crate) because: String,
+}
+
+/// What can end the loop of a worker from outside.
+#[derive(Clone, Copy)]
+pub(crate) struct Stops<'a> {
+    /// The user's.
+    pub(crate) user: &'a StopFlag,
+    /// The stage's own: set once, when a stop rule holds.
+    pub(crate) rule: &'a OnceLock<Verdict>,
+    pub(crate) end_on_failure: bool,
+}
+
+impl Stops<'_> {
+    /// Returns why to end, if there is a reason.
+    #[inline]
+    pub(crate) fn reason(&self) -> Option<EndReason> {
+        if self.user.is_set() {
+            return Some(EndReason::Stopped);
+        }
+        self.rule.get().map(|verdict| verdict.reason)
+    }
+}
+
+/// The operations that all jobs of a stage may still start.
+#[derive(Debug)]
+pub(crate) struct OpsLeft(AtomicU64);
+
+impl OpsLeft {
+    pub(crate) fn new(count: u64) -> Self {
+        Self(AtomicU64::new(count))
+    }
+
+    /// Takes one, if there is one left.
+    pub(crate) fn take(&self) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_workers_are_given_is_divided_without_a_rest() {
+        let workers = NonZeroU32::new(8).unwrap();
+        let each = |worker| share_of(Some(Amount::All(27)), WorkerId(worker), workers);
+        assert_eq!((0..8).map(each).collect::<Vec<_>>(), [4, 4, 4, 3, 3, 3, 3, 3]);
+        assert_eq!(share_of(Some(Amount::Each(27)), WorkerId(3), workers), 27);
+        assert_eq!(share_of(None, WorkerId(3), workers), u64::MAX);
+    }
+
+    #[test]
+    fn no_more_operations_are_taken_than_there_are() {
+        let left = OpsLeft::new(2);
+        assert_eq!([left.take(), left.take(), left.take()], [true, true, false]);
+    }
+}
