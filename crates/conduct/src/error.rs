@@ -3,12 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use plimsoll_driver::DriverError;
+use plimsoll_driver::{DriverError, Lack, LackReason};
 use plimsoll_driver_file::work_dir::WorkDirError;
 use plimsoll_engine::{EngineError, OpSinkError};
 use plimsoll_model::ErrorClass;
 use plimsoll_record::RecordError;
 use plimsoll_workload::InvalidWorkload;
+use plimsoll_workload::plan::InvalidField;
 use thiserror::Error;
 
 /// Why a run cannot be begun, or cannot go on.
@@ -28,6 +29,25 @@ pub enum ConductError {
         /// Which flag gives leave.
         flag: &'static str,
     },
+    /// A set was to consist of objects that are there, and there is none.
+    #[error("no object below `{prefix}` in bucket `{bucket}`")]
+    NothingFound {
+        /// What their keys were to begin with.
+        prefix: String,
+        /// Where they were looked for.
+        bucket: String,
+    },
+    /// A target does not offer what the workload needs.
+    #[error("{}", lacking(what, lack))]
+    Lacks {
+        /// What cannot be done.
+        what: String,
+        /// What is lacking.
+        lack: Lack,
+    },
+    /// The workload cannot be, or not on these targets.
+    #[error(transparent)]
+    Plan(#[from] InvalidField),
     /// The target refused a step of administration.
     #[error("{}", .0.message)]
     Target(DriverError),
@@ -97,6 +117,16 @@ pub enum ConductError {
     /// What the caller had to do with the run failed.
     #[error(transparent)]
     Caller(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Says what a target lacks.
+fn lacking(what: &str, lack: &Lack) -> String {
+    match &lack.why {
+        LackReason::OfStore(why) => {
+            format!("{what}: the store {why}, so there is nothing to measure")
+        }
+        LackReason::OfRoot(why) => why.clone(),
+    }
 }
 
 impl ConductError {

@@ -12,11 +12,10 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use plimsoll_driver::{Admin, DriverError};
-use plimsoll_driver_s3::{S3Admin, S3Config, S3Driver};
 use plimsoll_model::WallTime;
 use tokio::sync::Notify;
 
-use crate::{ConductError, Observer, RunTime, process};
+use crate::{AdminOf, ConductError, Observer, RunTime, process};
 
 /// How long a mark holds.
 const HOLDS: Duration = Duration::from_secs(60);
@@ -59,7 +58,7 @@ pub fn holds(mark: &str, now: WallTime) -> bool {
 
 /// Tells whether a mark holds of the run whose objects lie below `base`.
 pub async fn is_marked(
-    admin: &mut S3Admin,
+    admin: &mut dyn Admin,
     base: &str,
     now: WallTime,
 ) -> Result<bool, DriverError> {
@@ -71,7 +70,7 @@ pub async fn is_marked(
 /// Removes what a run wrote below `base` and then its marks, and returns how many objects there
 /// were. A lease of that run is held until they are gone.
 pub async fn sweep_run(
-    admin: &mut S3Admin,
+    admin: &mut dyn Admin,
     base: &str,
     lease: Option<BucketLease>,
 ) -> Result<u64, DriverError> {
@@ -80,36 +79,51 @@ pub async fn sweep_run(
     admin.sweep(&marks_of(base)).await.map(|_| removed_count)
 }
 
-/// Renews a run's mark until it is dropped. The marks stay; whoever cleans up removes them.
+/// A bucket in which a run is marked.
+pub struct Marked {
+    /// Who administers the target.
+    pub admin: AdminOf,
+    /// The bucket; `None`: the target's own.
+    pub bucket: Option<String>,
+    /// What its marks there begin with.
+    pub marks: Vec<String>,
+}
+
+/// Renews a run's marks until it is dropped. The marks stay; whoever cleans up removes them.
 pub struct BucketLease {
     ended: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl BucketLease {
-    /// Begins to mark the run whose objects lie below `base` as under way. A store that refuses the
-    /// mark is measured without one, with a warning.
+    /// Begins to mark the run as under way. A store that refuses the mark is measured without one,
+    /// with a warning.
     pub fn hold(
-        config: S3Config,
-        base: &str,
+        buckets: Vec<Marked>,
         time: &RunTime,
         observer: Arc<dyn Observer>,
     ) -> Result<Self, ConductError> {
         let ended = Arc::new(Notify::new());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
-        let driver = S3Driver::new(config).map_err(|error| ConductError::Caller(error.into()))?;
-        let (prefix, time) = (marks_of(base), time.clone());
+        let time = time.clone();
         let heard = Arc::clone(&ended);
-        let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(move || {
-            let keeper = Keeper { admin: driver.admin(&time.clock), prefix, time, observer };
+        let body = move || {
+            let keepers = buckets.iter().filter_map(|bucket| {
+                let admin = (bucket.admin)(bucket.bucket.as_deref(), &time.clock).ok()?;
+                let (time, observer) = (time.clone(), Arc::clone(&observer));
+                let marks = bucket.marks.iter().map(|prefix| (prefix.clone(), None)).collect();
+                Some(Keeper { admin, marks, time, observer })
+            });
+            let keepers: Vec<Keeper> = keepers.collect();
             runtime.block_on(async {
                 tokio::select! {
-                    () = keeper.keep() => {}
+                    () = keep(keepers) => {}
                     () = heard.notified() => {}
                 }
             });
-        });
+        };
+        let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(body);
         let what = "the thread that marks the run as under way";
         let thread = thread.map_err(|source| ConductError::Start { what, source })?;
         Ok(Self { ended, thread: Some(thread) })
@@ -124,22 +138,36 @@ impl Drop for BucketLease {
 }
 
 struct Keeper {
-    admin: S3Admin,
-    prefix: String,
+    admin: Box<dyn Admin>,
+    /// What each mark begins with, and the one that is there.
+    marks: Vec<(String, Option<String>)>,
     time: RunTime,
     observer: Arc<dyn Observer>,
 }
 
+/// Renews all marks round after round, for as long as there are any.
+async fn keep(mut keepers: Vec<Keeper>) {
+    let mut rounds = tokio::time::interval(RENEWED);
+    while !keepers.is_empty() {
+        rounds.tick().await;
+        let mut kept = Vec::with_capacity(keepers.len());
+        for mut keeper in keepers {
+            if keeper.renew().await {
+                kept.push(keeper);
+            }
+        }
+        keepers = kept;
+    }
+}
+
 impl Keeper {
-    async fn keep(mut self) {
+    /// Renews its marks; tells whether they are to be renewed again.
+    async fn renew(&mut self) -> bool {
         let process = process::identity();
-        let mut rounds = tokio::time::interval(RENEWED);
-        let mut before: Option<String> = None;
-        loop {
-            rounds.tick().await;
+        for (prefix, before) in &mut self.marks {
             let since = Duration::from_nanos(self.time.clock.now().as_ns());
             let until = self.time.wall_epoch.after(since + HOLDS);
-            let key = format!("{}{}.{process}", self.prefix, compact(until));
+            let key = format!("{prefix}{}.{process}", compact(until));
             match self.admin.put_mark(&key).await {
                 Ok(()) => {
                     // What cannot be removed ends by itself.
@@ -152,12 +180,13 @@ impl Keeper {
                         "the run cannot be marked as under way ({error}); until it ends, do not \
                          clean the bucket from another machine"
                     ));
-                    return;
+                    return false;
                 }
                 // A store that is away for a while is what is measured; the next round tries again.
                 Err(_) => {}
             }
         }
+        true
     }
 }
 

@@ -341,7 +341,7 @@ impl S3Admin {
             return Ok(());
         }
         let page_size = limit.map_or(PAGE_SIZE, |limit| limit.min(PAGE_SIZE.into()) as u32);
-        let listing = Listing { prefix, page_size, walk, entries_max: limit };
+        let listing = Listing { entries_max: limit, ..Listing::whole(prefix, page_size, walk) };
         let listed = self.session.survey(listing, take).await.result;
         listed.map_err(|error| self.overdue("listing", error))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
+use std::num::NonZeroU32;
 
 use plimsoll_driver::Completion;
 use plimsoll_http::Body;
@@ -22,6 +23,15 @@ pub(crate) struct Listing<'a> {
     pub(crate) walk: Walk,
     /// The most entries to hand on.
     pub(crate) entries_max: Option<u64>,
+    /// The most pages to read.
+    pub(crate) pages_max: Option<NonZeroU32>,
+}
+
+impl<'a> Listing<'a> {
+    /// Returns a listing to its end.
+    pub(crate) const fn whole(prefix: &'a str, page_size: u32, walk: Walk) -> Self {
+        Self { prefix, page_size, walk, entries_max: None, pages_max: None }
+    }
 }
 
 /// What is listed, and how its pages follow one another.
@@ -79,6 +89,7 @@ impl S3Session {
         let mut taken = 0;
         let mut enough = false;
         let mut first_byte = None;
+        let mut pages_left = listing.pages_max.map_or(u32::MAX, NonZeroU32::get);
         loop {
             let mut completion = self.list_page(lease, listing, &place.0, &place.1).await;
             first_byte = first_byte.or(completion.first_byte);
@@ -97,7 +108,8 @@ impl S3Session {
                 }
             }
             completion.objects_count = u32::try_from(taken).unwrap_or(u32::MAX);
-            if completion.result.is_err() || !self.page.truncated || enough {
+            pages_left -= 1;
+            if completion.result.is_err() || !self.page.truncated || enough || pages_left == 0 {
                 return completion;
             }
             let page = &mut self.page;

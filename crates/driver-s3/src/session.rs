@@ -73,14 +73,10 @@ impl Session for S3Session {
                 let objects = keys.iter().map(|key| (key.as_str(), None));
                 self.delete_many(lease, objects, false).await
             }
-            Operation::List { prefix, page_size, sink } => {
+            Operation::List { prefix, page_size, pages_max, sink } => {
                 sink.restart();
-                let listing = Listing {
-                    prefix,
-                    page_size,
-                    walk: Walk::Objects { recursive: true },
-                    entries_max: None,
-                };
+                let walk = Walk::Objects { recursive: true };
+                let listing = Listing { pages_max, ..Listing::whole(prefix, page_size, walk) };
                 let mut take = |entry: xml::Entry<'_>| {
                     sink.entry(entry.key, entry.size);
                     true
@@ -123,10 +119,10 @@ impl S3Session {
             Operation::DeleteVersion { key, version } => {
                 self.delete_one(lease, key, Some(version)).await
             }
-            Operation::ListVersions { prefix, page_size, sink } => {
+            Operation::ListVersions { prefix, page_size, pages_max, sink } => {
                 sink.restart();
                 let walk = Walk::Marked(Listed::Versions);
-                let listing = Listing { prefix, page_size, walk, entries_max: None };
+                let listing = Listing { pages_max, ..Listing::whole(prefix, page_size, walk) };
                 let mut take = |entry: xml::Entry<'_>| {
                     sink.entry(entry.key, entry.size);
                     true

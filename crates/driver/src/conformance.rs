@@ -112,8 +112,9 @@ async fn delete<S: Session>(session: &mut S, keys: &[String]) {
 
 async fn list<S: Session>(session: &mut S, prefix: &str, page_size: u32) -> Vec<(String, u64)> {
     let mut entries = Entries::default();
-    let done =
-        session.execute(None, Operation::List { prefix, page_size, sink: &mut entries }).await;
+    let done = session
+        .execute(None, Operation::List { prefix, page_size, pages_max: None, sink: &mut entries })
+        .await;
     succeeded(&done, &format!("list `{prefix}`"));
     assert_eq!(done.objects_count as usize, entries.0.len(), "list counts its entries");
     entries.0
@@ -181,7 +182,8 @@ pub async fn check_buckets<D: Driver>(driver: &D, clock: &SharedClock) {
         let stat = Operation::Stat { key: "same", version: None };
         assert_eq!(session.execute(bucket, stat).await.object_size, size, "{bucket:?}");
         let mut entries = Entries::default();
-        let list = Operation::List { prefix: "", page_size: 10, sink: &mut entries };
+        let list =
+            Operation::List { prefix: "", page_size: 10, pages_max: None, sink: &mut entries };
         succeeded(&session.execute(bucket, list).await, "list");
         let expected: Vec<(String, u64)> =
             size.into_iter().map(|size| ("same".to_owned(), size)).collect();

@@ -12,6 +12,7 @@ pub mod null;
 mod ring;
 
 use std::future::Future;
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -65,12 +66,14 @@ pub enum Operation<'a> {
         /// The keys, at least one, at most [`DELETE_BATCH_MAX`].
         keys: &'a [String],
     },
-    /// Lists everything below a prefix, following pages to the end.
+    /// Lists everything below a prefix, following pages to the end or as far as is asked.
     List {
         /// The prefix, compared as text.
         prefix: &'a str,
         /// How many entries to ask for per page.
         page_size: u32,
+        /// How many pages to read at most; `None`: all.
+        pages_max: Option<NonZeroU32>,
         /// Takes every entry.
         sink: &'a mut dyn EntrySink,
     },
@@ -81,13 +84,15 @@ pub enum Operation<'a> {
         /// The version by the target's own name.
         version: &'a str,
     },
-    /// Lists every version below a prefix, following pages to the end; marks of deletion are
-    /// entries too.
+    /// Lists every version below a prefix, following pages to the end or as far as is asked; marks of
+    /// deletion are entries too.
     ListVersions {
         /// The prefix, compared as text.
         prefix: &'a str,
         /// How many entries to ask for per page.
         page_size: u32,
+        /// How many pages to read at most; `None`: all.
+        pages_max: Option<NonZeroU32>,
         /// Takes every entry.
         sink: &'a mut dyn EntrySink,
     },

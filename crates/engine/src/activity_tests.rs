@@ -11,9 +11,10 @@ use plimsoll_model::{
     ErrorClass, OpKind, OpRecord, SharedClock, StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, Workload, WorkloadSpec};
+use plimsoll_workload::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, WorkloadSpec};
 
 use crate::instrument_tests::{Kept, MS, spec};
+use crate::testing::Laid;
 use crate::{
     EndReason, EngineConfig, Live, ObjectsJob, RunClock, ServerNames, StageContext, StageOutcome,
     StageWork, StopFlag, VirtualTime, run_stage,
@@ -57,7 +58,7 @@ impl Session for SlowSession {
 
 /// A run with everything that it needs.
 struct Bench {
-    workload: Arc<Workload>,
+    workload: Arc<Laid>,
     driver: MemoryDriver,
     stop: StopFlag,
 }
@@ -66,28 +67,27 @@ type Done = (StageOutcome, Vec<OpRecord>);
 
 impl Bench {
     fn new(spec: &WorkloadSpec, driver: MemoryDriver) -> Self {
-        let workload = Arc::new(spec.validate("run", None).unwrap());
+        let workload = Laid::of(spec);
         Self { workload, driver, stop: StopFlag::default() }
     }
 
     fn stage(&self, kind: StageKind, server_names: Option<&Arc<ServerNames>>) -> Done {
         let time = Arc::new(VirtualTime::new());
         let clock: SharedClock = Arc::clone(&time) as SharedClock;
-        let seed = self.workload.seed.0;
-        let generator = Arc::new(Generator::with_rule(seed, &self.workload.data, Vec::new()));
+        let generator = &self.workload.generators[0];
         let context = StageContext {
             clock: &clock,
             virtual_time: Some(&time),
             stop: &self.stop,
             live: &Live::new(1),
-            generator: &generator,
+            generator,
             wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
             begins_at: None,
         };
         let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(1), retries: 0 };
         let mut kept = Kept::default();
         let driver = Slow(self.driver.clone());
-        let job = ObjectsJob::alone(&driver, &self.workload, kind);
+        let job = self.workload.alone(&driver, kind);
         let work = StageWork::of_objects(StageId(0), ObjectsJob { server_names, ..job });
         let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
         assert_eq!(outcome.ops_count, kept.0.len() as u64);
@@ -103,9 +103,9 @@ impl Bench {
 
     /// Prepares and measures; nothing may fail.
     fn run(&self) -> Vec<OpRecord> {
-        let (prepared, _) = self.prepare();
-        let (outcome, records) =
-            self.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+        let prepared = self.workload.prepares().then(|| self.prepare().0);
+        let names = prepared.as_ref().and_then(|prepared| prepared.jobs[0].server_names.as_ref());
+        let (outcome, records) = self.stage(StageKind::Measure, names);
         assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
         assert_eq!(outcome.ended_by, EndReason::Duration);
         records
@@ -239,7 +239,7 @@ fn parts_of_one_object_are_uploaded_by_all_and_read() {
     assert_eq!(counts(&uploads), BTreeMap::from(expected));
     let workers: HashSet<WorkerId> = uploads.iter().map(|op| op.worker).collect();
     assert_eq!(workers.len(), 4);
-    assert!(uploads.iter().all(|op| op.object == Some(bench.workload.whole_id())));
+    assert!(uploads.iter().all(|op| op.object == Some(bench.workload.set().id(0))));
     assert_eq!((bench.driver.uploads_count(), bench.driver.versions_count()), (0, 1));
     let (outcome, records) =
         bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
@@ -445,8 +445,7 @@ fn a_form_is_a_kind_of_its_own_and_is_read_back() {
 /// On threads and the machine's clock: who uploads one object together waits for one another.
 #[test]
 fn threads_share_an_upload() {
-    let workload =
-        Arc::new(special(ActivitySpec::Multipart, 200, 100).validate("run", None).unwrap());
+    let workload = Laid::of(&special(ActivitySpec::Multipart, 200, 100));
     let clock: SharedClock = Arc::new(RunClock::start());
     let (stop, live) = (StopFlag::default(), Live::new(3));
     let generator = Arc::new(Generator::new(workload.seed.0));
@@ -462,7 +461,7 @@ fn threads_share_an_upload() {
     let config = EngineConfig { threads: 3, op_timeout: Duration::from_secs(10), retries: 0 };
     let driver = MemoryDriver::default();
     let mut kept = Kept::default();
-    let job = ObjectsJob::alone(&driver, &workload, StageKind::Prepare);
+    let job = workload.alone(&driver, StageKind::Prepare);
     let work = StageWork::of_objects(StageId(0), job);
     let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
     assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
@@ -504,7 +503,7 @@ impl Session for DyingSession {
 
 #[test]
 fn nobody_waits_for_an_upload_whose_beginner_is_gone() {
-    let workload = special(ActivitySpec::Multipart, 200, 100).validate("run", None).unwrap();
+    let workload = Laid::of(&special(ActivitySpec::Multipart, 200, 100));
     let clock: SharedClock = Arc::new(RunClock::start());
     let context = StageContext {
         clock: &clock,
@@ -516,8 +515,8 @@ fn nobody_waits_for_an_upload_whose_beginner_is_gone() {
         begins_at: None,
     };
     let config = EngineConfig { threads: 4, op_timeout: Duration::from_secs(1), retries: 0 };
-    let (workload, mut kept) = (Arc::new(workload), Kept::default());
-    let job = ObjectsJob::alone(&Dying, &workload, StageKind::Prepare);
+    let mut kept = Kept::default();
+    let job = workload.alone(&Dying, StageKind::Prepare);
     let work = StageWork::of_objects(StageId(0), job);
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run_stage(&work, &config, &context, &mut kept).map(|_| ())

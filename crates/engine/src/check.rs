@@ -279,7 +279,7 @@ impl<'a, S: Session> Hands<'a, S> {
                 let small = (self.config.keys / 3).clamp(1, 1_000);
                 let page_size = if random.below(2) == 0 { small } else { 1_000 };
                 let prefix = &self.config.prefix;
-                Operation::List { prefix, page_size, sink: &mut self.entries }
+                Operation::List { prefix, page_size, pages_max: None, sink: &mut self.entries }
             }
         };
         let execution = self.session.execute(None, operation);

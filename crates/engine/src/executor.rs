@@ -1,6 +1,14 @@
 //! One operation from plan to record: the key, the content, the attempts, the check of what came
 //! back.
 
+/// Executes an operation in the bucket that it is to go to.
+macro_rules! in_bucket {
+    ($executor:ident, $session:ident, $operation:expr, $start:ident) => {{
+        let bucket = $executor.bucket();
+        bounded($executor.facts, $session, bucket, $operation, $start).await
+    }};
+}
+
 mod archives;
 
 use std::cell::RefCell;
@@ -9,11 +17,11 @@ use std::pin::pin;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{Clock, ErrorClass, Moment, OpKind, OpRecord, WorkerId};
+use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId};
 use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
-use plimsoll_workload::{
-    Activity, Keys, ObjectRef, Permutation, PrefixHash, Target, Verify, Workload, delete_order,
-};
+use plimsoll_workload::objects::{ObjectRef, ObjectSet, PlannedOp, Subject};
+use plimsoll_workload::plan::{OpAct, SetIndex, Work};
+use plimsoll_workload::{Keys, Permutation, Verify, hash_text};
 
 use self::archives::Built;
 use crate::clock::{STOP_CHECK, Waiting};
@@ -37,11 +45,12 @@ pub(crate) struct Executor<'a> {
     facts: &'a JobFacts<'a>,
     /// When the worker's time is up, if a time says so: nothing is tried again after it.
     deadline: Option<Moment>,
-    keys: Keys,
     key: String,
-    key_hash: PrefixHash,
+    /// The set that the present operation is about, and the bucket, 0-based among those of the set.
+    place: (SetIndex, u32),
     batch: Vec<String>,
-    delete_order: Permutation,
+    /// The order in which a set is removed, of the set that it was last asked of.
+    removal: Option<(SetIndex, Permutation)>,
     listed: &'a RefCell<Listed>,
     /// What the content was that the last attempt read, if it was wrong.
     wrong: Option<WrongKind>,
@@ -49,8 +58,9 @@ pub(crate) struct Executor<'a> {
     archive: Option<Built>,
 }
 
-/// What a listing of each worker's prefix must hold; worked out once a thread.
-pub(crate) type Listed = HashMap<WorkerId, EntrySet>;
+/// What a listing of each owner's prefix in each bucket of a set must hold, `None` where that is not
+/// known; worked out once a thread.
+pub(crate) type Listed = HashMap<(SetIndex, WorkerId, u32), Option<EntrySet>>;
 
 impl<'a> Executor<'a> {
     pub(crate) fn new(
@@ -61,11 +71,10 @@ impl<'a> Executor<'a> {
         Self {
             facts,
             deadline,
-            keys: facts.workload.keys(),
             key: String::new(),
-            key_hash: PrefixHash::new(&facts.workload.layout.base),
+            place: (SetIndex(0), 0),
             batch: Vec::new(),
-            delete_order: delete_order(&facts.workload),
+            removal: None,
             listed,
             wrong: None,
             archive: None,
@@ -75,7 +84,8 @@ impl<'a> Executor<'a> {
     /// Does an operation, with visible retries, and returns its record. Nothing is tried again when
     /// the stage is over or stopped.
     pub(crate) async fn run<S: Session>(&mut self, session: &mut S, issued: &Issued) -> Finished {
-        if let Target::Archive(id) = issued.op.target {
+        self.place = (issued.op.set, 0);
+        if let Subject::Archive(id) = issued.op.subject {
             self.build_archive(id);
         }
         let now = self.facts.clock.now();
@@ -129,7 +139,7 @@ impl<'a> Executor<'a> {
     ) -> OpRecord {
         let (objects_count, bytes) = match &self.archive {
             // What the store is to make of it counts, not what it takes to say so.
-            Some(archive) if outcome.is_ok() => archive.counts(&self.facts.workload.activity),
+            Some(archive) if outcome.is_ok() => archive.counts(&self.facts.work.work),
             _ => (completion.objects_count, completion.bytes),
         };
         OpRecord {
@@ -138,7 +148,7 @@ impl<'a> Executor<'a> {
             worker: issued.number,
             kind: issued.op.kind,
             endpoint: self.facts.endpoint(completion.endpoint),
-            object: issued.op.target.object_id(),
+            object: issued.op.subject.object_id(),
             objects_count,
             bytes,
             intended,
@@ -157,30 +167,60 @@ impl<'a> Executor<'a> {
         issued: &Issued,
         start: Moment,
     ) -> Completion {
-        let Issued { worker, op, names, .. } = issued;
-        match (op.kind, op.target) {
-            (OpKind::List, _) => self.list(session, *worker, start).await,
-            (OpKind::Delete, Target::Batch { from, count }) => {
-                self.batch.resize_with(count as usize, String::new);
-                for (position, key) in (from..).zip(&mut self.batch) {
-                    let id = self.facts.workload.population_id(self.delete_order.at(position));
-                    self.keys.write(id, key);
-                }
-                let delete = Operation::Delete { keys: &self.batch };
-                bounded(self.facts, session, delete, start).await
+        let Issued { op, names, .. } = issued;
+        match (op.kind, op.subject) {
+            (OpKind::List, _) => self.list(session, op, start).await,
+            (OpKind::Delete, Subject::Batch { from, count }) => {
+                self.fill_batch(from, count);
+                in_bucket!(self, session, Operation::Delete { keys: &self.batch }, start)
             }
-            (kind, Target::Object(object, range)) => {
-                self.keys.write(object.id, &mut self.key);
+            (kind, Subject::Object(object, range)) => {
+                self.go_to(object.id);
                 self.whole(session, (kind, object, range), names, start).await
             }
-            (kind, Target::Part { object, number, bytes }) => {
-                self.keys.write(object, &mut self.key);
-                self.part(session, (kind, number, bytes), names, start).await
+            (kind, Subject::Part { object, number, offset, len }) => {
+                self.go_to(object);
+                self.part(session, (kind, number, offset, len), names, start).await
             }
-            (_, Target::Member(object)) => self.member(session, object, start).await,
-            (_, Target::Archive(id)) => self.put_archive(session, id, start).await,
-            (_, Target::Copies(object)) => self.fan_out(session, object, start).await,
-            (kind, target) => unreachable!("{} of {target:?} is never planned", kind.name()),
+            (_, Subject::Member(object)) => self.member(session, object, start).await,
+            (_, Subject::Archive(id)) => self.put_archive(session, id, start).await,
+            (_, Subject::Copies(object)) => self.fan_out(session, object, start).await,
+            (kind, subject) => unreachable!("{} of {subject:?} is never planned", kind.name()),
+        }
+    }
+
+    /// Returns the set that the present operation is about.
+    fn set(&self) -> &'a ObjectSet {
+        let facts: &'a JobFacts<'a> = self.facts;
+        facts.work.set(self.place.0)
+    }
+
+    /// Returns the bucket that the present operation goes to, where it is not the target's own.
+    fn bucket(&self) -> Option<&'a str> {
+        self.set().buckets.name(self.place.1)
+    }
+
+    /// Makes a member's key the present one, and its bucket.
+    fn go_to(&mut self, id: ObjectId) {
+        let set = self.set();
+        set.keys.write(id, &mut self.key);
+        self.place.1 = set.bucket_of(id);
+    }
+
+    /// Fills the batch with the keys at these positions of the order in which the set is removed.
+    fn fill_batch(&mut self, from: u64, count: u32) {
+        let (facts, index) = (self.facts, self.place.0);
+        let order = match self.removal {
+            Some((of, order)) if of == index => order,
+            _ => facts.work.removal_order(index),
+        };
+        self.removal = Some((index, order));
+        let set = self.set();
+        self.batch.resize_with(count as usize, String::new);
+        for (position, key) in (from..).zip(&mut self.batch) {
+            let id = facts.work.removed(index, &order, position);
+            set.keys.write(id, key);
+            self.place.1 = set.bucket_of(id);
         }
     }
 
@@ -193,7 +233,7 @@ impl<'a> Executor<'a> {
         start: Moment,
     ) -> Completion {
         let (facts, key) = (self.facts, &self.key);
-        let (offset, size) = range.unwrap_or((0, object.size));
+        let (offset, size) = range.unwrap_or((0, object.size.unwrap_or(0)));
         let mut given = Given { content: self.content(object.version), offset, size };
         let operation = match kind {
             OpKind::Get => {
@@ -214,8 +254,8 @@ impl<'a> Executor<'a> {
                 Operation::DeleteVersion { key, version }
             }
             OpKind::Retention => {
-                let Activity::Retention { hold } = facts.workload.activity else {
-                    unreachable!("objects are held in a retention workload")
+                let Work::Retention { hold, .. } = facts.work.work else {
+                    unreachable!("objects are held by work on retention")
                 };
                 let until = facts.wall_epoch.after(start.since(Moment::EPOCH)).after(hold);
                 Operation::Retain { key, version: names.as_version(), until }
@@ -230,10 +270,10 @@ impl<'a> Executor<'a> {
             }
             _ => unreachable!("{} of an object is never planned", kind.name()),
         };
-        let done = bounded(facts, session, operation, start).await;
+        let done = in_bucket!(self, session, operation, start);
         match kind {
             OpKind::Stat => expect_size(done, object.size),
-            OpKind::Put if facts.workload.names_versions() => {
+            OpKind::Put if facts.work.is_versioned(self.place.0) => {
                 expect_name(done, &self.key, "version; versioning must be on for the bucket")
             }
             OpKind::CreateUpload => expect_name(done, &self.key, "upload"),
@@ -245,21 +285,20 @@ impl<'a> Executor<'a> {
     async fn part<S: Session>(
         &mut self,
         session: &mut S,
-        (kind, number, bytes): (OpKind, u32, u64),
+        (kind, number, offset, bytes): (OpKind, u32, u64, u64),
         names: &OpNames,
         start: Moment,
     ) -> Completion {
-        let offset = u64::from(number - 1) * bytes;
         if kind == OpKind::PutPart {
             let mut given = Given { content: self.content(0), offset, size: bytes };
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
-            let done = bounded(self.facts, session, put, start).await;
+            let done = in_bucket!(self, session, put, start);
             return expect_name(done, &self.key, "part");
         }
         let mut taken = Taken::new(self.checked_content(0), offset);
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
-        let done = bounded(self.facts, session, get, start).await;
+        let done = in_bucket!(self, session, get, start);
         self.judged(done, &taken, bytes)
     }
 
@@ -270,11 +309,16 @@ impl<'a> Executor<'a> {
         range: Option<(u64, u64)>,
         start: Moment,
     ) -> Completion {
-        let (offset, len) = range.unwrap_or((0, object.size));
+        let (offset, len) = match range {
+            Some((offset, len)) => (offset, Some(len)),
+            None => (0, object.size),
+        };
         let mut taken = Taken::new(self.checked_content(object.version), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
-        let done = bounded(self.facts, session, get, start).await;
+        let done = in_bucket!(self, session, get, start);
+        // Whatever comes is right where nobody knows how much there is.
+        let len = len.unwrap_or(done.bytes);
         self.judged(done, &taken, len)
     }
 
@@ -304,40 +348,65 @@ impl<'a> Executor<'a> {
 
     /// Returns what a read of `version` under the present key is checked against, if it is.
     fn checked_content(&self, version: u32) -> Option<Content<'a>> {
-        let check = self.facts.workload.verify == Verify::EveryByte;
+        let check = self.facts.work.verify(self.place.0) == Verify::EveryByte;
         check.then(|| self.content(version))
     }
 
     /// Returns what `version` of the object under the present key holds.
     fn content(&self, version: u32) -> Content<'a> {
-        self.facts.generator.content(self.key_hash.hash(&self.key), version % VERSIONS)
+        let facts: &'a JobFacts<'a> = self.facts;
+        let index = self.place.0;
+        let mut hash = facts.key_hashes[index.0].hash(&self.key);
+        // Keys that are the user's own may be the same in several buckets.
+        if let (Some(bucket), Keys::Named(_)) = (self.bucket(), &self.set().keys) {
+            hash ^= hash_text(bucket).rotate_left(1);
+        }
+        facts.generator(index).content(hash, version % VERSIONS)
     }
 
     async fn list<S: Session>(
         &mut self,
         session: &mut S,
-        worker: WorkerId,
+        op: &PlannedOp,
         start: Moment,
     ) -> Completion {
-        let own_prefix = self.keys.prefix_of(worker);
-        let expected = *self.listed.borrow_mut().entry(worker).or_insert_with(|| {
-            expected_entries(&self.facts.workload, &self.keys, worker, &own_prefix)
-        });
-        let Activity::List { page_size } = self.facts.workload.activity else {
-            unreachable!("listings come from a list workload")
+        let Subject::Listing { owner, bucket, op: number } = op.subject else {
+            unreachable!("a listing is of a prefix")
         };
+        let Work::Objects(ops) = &self.facts.work.work else {
+            unreachable!("listings are operations of a mix")
+        };
+        let OpAct::List { page, pages, versions } = ops[usize::from(number)].act else {
+            unreachable!("the operation is a listing")
+        };
+        self.place.1 = bucket;
+        let own_prefix = self.set().keys.prefix_of(owner);
+        let expected =
+            *self.listed.borrow_mut().entry((op.set, owner, bucket)).or_insert_with(|| {
+                let held = self.facts.work.listed_below(op.set, owner, bucket)?;
+                let (mut expected, mut key) = (EntrySet::default(), String::new());
+                for held in held {
+                    self.set().keys.write(held.id, &mut key);
+                    expected.add(&key);
+                }
+                Some(expected)
+            });
         let mut found = EntrySet::default();
-        let (prefix, sink) = (&*own_prefix, &mut found);
-        let list = match self.facts.workload.versions {
-            1 => Operation::List { prefix, page_size, sink },
-            _ => Operation::ListVersions { prefix, page_size, sink },
+        let (prefix, page_size, sink) = (&*own_prefix, page.get(), &mut found);
+        let list = match versions {
+            false => Operation::List { prefix, page_size, pages_max: pages, sink },
+            true => Operation::ListVersions { prefix, page_size, pages_max: pages, sink },
         };
-        let mut done = bounded(self.facts, session, list, start).await;
-        if done.result.is_ok() && found != expected {
-            let message = if found.count == expected.count {
+        let mut done = in_bucket!(self, session, list, start);
+        let Some(expected) = expected else { return done };
+        let most = pages.map_or(u64::MAX, |pages| u64::from(pages.get()) * u64::from(page.get()));
+        let is_whole = expected.count <= most;
+        let is_right = if is_whole { found == expected } else { found.count == most };
+        if done.result.is_ok() && !is_right {
+            let (got, want) = (found.count, expected.count.min(most));
+            let message = if got == want {
                 format!("the listing of `{own_prefix}` holds other keys than were written")
             } else {
-                let (got, want) = (found.count, expected.count);
                 format!("the listing of `{own_prefix}` holds {got} entries instead of {want}")
             };
             done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
@@ -346,29 +415,8 @@ impl<'a> Executor<'a> {
     }
 }
 
-/// The entries below the worker's prefix: its own share, or everything where the prefix is common
-/// to all.
-fn expected_entries(
-    workload: &Workload,
-    keys: &Keys,
-    worker: WorkerId,
-    own_prefix: &str,
-) -> EntrySet {
-    let mut set = EntrySet::default();
-    let mut key = String::new();
-    let common = keys.prefix_of(WorkerId(worker.0 ^ 1)) == own_prefix;
-    let count = if common { workload.population_count() } else { workload.share_of(worker) };
-    for number in 0..count {
-        let id =
-            if common { workload.population_id(number) } else { workload.share_id(worker, number) };
-        keys.write(id, &mut key);
-        (0..workload.versions).for_each(|_| set.add(&key));
-    }
-    set
-}
-
-fn expect_size(mut done: Completion, size: u64) -> Completion {
-    if let (Ok(()), Some(stated)) = (&done.result, done.object_size)
+fn expect_size(mut done: Completion, size: Option<u64>) -> Completion {
+    if let (Ok(()), Some(stated), Some(size)) = (&done.result, done.object_size, size)
         && stated != size
     {
         let message = format!("the store states {stated} bytes for an object of {size}");
@@ -393,13 +441,14 @@ fn expect_name(mut done: Completion, key: &str, what: &str) -> Completion {
 async fn bounded<S: Session>(
     facts: &JobFacts<'_>,
     session: &mut S,
+    bucket: Option<&str>,
     operation: Operation<'_>,
     start: Moment,
 ) -> Completion {
     let mut is_stopped = false;
     let given_up = match &facts.waiting {
         Waiting::Machine => {
-            let mut executing = pin!(session.execute(None, operation));
+            let mut executing = pin!(session.execute(bucket, operation));
             let mut left = facts.op_timeout;
             // One timer an operation, but for those that take longer than a look.
             loop {
@@ -420,7 +469,7 @@ async fn bounded<S: Session>(
         Waiting::Virtual(time) => {
             let latest = time.now().after(facts.op_timeout);
             // A virtual driver answers at once and says when that will have been.
-            let completion = session.execute(None, operation).await;
+            let completion = session.execute(bucket, operation).await;
             time.sleep_until(completion.end.min(latest)).await;
             if completion.end <= latest {
                 return completion;

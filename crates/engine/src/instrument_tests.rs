@@ -10,13 +10,14 @@ use plimsoll_model::{
 };
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{
-    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec, Workload,
+    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
     WorkloadSpec,
 };
 
+use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, Live, ObjectsJob, OpSink, OpSinkError, StageContext, StageOutcome,
-    StageWork, StopFlag, VirtualTime, run_stage,
+    EndReason, EngineConfig, Live, OpSink, OpSinkError, StageContext, StageOutcome, StopFlag,
+    VirtualTime, run_stage,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -134,8 +135,8 @@ pub(crate) fn spec(operations: &[(&str, u32)], workers: u32, pacing: PacingSpec)
     }
 }
 
-fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Workload> {
-    Arc::new(spec(&[(operation, 1)], workers, pacing).validate("run", None).unwrap())
+fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Laid> {
+    Laid::of(&spec(&[(operation, 1)], workers, pacing))
 }
 
 /// Keeps every record.
@@ -155,7 +156,7 @@ impl OpSink for Kept {
 
 /// Runs one stage against a scripted store in virtual time and returns its outcome and records.
 pub(crate) fn run(
-    workload: &Arc<Workload>,
+    workload: &Laid,
     kind: StageKind,
     script: Script,
     retries: u8,
@@ -174,7 +175,7 @@ pub(crate) fn run(
 /// Runs one stage in virtual time.
 pub(crate) fn run_with<D: Driver>(
     driver: &D,
-    workload: &Arc<Workload>,
+    workload: &Laid,
     kind: StageKind,
     (op_timeout, retries): (Duration, u8),
     stop: &StopFlag,
@@ -186,7 +187,7 @@ pub(crate) fn run_with<D: Driver>(
 pub(crate) fn run_at<D: Driver>(
     time: &Arc<VirtualTime>,
     driver: &D,
-    workload: &Arc<Workload>,
+    workload: &Laid,
     kind: StageKind,
     (op_timeout, retries): (Duration, u8),
     stop: &StopFlag,
@@ -204,8 +205,8 @@ pub(crate) fn run_at<D: Driver>(
     };
     let config = EngineConfig { threads: 1, op_timeout, retries };
     let mut kept = Kept::default();
-    let job = ObjectsJob::alone(driver, workload, kind);
-    let work = StageWork::of_objects(StageId(1), job);
+    let job = workload.alone(driver, kind);
+    let work = workload.stage_of(StageId(1), kind, job);
     let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
     let counted: u64 =
         OpKind::ALL.iter().map(|&kind| live.counts(kind)).map(|c| c.ok + c.failed).sum();
@@ -214,7 +215,7 @@ pub(crate) fn run_at<D: Driver>(
     (outcome, kept.0)
 }
 
-fn measure(workload: &Arc<Workload>, script: Script) -> (StageOutcome, Vec<OpRecord>) {
+fn measure(workload: &Laid, script: Script) -> (StageOutcome, Vec<OpRecord>) {
     run(workload, StageKind::Measure, script, 0, &StopFlag::default())
 }
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{
-    EndpointId, JobId, Moment, SharedClock, StageId, StageKind, WallTime, WorkerId,
-};
+use plimsoll_model::{EndpointId, JobId, Moment, SharedClock, StageId, WallTime, WorkerId};
+use plimsoll_workload::PrefixHash;
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{Activity, Workload};
+use plimsoll_workload::objects::{ObjectsJob, UploadPlan};
+use plimsoll_workload::plan::SetIndex;
 
 use crate::clock::Waiting;
 use crate::pacing::{Pacer, StageEnd, WorkerPlace};
@@ -18,11 +18,13 @@ use crate::timing::{JobTiming, OpsLeft, Stops};
 
 /// What all workers of a job share.
 pub(crate) struct JobFacts<'a> {
-    pub(crate) workload: Arc<Workload>,
-    pub(crate) generator: Arc<Generator>,
+    pub(crate) work: Arc<ObjectsJob>,
+    /// By set: what hashes its keys.
+    pub(crate) key_hashes: Vec<PrefixHash>,
+    /// By set: what its content is made by.
+    pub(crate) generators: Arc<[Arc<Generator>]>,
     pub(crate) stage: StageId,
     pub(crate) job: JobId,
-    pub(crate) kind: StageKind,
     pub(crate) timing: JobTiming,
     /// Those of its workers that run here.
     pub(crate) workers: Range<u32>,
@@ -38,8 +40,6 @@ pub(crate) struct JobFacts<'a> {
     pub(crate) waiting: Waiting,
     /// What the store calls that which earlier stages wrote, where operations are about it.
     pub(crate) server_names: Option<Arc<ServerNames>>,
-    /// Whether what the store calls the versions that are written is kept for later stages.
-    pub(crate) keeps_names: bool,
     pub(crate) stops: Stops<'a>,
     pub(crate) stage_duration: Option<Duration>,
     pub(crate) stage_ops_left: Option<Arc<OpsLeft>>,
@@ -48,13 +48,12 @@ pub(crate) struct JobFacts<'a> {
 impl JobFacts<'_> {
     /// Tells whether each worker uploads objects in parts.
     pub(crate) fn uploads(&self) -> bool {
-        let in_parts = matches!(self.workload.activity, Activity::MultipartPut { .. });
-        self.kind == StageKind::Measure && in_parts
+        matches!(self.work.upload(), Some(UploadPlan::Each { .. }))
     }
 
     /// Returns how many sessions each worker has of its own, and numbers in the stage.
     pub(crate) fn sessions_each(&self) -> u32 {
-        sessions_each(&self.workload, self.kind)
+        sessions_each(&self.work)
     }
 
     /// Returns the number in the stage of a worker, or of its first session.
@@ -64,12 +63,17 @@ impl JobFacts<'_> {
 
     /// Returns the pacing of a worker of a stage that begins at `started`.
     pub(crate) fn pacer(&self, worker: WorkerId, started: Moment) -> Pacer {
-        let workers: NonZeroU32 = self.workload.concurrency;
-        let (number, seed) = (self.number(worker), self.workload.seed.0);
+        let workers: NonZeroU32 = self.work.workers;
+        let (number, seed) = (self.number(worker), self.work.seed.0);
         let place = WorkerPlace { worker, workers, number, seed };
         let duration = self.stage_duration;
         let end = StageEnd { duration, ops_left: self.stage_ops_left.as_ref() };
         Pacer::new(&self.timing, place, end, started)
+    }
+
+    /// Returns what the content of a set is made by.
+    pub(crate) fn generator(&self, set: SetIndex) -> &Arc<Generator> {
+        &self.generators[set.0]
     }
 
     /// Returns the number in the record of an address of the job's target.
@@ -80,11 +84,9 @@ impl JobFacts<'_> {
 
 /// Returns how many sessions each worker of a stage has of its own: of each upload in parts there
 /// are several.
-pub(crate) fn sessions_each(workload: &Workload, kind: StageKind) -> u32 {
-    match (kind, &workload.activity) {
-        (StageKind::Measure, Activity::MultipartPut { part_concurrency, .. }) => {
-            part_concurrency.get()
-        }
-        _ => 1,
+pub(crate) fn sessions_each(work: &ObjectsJob) -> u32 {
+    match work.upload() {
+        Some(UploadPlan::Each { at_once }) => at_once.get(),
+        Some(UploadPlan::Together) | None => 1,
     }
 }

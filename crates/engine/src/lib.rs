@@ -42,6 +42,8 @@ mod settle_tests;
 #[cfg(test)]
 mod stage_tests;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod threads_tests;
 
 pub use check::{CheckConfig, CheckContext, CheckOutcome, run_check};

@@ -33,11 +33,11 @@ impl<D> ObjectsRun<'_, D> {
     /// Returns how many operations may be under way at once: of an open loop the part that falls
     /// to the workers that run here.
     fn in_flight_max(&self) -> usize {
-        let JobFacts { workers, workload, timing, .. } = &self.facts;
+        let JobFacts { workers, work, timing, .. } = &self.facts;
         let Some(open) = timing.open_loop() else {
             return workers.len() * self.facts.sessions_each() as usize;
         };
-        let all = workload.concurrency.get() as usize;
+        let all = work.workers.get() as usize;
         let max = open.max_in_flight.get() as usize;
         let of_worker = |worker: u32| (worker as usize..max).step_by(all).len();
         workers.clone().map(of_worker).sum::<usize>().max(1)

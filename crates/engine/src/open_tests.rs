@@ -10,9 +10,10 @@ use plimsoll_workload::PacingSpec;
 use plimsoll_workload::data::Generator;
 
 use crate::instrument_tests::{Kept, MS, run_with, spec};
+use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, Live, ObjectsJob, RunClock, StageContext, StageOutcome, StageWork,
-    StopFlag, run_stage,
+    EndReason, EngineConfig, Live, RunClock, StageContext, StageOutcome, StageWork, StopFlag,
+    run_stage,
 };
 
 const SECOND: u64 = 1_000 * MS;
@@ -63,7 +64,7 @@ fn pacing(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
 fn measure(pacing: PacingSpec) -> (StageOutcome, Vec<OpRecord>) {
     let mut spec = spec(&[("STAT", 1)], 8, pacing);
     spec.measure.duration_ns = 20 * SECOND;
-    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let workload = Laid::of(&spec);
     let stage = StageKind::Measure;
     run_with(&Stalling, &workload, stage, (Duration::from_secs(60), 0), &StopFlag::default())
 }
@@ -126,7 +127,7 @@ fn what_there_was_no_work_for_is_not_skipped() {
     spec.objects.count = 600;
     spec.measure.delete_batch = Some(10);
     spec.measure.duration_ns = 1_010 * MS;
-    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let workload = Laid::of(&spec);
     let limits = (Duration::from_secs(60), 0);
     let stop = StopFlag::default();
     let (outcome, records) = run_with(&Stalling, &workload, StageKind::Measure, limits, &stop);
@@ -141,7 +142,7 @@ fn hash_of_deletes(threads: usize) -> u64 {
     spec.objects.count = 6_000;
     spec.measure.delete_batch = Some(10);
     spec.measure.duration_ns = 600 * SECOND;
-    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let workload = Laid::of(&spec);
     let clock: SharedClock = Arc::new(RunClock::start());
     let (live, generator) = (Live::new(threads), Arc::new(Generator::new(1)));
     let context = StageContext {
@@ -155,7 +156,7 @@ fn hash_of_deletes(threads: usize) -> u64 {
     };
     let config = EngineConfig { threads, op_timeout: Duration::from_secs(60), retries: 0 };
     let mut kept = Kept::default();
-    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Measure);
+    let job = workload.alone(&NullDriver, StageKind::Measure);
     let work = StageWork::of_objects(StageId(0), job);
     let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
     assert_eq!((kept.0.len(), outcome.ended_by), (600, EndReason::OutOfWork));

@@ -8,6 +8,8 @@ use plimsoll_driver::{DriverError, Settled};
 use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, PackedOp, SeriesKey};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
+use plimsoll_workload::objects::Change;
+use plimsoll_workload::plan::SetIndex;
 use thiserror::Error;
 
 use crate::server_names::ServerNames;
@@ -152,6 +154,8 @@ pub struct JobOutcome {
     pub stream_hash: u64,
     /// What the store calls that which the job wrote, where later stages need it.
     pub server_names: Option<Arc<ServerNames>>,
+    /// What its workers have changed about who is in its sets.
+    pub changes: Vec<(SetIndex, Change)>,
 }
 
 /// How close together the looks at what has ended on a ring were. An end is stamped when it is

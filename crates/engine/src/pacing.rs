@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind, WorkerId};
 use plimsoll_workload::files::FileOp;
+use plimsoll_workload::objects::{PlannedOp, Subject};
 use plimsoll_workload::plan::{Cap, JobPacing, Think};
-use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, PlannedOp, Random, Target};
+use plimsoll_workload::{ArrivalLaw, Arrivals, Pacing, Random};
 
 use crate::outcome::EndReason;
 use crate::timing::{JobTiming, OpsLeft, share_of, start_delay};
@@ -44,12 +45,14 @@ impl Paced for PlannedOp {
     }
 
     fn bytes(&self) -> u64 {
-        match self.target {
+        match self.subject {
             _ if !self.kind.moves_bytes() => 0,
-            Target::Object(object, range) => range.map_or(object.size, |(_, len)| len),
-            Target::Part { bytes, .. } => bytes,
-            Target::Member(object) | Target::Copies(object) => object.size,
-            Target::Batch { .. } | Target::Listing | Target::Archive(_) => 0,
+            Subject::Object(object, range) => {
+                range.map_or(object.size.unwrap_or(0), |(_, len)| len)
+            }
+            Subject::Part { len, .. } => len,
+            Subject::Member(object) | Subject::Copies(object) => object.size.unwrap_or(0),
+            Subject::Batch { .. } | Subject::Listing { .. } | Subject::Archive(_) => 0,
         }
     }
 }

@@ -10,12 +10,14 @@ use plimsoll_model::{ErrorClass, JobId, Moment, OpRecord, PackedOp, SeriesKey, W
 use plimsoll_stats::{Sample, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::mix64;
+use plimsoll_workload::objects::Change;
+use plimsoll_workload::plan::SetIndex;
 use rtrb::Producer;
 
 use crate::clock::block_for;
 use crate::live::ThreadCounters;
 use crate::outcome::{EndReason, ErrorSample, LooksOutcome, ScheduleOutcome};
-use crate::server_names::OwnerNames;
+use crate::server_names::{NamedVersion, ServerNames};
 use crate::timing::{Stops, Verdict};
 
 /// An operation that starts later than this after its intended moment is late.
@@ -47,8 +49,10 @@ pub(crate) struct JobTally {
     pub(crate) ended_by: EndReason,
     /// The sum of all planned operations' hashes.
     pub(crate) stream_hash: u64,
-    /// What the store calls that which each worker wrote.
-    pub(crate) server_names: BTreeMap<WorkerId, OwnerNames>,
+    /// What the store calls that which was written.
+    pub(crate) server_names: ServerNames,
+    /// What was changed about who is in sets.
+    pub(crate) changes: Vec<(SetIndex, Change)>,
 }
 
 impl JobTally {
@@ -60,7 +64,8 @@ impl JobTally {
         self.kept = self.kept.merge(other.kept);
         self.ended_by = self.ended_by.max(other.ended_by);
         self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
-        self.server_names.append(&mut other.server_names);
+        self.server_names.append(other.server_names);
+        self.changes.append(&mut other.changes);
     }
 }
 
@@ -181,9 +186,14 @@ impl<'a> ThreadRecords<'a> {
         self.outcome.settled.add(settled);
     }
 
-    /// Takes note of what the store calls the next version that `worker` wrote.
-    pub(crate) fn note_name(&mut self, job: JobId, worker: WorkerId, server_name: Option<&str>) {
-        self.job(job).server_names.entry(worker).or_default().push(server_name);
+    /// Takes note of what the store calls a version that was written.
+    pub(crate) fn note_name(&mut self, job: JobId, name: NamedVersion) {
+        self.job(job).server_names.add(name);
+    }
+
+    /// Takes note of what was changed about who is in sets.
+    pub(crate) fn note_changes(&mut self, job: JobId, mut changes: Vec<(SetIndex, Change)>) {
+        self.job(job).changes.append(&mut changes);
     }
 
     pub(crate) fn keep(&mut self, finished: Finished) {

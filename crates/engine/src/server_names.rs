@@ -1,118 +1,237 @@
-//! Names that the store gave: versions of objects and parts of uploads, kept for the operations
-//! that are about them.
+//! Names that the store gave to versions of objects, handed from the stage that wrote them to those
+//! whose operations are about them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use plimsoll_model::{ObjectId, OpKind, WorkerId};
-use plimsoll_workload::{PlannedOp, Target};
+use plimsoll_model::{ObjectId, OpKind};
+use plimsoll_workload::objects::{ObjectRef, ObjectsJob, PlannedOp, Subject};
+use plimsoll_workload::plan::{SetIndex, Work};
 
 use crate::job::JobFacts;
 
-/// The names of one worker's versions in the order in which it wrote them, as one text.
+/// So many names in a row may be missing, where writing failed, until those that follow are kept
+/// one by one.
+const GAP_MAX: usize = 64;
+
+/// A version of an object with the name that the store gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedVersion {
+    pub(crate) set: SetIndex,
+    pub(crate) id: ObjectId,
+    pub(crate) version: u32,
+    /// How many versions of each object a fill of the set makes.
+    pub(crate) versions: u32,
+    pub(crate) name: Box<str>,
+}
+
+/// The names of one owner's versions. Those that a fill wrote, one after the other, take four bytes
+/// beside their text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OwnerNames {
+struct OwnerNames {
     text: String,
     ends: Vec<u32>,
+    versions: u32,
+    others: HashMap<(u64, u32), Box<str>>,
 }
 
 impl OwnerNames {
-    /// Adds the next name; none where the store gave none.
-    pub(crate) fn push(&mut self, server_name: Option<&str>) {
-        self.text.push_str(server_name.unwrap_or_default());
-        self.ends.push(u32::try_from(self.text.len()).expect("names come to less than 4 GiB"));
+    fn add(&mut self, number: u64, version: u32, versions: u32, name: Box<str>) {
+        if self.ends.is_empty() {
+            self.versions = versions;
+        }
+        let place = self.place(number, version);
+        let next = self.ends.len();
+        match place.filter(|place| (next..=next + GAP_MAX).contains(place)) {
+            Some(place) if self.text.len() + name.len() <= u32::MAX as usize => {
+                self.ends.resize(place, self.text.len() as u32);
+                self.text.push_str(&name);
+                self.ends.push(self.text.len() as u32);
+            }
+            _ => {
+                self.others.insert((number, version), name);
+            }
+        }
     }
 
-    fn get(&self, index: u64) -> Option<&str> {
-        let index = usize::try_from(index).ok()?;
-        let end = *self.ends.get(index)?;
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        Some(&self.text[start as usize..end as usize]).filter(|server_name| !server_name.is_empty())
+    fn place(&self, number: u64, version: u32) -> Option<usize> {
+        let place = number.checked_mul(u64::from(self.versions))? + u64::from(version);
+        usize::try_from(place).ok().filter(|_| version < self.versions)
+    }
+
+    fn get(&self, number: u64, version: u32) -> Option<&str> {
+        if let Some(name) = self.others.get(&(number, version)) {
+            return Some(name);
+        }
+        let place = self.place(number, version)?;
+        let end = *self.ends.get(place)?;
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Some(&self.text[start as usize..end as usize]).filter(|name| !name.is_empty())
     }
 }
 
-/// The names that the store gave to what one stage wrote, for the stages after it.
+/// The names that the store gave to what stages wrote, for those after them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerNames {
-    owners: BTreeMap<WorkerId, OwnerNames>,
+    owners: BTreeMap<(SetIndex, u32), OwnerNames>,
 }
 
 impl ServerNames {
-    pub(crate) fn new(owners: BTreeMap<WorkerId, OwnerNames>) -> Self {
-        Self { owners }
+    pub(crate) fn add(&mut self, version: NamedVersion) {
+        let NamedVersion { set, id, version, versions, name } = version;
+        let owner = self.owners.entry((set, id.owner().0)).or_default();
+        owner.add(id.number(), version, versions, name);
     }
 
-    /// Returns what the store called version `version` of `versions` of object `id`.
-    fn get(&self, id: ObjectId, version: u32, versions: u32) -> Option<&str> {
-        let index = id.number() * u64::from(versions) + u64::from(version);
-        self.owners.get(&id.owner())?.get(index).filter(|_| version < versions)
+    /// Adds those that others were given.
+    pub fn append(&mut self, other: Self) {
+        for (of, names) in other.owners {
+            match self.owners.get_mut(&of) {
+                None => {
+                    self.owners.insert(of, names);
+                }
+                Some(own) => {
+                    let versions = names.versions.max(1);
+                    for place in 0..names.ends.len() {
+                        let number = place as u64 / u64::from(versions);
+                        let version = (place % versions as usize) as u32;
+                        if let Some(name) = names.get(number, version) {
+                            own.add(number, version, versions, name.into());
+                        }
+                    }
+                    own.others.extend(names.others);
+                }
+            }
+        }
+    }
+
+    /// Returns what the store called a version of an object.
+    fn get(&self, set: SetIndex, id: ObjectId, version: u32) -> Option<&str> {
+        self.owners.get(&(set, id.owner().0))?.get(id.number(), version)
+    }
+
+    /// Tells whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty()
     }
 
     /// Returns how many names there are.
     pub fn count(&self) -> usize {
-        self.owners.values().map(|owner| owner.ends.len()).sum()
+        let of_owner = |owner: &OwnerNames| {
+            let starts = std::iter::once(0).chain(owner.ends.iter().copied());
+            let named = starts.zip(&owner.ends).filter(|(start, end)| start < *end);
+            named.count() + owner.others.len()
+        };
+        self.owners.values().map(of_owner).sum()
     }
 }
 
 /// The names of versions that one worker's operations are about.
 pub(crate) struct VersionNames {
-    prepared: Arc<ServerNames>,
-    /// How many versions of each object were prepared.
-    versions: u32,
+    work: Arc<ObjectsJob>,
+    before: Option<Arc<ServerNames>>,
     /// Those of versions that the worker has written since, and that are there still.
-    own: HashMap<(ObjectId, u32), Box<str>>,
+    own: HashMap<(SetIndex, ObjectId, u32), Box<str>>,
 }
 
 impl VersionNames {
-    /// Returns the names that a worker needs, `None` where operations are about no versions.
-    pub(crate) fn new(facts: &JobFacts<'_>) -> Option<Self> {
-        let prepared = Arc::clone(facts.server_names.as_ref()?);
-        Some(Self { prepared, versions: facts.workload.versions, own: HashMap::new() })
+    /// Returns the names that a worker needs.
+    pub(crate) fn new(facts: &JobFacts<'_>) -> Self {
+        let before = facts.server_names.clone();
+        Self { work: Arc::clone(&facts.work), before, own: HashMap::new() }
     }
 
-    /// Returns the name of the version that `op` is about; a PUT is about none that has one.
+    /// Returns the name of the version that `op` is about, where it is about one.
     pub(crate) fn of(&self, op: &PlannedOp) -> Option<&str> {
-        let Target::Object(object, _) = op.target else { return None };
-        if op.kind == OpKind::Put {
+        let Subject::Object(object, _) = op.subject else { return None };
+        if !object.is_by_name {
             return None;
         }
-        let own = self.own.get(&(object.id, object.version));
-        own.map(|server_name| &**server_name)
-            .or_else(|| self.prepared.get(object.id, object.version, self.versions))
+        let own = self.own.get(&(op.set, object.id, object.version));
+        let before = || self.before.as_ref()?.get(op.set, object.id, object.version);
+        own.map(|name| &**name).or_else(before)
     }
 
-    /// Takes note of what became of an operation.
-    pub(crate) fn completed(&mut self, op: &PlannedOp, server_name: Option<Box<str>>) {
-        let Target::Object(object, _) = op.target else { return };
-        match (op.kind, server_name) {
-            (OpKind::Put, Some(server_name)) => {
-                self.own.insert((object.id, object.version), server_name);
+    /// Takes note of what became of an operation, and returns the version with its name where it
+    /// wrote one that others may be about.
+    pub(crate) fn completed(
+        &mut self,
+        op: &PlannedOp,
+        name: Option<Box<str>>,
+    ) -> Option<NamedVersion> {
+        let Subject::Object(ObjectRef { id, version, .. }, _) = op.subject else { return None };
+        let set = op.set;
+        match op.kind {
+            OpKind::Put if self.work.versioned[set.0] => {
+                let name = name?;
+                if !matches!(self.work.work, Work::Fill { .. }) {
+                    self.own.insert((set, id, version), name.clone());
+                }
+                let versions = self.work.set(set).versions;
+                Some(NamedVersion { set, id, version, versions, name })
             }
-            (OpKind::Delete, _) => {
-                self.own.remove(&(object.id, object.version));
+            OpKind::Delete => {
+                self.own.remove(&(set, id, version));
+                None
             }
-            _ => {}
+            _ => None,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::WorkerId;
+
     use super::*;
 
+    fn id(owner: u32, number: u64) -> ObjectId {
+        ObjectId::new(WorkerId(owner), number)
+    }
+
+    fn named(owner: u32, number: u64, version: u32, name: &str) -> NamedVersion {
+        let (set, id) = (SetIndex(1), id(owner, number));
+        NamedVersion { set, id, version, versions: 2, name: name.into() }
+    }
+
     #[test]
-    fn names_are_found_by_object_and_version() {
-        let mut first = OwnerNames::default();
-        for server_name in [Some("a0"), Some("a1"), None, Some("b1-long"), Some("")] {
-            first.push(server_name);
+    fn names_are_found_by_set_object_and_version() {
+        let mut names = ServerNames::default();
+        // The first version of object 1 was not written; the third of object 0 came later.
+        for (number, version, name) in
+            [(0, 0, "a0"), (0, 1, "a1"), (1, 1, "b1-long"), (0, 2, "a2"), (900, 0, "far")]
+        {
+            names.add(named(3, number, version, name));
         }
-        let server_names = ServerNames::new(BTreeMap::from([(WorkerId(3), first)]));
-        let get = |owner, number, version| {
-            server_names.get(ObjectId::new(WorkerId(owner), number), version, 2)
-        };
-        assert_eq!([get(3, 0, 0), get(3, 0, 1)], [Some("a0"), Some("a1")]);
+        let mut more = ServerNames::default();
+        more.add(named(3, 2, 0, "c0"));
+        more.add(named(4, 0, 0, "d0"));
+        names.append(more);
+        let get = |owner, number, version| names.get(SetIndex(1), id(owner, number), version);
+        assert_eq!(
+            [get(3, 0, 0), get(3, 0, 1), get(3, 0, 2)],
+            [Some("a0"), Some("a1"), Some("a2")]
+        );
         assert_eq!([get(3, 1, 0), get(3, 1, 1)], [None, Some("b1-long")]);
-        assert_eq!([get(3, 2, 0), get(3, 0, 2), get(3, 9, 0), get(0, 0, 0)], [None; 4]);
-        assert_eq!(server_names.count(), 5);
+        assert_eq!(
+            [get(3, 2, 0), get(4, 0, 0), get(3, 900, 0)],
+            [Some("c0"), Some("d0"), Some("far")]
+        );
+        assert_eq!([get(3, 2, 1), get(3, 0, 3), get(3, 901, 0), get(0, 0, 0)], [None; 4]);
+        assert_eq!(names.get(SetIndex(0), id(3, 0), 0), None);
+        assert_eq!(names.count(), 7);
+    }
+
+    #[test]
+    fn what_a_fill_wrote_takes_four_bytes_beside_its_text() {
+        let mut names = ServerNames::default();
+        for number in 0..1 << 12 {
+            for version in 0..2 {
+                names.add(named(0, number, version, "0123456789"));
+            }
+        }
+        let owner = &names.owners[&(SetIndex(1), 0)];
+        assert_eq!((owner.ends.len(), owner.text.len()), (1 << 13, 10 << 13));
+        assert!(owner.others.is_empty());
     }
 }

@@ -8,6 +8,7 @@ use plimsoll_model::{Clock, EndpointId, ErrorClass, Moment, OpRecord, SharedCloc
 use plimsoll_workload::PacingSpec;
 
 use crate::instrument_tests::{run_at, spec};
+use crate::testing::Laid;
 use crate::{StageOutcome, StopFlag, VirtualTime};
 
 const MS: u64 = 1_000_000;
@@ -63,7 +64,7 @@ impl Session for LeavingSession {
 fn measure(pacing: PacingSpec) -> (StageOutcome, Vec<OpRecord>) {
     let mut spec = spec(&[("STAT", 1)], 1, pacing);
     spec.measure.duration_ns = 5_000 * MS;
-    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let workload = Laid::of(&spec);
     let time = Arc::new(VirtualTime::new());
     let (driver, limits) = (Leaving(Arc::clone(&time)), (Duration::from_secs(60), 0));
     let stop = StopFlag::default();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use plimsoll_model::{Moment, WorkerId};
-use plimsoll_workload::PlannedOp;
+use plimsoll_workload::objects::PlannedOp;
 
 use crate::outcome::EndReason;
 
@@ -85,8 +85,6 @@ impl<Q: OpSource> OpSource for Rc<RefCell<Q>> {
 /// An operation of a workload that is to be done.
 #[derive(Debug)]
 pub(crate) struct Issued {
-    /// The worker of the job whose operation it is.
-    pub(crate) worker: WorkerId,
     /// Under which number of the stage it is recorded.
     pub(crate) number: WorkerId,
     pub(crate) op: PlannedOp,

@@ -9,7 +9,7 @@ pub(crate) mod uploads;
 use std::cell::RefCell;
 
 use plimsoll_model::ErrorClass;
-use plimsoll_workload::{PlannedOp, Target, mix64};
+use plimsoll_workload::objects::{PlannedOp, Subject};
 
 use crate::job::JobFacts;
 use crate::records::ThreadRecords;
@@ -36,22 +36,6 @@ fn is_away(outcome: ErrorClass) -> bool {
 
 /// Tells whether only its end says how many bytes an operation moves.
 fn has_unknown_size(op: &PlannedOp) -> bool {
-    matches!(op.target, Target::Archive(_))
-}
-
-/// Returns a hash of what is planned.
-pub(crate) fn fingerprint(op: &PlannedOp) -> u64 {
-    let words = match op.target {
-        Target::Object(object, range) => {
-            let (offset, len) = range.map_or((0, u64::MAX), |range| range);
-            [object.id.as_u64(), object.size ^ u64::from(object.version) << 48, offset, len]
-        }
-        Target::Batch { from, count } => [from, u64::from(count), 1, 0],
-        Target::Listing => [2, 0, 0, 0],
-        Target::Part { object, number, bytes } => [object.as_u64(), u64::from(number), bytes, 3],
-        Target::Member(object) => [object.id.as_u64(), object.size, 4, 0],
-        Target::Archive(id) => [id.as_u64(), 5, 0, 0],
-        Target::Copies(object) => [object.id.as_u64(), object.size, 6, 0],
-    };
-    words.into_iter().fold(op.kind as u64 + 1, |hash, word| mix64(hash ^ mix64(word)))
+    matches!(op.subject, Subject::Archive(_))
+        || matches!(op.subject, Subject::Object(object, None) if object.size.is_none())
 }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use futures::future::LocalBoxFuture;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Driver, NullRings, RingDriver};
-use plimsoll_model::{Clock, JobId, Moment, PackedOp, StageId, StageKind};
-use plimsoll_workload::Workload;
+use plimsoll_model::{Clock, JobId, Moment, PackedOp, StageId};
+use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilePlan;
+use plimsoll_workload::{PrefixHash, objects};
 use tokio::runtime::Runtime;
 
 use crate::clock::{Waiting, thread_cpu_time};
@@ -54,12 +55,12 @@ pub struct ObjectsJob<'a, D> {
     /// The way to its target.
     pub driver: &'a D,
     /// What it does.
-    pub workload: &'a Arc<Workload>,
-    /// Which part of that.
-    pub kind: StageKind,
+    pub work: &'a Arc<objects::ObjectsJob>,
+    /// By set: what its content is made by.
+    pub generators: &'a Arc<[Arc<Generator>]>,
     /// When its operations start and what ends it.
     pub timing: JobTiming,
-    /// Those of its workers that run here; the workload says how many there are in all.
+    /// Those of its workers that run here; the work says how many there are in all.
     pub workers: Range<u32>,
     /// The number in the stage that the first worker of all has. Where each worker has several
     /// sessions of its own, each session has a number.
@@ -89,16 +90,20 @@ pub struct FilesJobs<'a, R> {
 }
 
 impl<'a, D> ObjectsJob<'a, D> {
-    /// Returns the job of all workers of a workload, as the only one of its stage.
-    pub fn alone(driver: &'a D, workload: &'a Arc<Workload>, kind: StageKind) -> Self {
+    /// Returns the job of all workers, as the only one of its stage, which nothing limits.
+    pub fn alone(
+        driver: &'a D,
+        work: &'a Arc<objects::ObjectsJob>,
+        generators: &'a Arc<[Arc<Generator>]>,
+    ) -> Self {
         Self {
             id: JobId::default(),
-            name: kind.name(),
+            name: "",
             driver,
-            workload,
-            kind,
-            timing: JobTiming::of_workload(workload, kind),
-            workers: 0..workload.concurrency.get(),
+            work,
+            generators,
+            timing: JobTiming::default(),
+            workers: 0..work.workers.get(),
             number_first: 0,
             endpoint_first: 0,
             server_names: None,
@@ -141,10 +146,7 @@ impl<R> FilesJobs<'_, R> {
 impl<'a, D> StageWork<'a, D, NullRings> {
     /// Returns a stage of one job on objects.
     pub fn of_objects(stage: StageId, job: ObjectsJob<'a, D>) -> Self {
-        let is_measured = job.kind == StageKind::Measure;
-        let stop_rules = if is_measured { job.workload.stop_rules.clone() } else { Vec::new() };
-        let limits = StageLimits { stop_rules, ..StageLimits::default() };
-        Self { stage, objects: vec![job], files: None, limits }
+        Self { stage, objects: vec![job], files: None, limits: StageLimits::default() }
     }
 }
 
@@ -213,17 +215,12 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
         stops: Stops<'r>,
         ops_left: &Option<Arc<OpsLeft>>,
     ) -> ObjectsRun<'r, D> {
-        let names = job.workload.names_versions();
-        assert!(
-            !names || job.kind != StageKind::Measure || job.server_names.is_some(),
-            "the names of the versions that were prepared are handed over"
-        );
         let facts = JobFacts {
-            workload: Arc::clone(job.workload),
-            generator: Arc::clone(context.generator),
+            key_hashes: key_hashes(job.work),
+            work: Arc::clone(job.work),
+            generators: Arc::clone(job.generators),
             stage: self.stage,
             job: job.id,
-            kind: job.kind,
             timing: job.timing.clone(),
             workers: job.workers.clone(),
             number_first: job.number_first,
@@ -235,11 +232,7 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
             waiting: context
                 .virtual_time
                 .map_or(Waiting::Machine, |time| Waiting::Virtual(Arc::clone(time))),
-            server_names: job
-                .server_names
-                .filter(|_| names && job.kind == StageKind::Measure)
-                .map(Arc::clone),
-            keeps_names: names && job.kind == StageKind::Prepare,
+            server_names: job.server_names.map(Arc::clone),
             stops,
             stage_duration: self.limits.duration,
             stage_ops_left: ops_left.clone(),
@@ -265,18 +258,26 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
 }
 
 fn watched<'j, D>(job: &'j ObjectsJob<'_, D>) -> WatchedJob<'j> {
-    let numbers_each = sessions_each(job.workload, job.kind);
+    let numbers_each = sessions_each(job.work);
     WatchedJob {
         id: job.id,
         name: job.name,
-        kinds: job.workload.activity.kinds(),
+        kinds: job.work.kinds(),
         number_first: job.number_first + job.workers.start * numbers_each,
         numbers: job.workers.len() as u32 * numbers_each,
         numbers_each,
         ramp: job.timing.ramp,
         start_delay: job.timing.start_delay.clone(),
-        seed: job.workload.seed.0,
+        seed: job.work.seed.0,
     }
+}
+
+/// Returns what hashes the keys of each set.
+fn key_hashes(work: &objects::ObjectsJob) -> Vec<PrefixHash> {
+    let of_set = |set: &Option<Arc<objects::ObjectSet>>| {
+        PrefixHash::new(set.as_ref().map_or("", |set| set.keys.base()))
+    };
+    work.sets.iter().map(of_set).collect()
 }
 
 /// A stage about to run.

@@ -15,10 +15,11 @@ use plimsoll_model::{
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilesSpec;
 use plimsoll_workload::plan::{Amount, Think};
-use plimsoll_workload::{PacingSpec, StopRule, Workload};
+use plimsoll_workload::{PacingSpec, StopRule};
 
 use crate::instrument_tests::{Answer, Kept, MS, Script, Scripted, spec};
 use crate::ring_tests::{FILL, Pace, World, blocks, one_ms, spec as files_spec};
+use crate::testing::Laid;
 use crate::{
     EndReason, EngineConfig, FilesJobs, JobTiming, Live, ObjectsJob, RingConfig, RunClock,
     StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
@@ -66,8 +67,8 @@ fn ok_in_10_ms(_: u64) -> (Duration, Answer) {
     (Duration::from_millis(10), Answer::Right)
 }
 
-fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Workload> {
-    Arc::new(spec(&[(operation, 1)], workers, pacing).validate("run", None).unwrap())
+fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Laid> {
+    Laid::of(&spec(&[(operation, 1)], workers, pacing))
 }
 
 fn open(rate: &str, arrivals: &str) -> PacingSpec {
@@ -88,7 +89,7 @@ fn starts_ms(records: &[&OpRecord]) -> Vec<u64> {
 /// Runs one job of a closed loop on objects with this timing.
 fn timed(workers: u32, script: Script, timing: JobTiming, limits: StageLimits) -> Done {
     let (driver, workload) = (store(script), workload("GET", workers, PacingSpec::Closed));
-    let job = ObjectsJob::alone(&driver, &workload, StageKind::Measure);
+    let job = workload.alone(&driver, StageKind::Measure);
     let work = StageWork::of_objects(StageId(1), ObjectsJob { timing, ..job });
     run(&Arc::new(VirtualTime::new()), &StageWork { limits, ..work }, None)
 }
@@ -117,13 +118,13 @@ fn jobs_on_objects_and_files_run_at_once() {
     let driver = store(ok_in_10_ms);
     let (gets, stats) =
         (workload("GET", 3, PacingSpec::Closed), workload("STAT", 2, open("50/s", "constant")));
-    let first = ObjectsJob::alone(&driver, &gets, StageKind::Measure);
+    let first = gets.alone(&driver, StageKind::Measure);
     let second = ObjectsJob {
         id: JobId(2),
         name: "probes",
         number_first: 5,
         endpoint_first: 7,
-        ..ObjectsJob::alone(&driver, &stats, StageKind::Measure)
+        ..stats.alone(&driver, StageKind::Measure)
     };
     let mut jobs = FilesJobs::alone(&world, &plan, 1, RINGS);
     jobs.jobs[0].id = JobId(1);
@@ -215,12 +216,9 @@ fn a_stage_ends_after_the_operations_of_all_its_jobs() {
     let driver = store(ok_in_10_ms);
     let (gets, stats) =
         (workload("GET", 3, PacingSpec::Closed), workload("STAT", 1, open("1000/s", "constant")));
-    let first = ObjectsJob::alone(&driver, &gets, StageKind::Measure);
-    let second = ObjectsJob {
-        id: JobId(1),
-        number_first: 3,
-        ..ObjectsJob::alone(&driver, &stats, StageKind::Measure)
-    };
+    let first = gets.alone(&driver, StageKind::Measure);
+    let second =
+        ObjectsJob { id: JobId(1), number_first: 3, ..stats.alone(&driver, StageKind::Measure) };
     let limits = StageLimits { ops_max: Some(100), ..StageLimits::default() };
     let work = StageWork::<_, NullRings> {
         stage: StageId(0),
@@ -311,14 +309,14 @@ const WHOLE: Range<u32> = 0..8;
 /// Returns the sum of the hashes of what several engines issue, and how much that is.
 fn divided<D: Driver>(
     driver: &D,
-    workload: &Arc<Workload>,
+    workload: &Laid,
     kind: StageKind,
     ranges: &[Range<u32>],
     limit: Option<Amount>,
 ) -> (u64, Vec<(WorkerId, u64)>) {
     let (mut hash, mut issued) = (0u64, Vec::new());
     for workers in ranges {
-        let job = ObjectsJob::alone(driver, workload, kind);
+        let job = workload.alone(driver, kind);
         let timing = JobTiming { ops_max: limit, ..job.timing };
         let job = ObjectsJob { workers: workers.clone(), timing, ..job };
         let work = StageWork::of_objects(StageId(0), job);
@@ -386,7 +384,7 @@ fn engines_on_threads_divide_the_same_operations() {
     for ranges in DIVISIONS {
         let (mut hashes, mut counts) = ([0u64; 2], [0u64; 2]);
         for workers in ranges {
-            let objects = ObjectsJob::alone(&NullDriver, &workload, StageKind::Measure);
+            let objects = workload.alone(&NullDriver, StageKind::Measure);
             let timing = JobTiming { ops_max: Some(Amount::All(1_000)), ..JobTiming::default() };
             let objects = ObjectsJob { workers: workers.clone(), timing, ..objects };
             let mut files = FilesJobs::alone(&NullRings, &plan, 0, RINGS);
@@ -414,7 +412,7 @@ fn engines_on_threads_divide_the_same_operations() {
 fn a_stage_begins_when_it_is_to_and_says_when_it_is_late() {
     let time = Arc::new(VirtualTime::new());
     let (driver, workload) = (store(ok_in_10_ms), workload("GET", 2, PacingSpec::Closed));
-    let job = ObjectsJob::alone(&driver, &workload, StageKind::Measure);
+    let job = workload.alone(&driver, StageKind::Measure);
     let work = StageWork::of_objects(StageId(0), job);
     let (outcome, records) = run(&time, &work, Some(at_ms(5_000)));
     assert_eq!((outcome.started, outcome.began_late_by), (at_ms(5_000), Duration::ZERO));
@@ -425,7 +423,7 @@ fn a_stage_begins_when_it_is_to_and_says_when_it_is_late() {
     assert_eq!(records.len(), 200);
 
     let clock: SharedClock = Arc::new(RunClock::start());
-    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Prepare);
+    let job = workload.alone(&NullDriver, StageKind::Prepare);
     let work = StageWork::of_objects(StageId(0), job);
     let begins = clock.now().after(Duration::from_millis(200));
     let (outcome, records) = run_real(&clock, &work, Some(begins));

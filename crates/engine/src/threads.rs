@@ -15,7 +15,6 @@ use crate::outcome::{
     EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
 };
 use crate::records::{JobTally, Outlet, ThreadOutcome, keep_first_errors};
-use crate::server_names::ServerNames;
 use crate::timing::{Stops, Verdict};
 use crate::watch::Watch;
 
@@ -185,7 +184,7 @@ pub(crate) fn sum(
 fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
     let JobTally { ops_count, failed_count, bytes, kept, .. } = tally;
     let offered_count = ops_count + kept.skipped_count;
-    let names = (!tally.server_names.is_empty()).then(|| ServerNames::new(tally.server_names));
+    let names = (!tally.server_names.is_empty()).then_some(tally.server_names);
     JobOutcome {
         job: job.id,
         ops_count,
@@ -195,6 +194,7 @@ fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
         ended_by: tally.ended_by,
         stream_hash: tally.stream_hash,
         server_names: names.map(Arc::new),
+        changes: tally.changes,
     }
 }
 

@@ -11,9 +11,10 @@ use plimsoll_workload::data::Generator;
 
 use crate::instrument_tests::spec;
 use crate::ring_tests::{FILL, spec as files_spec};
+use crate::testing::Laid;
 use crate::{
-    EngineConfig, FilesJobs, Live, ObjectsJob, OpSink, OpSinkError, RingConfig, RunClock,
-    StageContext, StageWork, StopFlag, run_stage,
+    EngineConfig, FilesJobs, Live, OpSink, OpSinkError, RingConfig, RunClock, StageContext,
+    StageWork, StopFlag, run_stage,
 };
 
 /// Keeps the end of the last operation, and the moment of the last tick, which comes when all
@@ -50,10 +51,10 @@ fn a_stage_ends_with_its_last_worker_and_not_with_the_recorder() {
         wall_epoch: plimsoll_model::WallTime::from_unix_ns(0),
         begins_at: None,
     };
-    let workload = spec(&[("GET", 1)], 2, PacingSpec::Closed).validate("run", None).unwrap();
+    let workload = Laid::of(&spec(&[("GET", 1)], 2, PacingSpec::Closed));
     let config = EngineConfig { threads: 2, op_timeout: Duration::from_secs(60), retries: 0 };
-    let (workload, mut last) = (Arc::new(workload), Last::default());
-    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Prepare);
+    let mut last = Last::default();
+    let job = workload.alone(&NullDriver, StageKind::Prepare);
     let work = StageWork::of_objects(StageId(0), job);
     let ran = run_stage(&work, &config, &context, &mut last).unwrap();
     assert!(ran.started < last.op && last.op <= ran.ended && ran.ended <= last.tick);

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use plimsoll_model::{StageKind, WorkerId};
+use plimsoll_model::WorkerId;
 use plimsoll_workload::files::{CapSpec, FileJobSpec, FilePacingSpec};
-use plimsoll_workload::plan::{Amount, Cap, JobPacing, Think};
-use plimsoll_workload::{ArrivalLaw, OpenLoop, Pacing, Random, StopRule, Workload};
+use plimsoll_workload::plan::{self, Amount, Cap, JobPacing, Think};
+use plimsoll_workload::{ArrivalLaw, OpenLoop, Pacing, Random, StopRule};
 
 use crate::live::StopFlag;
 use crate::outcome::EndReason;
@@ -53,16 +53,16 @@ impl Default for JobTiming {
 }
 
 impl JobTiming {
-    /// Returns that of a stage of a workload with one job: only what is measured is paced and
-    /// limited in time.
-    pub fn of_workload(workload: &Workload, kind: StageKind) -> Self {
-        if kind != StageKind::Measure {
-            return Self::default();
-        }
+    /// Returns that of a job of a plan, in a stage that lasts so long at most.
+    pub fn of_job(job: &plan::Job, stage_duration: Option<Duration>) -> Self {
         Self {
-            pacing: JobPacing::Shared(workload.pacing.clone()),
-            duration: Some(workload.duration),
-            ..Self::default()
+            pacing: job.pacing.clone(),
+            duration: [job.duration, stage_duration].into_iter().flatten().min(),
+            ramp: job.ramp,
+            start_delay: job.start_delay.clone(),
+            think: job.think,
+            ops_max: job.ops_max,
+            bytes_max: job.bytes_max,
         }
     }
 

@@ -1,14 +1,13 @@
 //! Stop rules on paused time: a stage ends exactly when they say.
 
-use std::sync::Arc;
-
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{ErrorClass, StageId, StageKind};
-use plimsoll_workload::{ExistingSpec, PacingSpec, SteadySpec, Workload, WorkloadSpec};
+use plimsoll_workload::{ExistingSpec, PacingSpec, SteadySpec, WorkloadSpec};
 
 use super::*;
 use crate::instrument_tests::{Answer, MS, Script, run, spec};
-use crate::{ObjectsJob, StageOutcome, StageWork, StopFlag};
+use crate::testing::Laid;
+use crate::{StageOutcome, StopFlag};
 
 const SECOND: u64 = 1_000 * MS;
 
@@ -28,8 +27,7 @@ fn steady_7_s(mut spec: WorkloadSpec) -> WorkloadSpec {
 
 fn measure(spec: &WorkloadSpec, script: Script) -> (StageOutcome, Vec<OpRecord>) {
     // A survey that found nothing: a listing is complete when it is empty.
-    let existing = spec.objects.existing.as_ref().map(|_| Vec::new());
-    let workload = Arc::new(spec.validate("run", existing).unwrap());
+    let workload = Laid::of(spec);
     run(&workload, StageKind::Measure, script, 0, &StopFlag::default())
 }
 
@@ -112,7 +110,7 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
     spec.measure.duration_ns = 30 * SECOND;
     let (outcome, _) = measure(&spec, ok_in_100_ms);
     assert!(outcome.ended_because.is_some());
-    let workload = spec.validate("run", None).unwrap();
+    let workload = Laid::of(&spec);
     let two = WatchedJob {
         id: JobId::default(),
         name: "measure",
@@ -124,7 +122,7 @@ fn a_worker_that_has_ended_nothing_keeps_it_running() {
         start_delay: Duration::ZERO..=Duration::ZERO,
         seed: 7,
     };
-    let mut two = Watch::new(&[two], &workload.stop_rules, Moment::EPOCH).unwrap();
+    let mut two = Watch::new(&[two], workload.stop_rules(), Moment::EPOCH).unwrap();
     let (_, records) = measure(&spec, ok_in_100_ms);
     let packed: Vec<PackedOp> = records.iter().map(PackedOp::from).collect();
     two.observe(&packed);
@@ -165,17 +163,17 @@ fn the_first_rule_to_hold_ends_it_and_only_while_measuring() {
     spec.measure.until = vec!["ci(rate)<=20%".to_owned()];
     let (outcome, _) = measure(&spec, ok_in_100_ms);
     assert_eq!(outcome.ended_by, EndReason::Until);
-    let workload = Arc::new(spec.validate("run", None).unwrap());
-    let rules = |workload: &Arc<Workload>, kind| {
-        let job = ObjectsJob::alone(&NullDriver, workload, kind);
-        StageWork::of_objects(StageId(0), job).limits.stop_rules
+    let workload = Laid::of(&spec);
+    let rules = |workload: &Laid, kind| {
+        let job = workload.alone(&NullDriver, kind);
+        workload.stage_of(StageId(0), kind, job).limits.stop_rules
     };
-    assert_eq!(rules(&workload, StageKind::Measure), workload.stop_rules);
+    assert_eq!(rules(&workload, StageKind::Measure), workload.stop_rules());
     assert!(rules(&workload, StageKind::Prepare).is_empty());
     assert!(Watch::new(&[], &rules(&workload, StageKind::Prepare), Moment::EPOCH).is_none());
     spec.measure.until.clear();
     spec.measure.steady = None;
-    let workload = Arc::new(spec.validate("run", None).unwrap());
+    let workload = Laid::of(&spec);
     assert!(Watch::new(&[], &rules(&workload, StageKind::Measure), Moment::EPOCH).is_none());
 }
 

@@ -62,6 +62,14 @@ impl Keys {
         }
     }
 
+    /// Returns what all generated keys begin with; empty for others.
+    pub fn base(&self) -> &str {
+        match self {
+            Self::Generated { layout, .. } => &layout.base,
+            Self::Existing(_) | Self::Named(_) => "",
+        }
+    }
+
     /// Returns the prefix below which all generated objects of `owner` lie: its own, or the common
     /// one.
     pub fn prefix_of(&self, owner: WorkerId) -> String {

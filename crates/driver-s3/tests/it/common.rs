@@ -139,8 +139,9 @@ pub(crate) async fn list(
     page_size: u32,
 ) -> (Completion, Vec<(String, u64)>) {
     let mut kept = Kept::default();
-    let completion =
-        session.execute(None, Operation::List { prefix, page_size, sink: &mut kept }).await;
+    let completion = session
+        .execute(None, Operation::List { prefix, page_size, pages_max: None, sink: &mut kept })
+        .await;
     (checked(completion), kept.entries)
 }
 

@@ -199,9 +199,11 @@ fn versions(bench: &Bench) -> Result<(), DriverError> {
         for page_size in [1, 2, 1_000] {
             let mut kept = Kept::default();
             let prefix = "offers/";
-            let listed =
-                run(session, Operation::ListVersions { prefix, page_size, sink: &mut kept })
-                    .await?;
+            let listed = run(
+                session,
+                Operation::ListVersions { prefix, page_size, pages_max: None, sink: &mut kept },
+            )
+            .await?;
             assert_eq!(listed.objects_count, 4, "three versions and a mark of deletion");
             let mut sizes: Vec<u64> = kept.entries.iter().map(|entry| entry.1).collect();
             sizes.sort_unstable();

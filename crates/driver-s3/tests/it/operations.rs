@@ -295,7 +295,8 @@ fn versions_are_listed_page_after_page() {
     ];
     let fake = Fake::answering(pages.map(|page| answer(200, page)));
     let mut kept = Kept::default();
-    let list = Operation::ListVersions { prefix: "", page_size: 1, sink: &mut kept };
+    let list =
+        Operation::ListVersions { prefix: "", page_size: 1, pages_max: None, sink: &mut kept };
     let completion = done(&fake, RequestOptions::default(), list);
     assert_eq!((completion.result, completion.objects_count), (Ok(()), 3));
     let entries: Vec<(&str, u64)> =
@@ -308,7 +309,8 @@ fn versions_are_listed_page_after_page() {
     let endless = "<ListVersionsResult><IsTruncated>true</IsTruncated></ListVersionsResult>";
     let fake = Fake::answering([answer(200, endless), answer(200, BEGUN)]);
     for _ in 0..2 {
-        let list = Operation::ListVersions { prefix: "", page_size: 1, sink: &mut kept };
+        let list =
+            Operation::ListVersions { prefix: "", page_size: 1, pages_max: None, sink: &mut kept };
         failed(&done(&fake, RequestOptions::default(), list), ErrorClass::Protocol, Some(200));
     }
 }

@@ -1,13 +1,12 @@
 //! Operations that write or read many objects at once: archives and their members, and one content
 //! under several names.
 
-use std::sync::Arc;
-
 use plimsoll_driver::{Completion, ContentSource, Operation, Session};
 use plimsoll_model::{Moment, ObjectId};
 use plimsoll_workload::archive::{Archive, ArchiveMember};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{Activity, ObjectRef, Workload};
+use plimsoll_workload::objects::{ObjectRef, ObjectSet};
+use plimsoll_workload::plan::Work;
 
 use super::{Executor, bounded};
 use crate::verify::{Given, Taken};
@@ -29,9 +28,9 @@ pub(super) struct Built {
 
 impl Built {
     /// Returns how many objects and bytes count for writing it.
-    pub(super) fn counts(&self, activity: &Activity) -> (u32, u64) {
-        match activity {
-            Activity::Snowball { .. } => (self.members_count, self.members_bytes),
+    pub(super) fn counts(&self, work: &Work) -> (u32, u64) {
+        match work {
+            Work::PutTar { .. } => (self.members_count, self.members_bytes),
             _ => (1, self.archive.size()),
         }
     }
@@ -79,21 +78,22 @@ impl Executor<'_> {
         if self.archive.as_ref().is_some_and(|built| built.id == id) {
             return;
         }
-        let (workload, generator) = (&self.facts.workload, &self.facts.generator);
-        let (members, archive, compressed) = match workload.activity {
-            Activity::Snowball { members, compress: packs } => {
-                self.keys.write(id, &mut self.key);
-                let members = tar_members(workload, id, &self.key, members.get());
-                let now = self.facts.clock.now().since(Moment::EPOCH);
-                let now_ns = self.facts.wall_epoch.after(now).as_unix_ns();
+        let (facts, index) = (self.facts, self.place.0);
+        let generator = facts.generator(index);
+        let set = self.set();
+        let (members, archive, compressed) = match facts.work.work {
+            Work::PutTar { members, compress: packs, .. } => {
+                set.keys.write(id, &mut self.key);
+                let members = tar_members(set, id, &self.key, members.get());
+                let now = facts.clock.now().since(Moment::EPOCH);
+                let now_ns = facts.wall_epoch.after(now).as_unix_ns();
                 let archive = Archive::tar(&members, now_ns / 1_000_000_000);
                 let compressed = packs.then(|| compress(&archive, generator));
                 (members, archive, compressed)
             }
             _ => {
-                let members: Vec<ArchiveMember> = (0..workload.population_count())
-                    .map(|index| self.zip_member(workload.population_id(index)))
-                    .collect();
+                let members: Vec<ArchiveMember> =
+                    (0..set.count).map(|index| self.zip_member(set.id(index))).collect();
                 let archive = Archive::zip(&members, generator);
                 (members, archive, None)
             }
@@ -114,14 +114,15 @@ impl Executor<'_> {
         id: ObjectId,
         start: Moment,
     ) -> Completion {
-        let takes_apart = matches!(self.facts.workload.activity, Activity::Snowball { .. });
+        let takes_apart = matches!(self.facts.work.work, Work::PutTar { .. });
         if takes_apart {
-            self.keys.write(id, &mut self.key);
+            self.go_to(id);
         } else {
             self.write_zip_key();
         }
         let built = self.archive.as_ref().expect("it is built before the operation begins");
-        let mut archive = GivenArchive { built, generator: &self.facts.generator };
+        let generator = self.facts.generator(self.place.0);
+        let mut archive = GivenArchive { built, generator };
         let key = &self.key;
         let put = if takes_apart {
             let members = built.members_count;
@@ -129,7 +130,7 @@ impl Executor<'_> {
         } else {
             Operation::Put { key, content: &mut archive }
         };
-        bounded(self.facts, session, put, start).await
+        in_bucket!(self, session, put, start)
     }
 
     /// Reads one file of the zip archive.
@@ -145,9 +146,10 @@ impl Executor<'_> {
         self.write_zip_key();
         let (key, sink) = (&self.key, &mut taken);
         let get = Operation::GetMember { key, member: &member.name, sink };
-        let done = bounded(self.facts, session, get, start).await;
+        let done = in_bucket!(self, session, get, start);
         self.key.clone_from(&member.key);
-        self.judged(done, &taken, object.size)
+        let len = object.size.unwrap_or(done.bytes);
+        self.judged(done, &taken, len)
     }
 
     /// Writes one content under several names below that of the object.
@@ -157,26 +159,27 @@ impl Executor<'_> {
         object: ObjectRef,
         start: Moment,
     ) -> Completion {
-        let Activity::Fanout { copies } = self.facts.workload.activity else {
-            unreachable!("copies are written in a fanout workload")
+        let Work::Fanout { copies, .. } = self.facts.work.work else {
+            unreachable!("copies are written by a fanout")
         };
         let copies = copies.get();
-        self.keys.write(object.id, &mut self.key);
+        let size = object.size.expect("it was checked that the set has sizes");
+        self.go_to(object.id);
         let name = |copy| format!("{}/copy-{copy}.rnd", self.key);
         self.batch = (0..copies).map(name).collect();
-        let mut given = Given { content: self.content(0), offset: 0, size: object.size };
+        let mut given = Given { content: self.content(0), offset: 0, size };
         let fanout = Operation::Fanout { keys: &self.batch, content: &mut given };
-        let mut done = bounded(self.facts, session, fanout, start).await;
+        let mut done = in_bucket!(self, session, fanout, start);
         if done.result.is_ok() {
             // What the store is to write counts; it is sent once.
-            (done.objects_count, done.bytes) = (copies, object.size * u64::from(copies));
+            (done.objects_count, done.bytes) = (copies, size * u64::from(copies));
         }
         done
     }
 
     /// Replaces the present key by that of the zip archive, which servers know by its ending.
     fn write_zip_key(&mut self) {
-        self.keys.write(self.facts.workload.whole_id(), &mut self.key);
+        self.go_to(self.facts.work.archive_id(self.place.0));
         let stem = self.key.trim_end_matches(".rnd").len();
         self.key.truncate(stem);
         self.key.push_str(".zip");
@@ -185,20 +188,22 @@ impl Executor<'_> {
     /// Returns file `id` of the zip archive; its name is the key below the run's own prefix.
     fn zip_member(&self, id: ObjectId) -> ArchiveMember {
         let mut key = String::new();
-        self.keys.write(id, &mut key);
-        let workload: &Arc<Workload> = &self.facts.workload;
-        let name = key.strip_prefix(&workload.layout.base).unwrap_or(&key).to_owned();
-        ArchiveMember { name, size: workload.size_of(id), key }
+        let set = self.set();
+        set.keys.write(id, &mut key);
+        let name = key.strip_prefix(set.keys.base()).unwrap_or(&key).to_owned();
+        let size = set.size_of(id).expect("it was checked that the set has sizes");
+        ArchiveMember { name, size, key }
     }
 }
 
 /// Returns the files of tar archive `id`, which become objects below its key.
-fn tar_members(workload: &Workload, id: ObjectId, key: &str, count: u32) -> Vec<ArchiveMember> {
+fn tar_members(set: &ObjectSet, id: ObjectId, key: &str, count: u32) -> Vec<ArchiveMember> {
+    let sizes = set.laws[0].as_ref().expect("it was checked that the set has sizes");
     let member = |number: u32| {
         let name = format!("{key}/{number}.obj");
         // Every member of every archive has a number of its own, from which its size comes.
         let position = id.number() * u64::from(count) + u64::from(number);
-        let size = workload.sizes.size(workload.seed.0, ObjectId::new(id.owner(), position));
+        let size = sizes.size(set.seed, ObjectId::new(id.owner(), position));
         ArchiveMember { key: name.clone(), name, size }
     };
     (0..count).map(member).collect()

@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 use std::task::Waker;
 
 use plimsoll_model::{Moment, WorkerId};
-use plimsoll_workload::OpStream;
+use plimsoll_workload::objects::ObjectSource;
 
-use super::{SourceContext, fingerprint, has_unknown_size};
+use super::{SourceContext, has_unknown_size};
 use crate::outcome::EndReason;
 use crate::pacing::{Pacer, Start, Turn};
 use crate::records::Finished;
@@ -17,13 +17,12 @@ use crate::source::{Issued, OpNames, OpSource, Step};
 
 /// A worker's operations and when they are due.
 struct ArrivalStream {
-    worker: WorkerId,
     number: WorkerId,
-    stream: OpStream,
+    stream: ObjectSource,
     pacer: Pacer,
     issued_count: u64,
     /// What versions are called, where operations are about versions.
-    versions: Option<VersionNames>,
+    versions: VersionNames,
     /// Whether it has no work any more.
     is_done: bool,
 }
@@ -51,9 +50,8 @@ impl<'a, 'd> Schedule<'a, 'd> {
     ) -> Self {
         let facts = context.facts;
         let stream = |worker: &WorkerId| ArrivalStream {
-            worker: *worker,
             number: facts.number(*worker),
-            stream: OpStream::new(&facts.workload, facts.kind, *worker),
+            stream: facts.work.source(*worker),
             pacer: facts.pacer(*worker, started),
             issued_count: 0,
             versions: VersionNames::new(facts),
@@ -128,7 +126,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 }
                 Turn::WaitForEnd => unreachable!("a stream is never told what is in flight"),
             }
-            let Some(op) = stream.stream.next_op() else {
+            let Some(op) = stream.stream.next_op(now) else {
                 stream.is_done = true;
                 continue;
             };
@@ -137,15 +135,15 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 continue;
             };
             stream.issued_count += 1;
-            let name = stream.versions.as_ref().and_then(|versions| versions.of(&op));
+            let name = stream.versions.of(&op);
             let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
-            let ArrivalStream { worker, number, issued_count, .. } = *stream;
+            let ArrivalStream { number, issued_count, .. } = *stream;
             let (job, since) = (self.context.facts.job, intended.map(|at| at.since(self.started)));
             let mut records = self.context.records.borrow_mut();
-            records.note_planned(job, number, issued_count, fingerprint(&op), since);
+            records.note_planned(job, number, issued_count, op.fingerprint(), since);
             drop(records);
             self.set_next(at);
-            return Some(Issued { worker, number, op, names, intended, stream: at });
+            return Some(Issued { number, op, names, intended, stream: at });
         }
         None
     }
@@ -153,18 +151,21 @@ impl<'a, 'd> Schedule<'a, 'd> {
     /// Counts what was due before `over` and never issued, as far as there was work for it.
     pub(crate) fn count_skipped(&mut self, over: Moment) {
         let mut skipped = 0;
+        let job = self.context.facts.job;
         for ArrivalStream { stream, pacer, is_done, .. } in &mut self.streams {
+            // What is drawn from here on is never done.
+            self.context.records.borrow_mut().note_changes(job, stream.changes());
             let mut due = if *is_done { 0 } else { pacer.take_skipped(over) };
             if stream.may_end() {
                 let mut take = || {
-                    let op = stream.next_op();
-                    op.inspect(|op| stream.completed(op, true)).is_some()
+                    let op = stream.next_op(over);
+                    op.inspect(|op| stream.completed(op, true, over)).is_some()
                 };
                 due = (0..due).take_while(|_| take()).count() as u64;
             }
             skipped += due;
         }
-        self.context.records.borrow_mut().note_skipped(self.context.facts.job, skipped);
+        self.context.records.borrow_mut().note_skipped(job, skipped);
     }
 }
 
@@ -191,13 +192,16 @@ impl OpSource for Schedule<'_, '_> {
     fn ended(&mut self, issued: Issued, mut finished: Finished) {
         self.under_way -= 1;
         let stream = &mut self.streams[issued.stream];
-        stream.stream.completed(&issued.op, finished.record.outcome.is_ok());
+        let (ok, end) = (finished.record.outcome.is_ok(), finished.record.end);
+        stream.stream.completed(&issued.op, ok, end);
         if has_unknown_size(&issued.op) {
             stream.pacer.moved(finished.record.bytes);
         }
-        if let Some(versions) = &mut stream.versions {
-            versions.completed(&issued.op, finished.server_name.take());
+        let name = stream.versions.completed(&issued.op, finished.server_name.take());
+        let mut records = self.context.records.borrow_mut();
+        if let Some(name) = name {
+            records.note_name(self.context.facts.job, name);
         }
-        self.context.records.borrow_mut().keep(finished);
+        records.keep(finished);
     }
 }

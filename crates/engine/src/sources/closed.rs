@@ -3,9 +3,9 @@
 use std::task::Waker;
 
 use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId};
-use plimsoll_workload::{OpStream, PlannedOp};
+use plimsoll_workload::objects::{ObjectSource, PlannedOp};
 
-use super::{SourceContext, fingerprint, has_unknown_size, is_away};
+use super::{SourceContext, has_unknown_size, is_away};
 use crate::outcome::EndReason;
 use crate::pacing::{Pacer, Start, Turn};
 use crate::records::Finished;
@@ -18,7 +18,7 @@ pub(crate) struct PlannedOps<'a, 'd> {
     pub(crate) worker: WorkerId,
     /// Its number in the stage.
     number: WorkerId,
-    stream: OpStream,
+    stream: ObjectSource,
     pacer: Pacer,
     /// Drawn from the stream but not yet due.
     pending: Option<PlannedOp>,
@@ -33,7 +33,7 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
             context,
             worker,
             number: facts.number(worker),
-            stream: OpStream::new(&facts.workload, facts.kind, worker),
+            stream: facts.work.source(worker),
             pacer: facts.pacer(worker, started),
             pending: None,
             started_count: 0,
@@ -58,7 +58,7 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
             Turn::WaitForEnd => return Step::Blocked,
             Turn::Over(reason) => return Step::Done(reason),
         }
-        let Some(op) = self.pending.take().or_else(|| self.stream.next_op()) else {
+        let Some(op) = self.pending.take().or_else(|| self.stream.next_op(now)) else {
             return Step::Done(EndReason::OutOfWork);
         };
         match self.pacer.start(&op, now) {
@@ -71,7 +71,7 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
         }
         let mut records = self.context.records.borrow_mut();
         let job = self.context.facts.job;
-        records.note_planned(job, self.number, self.started_count, fingerprint(&op), None);
+        records.note_planned(job, self.number, self.started_count, op.fingerprint(), None);
         self.started_count += 1;
         Step::Start(op)
     }
@@ -79,9 +79,9 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
     /// Takes note of how an operation ended, or that it did not come about.
     #[inline]
     pub(super) fn ended(&mut self, op: &PlannedOp, outcome: ErrorClass, bytes: u64, end: Moment) {
-        self.stream.completed(op, outcome.is_ok());
+        self.stream.completed(op, outcome.is_ok(), end);
         // The stream leaves out the rest of an upload that failed.
-        let same = |pending: &PlannedOp| pending.target.object_id() == op.target.object_id();
+        let same = |pending: &PlannedOp| pending.subject.object_id() == op.subject.object_id();
         if op.kind == OpKind::PutPart && !outcome.is_ok() && self.pending.as_ref().is_some_and(same)
         {
             self.pending = None;
@@ -97,10 +97,18 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
     }
 }
 
+impl Drop for PlannedOps<'_, '_> {
+    /// Says what the worker has changed about who is in its sets.
+    fn drop(&mut self) {
+        let facts = self.context.facts;
+        self.context.records.borrow_mut().note_changes(facts.job, self.stream.changes());
+    }
+}
+
 /// A worker that does one operation after the other.
 pub(crate) struct ClosedWorker<'a, 'd> {
     ops: PlannedOps<'a, 'd>,
-    versions: Option<VersionNames>,
+    versions: VersionNames,
 }
 
 impl<'a, 'd> ClosedWorker<'a, 'd> {
@@ -116,23 +124,21 @@ impl OpSource for ClosedWorker<'_, '_> {
 
     #[inline]
     fn next(&mut self, now: Moment, _: &Waker) -> Step<Issued> {
-        let PlannedOps { worker, number, .. } = self.ops;
+        let PlannedOps { number, .. } = self.ops;
         let versions = &self.versions;
         self.ops.next(now).map(|op| {
-            let name = versions.as_ref().and_then(|versions| versions.of(&op));
-            let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
-            Issued { worker, number, op, names, intended: None, stream: 0 }
+            let names =
+                versions.of(&op).map_or(OpNames::None, |name| OpNames::Version(name.into()));
+            Issued { number, op, names, intended: None, stream: 0 }
         })
     }
 
     #[inline]
     fn ended(&mut self, issued: Issued, mut finished: Finished) {
-        let PlannedOps { context, worker, .. } = self.ops;
+        let context = self.ops.context;
         let mut records = context.records.borrow_mut();
-        if let Some(versions) = &mut self.versions {
-            versions.completed(&issued.op, finished.server_name.take());
-        } else if context.facts.keeps_names {
-            records.note_name(context.facts.job, worker, finished.server_name.as_deref());
+        if let Some(name) = self.versions.completed(&issued.op, finished.server_name.take()) {
+            records.note_name(context.facts.job, name);
         }
         let record = &finished.record;
         self.ops.ended(&issued.op, record.outcome, record.bytes, record.end);

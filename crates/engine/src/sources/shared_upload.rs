@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use plimsoll_model::{Moment, OpKind};
-use plimsoll_workload::{Activity, PlannedOp};
+use plimsoll_workload::objects::{PlannedOp, UploadPlan};
+use plimsoll_workload::plan::Work;
 
 use super::closed::PlannedOps;
 use super::uploads::{Parts, name_of};
@@ -44,12 +45,13 @@ enum State {
 impl SharedUpload {
     /// Returns the upload of a job; `None` where its workers upload no object together.
     pub(crate) fn new(facts: &JobFacts<'_>) -> Option<Self> {
-        let (plimsoll_model::StageKind::Prepare, Activity::Multipart { parts, part_bytes }) =
-            (facts.kind, &facts.workload.activity)
+        let (Some(UploadPlan::Together), Work::Fill { sets, .. }) =
+            (facts.work.upload(), &facts.work.work)
         else {
             return None;
         };
-        let parts = Parts::new(facts.workload.whole_id(), parts.get(), *part_bytes);
+        let object = facts.work.set(sets[0]).id(0);
+        let parts = Parts::new(sets[0], object, facts.work.upload_of(sets[0], object));
         let left = facts.workers.len() as u32;
         let waiting = Vec::new();
         Some(Self(Mutex::new(Shared { state: State::NotBegun, parts, left, waiting })))
@@ -144,7 +146,6 @@ impl OpSource for UploadShare<'_, '_> {
         let worker = self.ops.worker;
         let number = self.ops.context.facts.number(worker);
         self.step(now, waker).map(|(op, names)| Issued {
-            worker,
             number,
             op,
             names,

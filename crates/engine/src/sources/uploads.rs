@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use plimsoll_model::{ErrorClass, Moment, ObjectId, OpKind, WorkerId};
-use plimsoll_workload::{Activity, ObjectRef, PlannedOp, Target};
+use plimsoll_workload::objects::{ObjectRef, PlannedOp, Subject};
+use plimsoll_workload::plan::SetIndex;
 
 use super::closed::PlannedOps;
 use crate::outcome::EndReason;
@@ -19,29 +20,32 @@ use crate::source::{Issued, OpNames, OpSource, Step};
 /// The parts that an upload has so far.
 #[derive(Debug)]
 pub(super) struct Parts {
+    set: SetIndex,
     object: ObjectId,
-    part_bytes: u64,
+    size: u64,
     /// By part: how the store names it. Empty for those that are not there.
     server_names: Vec<String>,
     pub(super) is_failed: bool,
 }
 
 impl Parts {
-    pub(super) fn new(object: ObjectId, count: u32, part_bytes: u64) -> Self {
+    /// Returns an upload of that size in so many parts, none of which is there.
+    pub(super) fn new(set: SetIndex, object: ObjectId, (size, count): (u64, u64)) -> Self {
         let server_names = vec![String::new(); count as usize];
-        Self { object, part_bytes, server_names, is_failed: false }
+        Self { set, object, size, server_names, is_failed: false }
     }
 
     /// Returns an operation on the whole upload.
     pub(super) fn whole(&self, kind: OpKind) -> PlannedOp {
-        let size = self.server_names.len() as u64 * self.part_bytes;
-        let object = ObjectRef { id: self.object, size, version: 0 };
-        PlannedOp { kind, target: Target::Object(object, None) }
+        let object = ObjectRef::newest(self.object, Some(self.size), 0);
+        PlannedOp { kind, set: self.set, subject: Subject::Object(object, None) }
     }
 
     /// Takes note of a part that was written, under that name if it was.
     pub(super) fn written(&mut self, op: &PlannedOp, server_name: Option<Box<str>>) {
-        let Target::Part { number, .. } = op.target else { unreachable!("only parts are written") };
+        let Subject::Part { number, .. } = op.subject else {
+            unreachable!("only parts are written")
+        };
         match server_name {
             Some(server_name) => self.server_names[number as usize - 1] = server_name.into(),
             None => self.is_failed = true,
@@ -108,7 +112,7 @@ impl<'a, 'd> Uploads<'a, 'd> {
     pub(crate) fn sessions(ops: PlannedOps<'a, 'd>) -> Vec<PartSession<'a, 'd>> {
         let facts = ops.context.facts;
         let first = facts.number(ops.worker);
-        let parts = Parts::new(ObjectId::new(ops.worker, 0), 0, 0);
+        let parts = Parts::new(SetIndex(0), ObjectId::new(ops.worker, 0), (0, 0));
         let uploads = Self { ops, state: State::None, parts, over: None, waiting: Vec::new() };
         let uploads = Rc::new(RefCell::new(uploads));
         let session =
@@ -157,7 +161,7 @@ impl<'a, 'd> Uploads<'a, 'd> {
                         Step::SpinUntil(at) => return Step::SpinUntil(at),
                         Step::Blocked | Step::Idle => return self.block(waker),
                     };
-                    debug_assert_eq!(part.target.object_id(), Some(self.parts.object));
+                    debug_assert_eq!(part.subject.object_id(), Some(self.parts.object));
                     if let State::Open { taken, under_way, .. } = &mut self.state {
                         (*taken, *under_way) = (*taken + 1, *under_way + 1);
                     }
@@ -185,12 +189,9 @@ impl<'a, 'd> Uploads<'a, 'd> {
     }
 
     fn new_parts(&self, first: &PlannedOp) -> Parts {
-        let workload = &self.ops.context.facts.workload;
-        let Activity::MultipartPut { parts, part_bytes, .. } = workload.activity else {
-            unreachable!("objects are uploaded in parts by a workload that says so")
-        };
-        let object = first.target.object_id().expect("a part is of an object");
-        Parts::new(object, parts.get(), part_bytes)
+        let object = first.subject.object_id().expect("a part is of an object");
+        let size = self.ops.context.facts.work.upload_of(first.set, object);
+        Parts::new(first.set, object, size)
     }
 
     fn block<O>(&mut self, waker: &Waker) -> Step<O> {
@@ -236,9 +237,8 @@ impl OpSource for PartSession<'_, '_> {
 
     fn next(&mut self, now: Moment, waker: &Waker) -> Step<Issued> {
         let mut uploads = self.uploads.borrow_mut();
-        let (worker, number) = (uploads.ops.worker, self.number);
+        let number = self.number;
         uploads.next(now, waker).map(|(op, names)| Issued {
-            worker,
             number,
             op,
             names,

@@ -148,7 +148,12 @@ impl Client {
 
     fn list(&mut self, prefix: &str) -> (ErrorClass, Vec<String>) {
         let mut listed = Listed::default();
-        let done = self.execute(Operation::List { prefix, page_size: 10, sink: &mut listed });
+        let done = self.execute(Operation::List {
+            prefix,
+            page_size: 10,
+            pages_max: None,
+            sink: &mut listed,
+        });
         let below = self.written.keys().filter(|key| key.starts_with(prefix));
         let is_right = below.eq(&listed.0);
         let result = done.result.map_err(|error| error.class);

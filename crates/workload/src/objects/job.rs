@@ -37,6 +37,8 @@ pub struct ObjectsJob {
     /// By operation of a mix, or of work that puts one kind of member: by which law of its set the
     /// size of what it puts is drawn.
     pub laws: Arc<[u16]>,
+    /// By set: whether any work of the run is about its versions by the store's own names.
+    pub versioned: Arc<[bool]>,
     /// Whether it is asked afterwards who is in the sets.
     pub keeps_members: bool,
     /// How members are dealt to workers.
@@ -141,6 +143,22 @@ impl ObjectsJob {
         }
     }
 
+    /// Returns the size of a member that is uploaded in parts, and how many these are.
+    pub fn upload_of(&self, index: SetIndex, id: ObjectId) -> (u64, u64) {
+        let set = self.set(index);
+        let of_size = |part_bytes: u64| {
+            let size = set.size_of(id).expect("it was checked that the set has sizes");
+            (size, size.div_ceil(part_bytes))
+        };
+        match &self.work {
+            Work::PutParts { parts: Some(parts), part_bytes, .. } => {
+                (u64::from(parts.get()) * part_bytes, parts.get().into())
+            }
+            Work::PutParts { part_bytes, .. } => of_size(*part_bytes),
+            _ => of_size(set.part_bytes.expect("a fill in parts is of a set with parts")),
+        }
+    }
+
     /// Returns how many loops record operations, each one at a time: of each upload in parts there
     /// are several.
     pub fn loops_count(&self) -> NonZeroU32 {
@@ -169,18 +187,15 @@ impl ObjectsJob {
         kinds
     }
 
-    /// Tells whether operations are about versions of a set by the store's own names for them.
-    pub fn names_versions(&self, index: SetIndex) -> bool {
-        let (set, members) = self.population(index);
-        set.versions > 1 || !members.is_as_filled() || self.puts_versions(index)
+    /// Returns the id of the archive that a set is.
+    pub fn archive_id(&self, index: SetIndex) -> ObjectId {
+        super::source::zip_id(self.set(index))
     }
 
-    /// Tells whether it puts further versions of members of a set.
-    fn puts_versions(&self, index: SetIndex) -> bool {
-        use crate::plan::spec::PutAs::Version;
-        let Work::Objects(ops) = &self.work else { return false };
-        let puts = |act: &OpAct| matches!(act, OpAct::Put { put_as: Version, .. });
-        ops.iter().any(|op| op.set == index && puts(&op.act))
+    /// Tells whether what the store calls what is written has to be known, as it is in a set whose
+    /// members have versions.
+    pub fn is_versioned(&self, index: SetIndex) -> bool {
+        self.set(index).versions > 1 || self.versioned[index.0]
     }
 
     /// Returns how many operations it has in all, where the work itself says it.

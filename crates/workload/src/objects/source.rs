@@ -10,6 +10,7 @@ use std::sync::Arc;
 use plimsoll_model::{Moment, OpKind, WorkerId};
 
 use self::fill::Fill;
+pub(super) use self::fill::zip_id;
 use self::growing::{Appends, NewObjects};
 use self::mix::Mix;
 use super::pick::Picker;
@@ -128,8 +129,8 @@ impl ObjectSource {
     }
 
     /// Returns what it has changed about its sets.
-    pub fn changes(self) -> Vec<(SetIndex, Change)> {
-        match self.kind {
+    pub fn changes(&self) -> Vec<(SetIndex, Change)> {
+        match &self.kind {
             Kind::Fill(fill) => fill.changes(&self.job, self.worker),
             Kind::Mix(mix) => mix.changes(&self.job, self.worker),
             Kind::Removal(removal) => removal.changes(&self.job),
@@ -246,12 +247,13 @@ impl Removal {
         }
     }
 
-    fn changes(self, job: &ObjectsJob) -> Vec<(SetIndex, Change)> {
+    fn changes(&self, job: &ObjectsJob) -> Vec<(SetIndex, Change)> {
         if !job.keeps_members {
             return Vec::new();
         }
         let (batch, workers) = (u64::from(self.batch.get()), u64::from(job.workers.get()));
-        let of_set = |(at, mut gone): (&SetIndex, Vec<u64>)| {
+        let of_set = |(at, gone): (&SetIndex, &Vec<u64>)| {
+            let mut gone = gone.clone();
             gone.sort_unstable();
             let (set, members) = job.population(*at);
             let (order, count) = (job.removal_order(*at), members.count(set));
@@ -265,6 +267,6 @@ impl Removal {
             }
             (*at, Change::Holds(left))
         };
-        self.sets.iter().zip(self.gone).map(of_set).collect()
+        self.sets.iter().zip(&self.gone).map(of_set).collect()
     }
 }

@@ -337,6 +337,7 @@ impl Room<'_> {
                 known: job_known,
                 still: Arc::clone(&still),
                 laws,
+                versioned: Arc::default(),
                 keeps_members: true,
                 deal: job.deal,
                 work,
@@ -435,6 +436,25 @@ impl Room<'_> {
         Ok(set.laws.len() as u16 - 1)
     }
 
+    /// Tells whether any work is about versions of a set by the store's own names.
+    fn is_versioned(&self, index: SetIndex) -> bool {
+        let by_name = |op: &Op| {
+            let picks = matches!(
+                op.act,
+                OpAct::Get { version: VersionPick::Uniform, .. }
+                    | OpAct::Stat { version: VersionPick::Uniform, .. }
+                    | OpAct::Delete { version: VersionPick::Uniform, .. }
+                    | OpAct::Put { put_as: PutAs::Version, .. }
+            );
+            op.set == index && picks
+        };
+        self.plan.jobs().any(|job| match &job.work {
+            Work::Objects(ops) => ops.iter().any(by_name),
+            Work::Retention { set, .. } => *set == index,
+            _ => false,
+        })
+    }
+
     /// Gives all jobs all sets, and has the last stage that uses a set forget who is in it.
     fn complete(&self, stages: &mut [PlacedStage]) {
         let sets: Arc<[Option<Arc<ObjectSet>>]> = self.sets.iter().cloned().collect();
@@ -443,11 +463,14 @@ impl Room<'_> {
             .iter()
             .map(|set| if is_own(set) { Present::default() } else { Present::all() })
             .collect();
+        let versioned: Arc<[bool]> =
+            (0..sets.len()).map(|set| self.is_versioned(SetIndex(set))).collect();
         let mut used_later: Vec<SetIndex> = Vec::new();
         for stage in stages.iter_mut().rev() {
             for placed in &mut stage.objects {
                 let work = Arc::make_mut(&mut placed.work);
                 (work.sets, work.members) = (Arc::clone(&sets), Arc::clone(&members));
+                work.versioned = Arc::clone(&versioned);
                 work.keeps_members = work.work.sets().iter().any(|set| used_later.contains(set));
                 let rest = std::iter::repeat_n(Verify::Nothing, sets.len() - work.known.len());
                 work.known = work.known.iter().copied().chain(rest).collect();

@@ -173,11 +173,17 @@ async fn list(session: &mut S3Session, pages: &Pages, page: &Page) -> Completion
     let sink = &mut found;
     let mut done = match pages.versions {
         true => {
-            let list = Operation::ListVersions { prefix, page_size: PAGE_SIZE, sink };
+            let list =
+                Operation::ListVersions { prefix, page_size: PAGE_SIZE, pages_max: None, sink };
             session.execute(None, list).await
         }
         false => {
-            session.execute(None, Operation::List { prefix, page_size: PAGE_SIZE, sink }).await
+            session
+                .execute(
+                    None,
+                    Operation::List { prefix, page_size: PAGE_SIZE, pages_max: None, sink },
+                )
+                .await
         }
     };
     if done.result.is_ok() && found.entries != page.entries {
@@ -215,7 +221,7 @@ pub(super) async fn lists_versions(driver: &S3Driver, clock: &SharedClock, prefi
     const NOT_OFFERED: [u16; 2] = [501, 405];
     let mut session = driver.open_sessions(clock, 1).remove(0);
     let mut found = Found { doubtful: &HashSet::new(), entries: Entries::default() };
-    let list = Operation::ListVersions { prefix, page_size: 1, sink: &mut found };
+    let list = Operation::ListVersions { prefix, page_size: 1, pages_max: None, sink: &mut found };
     match session.execute(None, list).await.result {
         Ok(()) => true,
         // What else goes wrong is for the test to count.

@@ -72,17 +72,18 @@ impl Fill {
         }
     }
 
-    pub(super) fn changes(self, job: &ObjectsJob, worker: WorkerId) -> Vec<(SetIndex, Change)> {
-        let of = |share: Share| {
+    pub(super) fn changes(&self, job: &ObjectsJob, worker: WorkerId) -> Vec<(SetIndex, Change)> {
+        let of = |share: &Share| {
             let workers = job.workers.get();
             let set = job.set(share.set);
             let all = share_len(set.count, worker.0, workers) * u64::from(set.versions);
             // What is made by all together is there for all.
             let done = if is_common(set) && share.failed.is_empty() { all } else { share.done };
-            let change = Change::Filled { worker: worker.0, workers, done, failed: share.failed };
+            let (worker, failed) = (worker.0, share.failed.clone());
+            let change = Change::Filled { worker, workers, done, failed };
             (share.set, change)
         };
-        self.sets.into_iter().map(of).collect()
+        self.sets.iter().map(of).collect()
     }
 }
 

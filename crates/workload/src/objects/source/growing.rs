@@ -35,7 +35,7 @@ impl NewObjects {
         let id = set.new_id(self.owner, self.law, self.next);
         let (kind, subject) = match &job.work {
             Work::PutParts { part_bytes, .. } => {
-                let (size, parts) = upload(job, id);
+                let (size, parts) = job.upload_of(self.set, id);
                 let part = part_of(id, size, *part_bytes, self.parts_done);
                 self.parts_done += 1;
                 if self.parts_done < parts {
@@ -66,33 +66,20 @@ impl NewObjects {
         }
     }
 
-    pub(super) fn changes(mut self, job: &ObjectsJob) -> Vec<(SetIndex, Change)> {
+    pub(super) fn changes(&self, job: &ObjectsJob) -> Vec<(SetIndex, Change)> {
+        let (owner, law, from, mut to) = (self.owner, self.law, self.first, self.next);
+        let mut failed = self.failed.clone();
         // Of the last upload parts are missing.
         if self.parts_done > 0 {
-            self.failed.push(self.next);
-            self.next += 1;
+            failed.push(to);
+            to += 1;
         }
-        let (owner, law, from, to) = (self.owner, self.law, self.first, self.next);
         let change = match job.work {
-            Work::PutParts { .. } => Change::Put { owner, law, from, to, failed: self.failed },
+            Work::PutParts { .. } => Change::Put { owner, law, from, to, failed },
             // What a store makes of an archive or of copies has other names than members have.
             _ => Change::Numbered { owner, law, next: to },
         };
         vec![(self.set, change)]
-    }
-}
-
-/// Returns the size of a member that is uploaded in parts, and how many these are.
-pub(in crate::objects) fn upload(job: &ObjectsJob, id: ObjectId) -> (u64, u64) {
-    let Work::PutParts { set, parts, part_bytes, .. } = &job.work else {
-        unreachable!("members are uploaded in parts by work that says so")
-    };
-    match parts {
-        Some(parts) => (u64::from(parts.get()) * part_bytes, parts.get().into()),
-        None => {
-            let size = job.set(*set).size_of(id).expect("it was checked that the set has sizes");
-            (size, size.div_ceil(*part_bytes))
-        }
     }
 }
 
@@ -170,7 +157,7 @@ impl Appends {
 
     /// Returns what was changed; how long each object became is not kept, so that they are no
     /// members for later work.
-    pub(super) fn changes(self) -> Vec<(SetIndex, Change)> {
+    pub(super) fn changes(&self) -> Vec<(SetIndex, Change)> {
         let change = Change::Numbered { owner: self.owner, law: 0, next: self.next_number };
         vec![(self.set, change)]
     }

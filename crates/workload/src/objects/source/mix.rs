@@ -252,14 +252,14 @@ impl Mix {
         }
     }
 
-    pub(super) fn changes(self, job: &ObjectsJob, worker: WorkerId) -> Vec<(SetIndex, Change)> {
+    pub(super) fn changes(&self, job: &ObjectsJob, worker: WorkerId) -> Vec<(SetIndex, Change)> {
         let owner = job.owner(worker);
         let mut changes = Vec::new();
-        for used in self.sets {
+        for used in &self.sets {
             let index = used.index;
-            for (law, (from, to)) in used.numbers.into_iter().enumerate() {
+            for (law, &(from, to)) in used.numbers.iter().enumerate() {
                 let law = law as u16;
-                let change = match used.pool {
+                let change = match &used.pool {
                     Some(_) => Change::Numbered { owner, law, next: to },
                     None if from == to => continue,
                     None => {
@@ -270,7 +270,7 @@ impl Mix {
                 };
                 changes.push((index, change));
             }
-            if let (Some(pool), true) = (used.pool, job.keeps_members) {
+            if let (Some(pool), true) = (&used.pool, job.keeps_members) {
                 changes.push((index, Change::Holds(pool.settled())));
             }
         }

@@ -1,0 +1,285 @@
+//! The stores of a run outside of what is measured: buckets are made ready or surveyed, marked while
+//! the run is under way, and left as they were found.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use plimsoll_driver::{Admin, DriverError};
+use plimsoll_model::{ErrorClass, SharedClock, WallTime};
+use plimsoll_record::schema::{Cleanup, CleanupState};
+use plimsoll_report::format;
+use plimsoll_workload::ExistingObject;
+use plimsoll_workload::plan::{Change, Members, Placed, Plan, SetIndex, TargetIndex};
+
+use crate::lease::{self, BucketLease, Marked};
+use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target};
+
+/// How long is waited before cleaning is tried again.
+const SWEEP_PAUSE: Duration = Duration::from_millis(50);
+
+/// Administration of the stores of a run. A request to stop gives each step of it up.
+pub struct RunAdmin {
+    runtime: tokio::runtime::Runtime,
+    stop: Stop,
+    clock: SharedClock,
+    /// When the run began.
+    now: WallTime,
+    /// What the run writes below, once it may write.
+    roots: Vec<Root>,
+    /// Marks the run as under way, where it writes into buckets that others see.
+    lease: Option<BucketLease>,
+    /// Whether what the run wrote stays.
+    pub keeps_data: bool,
+    /// How often cleaning is tried while a store sheds load or drops connections.
+    pub tries_max: u32,
+    /// How many objects were removed; unknown when a try failed that may have removed some.
+    removed: Option<u64>,
+}
+
+/// A bucket that the run writes into.
+struct Root {
+    admin: Box<dyn Admin>,
+    /// What everything that the run writes there lies below.
+    bases: Vec<String>,
+}
+
+/// Why not everything was removed.
+enum NotSwept {
+    Failed(DriverError),
+    Stopped,
+}
+
+impl RunAdmin {
+    /// Returns the administration of a run with that time.
+    pub fn new(stop: Stop, time: &RunTime) -> Result<Self, ConductError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ConductError::event_loop)?;
+        Ok(Self {
+            runtime,
+            stop,
+            clock: Arc::clone(&time.clock),
+            now: time.wall_epoch,
+            roots: Vec::new(),
+            lease: None,
+            keeps_data: false,
+            tries_max: 1,
+            removed: Some(0),
+        })
+    }
+
+    /// Carries a step out, unless a request to stop gives it up.
+    fn heed<T>(
+        &self,
+        step: impl Future<Output = Result<T, DriverError>>,
+    ) -> Result<T, ConductError> {
+        match self.stop.unless_stopped(&self.runtime, step) {
+            Ok(done) => done.map_err(ConductError::Target),
+            Err(Stopped) => Err(ConductError::StoppedBeforeMeasuring),
+        }
+    }
+
+    /// Finds what is there of each set that consists of objects that were there before. A bucket
+    /// that is not there is not made: nothing would be in it.
+    pub fn survey(
+        &mut self,
+        plan: &Plan,
+        targets: &[Target],
+    ) -> Result<BTreeMap<SetIndex, Arc<[ExistingObject]>>, ConductError> {
+        let mut found = BTreeMap::new();
+        for (index, set) in plan.sets.iter().enumerate() {
+            let Members::Existing(of) = &set.members else { continue };
+            let Some(store) = targets[set.target.0].store() else { continue };
+            let Some(admin) = &store.admin else { continue };
+            let mut admin = admin(None, &self.clock)?;
+            let listed = self.heed(admin.survey(&of.prefix, of.limit, of.recursive))?;
+            let removes = |consent: &&plimsoll_workload::plan::Consent| {
+                consent.set == SetIndex(index) && consent.change == Change::Removes
+            };
+            if plan.consents.iter().any(|consent| removes(&consent)) {
+                self.refuse_living(&mut *admin, listed.iter().map(|found| &*found.key))?;
+            }
+            // An empty object has nothing to read.
+            let objects: Arc<[ExistingObject]> = listed
+                .into_iter()
+                .filter(|found| found.size > 0)
+                .map(|found| ExistingObject { key: found.key, size: found.size })
+                .collect();
+            if objects.is_empty() {
+                let (prefix, bucket) = (of.prefix.clone(), store.bucket.clone());
+                return Err(ConductError::NothingFound { prefix, bucket });
+            }
+            found.insert(SetIndex(index), objects);
+        }
+        Ok(found)
+    }
+
+    /// Refuses to remove objects of a run that is under way.
+    fn refuse_living<'k>(
+        &self,
+        admin: &mut dyn Admin,
+        keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), ConductError> {
+        let runs: BTreeSet<&str> = keys.filter_map(lease::run_of).collect();
+        for base in runs {
+            if self.heed(lease::is_marked(admin, base, self.now))? {
+                return crate::error::refused(format!(
+                    "the run whose objects lie below `{base}/` is under way; leave it its objects"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that each bucket that the run writes into is there and can do what the workload
+    /// asks of it, and marks the run as under way there.
+    pub fn make_ready(
+        &mut self,
+        placed: &Placed,
+        targets: &[Target],
+        time: &RunTime,
+        observer: &Arc<dyn Observer>,
+    ) -> Result<(), ConductError> {
+        let mut marked = Vec::new();
+        for (index, target) in targets.iter().enumerate() {
+            let target_index = TargetIndex(index);
+            let Some(store) = target.store() else { continue };
+            let Some(admin_of) = &store.admin else { continue };
+            let bases = placed.bases(target_index);
+            let needs = placed.plan.needs(target_index);
+            let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
+            for bucket in placed.own_buckets(target_index) {
+                let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
+                let base = format!("{}/", bases[0]);
+                if let Some(lack) = self.heed(admin.make_ready(&needs, &base))? {
+                    let what = placed.plan.name.replacen('-', " ", 1);
+                    return Err(ConductError::Lacks { what, lack });
+                }
+                if store.is_shared {
+                    let marks = bases.iter().map(|base| lease::marks_of(base)).collect();
+                    let admin = Arc::clone(admin_of);
+                    marked.push(Marked { admin, bucket, marks });
+                }
+                self.roots.push(Root { admin, bases: bases.clone() });
+            }
+        }
+        if !marked.is_empty() {
+            self.lease = Some(BucketLease::hold(marked, time, Arc::clone(observer))?);
+        }
+        Ok(())
+    }
+
+    /// Removes everything below each base. A store that was just driven hard may get several tries.
+    fn sweep_all(&mut self) -> Result<(), NotSwept> {
+        let mut roots = std::mem::take(&mut self.roots);
+        let mut swept = Ok(());
+        for root in &mut roots {
+            for base in &root.bases {
+                // Each bucket is tried, whatever became of others, unless nobody waits any more.
+                if matches!(swept, Err(NotSwept::Stopped)) {
+                    break;
+                }
+                let this = self.sweep_below(&mut *root.admin, base);
+                swept = match (swept, this) {
+                    (Ok(()), this) => this,
+                    (Err(_), Err(NotSwept::Stopped)) => Err(NotSwept::Stopped),
+                    (failed, _) => failed,
+                };
+            }
+        }
+        self.roots = roots;
+        swept
+    }
+
+    fn sweep_below(&mut self, admin: &mut dyn Admin, base: &str) -> Result<(), NotSwept> {
+        let mut tries = 1;
+        loop {
+            match self.stop.unless_stopped(&self.runtime, admin.sweep(base)) {
+                Ok(Ok(removed)) => {
+                    // How much a try removed before it failed is not told.
+                    self.removed = self.removed.filter(|_| tries == 1).map(|sum| sum + removed);
+                    return Ok(());
+                }
+                Ok(Err(error)) => {
+                    let is_final = tries >= self.tries_max
+                        || error.class == ErrorClass::Timeout
+                        || !error.class.is_transient();
+                    if is_final {
+                        return Err(NotSwept::Failed(error));
+                    }
+                    self.stop.rest(SWEEP_PAUSE);
+                }
+                Err(Stopped) => return Err(NotSwept::Stopped),
+            }
+            tries += 1;
+        }
+    }
+
+    /// Removes what the run wrote, and returns why not all of it is gone.
+    fn clean_roots(&mut self, recording: &Recording) -> Option<(CleanupState, String)> {
+        self.stop.begin_step();
+        recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
+        let counts: Vec<_> = self.roots.iter().map(|root| root.admin.removed_count()).collect();
+        match self.sweep_all() {
+            Ok(()) => {
+                if let Some(removed) = self.removed {
+                    recording.observer.note(&format!("removed {} objects", format::count(removed)));
+                }
+                None
+            }
+            Err(NotSwept::Failed(error)) => Some((CleanupState::Failed, error.to_string())),
+            Err(NotSwept::Stopped) => {
+                let so_far = counts.iter().map(|count| count.load(Ordering::Relaxed)).sum();
+                let so_far = format::count(so_far);
+                Some((CleanupState::Pending, format!("stopped; {so_far} are")))
+            }
+        }
+    }
+
+    /// Removes the run's marks; what cannot be removed ends by itself.
+    fn remove_marks(&mut self) {
+        if self.lease.take().is_none() {
+            return;
+        }
+        let mut roots = std::mem::take(&mut self.roots);
+        for root in &mut roots {
+            for base in &root.bases {
+                let _ = self.sweep_below(&mut *root.admin, &lease::marks_of(base));
+            }
+        }
+    }
+}
+
+impl Cleaning for RunAdmin {
+    fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
+        let started = recording.now();
+        let mut left = None;
+        let state = match (self.roots.is_empty(), self.keeps_data) {
+            (true, _) => CleanupState::NotNeeded,
+            (false, true) => CleanupState::Kept,
+            (false, false) => {
+                left = self.clean_roots(recording);
+                left.as_ref().map_or(CleanupState::Complete, |(state, _)| *state)
+            }
+        };
+        let removed = self.removed.filter(|_| state == CleanupState::Complete);
+        if let Some((_, why)) = &left {
+            let path = recording.directory.path().display();
+            let bases: BTreeSet<&str> =
+                self.roots.iter().flat_map(|root| &root.bases).map(String::as_str).collect();
+            let bases: Vec<String> = bases.iter().map(|base| format!("`{base}/`")).collect();
+            recording.observer.warn(&format!(
+                "objects below {} could not all be removed ({why}); `plimsoll clean {path}` \
+                 finishes the job",
+                bases.join(", ")
+            ));
+        } else {
+            self.remove_marks();
+        }
+        let took = recording.now().since(started).as_nanos() as u64;
+        let took_ns = (state == CleanupState::Complete).then_some(took);
+        (Cleanup { state, objects_removed_count: removed, took_ns }, left.is_none())
+    }
+}

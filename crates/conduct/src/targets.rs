@@ -1,0 +1,175 @@
+//! What a run is carried out on: the one table of drivers, and what a target is to the run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_driver::null::NullDriver;
+use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
+use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_model::{EndpointId, SharedClock};
+use plimsoll_oracle::ScriptedDriver;
+use plimsoll_record::schema;
+
+use crate::ConductError;
+
+/// Makes a driver and a session of any kind out of the drivers there are: a line each.
+macro_rules! drivers {
+    ($($(#[$doc:meta])* $kind:ident: $driver:ty,)*) => {
+        /// The way to a target of any kind.
+        #[expect(clippy::large_enum_variant, reason = "there is one for each target")]
+        pub enum AnyDriver {
+            $($(#[$doc])* $kind($driver),)*
+        }
+
+        /// A session of any kind.
+        #[expect(clippy::large_enum_variant, reason = "all but the largest are for tests")]
+        pub enum AnySession {
+            $($(#[$doc])* $kind(<$driver as Driver>::Session),)*
+        }
+
+        $(impl From<$driver> for AnyDriver {
+            fn from(driver: $driver) -> Self {
+                Self::$kind(driver)
+            }
+        })*
+
+        impl Driver for AnyDriver {
+            type Session = AnySession;
+
+            fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<AnySession> {
+                match self {
+                    $(Self::$kind(driver) => {
+                        let sessions = driver.open_sessions(clock, count);
+                        sessions.into_iter().map(AnySession::$kind).collect()
+                    })*
+                }
+            }
+
+            fn endpoints(&self) -> Vec<String> {
+                match self {
+                    $(Self::$kind(driver) => driver.endpoints(),)*
+                }
+            }
+        }
+
+        impl Session for AnySession {
+            async fn execute(
+                &mut self,
+                bucket: Option<&str>,
+                operation: Operation<'_>,
+            ) -> Completion {
+                match self {
+                    $(Self::$kind(session) => session.execute(bucket, operation).await,)*
+                }
+            }
+
+            fn endpoint(&self) -> EndpointId {
+                match self {
+                    $(Self::$kind(session) => session.endpoint(),)*
+                }
+            }
+
+            async fn settle(&mut self) -> Settled {
+                match self {
+                    $(Self::$kind(session) => session.settle().await,)*
+                }
+            }
+        }
+    };
+}
+
+drivers! {
+    /// An object store that speaks S3.
+    S3: S3Driver,
+    /// Nothing: every operation succeeds at once.
+    Null: NullDriver,
+    /// A scripted store in virtual time.
+    Scripted: ScriptedDriver,
+}
+
+impl fmt::Debug for AnyDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.endpoints().join(", "))
+    }
+}
+
+/// Makes an administration of a bucket of the target, its own where none is named, for the thread
+/// that calls.
+pub type AdminOf =
+    Arc<dyn Fn(Option<&str>, &SharedClock) -> Result<Box<dyn Admin>, ConductError> + Send + Sync>;
+
+/// A store, as a run needs it.
+pub struct Store {
+    /// The way to it.
+    pub driver: AnyDriver,
+    /// Who administers it; `None` where there is nothing to administer.
+    pub admin: Option<AdminOf>,
+    /// The bucket of sets that name none; empty where there are no buckets.
+    pub bucket: String,
+    /// Whether others see what the run writes into it.
+    pub is_shared: bool,
+    /// What the record says of it, but for the run's own prefix.
+    pub record: schema::Target,
+}
+
+impl Store {
+    /// Returns the S3 store of that configuration; `is_shared` tells whether others see it.
+    pub fn s3(config: S3Config, is_shared: bool) -> Result<Self, ConductError> {
+        let open = |config: S3Config| {
+            S3Driver::new(config).map_err(|error| ConductError::Caller(error.into()))
+        };
+        let driver = open(config.clone())?;
+        let lookup = match config.lookup {
+            Lookup::Auto => "auto",
+            Lookup::Path => "path",
+            Lookup::Dns => "dns",
+        };
+        let signing = if config.sign_payload { "sha256" } else { "unsigned" };
+        let bucket = config.bucket.clone();
+        let record = schema::Target {
+            bucket: Some(bucket.clone()),
+            region: config.region.clone(),
+            lookup: Some(lookup.to_owned()),
+            tls: Some(config.tls.is_some()),
+            payload_signing: Some(signing.to_owned()),
+            ..schema::Target::bare("s3", driver.endpoints())
+        };
+        let admin: AdminOf = Arc::new(move |bucket, clock| {
+            let mut config = config.clone();
+            config.bucket = bucket.map_or(config.bucket, str::to_owned);
+            Ok(Box::new(open(config)?.admin(clock)))
+        });
+        Ok(Self { driver: driver.into(), admin: Some(admin), bucket, is_shared, record })
+    }
+
+    /// Returns a store that nobody has to administer.
+    pub fn without_admin(driver: impl Into<AnyDriver>, kind: &str) -> Self {
+        let driver = driver.into();
+        let record = schema::Target::bare(kind, driver.endpoints());
+        Self { driver, admin: None, bucket: String::new(), is_shared: false, record }
+    }
+}
+
+/// A target of a run.
+pub enum Target {
+    /// A store.
+    Store(Box<Store>),
+    /// Directories and devices, which the workload names.
+    Files,
+}
+
+impl Target {
+    /// Returns the store, where it is one.
+    pub fn store(&self) -> Option<&Store> {
+        match self {
+            Self::Store(store) => Some(store),
+            Self::Files => None,
+        }
+    }
+}
+
+impl From<Store> for Target {
+    fn from(store: Store) -> Self {
+        Self::Store(Box::new(store))
+    }
+}
