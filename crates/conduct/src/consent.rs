@@ -1,16 +1,16 @@
 //! Consent to change what no run of plimsoll made: worked out from the checked workload, and asked
 //! for here alone.
 //!
-//! A workload that changes such things says so itself (`destroys`), and whoever starts it says so
+//! A workload that changes such things says so itself (`touch`), and whoever starts it says so
 //! again on the command line. A file is never enough: it may have been written for another bucket.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use plimsoll_report::format;
-use plimsoll_workload::files::{BlocksSpec, FilePlan, FileWorkSpec};
-use plimsoll_workload::{Activity, Population, Workload};
+use plimsoll_workload::Keys;
+use plimsoll_workload::plan::{self, Change, Members, Placed, SetIndex};
 
-use crate::{ConductError, Observer};
+use crate::{ConductError, Observer, Target};
 
 /// Whether the command line of this run gives leave, and by which flag.
 #[derive(Clone, Copy, Debug)]
@@ -25,69 +25,97 @@ pub struct Consent {
 pub struct Permit(());
 
 impl Permit {
-    /// Returns leave to run a workload on objects, which lie in `place`.
-    pub fn for_objects(
-        workload: &Workload,
-        place: &str,
+    /// Returns leave to run a plan on these targets.
+    pub fn for_plan(
+        placed: &Placed,
+        targets: &[Target],
         consent: Consent,
         observer: &dyn Observer,
     ) -> Result<Self, ConductError> {
-        let Some(objects) = removed_objects(workload) else { return Ok(Self(())) };
-        let bytes = objects.iter().map(|object| object.size).sum();
-        let count = format::count(objects.len() as u64);
-        let what = format!("remove {count} objects ({}) in {place}", format::bytes(bytes));
-        Self::ask(&what, consent, observer)
-    }
-
-    /// Returns leave to run a plan on files.
-    pub fn for_files(
-        plan: &FilePlan,
-        consent: Consent,
-        observer: &dyn Observer,
-    ) -> Result<Self, ConductError> {
-        let names = overwritten(plan);
-        if names.is_empty() {
-            return Ok(Self(()));
+        let mut asked = BTreeSet::new();
+        for wanted in &placed.plan.consents {
+            if asked.insert((wanted.set, wanted.change)) {
+                let what = what_is_done(placed, targets, wanted);
+                ask(&what, consent, observer)?;
+            }
         }
-        Self::ask(&format!("overwrite {}", names.join(", ")), consent, observer)
+        Ok(Self(()))
     }
 
     /// Returns leave to run against a driver that touches nothing outside of this process.
     pub fn for_nothing_real() -> Self {
         Self(())
     }
+}
 
-    fn ask(
-        what: &str,
-        Consent { given, flag }: Consent,
-        observer: &dyn Observer,
-    ) -> Result<Self, ConductError> {
-        if !given {
-            let what = what.to_owned();
-            return Err(ConductError::NoLeave { what, flag });
+fn ask(
+    what: &str,
+    Consent { given, flag }: Consent,
+    observer: &dyn Observer,
+) -> Result<(), ConductError> {
+    if !given {
+        let what = what.to_owned();
+        return Err(ConductError::NoLeave { what, flag });
+    }
+    observer.note(&format!("{flag}: about to {what}, which this run did not write"));
+    Ok(())
+}
+
+/// Says what is done to what the run did not make.
+fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> String {
+    let set = placed.plan.set(wanted.set);
+    let place = |prefix: &str| {
+        let below = if prefix.is_empty() { String::new() } else { format!(" below `{prefix}`") };
+        match targets[set.target.0].store() {
+            Some(store) => {
+                format!("bucket `{}`{below} on {}", store.bucket, hosts(&store.record.endpoints))
+            }
+            None => String::new(),
         }
-        observer.note(&format!("{flag}: about to {what}, which this run did not write"));
-        Ok(Self(()))
+    };
+    match (&set.members, wanted.change) {
+        (Members::Files(files), _) => {
+            let names: BTreeSet<&str> = files.spec.names.iter().map(String::as_str).collect();
+            format!("overwrite {}", names.into_iter().collect::<Vec<_>>().join(", "))
+        }
+        (Members::Existing(of), _) => {
+            let (count, bytes) = amount(placed, wanted.set);
+            let (count, bytes) = (format::count(count), format::bytes(bytes));
+            format!("remove {count} objects ({bytes}) in {}", place(&of.prefix))
+        }
+        (Members::Named(named), change) => {
+            let objects = format!("objects `{}`", named.keys);
+            let buckets = match &named.buckets {
+                Some(buckets) => format!("buckets `{buckets}`"),
+                None => place(""),
+            };
+            match change {
+                Change::Writes => format!("write {objects} in {buckets}"),
+                Change::Removes => format!("remove {objects} in {buckets}"),
+                Change::Buckets => format!("make or remove {buckets}"),
+            }
+        }
+        (Members::Objects(_) | Members::Tree(_), _) => {
+            unreachable!("what the run made itself asks for no leave")
+        }
     }
 }
 
-/// Returns the objects of others that a workload removes. Nothing else is done to those but to
-/// read them, which the workload's own check sees to.
-fn removed_objects(workload: &Workload) -> Option<&[plimsoll_workload::ExistingObject]> {
-    match (&workload.population, &workload.activity) {
-        (Population::Existing(objects), Activity::Delete { .. }) => Some(objects),
-        _ => None,
+/// Returns how many objects were found, and how many bytes they hold.
+fn amount(placed: &Placed, set: SetIndex) -> (u64, u64) {
+    match placed.sets[set.0].as_ref().map(|set| &set.keys) {
+        Some(Keys::Existing(objects)) => {
+            (objects.len() as u64, objects.iter().map(|object| object.size).sum())
+        }
+        _ => (0, 0),
     }
 }
 
-/// Returns the files and devices of others that a plan writes to, each once.
-fn overwritten(plan: &FilePlan) -> Vec<String> {
-    let jobs = plan.spec.stages.iter().flat_map(|stage| &stage.jobs);
-    let written = jobs.filter_map(|job| match &job.work {
-        FileWorkSpec::Blocks(blocks) if blocks.files.existing && blocks.writes() => Some(blocks),
-        _ => None,
-    });
-    let mut seen = HashSet::new();
-    let names = written.flat_map(|BlocksSpec { files, .. }| &files.names);
-    names.filter(|name| seen.insert(*name)).cloned().collect()
+/// Names hosts: the first of many.
+pub fn hosts(endpoints: &[String]) -> String {
+    match endpoints {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+        [] => String::new(),
+    }
 }

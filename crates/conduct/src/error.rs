@@ -8,16 +8,12 @@ use plimsoll_driver_file::work_dir::WorkDirError;
 use plimsoll_engine::{EngineError, OpSinkError};
 use plimsoll_model::ErrorClass;
 use plimsoll_record::RecordError;
-use plimsoll_workload::InvalidWorkload;
 use plimsoll_workload::plan::InvalidField;
 use thiserror::Error;
 
 /// Why a run cannot be begun, or cannot go on.
 #[derive(Debug, Error)]
 pub enum ConductError {
-    /// The workload cannot be.
-    #[error(transparent)]
-    Workload(#[from] InvalidWorkload),
     /// The workload cannot be carried out on this target or this machine.
     #[error("{0}")]
     Refused(String),
@@ -51,23 +47,13 @@ pub enum ConductError {
     /// The target refused a step of administration.
     #[error("{}", .0.message)]
     Target(DriverError),
-    /// The objects that the measured stage needs could not all be written.
-    #[error("prepare failed: {failed_count} of {ops_count} uploads; the first: {message}")]
-    Prepare {
-        /// Uploads tried.
-        ops_count: u64,
-        /// Of these, failed.
-        failed_count: u64,
-        /// The class of the first failure.
-        class: ErrorClass,
-        /// What happened first.
-        message: String,
-    },
     /// A stage failed after which the others mean nothing.
     #[error("{stage} failed: {failed_count} of {ops_count} operations; the first: {message}")]
     Stage {
         /// The stage.
         stage: String,
+        /// The class of the first failure.
+        class: ErrorClass,
         /// Operations tried.
         ops_count: u64,
         /// Of these, failed.

@@ -6,19 +6,14 @@ mod limits;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use plimsoll_driver::NullRings;
 use plimsoll_driver_file::caches::{drop_files, drop_machine};
 use plimsoll_driver_file::facts::probe;
 use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::work_dir::{WorkDir, sweep};
-use plimsoll_driver_file::{FilesDriver, available, best};
-use plimsoll_engine::{
-    EndReason, EngineConfig, EngineError, FilesJobs, OpSink, RingConfig, StageContext,
-    StageOutcome, StageWork, ring_threads, run_stage,
-};
-use plimsoll_model::{Interface, StageId, StageKind, WorkerId};
+use plimsoll_driver_file::{available, best};
+use plimsoll_engine::RingConfig;
+use plimsoll_model::{Interface, WorkerId};
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, FilesStage, ProcessUsage, StageJob, Target,
 };
@@ -26,11 +21,7 @@ use plimsoll_report::format;
 use plimsoll_workload::files::{FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec};
 
 use self::limits::check_counts;
-pub use self::limits::jobs_of;
-use crate::{
-    Cleaning, ConductError, Consent, Done, Goal, NextStage, Observer, Permit, Recording, Work,
-    machine,
-};
+use crate::{Cleaning, ConductError, Recording, machine};
 
 /// Why caches are in use where they were to be dropped.
 const NAMES_CACHED: &str =
@@ -47,17 +38,15 @@ pub struct FileSettings {
     pub drop_machine_caches: bool,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
-    /// Whether it may change what no run wrote.
-    pub consent: Consent,
     /// Whether nothing is asked of files: what remains is the cost of the instrument.
     pub null: bool,
 }
 
 /// A workload on files.
 pub struct FilesRun {
-    plan: FilePlan,
+    pub(crate) plan: FilePlan,
     settings: FileSettings,
-    config: RingConfig,
+    pub(crate) config: RingConfig,
     run: String,
     /// What is said of the run besides its figures.
     pub notes: Vec<String>,
@@ -73,46 +62,39 @@ pub struct FilesRun {
 }
 
 impl FilesRun {
-    /// Returns the run of that name of a workload, and leave to change what it changes; refuses
-    /// what cannot go well. Nothing is made yet.
+    /// Returns the files of the run of that name; refuses what cannot go well. Nothing is made yet.
     pub fn new(
-        spec: &FilesSpec,
+        mut plan: FilePlan,
         run: &str,
         settings: FileSettings,
-        observer: &dyn Observer,
-    ) -> Result<(Self, Permit), ConductError> {
-        let (mut spec, mut notes) = (spec.clone(), Vec::new());
-        let interface = settle_interfaces(&mut spec, &settings, &mut notes);
-        let plan = spec.validate(run)?;
+    ) -> Result<Self, ConductError> {
+        let mut notes = Vec::new();
+        let interface = settle_interfaces(&mut plan.spec, &settings, &mut notes);
         let config = RingConfig { threads: settings.threads, interface };
         check_counts(&plan, &config)?;
-        let (permit, held) = if settings.null {
-            (Permit::for_nothing_real(), Vec::new())
-        } else {
-            let held = check::check(&plan, &config)?;
-            (Permit::for_files(&plan, settings.consent, observer)?, held)
-        };
-        let before = (ProcessUsage::default(), 0);
-        let (run, endpoints, work_dirs, made) =
-            (run.to_owned(), String::new(), Vec::new(), HashSet::new());
-        let run = Self {
+        let held = if settings.null { Vec::new() } else { check::check(&plan, &config)? };
+        Ok(Self {
             plan,
             settings,
             config,
-            run,
+            run: run.to_owned(),
             notes,
-            endpoints,
-            work_dirs,
-            made,
+            endpoints: String::new(),
+            work_dirs: Vec::new(),
+            made: HashSet::new(),
             _held: held,
-            before,
-        };
-        Ok((run, permit))
+            before: (ProcessUsage::default(), 0),
+        })
     }
 
-    /// Returns the workload as it is run.
-    pub fn spec(&self) -> &FilesSpec {
-        &self.plan.spec
+    /// Tells whether nothing is asked of files.
+    pub(crate) const fn is_null(&self) -> bool {
+        self.settings.null
+    }
+
+    /// Returns how errors name the files.
+    pub(crate) fn endpoints(&self) -> &str {
+        &self.endpoints
     }
 
     /// Makes the run's own directories, one in each that it was given.
@@ -230,7 +212,7 @@ impl FilesRun {
     fn facts_of(
         &self,
         spec: &FileStageSpec,
-        jobs: &mut [StageJob],
+        jobs: &mut [&mut StageJob],
         made: Option<(String, Option<String>)>,
     ) -> FilesStage {
         let interface = |job: &FileJobSpec| match (&job.work, made.is_some()) {
@@ -246,72 +228,33 @@ impl FilesRun {
     }
 }
 
-impl Work for FilesRun {
-    fn next(
+impl FilesRun {
+    /// Makes a stage ready, and returns what is known of it before it begins; its jobs are told how
+    /// they reach the kernel.
+    pub(crate) fn begin_stage(
         &mut self,
-        _recording: &Recording,
-        done: &[Done],
-    ) -> Result<Option<NextStage>, ConductError> {
-        if let Some(last) = done.last() {
-            let spec = &self.plan.spec.stages[usize::from(last.stage.0)];
-            why_over(spec, &last.outcome).map_or(Ok(()), Err)?;
-            if last.outcome.ended_by == EndReason::Stopped {
-                return Ok(None);
-            }
-        }
-        let stage = done.len();
-        if stage == self.plan.spec.stages.len() {
-            return Ok(None);
-        }
+        stage: usize,
+        jobs: &mut [&mut StageJob],
+    ) -> Result<FilesStage, ConductError> {
         let made = if self.settings.null { None } else { Some(self.make_ready(stage)?) };
-        let spec = &self.plan.spec.stages[stage];
-        let (loop_model, mut jobs) = jobs_of(spec);
-        let files = self.facts_of(spec, &mut jobs, made);
-        let doing = match (stage, spec.iteration) {
-            (0, _) => format!("{}; q or Ctrl-C ends the run early, with a report", spec.name),
-            (_, 0) => spec.name.clone(),
-            (_, iteration) => format!("{}, repetition {}", spec.name, iteration + 1),
-        };
+        let facts = self.facts_of(&self.plan.spec.stages[stage], jobs, made);
         self.before = (machine::usage(), self.plan.table.unverified_bytes());
-        Ok(Some(NextStage {
-            name: spec.name.clone(),
-            doing,
-            kind: kind_of(spec),
-            loop_model,
-            iteration: spec.iteration,
-            jobs,
-            workers_count: self.plan.workers(stage),
-            threads_count: ring_threads(&self.plan, stage, &self.config),
-            files: Some(files),
-            goal: goal(&self.plan, stage),
-        }))
+        Ok(facts)
     }
 
-    fn run(
-        &mut self,
-        stage: StageId,
-        context: &StageContext<'_>,
-        sink: &mut dyn OpSink,
-    ) -> Result<StageOutcome, EngineError> {
-        let of_plan = usize::from(stage.0);
-        // Says how objects are worked on, of which there are none.
-        let config = EngineConfig { threads: 1, op_timeout: Duration::MAX, retries: 0 };
-        if self.settings.null {
-            let jobs = FilesJobs::alone(&NullRings, &self.plan, of_plan, self.config);
-            return run_stage(&StageWork::of_files(stage, jobs), &config, context, sink);
-        }
-        let driver = FilesDriver::new(self.endpoints.clone());
-        let jobs = FilesJobs::alone(&driver, &self.plan, of_plan, self.config);
-        run_stage(&StageWork::of_files(stage, jobs), &config, context, sink)
-    }
-
-    fn note_end(&mut self, entry: &mut schema::Stage) {
+    /// Adds to the record of a stage that has ended what only its files know.
+    pub(crate) fn note_end(&mut self, entry: &mut schema::Stage) {
         let (used, unverified) = &self.before;
         if let Some(files) = &mut entry.files {
             files.usage = Some(machine::usage_since(&machine::usage(), used));
             files.unverified_bytes = Some(self.plan.table.unverified_bytes() - unverified);
         }
         entry.note_unverified(entry.files.as_ref().and_then(|files| files.unverified_bytes));
+    }
+
+    /// Returns about how many operations a stage has that has no time of its own.
+    pub(crate) fn ops_expected(&self, stage: usize) -> u64 {
+        ops_expected(&self.plan, stage)
     }
 }
 
@@ -398,43 +341,11 @@ fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }
 
-fn kind_of(spec: &FileStageSpec) -> StageKind {
-    if spec.prepares { StageKind::Prepare } else { StageKind::Measure }
-}
-
-/// Returns why the run cannot go on after a stage.
-fn why_over(spec: &FileStageSpec, outcome: &StageOutcome) -> Option<ConductError> {
-    let is_over =
-        outcome.ended_by == EndReason::Failure || (spec.prepares && outcome.failed_count > 0);
-    let first = outcome.errors.first().filter(|_| is_over)?;
-    Some(ConductError::Stage {
-        stage: spec.name.clone(),
-        ops_count: outcome.ops_count,
-        failed_count: outcome.failed_count,
-        message: first.message.clone(),
-    })
-}
-
 fn is_direct(job: &FileJobSpec) -> bool {
     match &job.work {
         FileWorkSpec::Blocks(blocks) => blocks.direct,
         FileWorkSpec::Fill(fill) => fill.direct,
         FileWorkSpec::Names(_) => false,
-    }
-}
-
-/// Returns how far a stage has to go.
-fn goal(plan: &FilePlan, stage: usize) -> Goal {
-    let spec = &plan.spec.stages[stage];
-    let lasts = |job: &FileJobSpec| {
-        let end = job.duration_ns?.saturating_add(job.ramp_ns);
-        Some(end.saturating_add(job.start_delay_ns.max))
-    };
-    let longest: Option<u64> =
-        spec.jobs.iter().map(lasts).try_fold(0, |longest, each| Some(longest.max(each?)));
-    match longest {
-        Some(ns) if ns > 0 => Goal::Time(Duration::from_nanos(ns)),
-        _ => Goal::Ops(ops_expected(plan, stage).max(1)),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Whoever has a run conducted is told of it as an [`Observer`] and ends it by a [`Stop`]. No
 //! terminal, no signal, no command line and no look of a report is known here.
 
+mod admin;
 mod consent;
 mod error;
 mod files;
@@ -10,24 +11,27 @@ pub mod input;
 pub mod lease;
 pub mod machine;
 mod manifest;
-mod objects;
 mod observer;
+mod plan_work;
 mod process;
 mod recording;
+mod run;
 mod stop;
-mod store;
+mod targets;
 mod time;
 mod work;
 
-pub use consent::{Consent, Permit};
+pub use admin::RunAdmin;
+pub use consent::{Consent, Permit, hosts};
 pub use error::ConductError;
-pub use files::{FileSettings, FilesRun, jobs_of};
-pub use lease::BucketLease;
+pub use files::{FileSettings, FilesRun};
+pub use lease::{BucketLease, Marked};
 pub use manifest::{Opening, of_workload};
-pub use objects::{BeforeMeasuring, CallerError, ObjectsWork};
 pub use observer::{Goal, Observer, StageView};
+pub use plan_work::{BeforeMeasuring, CallerError, Chooser, Chosen, PlanWork, in_order};
 pub use recording::{Cleaning, Done, Recorded, Recording, note_outcome};
+pub use run::{BegunRun, OpenRun, RunRequest, RunSettings};
 pub use stop::{Stop, Stopped};
-pub use store::StoreAdmin;
+pub use targets::{AdminOf, AnyDriver, AnySession, Store, Target};
 pub use time::RunTime;
 pub use work::{NextStage, Work};

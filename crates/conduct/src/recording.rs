@@ -115,14 +115,11 @@ impl Recording {
 
     /// Runs the stages of `work` until there is no further one, and records them. Where the run
     /// cannot go on, what the stages so far gave is recorded, and the error says why.
-    pub fn run(
-        &mut self,
-        work: &mut dyn Work,
-        generator: &Arc<Generator>,
-    ) -> Result<Recorded, ConductError> {
+    pub fn run(&mut self, work: &mut dyn Work) -> Result<Recorded, ConductError> {
+        let generator = &Arc::new(Generator::new(self.manifest.seed));
         let run = RunId::parse(&self.manifest.run_id).expect("a run has an id");
-        let endpoints = &self.manifest.target.endpoints;
-        let log = OpLogWriter::new(&self.directory, &run, self.time.wall_epoch, endpoints);
+        let endpoints: Vec<String> = self.manifest.endpoints().cloned().collect();
+        let log = OpLogWriter::new(&self.directory, &run, self.time.wall_epoch, &endpoints);
         let mut sink = LogSink(log);
         let mut stages = Vec::new();
         let ended = self.stages(work, generator, &mut sink, &mut stages);
@@ -185,7 +182,9 @@ impl Recording {
         };
         entry.describe(self.plan.as_ref());
         let endpoints_count = self.manifest.target.endpoints.len() as u16;
-        entry.jobs.iter_mut().for_each(|job| job.endpoints_count = endpoints_count);
+        for job in entry.jobs.iter_mut().filter(|job| job.endpoints_count == 0) {
+            job.endpoints_count = endpoints_count;
+        }
         self.manifest.stages.push(entry);
         self.directory.write_manifest(&self.manifest)?;
         let live = Arc::new(Live::new(threads));
@@ -219,7 +218,7 @@ impl Recording {
 
     /// Notes what came of a stage.
     fn note_end(&mut self, stage: StageId, outcome: &StageOutcome) {
-        let endpoints = &self.manifest.target.endpoints;
+        let endpoints: Vec<String> = self.manifest.endpoints().cloned().collect();
         let is_only_job = self.manifest.stages[usize::from(stage.0)].jobs.len() == 1;
         let first_errors = outcome.errors.iter().map(|error| schema::FirstError {
             class: error.class.name().to_owned(),

@@ -107,6 +107,11 @@ impl VirtualTime {
         timers.waiting.push(Reverse(Timer { at, number, waker }));
     }
 
+    /// Lets time pass until `at`.
+    pub fn pass(&self, at: Moment) {
+        self.run(self.sleep_until(at), || ());
+    }
+
     /// Waits until `at`.
     pub(crate) async fn sleep_until(&self, at: Moment) {
         let mut is_set = false;

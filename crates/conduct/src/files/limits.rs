@@ -2,10 +2,8 @@
 
 use plimsoll_driver_file::SLOTS_MAX;
 use plimsoll_engine::{RingConfig, ring_slots, ring_threads};
-use plimsoll_record::schema;
 use plimsoll_report::format;
-use plimsoll_workload::RateProfile;
-use plimsoll_workload::files::{FilePacingSpec, FilePlan, FileStageSpec};
+use plimsoll_workload::files::FilePlan;
 
 use crate::ConductError;
 use crate::error::refused;
@@ -37,40 +35,4 @@ pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), C
         }
     }
     Ok(())
-}
-
-/// Returns what decides when operations of a stage start, and its jobs.
-pub fn jobs_of(spec: &FileStageSpec) -> (schema::LoopModel, Vec<schema::StageJob>) {
-    let mut jobs: Vec<schema::StageJob> = Vec::new();
-    let mut worker_first = 0;
-    for job in &spec.jobs {
-        let (loop_model, schedule) = match &job.pacing {
-            FilePacingSpec::Closed => (schema::LoopModel::Closed, None),
-            FilePacingSpec::Capped { .. } => (schema::LoopModel::Capped, None),
-            FilePacingSpec::Open { rate, arrivals, max_in_flight } => {
-                let rate =
-                    rate.parse::<RateProfile>().map_or(rate.clone(), |rate| rate.to_string());
-                let schedule = schema::Schedule {
-                    rate,
-                    arrivals: arrivals.clone(),
-                    max_in_flight: *max_in_flight,
-                    offered_count: None,
-                    late_count: None,
-                    skipped_count: None,
-                    delay_max_ns: None,
-                };
-                (schema::LoopModel::Open, Some(schedule))
-            }
-        };
-        let of = schema::StageJob::of(&job.name, job.clones, loop_model);
-        jobs.push(schema::StageJob { group: job.group, worker_first, schedule, ..of });
-        worker_first += job.clones;
-    }
-    let any = |model| jobs.iter().any(|job| job.loop_model == model);
-    let model = match (any(schema::LoopModel::Open), any(schema::LoopModel::Capped)) {
-        (true, _) => schema::LoopModel::Open,
-        (false, true) => schema::LoopModel::Capped,
-        (false, false) => schema::LoopModel::Closed,
-    };
-    (model, jobs)
 }

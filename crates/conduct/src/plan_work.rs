@@ -1,0 +1,450 @@
+//! The work of a run: the stages of a plan, each with all of its jobs at once.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_driver::NullRings;
+use plimsoll_driver_file::FilesDriver;
+use plimsoll_engine::{
+    EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
+    ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
+};
+use plimsoll_model::{JobId, StageId, StageKind};
+use plimsoll_record::schema::{self, LoopModel, StageJob};
+use plimsoll_workload::data::Generator;
+use plimsoll_workload::objects::{self, Members, ObjectSet};
+use plimsoll_workload::plan::{self, JobPacing, Placed, Plan};
+use plimsoll_workload::{DataFileSpec, Pacing, Verify};
+
+use crate::error::refused;
+use crate::files::FilesRun;
+use crate::targets::AnyDriver;
+use crate::{ConductError, Done, Goal, NextStage, Recording, Target, Work, input};
+
+/// Why what the caller had to do failed.
+pub type CallerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Is called before the first stage that measures; its time is in no stage.
+pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
+
+/// Which stage comes next, as somebody decides who looks at those that are done.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Which stage of the plan it is made after, 0-based.
+    pub stage: usize,
+    /// What it is called, where not as that one.
+    pub name: Option<String>,
+    /// When the operations of one of its jobs start, where not as in that one.
+    pub pacing: Option<(usize, JobPacing)>,
+}
+
+impl Chosen {
+    /// Returns a stage of the plan as it is.
+    pub const fn plain(stage: usize) -> Self {
+        Self { stage, name: None, pacing: None }
+    }
+}
+
+/// Decides which stage comes next; `None` ends the run.
+pub type Chooser<'a> = Box<dyn FnMut(&Plan, &[Done]) -> Option<Chosen> + 'a>;
+
+/// Returns the stages of a plan, one after the other.
+pub fn in_order<'a>() -> Chooser<'a> {
+    Box::new(|plan, done| (done.len() < plan.stages.len()).then(|| Chosen::plain(done.len())))
+}
+
+/// The stages of a plan.
+pub struct PlanWork<'a> {
+    placed: Arc<Placed>,
+    targets: &'a [Target],
+    files: Option<&'a mut FilesRun>,
+    config: EngineConfig,
+    choose: Chooser<'a>,
+    before_measuring: Option<BeforeMeasuring<'a>>,
+    /// By set: what its content is made by.
+    generators: Arc<[Arc<Generator>]>,
+    /// By target: the number in the record of its first address, and how many it has.
+    endpoints: Vec<Range<u16>>,
+    /// Who is in each set.
+    members: Arc<[Members]>,
+    /// What stores call the versions that stages so far have written.
+    names: Arc<ServerNames>,
+    /// The stage that comes next, or goes on.
+    now: Now,
+}
+
+/// A stage as it is carried out.
+#[derive(Default)]
+struct Now {
+    /// Which stage of the plan it is made after.
+    stage: usize,
+    timings: Vec<JobTiming>,
+    /// Its jobs on objects, with who is in their sets.
+    objects: Vec<Arc<objects::ObjectsJob>>,
+}
+
+impl<'a> PlanWork<'a> {
+    /// Returns the work of a plan on these targets, in the order of its stages.
+    pub(crate) fn new(
+        placed: &Arc<Placed>,
+        targets: &'a [Target],
+        files: Option<&'a mut FilesRun>,
+        config: EngineConfig,
+    ) -> Result<Self, ConductError> {
+        let mut first = 0;
+        let mut endpoints = Vec::with_capacity(targets.len());
+        for target in targets {
+            let count = match target {
+                Target::Store(store) => store.record.endpoints.len() as u16,
+                Target::Files => 1,
+            };
+            endpoints.push(first..first + count);
+            first += count;
+        }
+        Ok(Self {
+            generators: generators(placed)?,
+            members: Arc::clone(&placed.members),
+            placed: Arc::clone(placed),
+            targets,
+            files,
+            config,
+            choose: in_order(),
+            before_measuring: None,
+            endpoints,
+            names: Arc::default(),
+            now: Now::default(),
+        })
+    }
+
+    /// Has something done before the first stage that measures.
+    #[must_use]
+    pub fn before_measuring(self, call: BeforeMeasuring<'a>) -> Self {
+        Self { before_measuring: Some(call), ..self }
+    }
+
+    /// Has somebody decide which stage comes next.
+    #[must_use]
+    pub fn choosing(self, choose: Chooser<'a>) -> Self {
+        Self { choose, ..self }
+    }
+
+    /// Learns from the stage that has ended who is in the sets, and refuses to go on where that
+    /// means nothing.
+    fn learn(&mut self, last: &Done) -> Result<(), ConductError> {
+        let stage = &self.placed.plan.stages[self.now.stage];
+        if let Some(error) = why_over(stage, &last.outcome) {
+            return Err(error);
+        }
+        let changes = last.outcome.jobs.iter().flat_map(|job| job.changes.iter().cloned());
+        self.members = self.placed.after(&self.members, changes.collect());
+        let named = last.outcome.jobs.iter().filter_map(|job| job.server_names.as_ref());
+        let mut all: Option<ServerNames> = None;
+        for names in named {
+            all.get_or_insert_with(|| (*self.names).clone()).append((**names).clone());
+        }
+        self.names = all.map_or_else(|| Arc::clone(&self.names), Arc::new);
+        Ok(())
+    }
+
+    fn prepare(&mut self, chosen: &Chosen) -> Now {
+        let stage = &self.placed.plan.stages[chosen.stage];
+        let timing = |(index, job): (usize, &plan::Job)| {
+            let mut timing = JobTiming::of_job(job, stage.duration);
+            if let Some((of, pacing)) = &chosen.pacing
+                && *of == index
+            {
+                timing.pacing = pacing.clone();
+            }
+            timing
+        };
+        let with_members = |placed: &plan::PlacedJob| {
+            Arc::new(placed.work.with_members(Arc::clone(&self.members)))
+        };
+        let placed = &self.placed.stages[chosen.stage];
+        Now {
+            stage: chosen.stage,
+            timings: stage.jobs.iter().enumerate().map(timing).collect(),
+            objects: placed.objects.iter().map(with_members).collect(),
+        }
+    }
+
+    /// Returns the jobs of the stage as the record begins with them.
+    fn recorded_jobs(&self) -> Vec<StageJob> {
+        let stage = &self.placed.plan.stages[self.now.stage];
+        let placed = &self.placed.stages[self.now.stage];
+        let mut file_worker = placed.files_worker_first;
+        let of_job = |(index, job): (usize, &plan::Job)| {
+            let on_objects = placed.objects.iter().zip(&self.now.objects);
+            let on_objects = on_objects.into_iter().find(|(placed, _)| placed.job == index);
+            let (worker_first, workers_count) = match on_objects {
+                Some((placed, work)) => (placed.worker_first, work.loops_count().get()),
+                None => {
+                    let first = file_worker;
+                    file_worker += job.workers.get();
+                    (first, job.workers.get())
+                }
+            };
+            let (loop_model, schedule) = match &self.now.timings[index].pacing {
+                JobPacing::Shared(Pacing::Closed) => (LoopModel::Closed, None),
+                JobPacing::Shared(Pacing::Open(open)) => {
+                    (LoopModel::Open, Some(schema::Schedule::of(open)))
+                }
+                JobPacing::Shared(Pacing::Capped { .. }) | JobPacing::CappedEach { .. } => {
+                    (LoopModel::Capped, None)
+                }
+            };
+            let endpoints = self.endpoints[job.target.0].clone();
+            StageJob {
+                group: job.group,
+                worker_first,
+                schedule,
+                endpoint_first: endpoints.start,
+                endpoints_count: endpoints.len() as u16,
+                ..StageJob::of(&job.name, workers_count, loop_model)
+            }
+        };
+        stage.jobs.iter().enumerate().map(of_job).collect()
+    }
+
+    /// Returns the stage as the engine carries it out.
+    fn stage_work<'w, R>(&'w self, stage: StageId, rings: &'w R) -> StageWork<'w, AnyDriver, R> {
+        let of = &self.placed.plan.stages[self.now.stage];
+        let placed = &self.placed.stages[self.now.stage];
+        let objects = placed.objects.iter().zip(&self.now.objects).map(|(placed, work)| {
+            let store = self.targets[placed.target.0].store();
+            ObjectsJob {
+                id: JobId(placed.job as u8),
+                name: &of.jobs[placed.job].name,
+                driver: &store.expect("jobs on objects work on stores").driver,
+                work,
+                generators: &self.generators,
+                timing: self.now.timings[placed.job].clone(),
+                workers: 0..work.workers.get(),
+                number_first: placed.worker_first,
+                endpoint_first: self.endpoints[placed.target.0].start,
+                server_names: Some(&self.names),
+            }
+        });
+        let files = self.files.as_ref().filter(|_| !placed.files.is_empty()).map(|files| {
+            let job = |&index: &usize| FilesJob {
+                id: JobId(index as u8),
+                // Of these the streams of files give no more than they are to.
+                timing: JobTiming {
+                    ops_max: None,
+                    bytes_max: None,
+                    ..self.now.timings[index].clone()
+                },
+                workers: 0..of.jobs[index].workers.get(),
+            };
+            let target = of.jobs[placed.files[0]].target;
+            FilesJobs {
+                driver: rings,
+                plan: &files.plan,
+                stage: self.now.stage,
+                config: files.config,
+                jobs: placed.files.iter().map(job).collect(),
+                number_first: placed.files_worker_first,
+                endpoint_first: self.endpoints[target.0].start,
+            }
+        });
+        let is_measured = of.kind == StageKind::Measure;
+        let stop_rules = if is_measured { of.stop_rules.clone() } else { Vec::new() };
+        let limits = StageLimits {
+            duration: None,
+            ops_max: of.ops_max,
+            stop_rules,
+            end_on_failure: of.end_on_failure,
+        };
+        StageWork { stage, objects: objects.collect(), files, limits }
+    }
+
+    /// Returns how far the stage has to go.
+    fn goal(&self) -> Goal {
+        let stage = &self.placed.plan.stages[self.now.stage];
+        let on_objects: Option<u64> = self.now.objects.iter().map(|job| job.ops_count()).sum();
+        let on_files = self.files.as_ref().map_or(0, |files| files.ops_expected(self.now.stage));
+        match (stage.duration_max(), on_objects) {
+            (Some(time), _) if !time.is_zero() => Goal::Time(time),
+            (_, Some(ops)) => Goal::Ops(stage.ops_max.unwrap_or(ops + on_files).max(1)),
+            (_, None) => Goal::Ops(stage.ops_max.unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// Returns what the stage is called while it goes on.
+    fn doing(&self, name: &str) -> String {
+        let plan = &self.placed.plan;
+        let stage = &plan.stages[self.now.stage];
+        let is_measured = |stage: &&plan::Stage| stage.kind == StageKind::Measure;
+        let is_one = plan.stages.iter().filter(is_measured).count() == 1 && self.files.is_none();
+        let begins = plan.stages.first().is_some_and(|first| std::ptr::eq(first, stage));
+        match (stage.kind, stage.iteration) {
+            (StageKind::Prepare, _) if is_one => "preparing".to_owned(),
+            (_, _) if is_one => "measuring; q or Ctrl-C ends it early, with a report".to_owned(),
+            (_, _) if begins => format!("{name}; q or Ctrl-C ends the run early, with a report"),
+            (_, 0) => name.to_owned(),
+            (_, iteration) => format!("{name}, repetition {}", iteration + 1),
+        }
+    }
+}
+
+impl Work for PlanWork<'_> {
+    fn next(
+        &mut self,
+        recording: &Recording,
+        done: &[Done],
+    ) -> Result<Option<NextStage>, ConductError> {
+        if let Some(last) = done.last() {
+            self.learn(last)?;
+            // Of what only prepared, whoever conducts the run says that nothing was measured.
+            if last.outcome.ended_by == EndReason::Stopped {
+                return Ok(None);
+            }
+        }
+        let Some(chosen) = (self.choose)(&self.placed.plan, done) else { return Ok(None) };
+        self.now = self.prepare(&chosen);
+        let plan = Arc::clone(&self.placed.plan);
+        let stage = &plan.stages[chosen.stage];
+        if stage.kind == StageKind::Measure
+            && let Some(call) = self.before_measuring.take()
+        {
+            call(recording).map_err(ConductError::Caller)?;
+        }
+        let mut jobs = self.recorded_jobs();
+        let on_files = &self.placed.stages[chosen.stage].files;
+        let mut facts = None;
+        if let Some(files) = self.files.as_mut().filter(|_| !on_files.is_empty()) {
+            let mut of_files: Vec<&mut StageJob> = jobs
+                .iter_mut()
+                .enumerate()
+                .filter(|(index, _)| on_files.contains(index))
+                .map(|(_, job)| job)
+                .collect();
+            facts = Some(files.begin_stage(chosen.stage, &mut of_files)?);
+        }
+        let any = |model| jobs.iter().any(|job| job.loop_model == model);
+        let loop_model = match (any(LoopModel::Open), any(LoopModel::Capped)) {
+            (true, _) => LoopModel::Open,
+            (false, true) => LoopModel::Capped,
+            (false, false) => LoopModel::Closed,
+        };
+        let name = chosen.name.unwrap_or_else(|| stage.name.clone());
+        Ok(Some(NextStage {
+            doing: self.doing(&name),
+            name,
+            kind: stage.kind,
+            loop_model,
+            iteration: stage.iteration,
+            workers_count: jobs.iter().map(|job| job.workers_count).sum(),
+            threads_count: stage_threads(&self.stage_work(StageId(0), &NullRings), &self.config),
+            jobs,
+            files: facts,
+            goal: self.goal(),
+        }))
+    }
+
+    fn run(
+        &mut self,
+        stage: StageId,
+        context: &StageContext<'_>,
+        sink: &mut dyn OpSink,
+    ) -> Result<StageOutcome, EngineError> {
+        let of = &self.placed.plan.stages[self.now.stage];
+        let begun = context.clock.now();
+        if let (true, Some(pause)) = (of.jobs.is_empty(), of.duration) {
+            rest(context, pause);
+        }
+        let is_null = self.files.as_ref().is_none_or(|files| files.is_null());
+        let mut outcome = if is_null {
+            run_stage(&self.stage_work(stage, &NullRings), &self.config, context, sink)?
+        } else {
+            let endpoints = self.files.as_ref().map(|files| files.endpoints().to_owned());
+            let driver = FilesDriver::new(endpoints.unwrap_or_default());
+            run_stage(&self.stage_work(stage, &driver), &self.config, context, sink)?
+        };
+        if of.jobs.is_empty() {
+            outcome.started = begun;
+            outcome.ended_by = match context.stop.is_set() {
+                true => EndReason::Stopped,
+                false => EndReason::Duration,
+            };
+        }
+        Ok(outcome)
+    }
+
+    fn note_end(&mut self, entry: &mut schema::Stage) {
+        let placed = &self.placed.stages[self.now.stage];
+        if let Some(files) = self.files.as_mut().filter(|_| !placed.files.is_empty()) {
+            files.note_end(entry);
+        }
+        for (placed, work) in placed.objects.iter().zip(&self.now.objects) {
+            let sets = work.work.sets();
+            let unknown = sets.iter().filter(|set| work.verify(**set) == Verify::Nothing).count();
+            let job = &mut entry.jobs[placed.job];
+            if unknown > 0 && job.verification == Some(schema::Verification::EveryByte) {
+                let is_all = unknown == sets.len();
+                job.verification = Some(match is_all {
+                    true => schema::Verification::Off,
+                    false => schema::Verification::Partial,
+                });
+            }
+        }
+    }
+}
+
+/// Lets time pass in which nothing is done.
+fn rest(context: &StageContext<'_>, pause: Duration) {
+    const LOOK: Duration = Duration::from_millis(50);
+    let end = context.clock.now().after(pause);
+    if let Some(time) = context.virtual_time {
+        return time.pass(end);
+    }
+    while context.clock.now() < end && !context.stop.is_set() {
+        std::thread::park_timeout(end.since(context.clock.now()).min(LOOK));
+    }
+}
+
+/// Returns why the run cannot go on after a stage.
+fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError> {
+    let prepares = stage.kind == StageKind::Prepare;
+    let first = outcome.errors.first()?;
+    let is_over = outcome.ended_by == EndReason::Failure || (prepares && outcome.failed_count > 0);
+    is_over.then(|| ConductError::Stage {
+        stage: stage.name.clone(),
+        class: first.class,
+        ops_count: outcome.ops_count,
+        failed_count: outcome.failed_count,
+        message: first.message.clone(),
+    })
+}
+
+/// Returns the generators of what each set holds, with the files that they are made of.
+fn generators(placed: &Placed) -> Result<Arc<[Arc<Generator>]>, ConductError> {
+    let seed = placed.seed.0;
+    let plain = Arc::new(Generator::new(seed));
+    let of_set = |set: &Option<Arc<ObjectSet>>| match set {
+        Some(set) if set.data != plimsoll_workload::data::DataRule::Random => {
+            let files = content_files(&set.data_files)?;
+            Ok(Arc::new(Generator::with_rule(seed, &set.data, files)))
+        }
+        _ => Ok(Arc::clone(&plain)),
+    };
+    placed.sets.iter().map(of_set).collect()
+}
+
+/// Returns what the files hold that objects are made of.
+fn content_files(files: &[DataFileSpec]) -> Result<Vec<u8>, ConductError> {
+    let mut bytes = Vec::new();
+    for DataFileSpec { path, bytes: size } in files {
+        let held = input::read_bounded(Path::new(path), size.saturating_add(1));
+        let held = held.map_err(|source| ConductError::Content { path: path.into(), source })?;
+        if held.len() as u64 != *size {
+            return refused(format!(
+                "{path} does not hold the {size} bytes that the workload says"
+            ));
+        }
+        bytes.extend(held);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,258 @@
+//! A run from its plan to its end: laid out, begun, carried out, cleaned up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_engine::EngineConfig;
+use plimsoll_model::{RunId, Seed};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::{self, Cleanup, CleanupState, Manifest};
+use plimsoll_workload::plan::{Members, Placed, Placing, Plan, TargetIndex};
+
+use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork};
+use crate::{
+    Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
+    Recording, RunAdmin, RunTime, Stop, Target, of_workload,
+};
+
+/// What is to be run, and on what.
+pub struct RunRequest {
+    /// What is done.
+    pub plan: Arc<Plan>,
+    /// Fixes every choice.
+    pub seed: Seed,
+    /// The run's name.
+    pub id: RunId,
+    /// Its time.
+    pub time: RunTime,
+    /// By target of the plan: what it is.
+    pub targets: Vec<Target>,
+    /// How it is run.
+    pub settings: RunSettings,
+}
+
+/// How a run is carried out, whatever it does.
+#[derive(Clone, Copy, Debug)]
+pub struct RunSettings {
+    /// How operations on objects are driven.
+    pub engine: EngineConfig,
+    /// How those on files are.
+    pub files: FileSettings,
+    /// Whether what the run wrote stays.
+    pub keeps_data: bool,
+    /// How often cleaning is tried while a store sheds load or drops connections, at least 1.
+    pub clean_tries_max: u32,
+    /// Whether it may change what no run wrote.
+    pub consent: Consent,
+}
+
+/// A run that is laid out; nothing of it is made yet.
+pub struct OpenRun {
+    request: RunRequest,
+    placed: Arc<Placed>,
+    files: Option<FilesRun>,
+}
+
+/// A run that may begin.
+pub struct BegunRun {
+    /// Its record.
+    pub recording: Recording,
+    placed: Arc<Placed>,
+    targets: Vec<Target>,
+    engine: EngineConfig,
+    cleaners: Cleaners,
+}
+
+/// Who removes what a run wrote.
+struct Cleaners {
+    stores: RunAdmin,
+    files: Option<FilesRun>,
+}
+
+impl RunRequest {
+    /// Lays the run out, and refuses what cannot go well as far as that shows before anything is
+    /// made or asked.
+    pub fn lay_out(self) -> Result<OpenRun, ConductError> {
+        let mut placed = self.place(&BTreeMap::new())?;
+        let run = self.id.as_str();
+        let files = placed.files.take();
+        let files = files.map(|plan| FilesRun::new(plan, run, self.settings.files)).transpose()?;
+        Ok(OpenRun { placed: Arc::new(placed), files, request: self })
+    }
+
+    fn place(
+        &self,
+        found: &BTreeMap<
+            plimsoll_workload::plan::SetIndex,
+            Arc<[plimsoll_workload::ExistingObject]>,
+        >,
+    ) -> Result<Placed, ConductError> {
+        let bucket =
+            |target: &Target| target.store().map_or_else(String::new, |store| store.bucket.clone());
+        let buckets: Vec<String> = self.targets.iter().map(bucket).collect();
+        let placing = Placing { run: self.id.as_str(), seed: self.seed, buckets: &buckets, found };
+        Ok(self.plan.place(&placing)?)
+    }
+}
+
+impl OpenRun {
+    /// Returns the plan as it is laid out.
+    pub fn placed(&self) -> &Placed {
+        &self.placed
+    }
+
+    /// Returns what is said of the run besides its figures.
+    pub fn notes(&self) -> &[String] {
+        self.files.as_ref().map_or(&[], |files| &files.notes)
+    }
+
+    /// Returns what the load is put on, target by target.
+    pub fn targets(&self) -> Vec<schema::Target> {
+        let of_store = |index: usize, record: &schema::Target| {
+            let base = self.placed.bases(TargetIndex(index)).into_iter().next();
+            schema::Target { prefix: base.map(|base| format!("{base}/")), ..record.clone() }
+        };
+        let target = |(index, target): (usize, &Target)| match target {
+            Target::Store(store) => of_store(index, &store.record),
+            Target::Files => match &self.files {
+                Some(files) => files.target(),
+                None => schema::Target::bare("file", Vec::new()),
+            },
+        };
+        self.request.targets.iter().enumerate().map(target).collect()
+    }
+
+    /// Returns the manifest of the run as it begins.
+    pub fn manifest(
+        &self,
+        command_line: Vec<String>,
+        commit: Option<&str>,
+        certificate: Option<serde_json::Value>,
+    ) -> Manifest {
+        let RunRequest { plan, seed, id, time, .. } = &self.request;
+        let mut targets = self.targets().into_iter();
+        let target = targets.next().expect("a plan has a target");
+        let opening =
+            Opening { command_line, commit, certificate, ..Opening::of_nobody(id, target, time) };
+        let mut manifest = of_workload(opening, plan.file.clone(), seed.0);
+        manifest.more_targets = targets.collect();
+        if manifest.more_targets.iter().any(|target| target.prefix.is_some()) {
+            manifest.cleanup.state = CleanupState::Pending;
+        }
+        manifest.notes = self.notes().to_vec();
+        manifest
+    }
+
+    /// Makes ready what the run needs, in the directory that its record lies in. Where that fails,
+    /// nothing was measured, so the record holds nothing that anybody could want, and goes.
+    pub fn begin(
+        mut self,
+        directory: RunDirectory,
+        manifest: Manifest,
+        observer: Arc<dyn Observer>,
+        stop: Stop,
+    ) -> Result<BegunRun, ConductError> {
+        match self.make_ready(&observer, &stop) {
+            Ok((permit, stores)) => {
+                let RunRequest { targets, settings, time, .. } = self.request;
+                let recording = Recording::new(directory, manifest, time, permit, observer, stop);
+                let cleaners = Cleaners { stores, files: self.files };
+                let engine = settings.engine;
+                Ok(BegunRun { recording, placed: self.placed, targets, engine, cleaners })
+            }
+            Err(error) => {
+                directory.discard()?;
+                Err(error)
+            }
+        }
+    }
+
+    fn make_ready(
+        &mut self,
+        observer: &Arc<dyn Observer>,
+        stop: &Stop,
+    ) -> Result<(Permit, RunAdmin), ConductError> {
+        let request = &self.request;
+        let mut stores = RunAdmin::new(stop.clone(), &request.time)?;
+        stores.keeps_data = request.settings.keeps_data;
+        stores.tries_max = request.settings.clean_tries_max;
+        let is_there =
+            |set: &plimsoll_workload::plan::Set| matches!(set.members, Members::Existing(_));
+        if request.plan.sets.iter().any(is_there) {
+            let found = stores.survey(&request.plan, &request.targets)?;
+            self.placed = Arc::new(request.place(&found)?);
+        }
+        let consent = request.settings.consent;
+        let permit = Permit::for_plan(&self.placed, &request.targets, consent, &**observer)?;
+        if let Some(files) = &mut self.files {
+            files.make_directories()?;
+        }
+        stores.make_ready(&self.placed, &request.targets, &request.time, observer)?;
+        Ok((permit, stores))
+    }
+}
+
+impl BegunRun {
+    /// Returns the plan as it is laid out.
+    pub fn placed(&self) -> &Placed {
+        &self.placed
+    }
+
+    /// Returns the targets.
+    pub fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// Carries the stages out. `before_measuring` is called before the first that measures, and
+    /// `choose` says which stage comes next; without it they come in the order of the plan.
+    pub fn run(
+        &mut self,
+        before_measuring: Option<BeforeMeasuring<'_>>,
+        choose: Option<Chooser<'_>>,
+    ) -> Result<Recorded, ConductError> {
+        let files = self.cleaners.files.as_mut();
+        let mut work = PlanWork::new(&self.placed, &self.targets, files, self.engine)?;
+        if let Some(call) = before_measuring {
+            work = work.before_measuring(call);
+        }
+        if let Some(choose) = choose {
+            work = work.choosing(choose);
+        }
+        self.recording.run(&mut work)
+    }
+
+    /// Ends the run: completes its record, has it shown, and removes what it wrote. `show` tells
+    /// whether what was measured is good; so does what is returned, and whether everything is
+    /// clean.
+    pub fn finish<E: From<ConductError> + fmt::Display>(
+        mut self,
+        done: Result<Recorded, E>,
+        show: impl FnOnce(&mut Recording, &Recorded) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        self.recording.finish(done, show, &mut self.cleaners)
+    }
+}
+
+impl Cleaning for Cleaners {
+    fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
+        let (stores, stores_clean) = self.stores.clean(recording);
+        let Some(files) = &mut self.files else { return (stores, stores_clean) };
+        let (files, files_clean) = files.clean(recording);
+        let state = worst(stores.state, files.state);
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (a, b) if stores.state == CleanupState::NotNeeded => b.or(a),
+            (a, b) => Some(a? + b?),
+        };
+        let removed = sum(stores.objects_removed_count, files.objects_removed_count);
+        let took_ns = sum(stores.took_ns, files.took_ns);
+        (Cleanup { state, objects_removed_count: removed, took_ns }, stores_clean && files_clean)
+    }
+}
+
+/// Returns how far the removal of two kinds of things got.
+fn worst(a: CleanupState, b: CleanupState) -> CleanupState {
+    use CleanupState::{Complete, Failed, Kept, NotNeeded, Pending};
+    let order = [Failed, Pending, Kept, Complete, NotNeeded];
+    *order.iter().find(|state| a == **state || b == **state).expect("all states are in it")
+}
