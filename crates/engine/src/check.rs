@@ -211,13 +211,13 @@ impl<W: Witness> OpSource for CheckWorker<'_, '_, W> {
         )
     }
 
-    fn ended(&mut self, op: CheckOp, done: Checked) {
+    fn ended(&mut self, op: &CheckOp, done: &mut Checked) {
         let Checked { completion, answer, end } = done;
         let ok = !matches!(answer, Answer::Failed(_));
-        self.counters.count(op.op.kind(), &sample(&completion, ok, op.begin, end));
-        let error = completion.result.err().filter(|_| !ok);
+        self.counters.count(op.op.kind(), &sample(completion, ok, op.begin, *end));
+        let error = completion.result.as_ref().err().filter(|_| !ok).cloned();
         let mut state = state::lock(self.facts.state);
-        state.end(self.worker, &mut self.choices, op.op, &answer, end, error);
+        state.end(self.worker, &mut self.choices, op.op, answer, *end, error);
         if ok {
             self.pause = PAUSE_FIRST;
         } else {

@@ -87,10 +87,10 @@ where
                 continue;
             }
         };
-        let done = performer.perform(&op).await;
+        let mut done = performer.perform(&op).await;
         let has_failed = done.has_failed();
         now = done.end();
-        source.ended(op, done);
+        source.ended(&op, &mut done);
         if has_failed {
             // The operation has ended and the next one has not started, so that this is in the time
             // of neither.

@@ -126,7 +126,7 @@ impl OpSource for ClosedWorker<'_, '_> {
     }
 
     #[inline]
-    fn ended(&mut self, issued: Issued, mut finished: Finished) {
+    fn ended(&mut self, issued: &Issued, finished: &mut Finished) {
         let PlannedOps { context, worker, .. } = self.ops;
         let mut records = context.records.borrow_mut();
         if let Some(versions) = &mut self.versions {
