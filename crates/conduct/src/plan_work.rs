@@ -398,7 +398,7 @@ fn rest(context: &StageContext<'_>, pause: Duration) {
     const LOOK: Duration = Duration::from_millis(50);
     let end = context.clock.now().after(pause);
     if let Some(time) = context.virtual_time {
-        return time.pass(end);
+        return time.pass_until(end);
     }
     while context.clock.now() < end && !context.stop.is_set() {
         std::thread::park_timeout(end.since(context.clock.now()).min(LOOK));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{RunId, Seed};
@@ -45,6 +46,26 @@ pub struct RunSettings {
     pub clean_tries_max: u32,
     /// Whether it may change what no run wrote.
     pub consent: Consent,
+}
+
+impl Default for RunSettings {
+    /// Returns those of a run on one thread that gives no leave and cleans up behind itself.
+    fn default() -> Self {
+        let op_timeout = Duration::from_secs(60);
+        Self {
+            engine: EngineConfig { threads: 1, op_timeout, retries: 0 },
+            files: FileSettings {
+                interface: None,
+                threads: 1,
+                drop_machine_caches: false,
+                keeps_data: false,
+                null: false,
+            },
+            keeps_data: false,
+            clean_tries_max: 1,
+            consent: Consent { given: false, flag: "--yes" },
+        }
+    }
 }
 
 /// A run that is laid out; nothing of it is made yet.

@@ -10,6 +10,7 @@ use std::task::Poll;
 use futures::stream::{FuturesUnordered, StreamExt};
 use plimsoll_driver::Settled;
 use plimsoll_model::{Clock, SharedClock};
+use tokio::runtime::Runtime;
 
 use crate::clock::{STOP_CHECK, Timer, Waiting};
 use crate::outcome::EndReason;
@@ -19,6 +20,11 @@ use crate::sources::arrivals::Schedule;
 /// Operations that never suspend are interrupted after this many, so that other workers get their
 /// turn.
 const BURST_MAX: u32 = 64;
+
+/// Returns the runtime of one thread.
+pub(crate) fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
+}
 
 /// Does operations of one kind of source on one session.
 pub(crate) trait Performer {
@@ -81,10 +87,10 @@ where
                 continue;
             }
         };
-        let done = performer.perform(&op).await;
+        let mut done = performer.perform(&op).await;
         let has_failed = done.has_failed();
         now = done.end();
-        source.ended(op, done);
+        source.ended(&op, &mut done);
         if has_failed {
             // The operation has ended and the next one has not started, so that this is in the time
             // of neither.

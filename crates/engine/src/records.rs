@@ -196,12 +196,13 @@ impl<'a> ThreadRecords<'a> {
         self.job(job).changes.append(&mut changes);
     }
 
-    pub(crate) fn keep(&mut self, finished: Finished) {
+    #[inline]
+    pub(crate) fn keep(&mut self, finished: &Finished) {
         let Finished { record, error, wrong, server_name: _ } = finished;
         if let Some(error) = error {
-            self.note_failure(&record, wrong, &error);
+            self.note_failure(record, *wrong, error);
         }
-        self.count(&record);
+        self.count(record);
     }
 
     /// Counts an operation and hands its record over.

@@ -528,7 +528,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             attempts: 1,
         };
         let Some((wrong, error)) = failure else { return self.records.count(&record) };
-        self.records.keep(Finished { record, error: Some(error), wrong, server_name: None });
+        self.records.keep(&Finished { record, error: Some(error), wrong, server_name: None });
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) trait OpSource {
     fn next(&mut self, now: Moment, waker: &Waker) -> Step<Self::Op>;
 
     /// Takes note of what became of an operation.
-    fn ended(&mut self, op: Self::Op, done: Self::Done);
+    fn ended(&mut self, op: &Self::Op, done: &mut Self::Done);
 }
 
 /// What an operation came to, as far as the loop goes.
@@ -77,7 +77,7 @@ impl<Q: OpSource> OpSource for Rc<RefCell<Q>> {
         self.borrow_mut().next(now, waker)
     }
 
-    fn ended(&mut self, op: Self::Op, done: Self::Done) {
+    fn ended(&mut self, op: &Self::Op, done: &mut Self::Done) {
         self.borrow_mut().ended(op, done);
     }
 }

@@ -12,13 +12,13 @@ use plimsoll_model::{Clock, JobId, Moment, PackedOp, StageId};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::{PrefixHash, objects};
-use tokio::runtime::Runtime;
 
 use crate::clock::{Waiting, thread_cpu_time};
 use crate::context::{EngineConfig, StageContext};
 use crate::job::{JobFacts, sessions_each};
 use crate::objects::{ObjectsRun, deal, run_thread};
 use crate::outcome::{EngineError, OpSink, OpSinkError, StageOutcome};
+use crate::pump::runtime;
 use crate::records::{Outlet, ThreadOutcome, ThreadRecords};
 use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, kinds_of, teams, virtual_teams};
 use crate::server_names::ServerNames;
@@ -290,11 +290,6 @@ struct Staged<'a, D, R> {
     stops: Stops<'a>,
 }
 
-/// Returns the runtime of one thread.
-pub(crate) fn runtime() -> std::io::Result<Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()
-}
-
 impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
     /// Returns where thread `index` keeps what it does.
     fn records(&self, index: usize, outlet: Outlet<'a>) -> ThreadRecords<'a> {
@@ -330,8 +325,9 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
                 }));
             }
         }
-        let Self { context, stops, jobs, .. } = *self;
-        let threads = StageThreads { context, stops, sink, jobs };
+        let Self { stops, jobs, .. } = *self;
+        let StageContext { clock, stop, begins_at, .. } = *self.context;
+        let threads = StageThreads { clock, stop, begins_at, stops, sink, jobs };
         threads.run(bodies, |started| self.work.watch(started))
     }
 
@@ -346,7 +342,8 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         let records = Mutex::new(Vec::new());
         let mut recorder = VirtualRecorder {
             recorder: Recorder {
-                context: self.context,
+                clock: self.context.clock,
+                stop: self.context.stop,
                 sink,
                 watch: self.work.watch(begun.at),
                 rule: self.stops.rule,

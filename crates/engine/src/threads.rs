@@ -9,7 +9,6 @@ use plimsoll_model::{JobId, Moment, PackedOp, SharedClock};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::clock::{block_for, block_until, thread_cpu_time};
-use crate::context::StageContext;
 use crate::live::StopFlag;
 use crate::outcome::{
     EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
@@ -39,7 +38,10 @@ pub(crate) type Body<'a> =
 
 /// The threads of a stage, whose records the calling one takes.
 pub(crate) struct StageThreads<'a> {
-    pub(crate) context: &'a StageContext<'a>,
+    pub(crate) clock: &'a SharedClock,
+    pub(crate) stop: &'a StopFlag,
+    /// When the stage is to begin; as soon as all are ready where nothing is said.
+    pub(crate) begins_at: Option<Moment>,
     pub(crate) stops: Stops<'a>,
     pub(crate) sink: &'a mut dyn OpSink,
     pub(crate) jobs: &'a [RunJob],
@@ -67,8 +69,8 @@ impl<'a> StageThreads<'a> {
         bodies: Vec<Body<'a>>,
         watch: impl FnOnce(Moment) -> Option<Watch>,
     ) -> Result<StageOutcome, EngineError> {
-        let Self { context, stops, sink, jobs } = self;
-        let gate = Gate::new(context);
+        let Self { clock, stop, begins_at, stops, sink, jobs } = self;
+        let gate = Gate::new(clock, begins_at);
         let recorder_cpu = thread_cpu_time();
         let threads = bodies.len();
         let buffer_ops = (BUFFERS_OPS / threads.max(1)).clamp(BUFFER_OPS_MIN, BUFFER_OPS);
@@ -80,10 +82,10 @@ impl<'a> StageThreads<'a> {
                 let (producer, consumer) = RingBuffer::new(buffer_ops);
                 consumers.push(consumer);
                 let body = move || {
-                    let _ended = StopOnPanic(context.stop);
+                    let _ended = StopOnPanic(stop);
                     // The others must not go on without this one.
                     let outcome = body(Outlet::Ring(producer), gate);
-                    let outcome = outcome.inspect_err(|_| context.stop.set());
+                    let outcome = outcome.inspect_err(|_| stop.set());
                     outcome.map(|outcome| (outcome, thread_cpu_time()))
                 };
                 let name = format!("worker-{index}");
@@ -92,7 +94,7 @@ impl<'a> StageThreads<'a> {
                     Err(error) => {
                         // The threads that are there wait at the gate; they must see the flag and
                         // go home.
-                        context.stop.set();
+                        stop.set();
                         gate.open(0, &handles);
                         return Err(EngineError::Thread(error));
                     }
@@ -100,7 +102,7 @@ impl<'a> StageThreads<'a> {
             }
             let begun = gate.open(threads, &handles);
             let watch = watch(begun.at);
-            let mut recorder = Recorder { context, sink, watch, rule: stops.rule };
+            let mut recorder = Recorder { clock, stop, sink, watch, rule: stops.rule };
             let drained = recorder.drain(&mut consumers, &handles);
             // Threads whose records nobody takes any more must not wait for room.
             drop(consumers);
@@ -229,10 +231,9 @@ impl Gate {
     /// A thread that dies before it is ready is noticed after at most this long.
     const LOOK: Duration = Duration::from_millis(100);
 
-    fn new(context: &StageContext<'_>) -> Self {
-        let clock = Arc::clone(context.clock);
+    fn new(clock: &SharedClock, begins_at: Option<Moment>) -> Self {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Self { clock, begins_at: context.begins_at, state, changed }
+        Self { clock: Arc::clone(clock), begins_at, state, changed }
     }
 
     /// Waits, as a thread that is ready, for the stage to begin; no longer than to a stop.
@@ -267,7 +268,8 @@ impl Gate {
 
 /// Takes the records off the threads, and watches them for a rule that ends the stage.
 pub(crate) struct Recorder<'a> {
-    pub(crate) context: &'a StageContext<'a>,
+    pub(crate) clock: &'a SharedClock,
+    pub(crate) stop: &'a StopFlag,
     pub(crate) sink: &'a mut dyn OpSink,
     pub(crate) watch: Option<Watch>,
     pub(crate) rule: &'a OnceLock<Verdict>,
@@ -312,19 +314,19 @@ impl Recorder<'_> {
             watch.observe(second);
         }
         let appended = self.sink.append(first).and_then(|()| self.sink.append(second));
-        appended.inspect_err(|_| self.context.stop.set())
+        appended.inspect_err(|_| self.stop.set())
     }
 
     /// Lets the sink do what is due by time.
     fn tick(&mut self) -> Result<(), OpSinkError> {
-        let ticked = self.sink.tick(self.context.clock.now());
-        ticked.inspect_err(|_| self.context.stop.set())
+        let ticked = self.sink.tick(self.clock.now());
+        ticked.inspect_err(|_| self.stop.set())
     }
 
     /// Ends the stage when a rule holds.
     pub(crate) fn check_rules(&mut self) {
         let Some(watch) = &mut self.watch else { return };
-        if let Some(verdict) = watch.check(self.context.clock.now()) {
+        if let Some(verdict) = watch.check(self.clock.now()) {
             self.rule.get_or_init(|| verdict);
             self.watch = None;
         }

@@ -108,7 +108,7 @@ impl VirtualTime {
     }
 
     /// Lets time pass until `at`.
-    pub fn pass(&self, at: Moment) {
+    pub fn pass_until(&self, at: Moment) {
         self.run(self.sleep_until(at), || ());
     }
 

@@ -82,6 +82,8 @@ pub enum Act {
     ErrorInSuccess,
     /// Nothing is done, and no answer ever comes.
     Silence,
+    /// Nothing is done to a file, as its medium fails.
+    Io,
     /// Something that looks right and is not.
     Lie(Lie),
 }
@@ -148,9 +150,15 @@ impl Lie {
             Self::LostWrite => matches!(kind, OpKind::Put | OpKind::Delete),
             Self::StaleRead => matches!(kind, OpKind::Get | OpKind::Stat),
             Self::ListOmission | Self::ListGhost => matches!(kind, OpKind::List),
-            _ => matches!(kind, OpKind::Get),
+            _ => matches!(kind, OpKind::Get | OpKind::Read),
         }
     }
+}
+
+/// Tells whether operations of `kind` are on files only.
+const fn is_of_files(kind: OpKind) -> bool {
+    use OpKind::{Create, Mkdir, Open, Read, Rename, Rmdir, Sync, Unlink, Write};
+    matches!(kind, Read | Write | Sync | Create | Open | Unlink | Rename | Mkdir | Rmdir)
 }
 
 impl Act {
@@ -186,6 +194,7 @@ impl Act {
             Self::WrongLength => "wrong_length",
             Self::ErrorInSuccess => "error_in_success",
             Self::Silence => "silence",
+            Self::Io => "io",
             Self::Lie(lie) => lie.name(),
         }
     }
@@ -206,6 +215,7 @@ impl Act {
             Self::HalfBody | Self::WrongLength => ErrorClass::Truncated,
             Self::ErrorInSuccess => ErrorClass::Protocol,
             Self::Silence => ErrorClass::Timeout,
+            Self::Io => ErrorClass::Io,
             Self::Serve | Self::Lie(_) => ErrorClass::Ok,
         }
     }
@@ -213,13 +223,16 @@ impl Act {
     /// Tells whether it can happen to operations of `kind`.
     pub(crate) fn fits(self, kind: OpKind) -> bool {
         match self {
-            Self::Serve | Self::ResetBefore | Self::Silence => true,
+            Self::Serve => true,
+            Self::Io => is_of_files(kind),
+            Self::HalfBody => matches!(kind, OpKind::Get | OpKind::List | OpKind::Read),
+            Self::Lie(lie) => lie.fits(kind),
+            _ if is_of_files(kind) => false,
+            Self::ResetBefore | Self::Silence => true,
             // A delete of what is not there has done what was asked.
             Self::Status { status, .. } => !(status == 404 && kind == OpKind::Delete),
-            Self::HalfBody => matches!(kind, OpKind::Get | OpKind::List),
             Self::WrongLength => kind == OpKind::Get,
             Self::ErrorInSuccess => kind != OpKind::Stat,
-            Self::Lie(lie) => lie.fits(kind),
         }
     }
 

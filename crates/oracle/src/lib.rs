@@ -13,7 +13,7 @@
 //! * A checksum sent as a trailer (aws-chunked) is not checked; one sent as a header is.
 //!
 //! A [`Script`] says how a store takes its time, fails and lies, and its [`Ledger`] what it truly
-//! did: over loopback, and as [`ScriptedDriver`] in virtual time.
+//! did: over loopback, and in virtual time as [`ScriptedDriver`] and, of files, [`ScriptedFiles`].
 
 mod backend;
 mod behaviour;
@@ -26,6 +26,7 @@ mod listing;
 mod misbehave;
 mod script;
 mod scripted;
+mod scripted_files;
 mod server;
 mod store;
 mod upload;
@@ -37,4 +38,5 @@ pub use behaviour::{
 pub use ledger::Ledger;
 pub use script::{SCRIPT_SCHEMA, Script, ScriptError};
 pub use scripted::{ScriptedDriver, ScriptedSession};
+pub use scripted_files::{ScriptedFiles, ScriptedRing};
 pub use server::{Oracle, OracleConfig, OracleError, OracleStats, TlsIdentity};

@@ -79,7 +79,11 @@ impl Ruling {
         match verdict.act {
             Act::Lie(lie) => Ok(Some((lie, verdict.salt))),
             Act::Serve | Act::HalfBody | Act::WrongLength => Ok(None),
-            Act::Status { .. } | Act::ResetBefore | Act::ErrorInSuccess | Act::Silence => {
+            Act::Status { .. }
+            | Act::ResetBefore
+            | Act::ErrorInSuccess
+            | Act::Silence
+            | Act::Io => {
                 Err(s3_error!(InternalError, "the script has this request come to nothing"))
             }
         }

@@ -361,6 +361,7 @@ fn fault(act: Act) -> Result<(), DriverError> {
             Err(DriverError::with_status(class, 200, "the answer 200 holds an error"))
         }
         Act::Silence => Err(DriverError::new(class, "no answer ever comes")),
+        Act::Io => unreachable!("objects have no medium of their own"),
     }
 }
 

@@ -189,7 +189,7 @@ impl OpSource for Schedule<'_, '_> {
         Step::Start(issued)
     }
 
-    fn ended(&mut self, issued: Issued, mut finished: Finished) {
+    fn ended(&mut self, issued: &Issued, finished: &mut Finished) {
         self.under_way -= 1;
         let stream = &mut self.streams[issued.stream];
         let (ok, end) = (finished.record.outcome.is_ok(), finished.record.end);

@@ -134,7 +134,7 @@ impl OpSource for ClosedWorker<'_, '_> {
     }
 
     #[inline]
-    fn ended(&mut self, issued: Issued, mut finished: Finished) {
+    fn ended(&mut self, issued: &Issued, finished: &mut Finished) {
         let context = self.ops.context;
         let mut records = context.records.borrow_mut();
         if let Some(name) = self.versions.completed(&issued.op, finished.server_name.take()) {

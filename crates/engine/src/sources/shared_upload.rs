@@ -154,8 +154,8 @@ impl OpSource for UploadShare<'_, '_> {
         })
     }
 
-    fn ended(&mut self, issued: Issued, mut finished: Finished) {
-        let server_name = name_of(&mut finished);
+    fn ended(&mut self, issued: &Issued, finished: &mut Finished) {
+        let server_name = name_of(finished);
         let record = finished.record;
         self.ops.context.records.borrow_mut().keep(finished);
         let mut shared = self.upload.lock();

@@ -199,8 +199,8 @@ impl<'a, 'd> Uploads<'a, 'd> {
         Step::Blocked
     }
 
-    fn ended(&mut self, op: &PlannedOp, mut finished: Finished) {
-        let server_name = name_of(&mut finished);
+    fn ended(&mut self, op: &PlannedOp, finished: &mut Finished) {
+        let server_name = name_of(finished);
         let (outcome, end): (ErrorClass, Moment) = (finished.record.outcome, finished.record.end);
         self.ops.context.records.borrow_mut().keep(finished);
         self.state = match mem::replace(&mut self.state, State::None) {
@@ -247,7 +247,7 @@ impl OpSource for PartSession<'_, '_> {
         })
     }
 
-    fn ended(&mut self, issued: Issued, finished: Finished) {
+    fn ended(&mut self, issued: &Issued, finished: &mut Finished) {
         self.uploads.borrow_mut().ended(&issued.op, finished);
     }
 }

@@ -151,7 +151,7 @@ async fn answer(
             answer.send(verdict, timer).await
         }
         Act::ResetBefore => Err(Breach::Reset { at: verdict.done }.into()),
-        Act::Silence => Err(Breach::Silence.into()),
+        Act::Silence | Act::Io => Err(Breach::Silence.into()),
         Act::HalfBody => Err(answer.half(verdict).into()),
         Act::WrongLength => answer.lengthened(verdict.salt).send(verdict, timer).await,
     }

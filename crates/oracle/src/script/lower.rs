@@ -74,6 +74,15 @@ fn name_of(kind: OpKind) -> Option<&'static str> {
         OpKind::PutPart => Some("put_part"),
         OpKind::CompleteUpload => Some("complete_upload"),
         OpKind::AbortUpload => Some("abort_upload"),
+        OpKind::Read => Some("read"),
+        OpKind::Write => Some("write"),
+        OpKind::Sync => Some("sync"),
+        OpKind::Create => Some("create"),
+        OpKind::Open => Some("open"),
+        OpKind::Unlink => Some("unlink"),
+        OpKind::Rename => Some("rename"),
+        OpKind::Mkdir => Some("mkdir"),
+        OpKind::Rmdir => Some("rmdir"),
         _ => None,
     }
 }
@@ -91,6 +100,15 @@ impl<T> KindsSpec<T> {
             OpKind::PutPart => self.put_part.as_ref(),
             OpKind::CompleteUpload => self.complete_upload.as_ref(),
             OpKind::AbortUpload => self.abort_upload.as_ref(),
+            OpKind::Read => self.read.as_ref(),
+            OpKind::Write => self.write.as_ref(),
+            OpKind::Sync => self.sync.as_ref(),
+            OpKind::Create => self.create.as_ref(),
+            OpKind::Open => self.open.as_ref(),
+            OpKind::Unlink => self.unlink.as_ref(),
+            OpKind::Rename => self.rename.as_ref(),
+            OpKind::Mkdir => self.mkdir.as_ref(),
+            OpKind::Rmdir => self.rmdir.as_ref(),
             _ => None,
         }
     }
@@ -158,6 +176,7 @@ fn faults(spec: &FaultsSpec) -> Vec<(f64, Act, String)> {
         (spec.wrong_length, Act::WrongLength, "wrong_length"),
         (spec.error_in_success, Act::ErrorInSuccess, "error_in_success"),
         (spec.silence, Act::Silence, "silence"),
+        (spec.io, Act::Io, "io"),
     ];
     let plain = plain.into_iter().map(|(share, act, name)| (share, act, name.to_owned()));
     let status = spec
@@ -189,9 +208,11 @@ fn lies(spec: &LiesSpec) -> Checked<Vec<(f64, Act, String)>> {
 
 fn why_not(act: Act, kind: OpKind) -> String {
     match act {
-        Act::Status { .. } => {
+        Act::Status { .. } if !Act::Io.fits(kind) => {
             format!("{} of what is not there succeeds, so 404 is no fault", kind.name())
         }
+        Act::Io => format!("{} is about objects, which have no medium of their own", kind.name()),
+        _ if Act::Io.fits(kind) => format!("{} is done to files, which fail by `io`", kind.name()),
         _ => format!("the answer to {} has no such body", kind.name()),
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct KindsSpec<T> {
     pub(crate) delete: Option<T>,
     /// Listing.
     pub(crate) list: Option<T>,
-    /// Reading an object's properties.
+    /// Reading the properties of an object or a file.
     pub(crate) stat: Option<T>,
     /// Adding to an object.
     pub(crate) append: Option<T>,
@@ -75,6 +75,24 @@ pub(crate) struct KindsSpec<T> {
     pub(crate) complete_upload: Option<T>,
     /// Giving an upload in parts up.
     pub(crate) abort_upload: Option<T>,
+    /// Reading a block of a file.
+    pub(crate) read: Option<T>,
+    /// Writing a block of a file.
+    pub(crate) write: Option<T>,
+    /// Putting a file on the medium.
+    pub(crate) sync: Option<T>,
+    /// Making a file.
+    pub(crate) create: Option<T>,
+    /// Opening and reading a file.
+    pub(crate) open: Option<T>,
+    /// Removing a file.
+    pub(crate) unlink: Option<T>,
+    /// Giving a file another name.
+    pub(crate) rename: Option<T>,
+    /// Making a directory.
+    pub(crate) mkdir: Option<T>,
+    /// Removing a directory.
+    pub(crate) rmdir: Option<T>,
 }
 
 impl<T> Default for KindsSpec<T> {
@@ -91,6 +109,15 @@ impl<T> Default for KindsSpec<T> {
             put_part: None,
             complete_upload: None,
             abort_upload: None,
+            read: None,
+            write: None,
+            sync: None,
+            create: None,
+            open: None,
+            unlink: None,
+            rename: None,
+            mkdir: None,
+            rmdir: None,
         }
     }
 }
@@ -219,7 +246,8 @@ pub(crate) struct FaultsSpec {
     pub(crate) status: BTreeMap<u16, f64>,
     /// The connection is reset before anything is answered.
     pub(crate) reset: f64,
-    /// The connection ends in the middle of the answer's body (get, list).
+    /// The connection ends in the middle of the answer's body (get, list); half of the block is
+    /// read (read).
     pub(crate) half_body: f64,
     /// The answer states and holds more bytes than the object has (get).
     pub(crate) wrong_length: f64,
@@ -227,23 +255,25 @@ pub(crate) struct FaultsSpec {
     pub(crate) error_in_success: f64,
     /// Nothing is ever answered: the client's time limit strikes.
     pub(crate) silence: f64,
+    /// The medium fails (`EIO`); for operations on files.
+    pub(crate) io: f64,
 }
 
 /// Lies by share of the operations that they fit; one that cannot be told is not told.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LiesSpec {
-    /// Get: the content of another object.
+    /// Get, read: the content of another object.
     pub(crate) other_key: f64,
-    /// Get: the content before the last write.
+    /// Get, read: the content before the last write.
     pub(crate) old_version: f64,
-    /// Get: the object's content from another offset.
+    /// Get, read: the object's content from another offset.
     pub(crate) shifted: f64,
-    /// Get: zeros.
+    /// Get, read: zeros.
     pub(crate) zeroed: f64,
-    /// Get: right up to a point, from there on an older version or another object.
+    /// Get, read: right up to a point, from there on an older version or another object.
     pub(crate) torn: f64,
-    /// Get: right but for one bit.
+    /// Get, read: right but for one bit.
     pub(crate) flipped: f64,
     /// Put, delete: acknowledged, and not done.
     pub(crate) lost_write: f64,

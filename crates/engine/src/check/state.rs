@@ -18,6 +18,8 @@ const SIZE_SPAN_BITS: f64 = 10.0;
 const UNSETTLED_MAX: usize = 4;
 /// How often a worker looks again at a key that looks wrong.
 const LOOKS: u32 = 2;
+/// How many entries a listing asks for at a time, where it does not ask for few.
+const PAGE_SIZE: u32 = 1_000;
 /// Tell the random streams of a check apart from those of a workload.
 const CHOICE_DOMAIN: u64 = 0x6368_6563_6b00;
 const SIZE_DOMAIN: u64 = CHOICE_DOMAIN + 1;
@@ -30,7 +32,7 @@ pub(super) fn size_of(seed: u64, value: ValueId) -> u64 {
 
 /// What one worker wants.
 pub(super) struct Choices {
-    pub(super) random: Random,
+    random: Random,
     next_value: u32,
     /// What it wrote or removed last, to be looked at right away.
     fresh: Option<KeyNumber>,
@@ -45,6 +47,15 @@ impl Choices {
     }
 }
 
+/// An operation that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckOp {
+    pub(super) op: HistoryOp,
+    /// How many entries a listing asks for at a time.
+    pub(super) page_size: u32,
+    pub(super) begin: Moment,
+}
+
 /// A key in use.
 struct Slot {
     key: KeyNumber,
@@ -55,7 +66,7 @@ struct Slot {
 }
 
 /// The state that all workers share.
-pub(super) struct Desk<'a, W> {
+pub(super) struct CheckState<'a, W> {
     config: &'a CheckConfig,
     witness: &'a mut W,
     slots: Vec<Slot>,
@@ -64,14 +75,16 @@ pub(super) struct Desk<'a, W> {
     errors: Vec<DriverError>,
 }
 
-/// Returns the desk for one worker.
-pub(super) fn lock<'a, 'd, W>(desk: &'a Mutex<Desk<'d, W>>) -> MutexGuard<'a, Desk<'d, W>> {
-    desk.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns the state for one worker.
+pub(super) fn lock<'a, 'd, W>(
+    state: &'a Mutex<CheckState<'d, W>>,
+) -> MutexGuard<'a, CheckState<'d, W>> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'a, W: Witness> Desk<'a, W> {
+impl<'a, W: Witness> CheckState<'a, W> {
     pub(super) fn new(config: &'a CheckConfig, witness: &'a mut W) -> Self {
-        let mut desk = Self {
+        let mut state = Self {
             config,
             witness,
             slots: Vec::new(),
@@ -80,10 +93,10 @@ impl<'a, W: Witness> Desk<'a, W> {
             errors: Vec::new(),
         };
         for _ in 0..config.keys.max(1) {
-            let slot = desk.new_slot();
-            desk.slots.push(slot);
+            let slot = state.new_slot();
+            state.slots.push(slot);
         }
-        desk
+        state
     }
 
     /// Returns the operations begun, the keys used, and the first error of each class.
@@ -104,16 +117,23 @@ impl<'a, W: Witness> Desk<'a, W> {
         worker: WorkerId,
         choices: &mut Choices,
         clock: &dyn Clock,
-    ) -> Option<(HistoryOp, Moment)> {
+    ) -> Option<CheckOp> {
         if self.config.ops_max.is_some_and(|max| self.ops_count >= max) {
             return None;
         }
         self.ops_count += 1;
         let op = self.choose(worker, choices);
+        // Small pages show whether a listing loses keys from one to the next.
+        let page_size = match op {
+            HistoryOp::List if choices.random.below(2) == 0 => {
+                (self.config.keys / 3).clamp(1, PAGE_SIZE)
+            }
+            _ => PAGE_SIZE,
+        };
         // Read here, where no other worker can begin or end: moments and order agree.
-        let now = clock.now();
-        self.witness.begin(worker, op, now);
-        Some((op, now))
+        let begin = clock.now();
+        self.witness.begin(worker, op, begin);
+        Some(CheckOp { op, page_size, begin })
     }
 
     fn choose(&mut self, worker: WorkerId, choices: &mut Choices) -> HistoryOp {
