@@ -7,11 +7,12 @@ use plimsoll_conduct::{ConductError, input};
 use plimsoll_driver::DriverError;
 use plimsoll_driver_s3::PART_SIZE_MIN;
 use plimsoll_engine::stop_time_min;
-use plimsoll_model::{Bytes, ErrorClass};
+use plimsoll_model::{Bytes, ErrorClass, StageKind};
+use plimsoll_workload::plan::{Plan, Stage, WorkloadFile};
 use plimsoll_workload::{
     ActivitySpec, ArrivalLaw, DataFileSpec, ExistingSpec, GeneratorSpec, InvalidWorkload, KeysSpec,
     MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec,
-    SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, StopRule, Workload, WorkloadSpec,
+    SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, StopRule, WorkloadSpec,
 };
 
 use crate::args::requests::DataArgs;
@@ -85,7 +86,12 @@ impl<'a> Job<'a> {
 
 /// Returns the workload that a command means. `embedded` tells whether it runs on the embedded
 /// store, whose memory asks for smaller defaults.
-pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result<WorkloadSpec> {
+pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result<WorkloadFile> {
+    Ok(WorkloadFile::try_from(&asked(command, embedded, seed)?)?)
+}
+
+/// Returns what a command asks for, with the fields that its flags are about.
+fn asked(command: &S3Command, embedded: bool, seed: u64) -> Result<WorkloadSpec> {
     let large_objects = if embedded { 500 } else { 2_500 };
     let large_size = if embedded { "1MiB" } else { "10MiB" };
     let job = match command {
@@ -240,7 +246,7 @@ fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<
         pacing: pacing(&common.load)?,
         verify: !common.load.no_verify,
     };
-    spec.validate("check", None).map_err(|refused| match (&*refused.field, has_parts) {
+    spec.check().map_err(|refused| match (&*refused.field, has_parts) {
         ("objects.size", true) => anyhow!("--part.size: {}", refused.reason),
         ("objects.count", true) => anyhow!("--parts: {}", refused.reason),
         _ => in_flags(refused),
@@ -352,31 +358,66 @@ fn steady(load: &LoadArgs) -> Result<Option<SteadySpec>> {
 }
 
 /// Returns a warning for each stop rule that cannot hold before the time is up.
-pub(crate) fn late_stop_rules(workload: &Workload) -> Vec<String> {
-    let late = |rule: &&StopRule| stop_time_min(rule) >= workload.duration;
-    let warning = |rule: &StopRule| {
-        let (flag, advice) = match rule {
-            StopRule::Steady { .. } => ("--autoterm", "lower --autoterm.dur or raise --duration"),
-            StopRule::Until(_) => ("--until", "raise --duration"),
-        };
-        let (least, time) = (stop_time_min(rule), workload.duration);
-        format!(
-            "{flag} cannot end this run: it needs more than {:.1} s of measuring, and there are \
-             {:.1} s; {advice}",
-            least.as_secs_f64(),
-            time.as_secs_f64(),
-        )
-    };
-    workload.stop_rules.iter().filter(late).map(warning).collect()
+pub(crate) fn late_stop_rules(plan: &Plan) -> Vec<String> {
+    let is_measured = |stage: &&Stage| stage.kind == StageKind::Measure;
+    let is_alone = plan.stages.iter().filter(is_measured).count() == 1;
+    let mut warnings = Vec::new();
+    for stage in plan.stages.iter().filter(is_measured) {
+        let Some(time) = stage.duration_max() else { continue };
+        for rule in stage.stop_rules.iter().filter(|rule| stop_time_min(rule) >= time) {
+            let (what, advice) = match rule {
+                StopRule::Steady { .. } => {
+                    ("`steady` (--autoterm)", "lower its window or raise the duration")
+                }
+                StopRule::Until(_) => ("`until` (--until)", "raise the duration"),
+            };
+            let of = if is_alone { "this run".to_owned() } else { format!("stage {}", stage.name) };
+            warnings.push(format!(
+                "the stop rule {what} cannot end {of}: it needs more than {:.1} s of measuring, and there are \
+                 {:.1} s; {advice}",
+                stop_time_min(rule).as_secs_f64(),
+                time.as_secs_f64(),
+            ));
+        }
+    }
+    warnings
 }
 
-/// Puts the error of a run on objects into the words of the flags.
-pub(crate) fn in_our_flags(error: ConductError) -> anyhow::Error {
+/// Puts the error of a run into the words of the flags of `plimsoll s3`.
+pub(crate) fn in_our_words(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast() {
+        Ok(error) => in_our_flags(error),
+        Err(other) => other,
+    }
+}
+
+/// Adds to the error of a run what a user can change about it.
+pub(crate) fn with_advice(error: ConductError) -> anyhow::Error {
     match error {
-        ConductError::Workload(refused) => in_flags(refused),
         ConductError::Target(error) => in_words(error),
-        ConductError::Prepare { class, .. } => anyhow!("{error}{}", advice_for(class)),
+        ConductError::Stage { class, .. } => anyhow!("{error}{}", advice_for(class)),
         other => other.into(),
+    }
+}
+
+fn in_our_flags(error: ConductError) -> anyhow::Error {
+    /// Fields that only a look at the store can refuse, and their flags.
+    const FLAGS: [(&str, &str); 4] = [
+        ("sets.objects.existing", "--list-existing"),
+        ("stages[].jobs[].workers", "--concurrent"),
+        ("sets.objects.count", "--objects"),
+        ("sets.objects.size", "--obj.size"),
+    ];
+    match error {
+        ConductError::NothingFound { .. } => anyhow!("--list-existing: {error} (--prefix)"),
+        ConductError::Plan(refused) => {
+            let of_field = |(field, _): &&(&str, &str)| refused.path.is_like(field);
+            match FLAGS.iter().find(of_field) {
+                Some((_, flag)) => anyhow!("{flag}: {}", refused.reason),
+                None => ConductError::Plan(refused).into(),
+            }
+        }
+        other => with_advice(other),
     }
 }
 
@@ -447,7 +488,7 @@ mod tests {
     fn lowered(line: &str) -> Result<WorkloadSpec> {
         let words = ["plimsoll", "s3"].into_iter().chain(line.split_whitespace());
         let Command::S3(command) = Cli::try_parse_from(words)?.command else { unreachable!() };
-        workload(&command, false, 1)
+        asked(&command, false, 1)
     }
 
     #[test]
@@ -544,12 +585,18 @@ mod tests {
 
     #[test]
     fn a_rule_that_cannot_hold_in_time_is_warned_of() {
-        let warnings =
-            |line: &str| late_stop_rules(&lowered(line).unwrap().validate("r", None).unwrap());
+        let warnings = |line: &str| {
+            let file = WorkloadFile::try_from(&lowered(line).unwrap()).unwrap();
+            late_stop_rules(&file.check().unwrap())
+        };
         assert!(warnings("get --autoterm --until ci(p99)<=5%").is_empty());
         let late = warnings("get --autoterm --until ci(p99)<=5% --duration 10s");
-        assert!(late[0].starts_with("--autoterm cannot end this run: it needs more than 53.6 s"));
-        assert!(late[1].starts_with("--until cannot end this run: it needs more than 11.0 s"));
+        assert!(late[0].starts_with(
+            "the stop rule `steady` (--autoterm) cannot end this run: it needs more than 53.6 s"
+        ));
+        assert!(late[1].starts_with(
+            "the stop rule `until` (--until) cannot end this run: it needs more than 11.0 s"
+        ));
     }
 
     #[test]

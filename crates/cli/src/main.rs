@@ -3,10 +3,10 @@
 
 mod args;
 mod commands;
+mod conducted;
 mod credentials;
 mod environment;
 mod examine;
-mod files;
 mod lower;
 mod lower_files;
 mod manifest;
@@ -19,9 +19,9 @@ mod said;
 mod secret;
 mod server_profile;
 mod signals;
-mod simulate;
 mod store;
 mod store_url;
+mod targets;
 mod terminal;
 mod ui;
 mod warp_file;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         },
         Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
         Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),
-        Command::As(AsCommand::S3Benchmark(args)) => commands::s3_benchmark::as_s3_benchmark(args),
+        Command::As(AsCommand::S3Benchmark(_)) => todo!(),
         Command::Merge(args) => commands::merge::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),

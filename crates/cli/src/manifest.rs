@@ -3,70 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::{Opening, RunTime, input};
-use plimsoll_driver::Driver;
-use plimsoll_driver_s3::{Lookup, S3Config};
+use plimsoll_conduct::input;
 use plimsoll_model::{RunId, WallTime};
 use plimsoll_record::schema::{
     Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
 };
 use plimsoll_report::proof::{Certificate, PROOF_SCHEMA};
-use plimsoll_workload::{KeyLayout, WorkloadSpec};
 use serde_json::Value;
-
-use crate::args::s3::StoreArgs;
-use crate::said;
-
-/// Returns the manifest of a run that is about to begin.
-pub(crate) fn begin<D: Driver>(
-    id: &RunId,
-    spec: &WorkloadSpec,
-    store: &StoreArgs,
-    config: &S3Config,
-    driver: &D,
-    time: &RunTime,
-) -> Manifest {
-    let keys = &spec.keys;
-    let layout = KeyLayout::for_run(&keys.prefix, id.as_str(), keys.per_worker);
-    let lookup = match config.lookup {
-        Lookup::Auto => "auto",
-        Lookup::Path => "path",
-        Lookup::Dns => "dns",
-    };
-    let target = Target {
-        kind: "s3".to_owned(),
-        endpoints: driver.endpoints(),
-        bucket: Some(store.bucket.clone()),
-        prefix: spec.objects.existing.is_none().then_some(layout.base),
-        region: config.region.clone(),
-        lookup: Some(lookup.to_owned()),
-        tls: Some(config.tls.is_some()),
-        payload_signing: Some(if config.sign_payload { "sha256" } else { "unsigned" }.to_owned()),
-        files: None,
-    };
-    bare(id, spec, target, time)
-}
-
-/// Returns a manifest for any target.
-pub(crate) fn bare(id: &RunId, spec: &WorkloadSpec, target: Target, time: &RunTime) -> Manifest {
-    let workload = serde_json::to_value(spec).unwrap_or_default();
-    of_workload(id, (workload, spec.seed), target, time)
-}
-
-/// Returns a manifest for any workload.
-pub(crate) fn of_workload(
-    id: &RunId,
-    (workload, seed): (Value, u64),
-    target: Target,
-    time: &RunTime,
-) -> Manifest {
-    let opening = Opening {
-        command_line: said::command_line(),
-        commit: option_env!("PLIMSOLL_BUILT_OF"),
-        ..Opening::of_nobody(id, target, time)
-    };
-    plimsoll_conduct::of_workload(opening, workload, seed)
-}
 
 /// Returns where the record of a run lies.
 pub(crate) fn directory_for(asked: Option<&Path>, run: &RunId) -> PathBuf {

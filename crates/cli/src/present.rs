@@ -18,7 +18,7 @@ use plimsoll_report::{
     StageWork, Verification, VerificationMode, json, text,
 };
 use plimsoll_workload::plan::{Members, Plan};
-use plimsoll_workload::{Activity, Pacing, Population, RateProfile, Workload, plan};
+use plimsoll_workload::{Pacing, RateProfile, plan};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -47,25 +47,25 @@ pub(crate) struct Asked {
 pub(crate) fn of_measured(
     recording: &mut Recording,
     recorded: &Recorded,
-    workload: &Workload,
     asked: Asked,
     embedded: bool,
 ) -> Result<RunReport> {
     let done = recorded.stage(StageKind::Measure).context("nothing was measured")?;
     let log = Source::Log(OpLog::open(&recording.directory)?);
-    let workers = workload.lanes_count(StageKind::Measure).get();
+    let entry = &recording.manifest.stages[usize::from(done.stage.0)];
+    let workers = entry.workers_count;
     let (started, ended) = (done.outcome.started, done.outcome.ended);
     let question = Question {
         full_span: asked.full_span,
         details: asked.details,
-        open: matches!(workload.pacing, Pacing::Open(_)),
+        open: entry.loop_model == schema::LoopModel::Open,
         ..Question::about(done.stage, started, ended, workers)
     };
     let analysis = plimsoll_analysis::analyze(&log, &question);
     let analysis = analysis.context("cannot read the op log back")?;
     let manifest = &mut recording.manifest;
     manifest.advice = advice_texts(&analysis);
-    manifest.notes = notes(workload, manifest, embedded);
+    manifest.notes.extend(notes(manifest, embedded));
     recording.directory.write_manifest(manifest)?;
     of_run(manifest, recording.directory.path(), usize::from(done.stage.0), analysis)
 }
@@ -351,7 +351,7 @@ fn verification(stage: &schema::Stage, analysis: &StageAnalysis) -> Option<Verif
 }
 
 /// Returns remarks on what the figures mean that depend on the workload.
-pub(crate) fn notes(workload: &Workload, manifest: &Manifest, embedded: bool) -> Vec<String> {
+pub(crate) fn notes(manifest: &Manifest, embedded: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if embedded {
         notes.push(
@@ -361,8 +361,7 @@ pub(crate) fn notes(workload: &Workload, manifest: &Manifest, embedded: bool) ->
         );
     }
     if let Some(signing) = &manifest.target.payload_signing
-        && !matches!(workload.activity, Activity::List { .. })
-        && matches!(workload.population, Population::Uploaded(_))
+        && manifest.workload.plan().is_some_and(|plan| sends_content(&plan))
     {
         notes.push(format!("payload of uploads: {signing}"));
     }
@@ -376,6 +375,11 @@ pub(crate) fn notes(workload: &Workload, manifest: &Manifest, embedded: bool) ->
         ));
     }
     notes
+}
+
+/// Tells whether objects are sent with content.
+fn sends_content(plan: &Plan) -> bool {
+    plan.stages.iter().flat_map(|stage| &stage.jobs).any(|job| job.work.sends_content())
 }
 
 #[cfg(test)]

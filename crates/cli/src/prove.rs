@@ -5,6 +5,7 @@ mod bare;
 mod bytes;
 mod errors;
 mod loopback;
+mod measured;
 mod merge;
 mod poisson;
 mod quantiles;
@@ -18,8 +19,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use plimsoll_analysis::KindAnalysis;
-use plimsoll_conduct::Stop;
-use plimsoll_model::OpKind;
+use plimsoll_conduct::{Recording, RunTime, Stop, Store};
+use plimsoll_engine::EngineConfig;
+use plimsoll_model::{OpKind, Seed};
 use plimsoll_oracle::{SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
 use plimsoll_stats::Percentile;
@@ -29,8 +31,10 @@ use plimsoll_workload::{
 };
 
 use crate::present::Asked;
-use crate::simulate::{self, Measured, Simulation};
+use crate::targets::Scripted;
 use crate::ui::Ui;
+
+use measured::{Measured, Measurement};
 
 pub(crate) use loopback::PROOFS as LOOPBACK_PROOFS;
 pub(crate) use rivals::{PROOF as RIVALS, Rival};
@@ -91,6 +95,9 @@ pub(crate) struct Bench {
     pub(crate) stop: Stop,
     pub(crate) ui: Ui,
 }
+
+/// After so long an operation is given up in virtual time.
+const OP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What every proof asks of a record.
 const ASKED: Asked = Asked { full_span: true, details: true };
@@ -156,17 +163,17 @@ impl Bench {
         script: &str,
         run_dir: Option<&Path>,
     ) -> Result<Measured> {
-        let simulation = Simulation {
-            spec,
-            script: &self.script(spec, script)?,
-            op_timeout: Duration::from_secs(60),
-            retries: 0,
-            asked: ASKED,
-            keeps_latencies: true,
-            certificate: None,
-            run_dir,
+        let script = self.script(spec, script)?;
+        let time = RunTime::simulated();
+        let scripted = Scripted::new(&script, Seed(spec.seed), &time, true);
+        let engine = EngineConfig { threads: 1, op_timeout: OP_TIMEOUT, retries: 0 };
+        let target = Store::without_admin(scripted.driver.clone(), "oracle").into();
+        let measurement = Measurement { spec, target, time, engine, run_dir };
+        let begin = |recording: &Recording| {
+            scripted.begin(recording.now());
+            Ok(())
         };
-        simulate::run(&simulation, &self.stop, self.ui)
+        measurement.run(self, Box::new(begin), || Ok(scripted.driver.ledger()))
     }
 }
 

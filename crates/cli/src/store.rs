@@ -3,10 +3,9 @@
 
 use std::io::Read as _;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{BucketLease, Observer, RunTime, input, machine};
+use plimsoll_conduct::{RunTime, input, machine};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
     S3Config, Signature,
@@ -42,52 +41,59 @@ pub(crate) struct Store {
     pub(crate) found: Option<Resolved>,
 }
 
-impl Store {
-    /// Begins to mark the run whose objects lie below `base` as under way, where the store is one
-    /// that others see.
-    pub(crate) fn lease(
-        &self,
-        base: &str,
-        time: &RunTime,
-        observer: &Arc<dyn Observer>,
-    ) -> Result<Option<BucketLease>> {
-        let others_see = self.embedded.is_none();
-        let hold = || BucketLease::hold(self.config.clone(), base, time, Arc::clone(observer));
-        Ok(others_see.then(hold).transpose()?)
+/// Returns the store that the flags name, starting the embedded one when they name none.
+pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
+    let Some(hosts) = &args.host else { return open_embedded(args, None, 0, time) };
+    let requests = &args.requests;
+    let proxies = proxies(requests)?;
+    let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
+    if requests.resolve_host && proxies.is_some() {
+        bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
+    }
+    if requests.resolve_host {
+        endpoints = resolve_all(&endpoints).context("--resolve-host")?;
+    }
+    let found = look_for_credentials(args, speaks_tls, &endpoints[0], proxies.clone(), time)?;
+    let credentials = match &found {
+        Some(found) => found.credentials.clone(),
+        None => credentials(&args.credentials)?,
+    };
+    let tls = tls(speaks_tls, &args.tls_trust)?;
+    let config = S3Config { tls, ..config(args, endpoints, credentials, time)? };
+    Ok(Store { config, embedded: None, found })
+}
+
+/// Starts the embedded store, which does as the script says, and returns how to reach it.
+pub(crate) fn open_embedded(
+    args: &StoreArgs,
+    script: Option<Script>,
+    seed: u64,
+    time: &RunTime,
+) -> Result<Store> {
+    let oracle = start_embedded(script, seed)?;
+    let endpoints = vec![embedded_endpoint(&oracle)];
+    let config = config(args, endpoints, embedded_credentials(), time)?;
+    Ok(Store { config, embedded: Some(oracle), found: None })
+}
+
+fn proxies(requests: &RequestArgs) -> Result<Option<Proxies>> {
+    match requests.proxy {
+        ProxyArg::None => Ok(None),
+        ProxyArg::Env => environment::proxies(),
     }
 }
 
-/// Returns the store that the flags name, starting the embedded one when they name none.
-pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
+/// Returns how a store is reached that does not speak TLS.
+fn config(
+    args: &StoreArgs,
+    endpoints: Vec<Endpoint>,
+    credentials: Credentials,
+    time: &RunTime,
+) -> Result<S3Config> {
     let requests = &args.requests;
-    let embedded = args.host.is_none().then(|| start_embedded(None, 0)).transpose()?;
-    let proxies = match requests.proxy {
-        ProxyArg::None => None,
-        ProxyArg::Env => environment::proxies()?,
-    };
-    let mut found = None;
-    let (endpoints, credentials, tls) = match (&embedded, &args.host) {
-        (Some(oracle), _) => (vec![embedded_endpoint(oracle)], embedded_credentials(), None),
-        (None, Some(hosts)) => {
-            let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
-            if requests.resolve_host && proxies.is_some() {
-                bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
-            }
-            if requests.resolve_host {
-                endpoints = resolve_all(&endpoints).context("--resolve-host")?;
-            }
-            found = look_for_credentials(args, speaks_tls, &endpoints[0], proxies.clone(), time)?;
-            let credentials = match &found {
-                Some(found) => found.credentials.clone(),
-                None => credentials(&args.credentials)?,
-            };
-            (endpoints, credentials, tls(speaks_tls, &args.tls_trust)?)
-        }
-        (None, None) => unreachable!("without a host the embedded store was started"),
-    };
-    let config = S3Config {
+    Ok(S3Config {
         endpoints,
-        tls,
+        tls: None,
         credentials,
         region: args.region.clone(),
         bucket: args.bucket.clone(),
@@ -105,11 +111,10 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         connect_timeout: args.connect_timeout.0,
         keep_alive: !args.disable_http_keepalive,
         http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
-        proxies,
+        proxies: proxies(requests)?,
         wall_epoch: time.wall_epoch,
         options: request_options(requests)?,
-    };
-    Ok(Store { config, embedded, found })
+    })
 }
 
 /// Returns whoever is found to ask, where the flags say to look.

@@ -21,7 +21,7 @@ use plimsoll_report::format;
 use plimsoll_workload::files::{FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec};
 
 use self::limits::check_counts;
-use crate::{Cleaning, ConductError, Recording, machine};
+use crate::{Cleaning, ConductError, FilesOn, Recording, machine};
 
 /// Why caches are in use where they were to be dropped.
 const NAMES_CACHED: &str =
@@ -38,14 +38,13 @@ pub struct FileSettings {
     pub drop_machine_caches: bool,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
-    /// Whether nothing is asked of files: what remains is the cost of the instrument.
-    pub null: bool,
 }
 
 /// A workload on files.
 pub struct FilesRun {
     pub(crate) plan: FilePlan,
     settings: FileSettings,
+    on: FilesOn,
     pub(crate) config: RingConfig,
     run: String,
     /// What is said of the run besides its figures.
@@ -67,15 +66,20 @@ impl FilesRun {
         mut plan: FilePlan,
         run: &str,
         settings: FileSettings,
+        on: FilesOn,
     ) -> Result<Self, ConductError> {
         let mut notes = Vec::new();
         let interface = settle_interfaces(&mut plan.spec, &settings, &mut notes);
         let config = RingConfig { threads: settings.threads, interface };
         check_counts(&plan, &config)?;
-        let held = if settings.null { Vec::new() } else { check::check(&plan, &config)? };
+        let held = match on {
+            FilesOn::Machine => check::check(&plan, &config)?,
+            FilesOn::Null | FilesOn::Scripted(_) => Vec::new(),
+        };
         Ok(Self {
             plan,
             settings,
+            on,
             config,
             run: run.to_owned(),
             notes,
@@ -87,9 +91,14 @@ impl FilesRun {
         })
     }
 
-    /// Tells whether nothing is asked of files.
-    pub(crate) const fn is_null(&self) -> bool {
-        self.settings.null
+    /// Returns what operations go to.
+    pub(crate) const fn on(&self) -> &FilesOn {
+        &self.on
+    }
+
+    /// Tells whether operations go to files of this machine.
+    const fn is_real(&self) -> bool {
+        matches!(self.on, FilesOn::Machine)
     }
 
     /// Returns how errors name the files.
@@ -100,7 +109,7 @@ impl FilesRun {
     /// Makes the run's own directories, one in each that it was given.
     pub fn make_directories(&mut self) -> Result<(), ConductError> {
         self.endpoints = self.target().endpoints.join(", ");
-        if self.settings.null {
+        if !self.is_real() {
             return Ok(());
         }
         for path in self.plan.run_directories() {
@@ -126,8 +135,12 @@ impl FilesRun {
             .iter()
             .map(|path| asked_directory(path).display().to_string())
             .collect();
-        if self.settings.null {
-            return Target::bare("null", vec!["null".to_owned()]);
+        match &self.on {
+            FilesOn::Machine => {}
+            FilesOn::Null => return Target::bare("null", vec!["null".to_owned()]),
+            FilesOn::Scripted(_) => {
+                return Target::bare("oracle", vec!["scripted files".to_owned()]);
+            }
         }
         let existing = (0..plan.table.len() as u32).map(|file| plan.table.entry(file));
         let existing = existing.filter(|entry| entry.existing).map(|entry| entry.path.clone());
@@ -215,10 +228,13 @@ impl FilesRun {
         jobs: &mut [&mut StageJob],
         made: Option<(String, Option<String>)>,
     ) -> FilesStage {
-        let interface = |job: &FileJobSpec| match (&job.work, made.is_some()) {
-            (_, false) => "null".to_owned(),
-            (FileWorkSpec::Names(_), true) => Interface::Psync.name().to_owned(),
-            (_, true) => job.interface.unwrap_or(self.config.interface).name().to_owned(),
+        let interface = |job: &FileJobSpec| match (&job.work, &self.on) {
+            (_, FilesOn::Null) => "null".to_owned(),
+            (_, FilesOn::Scripted(_)) => "scripted".to_owned(),
+            (FileWorkSpec::Names(_), FilesOn::Machine) => Interface::Psync.name().to_owned(),
+            (_, FilesOn::Machine) => {
+                job.interface.unwrap_or(self.config.interface).name().to_owned()
+            }
         };
         for (job, spec) in jobs.iter_mut().zip(&spec.jobs) {
             job.interface = Some(interface(spec));
@@ -236,7 +252,7 @@ impl FilesRun {
         stage: usize,
         jobs: &mut [&mut StageJob],
     ) -> Result<FilesStage, ConductError> {
-        let made = if self.settings.null { None } else { Some(self.make_ready(stage)?) };
+        let made = if self.is_real() { Some(self.make_ready(stage)?) } else { None };
         let facts = self.facts_of(&self.plan.spec.stages[stage], jobs, made);
         self.before = (machine::usage(), self.plan.table.unverified_bytes());
         Ok(facts)

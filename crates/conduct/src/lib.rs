@@ -32,6 +32,6 @@ pub use plan_work::{BeforeMeasuring, CallerError, Chooser, Chosen, PlanWork, in_
 pub use recording::{Cleaning, Done, Recorded, Recording, note_outcome};
 pub use run::{BegunRun, OpenRun, RunRequest, RunSettings};
 pub use stop::{Stop, Stopped};
-pub use targets::{AdminOf, AnyDriver, AnySession, Store, Target};
+pub use targets::{AdminOf, AnyDriver, AnySession, FilesOn, Store, Target};
 pub use time::RunTime;
 pub use work::{NextStage, Work};

@@ -21,7 +21,7 @@ use plimsoll_workload::{DataFileSpec, Pacing, Verify};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
-use crate::{ConductError, Done, Goal, NextStage, Recording, Target, Work, input};
+use crate::{ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work, input};
 
 /// Why what the caller had to do failed.
 pub type CallerError = Box<dyn std::error::Error + Send + Sync>;
@@ -94,14 +94,20 @@ impl<'a> PlanWork<'a> {
         config: EngineConfig,
     ) -> Result<Self, ConductError> {
         let mut first = 0;
+        let mut on_files: Option<Range<u16>> = None;
         let mut endpoints = Vec::with_capacity(targets.len());
         for target in targets {
-            let count = match target {
-                Target::Store(store) => store.record.endpoints.len() as u16,
-                Target::Files => 1,
+            let count = target.store().map_or(1, |store| store.record.endpoints.len() as u16);
+            let of_target = match (target, &on_files) {
+                // All files of a run are one address.
+                (Target::Files(_), Some(known)) => known.clone(),
+                _ => first..first + count,
             };
-            endpoints.push(first..first + count);
-            first += count;
+            first = first.max(of_target.end);
+            if let Target::Files(_) = target {
+                on_files = Some(of_target.clone());
+            }
+            endpoints.push(of_target);
         }
         Ok(Self {
             generators: generators(placed)?,
@@ -355,13 +361,20 @@ impl Work for PlanWork<'_> {
         if let (true, Some(pause)) = (of.jobs.is_empty(), of.duration) {
             rest(context, pause);
         }
-        let is_null = self.files.as_ref().is_none_or(|files| files.is_null());
-        let mut outcome = if is_null {
-            run_stage(&self.stage_work(stage, &NullRings), &self.config, context, sink)?
-        } else {
-            let endpoints = self.files.as_ref().map(|files| files.endpoints().to_owned());
-            let driver = FilesDriver::new(endpoints.unwrap_or_default());
-            run_stage(&self.stage_work(stage, &driver), &self.config, context, sink)?
+        let on =
+            self.files.as_ref().map(|files| (files.on().clone(), files.endpoints().to_owned()));
+        let config = &self.config;
+        let mut outcome = match on {
+            None | Some((FilesOn::Null, _)) => {
+                run_stage(&self.stage_work(stage, &NullRings), config, context, sink)?
+            }
+            Some((FilesOn::Scripted(files), _)) => {
+                run_stage(&self.stage_work(stage, &files), config, context, sink)?
+            }
+            Some((FilesOn::Machine, endpoints)) => {
+                let driver = FilesDriver::new(endpoints);
+                run_stage(&self.stage_work(stage, &driver), config, context, sink)?
+            }
         };
         if of.jobs.is_empty() {
             outcome.started = begun;

@@ -59,7 +59,6 @@ impl Default for RunSettings {
                 threads: 1,
                 drop_machine_caches: false,
                 keeps_data: false,
-                null: false,
             },
             keeps_data: false,
             clean_tries_max: 1,
@@ -98,7 +97,10 @@ impl RunRequest {
         let mut placed = self.place(&BTreeMap::new())?;
         let run = self.id.as_str();
         let files = placed.files.take();
-        let files = files.map(|plan| FilesRun::new(plan, run, self.settings.files)).transpose()?;
+        let on = self.targets.iter().find_map(Target::files).cloned();
+        let files = files.zip(on);
+        let files = files.map(|(plan, on)| FilesRun::new(plan, run, self.settings.files, on));
+        let files = files.transpose()?;
         Ok(OpenRun { placed: Arc::new(placed), files, request: self })
     }
 
@@ -134,9 +136,11 @@ impl OpenRun {
             let base = self.placed.bases(TargetIndex(index)).into_iter().next();
             schema::Target { prefix: base.map(|base| format!("{base}/")), ..record.clone() }
         };
+        // All files of a run are on this machine, so the first target of that kind says it all.
+        let mut files = self.files.iter();
         let target = |(index, target): (usize, &Target)| match target {
             Target::Store(store) => of_store(index, &store.record),
-            Target::Files => match &self.files {
+            Target::Files(_) => match files.next() {
                 Some(files) => files.target(),
                 None => schema::Target::bare("file", Vec::new()),
             },

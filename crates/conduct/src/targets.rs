@@ -7,7 +7,7 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_model::{EndpointId, SharedClock};
-use plimsoll_oracle::ScriptedDriver;
+use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
 
 use crate::ConductError;
@@ -150,12 +150,23 @@ impl Store {
     }
 }
 
+/// What operations on files go to; which files these are the workload says.
+#[derive(Clone)]
+pub enum FilesOn {
+    /// This machine.
+    Machine,
+    /// Nothing: every operation succeeds at once, so what remains is the cost of the instrument.
+    Null,
+    /// Scripted files in virtual time.
+    Scripted(ScriptedFiles),
+}
+
 /// A target of a run.
 pub enum Target {
     /// A store.
     Store(Box<Store>),
     /// Directories and devices, which the workload names.
-    Files,
+    Files(FilesOn),
 }
 
 impl Target {
@@ -163,7 +174,15 @@ impl Target {
     pub fn store(&self) -> Option<&Store> {
         match self {
             Self::Store(store) => Some(store),
-            Self::Files => None,
+            Self::Files(_) => None,
+        }
+    }
+
+    /// Returns what operations on files go to, where it is files.
+    pub(crate) fn files(&self) -> Option<&FilesOn> {
+        match self {
+            Self::Store(_) => None,
+            Self::Files(on) => Some(on),
         }
     }
 }

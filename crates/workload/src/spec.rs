@@ -235,6 +235,11 @@ impl WorkloadSpec {
         serde_saphyr::from_str(text).map_err(|error| error.to_string())
     }
 
+    /// Says what of the spec makes no sense, if anything does.
+    pub fn check(&self) -> Result<(), InvalidWorkload> {
+        self.validate("check", None).map(|_| ())
+    }
+
     /// Returns the workload if the spec is sound. `existing` is what a survey found where the spec
     /// asks for one; pass an empty list to check everything else beforehand.
     pub fn validate(

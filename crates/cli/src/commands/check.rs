@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
-use plimsoll_conduct::{Goal, Observer, RunTime, StageView, Stop, Stopped, lease, machine};
+use plimsoll_conduct::{
+    AdminOf, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped, Store, lease,
+    machine,
+};
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
@@ -16,6 +19,7 @@ use plimsoll_workload::mix64;
 
 use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
+use crate::conducted::fresh_seed;
 use crate::lower::in_words;
 use crate::present::{self, Form};
 use crate::store_url::StoreUrl;
@@ -33,7 +37,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     }
     let time = RunTime::machine();
     let store = store::open(&store_args, &time)?;
-    let seed = args.seed.unwrap_or_else(|| super::s3::fresh_seed(time.wall_epoch));
+    let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", time.wall_epoch, entropy);
     let driver = S3Driver::new(store.config.clone())?;
@@ -45,7 +49,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let stop = signals::listen()?;
     let config = config(args, &id, seed, entropy, store.embedded.is_some());
     let observer: Arc<dyn Observer> = Arc::new(ui);
-    let held = store.lease(&config.prefix, &time, &observer)?;
+    let target = Store::s3(store.config.clone(), store.embedded.is_none())?;
+    let held = lease_on(&target, &config.prefix, &time, &observer)?;
     let endpoints = driver.endpoints();
     announce(&ui, &endpoints, &store_args.bucket, &config, store.embedded.is_some());
 
@@ -90,6 +95,22 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     let sweep = lease::sweep_run(&mut admin, &config.prefix, held);
     let is_clean = clean_up(&stop, &runtime, sweep, &config.prefix, &ui);
     found.map(|found| present::exit_code(!found && is_clean))
+}
+
+/// Begins to mark the check as under way, where the store is one that others see.
+fn lease_on(
+    target: &Store,
+    base: &str,
+    time: &RunTime,
+    observer: &Arc<dyn Observer>,
+) -> Result<Option<BucketLease>> {
+    let admin = target.admin.as_ref().filter(|_| target.is_shared);
+    let hold = |admin: &AdminOf| {
+        let marks = vec![lease::marks_of(base)];
+        let marked = Marked { admin: Arc::clone(admin), bucket: None, marks };
+        BucketLease::hold(vec![marked], time, Arc::clone(observer))
+    };
+    Ok(admin.map(hold).transpose()?)
 }
 
 /// Prints a report, and tells whether it has violations.

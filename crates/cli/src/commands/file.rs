@@ -8,11 +8,9 @@ use plimsoll_driver_file::facts::{probe, size_bytes};
 use plimsoll_record::OpLog;
 use plimsoll_report::phases::{self, PhasesReport};
 use plimsoll_report::text::Look;
-use plimsoll_workload::files::FilesSpec;
 
 use crate::args::file::FileCommand;
-use crate::commands::s3::fresh_seed;
-use crate::files::{self, FileSettings};
+use crate::conducted::{self, Settings, fresh_seed};
 use crate::lower_files::{self, Ground};
 use crate::present::Form;
 use crate::present_files::{self, Phase};
@@ -26,29 +24,19 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let spec = lower_files::workload(command, ground(command)?, seed)?;
+    let file = lower_files::as_plan(&spec).map_err(lower_files::in_flags)?;
     let ui = Ui::new(&common.output.print);
     if common.explain {
-        ui.result(&spec.to_yaml())?;
+        ui.result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let settings = FileSettings {
-        conduct: &common.conduct,
-        output: &common.output,
+    let settings = Settings {
+        files: Some(&common.conduct),
         keeps_data: common.keep_data,
-        consent: command.consent(),
-        null: false,
-        notes: Vec::new(),
+        max_error_rate: common.conduct.max_error_rate.0,
+        ..Settings::plain(&common.output, command.consent())
     };
-    run_spec(&spec, &settings).map_err(lower_files::in_flags)
-}
-
-/// Runs a workload on files and prints our report on it.
-pub(crate) fn run_spec(spec: &FilesSpec, settings: &FileSettings<'_>) -> Result<ExitCode> {
-    files::run(spec, settings, &|record, ui| {
-        let report = report(record)?;
-        ui.result(&render(&report, settings.output.print.form(), ui))?;
-        Ok(conclude(ui, &report, settings))
-    })
+    conducted::run(&file, &settings).map_err(lower_files::in_flags)
 }
 
 /// Returns what is known of the first directory, or of the files that are there already.
@@ -91,8 +79,8 @@ pub(crate) fn render(report: &PhasesReport, form: Form, ui: &Ui) -> String {
 }
 
 /// Warns of what is not as it should be, and tells whether all is.
-pub(crate) fn conclude(ui: &Ui, report: &PhasesReport, settings: &FileSettings<'_>) -> bool {
-    let flaws = present_files::flaws(report, settings.conduct.max_error_rate.0);
+pub(crate) fn conclude(ui: &Ui, report: &PhasesReport, max_error_rate: f64) -> bool {
+    let flaws = present_files::flaws(report, max_error_rate);
     flaws.iter().for_each(|flaw| ui.warn(flaw));
     flaws.is_empty()
 }

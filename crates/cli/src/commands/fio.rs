@@ -23,15 +23,17 @@ use plimsoll_report::fio::{
 use crate::args::DESTROYS;
 use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
-use crate::commands::file::{self, conclude};
-use crate::commands::s3::fresh_seed;
+use crate::commands::file;
+use crate::conducted::{self, fresh_seed};
 use crate::environment;
-use crate::files::{self, FileSettings};
+use crate::lower_files::as_plan;
 use crate::present_files::Phase;
 use crate::recorded::Source;
+use crate::targets::StandIn;
 use crate::ui::Ui;
 use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
 use plimsoll_results::Rows;
+use plimsoll_workload::plan::WorkloadFile;
 
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
@@ -44,6 +46,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) reading: &'a JobFileArgs,
     pub(crate) conduct: &'a FileConductArgs,
     pub(crate) output: &'a OutputArgs,
+    /// What stands in for the files.
+    pub(crate) stand_in: StandIn,
     pub(crate) keeps_data: bool,
     pub(crate) consent: Consent,
     pub(crate) seed: Option<u64>,
@@ -58,19 +62,20 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let read = |path: &str| read_included(path, &name);
     let file = fio::parse(text, &name, &options(settings.reading, &read))?;
     let lowered = lower(&file, settings)?;
+    let workload = as_plan(&lowered.spec).map_err(|error| anyhow!("{name}: {error}"))?;
     if settings.explain {
-        return explain(&lowered, settings);
+        return explain(&lowered, &workload, settings);
     }
     if settings.check {
-        lowered.spec.validate("check").map_err(|error| anyhow!("{name}: {error}"))?;
+        conducted::judge(&workload, &of_files(&lowered, settings))
+            .map_err(|error| anyhow!("{name}: {error}"))?;
         Ui::new(&settings.output.print).result(&format!("{name}: sound\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let of_files = of_files(&lowered, settings);
     if lowered.null {
         Ui::new(&settings.output.print).note("ioengine=null: no file is touched");
     }
-    file::run_spec(&lowered.spec, &of_files)
+    conducted::run(&workload, &of_files(&lowered, settings))
 }
 
 /// Takes fio's command line and prints as fio does.
@@ -81,6 +86,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         reading: &args.reading,
         conduct: &args.conduct,
         output: &args.output,
+        stand_in: StandIn::Nobody,
         keeps_data: args.keep_data,
         consent: Consent { given: args.reading.i_know_this_destroys_data, flag: DESTROYS },
         seed: None,
@@ -91,19 +97,18 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let lowered = lower(&line.file, &settings)?;
+    let workload = as_plan(&lowered.spec)?;
     if settings.explain {
-        return explain(&lowered, &settings);
+        return explain(&lowered, &workload, &settings);
     }
     let ui = Ui::new(&settings.output.print);
     lowered.notes.iter().for_each(|note| ui.note(&note.to_string()));
-    let of_files = of_files(&lowered, &settings);
     let by_clone = |stage: usize| {
         let groups = |job: &usize| line.file.jobs[*job].flow.group_reporting;
         let grouped = lowered.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups));
         if grouped { Rows::Jobs } else { Rows::Workers }
     };
-    files::run(&lowered.spec, &of_files, &|record, ui| {
-        let report = file::report(record)?;
+    let show = |record: &mut Recording, ui: &Ui| {
         let phases = file::figures(record, by_clone)?;
         let told = Told { ran: record, file: &line.file, lowered: &lowered, phases: &phases };
         let text = render(&told, &line.output.formats);
@@ -113,29 +118,34 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
             }
             None => ui.result(&text)?,
         }
-        write_logs(record, &line.file, &lowered)?;
-        Ok(conclude(ui, &report, &of_files))
-    })
+        write_logs(record, &line.file, &lowered)
+    };
+    let of_files = of_files(&lowered, &settings);
+    conducted::run(&workload, &conducted::Settings { show: Some(&show), ..of_files })
 }
 
-fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> FileSettings<'a> {
-    FileSettings {
-        conduct: settings.conduct,
-        output: settings.output,
+fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settings<'a> {
+    conducted::Settings {
+        files: Some(settings.conduct),
         keeps_data: settings.keeps_data,
-        consent: settings.consent,
-        null: lowered.null,
+        max_error_rate: settings.conduct.max_error_rate.0,
+        stand_in: if lowered.null { StandIn::Null } else { settings.stand_in.clone() },
         notes: lowered.notes.iter().map(ToString::to_string).collect(),
+        ..conducted::Settings::plain(settings.output, settings.consent)
     }
 }
 
 /// Prints what a job file comes to, and what changed on the way.
-fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
+fn explain(
+    lowered: &Lowered,
+    workload: &WorkloadFile,
+    settings: &Settings<'_>,
+) -> Result<ExitCode> {
     let mut text = String::new();
     for note in &lowered.notes {
         text.push_str(&format!("# {note}\n"));
     }
-    text.push_str(&lowered.spec.to_yaml());
+    text.push_str(&workload.to_yaml());
     Ui::new(&settings.output.print).result(&text)?;
     Ok(ExitCode::SUCCESS)
 }

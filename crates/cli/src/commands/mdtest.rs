@@ -17,8 +17,8 @@ use plimsoll_report::mdtest::{
 use crate::args::DESTROYS;
 use crate::args::file::MdtestArgs;
 use crate::commands::file;
-use crate::commands::s3::fresh_seed;
-use crate::files::{self, FileSettings};
+use crate::conducted::{self, fresh_seed};
+use crate::lower_files::as_plan;
 use crate::present_files::Phase;
 use crate::said;
 use crate::ui::Ui;
@@ -30,23 +30,14 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
     let mut plan = mdtest::from_args(&args.words)?;
     plan.spec.seed = plan.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let ui = Ui::new(&args.output.print);
+    let file = as_plan(&plan.spec)?;
     if args.explain {
         let notes: String = plan.notes.iter().map(|note| format!("# {note}\n")).collect();
-        ui.result(&format!("{notes}{}", plan.spec.to_yaml()))?;
+        ui.result(&format!("{notes}{}", file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let settings = FileSettings {
-        conduct: &args.conduct,
-        output: &args.output,
-        keeps_data: false,
-        // Its names lie in directories of the run's own.
-        consent: Consent { given: false, flag: DESTROYS },
-        null: false,
-        notes: plan.notes.iter().map(ToString::to_string).collect(),
-    };
     let file_system = plan.directories.first().and_then(|path| file_system(path));
-    files::run(&plan.spec, &settings, &|record, ui| {
-        let report = file::report(record)?;
+    let show = |record: &mut Recording, ui: &Ui| {
         let told = told(&plan, file_system, record)?;
         let document = || format!("{:#}\n", json::render(&told));
         if let Some(path) = &args.json_file {
@@ -54,8 +45,18 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
                 .with_context(|| format!("--json-file: cannot write {}", path.display()))?;
         }
         ui.result(&if args.output.print.json { document() } else { text::render(&told) })?;
-        Ok(file::conclude(ui, &report, &settings))
-    })
+        Ok(())
+    };
+    // Its names lie in directories of the run's own.
+    let consent = Consent { given: false, flag: DESTROYS };
+    let settings = conducted::Settings {
+        files: Some(&args.conduct),
+        max_error_rate: args.conduct.max_error_rate.0,
+        notes: plan.notes.iter().map(ToString::to_string).collect(),
+        show: Some(&show),
+        ..conducted::Settings::plain(&args.output, consent)
+    };
+    conducted::run(&file, &settings)
 }
 
 /// Returns what mdtest's table tells of a run.

@@ -1,85 +1,122 @@
-//! `plimsoll run`: a workload file, against a store or in virtual time.
+//! `plimsoll run`: a workload file, against its targets or in virtual time.
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{RunTime, input};
+use plimsoll_conduct::{ConductError, input};
 use plimsoll_oracle::Script;
 use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
-use plimsoll_workload::plan::{WORKLOAD_SCHEMA, WorkloadFile};
+use plimsoll_workload::plan::{Source, WORKLOAD_SCHEMA, WorkloadFile};
 use plimsoll_workload::{SPEC_SCHEMA, WorkloadSpec};
 
 use crate::args::RunArgs;
-use crate::commands::s3::{self, Settings};
-use crate::commands::{file, fio};
-use crate::files::FileSettings;
-use crate::present::Asked;
-use crate::simulate::{self, Simulation};
+use crate::args::file::FileConductArgs;
+use crate::commands::fio;
+use crate::conducted::{self, Settings};
+use crate::lower;
+use crate::targets::StandIn;
 use crate::ui::Ui;
-use crate::{manifest, present, signals};
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
 
+/// A workload as it was given.
+struct Given {
+    file: WorkloadFile,
+    /// Where its fields stand, as far as they are those of today.
+    source: Option<Source>,
+    /// In which older language it is written, if in one.
+    older: Option<&'static str>,
+}
+
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = read(&args.file)?;
-    if schema_of(&text).as_deref() == Some(WORKLOAD_SCHEMA) {
-        return judge(args, &text);
-    }
-    if fio::is_job_file(&text) || is_on_files(&text) {
-        return run_on_files(args, &text);
+    let conduct = args.file_conduct();
+    if fio::is_job_file(&text) {
+        return run_job_file(args, &text, &conduct);
     }
     refuse_reading(args)?;
-    let spec = WorkloadSpec::from_yaml(&text)
-        .map_err(|error| anyhow!("{}: {error}", args.file.display()))?;
-    let spec = WorkloadSpec { seed: args.seed.unwrap_or(spec.seed), ..spec };
+    let ui = Ui::new(&args.output.print);
+    let name = args.file.display().to_string();
+    let given = given(&name, &text)?;
+    let file = WorkloadFile { seed: args.seed.or(given.file.seed), ..given.file };
+    let located = |error: anyhow::Error| located(error, given.source.as_ref(), &name);
     if args.explain {
-        Ui::new(&args.output.print).result(&spec.to_yaml())?;
+        file.check().map_err(|refused| located(ConductError::from(refused).into()))?;
+        ui.result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let settings = Settings {
+        store: Some(&args.store),
+        stand_in: stand_in(args)?,
+        files: Some(&conduct),
+        keeps_data: args.keep_data,
+        ..Settings::plain(&args.output, args.consent()).conducting(&args.conduct)
+    };
     if args.check {
-        let existing = spec.objects.existing.as_ref().map(|_| Vec::new());
-        let refused = |error| anyhow!("{}: {error}", args.file.display());
-        spec.validate("check", existing).map_err(refused)?;
-        return sound(args);
+        conducted::judge(&file, &settings).map_err(located)?;
+        ui.result(&format!("{name}: sound\n"))?;
+        return Ok(ExitCode::SUCCESS);
     }
+    if let Some(older) = given.older {
+        ui.note(&format!(
+            "{name} is written in {older}; --explain prints it in {WORKLOAD_SCHEMA}, which says more"
+        ));
+    }
+    conducted::run(&file, &settings).map_err(located)
+}
+
+/// Reads a workload in whichever language it is written.
+fn given(name: &str, text: &str) -> Result<Given> {
+    let in_file = |error: String| anyhow!("{name}: {error}");
+    match schema_of(text).as_deref() {
+        Some(SPEC_SCHEMA) => {
+            let spec = WorkloadSpec::from_yaml(text).map_err(in_file)?;
+            spec.check().map_err(|refused| in_file(refused.to_string()))?;
+            let file = WorkloadFile::try_from(&spec)?;
+            Ok(Given { file, source: None, older: Some(SPEC_SCHEMA) })
+        }
+        Some(FILES_SCHEMA) => {
+            let spec = FilesSpec::from_yaml(text).map_err(in_file)?;
+            spec.check().map_err(|refused| in_file(refused.to_string()))?;
+            let file = WorkloadFile::try_from(&spec)?;
+            Ok(Given { file, source: None, older: Some(FILES_SCHEMA) })
+        }
+        _ => {
+            let (file, source) = WorkloadFile::read(name, text)?;
+            Ok(Given { file, source: Some(source), older: None })
+        }
+    }
+}
+
+/// Returns an error with its place in the file, where it is about a field of it.
+fn located(error: anyhow::Error, source: Option<&Source>, name: &str) -> anyhow::Error {
+    match error.downcast() {
+        Ok(ConductError::Plan(refused)) => match source {
+            Some(source) => source.locate(refused).into(),
+            None => anyhow!("{name}: {refused}"),
+        },
+        Ok(other) => lower::with_advice(other),
+        Err(other) => other,
+    }
+}
+
+/// Returns what stands in for stores and files.
+fn stand_in(args: &RunArgs) -> Result<StandIn> {
     if !args.is_virtual {
-        let settings = Settings {
-            store: &args.store,
-            conduct: &args.conduct,
-            output: &args.output,
-            keeps_data: args.keep_data,
-            consent: args.consent(),
-            show: None,
-        };
-        return s3::run_spec(&spec, &settings, RunTime::machine());
+        return Ok(StandIn::Nobody);
     }
     if args.store.host.is_some() {
         bail!("--virtual asks no store, so --host means nothing; leave one of them out");
     }
     let script = match &args.script {
-        Some(path) => {
-            Script::from_yaml(&read(path)?).with_context(|| format!("--script: {}", path.display()))
-        }
-        None => Script::from_yaml(PLAIN_SCRIPT).context("the script that is built in"),
+        Some(path) => Script::from_yaml(&read(path)?)
+            .with_context(|| format!("--script: {}", path.display()))?,
+        None => Script::from_yaml(PLAIN_SCRIPT).context("the script that is built in")?,
     };
-    let ui = Ui::new(&args.output.print);
-    let simulation = Simulation {
-        spec: &spec,
-        script: &script?,
-        op_timeout: args.conduct.op_timeout.0,
-        retries: args.conduct.retries,
-        asked: Asked { full_span: args.output.full_span, details: false },
-        keeps_latencies: false,
-        certificate: manifest::certificate(args.output.certificate.as_deref())?,
-        run_dir: args.output.run_dir.as_deref(),
-    };
-    let simulated = simulate::run(&simulation, &signals::listen()?, ui)?;
-    present::print(&simulated.report, args.output.print.form(), &ui)?;
-    let most = args.conduct.max_error_rate.0;
-    Ok(present::exit_code(present::is_good(&simulated.report, most, &ui)))
+    Ok(StandIn::Script(script))
 }
 
 /// Refuses flags that say how a job file of fio's is read, where the file is none.
@@ -102,11 +139,6 @@ fn refuse_reading(args: &RunArgs) -> Result<()> {
     }
 }
 
-/// Tells whether a text is a workload on files.
-fn is_on_files(text: &str) -> bool {
-    schema_of(text).as_deref() == Some(FILES_SCHEMA)
-}
-
 /// Returns the language that a text says it is written in.
 fn schema_of(text: &str) -> Option<String> {
     let schema = |line: &str| {
@@ -116,72 +148,20 @@ fn schema_of(text: &str) -> Option<String> {
     text.lines().find_map(schema)
 }
 
-/// Judges a workload of version 2, and prints it as it is understood where that is asked for.
-fn judge(args: &RunArgs, text: &str) -> Result<ExitCode> {
-    refuse_reading(args)?;
-    let name = args.file.display().to_string();
-    let (file, source) = WorkloadFile::read(&name, text)?;
-    file.check().map_err(|refused| source.locate(refused))?;
-    if args.explain {
-        Ui::new(&args.output.print).result(&file.to_yaml())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.check {
-        return sound(args);
-    }
-    bail!(
-        "{name}: {WORKLOAD_SCHEMA} is read and judged (--check, --explain), but cannot be run yet; \
-         files of {SPEC_SCHEMA} and {FILES_SCHEMA} can"
-    )
-}
-
-/// Says that nothing is wrong with the file.
-fn sound(args: &RunArgs) -> Result<ExitCode> {
-    Ui::new(&args.output.print).result(&format!("{}: sound\n", args.file.display()))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Runs a job file of fio's or a workload on files.
-fn run_on_files(args: &RunArgs, text: &str) -> Result<ExitCode> {
-    if args.is_virtual {
-        bail!("--virtual simulates a store; files are real, so leave it out");
-    }
-    let conduct = args.file_conduct();
+/// Runs a job file of fio's.
+fn run_job_file(args: &RunArgs, text: &str, conduct: &FileConductArgs) -> Result<ExitCode> {
     let settings = fio::Settings {
         reading: &args.reading,
-        conduct: &conduct,
+        conduct,
         output: &args.output,
+        stand_in: stand_in(args)?,
         keeps_data: args.keep_data,
         consent: args.consent(),
         seed: args.seed,
         explain: args.explain,
         check: args.check,
     };
-    if fio::is_job_file(text) {
-        return fio::run(&args.file, text, &settings);
-    }
-    refuse_reading(args)?;
-    let spec =
-        FilesSpec::from_yaml(text).map_err(|error| anyhow!("{}: {error}", args.file.display()))?;
-    let spec = FilesSpec { seed: args.seed.unwrap_or(spec.seed), ..spec };
-    if args.explain {
-        Ui::new(&args.output.print).result(&spec.to_yaml())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.check {
-        let refused = |error| anyhow!("{}: {error}", args.file.display());
-        spec.validate("check").map_err(refused)?;
-        return sound(args);
-    }
-    let settings = FileSettings {
-        conduct: &conduct,
-        output: &args.output,
-        keeps_data: args.keep_data,
-        consent: args.consent(),
-        null: false,
-        notes: Vec::new(),
-    };
-    file::run_spec(&spec, &settings)
+    fio::run(&args.file, text, &settings)
 }
 
 fn read(path: &Path) -> Result<String> {

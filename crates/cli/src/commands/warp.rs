@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
-use plimsoll_conduct::input;
+use plimsoll_conduct::{Recording, input};
 use plimsoll_dialects::warp::{self, WarpBenchmark, WarpCommand, WarpLine};
 
 use crate::args::{AsCommand, Cli, Command, WarpCommand as FileCommand};
@@ -66,7 +66,8 @@ fn carry_out(benchmark: WarpBenchmark, line: &WarpLine) -> Result<ExitCode> {
     if print.json {
         return s3::run(&command);
     }
-    s3::run_shown(&command, Some(&|directory| show(directory, line, &ui)))
+    let show = |recording: &mut Recording, ui: &Ui| show(recording.directory.path(), line, ui);
+    s3::run_shown(&command, Some(&show))
 }
 
 /// Prints a run as warp does.

@@ -1,19 +1,21 @@
 //! The engine alone, against a store that does nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use plimsoll_conduct::RunTime;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::{
-    EngineConfig, Live, ObjectsJob, OpSink, OpSinkError, StageContext, StageOutcome, StageWork,
-    StopFlag, run_stage,
+    EngineConfig, JobTiming, Live, ObjectsJob, OpSink, OpSinkError, StageContext, StageOutcome,
+    StageWork, StopFlag, run_stage,
 };
-use plimsoll_model::{Moment, OpRecord, PackedOp, StageId, StageKind};
+use plimsoll_model::{Moment, OpRecord, PackedOp, Seed, StageId, StageKind};
+use plimsoll_workload::WorkloadSpec;
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{Workload, WorkloadSpec};
-
-use plimsoll_conduct::RunTime;
+use plimsoll_workload::objects::Members;
+use plimsoll_workload::plan::{Placing, WorkloadFile};
 
 /// Keeps what was issued.
 #[derive(Default)]
@@ -32,8 +34,22 @@ impl OpSink for Kept {
 
 /// Runs the measured stage of a workload on one thread and returns every operation.
 pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, Vec<OpRecord>)> {
-    let workload: Arc<Workload> = Arc::new(spec.validate("proof", None)?);
-    let (live, generator) = (Live::new(1), Arc::new(Generator::new(spec.seed)));
+    let plan = Arc::new(WorkloadFile::try_from(spec)?.check()?);
+    let placing = Placing {
+        run: "proof",
+        seed: Seed(spec.seed),
+        buckets: &[String::new()],
+        found: &BTreeMap::new(),
+    };
+    let placed = plan.place(&placing)?;
+    let index = plan.stages.iter().position(|stage| stage.kind == StageKind::Measure);
+    let index = index.context("nothing is measured")?;
+    let there = placed.sets.iter().map(|_| Members::all()).collect();
+    let work = Arc::new(placed.stages[index].objects[0].work.with_members(there));
+    let stage = &plan.stages[index];
+    let generator = Arc::new(Generator::new(spec.seed));
+    let generators = [Arc::clone(&generator)].into();
+    let live = Live::new(1);
     let context = StageContext {
         clock: &time.clock,
         virtual_time: time.virtual_time.as_ref(),
@@ -45,7 +61,8 @@ pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
     };
     let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
     let mut kept = Kept::default();
-    let job = ObjectsJob::alone(&NullDriver, &workload, StageKind::Measure);
+    let timing = JobTiming::of_job(&stage.jobs[0], stage.duration);
+    let job = ObjectsJob { timing, ..ObjectsJob::alone(&NullDriver, &work, &generators) };
     let work = StageWork::of_objects(StageId(0), job);
     let outcome = run_stage(&work, &config, &context, &mut kept)?;
     Ok((outcome, kept.0))

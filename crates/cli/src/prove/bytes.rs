@@ -8,8 +8,8 @@ use plimsoll_report::proof::Check;
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::{RangeSpec, WorkloadSpec};
 
+use super::measured::Measured;
 use super::{Bench, Load, grouped, open, same};
-use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     1,000 wrong contents of 8 kinds, planted in 1,000,000 reads of whole objects and ranges, \

@@ -5,9 +5,9 @@ use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 
+use super::measured::Measured;
 use super::{Bench, Load, open, same};
 use crate::present;
-use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     of 1,000,000 operations each failure is counted once and in its class; what moved \

@@ -6,30 +6,23 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plimsoll_conduct::{ObjectsWork, Permit, Recording, RunTime, machine};
-use plimsoll_driver::{Admin, Driver};
-use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_conduct::{Recording, RunTime, Store, machine};
+use plimsoll_driver_s3::{Lookup, S3Config};
 use plimsoll_engine::EngineConfig;
 use plimsoll_http::{HostSelect, HttpVersion};
-use plimsoll_model::{OpKind, RunId, WallTime};
+use plimsoll_model::{OpKind, WallTime};
 use plimsoll_oracle::{Ledger, Oracle};
-use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::Target;
 use plimsoll_report::format;
 use plimsoll_report::proof::Check;
-use plimsoll_workload::{PacingSpec, WorkloadSpec, mix64};
+use plimsoll_workload::{PacingSpec, WorkloadSpec};
 
 use super::bytes::Scale;
-use super::{
-    ASKED, Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times,
-};
-use crate::simulate::Measured;
-use crate::terminal::Terminal;
-use crate::{lower, manifest, store};
+use super::measured::{Measured, Measurement};
+use super::{Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times};
+use crate::store;
 
 /// The proofs over sockets.
 pub(crate) const PROOFS: [NamedProof; 4] = [
@@ -188,36 +181,21 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
     let script = format!("grace_count: {}\n{script}", spec.objects.count);
     let oracle = store::start_embedded(Some(bench.script(spec, &script)?), spec.seed)?;
     let time = RunTime::machine();
-    let driver = S3Driver::new(config(&oracle, time.wall_epoch))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.context("cannot start the event loop")?;
-    runtime.block_on(driver.admin(&time.clock).ensure_root())?;
-
-    let id = RunId::new(&spec.name, time.wall_epoch, mix64(spec.seed));
-    let target = Target::bare("s3", driver.endpoints());
-    let manifest = manifest::bare(&id, spec, target, &time);
-    let place = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let workload = Arc::new(spec.validate(id.as_str(), None).map_err(lower::in_flags)?);
-    let config = EngineConfig {
+    let engine = EngineConfig {
         threads: (machine::cores() - store::embedded_threads().min(machine::cores() - 1)).max(1),
         op_timeout: OP_TIMEOUT,
         retries: 0,
     };
-    let directory = RunDirectory::create(&place.path().join("run"), &manifest)?;
-    let terminal = Terminal::observer(bench.ui, &bench.stop, None);
-    let (permit, stop) = (Permit::for_nothing_real(), bench.stop.clone());
-    let mut recording = Recording::new(directory, manifest, time, permit, terminal, stop);
+    let target = Store::s3(config(&oracle, time.wall_epoch), false)?.into();
+    let measurement = Measurement { spec, target, time, engine, run_dir: None };
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
-    let mut prepared = Ledger::default();
-    let generator = ObjectsWork::<S3Driver>::generator(spec, &workload)?;
-    let mut work = ObjectsWork::new(&driver, &workload, config).before_measuring(|_| {
+    let prepared = RefCell::new(Ledger::default());
+    let begin = |_: &Recording| {
         oracle.keep_latencies();
-        prepared = ledger()?;
+        prepared.replace(ledger()?);
         Ok(())
-    });
-    let recorded = recording.run(&mut work, &generator)?;
-    drop(work);
-    Measured::of(&mut recording, recorded, &workload, ASKED, ledger()?.since(&prepared))
+    };
+    measurement.run(bench, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())))
 }
 
 fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {

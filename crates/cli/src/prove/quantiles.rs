@@ -5,8 +5,8 @@ use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::Ledger;
 use plimsoll_report::proof::Check;
 
+use super::measured::Measured;
 use super::{Bench, Load, grouped, is_near, open, times};
-use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     p50, p90, p99 and p99.9 of the latency are within 0.5 % of those of the operations \

@@ -6,8 +6,8 @@ use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 use plimsoll_workload::PacingSpec;
 
+use super::measured::Measured;
 use super::{Bench, Load, is_near, open, times};
-use crate::simulate::Measured;
 
 pub(super) const CLAIM: &str = "\
     a store that serves in 2 ms and freezes for 1 s in every 10 s has, for users who do not \

@@ -72,6 +72,11 @@ impl FilesSpec {
         schemars::schema_for!(Self)
     }
 
+    /// Says what of the spec makes no sense, if anything does.
+    pub fn check(&self) -> Result<(), InvalidWorkload> {
+        check::spec(self)
+    }
+
     /// Returns the plan for the run of that id if the spec is sound.
     pub fn validate(&self, run: &str) -> Result<FilePlan, InvalidWorkload> {
         check::spec(self)?;

@@ -240,6 +240,19 @@ pub struct Blocks {
 }
 
 impl Work {
+    /// Tells whether objects or parts of them are sent with content.
+    pub fn sends_content(&self) -> bool {
+        match self {
+            Self::Objects(ops) => ops.iter().any(|op| matches!(op.act, OpAct::Put { .. })),
+            Self::PutParts { .. }
+            | Self::Append { .. }
+            | Self::PutTar { .. }
+            | Self::Fanout { .. }
+            | Self::Fill { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Returns the sets that it works on, in order; one may stand more than once.
     pub fn sets(&self) -> Vec<SetIndex> {
         match self {

@@ -1,0 +1,360 @@
+//! A run from its workload to its exit code, whatever command asked for it.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_conduct::{
+    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Recorded, Recording,
+    RunRequest, RunSettings, RunTime, Stop, Target, hosts, machine,
+};
+use plimsoll_engine::EngineConfig;
+use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema;
+use plimsoll_workload::mix64;
+use plimsoll_workload::plan::{Plan, WorkloadFile};
+
+use crate::args::file::FileConductArgs;
+use crate::args::s3::{ConductArgs, StoreArgs};
+use crate::args::{OutputArgs, TimeOfDay};
+use crate::present::{self, Asked};
+use crate::server_profile::{ProfileKinds, ServerProfile};
+use crate::store::{self, Store};
+use crate::targets::{Scripted, StandIn, Targets};
+use crate::terminal::Terminal;
+use crate::ui::Ui;
+use crate::{commands, lower, manifest, said, signals};
+
+/// After so long an operation is given up where nobody says otherwise.
+const OP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Prints what is to be printed of the run in a directory.
+pub(crate) type Show<'a> = &'a dyn Fn(&mut Recording, &Ui) -> Result<()>;
+
+/// How a run is carried out.
+pub(crate) struct Settings<'a> {
+    /// How stores are reached; without it there is none.
+    pub(crate) store: Option<&'a StoreArgs>,
+    /// What stands in for stores and files.
+    pub(crate) stand_in: StandIn,
+    /// How operations on objects are driven; without a number of threads by as many as are free.
+    pub(crate) threads: Option<usize>,
+    pub(crate) op_timeout: Duration,
+    pub(crate) retries: u8,
+    /// When measuring is to begin.
+    pub(crate) syncstart: Option<TimeOfDay>,
+    /// What of the server is profiled.
+    pub(crate) serverprof: Option<&'a ProfileKinds>,
+    /// How operations on files are driven.
+    pub(crate) files: Option<&'a FileConductArgs>,
+    pub(crate) output: &'a OutputArgs,
+    /// Whether what the run wrote stays.
+    pub(crate) keeps_data: bool,
+    /// Whether it may change what no run wrote.
+    pub(crate) consent: Consent,
+    /// How much of the operations may fail, in percent.
+    pub(crate) max_error_rate: f64,
+    /// How often cleaning is tried.
+    pub(crate) clean_tries_max: u32,
+    /// Remarks to be kept with the run.
+    pub(crate) notes: Vec<String>,
+    /// Prints what is to be printed of the run; `None`: our report.
+    pub(crate) show: Option<Show<'a>>,
+}
+
+impl<'a> Settings<'a> {
+    /// Returns those of a run that is printed to `output`.
+    pub(crate) fn plain(output: &'a OutputArgs, consent: Consent) -> Self {
+        Self {
+            store: None,
+            stand_in: StandIn::Nobody,
+            threads: None,
+            op_timeout: OP_TIMEOUT,
+            retries: 0,
+            syncstart: None,
+            serverprof: None,
+            files: None,
+            output,
+            keeps_data: false,
+            consent,
+            max_error_rate: 0.0,
+            clean_tries_max: 1,
+            notes: Vec::new(),
+            show: None,
+        }
+    }
+
+    /// Returns them with operations on objects driven as the flags say.
+    pub(crate) fn conducting(self, args: &'a ConductArgs) -> Self {
+        Self {
+            threads: args.threads,
+            op_timeout: args.op_timeout.0,
+            retries: args.retries,
+            syncstart: args.syncstart,
+            serverprof: args.serverprof.as_ref(),
+            max_error_rate: args.max_error_rate.0,
+            ..self
+        }
+    }
+
+    fn run_settings(&self, embedded: bool) -> RunSettings {
+        let cores = machine::cores();
+        let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
+        let files = FileSettings {
+            interface: self.files.and_then(|files| files.interface).map(Interface::from),
+            threads: self.files.and_then(|files| files.threads).unwrap_or(cores).max(1),
+            drop_machine_caches: self.files.is_some_and(|files| files.drop_machine_caches),
+            keeps_data: self.keeps_data,
+        };
+        let engine = EngineConfig {
+            // A simulation is one thread's.
+            threads: match &self.stand_in {
+                StandIn::Script(_) => 1,
+                _ => self.threads.unwrap_or(free).max(1),
+            },
+            op_timeout: self.op_timeout,
+            retries: self.retries,
+        };
+        RunSettings {
+            engine,
+            files,
+            keeps_data: self.keeps_data,
+            clean_tries_max: self.clean_tries_max,
+            consent: self.consent,
+        }
+    }
+}
+
+/// A run that has begun, with what it is run on.
+pub(crate) struct Conducted {
+    pub(crate) run: BegunRun,
+    pub(crate) ui: Ui,
+    stores: Vec<Store>,
+    scripted: Option<Scripted>,
+    profile: Option<ServerProfile>,
+    /// Where the record of a simulation lies that nobody keeps.
+    passing: Option<tempfile::TempDir>,
+}
+
+/// Judges a workload as a run would before it touches anything.
+pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<()> {
+    let plan = Arc::new(file.check().map_err(ConductError::from)?);
+    let targets = Targets::judged(&plan, settings.store)?;
+    request(plan, targets, RunTime::machine(), settings.run_settings(false)).lay_out()?;
+    Ok(())
+}
+
+/// Runs a workload, records it, has it shown and cleans up behind it.
+pub(crate) fn run(file: &WorkloadFile, settings: &Settings<'_>) -> Result<ExitCode> {
+    let mut conducted = Conducted::begin(file, settings)?;
+    let done = conducted.carry_out(settings.syncstart, None);
+    conducted.end(done, settings)
+}
+
+fn request(
+    plan: Arc<Plan>,
+    targets: Vec<Target>,
+    time: RunTime,
+    settings: RunSettings,
+) -> RunRequest {
+    let seed = plan.seed.unwrap_or_else(|| Seed(fresh_seed(time.wall_epoch)));
+    let id = RunId::new(&plan.name, time.wall_epoch, mix64(seed.0 ^ time.wall_epoch.as_unix_ns()));
+    RunRequest { plan, seed, id, time, targets, settings }
+}
+
+impl Conducted {
+    /// Makes ready what a run needs.
+    pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
+        let ui = Ui::new(&settings.output.print);
+        let is_simulated = matches!(settings.stand_in, StandIn::Script(_));
+        let time = if is_simulated { RunTime::simulated() } else { RunTime::machine() };
+        let plan = Arc::new(file.check().map_err(ConductError::from)?);
+        time_until(settings.syncstart)?;
+        let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
+        let mut request =
+            request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
+        let (seed, id) = (request.seed, request.id.clone());
+        let on = Targets::of(&plan, settings.store, &settings.stand_in, (seed, &time))?;
+        let Targets { all, stores, scripted } = on;
+        let is_embedded = stores.iter().any(|store| store.embedded.is_some());
+        if is_embedded {
+            check_embedded_memory(&plan)?;
+        }
+        request.targets = all;
+        request.settings = settings.run_settings(is_embedded);
+        let open = request.lay_out()?;
+        let commit = option_env!("PLIMSOLL_BUILT_OF");
+        let mut manifest = open.manifest(said::command_line(), commit, certificate);
+        manifest.notes.splice(0..0, settings.notes.iter().cloned());
+        let tls_ca = settings.store.and_then(|args| args.tls_trust.tls_ca.clone());
+        let telemetry =
+            settings.output.telemetry.start(&manifest, &plan.name, &time, tls_ca, ui)?;
+        let profile = settings.serverprof.zip(stores.first());
+        let profile = profile
+            .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
+            .transpose()?;
+        let passing = is_simulated && settings.output.run_dir.is_none();
+        let passing = passing.then(tempfile::tempdir).transpose();
+        let passing = passing.context("cannot make a temporary directory")?;
+        let path = match &passing {
+            Some(place) => place.path().join("run"),
+            None => manifest::directory_for(settings.output.run_dir.as_deref(), &id),
+        };
+        // Until here a signal ends the process as it always does: there is nothing to put in order.
+        let stop = signals::listen()?;
+        let directory = RunDirectory::create(&path, &manifest)?;
+        let endpoints = manifest.target.endpoints.clone();
+        let terminal = Terminal::observer(ui, &stop, telemetry);
+        let run = open.begin(directory, manifest, terminal, stop)?;
+        announce(&ui, &run, &plan, &stores, (&endpoints, seed));
+        Ok(Self { run, ui, stores, scripted, profile, passing })
+    }
+
+    /// Carries the stages out, in the order in which they are chosen.
+    pub(crate) fn carry_out(
+        &mut self,
+        syncstart: Option<TimeOfDay>,
+        choose: Option<Chooser<'_>>,
+    ) -> Result<Recorded> {
+        let Self { run, ui, profile, scripted, .. } = self;
+        let ui = *ui;
+        let before: BeforeMeasuring<'_> = Box::new(move |recording| {
+            wait_for(syncstart, &ui, &recording.stop)?;
+            if let Some(scripted) = scripted {
+                scripted.begin(recording.now());
+            }
+            profile.as_mut().map_or(Ok(()), |profile| profile.start())?;
+            Ok(())
+        });
+        Ok(run.run(Some(before), choose)?)
+    }
+
+    /// Has the run shown, cleans up, and returns the exit code.
+    pub(crate) fn end(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<ExitCode> {
+        let Self { run, ui, stores, profile, passing, .. } = self;
+        let is_embedded = stores.iter().any(|store| store.embedded.is_some());
+        let show = |recording: &mut Recording, recorded: &Recorded| {
+            if let Some(Err(error)) = profile.map(|profile| profile.save(&recording.directory)) {
+                // What was measured is worth no less without it.
+                ui.warn(&format!("{error:#}"));
+            }
+            report(recording, recorded, settings, (&ui, is_embedded, passing.is_none()))
+        };
+        let good = run.finish(done, show)?;
+        Ok(present::exit_code(good))
+    }
+}
+
+/// Prints the report of a run that measured; tells whether it is good.
+fn report(
+    recording: &mut Recording,
+    recorded: &Recorded,
+    settings: &Settings<'_>,
+    (ui, is_embedded, is_kept): (&Ui, bool, bool),
+) -> Result<bool> {
+    let form = settings.output.print.form();
+    let is_measured = |done: &&plimsoll_conduct::Done| done.kind == StageKind::Measure;
+    let has_one_job = |stage: &schema::Stage| stage.files.is_none() && stage.jobs.len() < 2;
+    let is_simple = recorded.stages.iter().filter(is_measured).count() == 1
+        && recording.manifest.stages.iter().all(has_one_job);
+    if !is_simple {
+        let report = commands::file::report(recording)?;
+        match settings.show {
+            Some(show) => show(recording, ui)?,
+            None => ui.result(&commands::file::render(&report, form, ui))?,
+        }
+        return Ok(commands::file::conclude(ui, &report, settings.max_error_rate));
+    }
+    let asked = Asked { full_span: settings.output.full_span, details: false };
+    let mut report = present::of_measured(recording, recorded, asked, is_embedded)?;
+    if !is_kept {
+        report.run_directory = None;
+    }
+    match settings.show {
+        Some(show) => show(recording, ui)?,
+        None => present::print(&report, form, ui)?,
+    }
+    Ok(present::is_good(&report, settings.max_error_rate, ui))
+}
+
+fn announce(
+    ui: &Ui,
+    run: &BegunRun,
+    plan: &Plan,
+    stores: &[Store],
+    (endpoints, Seed(seed)): (&[String], Seed),
+) {
+    if stores.iter().any(|store| store.embedded.is_some()) {
+        ui.note(
+            "no --host: running on the embedded in-memory store, which shares this machine's cores",
+        );
+    }
+    let place = match run.targets() {
+        [Target::Store(store)] if !store.bucket.is_empty() => {
+            format!("on {}, bucket {}", hosts(endpoints), store.bucket)
+        }
+        [Target::Files(_)] => format!("in {}", endpoints.join(", ")),
+        [_] => format!("on {}", hosts(endpoints)),
+        targets => format!("on {} targets", targets.len()),
+    };
+    ui.note(&format!("{} {place}, seed {seed}", plan.name));
+    let recording = &run.recording;
+    for found in stores.iter().filter_map(|store| store.found.as_ref()) {
+        ui.note(&format!("credentials from {}", found.source));
+        let end = recording.time.wall_epoch.after(plan.owed().duration_max.unwrap_or_default());
+        found.outlived(end).iter().for_each(|warning| ui.warn(warning));
+    }
+    lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
+}
+
+/// The embedded store keeps everything in memory, so what is filled must fit.
+fn check_embedded_memory(plan: &Plan) -> Result<()> {
+    let owed = plan.owed();
+    let capacity = store::embedded_capacity();
+    if owed.bytes_filled > capacity as f64 {
+        const GIB: f64 = (1u64 << 30) as f64;
+        let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;
+        bail!(
+            "{} objects of {} on average need {:.1} GiB, and the embedded store holds {:.1} GiB; fill \
+             fewer or smaller ones (--objects, --obj.size), or name a store with --host",
+            owed.members_filled,
+            Bytes(mean as u64),
+            owed.bytes_filled / GIB,
+            capacity as f64 / GIB
+        );
+    }
+    Ok(())
+}
+
+/// A seed that no other run has, short enough to be typed again.
+pub(crate) fn fresh_seed(at: WallTime) -> u64 {
+    let process = u64::from(rustix::process::getpid().as_raw_nonzero().get() as u32);
+    mix64(at.as_unix_ns() ^ process.rotate_left(48)) >> 32
+}
+
+/// Waits for a time of day, today's.
+fn wait_for(at: Option<TimeOfDay>, ui: &Ui, stop: &Stop) -> Result<()> {
+    let Some(TimeOfDay(time)) = at else { return Ok(()) };
+    let mut left = time_until(at)?;
+    ui.note(&format!("waiting until {time}"));
+    while left > Duration::ZERO && !stop.flag().is_set() {
+        stop.rest(left);
+        left = time_until(at).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Returns how long it is until a time of day, today's; one that is past is refused, not taken for
+/// tomorrow's.
+fn time_until(at: Option<TimeOfDay>) -> Result<Duration> {
+    let Some(TimeOfDay(time)) = at else { return Ok(Duration::ZERO) };
+    let now = jiff::Zoned::now();
+    let until = now.with().time(time).build().context("--syncstart")?;
+    let left = until.duration_since(&now);
+    if left.is_negative() {
+        bail!("--syncstart: {time} is over; choose a time that leaves room to prepare");
+    }
+    Ok(left.unsigned_abs())
+}
