@@ -146,10 +146,21 @@ fn each_version_is_read_as_it_was_written() {
         spec.measure.range = Some(RangeSpec::Random);
         spec.pacing = pacing;
         let bench = Bench::new(&spec, MemoryDriver::versioned());
-        let counts = counts(&bench.run());
+        let (prepared, _) = bench.prepare();
+        let before = prepared.jobs[0].server_names.as_ref();
+        let (outcome, records) = bench.stage(StageKind::Measure, before);
+        assert_eq!((outcome.failed_count, outcome.ended_by), (0, EndReason::Duration));
+        let counts = counts(&records);
         let (puts, deletes) = (counts[&OpKind::Put], counts[&OpKind::Delete]);
         assert!(puts > 20 && deletes > 10 && counts[&OpKind::Get] > 3 * deletes, "{counts:?}");
         assert_eq!(bench.driver.versions_count(), 12 + puts - deletes);
+        // What was written and left has names for the stages to come, beside those before.
+        let names = outcome.jobs[0].server_names.as_ref().unwrap();
+        let left = names.count() - before.unwrap().count();
+        assert!(left <= puts && left + deletes >= puts, "{left} of {counts:?}");
+        let put = records.iter().filter(|op| op.kind == OpKind::Put).map(|op| op.object.unwrap());
+        let named = put.filter(|id| (0..9_999).any(|version| names.get(*id, version).is_some()));
+        assert_eq!(named.count(), puts);
     }
 }
 

@@ -13,7 +13,7 @@ use plimsoll_workload::{Activity, Workload};
 
 use crate::clock::Waiting;
 use crate::pacing::{Pacer, StageEnd, WorkerPlace};
-use crate::server_names::ServerNames;
+use crate::server_names::{ServerNames, VersionNames};
 use crate::timing::{JobTiming, OpsLeft, Stops};
 
 /// What all workers of a job share.
@@ -36,10 +36,11 @@ pub(crate) struct JobFacts<'a> {
     /// The wall time at the clock's epoch.
     pub(crate) wall_epoch: WallTime,
     pub(crate) waiting: Waiting,
-    /// What the store calls that which earlier stages wrote, where operations are about it.
+    /// What the store calls that which earlier stages wrote.
     pub(crate) server_names: Option<Arc<ServerNames>>,
-    /// Whether what the store calls the versions that are written is kept for later stages.
-    pub(crate) keeps_names: bool,
+    /// Whether operations are about what the store gave a name to, and what it calls that which is
+    /// written is kept for later stages.
+    pub(crate) uses_names: bool,
     pub(crate) stops: Stops<'a>,
     pub(crate) stage_duration: Option<Duration>,
     pub(crate) stage_ops_left: Option<Arc<OpsLeft>>,
@@ -60,6 +61,13 @@ impl JobFacts<'_> {
     /// Returns the number in the stage of a worker, or of its first session.
     pub(crate) fn number(&self, worker: WorkerId) -> WorkerId {
         WorkerId(self.number_first + worker.0 * self.sessions_each())
+    }
+
+    /// Returns the names that a worker needs, `None` where operations are about none; what prepares
+    /// is written in order, and is about none yet.
+    pub(crate) fn version_names(&self) -> Option<VersionNames> {
+        let uses = self.uses_names && self.kind == StageKind::Measure;
+        uses.then(|| VersionNames::new(self.server_names.as_ref()))
     }
 
     /// Returns the pacing of a worker of a stage that begins at `started`.

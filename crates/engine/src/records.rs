@@ -15,7 +15,7 @@ use rtrb::Producer;
 use crate::clock::block_for;
 use crate::live::ThreadCounters;
 use crate::outcome::{EndReason, ErrorSample, LooksOutcome, ScheduleOutcome};
-use crate::server_names::OwnerNames;
+use crate::server_names::WrittenNames;
 use crate::timing::{Stops, Verdict};
 
 /// An operation that starts later than this after its intended moment is late.
@@ -47,20 +47,20 @@ pub(crate) struct JobTally {
     pub(crate) ended_by: EndReason,
     /// The sum of all planned operations' hashes.
     pub(crate) stream_hash: u64,
-    /// What the store calls that which each worker wrote.
-    pub(crate) server_names: BTreeMap<WorkerId, OwnerNames>,
+    /// What the store calls that which was written.
+    pub(crate) server_names: WrittenNames,
 }
 
 impl JobTally {
     /// Adds what another thread did.
-    pub(crate) fn add(&mut self, mut other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.ops_count += other.ops_count;
         self.failed_count += other.failed_count;
         self.bytes += other.bytes;
         self.kept = self.kept.merge(other.kept);
         self.ended_by = self.ended_by.max(other.ended_by);
         self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
-        self.server_names.append(&mut other.server_names);
+        self.server_names.add(other.server_names);
     }
 }
 
@@ -183,7 +183,12 @@ impl<'a> ThreadRecords<'a> {
 
     /// Takes note of what the store calls the next version that `worker` wrote.
     pub(crate) fn note_name(&mut self, job: JobId, worker: WorkerId, server_name: Option<&str>) {
-        self.job(job).server_names.entry(worker).or_default().push(server_name);
+        self.job(job).server_names.push(worker, server_name);
+    }
+
+    /// Takes note of what the store calls the versions that a worker wrote and left.
+    pub(crate) fn note_names(&mut self, job: JobId, written: WrittenNames) {
+        self.job(job).server_names.add(written);
     }
 
     #[inline]

@@ -68,6 +68,9 @@ pub struct ObjectsJob<'a, D> {
     pub endpoint_first: u16,
     /// What the store calls that which earlier stages wrote, as their outcomes say.
     pub server_names: Option<&'a Arc<ServerNames>>,
+    /// Whether operations are about what the store gave a name to: then what it calls that which is
+    /// written is kept, and handed on to later stages by the outcome.
+    pub uses_names: bool,
 }
 
 /// The jobs on files of a stage.
@@ -102,6 +105,7 @@ impl<'a, D> ObjectsJob<'a, D> {
             number_first: 0,
             endpoint_first: 0,
             server_names: None,
+            uses_names: workload.names_versions(),
         }
     }
 }
@@ -213,9 +217,9 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
         stops: Stops<'r>,
         ops_left: &Option<Arc<OpsLeft>>,
     ) -> ObjectsRun<'r, D> {
-        let names = job.workload.names_versions();
+        let is_named = job.server_names.is_some() || job.workload.population_count() == 0;
         assert!(
-            !names || job.kind != StageKind::Measure || job.server_names.is_some(),
+            !job.uses_names || job.kind != StageKind::Measure || is_named,
             "the names of the versions that were prepared are handed over"
         );
         let facts = JobFacts {
@@ -235,11 +239,8 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
             waiting: context
                 .virtual_time
                 .map_or(Waiting::Machine, |time| Waiting::Virtual(Arc::clone(time))),
-            server_names: job
-                .server_names
-                .filter(|_| names && job.kind == StageKind::Measure)
-                .map(Arc::clone),
-            keeps_names: names && job.kind == StageKind::Prepare,
+            server_names: job.server_names.map(Arc::clone),
+            uses_names: job.uses_names,
             stops,
             stage_duration: self.limits.duration,
             stage_ops_left: ops_left.clone(),
@@ -256,9 +257,15 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
     }
 
     fn run_jobs(&self) -> Vec<RunJob> {
-        let run_job =
-            |id: JobId, timing: &JobTiming| RunJob { id, is_open: timing.open_loop().is_some() };
-        let objects = self.objects.iter().map(|job| run_job(job.id, &job.timing));
+        let run_job = |id: JobId, timing: &JobTiming| {
+            let is_open = timing.open_loop().is_some();
+            RunJob { id, is_open, server_names: None, versions: 1 }
+        };
+        let objects = self.objects.iter().map(|job| RunJob {
+            server_names: job.server_names.map(Arc::clone),
+            versions: job.workload.versions,
+            ..run_job(job.id, &job.timing)
+        });
         let files = self.files.iter().flat_map(|files| &files.jobs);
         objects.chain(files.map(|job| run_job(job.id, &job.timing))).collect()
     }

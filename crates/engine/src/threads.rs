@@ -122,11 +122,15 @@ impl<'a> StageThreads<'a> {
 }
 
 /// A job as far as the sum over its threads goes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunJob {
     pub(crate) id: JobId,
     /// Whether its operations come on a schedule.
     pub(crate) is_open: bool,
+    /// What the store calls that which the stages before wrote.
+    pub(crate) server_names: Option<Arc<ServerNames>>,
+    /// How many versions of each object it writes where it prepares.
+    pub(crate) versions: u32,
 }
 
 /// Adds up what the threads of a stage hand in.
@@ -187,7 +191,7 @@ pub(crate) fn sum(
 fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
     let JobTally { ops_count, failed_count, bytes, kept, .. } = tally;
     let offered_count = ops_count + kept.skipped_count;
-    let names = (!tally.server_names.is_empty()).then(|| ServerNames::new(tally.server_names));
+    let earlier = job.server_names.as_ref();
     JobOutcome {
         job: job.id,
         ops_count,
@@ -196,7 +200,7 @@ fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
         schedule: job.is_open.then_some(ScheduleOutcome { offered_count, ..kept }),
         ended_by: tally.ended_by,
         stream_hash: tally.stream_hash,
-        server_names: names.map(Arc::new),
+        server_names: ServerNames::after(earlier, tally.server_names, job.versions),
     }
 }
 

@@ -56,7 +56,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
             stream: OpStream::new(&facts.workload, facts.kind, *worker),
             pacer: facts.pacer(*worker, started),
             issued_count: 0,
-            versions: VersionNames::new(facts),
+            versions: facts.version_names(),
             is_done: false,
         };
         let streams: Vec<ArrivalStream> = workers.iter().map(stream).collect();
@@ -150,10 +150,15 @@ impl<'a, 'd> Schedule<'a, 'd> {
         None
     }
 
-    /// Counts what was due before `over` and never issued, as far as there was work for it.
-    pub(crate) fn count_skipped(&mut self, over: Moment) {
+    /// Hands in what is known at the end, and counts what was due before `over` and never issued,
+    /// as far as there was work for it.
+    pub(crate) fn finish(&mut self, over: Moment) {
         let mut skipped = 0;
-        for ArrivalStream { stream, pacer, is_done, .. } in &mut self.streams {
+        let (job, mut records) = (self.context.facts.job, self.context.records.borrow_mut());
+        for ArrivalStream { stream, pacer, is_done, versions, .. } in &mut self.streams {
+            if let Some(versions) = versions {
+                records.note_names(job, versions.take_written());
+            }
             let mut due = if *is_done { 0 } else { pacer.take_skipped(over) };
             if stream.may_end() {
                 let mut take = || {
@@ -164,7 +169,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
             }
             skipped += due;
         }
-        self.context.records.borrow_mut().note_skipped(self.context.facts.job, skipped);
+        records.note_skipped(job, skipped);
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) struct ClosedWorker<'a, 'd> {
 
 impl<'a, 'd> ClosedWorker<'a, 'd> {
     pub(crate) fn new(ops: PlannedOps<'a, 'd>) -> Self {
-        let versions = VersionNames::new(ops.context.facts);
+        let versions = ops.context.facts.version_names();
         Self { ops, versions }
     }
 }
@@ -117,8 +117,13 @@ impl OpSource for ClosedWorker<'_, '_> {
     #[inline]
     fn next(&mut self, now: Moment, _: &Waker) -> Step<Issued> {
         let PlannedOps { worker, number, .. } = self.ops;
+        let step = self.ops.next(now);
+        if let (Step::Done(_), Some(versions)) = (&step, &mut self.versions) {
+            let job = self.ops.context.facts.job;
+            self.ops.context.records.borrow_mut().note_names(job, versions.take_written());
+        }
         let versions = &self.versions;
-        self.ops.next(now).map(|op| {
+        step.map(|op| {
             let name = versions.as_ref().and_then(|versions| versions.of(&op));
             let names = name.map_or(OpNames::None, |name| OpNames::Version(name.into()));
             Issued { worker, number, op, names, intended: None, stream: 0 }
@@ -131,7 +136,7 @@ impl OpSource for ClosedWorker<'_, '_> {
         let mut records = context.records.borrow_mut();
         if let Some(versions) = &mut self.versions {
             versions.completed(&issued.op, finished.server_name.take());
-        } else if context.facts.keeps_names {
+        } else if context.facts.uses_names {
             records.note_name(context.facts.job, worker, finished.server_name.as_deref());
         }
         let record = &finished.record;
