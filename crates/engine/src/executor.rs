@@ -2,6 +2,7 @@
 //! back.
 
 mod archives;
+mod built;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use plimsoll_workload::{
     Activity, Keys, ObjectRef, Permutation, PrefixHash, Target, Verify, Workload, delete_order,
 };
 
-use self::archives::Built;
+use self::built::Built;
 use crate::clock::{STOP_CHECK, Waiting};
 use crate::job::JobFacts;
 use crate::records::Finished;
