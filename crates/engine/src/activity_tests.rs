@@ -57,7 +57,7 @@ impl Session for SlowSession {
 }
 
 /// A run with everything that it needs.
-struct Bench {
+struct Setup {
     workload: Arc<Laid>,
     driver: MemoryDriver,
     stop: StopFlag,
@@ -65,7 +65,7 @@ struct Bench {
 
 type Done = (StageOutcome, Vec<OpRecord>);
 
-impl Bench {
+impl Setup {
     fn new(spec: &WorkloadSpec, driver: MemoryDriver) -> Self {
         let workload = Laid::of(spec);
         Self { workload, driver, stop: StopFlag::default() }
@@ -149,25 +149,25 @@ fn each_version_is_read_as_it_was_written() {
         let mut spec = versioned(&MIX);
         spec.measure.range = Some(RangeSpec::Random);
         spec.pacing = pacing;
-        let bench = Bench::new(&spec, MemoryDriver::versioned());
-        let counts = counts(&bench.run());
+        let setup = Setup::new(&spec, MemoryDriver::versioned());
+        let counts = counts(&setup.run());
         let (puts, deletes) = (counts[&OpKind::Put], counts[&OpKind::Delete]);
         assert!(puts > 20 && deletes > 10 && counts[&OpKind::Get] > 3 * deletes, "{counts:?}");
-        assert_eq!(bench.driver.versions_count(), 12 + puts - deletes);
+        assert_eq!(setup.driver.versions_count(), 12 + puts - deletes);
     }
 }
 
 #[test]
 fn a_spoilt_version_is_found() {
-    let bench = Bench::new(&versioned(&[("GET", 1)]), MemoryDriver::versioned());
-    let (prepared, _) = bench.prepare();
+    let setup = Setup::new(&versioned(&[("GET", 1)]), MemoryDriver::versioned());
+    let (prepared, _) = setup.prepare();
     let mut spoilt = 0;
-    bench.driver.spoil(|_, _, content| {
+    setup.driver.spoil(|_, _, content| {
         content[700] ^= u8::from(spoilt == 0);
         spoilt += 1;
     });
     let (outcome, records) =
-        bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+        setup.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     let wrong: HashSet<_> =
         records.iter().filter(|op| !op.outcome.is_ok()).map(|op| op.object).collect();
     assert_eq!(wrong.len(), 1);
@@ -179,18 +179,18 @@ fn a_spoilt_version_is_found() {
 fn a_version_in_the_place_of_another_is_found() {
     let mut spec = spec(&[("GET", 1), ("STAT", 1)], 4, PacingSpec::Closed);
     spec.objects.versions = 5;
-    let bench = Bench::new(&spec, MemoryDriver::versioned());
-    bench.run();
-    let (prepared, _) = bench.prepare();
+    let setup = Setup::new(&spec, MemoryDriver::versioned());
+    setup.run();
+    let (prepared, _) = setup.prepare();
     let mut older = Vec::new();
-    bench.driver.spoil(|_, position, content| {
+    setup.driver.spoil(|_, position, content| {
         if position % 5 == 1 {
             older.clone_from(content);
         } else if position % 5 == 3 {
             content.clone_from(&older);
         }
     });
-    let (outcome, _) = bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+    let (outcome, _) = setup.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     let message = &outcome.errors[0].message;
     assert!(message.contains("bytes of an older version (1 instead of 3)"), "{message}");
     assert!(outcome.failed_count < outcome.ops_count / 4, "only one of five versions is wrong");
@@ -198,8 +198,8 @@ fn a_version_in_the_place_of_another_is_found() {
 
 #[test]
 fn a_store_without_versions_is_told_at_once() {
-    let bench = Bench::new(&versioned(&[("GET", 1)]), MemoryDriver::default());
-    let (outcome, _) = bench.stage(StageKind::Prepare, None);
+    let setup = Setup::new(&versioned(&[("GET", 1)]), MemoryDriver::default());
+    let (outcome, _) = setup.stage(StageKind::Prepare, None);
     assert_eq!(outcome.failed_count, outcome.ops_count);
     let message = &outcome.errors[0].message;
     assert!(message.contains("versioning must be on for the bucket"), "{message}");
@@ -209,8 +209,8 @@ fn a_store_without_versions_is_told_at_once() {
 fn listings_hold_every_version() {
     let mut spec = spec(&[("LIST", 1)], 4, PacingSpec::Closed);
     spec.objects.versions = 3;
-    let bench = Bench::new(&spec, MemoryDriver::versioned());
-    let records = bench.run();
+    let setup = Setup::new(&spec, MemoryDriver::versioned());
+    let records = setup.run();
     assert!(records.iter().all(|op| op.objects_count == 8 * 3 && op.kind == OpKind::List));
 }
 
@@ -220,11 +220,11 @@ fn retention_holds_random_versions() {
     let activity = ActivitySpec::Retention { hold_ns: hold.as_nanos() as u64 };
     let mut spec = special(activity, 20, 100);
     spec.objects.versions = 5;
-    let bench = Bench::new(&spec, MemoryDriver::versioned());
-    let records = bench.run();
+    let setup = Setup::new(&spec, MemoryDriver::versioned());
+    let records = setup.run();
     assert_eq!(counts(&records), BTreeMap::from([(OpKind::Retention, 800)]));
     assert!(records.iter().all(|op| op.bytes == 0 && op.object.is_some()));
-    let held = bench.driver.held();
+    let held = setup.driver.held();
     // 800 draws of 100 leave one out with a chance of 1 in 3,100 each.
     assert!(held.len() > 95, "{}", held.len());
     let least = WallTime::from_unix_ns(EPOCH_NS).after(hold);
@@ -233,33 +233,68 @@ fn retention_holds_random_versions() {
 
 #[test]
 fn parts_of_one_object_are_uploaded_by_all_and_read() {
-    let bench = Bench::new(&special(ActivitySpec::Multipart, 30, 5_000), MemoryDriver::default());
-    let (prepared, uploads) = bench.prepare();
+    let setup = Setup::new(&special(ActivitySpec::Multipart, 30, 5_000), MemoryDriver::default());
+    let (prepared, uploads) = setup.prepare();
     let expected = [(OpKind::CreateUpload, 1), (OpKind::PutPart, 30), (OpKind::CompleteUpload, 1)];
     assert_eq!(counts(&uploads), BTreeMap::from(expected));
     let workers: HashSet<WorkerId> = uploads.iter().map(|op| op.worker).collect();
     assert_eq!(workers.len(), 4);
-    assert!(uploads.iter().all(|op| op.object == Some(bench.workload.set().id(0))));
-    assert_eq!((bench.driver.uploads_count(), bench.driver.versions_count()), (0, 1));
+    assert!(uploads.iter().all(|op| op.object == Some(setup.workload.set().id(0))));
+    assert_eq!((setup.driver.uploads_count(), setup.driver.versions_count()), (0, 1));
     let (outcome, records) =
-        bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+        setup.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
     assert!(records.iter().all(|op| op.kind == OpKind::Get && op.bytes == 5_000));
-    bench.driver.spoil(|_, _, content| content[5_000 * 7 + 123] ^= 1);
-    let (outcome, _) = bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+    setup.driver.spoil(|_, _, content| content[5_000 * 7 + 123] ^= 1);
+    let (outcome, _) = setup.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert!(outcome.failed_count > 0);
     let message = &outcome.errors[0].message;
     assert!(message.contains("byte 35123 of") && message.contains("1 flipped bit"), "{message}");
 }
 
 #[test]
+fn whoever_comes_first_begins_a_common_upload_and_the_last_completes_it() {
+    // None of the workers that have parts here is the first of all.
+    let mut spec = special(ActivitySpec::Multipart, 2, 500);
+    spec.concurrency = 5;
+    let setup = Setup::new(&spec, MemoryDriver::default());
+    let run = |workers: std::ops::Range<u32>| {
+        let time = Arc::new(VirtualTime::new());
+        let clock: SharedClock = Arc::clone(&time) as SharedClock;
+        let context = StageContext {
+            clock: &clock,
+            virtual_time: Some(&time),
+            stop: &setup.stop,
+            live: &Live::new(1),
+            generator: &setup.workload.generators[0],
+            wall_epoch: WallTime::from_unix_ns(EPOCH_NS),
+            begins_at: None,
+        };
+        let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(1), retries: 0 };
+        let (mut kept, driver) = (Kept::default(), Slow(setup.driver.clone()));
+        let job = setup.workload.alone(&driver, StageKind::Prepare);
+        let work = StageWork::of_objects(StageId(0), ObjectsJob { workers, ..job });
+        let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
+        assert_eq!((outcome.failed_count, outcome.ended_by), (0, EndReason::OutOfWork));
+        counts(&kept.0)
+    };
+    // Parts that another engine was to write are missing, so there is nothing to complete.
+    let given_up = [(OpKind::CreateUpload, 1), (OpKind::PutPart, 1), (OpKind::AbortUpload, 1)];
+    assert_eq!(run(1..4), BTreeMap::from(given_up));
+    assert_eq!((setup.driver.uploads_count(), setup.driver.versions_count()), (0, 0));
+    let whole = [(OpKind::CreateUpload, 1), (OpKind::PutPart, 2), (OpKind::CompleteUpload, 1)];
+    assert_eq!(run(0..5), BTreeMap::from(whole));
+    assert_eq!((setup.driver.uploads_count(), setup.driver.versions_count()), (0, 1));
+}
+
+#[test]
 fn a_part_that_fails_in_the_prepare_stage_gives_the_upload_up() {
-    let bench = Bench::new(&special(ActivitySpec::Multipart, 30, 500), MemoryDriver::default());
-    bench.driver.refuse(|op| matches!(op, Operation::PutPart { number: 11, .. }));
-    let (outcome, records) = bench.stage(StageKind::Prepare, None);
+    let setup = Setup::new(&special(ActivitySpec::Multipart, 30, 500), MemoryDriver::default());
+    setup.driver.refuse(|op| matches!(op, Operation::PutPart { number: 11, .. }));
+    let (outcome, records) = setup.stage(StageKind::Prepare, None);
     assert_eq!(outcome.failed_count, 1);
     assert_eq!(counts(&records)[&OpKind::AbortUpload], 1);
-    assert_eq!((bench.driver.uploads_count(), bench.driver.versions_count()), (0, 0));
+    assert_eq!((setup.driver.uploads_count(), setup.driver.versions_count()), (0, 0));
 }
 
 fn multipart_put(parts: u32, part_concurrency: u32) -> WorkloadSpec {
@@ -271,12 +306,12 @@ fn every_request_of_an_upload_is_recorded() {
     for pacing in [PacingSpec::Closed, PacingSpec::Capped { ops_per_sec: 400.0 }] {
         let mut spec = multipart_put(10, 3);
         spec.pacing = pacing.clone();
-        let bench = Bench::new(&spec, MemoryDriver::default());
-        let records = bench.run();
+        let setup = Setup::new(&spec, MemoryDriver::default());
+        let records = setup.run();
         let counts = counts(&records);
         let whole = counts[&OpKind::CompleteUpload];
-        assert_eq!(bench.driver.versions_count(), whole);
-        assert_eq!(bench.driver.uploads_count(), 0);
+        assert_eq!(setup.driver.versions_count(), whole);
+        assert_eq!(setup.driver.uploads_count(), 0);
         let aborted = counts.get(&OpKind::AbortUpload).copied().unwrap_or(0);
         assert_eq!(counts[&OpKind::CreateUpload], whole + aborted);
         // Create, four rounds of three parts at a time and complete take 6 ms.
@@ -294,9 +329,9 @@ fn every_request_of_an_upload_is_recorded() {
             assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].start));
             assert!(own.iter().all(|op| op.object.unwrap().owner().0 == lane.0 / 3));
         }
-        let right = bench.workload.keys();
+        let right = setup.workload.keys();
         let mut key = String::new();
-        let generator = Generator::new(bench.workload.seed.0);
+        let generator = Generator::new(setup.workload.seed.0);
         let mut contents = BTreeMap::new();
         for op in records.iter().filter(|op| op.kind == OpKind::CompleteUpload) {
             right.write(op.object.unwrap(), &mut key);
@@ -304,37 +339,37 @@ fn every_request_of_an_upload_is_recorded() {
             generator.content(plimsoll_workload::hash_text(&key), 0).fill(0, &mut content);
             contents.insert(key.clone(), content);
         }
-        bench.driver.spoil(|key, _, content| assert_eq!(contents[key], *content));
+        setup.driver.spoil(|key, _, content| assert_eq!(contents[key], *content));
     }
 }
 
 #[test]
 fn an_upload_with_a_part_that_fails_is_given_up_and_the_next_begun() {
-    let bench = Bench::new(&multipart_put(10, 3), MemoryDriver::default());
+    let setup = Setup::new(&multipart_put(10, 3), MemoryDriver::default());
     let mut count = 0;
-    bench.driver.refuse(move |op| {
+    setup.driver.refuse(move |op| {
         count += u32::from(matches!(op, Operation::PutPart { .. }));
         matches!(op, Operation::PutPart { .. }) && count % 25 == 0
     });
-    let (outcome, records) = bench.stage(StageKind::Measure, None);
+    let (outcome, records) = setup.stage(StageKind::Measure, None);
     let counts = counts(&records);
     assert!(outcome.failed_count > 5, "{counts:?}");
     assert!(records.iter().all(|op| op.outcome.is_ok() || op.kind == OpKind::PutPart));
     assert!(counts[&OpKind::AbortUpload] > 5 && counts[&OpKind::CompleteUpload] > 5);
-    assert_eq!(bench.driver.uploads_count(), 0);
-    assert_eq!(bench.driver.versions_count(), counts[&OpKind::CompleteUpload]);
+    assert_eq!(setup.driver.uploads_count(), 0);
+    assert_eq!(setup.driver.versions_count(), counts[&OpKind::CompleteUpload]);
 }
 
 #[test]
 fn a_stage_that_is_over_leaves_no_upload() {
     // 1,000 parts do not fit into 200 ms.
-    let bench = Bench::new(&multipart_put(1_000, 2), MemoryDriver::default());
-    let (outcome, records) = bench.stage(StageKind::Measure, None);
+    let setup = Setup::new(&multipart_put(1_000, 2), MemoryDriver::default());
+    let (outcome, records) = setup.stage(StageKind::Measure, None);
     assert_eq!((outcome.failed_count, outcome.ended_by), (0, EndReason::Duration));
     let counts = counts(&records);
     assert_eq!((counts[&OpKind::CreateUpload], counts[&OpKind::AbortUpload]), (4, 4));
-    assert_eq!(bench.driver.uploads_count(), 0);
-    let create_fails = Bench::new(&multipart_put(5, 2), MemoryDriver::default());
+    assert_eq!(setup.driver.uploads_count(), 0);
+    let create_fails = Setup::new(&multipart_put(5, 2), MemoryDriver::default());
     create_fails.driver.refuse(|op| matches!(op, Operation::CreateUpload { .. }));
     let (outcome, records) = create_fails.stage(StageKind::Measure, None);
     assert_eq!(outcome.failed_count as usize, records.len());
@@ -353,14 +388,14 @@ fn what_is_added_follows_on_what_is_there() {
         let mut spec = special(ActivitySpec::Append { parts: 20 }, 0, 1);
         spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 1_000 };
         spec.pacing = pacing;
-        let bench = Bench::new(&spec, MemoryDriver::default());
-        let records = bench.run();
+        let setup = Setup::new(&spec, MemoryDriver::default());
+        let records = setup.run();
         let counts = counts(&records);
         assert!(counts[&OpKind::Append] >= 15 * counts[&OpKind::Put], "{counts:?}");
-        let generator = Generator::new(bench.workload.seed.0);
+        let generator = Generator::new(setup.workload.seed.0);
         let sum: u64 = records.iter().map(|op| op.bytes).sum();
         let mut there = 0;
-        bench.driver.spoil(|key, _, content| {
+        setup.driver.spoil(|key, _, content| {
             let right = generator.content(plimsoll_workload::hash_text(key), 0);
             assert!(right.matches(0, content));
             there += content.len() as u64;
@@ -371,14 +406,14 @@ fn what_is_added_follows_on_what_is_there() {
 
 #[test]
 fn an_object_that_could_not_be_added_to_is_left_alone() {
-    let bench =
-        Bench::new(&special(ActivitySpec::Append { parts: 10_000 }, 0, 9), MemoryDriver::default());
+    let setup =
+        Setup::new(&special(ActivitySpec::Append { parts: 10_000 }, 0, 9), MemoryDriver::default());
     let mut count = 0;
-    bench.driver.refuse(move |_| {
+    setup.driver.refuse(move |_| {
         count += 1;
         count % 40 == 0
     });
-    let (outcome, records) = bench.stage(StageKind::Measure, None);
+    let (outcome, records) = setup.stage(StageKind::Measure, None);
     assert_eq!(outcome.failed_count, 20);
     assert!(records.iter().all(|op| op.outcome.is_ok() || op.outcome == ErrorClass::Server));
 }
@@ -387,22 +422,22 @@ fn an_object_that_could_not_be_added_to_is_left_alone() {
 fn files_of_a_zip_archive_are_read_one_by_one() {
     let mut spec = special(ActivitySpec::Zip, 50, 1);
     spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 50_000 };
-    let bench = Bench::new(&spec, MemoryDriver::default());
-    let (prepared, uploads) = bench.prepare();
+    let setup = Setup::new(&spec, MemoryDriver::default());
+    let (prepared, uploads) = setup.prepare();
     assert_eq!((uploads.len(), uploads[0].kind), (1, OpKind::Put));
     let (outcome, records) =
-        bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+        setup.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert_eq!(outcome.failed_count, 0, "{:?}", outcome.errors);
     for op in &records {
-        assert_eq!((op.kind, op.bytes), (OpKind::Get, bench.workload.size_of(op.object.unwrap())));
+        assert_eq!((op.kind, op.bytes), (OpKind::Get, setup.workload.size_of(op.object.unwrap())));
     }
     let mut at = 0;
-    bench.driver.spoil(|key, _, content| {
+    setup.driver.spoil(|key, _, content| {
         assert!(key.ends_with(".zip"));
         at = content.len() / 2;
         content[at] ^= 8;
     });
-    let (outcome, _) = bench.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
+    let (outcome, _) = setup.stage(StageKind::Measure, prepared.jobs[0].server_names.as_ref());
     assert!(outcome.failed_count > 0 && outcome.failed_count < outcome.ops_count / 2);
     assert_eq!(outcome.errors[0].class, ErrorClass::Corrupt);
 }
@@ -410,13 +445,13 @@ fn files_of_a_zip_archive_are_read_one_by_one() {
 #[test]
 fn archives_are_taken_apart_into_objects() {
     let spec = special(ActivitySpec::Snowball { members: 7, compress: false }, 0, 1_234);
-    let bench = Bench::new(&spec, MemoryDriver::default());
-    let records = bench.run();
+    let setup = Setup::new(&spec, MemoryDriver::default());
+    let records = setup.run();
     assert!(records.iter().all(|op| (op.objects_count, op.bytes) == (7, 7 * 1_234)));
     assert_eq!(counts(&records), BTreeMap::from([(OpKind::Put, 800)]));
-    assert_eq!(bench.driver.versions_count(), 800 * 7);
-    let generator = Generator::new(bench.workload.seed.0);
-    bench.driver.spoil(|key, _, content| {
+    assert_eq!(setup.driver.versions_count(), 800 * 7);
+    let generator = Generator::new(setup.workload.seed.0);
+    setup.driver.spoil(|key, _, content| {
         assert!(key.starts_with("plimsoll/run/"));
         let right = generator.content(plimsoll_workload::hash_text(key), 0);
         assert!(content.len() == 1_234 && right.matches(0, content));
@@ -425,12 +460,12 @@ fn archives_are_taken_apart_into_objects() {
 
 #[test]
 fn one_content_is_written_under_several_names() {
-    let bench =
-        Bench::new(&special(ActivitySpec::Fanout { copies: 9 }, 0, 500), MemoryDriver::default());
-    let records = bench.run();
+    let setup =
+        Setup::new(&special(ActivitySpec::Fanout { copies: 9 }, 0, 500), MemoryDriver::default());
+    let records = setup.run();
     assert!(records.iter().all(|op| (op.objects_count, op.bytes) == (9, 4_500)));
     assert_eq!(counts(&records), BTreeMap::from([(OpKind::Post, 800)]));
-    assert_eq!(bench.driver.versions_count(), 7_200);
+    assert_eq!(setup.driver.versions_count(), 7_200);
 }
 
 #[test]
@@ -438,7 +473,7 @@ fn a_form_is_a_kind_of_its_own_and_is_read_back() {
     let mut spec = spec(&[("GET", 1), ("PUT", 1)], 4, PacingSpec::Closed);
     spec.measure.post = true;
     spec.objects.compress_ratio = Some(3.0);
-    let counts = counts(&Bench::new(&spec, MemoryDriver::default()).run());
+    let counts = counts(&Setup::new(&spec, MemoryDriver::default()).run());
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [OpKind::Get, OpKind::Post]);
 }
 

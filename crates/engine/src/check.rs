@@ -1,6 +1,7 @@
 //! A consistency check: workers that write, read, remove and list a few keys at the same time, and
 //! tell a witness what they asked and what they got.
 
+mod config;
 mod content;
 mod session;
 mod state;
@@ -10,15 +11,16 @@ use std::task::Waker;
 use std::time::Duration;
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use plimsoll_driver::{Completion, DELETE_BATCH_MAX, Driver, DriverError, Operation, Session};
+use plimsoll_driver::{Completion, DELETE_BATCH_MAX, Driver, Operation, Session};
 use plimsoll_model::{ErrorClass, Moment, PackedOp, SharedClock, WorkerId};
 use plimsoll_stats::Sample;
 use plimsoll_workload::history::{Answer, KeyNumber, ValueId, Witness};
 
+pub use self::config::{CheckConfig, CheckContext, CheckOutcome};
 use self::session::{CheckSession, Checked};
 use self::state::{CheckOp, CheckState, Choices};
 use crate::clock::Waiting;
-use crate::live::{Live, StopFlag, ThreadCounters};
+use crate::live::{Live, ThreadCounters};
 use crate::outcome::{EndReason, EngineError, OpSink, OpSinkError, StageOutcome};
 use crate::pump::{LoopTime, runtime, serve};
 use crate::records::ThreadOutcome;
@@ -29,55 +31,6 @@ use crate::timing::Stops;
 /// The pause after a failure; it doubles up to [`PAUSE_MAX`] while failures go on.
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(640);
-
-/// What a check does.
-#[derive(Clone, Debug)]
-pub struct CheckConfig {
-    /// All keys begin with it.
-    pub prefix: String,
-    /// Loops that do one operation at a time, at most [`ValueId::WRITERS_MAX`].
-    pub workers: u32,
-    /// Threads that drive them.
-    pub threads: usize,
-    /// How many keys are in use at one time.
-    pub keys: u32,
-    /// Fixes what each worker asks for, but not what comes first.
-    pub seed: u64,
-    /// Tells the content of this run from that of others.
-    pub salt: u64,
-    /// When to end.
-    pub duration: Option<Duration>,
-    /// After how many operations to end.
-    pub ops_max: Option<u64>,
-    /// An operation that takes longer is given up; a write may then take effect at any time.
-    pub op_timeout: Duration,
-}
-
-/// What a check runs with.
-pub struct CheckContext<'a> {
-    /// The run's clock.
-    pub clock: &'a SharedClock,
-    /// Ends the check early.
-    pub stop: &'a StopFlag,
-    /// Where to count for a display; made for at least as many threads as the configuration has.
-    pub live: &'a Live,
-}
-
-/// What was done, whatever it told.
-#[derive(Clone, Debug)]
-pub struct CheckOutcome {
-    /// When the first worker began.
-    pub started: Moment,
-    /// When the last worker had ended.
-    pub ended: Moment,
-    /// Operations begun; all of them have ended.
-    pub ops_count: u64,
-    /// Keys used: those at the beginning, and one for each that was given up because too many of
-    /// its writes had an unknown outcome.
-    pub keys_count: u32,
-    /// The first failure of each class.
-    pub errors: Vec<DriverError>,
-}
 
 /// Does what `config` asks for, tells `witness`, and removes the keys again.
 pub fn run_check<D: Driver, W: Witness + Send>(

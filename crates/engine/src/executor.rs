@@ -10,6 +10,7 @@ macro_rules! in_bucket {
 }
 
 mod archives;
+mod built;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use plimsoll_workload::objects::{ObjectRef, ObjectSet, PlannedOp, Subject};
 use plimsoll_workload::plan::{OpAct, SetIndex, Work};
 use plimsoll_workload::{Keys, Permutation, Verify, hash_text};
 
-use self::archives::Built;
+use self::built::Built;
 use crate::clock::{STOP_CHECK, Waiting};
 use crate::job::JobFacts;
 use crate::records::Finished;

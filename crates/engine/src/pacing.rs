@@ -201,14 +201,13 @@ impl Pacer {
     ) -> Self {
         let WorkerPlace { worker, workers, number, seed } = place;
         let begins = started.after(start_delay(&timing.start_delay, seed, number));
-        let lasts = timing.duration.map(|duration| timing.ramp.saturating_add(duration));
-        let own = lasts.map(|lasts| begins.after(lasts));
-        let of_stage = end.duration.map(|duration| started.after(duration));
+        let duration = [timing.duration, end.duration].into_iter().flatten().min();
+        let lasts = duration.map(|duration| timing.ramp.saturating_add(duration));
         let thinking =
             timing.think.map(|think| Thinking { think, left: think.every_ops.get(), pause: None });
         Self {
             begins,
-            deadline: [own, of_stage].into_iter().flatten().min(),
+            deadline: lasts.map(|lasts| begins.after(lasts)),
             pace: Pace::new(&timing.pacing, place, begins),
             thinking,
             not_before: None,

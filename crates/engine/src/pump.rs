@@ -165,6 +165,6 @@ pub(crate) async fn carry<S, F: Future<Output = EndReason>>(
     .await;
     let (reason, at) = over.expect("it was found to be over");
     let at = schedule.borrow().deadline().map_or(at, |deadline| deadline.min(at));
-    schedule.borrow_mut().count_skipped(at);
+    schedule.borrow_mut().finish(at);
     reason
 }

@@ -133,7 +133,7 @@ pub(crate) fn share_of(amount: Option<Amount>, worker: WorkerId, workers: NonZer
 /// What ends a whole stage, whatever its jobs' own limits say.
 #[derive(Clone, Debug, Default)]
 pub struct StageLimits {
-    /// How long it lasts at most.
+    /// How long the workers of each job last at most, after their ramp.
     pub duration: Option<Duration>,
     /// After how many operations of all jobs it ends.
     pub ops_max: Option<u64>,

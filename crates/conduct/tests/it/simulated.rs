@@ -236,7 +236,7 @@ fn a_store_and_files_are_simulated_in_one_stage() {
     assert_eq!((outcome.failed_count, outcome.ended_by), (0, EndReason::Until));
     let because = outcome.ended_because.unwrap();
     assert!(because.contains("measure: ci(mean)") && because.contains("j READ: "), "{because}");
-    // Each server of the store serves at once, as each file does: 1.133 ms an operation, 882 a second.
+    // Everything is served at once: 1.133 ms an operation, 882 a second.
     for (job, at_once) in [(0, 16.0), (1, 4.0)] {
         let of: Vec<&OpRecord> = records.iter().filter(|op| op.job == JobId(job)).collect();
         let took = outcome.ended.since(outcome.started).as_secs_f64();

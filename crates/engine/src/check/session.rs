@@ -6,7 +6,7 @@ use plimsoll_driver::{
 use plimsoll_model::{ErrorClass, Moment, SharedClock};
 use plimsoll_workload::history::{Answer, HistoryOp, KeyNumber};
 
-use super::CheckConfig;
+use super::config::CheckConfig;
 use super::content::{Expected, PIECE_BYTES_MIN, Stamped, Stamps};
 use super::state::{CheckOp, size_of};
 use crate::pump::Performer;

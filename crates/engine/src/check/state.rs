@@ -7,7 +7,7 @@ use plimsoll_model::{Clock, Moment, WorkerId};
 use plimsoll_workload::Random;
 use plimsoll_workload::history::{Answer, HistoryOp, KeyNumber, ValueId, Witness};
 
-use super::CheckConfig;
+use super::config::CheckConfig;
 use super::content::PIECE_BYTES_MIN;
 
 /// The smallest value; each has at least one stamp of content in every range that is read.

@@ -1,76 +1,15 @@
 //! Operations that write or read many objects at once: archives and their members, and one content
 //! under several names.
 
-use plimsoll_driver::{Completion, ContentSource, Operation, Session};
+use plimsoll_driver::{Completion, Operation, Session};
 use plimsoll_model::{Moment, ObjectId};
 use plimsoll_workload::archive::{Archive, ArchiveMember};
-use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::{ObjectRef, ObjectSet};
 use plimsoll_workload::plan::Work;
 
+use super::built::{Built, GivenArchive, compress};
 use super::{Executor, bounded};
 use crate::verify::{Given, Taken};
-
-/// zstd's fastest regular level.
-const COMPRESS_LEVEL: i32 = 1;
-/// Content is compressed in pieces of this size.
-const COMPRESS_PIECE: usize = 128 << 10;
-
-/// An archive that is about to be written, made before the time of the operation begins.
-pub(super) struct Built {
-    id: ObjectId,
-    archive: Archive,
-    /// What goes over the wire where it is compressed.
-    compressed: Option<Vec<u8>>,
-    members_count: u32,
-    members_bytes: u64,
-}
-
-impl Built {
-    /// Returns how many objects and bytes count for writing it.
-    pub(super) fn counts(&self, work: &Work) -> (u32, u64) {
-        match work {
-            Work::PutTar { .. } => (self.members_count, self.members_bytes),
-            _ => (1, self.archive.size()),
-        }
-    }
-}
-
-/// Gives an archive.
-struct GivenArchive<'a> {
-    built: &'a Built,
-    generator: &'a Generator,
-}
-
-impl ContentSource for GivenArchive<'_> {
-    fn size(&self) -> u64 {
-        let compressed = self.built.compressed.as_ref().map(|bytes| bytes.len() as u64);
-        compressed.unwrap_or_else(|| self.built.archive.size())
-    }
-
-    fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
-        match &self.built.compressed {
-            Some(bytes) => buffer.copy_from_slice(&bytes[offset as usize..][..buffer.len()]),
-            None => self.built.archive.fill(self.generator, offset, buffer),
-        }
-    }
-}
-
-/// Returns the archive as a zstd stream.
-fn compress(archive: &Archive, generator: &Generator) -> Vec<u8> {
-    use std::io::Write;
-    const INTO_MEMORY: &str = "writing into memory does not fail";
-    let mut encoder = zstd::Encoder::new(Vec::new(), COMPRESS_LEVEL).expect(INTO_MEMORY);
-    let mut piece = vec![0; COMPRESS_PIECE];
-    let mut at = 0;
-    while at < archive.size() {
-        let len = piece.len().min((archive.size() - at) as usize);
-        archive.fill(generator, at, &mut piece[..len]);
-        encoder.write_all(&piece[..len]).expect(INTO_MEMORY);
-        at += len as u64;
-    }
-    encoder.finish().expect(INTO_MEMORY)
-}
 
 impl Executor<'_> {
     /// Makes archive `id`, unless it is there from the attempt before.
@@ -207,24 +146,4 @@ fn tar_members(set: &ObjectSet, id: ObjectId, key: &str, count: u32) -> Vec<Arch
         ArchiveMember { key: name.clone(), name, size }
     };
     (0..count).map(member).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_compressed_archive_is_the_plain_one() {
-        let generator = Generator::new(5);
-        let member = |number: u32| ArchiveMember {
-            name: number.to_string(),
-            key: number.to_string(),
-            size: 100_000,
-        };
-        let archive = Archive::tar(&[member(0), member(1), member(2)], 0);
-        let mut plain = vec![0; archive.size() as usize];
-        archive.fill(&generator, 0, &mut plain);
-        let packed = compress(&archive, &generator);
-        assert_eq!(zstd::decode_all(&*packed).unwrap(), plain);
-    }
 }

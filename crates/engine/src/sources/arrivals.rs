@@ -148,8 +148,9 @@ impl<'a, 'd> Schedule<'a, 'd> {
         None
     }
 
-    /// Counts what was due before `over` and never issued, as far as there was work for it.
-    pub(crate) fn count_skipped(&mut self, over: Moment) {
+    /// Hands in what is known at the end, and counts what was due before `over` and never issued,
+    /// as far as there was work for it.
+    pub(crate) fn finish(&mut self, over: Moment) {
         let mut skipped = 0;
         let job = self.context.facts.job;
         for ArrivalStream { stream, pacer, is_done, .. } in &mut self.streams {
