@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use plimsoll_oracle::Script;
+use plimsoll_workload::plan::WorkloadFile;
 use serde_json::Value;
 
 use crate::harness::{
@@ -166,13 +167,18 @@ fn explain_lists_each_correction_and_does_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let text =
         printed(directory.path(), "as s3-benchmark --explain -a hush-a -s hush-s -z 4K -l 3");
-    let (first, rest) = text.split_once('\n').unwrap();
-    assert!(first.ends_with("loops=3, size=4K"), "{first}");
+    let mut lines = text.lines();
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("# Parameters: ") && first.ends_with("loops=3, size=4K"), "{first}");
     let corrections = plimsoll_dialects::s3_benchmark::CORRECTIONS;
-    assert_eq!(rest.lines().count(), corrections.len());
-    for (line, correction) in rest.lines().zip(corrections) {
+    for (line, correction) in lines.by_ref().zip(corrections) {
         assert_eq!(line, format!("# {correction}"));
     }
+    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), corrections.len() + 1);
+    // All of it is a workload file.
+    let plan = WorkloadFile::from_yaml("explained", &text).unwrap().check().unwrap();
+    let names: Vec<&str> = plan.stages.iter().map(|stage| &*stage.name).collect();
+    assert_eq!((names.len(), names[0], names[8]), (15, "loop-1-put", "loop-2-listver"));
     assert!(!text.contains("hush"));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }

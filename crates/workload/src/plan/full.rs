@@ -109,7 +109,8 @@ fn stage(tree: &mut Tree) {
         return;
     }
     let no = Tree::Bool(false);
-    let defaults = [("prepares", no.clone()), ("drop_caches", no.clone()), ("end_on_failure", no)];
+    let fields = ["prepares", "if_offered", "drop_caches", "end_on_failure"];
+    let defaults = fields.map(|field| (field, no.clone()));
     all(tree, &defaults);
     each(tree.get_mut("jobs"), job);
     move_last(tree, "jobs");
@@ -198,6 +199,7 @@ fn op(tree: &mut Tree) {
         all(tree, &[("batch", Tree::Int(1)), ("version", text("newest"))]);
     } else if has("list") {
         all(tree, &[("page", Tree::Int(LIST_PAGE.into())), ("versions", Tree::Bool(false))]);
+        default(tree, "by_page", Tree::Bool(false));
     } else if has("post") {
         default(tree, "as", text("new"));
     }

@@ -199,7 +199,8 @@ pub struct DeleteOp {
     pub name: Option<String>,
 }
 
-/// Lists members: those below the worker's own prefix where workers have one.
+/// Lists members: those below the worker's own prefix where workers have one. A listing is checked:
+/// it must hold what is there, where no job of the stage changes the set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListOp {
@@ -217,6 +218,10 @@ pub struct ListOp {
     /// Whether versions are listed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub versions: bool,
+    /// Whether each listing is of one of the prefixes below which so much lies as fits on one page,
+    /// drawn evenly.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_page: bool,
     /// How its figures are labelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
