@@ -21,9 +21,9 @@ use crate::args::requests::{RequestArgs, SignatureArg as Signing};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, Duration as DurationArg, S3BenchmarkArgs, SignatureArg, YES};
 use crate::conducted::{Conducted, Settings};
+use crate::lower;
 use crate::secret::Secret;
 use crate::ui::Ui;
-use crate::{lower, present};
 
 /// Where its lines are kept too, in the directory in which it was started.
 const LOG: &str = "benchmark.log";
@@ -79,7 +79,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         Ok(())
     };
     let code = conducted.end(printed.and(done), &Settings { show: Some(&show), ..settings })?;
-    Ok(if is_good.get() { code } else { present::exit_code(false) })
+    Ok(if is_good.get() { code } else { ExitCode::FAILURE })
 }
 
 /// Warns where too much failed; tells whether not.
@@ -92,7 +92,8 @@ fn judge(results: &[TestResult], recording: &Recording, max_error_rate: f64, ui:
         let first = recording.manifest.first_errors.first();
         let first = first.map(|error| format!("; the first: {}", error.message));
         ui.warn(&format!(
-            "{percent:.2} % of the operations failed, more than --max-error-rate {max_error_rate}%              allows{}",
+            "{percent:.2} % of the operations failed, more than --max-error-rate {max_error_rate}% \
+             allows{}",
             first.unwrap_or_default()
         ));
     }

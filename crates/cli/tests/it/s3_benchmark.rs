@@ -254,3 +254,32 @@ fn what_fails_is_no_object_no_get_and_no_delete() {
     class("GET", "not-found", stages[1].2);
     class("DELETE", "server", delete.2);
 }
+
+/// What is explained is a workload that `plimsoll run` does the same with.
+#[test]
+fn the_explained_workload_runs_without_what_is_not_offered() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let words = "-d 1 -t 2 -z 1K";
+    let explained = run(command(&target, directory.path(), "-q --explain --seed 5", words));
+    std::fs::write(directory.path().join("w.yaml"), &explained.stdout).unwrap();
+    let output = run(target.command(directory.path(), "run w.yaml -q"));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (manifest, stages) = stages(directory.path());
+    let names: Vec<&str> = stages.iter().map(|(name, ..)| &**name).collect();
+    assert_eq!(names, ["loop-1-put", "loop-1-get", "loop-1-list2", "loop-1-delete"]);
+    assert!(stages.iter().all(|(_, ops, failed)| *ops > 0 && *failed == 0), "{stages:?}");
+    let note = "left out, as the store does not list versions: loop-1-listver";
+    let notes = manifest["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|said| said == note), "{notes:?}");
+
+    // The figures of each test can be read back.
+    let record = run_directory(directory.path());
+    for (name, ops, _) in &stages {
+        let line = format!("analyze {} --stage {name} --json", record.display());
+        let figures: Value = serde_json::from_str(&printed(directory.path(), &line)).unwrap();
+        assert!(figures.to_string().contains(name.as_str()), "{figures}");
+        assert!(*ops > 0 && figures.to_string().contains(&ops.to_string()), "{name}: {figures}");
+    }
+}
