@@ -237,7 +237,7 @@ fn one_seed_gives_one_stream_also_by_way_of_the_explained_workload() {
         ground.printed_either(&format!("{line} --seed 7"), &[0, 1]);
         let expected = hashes(&ground.take_manifest());
         let yaml = ground.printed(&format!("{line} --seed 7 --explain"), 0);
-        assert!(yaml.starts_with("schema: plimsoll.files/1\n"), "{yaml}");
+        assert!(yaml.starts_with("schema: plimsoll.workload/2\n"), "{yaml}");
         let path = ground.write("explained.yaml", &yaml);
         ground.printed_either(&format!("run {} --json", path.display()), &[0, 1]);
         assert_eq!(hashes(&ground.take_manifest()), expected, "{line}");
@@ -384,7 +384,8 @@ fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
 #[test]
 fn what_a_run_never_wrote_does_not_count_as_checked() {
     let ground = Ground::in_memory();
-    // The second half of the file is read too, and nobody has written it.
+    // The second half of the file is read too, and nobody has written it; a file that nobody
+    // writes at all is filled first.
     let job = |name: &str, size: u64, more: &str| {
         format!(
             "{{name: {name}, group: 0, clones: 1, depth: 1, pacing: closed, work: {{blocks: {{\
@@ -398,7 +399,7 @@ fn what_a_run_never_wrote_does_not_count_as_checked() {
     let read = format!("- {{name: read, jobs: [{}]}}\n", job("r", 131_072, "read_percent: 100"));
     for (stages, mode, bytes, unverified) in [
         (format!("{write}{read}"), "partial", 65_536, 65_536),
-        (read.clone(), "length-only", 131_072, 0),
+        (read.clone(), "every-byte", 131_072, 0),
         (format!("{write}{}", read.replace("131072", "65536")), "every-byte", 65_536, 0),
     ] {
         let path = ground.write("w.yaml", &format!("{head}{stages}"));
@@ -411,7 +412,7 @@ fn what_a_run_never_wrote_does_not_count_as_checked() {
         assert_eq!(checked["unverified_bytes"], unverified, "{stages}");
         let stages = manifest["stages"].as_array().unwrap();
         let kept = stages.last().unwrap()["files"]["unverified_bytes"].as_u64().unwrap();
-        assert_eq!(kept, if mode == "length-only" { bytes } else { unverified });
+        assert_eq!(kept, unverified);
         let text = ground.printed(&line, 0);
         assert_eq!(text.contains("every byte of every read"), mode == "every-byte", "{text}");
         let partly = "64.0 KiB, every byte of what the run wrote; 64.0 KiB not checked";
