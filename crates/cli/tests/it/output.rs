@@ -136,7 +136,7 @@ fn explain_prints_the_workload_and_does_nothing() {
     let output = run(command);
     assert_eq!(output.status.code(), Some(0));
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["schema: plimsoll.workload/2", "seed: 5", "size: 1KB", "capped: 10/s"] {
+    for part in ["schema: plimsoll.workload/2", "seed: 5", "size: 1000B", "capped: 10/s"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
