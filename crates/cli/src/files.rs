@@ -15,7 +15,7 @@ use crate::args::OutputArgs;
 use crate::args::file::FileConductArgs;
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{manifest, present, signals};
+use crate::{manifest, shown, signals};
 
 /// How a run on files is conducted.
 pub(crate) struct FileSettings<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct FileSettings<'a> {
 }
 
 /// Prints what is to be printed of a run that has ended, and tells whether all is as it should be.
-pub(crate) type Show<'a> = &'a dyn Fn(&Recording, &Ui) -> Result<bool>;
+pub(crate) type Show<'a> = &'a dyn Fn(&mut Recording, &Ui) -> Result<bool>;
 
 /// Runs a workload on files, records it and has it shown.
 pub(crate) fn run(
@@ -79,7 +79,7 @@ pub(crate) fn run(
     let done = recording.run(&mut run, &Arc::new(Generator::new(spec.seed)));
     let done = done.map_err(anyhow::Error::from);
     let good = recording.finish(done, |recording, _| show(recording, &ui), &mut run)?;
-    Ok(present::exit_code(good))
+    Ok(shown::exit_code(good))
 }
 
 /// Returns the refusal of a workload as such, so that its field can be told.

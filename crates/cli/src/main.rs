@@ -5,26 +5,22 @@ mod args;
 mod commands;
 mod credentials;
 mod environment;
-mod examine;
 mod files;
 mod lower;
 mod lower_files;
 mod manifest;
 mod new_file;
-mod present;
-mod present_files;
 mod prove;
-mod recorded;
 mod said;
 mod secret;
 mod server_profile;
+mod shown;
 mod signals;
 mod simulate;
 mod store;
 mod store_url;
 mod terminal;
 mod ui;
-mod warp_file;
 
 use std::process::ExitCode;
 

@@ -22,13 +22,13 @@ use plimsoll_conduct::Stop;
 use plimsoll_model::OpKind;
 use plimsoll_oracle::{SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
+use plimsoll_results::Asked;
 use plimsoll_stats::Percentile;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
     WorkloadSpec,
 };
 
-use crate::present::Asked;
 use crate::simulate::{self, Measured, Simulation};
 use crate::ui::Ui;
 
@@ -93,7 +93,9 @@ pub(crate) struct Bench {
 }
 
 /// What every proof asks of a record.
-const ASKED: Asked = Asked { full_span: true, details: true };
+fn asked() -> Asked {
+    Asked { full_span: true, details: true, ..Asked::default() }
+}
 
 /// A workload of a proof in short.
 struct Load<'a> {
@@ -161,7 +163,7 @@ impl Bench {
             script: &self.script(spec, script)?,
             op_timeout: Duration::from_secs(60),
             retries: 0,
-            asked: ASKED,
+            asked: asked(),
             keeps_latencies: true,
             certificate: None,
             run_dir,
@@ -173,18 +175,18 @@ impl Bench {
 impl Measured {
     /// Returns the figures of a kind.
     fn kind(&self, kind: OpKind) -> Result<&KindAnalysis> {
-        let mut kinds = self.report.analysis.kinds.iter();
+        let mut kinds = self.row().analysis.kinds.iter();
         kinds.find(|each| each.kind == kind).with_context(|| format!("no {}", kind.name()))
     }
 
     /// Returns percentiles of the latency of a kind, in nanoseconds.
     fn percentiles<const N: usize>(&self, kind: OpKind, percents: [f64; N]) -> Result<[u64; N]> {
-        let details = self.report.analysis.details.as_ref().context("no details")?;
-        let kind = details.kinds.iter().find(|each| each.kind == kind).context("no such kind")?;
+        let latency = &self.kind(kind)?.figures.latency;
+        let latency = latency.histogram.as_ref().context("no distribution")?;
         let mut values = [0; N];
         for (value, percent) in values.iter_mut().zip(percents) {
             let percent = Percentile::new(percent).context("no percentile")?;
-            *value = kind.latency.percentile(percent).context("no samples")?;
+            *value = latency.percentile(percent).context("no samples")?;
         }
         Ok(values)
     }

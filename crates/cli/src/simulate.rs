@@ -12,13 +12,13 @@ use plimsoll_model::{RunId, StageKind};
 use plimsoll_oracle::{Behaviour, Ledger, Script, ScriptedDriver};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Target;
-use plimsoll_report::RunReport;
-use plimsoll_workload::{Workload, WorkloadSpec, mix64};
+use plimsoll_report::{Report, RowReport};
+use plimsoll_results::Asked;
+use plimsoll_workload::{WorkloadSpec, mix64};
 
-use crate::present::{self, Asked};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, manifest};
+use crate::{lower, manifest, shown};
 
 /// What is to be simulated.
 pub(crate) struct Simulation<'a> {
@@ -38,7 +38,7 @@ pub(crate) struct Simulation<'a> {
 /// What came of it.
 pub(crate) struct Measured {
     /// What was measured, from the record.
-    pub(crate) report: RunReport,
+    pub(crate) report: Report,
     /// What the engine counted.
     pub(crate) outcome: StageOutcome,
     /// What the store truly did while it was measured.
@@ -77,8 +77,7 @@ pub(crate) fn run(simulation: &Simulation<'_>, stop: &Stop, ui: Ui) -> Result<Me
     });
     let generator = ObjectsWork::<ScriptedDriver>::generator(spec, &workload)?;
     let recorded = recording.run(&mut work, &generator)?;
-    let mut measured =
-        Measured::of(&mut recording, recorded, &workload, simulation.asked, driver.ledger())?;
+    let mut measured = Measured::of(&mut recording, recorded, &simulation.asked, driver.ledger())?;
     if simulation.run_dir.is_none() {
         measured.report.run_directory = None;
     }
@@ -90,14 +89,20 @@ impl Measured {
     pub(crate) fn of(
         recording: &mut Recording,
         recorded: Recorded,
-        workload: &Workload,
-        asked: Asked,
+        asked: &Asked,
         ledger: Ledger,
     ) -> Result<Self> {
         recording.settle_measured(&recorded)?;
-        let report = present::of_measured(recording, &recorded, workload, asked, false)?;
+        shown::must_be_measured(&recorded)?;
+        let report = shown::report_of_run(recording, asked)?;
         let measured = recorded.stages.into_iter().find(|done| done.kind == StageKind::Measure);
         let Done { outcome, .. } = measured.context("nothing was measured")?;
         Ok(Self { report, outcome, ledger })
+    }
+
+    /// Returns what was measured; it is one job in one stage.
+    pub(crate) fn row(&self) -> &RowReport {
+        let mut rows = self.report.results().flat_map(|stage| &stage.rows);
+        rows.next().expect("a measured stage has a row")
     }
 }

@@ -13,15 +13,15 @@ use plimsoll_engine::EngineConfig;
 use plimsoll_model::RunId;
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Target;
+use plimsoll_results::Asked;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, WorkloadSpec,
 };
 
 use crate::args::NullArgs;
-use crate::present::{self, Asked};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, manifest, signals};
+use crate::{lower, manifest, shown, signals};
 
 /// Runs GETs of nothing for as long as asked.
 pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
@@ -50,10 +50,11 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let generator = ObjectsWork::<NullDriver>::generator(&spec, &workload)?;
     let recorded = recording.run(&mut work, &generator)?;
     recording.settle_measured(&recorded)?;
-    let asked = Asked { full_span: args.output.full_span, details: false };
-    let report = present::of_measured(&mut recording, &recorded, &workload, asked, false)?;
-    present::print(&report, args.output.print.form(), &ui)?;
-    Ok(present::exit_code(present::is_good(&report, 0.0, &ui)))
+    shown::must_be_measured(&recorded)?;
+    let asked = Asked { full_span: args.output.full_span, ..Asked::default() };
+    let report = shown::report_of_run(&mut recording, &asked)?;
+    shown::print(&report, args.output.print.form(), &ui)?;
+    Ok(shown::exit_code(shown::is_good(&report, 0.0, &ui)))
 }
 
 /// Objects that are thought of as there, so that nothing has to be uploaded.

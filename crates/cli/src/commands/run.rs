@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{RunTime, input};
 use plimsoll_oracle::Script;
+use plimsoll_results::Asked;
 use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
 use plimsoll_workload::plan::{WORKLOAD_SCHEMA, WorkloadFile};
 use plimsoll_workload::{SPEC_SCHEMA, WorkloadSpec};
@@ -14,10 +15,9 @@ use crate::args::RunArgs;
 use crate::commands::s3::{self, Settings};
 use crate::commands::{file, fio};
 use crate::files::FileSettings;
-use crate::present::Asked;
 use crate::simulate::{self, Simulation};
 use crate::ui::Ui;
-use crate::{manifest, present, signals};
+use crate::{manifest, shown, signals};
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
@@ -71,15 +71,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         script: &script?,
         op_timeout: args.conduct.op_timeout.0,
         retries: args.conduct.retries,
-        asked: Asked { full_span: args.output.full_span, details: false },
+        asked: Asked { full_span: args.output.full_span, ..Asked::default() },
         keeps_latencies: false,
         certificate: manifest::certificate(args.output.certificate.as_deref())?,
         run_dir: args.output.run_dir.as_deref(),
     };
     let simulated = simulate::run(&simulation, &signals::listen()?, ui)?;
-    present::print(&simulated.report, args.output.print.form(), &ui)?;
+    shown::print(&simulated.report, args.output.print.form(), &ui)?;
     let most = args.conduct.max_error_rate.0;
-    Ok(present::exit_code(present::is_good(&simulated.report, most, &ui)))
+    Ok(shown::exit_code(shown::is_good(&simulated.report, most, &ui)))
 }
 
 /// Refuses flags that say how a job file of fio's is read, where the file is none.

@@ -14,16 +14,17 @@ use plimsoll_driver_s3::S3Driver;
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, RunId, WallTime};
 use plimsoll_record::RunDirectory;
-use plimsoll_workload::{Population, Workload, WorkloadSpec, mix64};
+use plimsoll_record::schema::Target;
+use plimsoll_results::Asked;
+use plimsoll_workload::{Activity, Population, Workload, WorkloadSpec, mix64};
 
 use crate::args::s3::{ConductArgs, S3Command, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay, YES};
-use crate::present::{self, Asked};
 use crate::server_profile::ServerProfile;
 use crate::store::{self, Store};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, manifest, signals};
+use crate::{lower, manifest, shown, signals};
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&Path) -> Result<()>;
@@ -127,6 +128,7 @@ pub(crate) fn run_spec(
         let end = time.wall_epoch.after(workload.duration);
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));
     }
+    manifest.notes = notes(&workload, &manifest.target, embedded);
     lower::late_stop_rules(&workload).iter().for_each(|warning| ui.warn(warning));
     let recording = Recording::new(directory, manifest, time, permit, terminal, stop);
     Run { spec, workload, driver: &driver, admin, settings, ui }.conduct(recording, profile)
@@ -167,10 +169,10 @@ impl Run<'_> {
                 // What was measured is worth no less without it.
                 self.ui.warn(&format!("{error:#}"));
             }
-            report(recording, recorded, &self.workload, self.settings, &self.ui)
+            report(recording, recorded, self.settings, &self.ui)
         };
         let done = done.map_err(lower::in_our_flags);
-        Ok(present::exit_code(recording.finish(done, show, &mut self.admin)?))
+        Ok(shown::exit_code(recording.finish(done, show, &mut self.admin)?))
     }
 }
 
@@ -178,18 +180,36 @@ impl Run<'_> {
 fn report(
     recording: &mut Recording,
     recorded: &Recorded,
-    workload: &Workload,
     settings: &Settings<'_>,
     ui: &Ui,
 ) -> Result<bool> {
-    let asked = Asked { full_span: settings.output.full_span, details: false };
-    let embedded = settings.store.host.is_none();
-    let report = present::of_measured(recording, recorded, workload, asked, embedded)?;
+    shown::must_be_measured(recorded)?;
+    let asked = Asked { full_span: settings.output.full_span, ..Asked::default() };
+    let report = shown::report_of_run(recording, &asked)?;
     match settings.show {
         Some(show) => show(recording.directory.path())?,
-        None => present::print(&report, settings.output.print.form(), ui)?,
+        None => shown::print(&report, settings.output.print.form(), ui)?,
     }
-    Ok(present::is_good(&report, settings.conduct.max_error_rate.0, ui))
+    Ok(shown::is_good(&report, settings.conduct.max_error_rate.0, ui))
+}
+
+/// Returns remarks on what the figures will mean.
+fn notes(workload: &Workload, target: &Target, embedded: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if embedded {
+        notes.push(
+            "embedded in-memory store on the same cores: this measures plimsoll and the machine, \
+             not a store you would use"
+                .to_owned(),
+        );
+    }
+    if let Some(signing) = &target.payload_signing
+        && !matches!(workload.activity, Activity::List { .. })
+        && matches!(workload.population, Population::Uploaded(_))
+    {
+        notes.push(format!("payload of uploads: {signing}"));
+    }
+    notes
 }
 
 /// Names the place of objects that a run did not write.

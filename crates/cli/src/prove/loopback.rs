@@ -25,7 +25,7 @@ use plimsoll_workload::{PacingSpec, WorkloadSpec, mix64};
 
 use super::bytes::Scale;
 use super::{
-    ASKED, Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times,
+    Bench, Load, NamedProof, Skipped, asked, bare, bytes, errors, open, quantiles, stall, times,
 };
 use crate::simulate::Measured;
 use crate::terminal::Terminal;
@@ -217,7 +217,7 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
     });
     let recorded = recording.run(&mut work, &generator)?;
     drop(work);
-    Measured::of(&mut recording, recorded, &workload, ASKED, ledger()?.since(&prepared))
+    Measured::of(&mut recording, recorded, &asked(), ledger()?.since(&prepared))
 }
 
 fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {
@@ -334,9 +334,10 @@ impl Noise {
 
     /// Looks at how late the operations of an open loop started.
     pub(super) fn note(&mut self, measured: &Measured) {
-        let delay = measured.report.analysis.total.schedule_delay.and_then(|delay| delay.p99);
+        let delay =
+            measured.row().analysis.total.schedule_delay.as_ref().and_then(|delay| delay.p99);
         self.delay_p99 = self.delay_p99.max(delay.unwrap_or_default());
-        self.schedules_kept &= measured.report.schedule_kept();
+        self.schedules_kept &= measured.row().schedule_kept();
     }
 
     fn is_loud(&self) -> bool {
