@@ -38,7 +38,7 @@ use crate::args::{S3BenchmarkArgs, SignatureArg, YES};
 use crate::commands::s3::fresh_seed;
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, manifest, present, signals, store};
+use crate::{lower, manifest, shown, signals, store};
 
 /// What the run is called.
 const NAME: &str = "s3-benchmark";
@@ -75,7 +75,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     let show = |recording: &mut Recording, _: &_| {
         Ok::<_, anyhow::Error>(is_good(&results, recording, most, &ui))
     };
-    Ok(present::exit_code(recording.finish(done.map_err(anyhow::Error::from), show, &mut admin)?))
+    Ok(shown::exit_code(recording.finish(done.map_err(anyhow::Error::from), show, &mut admin)?))
 }
 
 fn parameters(asked: &Benchmark) -> Parameters<'_> {
