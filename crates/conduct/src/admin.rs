@@ -1,5 +1,5 @@
-//! The stores of a run outside of what is measured: buckets are made ready or surveyed, marked while
-//! the run is under way, and left as they were found.
+//! The stores of a run outside of what is measured: buckets are made ready or surveyed, marked
+//! while the run is under way, and left as they were found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;

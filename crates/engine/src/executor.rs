@@ -59,8 +59,8 @@ pub(crate) struct Executor<'a> {
     archive: Option<Built>,
 }
 
-/// What a listing of each owner's prefix in each bucket of a set must hold, `None` where that is not
-/// known; worked out once a thread.
+/// What a listing of each owner's prefix in each bucket of a set must hold, `None` where that is
+/// not known; worked out once a thread.
 pub(crate) type Listed = HashMap<(SetIndex, WorkerId, u32), Option<EntrySet>>;
 
 impl<'a> Executor<'a> {
