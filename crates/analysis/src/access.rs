@@ -6,29 +6,35 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, ObjectId, OpRecord};
 use plimsoll_stats::Histogram;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::figures::TimeSummary;
 use crate::ns;
+use crate::times::Times;
 
 /// More objects than this are not followed: when there are more, every second one, by its hash, is
 /// let go, as often as it takes.
 const OBJECTS_MAX: usize = 1 << 17;
 
 /// The times of the first and of the last access of the objects that were accessed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AccessSummary {
     /// How many objects the figures are of.
     pub objects_count: u64,
     /// One object in this many was followed, chosen by hash; 1 is all.
     pub sampled_one_in: u64,
     /// Latency of each object's first access.
-    pub first: TimeSummary,
+    #[serde(rename = "first_latency_ns")]
+    pub first: Times,
     /// Time to first byte of each object's first access.
-    pub first_ttfb: TimeSummary,
+    #[serde(rename = "first_ttfb_ns")]
+    pub first_ttfb: Times,
     /// Latency of each object's last access.
-    pub last: TimeSummary,
+    #[serde(rename = "last_latency_ns")]
+    pub last: Times,
     /// Time to first byte of each object's last access.
-    pub last_ttfb: TimeSummary,
+    #[serde(rename = "last_ttfb_ns")]
+    pub last_ttfb: Times,
 }
 
 /// One access.
@@ -85,7 +91,7 @@ impl AccessTable {
             let mut histogram = Histogram::new();
             let known = self.objects.values().filter_map(of);
             known.for_each(|time| histogram.record(ns(time)));
-            TimeSummary::of(&histogram)
+            Times::of(&histogram, false)
         };
         Some(AccessSummary {
             objects_count: self.objects.len() as u64,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, OpKind};
 
-use crate::lane::Lane;
-use crate::{Question, SpanRule, StageAnalysis, TimeSummary, ns};
+use crate::accumulator::Accumulator;
+use crate::{Question, RowAnalysis, RowAsked, Span, SpanRule, Times, ns};
 
 /// A warning about the trust of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,12 +75,16 @@ const SEGMENTS_MIN: u64 = 5;
 /// Fewer whole segments in a row than this without a success are no outage.
 const SEGMENTS_WITHOUT_MIN: usize = 2;
 
-/// Returns all advice on an analysis; `lane` is all of its operations.
+/// Returns all advice on a row; `counted` is all of its operations.
 pub(crate) fn collect(
-    analysis: &StageAnalysis,
-    question: &Question<'_>,
-    lane: &Lane,
+    analysis: &RowAnalysis,
+    (question, row): (&Question<'_>, &RowAsked),
+    counted: &Accumulator,
 ) -> Vec<Advice> {
+    // A row that is measured from its ramps on has a fixed amount to do, or none of these ends.
+    if row.span == Span::FromRamps {
+        return Vec::new();
+    }
     let totals = &analysis.total.stage;
     let ended = totals.ops_ok + totals.failed.count();
     if ended == 0 {
@@ -89,7 +93,7 @@ pub(crate) fn collect(
     let mut advice = Vec::new();
     match analysis.span.rule {
         SpanRule::FullTooShort => advice.push(Advice::FullSpanUsed),
-        SpanRule::AllWorkers | SpanRule::FullAsked | SpanRule::Schedule => {}
+        SpanRule::AllWorkers | SpanRule::FullAsked | SpanRule::Schedule | SpanRule::FromRamps => {}
     }
     if analysis.segments_count < SEGMENTS_MIN {
         advice.push(Advice::ShortSpan { span: analysis.span.length() });
@@ -99,26 +103,26 @@ pub(crate) fn collect(
     }
     for kind in &analysis.kinds {
         let samples = kind.figures.latency.samples;
-        if samples < TimeSummary::P99_9_SAMPLES_MIN {
+        if samples < Times::P99_9_SAMPLES_MIN {
             advice.push(Advice::FewSamples { kind: kind.kind, samples });
         }
     }
     // When a worker has nothing to do in an open loop is the schedule's choice.
-    if !question.open {
-        advice.extend(uneven_workers(analysis, question.workers));
+    if !row.open {
+        advice.extend(uneven_workers(analysis, row.workers));
     }
     let count = totals.failed.of(ErrorClass::Throttled);
     if count > 0 {
         advice.push(Advice::Throttled { count, share: count as f64 / ended as f64 });
     }
-    let outage = lane.longest_without_success();
+    let outage = counted.longest_without_success();
     // Where nothing succeeded at all the error rate says so.
     let some_failed = totals.failed.count() > 0 && totals.ops_ok > 0;
     if some_failed && outage.len() >= SEGMENTS_WITHOUT_MIN {
         let of = |segments: usize| analysis.segment.saturating_mul(segments as u32);
         advice.push(Advice::NothingSucceeded { length: of(outage.len()), after: of(outage.start) });
     }
-    if let Some(latency) = lane
+    if let Some(latency) = counted
         .latency_beyond_end()
         .filter(|latency| analysis.total.latency.max.is_none_or(|inside| *latency > inside))
     {
@@ -128,7 +132,7 @@ pub(crate) fn collect(
 }
 
 /// Returns whether workers did nothing, or were done long before others.
-fn uneven_workers(analysis: &StageAnalysis, configured: u32) -> impl Iterator<Item = Advice> {
+fn uneven_workers(analysis: &RowAnalysis, configured: u32) -> impl Iterator<Item = Advice> {
     let active = analysis.workers_active;
     let idle = (active < configured).then_some(Advice::IdleWorkers { active, configured });
     let apart = analysis.first_done.zip(analysis.last_done).map(|(first, last)| last.since(first));

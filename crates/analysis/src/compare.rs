@@ -21,7 +21,6 @@ use plimsoll_stats::{Interval, Welch, mean, std_dev};
 pub use figures::{KindFigures, RunFigures};
 pub use gate::{Doubt, Gate, GateError, GateResult, Limit, Outcome, exit_code, judge};
 pub use metric::{Direction, Metric, Unit};
-pub(crate) use noise::{Noise, Windowed};
 pub use parameters::{Difference, differing};
 
 /// A verdict needs this many runs on each side.
@@ -76,13 +75,15 @@ pub struct Comparison {
     /// The names of the runs after.
     pub after: Vec<String>,
     /// Each kind that occurred on either side, in the order of [`OpKind::ALL`], then all kinds
-    /// together where there are several.
+    /// together where there are several; of one stage and job after the other.
     pub kinds: Vec<KindComparison>,
 }
 
 /// One kind of operation before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KindComparison {
+    /// The stage and the job, where a run has several.
+    pub of: Option<String>,
     /// The kind; `None` for all kinds together.
     pub kind: Option<OpKind>,
     /// On which sides it occurred.
@@ -193,15 +194,15 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Returns the comparison of one kind, or of all kinds together for `None`.
+    /// Returns the comparisons of one kind, or of all kinds together for `None`: one for each stage
+    /// and job.
     ///
     /// Where there is but one kind, it is all kinds together.
-    pub fn kind(&self, kind: Option<OpKind>) -> Option<&KindComparison> {
-        let found = self.kinds.iter().find(|each| each.kind == kind);
-        match self.kinds.as_slice() {
-            [only] if kind.is_none() => Some(only),
-            _ => found,
-        }
+    pub fn of_kind(&self, kind: Option<OpKind>) -> impl Iterator<Item = &KindComparison> {
+        let is_only = |each: &KindComparison| {
+            self.kinds.iter().filter(|other| other.of == each.of).count() == 1
+        };
+        self.kinds.iter().filter(move |each| each.kind == kind || kind.is_none() && is_only(each))
     }
 }
 
@@ -220,17 +221,29 @@ pub fn compare(before: &[RunFigures], after: &[RunFigures]) -> Comparison {
 /// Returns what changed from the runs before to the runs after.
 pub fn compare_within(before: &[RunFigures], after: &[RunFigures], margin: Margin) -> Comparison {
     let names = |runs: &[RunFigures]| runs.iter().map(|run| run.name.clone()).collect();
-    let all = before.iter().chain(after).flat_map(|run| &run.kinds);
-    let mut kinds: Vec<Option<OpKind>> = all.map(|figures| figures.kind).collect();
-    kinds.sort_by_key(|kind| kind.map_or(usize::MAX, |kind| kind as usize));
-    kinds.dedup();
-    let kinds = kinds.into_iter().map(|kind| {
-        let of = |runs: &'_ [RunFigures]| -> Vec<KindFigures> {
-            runs.iter().filter_map(|run| run.kind(kind)).cloned().collect()
-        };
-        compare_kind(kind, &of(before), &of(after), margin)
-    });
-    Comparison { margin, before: names(before), after: names(after), kinds: kinds.collect() }
+    let all = || before.iter().chain(after).flat_map(|run| &run.kinds);
+    let mut places: Vec<&Option<String>> = Vec::new();
+    for figures in all() {
+        if !places.contains(&&figures.of) {
+            places.push(&figures.of);
+        }
+    }
+    let mut kinds = Vec::new();
+    for of in places {
+        let own = all().filter(|figures| figures.of == *of);
+        let mut own: Vec<Option<OpKind>> = own.map(|figures| figures.kind).collect();
+        own.sort_by_key(|kind| kind.map_or(usize::MAX, |kind| kind as usize));
+        own.dedup();
+        kinds.extend(own.into_iter().map(|kind| {
+            let side = |runs: &'_ [RunFigures]| -> Vec<KindFigures> {
+                let is_own = |figures: &&KindFigures| figures.of == *of && figures.kind == kind;
+                runs.iter().filter_map(|run| run.kinds.iter().find(is_own)).cloned().collect()
+            };
+            let compared = compare_kind(kind, &side(before), &side(after), margin);
+            KindComparison { of: of.clone(), ..compared }
+        }));
+    }
+    Comparison { margin, before: names(before), after: names(after), kinds }
 }
 
 fn compare_kind(
@@ -247,6 +260,7 @@ fn compare_kind(
     let operations = |side: &[KindFigures]| side.iter().map(|figures| figures.operations).sum();
     let rows = Metric::ALL.into_iter().map(|metric| compare_metric(metric, before, after, margin));
     KindComparison {
+        of: None,
         kind,
         presence,
         moves_bytes: before.iter().chain(after).any(|figures| figures.moves_bytes),

@@ -6,18 +6,21 @@ use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord};
 use plimsoll_stats::{CoarseHistogram, Histogram, Percentile};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::access::{AccessSummary, AccessTable};
-use crate::figures::{Failures, Figures, TimeSummary};
-use crate::lane::{Frame, Lane, MICRO};
-use crate::ns;
+use crate::accumulator::{Accumulator, Frame, MICRO};
+use crate::figures::{Failures, Figures};
+use crate::times::Times;
+use crate::{ns, serial};
 
 /// With more segments than this none of them has percentiles: they would take too much memory.
 const SEGMENTS_WITH_TIMES_MAX: usize = 1_000;
 
-/// Everything about a stage beyond its figures.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StageDetails {
+/// Everything about a row beyond its figures.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RowDetails {
     /// Of each kind that occurred, in the order of [`OpKind::ALL`].
     pub kinds: Vec<KindDetails>,
     /// Every segment, all kinds together; without percentiles.
@@ -27,22 +30,19 @@ pub struct StageDetails {
 }
 
 /// Everything about one kind beyond its figures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KindDetails {
     /// The kind.
+    #[serde(serialize_with = "serial::kind")]
+    #[schemars(with = "String")]
     pub kind: OpKind,
     /// Every segment.
     pub series: Vec<SegmentRow>,
     /// Every segment, of each endpoint; without percentiles.
-    pub endpoints: Vec<(EndpointId, Vec<SegmentRow>)>,
+    pub endpoints: Vec<EndpointSeries>,
     /// The times of each segment; empty when there are more than a thousand.
+    #[serde(skip)]
     pub segment_times: Vec<SegmentTimes>,
-    /// Latency of the successes wholly inside the span.
-    pub latency: Histogram,
-    /// Service time of the same; `None` unless the stage is an open loop.
-    pub service_time: Option<Histogram>,
-    /// Time to first byte of the same.
-    pub ttfb: Histogram,
     /// The same by size, smallest first; empty for kinds that move no content.
     pub sizes: Vec<SizeClass>,
     /// First and last access of each object, over the whole stage; `None` when none was accessed
@@ -50,23 +50,51 @@ pub struct KindDetails {
     pub access: Option<AccessSummary>,
 }
 
+/// The segments of what went to one endpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct EndpointSeries {
+    /// The endpoint.
+    #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint")]
+    #[schemars(with = "u16")]
+    pub endpoint: EndpointId,
+    /// Every segment.
+    pub series: Vec<SegmentRow>,
+}
+
 /// What one client did, over the same span as all.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ClientDetails {
     /// The client's number.
+    #[serde(rename = "client_id")]
     pub client: u16,
     /// All kinds together.
     pub total: Figures,
     /// Each kind that it ended.
-    pub kinds: Vec<(OpKind, Figures)>,
+    pub kinds: Vec<ClientKind>,
+}
+
+/// What one client did of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ClientKind {
+    /// The kind.
+    #[serde(serialize_with = "serial::kind")]
+    #[schemars(with = "String")]
+    pub kind: OpKind,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: Figures,
 }
 
 /// One segment. Counts are of successes, but for `failed`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SegmentRow {
     /// Where it begins.
+    #[serde(rename = "started_ns", serialize_with = "serial::moment")]
+    #[schemars(with = "u64")]
     pub start: Moment,
     /// How long it is.
+    #[serde(rename = "duration_ns", serialize_with = "serial::ns")]
+    #[schemars(with = "u64")]
     pub length: Duration,
     /// Bytes moved, by share of time.
     pub bytes: u64,
@@ -75,20 +103,31 @@ pub struct SegmentRow {
     /// Objects handled, by share of time.
     pub objects: f64,
     /// Operations started in it.
+    #[serde(rename = "ops_started_count")]
     pub started: u64,
     /// Operations ended in it.
+    #[serde(rename = "ops_ended_count")]
     pub ended: u64,
     /// Operations wholly inside.
+    #[serde(rename = "ops_full_count")]
     pub full: u64,
     /// Operations that touch it and reach beyond.
+    #[serde(rename = "ops_partial_count")]
     pub partial: u64,
     /// Operations that failed in it.
+    #[serde(flatten)]
     pub failed: Failures,
     /// Mean latency of those ended in it and begun in the span.
+    #[serde(rename = "latency_ns_mean", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub latency_mean: Option<Duration>,
     /// Median latency of the same, to 1 %.
+    #[serde(rename = "latency_ns_p50", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub latency_p50: Option<Duration>,
     /// 99th percentile of the same, to 1 %; from 100 samples on.
+    #[serde(rename = "latency_ns_p99", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub latency_p99: Option<Duration>,
 }
 
@@ -102,28 +141,35 @@ pub struct SegmentTimes {
 }
 
 /// The successes of one class of size: from a power of two up to below the next.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SizeClass {
     /// The smallest size that belongs here.
+    #[serde(rename = "size_bytes_min")]
     pub bytes_min: u64,
     /// The largest size that belongs here.
+    #[serde(rename = "size_bytes_max")]
     pub bytes_max: u64,
     /// The smallest size that occurred.
+    #[serde(rename = "size_bytes_smallest")]
     pub bytes_smallest: u64,
     /// The largest size that occurred.
+    #[serde(rename = "size_bytes_largest")]
     pub bytes_largest: u64,
     /// Bytes moved.
     pub bytes: u64,
     /// Latency.
-    pub latency: TimeSummary,
+    #[serde(rename = "latency_ns")]
+    pub latency: Times,
     /// Time to first byte.
-    pub ttfb: TimeSummary,
+    #[serde(rename = "ttfb_ns")]
+    pub ttfb: Times,
     /// Bytes per second of single operations (bytes / latency).
+    #[serde(rename = "bytes_per_sec")]
     pub rate: RateSummary,
 }
 
 /// The distribution of the throughput of single operations, in bytes per second.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RateSummary {
     /// All bytes / all latencies.
     pub average: Option<f64>,
@@ -139,27 +185,7 @@ pub struct RateSummary {
     pub min: Option<u64>,
 }
 
-/// The percentiles that a detailed report shows, in percent.
-pub const PERCENTS: [f64; 11] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
-
-/// Returns each of [`PERCENTS`] with its time, `None` for want of samples.
-pub fn percentiles(times: &Histogram) -> Vec<(f64, Option<Duration>)> {
-    PERCENTS.into_iter().map(|percent| (percent, percentile(times, percent))).collect()
-}
-
-/// Returns a percentile, `None` for want of samples: from the median on at least one has to lie
-/// above it, before it at least one below.
-pub(crate) fn percentile(times: &Histogram, percent: f64) -> Option<Duration> {
-    let samples_min = match percent {
-        ..50.0 => (100.0 / percent).floor() as u64 + 1,
-        // Nudged down, as 100 - 99.9 is not exactly a tenth.
-        _ => (100.0 / (100.0 - percent) * (1.0 - 1e-9)).ceil() as u64,
-    };
-    let percentile = Percentile::new(percent).filter(|_| times.count() >= samples_min)?;
-    times.percentile(percentile).map(Duration::from_nanos)
-}
-
-/// Counts of the segments of one lane.
+/// Counts of the segments of one accumulator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SegmentCounts {
     started: u64,
@@ -170,15 +196,15 @@ pub(crate) struct SegmentCounts {
     latency_sum_ns: u64,
 }
 
-/// What a lane keeps of its segments when details are asked for.
+/// What is kept of segments when details are asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LaneDetail {
+pub(crate) struct SegmentDetail {
     segments: Vec<SegmentCounts>,
     /// Operations under way when the span begins.
     under_way: u64,
 }
 
-impl LaneDetail {
+impl SegmentDetail {
     pub(crate) fn new(segments_count: usize) -> Self {
         Self { segments: vec![SegmentCounts::default(); segments_count], under_way: 0 }
     }
@@ -222,11 +248,15 @@ impl LaneDetail {
     }
 }
 
-/// Returns every segment of a lane; `times` are those of its kind, if they are known.
-pub(crate) fn series(lane: &Lane, frame: &Frame, times: &[SegmentTimes]) -> Vec<SegmentRow> {
-    let Some(detail) = &lane.detail else { return Vec::new() };
+/// Returns every segment; `times` are those of its kind, if they are known.
+pub(crate) fn series(
+    counted: &Accumulator,
+    frame: &Frame,
+    times: &[SegmentTimes],
+) -> Vec<SegmentRow> {
+    let Some(detail) = &counted.detail else { return Vec::new() };
     let mut under_way = detail.under_way;
-    let segments = lane.segments.iter().zip(&detail.segments).enumerate();
+    let segments = counted.segments.iter().zip(&detail.segments).enumerate();
     segments
         .map(|(index, (share, counts))| {
             let partial = under_way + counts.started - counts.full;
@@ -241,7 +271,7 @@ pub(crate) fn series(lane: &Lane, frame: &Frame, times: &[SegmentTimes]) -> Vec<
             let mean = counts.latency_sum_ns.checked_div(counts.samples);
             SegmentRow {
                 start: frame.segment_start(index),
-                length: frame.segment_length(),
+                length: frame.length_of(index),
                 bytes: share.bytes,
                 ops: share.ops_micro as f64 / MICRO as f64,
                 objects: share.objects_micro as f64 / MICRO as f64,
@@ -262,12 +292,12 @@ pub(crate) fn series(lane: &Lane, frame: &Frame, times: &[SegmentTimes]) -> Vec<
 #[derive(Debug)]
 pub(crate) struct KindDetail {
     pub(crate) segments: Vec<SegmentTimes>,
-    sizes: BTreeMap<u32, SizeLane>,
+    sizes: BTreeMap<u32, SizeAccumulator>,
     access: AccessTable,
 }
 
 #[derive(Debug, Default)]
-struct SizeLane {
+struct SizeAccumulator {
     bytes: u64,
     /// The smallest and the largest size.
     limits: Option<(u64, u64)>,
@@ -300,7 +330,7 @@ impl KindDetail {
     }
 
     pub(crate) fn sizes(&self) -> Vec<SizeClass> {
-        self.sizes.iter().map(|(class, lane)| lane.summary(*class)).collect()
+        self.sizes.iter().map(|(class, sizes)| sizes.summary(*class)).collect()
     }
 
     pub(crate) fn access(&self) -> Option<AccessSummary> {
@@ -313,7 +343,7 @@ fn size_class(bytes: u64) -> u32 {
     u64::BITS - bytes.leading_zeros()
 }
 
-impl SizeLane {
+impl SizeAccumulator {
     fn add(&mut self, bytes: u64, latency: Duration, ttfb: Option<Duration>) {
         self.bytes += bytes;
         let (smallest, largest) = self.limits.unwrap_or((bytes, bytes));
@@ -342,8 +372,8 @@ impl SizeLane {
             bytes_smallest: self.limits.map_or(bytes_min, |(smallest, _)| smallest),
             bytes_largest: self.limits.map_or(bytes_max, |(_, largest)| largest),
             bytes: self.bytes,
-            latency: TimeSummary::of(&self.latency),
-            ttfb: TimeSummary::of(&self.ttfb),
+            latency: Times::of(&self.latency, false),
+            ttfb: Times::of(&self.ttfb, false),
             rate: RateSummary {
                 average: (seconds > 0.0).then(|| self.bytes as f64 / seconds),
                 p50: slow(50.0, 2),

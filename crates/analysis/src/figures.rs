@@ -1,9 +1,15 @@
 //! The figures of a set of operations, as values for reports and comparisons.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_model::{ByteRate, ErrorClass, Moment, OpRate};
-use plimsoll_stats::{Histogram, Percentile};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+use crate::serial;
+use crate::times::Times;
 
 /// An operation that was issued later than this after its intended start is late.
 pub const LATE_AFTER: Duration = Duration::from_millis(1);
@@ -41,58 +47,108 @@ impl Failures {
     }
 }
 
+/// How failures are written.
+#[derive(Serialize, JsonSchema)]
+struct FailuresForm {
+    /// How many failed.
+    ops_failed_count: u64,
+    /// The same by class; classes that did not occur are absent.
+    failed_by_class: BTreeMap<&'static str, u64>,
+}
+
+impl Serialize for Failures {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let failed_by_class = self.classes().map(|(class, count)| (class.name(), count)).collect();
+        FailuresForm { ops_failed_count: self.count(), failed_by_class }.serialize(to)
+    }
+}
+
+impl JsonSchema for Failures {
+    fn schema_name() -> Cow<'static, str> {
+        "Failures".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        FailuresForm::json_schema(generator)
+    }
+}
+
 /// Operations as counted within the measured span.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SpanCounts {
     /// Started from the span's start on and before its end.
+    #[serde(rename = "ops_started_count")]
     pub started: u64,
     /// Ended well after the span's start and not after its end.
+    #[serde(rename = "ops_ok_count")]
     pub ok: u64,
     /// Failed after the span's start and not after its end.
+    #[serde(flatten)]
     pub failed: Failures,
 }
 
-/// Operations of the whole stage, nothing trimmed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Operations of the whole stage but for those in ramps, nothing else trimmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StageTotals {
     /// How many did what was asked.
+    #[serde(rename = "ops_ok_count")]
     pub ops_ok: u64,
     /// How many failed.
+    #[serde(flatten)]
     pub failed: Failures,
     /// Bytes moved by the successes.
     pub bytes: u64,
     /// Objects handled by the successes.
+    #[serde(rename = "objects_count")]
     pub objects: u64,
     /// The longest latency of a success.
+    #[serde(rename = "latency_ns_max", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub latency_max: Option<Duration>,
-    /// How many, failed ones included, were issued more than [`LATE_AFTER`] after their intended
-    /// start.
+    /// How many, failed ones included, were issued more than 1 ms after their intended start.
+    #[serde(rename = "ops_late_count")]
     pub late: u64,
 }
 
+impl StageTotals {
+    /// Returns how many operations ended.
+    pub fn ended(&self) -> u64 {
+        self.ops_ok + self.failed.count()
+    }
+}
+
 /// What successes got done per second; an operation across a border counts with its share by time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Rates {
     /// Operations.
+    #[serde(rename = "ops_per_sec", serialize_with = "serial::op_rate")]
+    #[schemars(with = "f64")]
     pub ops: OpRate,
     /// Objects handled.
+    #[serde(rename = "objects_per_sec", serialize_with = "serial::op_rate")]
+    #[schemars(with = "f64")]
     pub objects: OpRate,
     /// Bytes moved.
+    #[serde(rename = "bytes_per_sec", serialize_with = "serial::byte_rate")]
+    #[schemars(with = "f64")]
     pub bytes: ByteRate,
 }
 
 /// The rates of one segment.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SegmentRate {
-    /// Where the segment begins.
+    /// Where the segment begins, since the run's epoch.
+    #[serde(rename = "started_ns", serialize_with = "serial::moment")]
+    #[schemars(with = "u64")]
     pub start: Moment,
     /// Its rates.
+    #[serde(flatten)]
     pub rates: Rates,
 }
 
 /// Three of the segments in the order of their rate: of bytes where bytes are moved, otherwise of
 /// objects.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SegmentRates {
     /// The one with the highest rate.
     pub fastest: SegmentRate,
@@ -102,76 +158,65 @@ pub struct SegmentRates {
     pub slowest: SegmentRate,
 }
 
-/// The distribution of a time, in figures; `None` is unknown for want of samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TimeSummary {
-    /// How many operations it is taken from.
-    pub samples: u64,
-    /// The smallest, exactly.
-    pub min: Option<Duration>,
-    /// The median, from 2 samples on.
-    pub p50: Option<Duration>,
-    /// From 10 samples on.
-    pub p90: Option<Duration>,
-    /// From 100 samples on.
-    pub p99: Option<Duration>,
-    /// From 1,000 samples on.
-    pub p99_9: Option<Duration>,
-    /// The largest, exactly.
-    pub max: Option<Duration>,
-    /// The mean, to the nanosecond.
-    pub mean: Option<Duration>,
-    /// The sample standard deviation (n − 1), from 2 samples on.
-    pub std_dev: Option<Duration>,
-}
-
-impl TimeSummary {
-    /// How many samples p99.9 needs.
-    pub const P99_9_SAMPLES_MIN: u64 = 1_000;
-
-    /// Returns the figures of a histogram of nanoseconds.
-    pub(crate) fn of(histogram: &Histogram) -> Self {
-        let samples = histogram.count();
-        // At least one sample has to lie above a percentile, or it is the maximum by another name.
-        let percentile = |percentile, samples_min| {
-            let value = (samples >= samples_min).then(|| histogram.percentile(percentile));
-            value.flatten().map(Duration::from_nanos)
-        };
-        let rounded = |ns: f64| Duration::from_nanos(ns.round() as u64);
-        Self {
-            samples,
-            min: histogram.min().map(Duration::from_nanos),
-            p50: percentile(Percentile::P50, 2),
-            p90: percentile(Percentile::P90, 10),
-            p99: percentile(Percentile::P99, 100),
-            p99_9: percentile(Percentile::P99_9, Self::P99_9_SAMPLES_MIN),
-            max: histogram.max().map(Duration::from_nanos),
-            mean: histogram.mean().map(rounded),
-            std_dev: histogram.std_dev().map(rounded),
-        }
-    }
+/// How far a row was at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Done {
+    /// From the stage's start to that moment.
+    #[serde(rename = "after_ns", serialize_with = "serial::ns")]
+    #[schemars(with = "u64")]
+    pub after: Duration,
+    /// Operations that had ended by then.
+    #[serde(rename = "ops_ok_count")]
+    pub ops: u64,
+    /// Bytes that they had moved.
+    pub bytes: u64,
+    /// Operations by then, over the time from the beginning of the row's measuring to then.
+    pub ops_per_sec: Option<f64>,
+    /// Bytes over the same; null also for kinds that move none.
+    pub bytes_per_sec: Option<f64>,
 }
 
 /// All figures of a set of operations: of one kind, of one endpoint, or of all.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Figures {
     /// Whether bytes per second mean something here, because a kind among them moves object
     /// content.
+    #[serde(skip)]
     pub moves_bytes: bool,
     /// Counts within the span.
+    #[serde(rename = "span_counts")]
     pub counts: SpanCounts,
-    /// Counts of the whole stage.
+    /// Counts of the whole stage, without those in ramps.
+    #[serde(rename = "stage_total")]
     pub stage: StageTotals,
-    /// Average rates over the span; `None` when the span has no length.
+    /// Averages over the span, of whole and right answers only (goodput): 0 when all failed; null
+    /// when it has no length.
     pub rates: Option<Rates>,
-    /// The fastest, median and slowest segment; `None` when the span holds no whole one.
+    /// The fastest, median and slowest segment; null when the span holds no whole one.
     pub segments: Option<SegmentRates>,
     /// Intended start to end, of the successes that lie wholly inside the span.
-    pub latency: TimeSummary,
-    /// Start to end, of the same.
-    pub service_time: TimeSummary,
-    /// Intended start to start, of the same; `None` unless the stage is an open loop.
-    pub schedule_delay: Option<TimeSummary>,
+    #[serde(rename = "latency_ns")]
+    pub latency: Times,
+    /// Start to end, of the same; null where that is the latency, as every operation started when
+    /// it was intended to.
+    #[serde(rename = "service_time_ns")]
+    pub service_time: Option<Times>,
+    /// Intended start to start, of the same; null but in an open loop.
+    #[serde(rename = "schedule_delay_ns")]
+    pub schedule_delay: Option<Times>,
     /// Time to first byte, of those of the same that have one.
-    pub ttfb: TimeSummary,
+    #[serde(rename = "ttfb_ns")]
+    pub ttfb: Times,
+    /// How far it was when the first of the row's workers had ended its last operation; null
+    /// without such a worker.
+    pub first_done: Option<Done>,
+    /// How far it was when the last of them had: all of it.
+    pub last_done: Option<Done>,
+}
+
+impl Figures {
+    /// Returns the times from start to end.
+    pub fn service(&self) -> &Times {
+        self.service_time.as_ref().unwrap_or(&self.latency)
+    }
 }

@@ -5,19 +5,22 @@
 //! definitions to the letter stand in `docs/measuring.md`.
 
 mod access;
+mod accumulator;
 mod advice;
 pub mod compare;
 mod detail;
 mod figures;
 pub mod history;
 mod in_flight;
-mod lane;
-mod lanes;
-pub mod phases;
+mod serial;
+mod series;
 mod span;
+mod times;
 pub mod warp;
 mod window;
 
+#[cfg(test)]
+mod rows_tests;
 #[cfg(test)]
 mod tests;
 
@@ -25,25 +28,26 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub use access::AccessSummary;
 pub use advice::Advice;
 pub use detail::{
-    ClientDetails, KindDetails, PERCENTS, RateSummary, SegmentRow, SegmentTimes, SizeClass,
-    StageDetails, percentiles,
+    ClientDetails, ClientKind, EndpointSeries, KindDetails, RateSummary, RowDetails, SegmentRow,
+    SegmentTimes, SizeClass,
 };
 pub use figures::{
-    Failures, Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
-    TimeSummary,
+    Done, Failures, Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
 };
 pub use in_flight::{FullLoad, InFlight, Level};
-pub use phases::WorkerRow;
-pub use span::{KindSpan, MeasuredSpan, SpanRule, StageSurvey, Survey};
-
+pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};
+pub use times::Times;
 pub use window::Window;
 
-use lane::Frame;
-use lanes::Lanes;
+use accumulator::Frame;
+use series::Series;
+use span::RowSurvey;
 
 /// Gives operation records, in any order, the same ones on every scan.
 pub trait OpSource {
@@ -98,6 +102,52 @@ impl From<StageId> for Stages {
     }
 }
 
+/// Where a worker's operations belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerRow {
+    /// The row.
+    pub row: u32,
+    /// The first moment at which an operation may start that counts: the end of the worker's ramp;
+    /// without one, the moment at which the worker began.
+    pub measured_from: Moment,
+}
+
+/// What is asked about a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowAsked {
+    /// How many workers it was given.
+    pub workers: u32,
+    /// How its span is laid.
+    pub span: Span,
+    /// Takes it as an open loop: all of it is measured, and schedule delays are kept.
+    pub open: bool,
+}
+
+/// The rows of a stage: jobs, groups of jobs, or single workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows<'a> {
+    /// All workers in one row; all that they did counts.
+    One(RowAsked),
+    /// Rows by worker.
+    Several {
+        /// The workers by their number; records of others are passed over. Where several clients
+        /// served a stage, each has numbers for as many workers as its largest stage has, so that
+        /// there are numbers of nobody.
+        workers: &'a [Option<WorkerRow>],
+        /// The rows; each has an answer, also if nothing was done.
+        rows: &'a [RowAsked],
+    },
+}
+
+impl Rows<'_> {
+    fn each(&self) -> &[RowAsked] {
+        match self {
+            Self::One(row) => std::slice::from_ref(row),
+            Self::Several { rows, .. } => rows,
+        }
+    }
+}
+
 /// What is asked about one stage, or several that are taken as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
@@ -107,16 +157,12 @@ pub struct Question<'a> {
     pub started: Moment,
     /// When its last operation had ended.
     pub ended: Moment,
-    /// How many workers it was given.
-    pub workers: u32,
+    /// Its rows.
+    pub rows: Rows<'a>,
     /// The length of a segment; `None` takes the first of 1 s, 5 s, 15 s, 1 min, 5 min, 15 min, 1
     /// h, 3 h that gives at most [`Question::SEGMENTS_AUTO_MAX`].
     pub segment: Option<Duration>,
-    /// Takes the whole stage instead of the span in which all workers ran.
-    pub full_span: bool,
-    /// Takes the stage as an open loop: all of it is measured, and schedule delays are kept.
-    pub open: bool,
-    /// Leaves out this much at the beginning of the stage.
+    /// Leaves out this much at the beginning of the stage, but where spans begin with ramps.
     pub skip: Duration,
     /// Takes figures of this kind only; the span is that of all.
     pub kind: Option<OpKind>,
@@ -124,34 +170,48 @@ pub struct Question<'a> {
     pub endpoint: Option<EndpointId>,
     /// Which client each worker belongs to, by the worker's number; empty when there is but one.
     pub client_of: &'a [u16],
-    /// Also gives every segment, sizes, clients and accesses.
-    pub details: bool,
+    /// How much is given beside the figures.
+    pub depth: Depth,
+}
+
+/// How much is given beside the figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// Nothing.
+    #[default]
+    Figures,
+    /// The whole distributions of times, and every segment.
+    Distributions,
+    /// Also sizes, clients and accesses.
+    Details,
 }
 
 impl<'a> Question<'a> {
-    /// Returns the plain question about one stage, without filters and details.
+    /// Returns the plain question about one stage in one row, without filters and details.
     pub fn about(stage: StageId, started: Moment, ended: Moment, workers: u32) -> Self {
         Self {
             stages: stage.into(),
             started,
             ended,
-            workers,
+            rows: Rows::One(RowAsked { workers, span: Span::AllWorkers, open: false }),
             segment: None,
-            full_span: false,
-            open: false,
             skip: Duration::ZERO,
             kind: None,
             endpoint: None,
             client_of: &[],
-            details: false,
+            depth: Depth::Figures,
         }
     }
 
     /// Tells whether an operation passes the filters.
     fn asks_for(&self, op: &OpRecord) -> bool {
-        self.stages.contains(op.stage)
-            && self.kind.is_none_or(|kind| op.kind == kind)
+        self.kind.is_none_or(|kind| op.kind == kind)
             && self.endpoint.is_none_or(|endpoint| op.endpoint == endpoint)
+    }
+
+    /// Returns the client of a worker.
+    fn client(&self, worker: usize) -> u16 {
+        self.client_of.get(worker).copied().unwrap_or(0)
     }
 
     /// How many segments there are at most when the length is left open.
@@ -160,8 +220,8 @@ impl<'a> Question<'a> {
     /// with advice.
     pub const SEGMENTS_MAX: u64 = 100_000;
 
-    /// Returns the length of a segment for a span of `span_ns`, and how many whole ones fit.
-    fn segments(&self, span_ns: u64) -> (u64, usize) {
+    /// Returns the length of a segment for a span of `span_ns`.
+    fn segment_ns(&self, span_ns: u64) -> u64 {
         const LENGTHS_SECONDS: [u64; 8] = [1, 5, 15, 60, 300, 900, 3_600, 10_800];
         let longest = LENGTHS_SECONDS[LENGTHS_SECONDS.len() - 1] * 1_000_000_000;
         let auto = || {
@@ -169,75 +229,144 @@ impl<'a> Question<'a> {
             lengths.find(|length| span_ns / length <= Self::SEGMENTS_AUTO_MAX).unwrap_or(longest)
         };
         let asked = self.segment.map(|length| ns(length).max(1));
-        let length = asked.unwrap_or_else(auto).max(span_ns.div_ceil(Self::SEGMENTS_MAX));
-        (length, (span_ns / length) as usize)
+        asked.unwrap_or_else(auto).max(span_ns.div_ceil(Self::SEGMENTS_MAX))
     }
 }
 
 /// The figures of one kind of operation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct KindAnalysis {
-    /// The kind.
+    /// The kind, such as `PUT` or `READ`.
+    #[serde(serialize_with = "serial::kind")]
+    #[schemars(with = "String")]
     pub kind: OpKind,
-    /// Its part of all operations started in the span, in percent; `None` when none was.
+    /// Its part of all operations of the row that started in the span, in percent; null when none
+    /// did.
     pub mix_percent: Option<f64>,
     /// The figures over all endpoints.
+    #[serde(flatten)]
     pub figures: Figures,
     /// The figures of each endpoint, over the same span.
     pub endpoints: Vec<EndpointAnalysis>,
 }
 
 /// The figures of what went to one endpoint.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct EndpointAnalysis {
     /// The endpoint.
+    #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint")]
+    #[schemars(with = "u16")]
     pub endpoint: EndpointId,
     /// The figures.
+    #[serde(flatten)]
     pub figures: Figures,
+}
+
+/// Operations that started before the measuring of their worker began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RampCounts {
+    /// How many did what was asked.
+    #[serde(rename = "ops_ok_count")]
+    pub ops_ok: u64,
+    /// How many failed.
+    #[serde(flatten)]
+    pub failed: Failures,
 }
 
 /// The answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageAnalysis {
+    /// The rows, by their number.
+    pub rows: Vec<RowAnalysis>,
+}
+
+/// The figures of one row of a stage; moments are since the run's epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RowAnalysis {
     /// When the stage began.
+    #[serde(rename = "stage_started_ns", serialize_with = "serial::moment")]
+    #[schemars(with = "u64")]
     pub started: Moment,
     /// When its last worker had ended.
+    #[serde(rename = "stage_ended_ns", serialize_with = "serial::moment")]
+    #[schemars(with = "u64")]
     pub ended: Moment,
     /// The stretch that rates and times are taken from.
     pub span: MeasuredSpan,
     /// The length of a segment.
+    #[serde(rename = "segment_ns", serialize_with = "serial::ns")]
+    #[schemars(with = "u64")]
     pub segment: Duration,
     /// How many whole segments the span holds.
     pub segments_count: u64,
-    /// How many workers ended at least one operation.
+    /// How many workers the row was given.
+    pub workers_count: u32,
+    /// How many of them ended at least one operation that counts.
+    #[serde(rename = "workers_active_count")]
     pub workers_active: u32,
-    /// When the first worker ended its last operation.
+    /// When the first of them ended its last operation.
+    #[serde(rename = "first_done_ns", serialize_with = "serial::moment_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub first_done: Option<Moment>,
-    /// When the last worker ended its last operation.
+    /// When the last of them ended its last operation.
+    #[serde(rename = "last_done_ns", serialize_with = "serial::moment_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub last_done: Option<Moment>,
+    /// The longest that one worker took: from the end of its own ramp to the end of its last
+    /// operation.
+    #[serde(rename = "worker_took_ns_max", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
+    pub worker_took_max: Option<Duration>,
+    /// What the workers took, each by itself, all added up.
+    #[serde(rename = "worker_took_ns_sum", serialize_with = "serial::ns")]
+    #[schemars(with = "u64")]
+    pub worker_took_sum: Duration,
+    /// What was done in ramps and is in no other figure.
+    pub ramp: RampCounts,
+    /// The clients whose workers ended operations that count; client 0 where there is only one.
+    #[serde(rename = "client_ids")]
+    pub clients: Vec<u16>,
     /// Each kind that occurred, in the order of [`OpKind::ALL`].
     pub kinds: Vec<KindAnalysis>,
     /// All kinds together.
     pub total: Figures,
     /// All kinds together, per endpoint.
     pub endpoints: Vec<EndpointAnalysis>,
-    /// Operations in flight over time; `None` unless the stage is an open loop, asked for whole.
+    /// Operations in flight over time; `None` unless the row is an open loop, asked for whole.
+    #[serde(skip)]
     pub in_flight: Option<InFlight>,
-    /// Whether the question left out operations of the stage.
+    /// Whether the question left out operations of the row.
     pub is_part: bool,
     /// What limits the trust in these figures.
+    #[serde(skip)]
     pub advice: Vec<Advice>,
-    /// Everything beyond the figures, if it was asked for.
-    pub details: Option<StageDetails>,
+    /// Everything beyond the figures; null unless it was asked for.
+    pub details: Option<RowDetails>,
 }
 
-impl StageAnalysis {
-    /// Returns the part of all operations of the stage that failed, 0 to 1; `None` when there was
+impl RowAnalysis {
+    /// Returns the part of all operations of the row that failed, 0 to 1; `None` when there was
     /// none.
     pub fn error_rate(&self) -> Option<f64> {
         let totals = &self.total.stage;
-        let ended = totals.ops_ok + totals.failed.count();
+        let ended = totals.ended();
         (ended > 0).then(|| totals.failed.count() as f64 / ended as f64)
+    }
+
+    /// Returns the figures of one kind.
+    pub fn kind(&self, kind: OpKind) -> Option<&KindAnalysis> {
+        self.kinds.iter().find(|figures| figures.kind == kind)
+    }
+
+    /// Returns how long after the stage's start the measuring began; `None` without an operation
+    /// that counts.
+    pub fn began(&self) -> Option<Duration> {
+        (self.workers_active > 0).then(|| self.span.start.since(self.started))
+    }
+
+    /// Returns how long the measured span is; `None` without an operation that counts.
+    pub fn took(&self) -> Option<Duration> {
+        (self.workers_active > 0).then(|| self.span.length())
     }
 }
 
@@ -266,61 +395,110 @@ pub fn measure<S: OpSource + ?Sized>(
 /// A question on its way to the answer.
 struct Measuring<'a> {
     question: &'a Question<'a>,
-    stage: StageSurvey,
+    rows: Vec<MeasuringRow<'a>>,
+}
+
+/// A row of it.
+struct MeasuringRow<'a> {
+    asked: RowAsked,
+    survey: RowSurvey,
     span: MeasuredSpan,
-    lanes: Lanes<'a>,
+    series: Series<'a>,
     in_flight: Option<InFlight>,
+    ramp: RampCounts,
 }
 
 impl<'a> Measuring<'a> {
     fn new(survey: &Survey, question: &'a Question<'a>) -> Self {
         let stage = survey.stages(question.stages);
-        let span = stage.measured_span(question);
-        let (segment_ns, segments_count) = question.segments(ns(span.length()));
-        let lanes = Lanes::new(question, Frame::new(&span, segment_ns, segments_count));
-        let is_part = question.kind.is_some() || question.endpoint.is_some();
-        let in_flight = (question.open && !is_part).then(|| InFlight::new(question.started));
-        Self { question, stage, span, lanes, in_flight }
+        let rows = stage.rows(question).into_iter().zip(question.rows.each());
+        let rows = rows.map(|(survey, asked)| MeasuringRow::new(question, survey, *asked));
+        Self { question, rows: rows.collect() }
     }
 
     fn add(&mut self, op: &OpRecord) {
-        self.lanes.add(op);
-        if let Some(in_flight) = &mut self.in_flight
-            && self.question.stages.contains(op.stage)
-        {
+        if !self.question.stages.contains(op.stage) {
+            return;
+        }
+        let (row, measured_from) = match self.question.rows {
+            Rows::One(_) => (0, None),
+            Rows::Several { workers, .. } => {
+                let Some(Some(worker)) = workers.get(op.worker.0 as usize) else { return };
+                (worker.row as usize, Some(worker.measured_from))
+            }
+        };
+        let row = &mut self.rows[row];
+        // An `fsync` comes with the writes and not by the schedule.
+        if let (Some(in_flight), false) = (&mut row.in_flight, op.kind == OpKind::Sync) {
             in_flight.add(op);
         }
+        if !self.question.asks_for(op) {
+            return;
+        }
+        if measured_from.is_some_and(|from| op.start < from) {
+            match op.outcome.is_ok() {
+                true => row.ramp.ops_ok += 1,
+                false => row.ramp.failed.add(op.outcome),
+            }
+            return;
+        }
+        row.series.add(op);
     }
 
     fn answer(self) -> StageAnalysis {
-        let (question, lanes, frame) = (self.question, &self.lanes, self.lanes.frame());
-        let total = lanes.merged(|_, _| true);
-        let kinds = lanes.kinds().into_iter().map(|kind| {
-            let lane = lanes.merged(|of, _| of == kind);
-            let share = lane.counts.started as f64 / total.counts.started as f64;
+        let question = self.question;
+        StageAnalysis { rows: self.rows.into_iter().map(|row| row.answer(question)).collect() }
+    }
+}
+
+impl<'a> MeasuringRow<'a> {
+    fn new(question: &'a Question<'a>, survey: RowSurvey, asked: RowAsked) -> Self {
+        let span = survey.measured_span(question, &asked);
+        let first_done = survey.first_done.filter(|_| asked.span == Span::FromRamps);
+        let frame = Frame::new(&span, (question.started, first_done), |span_ns| {
+            question.segment_ns(span_ns)
+        });
+        let frame = frame.opened(asked.open, question.depth > Depth::Figures);
+        let series = Series::new(question, frame);
+        let is_part = question.kind.is_some() || question.endpoint.is_some();
+        let in_flight = (asked.open && !is_part).then(|| InFlight::new(question.started));
+        Self { asked, survey, span, series, in_flight, ramp: RampCounts::default() }
+    }
+
+    fn answer(self, question: &Question<'_>) -> RowAnalysis {
+        let (survey, series, frame) = (self.survey, &self.series, self.series.frame());
+        let total = series.merged(|_, _| true);
+        let kinds = series.kinds().into_iter().map(|kind| {
+            let counted = series.merged(|of, _| of == kind);
+            let share = counted.counts.started as f64 / total.counts.started as f64;
             let whole = total.counts.started > 0 && question.kind.is_none();
             let mix_percent = whole.then_some(share * 100.0);
-            let endpoints = lanes.endpoints(Some(kind));
-            KindAnalysis { kind, mix_percent, figures: lane.figures(frame), endpoints }
+            let endpoints = series.endpoints(Some(kind));
+            KindAnalysis { kind, mix_percent, figures: counted.figures(frame), endpoints }
         });
-        let mut analysis = StageAnalysis {
+        let mut analysis = RowAnalysis {
             started: question.started,
             ended: question.ended,
             span: self.span,
             segment: frame.segment_length(),
             segments_count: frame.segments_count as u64,
-            workers_active: self.stage.active(),
-            first_done: self.stage.first_done(),
-            last_done: self.stage.last_done(),
+            workers_count: survey.workers,
+            workers_active: survey.active,
+            first_done: survey.first_done,
+            last_done: survey.last_done,
+            worker_took_max: survey.took_max,
+            worker_took_sum: survey.took_sum,
+            ramp: self.ramp,
+            clients: survey.clients.into_iter().collect(),
             kinds: kinds.collect(),
             total: total.figures(frame),
-            endpoints: lanes.endpoints(None),
+            endpoints: series.endpoints(None),
             in_flight: self.in_flight,
             is_part: question.kind.is_some() || question.endpoint.is_some(),
             advice: Vec::new(),
-            details: lanes.details(),
+            details: series.details(),
         };
-        analysis.advice = advice::collect(&analysis, question, &total);
+        analysis.advice = advice::collect(&analysis, (question, &self.asked), &total);
         analysis
     }
 }

@@ -1,14 +1,29 @@
 //! The measured span: the stretch of a stage in which all workers ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind, OpRecord, StageId, WorkerId};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::{OpSource, Question, Stages, ns};
+use crate::{OpSource, Question, RowAsked, Rows, Stages, ns, serial};
+
+/// How the measured span is to be laid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Span {
+    /// Over the time in which all workers were at work.
+    #[default]
+    AllWorkers,
+    /// Over the whole stage.
+    Whole,
+    /// From the end of the first worker's ramp to the end of the row's last operation.
+    FromRamps,
+}
 
 /// How the span came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum SpanRule {
     /// From the moment at which every worker had ended one operation to the moment at which the
     /// first worker ended its last.
@@ -19,14 +34,20 @@ pub enum SpanRule {
     FullTooShort,
     /// The whole stage of an open loop: its operations arrive on a schedule, from its start on.
     Schedule,
+    /// From the end of the first worker's ramp to the end of the row's last operation.
+    FromRamps,
 }
 
-/// The stretch of the stage that rates and times are taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The stretch of the stage that rates and times are taken from; moments are since the run's epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MeasuredSpan {
     /// Its beginning.
+    #[serde(rename = "started_ns", serialize_with = "serial::moment")]
+    #[schemars(with = "u64")]
     pub start: Moment,
     /// Its end, not before its beginning.
+    #[serde(rename = "ended_ns", serialize_with = "serial::moment")]
+    #[schemars(with = "u64")]
     pub end: Moment,
     /// How it came about.
     pub rule: SpanRule,
@@ -44,12 +65,15 @@ impl MeasuredSpan {
 struct Ends {
     first: Moment,
     last: Moment,
+    /// When the last of them began.
+    last_start: Moment,
 }
 
 impl Ends {
     fn join(&mut self, other: Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
+        self.last_start = self.last_start.max(other.last_start);
     }
 }
 
@@ -124,7 +148,7 @@ impl StageSurvey {
     const LISTED_MAX: u32 = 1 << 16;
 
     fn add(&mut self, op: &OpRecord) {
-        let ends = Ends { first: op.end, last: op.end };
+        let ends = Ends { first: op.end, last: op.end.max(op.start), last_start: op.start };
         self.add_ends(op.worker, ends);
         let new = KindSpan { kind: op.kind, started: op.start, ended: op.end, ops: 0 };
         let kind = self.kinds[op.kind as usize].get_or_insert(new);
@@ -189,36 +213,106 @@ impl StageSurvey {
         beyond.max(self.ends.len() as u32)
     }
 
-    pub(crate) fn first_done(&self) -> Option<Moment> {
-        self.each_ends().map(|ends| ends.last).min()
+    /// Returns what the workers of each row did by themselves, all of them in one row where
+    /// they are not told apart.
+    pub(crate) fn rows(&self, question: &Question<'_>) -> Vec<RowSurvey> {
+        let Rows::Several { workers, rows } = question.rows else {
+            let mut row = RowSurvey::new(question.rows.each()[0].workers);
+            let all = self.ends.iter().enumerate().filter_map(|(at, ends)| Some((at, (*ends)?)));
+            let beyond = self.ends_beyond.iter().map(|(worker, ends)| (worker.0 as usize, *ends));
+            for (worker, ends) in all.chain(beyond) {
+                row.add(question.started, ends, question.client(worker));
+            }
+            return vec![row];
+        };
+        let mut all: Vec<RowSurvey> = rows.iter().map(|row| RowSurvey::new(row.workers)).collect();
+        for (number, worker) in workers.iter().enumerate() {
+            let Some(worker) = worker else { continue };
+            let row = &mut all[worker.row as usize];
+            row.measured_from = Some(
+                row.measured_from
+                    .map_or(worker.measured_from, |from| from.min(worker.measured_from)),
+            );
+            let beyond = || self.ends_beyond.get(&WorkerId(number as u32)).copied();
+            let ends = self.ends.get(number).copied().flatten().or_else(beyond);
+            // Of a worker that did nothing after its ramp there is nothing to count.
+            if let Some(ends) = ends.filter(|ends| ends.last_start >= worker.measured_from) {
+                row.add(worker.measured_from, ends, question.client(number));
+            }
+        }
+        all
+    }
+}
+
+/// What the workers of a row did by themselves.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSurvey {
+    pub(crate) workers: u32,
+    pub(crate) active: u32,
+    /// The earliest end of a ramp.
+    measured_from: Option<Moment>,
+    /// When every worker had ended an operation.
+    all_ran: Option<Moment>,
+    pub(crate) first_done: Option<Moment>,
+    pub(crate) last_done: Option<Moment>,
+    pub(crate) took_max: Option<Duration>,
+    pub(crate) took_sum: Duration,
+    pub(crate) clients: BTreeSet<u16>,
+}
+
+impl RowSurvey {
+    fn new(workers: u32) -> Self {
+        Self {
+            workers,
+            active: 0,
+            measured_from: None,
+            all_ran: None,
+            first_done: None,
+            last_done: None,
+            took_max: None,
+            took_sum: Duration::ZERO,
+            clients: BTreeSet::new(),
+        }
     }
 
-    pub(crate) fn last_done(&self) -> Option<Moment> {
-        self.each_ends().map(|ends| ends.last).max()
+    fn add(&mut self, measured_from: Moment, ends: Ends, client: u16) {
+        self.active += 1;
+        self.all_ran = self.all_ran.max(Some(ends.first));
+        self.first_done = Some(self.first_done.map_or(ends.last, |done| done.min(ends.last)));
+        self.last_done = self.last_done.max(Some(ends.last));
+        let took = ends.last.since(measured_from);
+        self.took_max = self.took_max.max(Some(took));
+        self.took_sum += took;
+        self.clients.insert(client);
     }
 
-    pub(crate) fn measured_span(&self, question: &Question<'_>) -> MeasuredSpan {
+    pub(crate) fn measured_span(&self, question: &Question<'_>, row: &RowAsked) -> MeasuredSpan {
         let skipped_to =
             Moment::from_ns(question.started.as_ns().saturating_add(ns(question.skip)));
         let full = |rule| {
             let ended = question.ended.max(question.started);
             MeasuredSpan { start: skipped_to.min(ended), end: ended, rule }
         };
-        if question.open {
-            return full(SpanRule::Schedule);
+        match row.span {
+            Span::FromRamps => {
+                let start = self.measured_from.unwrap_or(question.started);
+                let end = self.last_done.unwrap_or(start).max(start);
+                MeasuredSpan { start, end, rule: SpanRule::FromRamps }
+            }
+            _ if row.open => full(SpanRule::Schedule),
+            Span::Whole => full(SpanRule::FullAsked),
+            Span::AllWorkers => {
+                let ran = self.all_ran.zip(self.first_done);
+                let Some((start, end)) = ran else { return full(SpanRule::FullTooShort) };
+                let start = start.max(skipped_to).max(self.measured_from.unwrap_or(start));
+                let stage_ns =
+                    ns(question.ended.since(question.started)).saturating_sub(ns(question.skip));
+                let is_short = ns(end.since(start)) < stage_ns / StageSurvey::STAGE_PART_MIN;
+                if end <= start || is_short {
+                    return full(SpanRule::FullTooShort);
+                }
+                MeasuredSpan { start, end, rule: SpanRule::AllWorkers }
+            }
         }
-        if question.full_span {
-            return full(SpanRule::FullAsked);
-        }
-        let all_ran = self.each_ends().map(|ends| ends.first).max();
-        let (Some(start), Some(end)) = (all_ran, self.first_done()) else {
-            return full(SpanRule::FullTooShort);
-        };
-        let start = start.max(skipped_to);
-        let stage_ns = ns(question.ended.since(question.started)).saturating_sub(ns(question.skip));
-        if end <= start || ns(end.since(start)) < stage_ns / Self::STAGE_PART_MIN {
-            return full(SpanRule::FullTooShort);
-        }
-        MeasuredSpan { start, end, rule: SpanRule::AllWorkers }
     }
 }

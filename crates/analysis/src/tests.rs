@@ -41,20 +41,30 @@ fn question(ended_ms: u64, workers: u32) -> Question<'static> {
     Question::about(StageId(1), Moment::EPOCH, Moment::from_ns(ended_ms * MS), workers)
 }
 
+/// Has the only row laid in that way.
+fn laid(question: Question<'static>, span: Span, open: bool) -> Question<'static> {
+    let workers = question.rows.each()[0].workers;
+    Question { rows: Rows::One(RowAsked { workers, span, open }), ..question }
+}
+
+fn span_of(full: bool) -> Span {
+    if full { Span::Whole } else { Span::AllWorkers }
+}
+
 fn segments_of(ms: u64, question: Question<'static>) -> Question<'static> {
     Question { segment: Some(Duration::from_millis(ms)), ..question }
 }
 
-fn analysis(ops: &[OpRecord], question: &Question<'_>) -> StageAnalysis {
-    let Ok(analysis) = analyze(ops, question);
-    analysis
+fn analysis(ops: &[OpRecord], question: &Question<'_>) -> RowAnalysis {
+    let Ok(mut analysis) = analyze(ops, question);
+    analysis.rows.pop().unwrap()
 }
 
 fn ms(count: u64) -> Option<Duration> {
     Some(Duration::from_millis(count))
 }
 
-fn span_ms(analysis: &StageAnalysis) -> (u64, u64) {
+fn span_ms(analysis: &RowAnalysis) -> (u64, u64) {
     (analysis.span.start.as_ns() / MS, analysis.span.end.as_ns() / MS)
 }
 
@@ -86,12 +96,12 @@ fn eight_workers_of_ten_milliseconds_do_800_a_second() {
     for rate in [segments.fastest, segments.median, segments.slowest] {
         assert_close(rate.rates.bytes.0, 819_200.0);
     }
-    let latency = total.latency;
+    let latency = &total.latency;
     assert_eq!((latency.samples, latency.min, latency.max), (792, ms(10), ms(10)));
     assert_eq!((latency.p50, latency.p90, latency.p99), (ms(10), ms(10), ms(10)));
     assert_eq!((latency.mean, latency.std_dev), (ms(10), ms(0)));
     assert_eq!(latency.p99_9, None, "792 samples are too few for p99.9");
-    assert_eq!((total.ttfb.p50, total.service_time), (ms(5), latency));
+    assert_eq!((total.ttfb.p50, total.service()), (ms(5), latency));
     assert_eq!(answer.kinds[0].figures, *total);
     assert_eq!(answer.kinds[0].mix_percent, Some(100.0));
     assert_eq!(answer.error_rate(), Some(0.0));
@@ -145,8 +155,8 @@ fn failed_operations_are_counted_and_nothing_else() {
     let alone = analysis(&good, &question(1_000, 1)).total;
     let answer = analysis(&with_failed, &question(1_000, 2));
     let total = &answer.total;
-    assert_eq!((total.rates, total.latency), (alone.rates, alone.latency));
-    assert_eq!((total.ttfb, total.service_time), (alone.ttfb, alone.service_time));
+    assert_eq!((total.rates, &total.latency), (alone.rates, &alone.latency));
+    assert_eq!((&total.ttfb, total.service()), (&alone.ttfb, alone.service()));
     assert_eq!((total.stage.bytes, total.stage.ops_ok), (102_400, 100));
     let classes: Vec<_> = total.stage.failed.classes().collect();
     assert_eq!(classes, [(ErrorClass::Throttled, 100), (ErrorClass::Server, 100)]);
@@ -170,7 +180,7 @@ fn an_outage_of_few_failures_is_told_of() {
     ops.extend(back_to_back(0, 7_000, 8_001, 1));
     let answer = analysis(&ops, &question(8_001, 1));
     assert!(answer.error_rate().unwrap() < 0.01);
-    let told = |answer: &StageAnalysis| {
+    let told = |answer: &RowAnalysis| {
         let of = |advice: &&Advice| matches!(advice, Advice::NothingSucceeded { .. });
         answer.advice.iter().find(of).copied()
     };
@@ -282,7 +292,7 @@ fn without_a_stretch_in_which_all_ran_the_whole_stage_counts() {
 #[test]
 fn the_whole_stage_counts_when_asked_for() {
     let ops = back_to_back(0, 0, 1_000, 10);
-    let asked = Question { full_span: true, ..question(1_000, 1) };
+    let asked = laid(question(1_000, 1), Span::Whole, false);
     let answer = analysis(&ops, &asked);
     assert_eq!((span_ms(&answer), answer.span.rule), ((0, 1_000), SpanRule::FullAsked));
     assert_eq!((answer.total.counts.ok, answer.segments_count), (100, 1));
@@ -300,8 +310,8 @@ fn latency_counts_from_the_intended_start_and_service_time_from_the_real_one() {
         }
         let total = analysis(&ops, &question(1_000, 1)).total;
         assert_eq!((total.latency.min, total.latency.max), (ms(10), ms(17)));
-        assert_eq!((total.service_time.min, total.service_time.max), (ms(10), ms(10)));
-        assert_eq!((total.latency.samples, total.service_time.samples), (99, 99));
+        assert_eq!((total.service().min, total.service().max), (ms(10), ms(10)));
+        assert_eq!((total.latency.samples, total.service().samples), (99, 99));
         // 49 of 10 ms and 50 of 17 ms.
         assert_eq!(total.latency.mean, Some(Duration::from_nanos(13_535_354)));
     }
@@ -321,17 +331,17 @@ fn scheduled() -> Vec<OpRecord> {
 
 #[test]
 fn an_open_loop_is_measured_whole_and_tells_waiting_from_service() {
-    let asked = Question { open: true, ..question(100, 4) };
+    let asked = laid(question(100, 4), Span::AllWorkers, true);
     let answer = analysis(&scheduled(), &asked);
     assert_eq!((span_ms(&answer), answer.span.rule), ((0, 100), SpanRule::Schedule));
     let total = &answer.total;
     assert_close(total.rates.unwrap().ops.0, 90.0);
     // Latencies of 25, 17 and seven times 2 ms; a failure has none, and is late all the same.
-    let latency = total.latency;
+    let latency = &total.latency;
     assert_eq!((latency.samples, latency.min, latency.max), (9, ms(2), ms(25)));
     assert_eq!(latency.mean, Some(Duration::from_nanos(6_222_222)));
-    assert_eq!(total.service_time.mean, Some(Duration::from_nanos(4_555_556)));
-    let delay = total.schedule_delay.unwrap();
+    assert_eq!(total.service().mean, Some(Duration::from_nanos(4_555_556)));
+    let delay = total.schedule_delay.as_ref().unwrap();
     assert_eq!((delay.samples, delay.min, delay.max), (9, ms(0), ms(15)));
     assert_eq!((delay.p50, delay.mean), (ms(0), Some(Duration::from_nanos(1_666_667))));
     assert_eq!(total.stage.late, 2);
@@ -343,16 +353,16 @@ fn an_open_loop_is_measured_whole_and_tells_waiting_from_service() {
 #[test]
 fn an_open_loop_has_its_schedule_delay_also_where_there_is_none() {
     let on_time = back_to_back(0, 0, 100, 10);
-    let asked = Question { open: true, full_span: true, details: true, ..question(100, 1) };
+    let asked = Question { depth: Depth::Details, ..laid(question(100, 1), Span::Whole, true) };
     let answer = analysis(&on_time, &asked);
     let delay = answer.total.schedule_delay.unwrap();
     assert_eq!((delay.samples, delay.max, answer.total.stage.late), (10, ms(0), 0));
     assert_eq!(answer.span.rule, SpanRule::Schedule);
-    let detail = &answer.details.unwrap().kinds[0];
-    assert_eq!(detail.service_time.as_ref(), Some(&detail.latency));
-    let closed = analysis(&on_time, &Question { details: true, ..question(100, 1) });
+    let figures = &answer.kinds[0].figures;
+    assert_eq!(figures.service(), &figures.latency);
+    let closed = analysis(&on_time, &Question { depth: Depth::Details, ..question(100, 1) });
     assert_eq!((closed.total.schedule_delay, closed.total.stage.late), (None, 0));
-    assert_eq!(closed.details.unwrap().kinds[0].service_time, None);
+    assert_eq!(closed.kinds[0].figures.service_time, None);
 }
 
 #[test]
@@ -405,12 +415,14 @@ fn operations_without_duration_count_once() {
 fn long_spans_get_longer_segments() {
     let lengths = [(400, 1), (401, 5), (2_004, 5), (2_005, 15), (6_100, 60), (9_000_000, 10_800)];
     for (span_seconds, expected) in lengths {
-        let (length, count) = question(0, 1).segments(span_seconds * 1_000 * MS);
+        let span_ns = span_seconds * 1_000 * MS;
+        let length = question(0, 1).segment_ns(span_ns);
+        let count = span_ns / length;
         assert_eq!(length, expected * 1_000 * MS, "{span_seconds} s");
-        assert_eq!(count as u64, span_seconds / expected);
+        assert_eq!(count, span_seconds / expected);
     }
     let ops = back_to_back(0, 0, 3_600_000, 1_000);
-    let asked = segments_of(1, Question { full_span: true, ..question(3_600_000, 1) });
+    let asked = segments_of(1, laid(question(3_600_000, 1), Span::Whole, false));
     let answer = analysis(&ops, &asked);
     assert_eq!((answer.segments_count, answer.segment), (100_000, Duration::from_millis(36)));
     let lengthened = Advice::SegmentLengthened {
@@ -469,7 +481,7 @@ proptest! {
         full_span: bool,
         open: bool,
     ) {
-        let asked = Question { full_span, open, ..segments_of(70, question(5_000, 4)) };
+        let asked = laid(segments_of(70, question(5_000, 4)), span_of(full_span), open);
         prop_assert_eq!(analysis(&ops, &asked), analysis(&shuffled, &asked));
     }
 

@@ -20,8 +20,8 @@ mod value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::present::Form;
 use crate::secret::Secret;
+use crate::shown::Form;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use analysis::{

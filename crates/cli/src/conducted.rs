@@ -12,20 +12,20 @@ use plimsoll_conduct::{
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema;
+use plimsoll_record::schema::Manifest;
+use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::{Plan, WorkloadFile};
 
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::present::{self, Asked};
 use crate::server_profile::{ProfileKinds, ServerProfile};
 use crate::store::{self, Store};
 use crate::targets::{Scripted, StandIn, Targets};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{commands, lower, manifest, said, signals};
+use crate::{lower, manifest, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -187,7 +187,9 @@ impl Conducted {
         let open = request.lay_out()?;
         let commit = option_env!("PLIMSOLL_BUILT_OF");
         let mut manifest = open.manifest(said::command_line(), commit, certificate);
+        let notes = notes(&plan, &manifest, is_embedded);
         manifest.notes.splice(0..0, settings.notes.iter().cloned());
+        manifest.notes.extend(notes);
         let tls_ca = settings.store.and_then(|args| args.tls_trust.tls_ca.clone());
         let telemetry =
             settings.output.telemetry.start(&manifest, &plan.name, &time, tls_ca, ui)?;
@@ -233,17 +235,16 @@ impl Conducted {
 
     /// Has the run shown, cleans up, and returns the exit code.
     pub(crate) fn end(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<ExitCode> {
-        let Self { run, ui, stores, profile, passing, .. } = self;
-        let is_embedded = stores.iter().any(|store| store.embedded.is_some());
+        let Self { run, ui, stores: _stores, profile, passing, .. } = self;
         let show = |recording: &mut Recording, recorded: &Recorded| {
             if let Some(Err(error)) = profile.map(|profile| profile.save(&recording.directory)) {
                 // What was measured is worth no less without it.
                 ui.warn(&format!("{error:#}"));
             }
-            report(recording, recorded, settings, (&ui, is_embedded, passing.is_none()))
+            report(recording, recorded, settings, (&ui, passing.is_none()))
         };
         let good = run.finish(done, show)?;
-        Ok(present::exit_code(good))
+        Ok(shown::exit_code(good))
     }
 }
 
@@ -252,31 +253,40 @@ fn report(
     recording: &mut Recording,
     recorded: &Recorded,
     settings: &Settings<'_>,
-    (ui, is_embedded, is_kept): (&Ui, bool, bool),
+    (ui, is_kept): (&Ui, bool),
 ) -> Result<bool> {
-    let form = settings.output.print.form();
-    let is_measured = |done: &&plimsoll_conduct::Done| done.kind == StageKind::Measure;
-    let has_one_job = |stage: &schema::Stage| stage.files.is_none() && stage.jobs.len() < 2;
-    let is_simple = recorded.stages.iter().filter(is_measured).count() == 1
-        && recording.manifest.stages.iter().all(has_one_job);
-    if !is_simple {
-        let report = commands::file::report(recording)?;
-        match settings.show {
-            Some(show) => show(recording, ui)?,
-            None => ui.result(&commands::file::render(&report, form, ui))?,
-        }
-        return Ok(commands::file::conclude(ui, &report, settings.max_error_rate));
+    if recorded.stage(StageKind::Measure).is_none() {
+        bail!("nothing was measured");
     }
-    let asked = Asked { full_span: settings.output.full_span, details: false };
-    let mut report = present::of_measured(recording, recorded, asked, is_embedded)?;
+    let asked = Asked { full_span: settings.output.full_span, ..Asked::default() };
+    let mut report = shown::report_of_run(recording, &asked)?;
     if !is_kept {
         report.run_directory = None;
     }
     match settings.show {
         Some(show) => show(recording, ui)?,
-        None => present::print(&report, form, ui)?,
+        None => shown::print(&report, settings.output.print.form(), ui)?,
     }
-    Ok(present::is_good(&report, settings.max_error_rate, ui))
+    Ok(shown::is_good(&report, settings.max_error_rate, ui))
+}
+
+/// Returns remarks on what the figures will mean.
+fn notes(plan: &Plan, manifest: &Manifest, is_embedded: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if is_embedded {
+        notes.push(
+            "embedded in-memory store on the same cores: this measures plimsoll and the machine, \
+             not a store you would use"
+                .to_owned(),
+        );
+    }
+    let mut jobs = plan.stages.iter().flat_map(|stage| &stage.jobs);
+    if let Some(signing) = &manifest.target.payload_signing
+        && jobs.any(|job| job.work.sends_content())
+    {
+        notes.push(format!("payload of uploads: {signing}"));
+    }
+    notes
 }
 
 fn announce(

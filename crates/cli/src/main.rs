@@ -6,25 +6,21 @@ mod commands;
 mod conducted;
 mod credentials;
 mod environment;
-mod examine;
 mod lower;
 mod lower_files;
 mod manifest;
 mod new_file;
-mod present;
-mod present_files;
 mod prove;
-mod recorded;
 mod said;
 mod secret;
 mod server_profile;
+mod shown;
 mod signals;
 mod store;
 mod store_url;
 mod targets;
 mod terminal;
 mod ui;
-mod warp_file;
 
 use std::process::ExitCode;
 

@@ -24,13 +24,13 @@ use plimsoll_engine::EngineConfig;
 use plimsoll_model::{OpKind, Seed};
 use plimsoll_oracle::{SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
+use plimsoll_results::Asked;
 use plimsoll_stats::Percentile;
 use plimsoll_workload::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
     WorkloadSpec,
 };
 
-use crate::present::Asked;
 use crate::targets::Scripted;
 use crate::ui::Ui;
 
@@ -100,7 +100,9 @@ pub(crate) struct Bench {
 const OP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What every proof asks of a record.
-const ASKED: Asked = Asked { full_span: true, details: true };
+fn asked() -> Asked {
+    Asked { full_span: true, details: true, ..Asked::default() }
+}
 
 /// A workload of a proof in short.
 struct Load<'a> {
@@ -180,18 +182,18 @@ impl Bench {
 impl Measured {
     /// Returns the figures of a kind.
     fn kind(&self, kind: OpKind) -> Result<&KindAnalysis> {
-        let mut kinds = self.report.analysis.kinds.iter();
+        let mut kinds = self.row().analysis.kinds.iter();
         kinds.find(|each| each.kind == kind).with_context(|| format!("no {}", kind.name()))
     }
 
     /// Returns percentiles of the latency of a kind, in nanoseconds.
     fn percentiles<const N: usize>(&self, kind: OpKind, percents: [f64; N]) -> Result<[u64; N]> {
-        let details = self.report.analysis.details.as_ref().context("no details")?;
-        let kind = details.kinds.iter().find(|each| each.kind == kind).context("no such kind")?;
+        let latency = &self.kind(kind)?.figures.latency;
+        let latency = latency.histogram.as_ref().context("no distribution")?;
         let mut values = [0; N];
         for (value, percent) in values.iter_mut().zip(percents) {
             let percent = Percentile::new(percent).context("no percentile")?;
-            *value = kind.latency.percentile(percent).context("no samples")?;
+            *value = latency.percentile(percent).context("no samples")?;
         }
         Ok(values)
     }

@@ -1,5 +1,5 @@
-//! The stores of a run outside of what is measured: buckets are made ready or surveyed, marked while
-//! the run is under way, and left as they were found.
+//! The stores of a run outside of what is measured: buckets are made ready or surveyed, marked
+//! while the run is under way, and left as they were found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -153,13 +153,12 @@ impl RunAdmin {
             let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
             for bucket in placed.own_buckets(target_index) {
                 let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
-                let base = format!("{}/", bases[0]);
-                if let Some(lack) = self.heed(admin.make_ready(&needs, &base))? {
+                if let Some(lack) = self.heed(admin.make_ready(&needs, &bases[0]))? {
                     let what = placed.plan.name.replacen('-', " ", 1);
                     return Err(ConductError::Lacks { what, lack });
                 }
                 for wish in placed.plan.wishes(target_index) {
-                    let lack = self.heed(admin.make_ready(&[wish], &base))?;
+                    let lack = self.heed(admin.make_ready(&[wish], &bases[0]))?;
                     lacks.extend(lack.map(|lack| (target_index, lack)));
                 }
                 if store.is_shared {
@@ -186,7 +185,7 @@ impl RunAdmin {
                 if matches!(swept, Err(NotSwept::Stopped)) {
                     break;
                 }
-                let this = self.sweep_below(&mut *root.admin, &format!("{base}/"));
+                let this = self.sweep_below(&mut *root.admin, base);
                 swept = match (swept, this) {
                     (Ok(()), this) => this,
                     (Err(_), Err(NotSwept::Stopped)) => Err(NotSwept::Stopped),

@@ -84,8 +84,8 @@ pub enum Operation<'a> {
         /// The version by the target's own name.
         version: &'a str,
     },
-    /// Lists every version below a prefix, following pages to the end or as far as is asked; marks of
-    /// deletion are entries too.
+    /// Lists every version below a prefix, following pages to the end or as far as is asked; marks
+    /// of deletion are entries too.
     ListVersions {
         /// The prefix, compared as text.
         prefix: &'a str,
@@ -238,8 +238,8 @@ impl Completion {
 /// One worker's handle on a target. Stays on the thread that opened it.
 pub trait Session {
     /// Does one operation to its end, in the target's own bucket or in the one that is named; what
-    /// has no buckets takes the name as the first part of keys. Never panics on what the target answers; failures are in the
-    /// completion.
+    /// has no buckets takes the name as the first part of keys. Never panics on what the target
+    /// answers; failures are in the completion.
     ///
     /// Dropping the future abandons the operation; the session must be usable afterwards (a new
     /// connection).

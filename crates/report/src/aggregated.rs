@@ -3,9 +3,9 @@
 //! warp counts failed operations among the others there. Where any failed, the rates are upper
 //! bounds and the times are those of good and failed ones together.
 
+mod document;
 mod measured;
 mod page;
-mod twin;
 
 use plimsoll_analysis::compare::{KindFigures, Metric, RunFigures};
 use plimsoll_foreign::warp::aggregated::{Aggregate, Aggregated};
@@ -25,14 +25,14 @@ pub fn text(file: &Aggregated, look: &Look) -> String {
 
 /// Returns the report for programs, as one JSON object.
 pub fn json(file: &Aggregated) -> serde_json::Value {
-    let document = twin::document(file, &kinds(file), unknown(file));
+    let document = document::document(file, &kinds(file), unknown(file));
     serde_json::to_value(document).expect("the document has text keys and finite numbers")
 }
 
 /// Returns the JSON Schema of the report, as it stands in `docs/formats/aggregated.schema.json`.
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings.into_generator().into_root_schema_for::<twin::Document>().to_value()
+    settings.into_generator().into_root_schema_for::<document::Document>().to_value()
 }
 
 /// Returns the figures that may be compared with those of another run.

@@ -1,6 +1,6 @@
 //! What a consistency check found: as text with the shortest proofs, and as JSON.
 
-mod twin;
+mod document;
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use plimsoll_model::{Moment, OpKind};
 use crate::format::{UNKNOWN, bytes, count, duration};
 use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 
-pub use twin::{SCHEMA, json, schema};
+pub use document::{SCHEMA, json, schema};
 
 /// The columns of a text.
 const WIDTH: usize = 100;

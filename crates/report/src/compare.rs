@@ -49,7 +49,12 @@ pub fn text(
     };
     writer.sides();
     writer.parameters(differences);
+    let mut last = &None;
     for kind in &comparison.kinds {
+        if kind.of != *last && kind.presence == Presence::Both {
+            writer.place(&kind.of);
+            last = &kind.of;
+        }
         writer.kind(kind);
     }
     writer.presence();
@@ -61,6 +66,12 @@ pub fn text(
 /// Returns what a kind is called; all kinds together are the total.
 pub(crate) fn kind_name(kind: Option<OpKind>) -> &'static str {
     kind.map_or("total", OpKind::name)
+}
+
+/// Returns a kind with the stage and the job that did it, where a run has several.
+pub(crate) fn place_name(of: Option<&str>, kind: Option<OpKind>) -> String {
+    let name = kind_name(kind);
+    of.map_or(name.to_owned(), |of| format!("{}: {name}", harmless(of)))
 }
 
 /// How much a table can say, by the runs there are.
@@ -190,6 +201,12 @@ impl Writer<'_> {
         }
     }
 
+    /// Writes which stage and job the tables below are of.
+    fn place(&mut self, of: &Option<String>) {
+        self.out.push('\n');
+        self.remark(&harmless(of.as_deref().unwrap_or_default()));
+    }
+
     fn kind(&mut self, kind: &KindComparison) {
         if kind.presence != Presence::Both {
             return;
@@ -218,7 +235,8 @@ impl Writer<'_> {
     fn presence(&mut self) {
         for (presence, side) in [(Presence::BeforeOnly, "before"), (Presence::AfterOnly, "after")] {
             let kinds = self.comparison.kinds.iter().filter(|kind| kind.presence == presence);
-            let names: Vec<&str> = kinds.map(|kind| kind_name(kind.kind)).collect();
+            let names: Vec<String> =
+                kinds.map(|kind| place_name(kind.of.as_deref(), kind.kind)).collect();
             if !names.is_empty() {
                 self.out.push('\n');
                 self.remark(&format!("only {side}: {}", names.join(", ")));
@@ -275,14 +293,15 @@ impl Writer<'_> {
         let mut table = Table::new(&["gates", "on", "outcome", "found"]);
         for result in gates {
             let (word, tone) = outcome(result.outcome);
-            let cells =
-                [kind_name(result.kind).into(), Cell::new(word, tone), Cell::from(found(result))];
+            let on = place_name(result.of.as_deref(), result.kind);
+            let cells = [on.into(), Cell::new(word, tone), Cell::from(found(result))];
             table.row(&harmless(&result.gate), Tone::Plain, cells);
         }
         self.table(&table);
         for result in gates {
             if let Outcome::Inconclusive(doubt) = result.outcome {
-                let lead = format!("{} {}: ", harmless(&result.gate), kind_name(result.kind));
+                let on = place_name(result.of.as_deref(), result.kind);
+                let lead = format!("{} {on}: ", harmless(&result.gate));
                 self.remark(&(lead + doubt_text(doubt)));
             }
         }

@@ -4,14 +4,12 @@
 use std::time::Duration;
 
 use plimsoll_analysis::{
-    AccessSummary, Figures, KindDetails, PERCENTS, SegmentRow, SizeClass, StageDetails,
-    TimeSummary, percentiles,
+    AccessSummary, Figures, KindDetails, RowDetails, SegmentRow, SizeClass, Times,
 };
 use plimsoll_model::OpKind;
-use plimsoll_stats::Histogram;
 
-use crate::RunReport;
 use crate::format::{byte_rate, bytes, count, duration, known, number, object_rate, op_rate};
+use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
 use crate::words::{self, plural};
 
@@ -26,8 +24,8 @@ const TIME_CHARS_MAX: usize = 8;
 const PERCENTILES: &str = "percentile";
 
 /// Writes the details, if there are any.
-pub(crate) fn write(report: &RunReport, width: usize, paint: Paint, out: &mut String) {
-    let Some(details) = &report.analysis.details else { return };
+pub(crate) fn write(report: &RowView<'_>, width: usize, paint: Paint, out: &mut String) {
+    let Some(details) = &report.row.analysis.details else { return };
     let mut writer = Writer { report, details, width, paint, out };
     writer.span();
     writer.hosts();
@@ -45,8 +43,8 @@ struct Peer<'a> {
 }
 
 struct Writer<'a> {
-    report: &'a RunReport,
-    details: &'a StageDetails,
+    report: &'a RowView<'a>,
+    details: &'a RowDetails,
     width: usize,
     paint: Paint,
     out: &'a mut String,
@@ -66,7 +64,7 @@ impl Writer<'_> {
 
     /// Writes from when to when figures were taken.
     fn span(&mut self) {
-        let (span, offset) = (&self.report.analysis.span, self.report.utc_offset_seconds);
+        let (span, offset) = (&self.report.row.analysis.span, self.report.utc_offset_seconds);
         self.out.push('\n');
         for (name, moment) in [("span from", span.start), ("span until", span.end)] {
             let at = words::began(self.report.wall_time(moment), offset);
@@ -76,7 +74,7 @@ impl Writer<'_> {
 
     /// Writes what each host did of each kind, when there are several hosts.
     fn hosts(&mut self) {
-        let (report, analysis) = (self.report, &self.report.analysis);
+        let (report, analysis) = (self.report, &self.report.row.analysis);
         if report.endpoints.len().max(analysis.endpoints.len()) < 2 {
             return;
         }
@@ -97,7 +95,8 @@ impl Writer<'_> {
         }
         for kind in details.kinds.iter().map(|kind| kind.kind) {
             let peers = details.clients.iter().filter_map(|client| {
-                let (_, figures) = client.kinds.iter().find(|(of, _)| *of == kind)?;
+                let figures =
+                    client.kinds.iter().find(|of| of.kind == kind).map(|of| &of.figures)?;
                 Some(Peer { name: report.client(client.client), figures })
             });
             self.peers(kind.name(), "clients", &peers.collect::<Vec<_>>());
@@ -168,14 +167,17 @@ impl Writer<'_> {
     /// Writes every percentile of latency and time to first byte, as many columns side by side as
     /// there is room for.
     fn percentiles(&mut self) {
-        let columns = self.details.kinds.iter().flat_map(|kind| {
+        let columns = self.report.row.analysis.kinds.iter().flat_map(|kind| {
             let name = |time: &str| format!("{} {time}", kind.kind.name());
-            let service_time = kind.service_time.as_ref().map(|times| (name("service"), times));
-            let latency = std::iter::once((name("latency"), &kind.latency));
-            latency.chain(service_time).chain([(name("TTFB"), &kind.ttfb)])
+            let figures = &kind.figures;
+            // In an open loop both are shown, also where every operation started on time.
+            let service = figures.schedule_delay.as_ref().map(|_| figures.service());
+            let service = service.map(|times| (name("service"), times));
+            let latency = std::iter::once((name("latency"), &figures.latency));
+            latency.chain(service).chain([(name("TTFB"), &figures.ttfb)])
         });
-        let columns: Vec<(String, &Histogram)> =
-            columns.filter(|(_, times)| !times.is_empty()).collect();
+        let columns: Vec<(String, &Times)> =
+            columns.filter(|(_, times)| times.samples > 0).collect();
         let mut left = &columns[..];
         while !left.is_empty() {
             let mut used = PERCENTILES.len();
@@ -232,7 +234,7 @@ impl Writer<'_> {
         let Some(access) = &kind.access else { return };
         self.heading(&accesses_heading(kind.kind, access));
         let mut table = Table::new(&["access", "p50", "p90", "p99", "max", "mean ± deviation"]);
-        let rows: [(&str, &TimeSummary); 4] = [
+        let rows: [(&str, &Times); 4] = [
             ("first latency", &access.first),
             ("last latency", &access.last),
             ("first TTFB", &access.first_ttfb),
@@ -249,7 +251,7 @@ impl Writer<'_> {
 
     /// Writes each segment in which operations failed.
     fn failures(&mut self) {
-        let (report, analysis) = (self.report, &self.report.analysis);
+        let (report, analysis) = (self.report, &self.report.row.analysis);
         let all = analysis.total.stage.failed.count();
         if all == 0 {
             return;
@@ -281,19 +283,18 @@ impl Writer<'_> {
     }
 }
 
-fn percentile_table(columns: &[(String, &Histogram)]) -> Table {
+fn percentile_table(columns: &[(String, &Times)]) -> Table {
     let names = columns.iter().map(|(name, _)| &**name);
     let mut table = Table::new(&std::iter::once(PERCENTILES).chain(names).collect::<Vec<_>>());
     let mut row = |name: &str, of: &dyn Fn(usize) -> Option<Duration>| {
         let cells = (0..columns.len()).map(|column| Cell::from(known(of(column), duration)));
         table.row(name, Tone::Plain, cells);
     };
-    let times: Vec<_> = columns.iter().map(|(_, times)| percentiles(times)).collect();
-    row("min", &|column| columns[column].1.min().map(Duration::from_nanos));
-    for (index, percent) in PERCENTS.into_iter().enumerate() {
-        row(&format!("p{percent}"), &|column| times[column][index].1);
+    row("min", &|column| columns[column].1.min);
+    for percent in Times::PERCENTS {
+        row(&format!("p{percent}"), &|column| columns[column].1.percentile(percent));
     }
-    row("max", &|column| columns[column].1.max().map(Duration::from_nanos));
+    row("max", &|column| columns[column].1.max);
     table
 }
 

@@ -3,11 +3,12 @@
 use plimsoll_model::{ErrorClass, OpRecord};
 
 use super::*;
-use crate::fixture;
+use crate::{Report, fixture};
+use plimsoll_analysis::{Depth, KindAnalysis, RowAsked, Rows, Span};
 
-fn text(report: &RunReport) -> String {
+fn text(report: &Report) -> String {
     let mut out = String::new();
-    write(report, 80, Paint { color: false }, &mut out);
+    write(&fixture::view(report), 80, Paint { color: false }, &mut out);
     let too_wide = out.lines().find(|line| line.chars().count() > 80);
     assert_eq!(too_wide, None, "\n{out}");
     out
@@ -32,7 +33,7 @@ fn one_host_one_client_and_no_failure_need_no_tables() {
     let gets = fixture::back_to_back(OpKind::Get, 0, 2_000, 10);
     let sized = |(index, op): (usize, OpRecord)| OpRecord { bytes: 600 + index as u64 % 2, ..op };
     let gets: Vec<_> = gets.into_iter().enumerate().map(sized).collect();
-    let analysis = fixture::analysis_with(&gets, 2_000, 1, |asked| asked.details = true);
+    let analysis = fixture::analysis_with(&gets, 2_000, 1, |asked| asked.depth = Depth::Details);
     let report = fixture::report("s3 get", analysis, 1);
     let text = text(&report);
     for absent in ["hosts", "clients", "access", "failures", "local", "("] {
@@ -50,7 +51,7 @@ fn of_many_segments_with_failures_twenty_are_listed() {
     let ops = fixture::back_to_back(OpKind::Stat, 0, 2_000, 10).into_iter().map(refused);
     let ops: Vec<_> = ops.collect();
     let analysis = fixture::analysis_with(&ops, 2_000, 1, |asked| {
-        asked.details = true;
+        asked.depth = Depth::Details;
         asked.segment = Some(Duration::from_millis(40));
     });
     // 1,990 ms hold 49 segments of 40 ms and 30 ms more, with 4 failures each and 3 at the end.
@@ -70,8 +71,9 @@ fn the_classes_of_size_are_half_open_powers_of_two() {
     let class = |bytes_min: u64| {
         let gets = [OpRecord { bytes: bytes_min, ..fixture::op(OpKind::Get, 0, 0, 10) }];
         let analysis = fixture::analysis_with(&gets, 10, 1, |asked| {
-            asked.details = true;
-            asked.full_span = true;
+            asked.depth = Depth::Details;
+            let whole = RowAsked { workers: 1, span: Span::Whole, open: false };
+            asked.rows = Rows::One(whole);
         });
         class_name(&analysis.details.unwrap().kinds[0].sizes[0])
     };
@@ -99,13 +101,13 @@ fn the_largest_figures_fit_into_80_columns() {
         figures.stage.ops_ok = 1_234_567_890;
         figures.latency = longest();
     };
-    let analysis = &mut report.analysis;
+    let analysis = &mut report.stages[1].rows[0].analysis;
     let endpoints = analysis.kinds.iter_mut().flat_map(|kind| &mut kind.endpoints);
     endpoints.for_each(|at| most(&mut at.figures));
     let details = analysis.details.as_mut().unwrap();
     for client in &mut details.clients {
         most(&mut client.total);
-        client.kinds.iter_mut().for_each(|(_, figures)| most(figures));
+        client.kinds.iter_mut().for_each(|kind| most(&mut kind.figures));
     }
     let kind = &mut details.kinds[1];
     for class in &mut kind.sizes {
@@ -117,18 +119,18 @@ fn the_largest_figures_fit_into_80_columns() {
     (access.first, access.last_ttfb) = (longest(), longest());
     text(&report);
     // All kinds have their percentiles, in as many tables as it takes.
-    let details = report.analysis.details.as_mut().unwrap();
-    let (get, names) = (details.kinds[1].clone(), [OpKind::Retention, OpKind::PutPart]);
-    let more = names.into_iter().map(|kind| KindDetails { kind, ..get.clone() });
-    details.kinds.extend(more);
+    let kinds = &mut report.stages[1].rows[0].analysis.kinds;
+    let (get, names) = (kinds[1].clone(), [OpKind::Retention, OpKind::PutPart]);
+    let more = names.into_iter().map(|kind| KindAnalysis { kind, ..get.clone() });
+    kinds.extend(more);
     let text = text(&report);
     assert_eq!(text.matches("\npercentile  ").count(), 2, "\n{text}");
     assert!(text.contains("  PUTPART TTFB\n"), "\n{text}");
 }
 
-fn longest() -> TimeSummary {
+fn longest() -> Times {
     let time = Some(Duration::from_secs(99 * 60));
-    TimeSummary {
+    Times {
         samples: 1_234_567_890,
         min: time,
         p50: time,
@@ -138,13 +140,17 @@ fn longest() -> TimeSummary {
         max: time,
         mean: time,
         std_dev: time,
+        ..Times::default()
     }
 }
 
 #[test]
 fn a_sample_of_the_objects_says_so() {
     let report = fixture::detailed();
-    let mut access = report.analysis.details.unwrap().kinds[1].access.clone().unwrap();
+    let mut access = report.stages[1].rows[0].analysis.details.as_ref().unwrap().kinds[1]
+        .access
+        .clone()
+        .unwrap();
     (access.objects_count, access.sampled_one_in) = (100_123, 1_024);
     let heading = "GET: first and last access of 100,123 objects, a sample of 1 in 1,024";
     assert_eq!(accesses_heading(OpKind::Get, &access), heading);

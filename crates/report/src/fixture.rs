@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Question, StageAnalysis, analyze};
+use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, analyze};
 use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRate, OpRecord, RunId, Seed,
     StageId, WallTime, WorkerId,
 };
 
 use crate::{
-    ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport, StageWork,
-    Verification, VerificationMode,
+    ErrorSample, JobSchedule, LoopModel, OpLogCheck, Report, RowReport, RunState, ScheduleReport,
+    StageReport, TargetReport, Verification, VerificationMode,
 };
+
+use crate::report::RowView;
 
 const MS: u64 = 1_000_000;
 
@@ -47,7 +49,7 @@ pub(crate) fn back_to_back(
     (0..until_ms).step_by(took_ms as usize).map(|start| op(kind, worker, start, took_ms)).collect()
 }
 
-pub(crate) fn analysis(ops: &[OpRecord], ended_ms: u64, workers: u32) -> StageAnalysis {
+pub(crate) fn analysis(ops: &[OpRecord], ended_ms: u64, workers: u32) -> RowAnalysis {
     analysis_with(ops, ended_ms, workers, |_| ())
 }
 
@@ -56,66 +58,69 @@ pub(crate) fn analysis_with(
     ended_ms: u64,
     workers: u32,
     ask: impl FnOnce(&mut Question<'static>),
-) -> StageAnalysis {
+) -> RowAnalysis {
     let ended = Moment::from_ns(ended_ms * MS);
     let mut question = Question::about(StageId(1), Moment::EPOCH, ended, workers);
     ask(&mut question);
-    let Ok(analysis) = analyze(ops, &question);
-    analysis
+    let Ok(mut analysis) = analyze(ops, &question);
+    analysis.rows.pop().unwrap()
 }
 
-pub(crate) fn report(what: &str, analysis: StageAnalysis, workers: u32) -> RunReport {
+/// Returns the report on a measured stage, the second, that 2,500 objects were prepared for.
+pub(crate) fn report(what: &str, analysis: RowAnalysis, workers: u32) -> Report {
     let started = WallTime::from_unix_ns(1_795_251_600_000_000_000);
     let reads = analysis.kinds.iter().filter(|kind| kind.kind == OpKind::Get);
-    RunReport {
+    let read_bytes = reads.map(|kind| kind.figures.stage.bytes).sum();
+    let mut puts = self::analysis(&[op(OpKind::Put, 0, 0, 1_250)], 1_250, 1);
+    for stage in [&mut puts.kinds[0].figures.stage, &mut puts.total.stage] {
+        (stage.ops_ok, stage.objects, stage.bytes) = (2_500, 2_500, 2_500 * 10_240);
+    }
+    let prepared = StageReport::of("prepare", vec![RowReport::of("prepare", puts)]);
+    let ended = analysis.total.stage.ended();
+    let mut measured = StageReport::of("measure", vec![RowReport::of("measure", analysis)]);
+    measured.threads = Some(2);
+    measured.cpu = Some(Duration::from_millis(48));
+    measured.op_log = Some(OpLogCheck { rows: ended, counted: ended });
+    let stages = vec![StageReport { is_result: false, ..prepared }, measured];
+    let what_id = what.replace(' ', "-");
+    Report {
         tool_version: Some("0.1.0".to_owned()),
-        run_id: Some(RunId::new(&what.replace(' ', "-"), started, 0)),
-        what: what.to_owned(),
+        run_id: Some(RunId::new(&what_id, started, 0)),
         command: format!("plimsoll {what} --concurrent {workers}"),
-        target: "http://127.0.0.1:9000, bucket plimsoll".to_owned(),
-        ended_because: None,
+        targets: vec![TargetReport {
+            address: "http://127.0.0.1:9000".to_owned(),
+            bucket: Some("plimsoll".to_owned()),
+            ..TargetReport::default()
+        }],
         endpoints: vec!["http://127.0.0.1:9000".to_owned()],
-        clients: Vec::new(),
-        utc_offset_seconds: None,
-        foreign: None,
-        started,
-        loop_model: LoopModel::Closed,
         seed: Some(Seed(7)),
-        concurrency: workers,
-        threads: Some(2),
-        prepare: Some(StageWork {
-            objects: 2_500,
-            bytes: 2_500 * 10_240,
-            took: Duration::from_millis(1_250),
-        }),
-        cleanup: None,
-        errors: Vec::new(),
-        losses: Vec::new(),
-        notes: Vec::new(),
-        run_directory: Some(format!("./plimsoll-{}-20261121t090000z-aaaa", what.replace(' ', "-"))),
-        state: RunState::Complete,
-        op_log: Some(OpLogCheck {
-            rows: analysis.total.stage.ops_ok + analysis.total.stage.failed.count(),
-            counted: analysis.total.stage.ops_ok + analysis.total.stage.failed.count(),
-        }),
+        run_directory: Some(format!("./plimsoll-{what_id}-20261121t090000z-aaaa")),
         verification: Some(Verification {
             mode: VerificationMode::EveryByte,
-            bytes: reads.map(|kind| kind.figures.stage.bytes).sum(),
+            bytes: read_bytes,
             unverified_bytes: 0,
         }),
-        client_cpu: Some(Duration::from_millis(48)),
-        recorder_wait: Duration::ZERO,
-        schedule: None,
-        certificate: None,
-        virtual_time: false,
-        stream_hash: None,
-        wrong: Vec::new(),
-        analysis,
+        ..Report::of(what, started, stages)
     }
 }
 
+/// Returns the measured stage's only row with what is around it.
+pub(crate) fn view(report: &Report) -> RowView<'_> {
+    report.only_row().unwrap()
+}
+
+/// Returns the measured stage.
+pub(crate) fn measured(report: &mut Report) -> &mut StageReport {
+    &mut report.stages[1]
+}
+
+/// Returns its only row.
+pub(crate) fn row(report: &mut Report) -> &mut RowReport {
+    &mut report.stages[1].rows[0]
+}
+
 /// Eight workers, GETs of 10 ms and 10 KiB for 6 s: 4,800 operations.
-pub(crate) fn steady() -> RunReport {
+pub(crate) fn steady() -> Report {
     let ops: Vec<_> =
         (0..8).flat_map(|worker| back_to_back(OpKind::Get, worker, 6_000, 10)).collect();
     report("s3 get", analysis(&ops, 6_000, 8), 8)
@@ -124,7 +129,7 @@ pub(crate) fn steady() -> RunReport {
 /// An open loop of 1,000 GETs a second for 2 s with at most 20 in flight, of 2 ms each. The store
 /// answers nothing from 1,000 ms on until 1,102 ms: the 20 that came first wait for it, the other
 /// 82 for them, and are then issued in batches of 20, one each 2 ms; the last 11 at 1,110 ms.
-pub(crate) fn stalled() -> RunReport {
+pub(crate) fn stalled() -> Report {
     let ops = (0..2_000).map(|index| {
         let (start, end) = match index {
             1_000..1_020 => (index, 1_102),
@@ -138,10 +143,11 @@ pub(crate) fn stalled() -> RunReport {
         OpRecord { intended, ..op(OpKind::Get, (index % 8) as u32, start, end - start) }
     });
     let ops: Vec<_> = ops.collect();
-    let analysis = analysis_with(&ops, 2_001, 8, |asked| asked.open = true);
+    let open = RowAsked { workers: 8, span: Span::Whole, open: true };
+    let analysis = analysis_with(&ops, 2_001, 8, |asked| asked.rows = Rows::One(open));
     let mut report = report("s3 get", analysis, 8);
-    report.loop_model = LoopModel::Open;
-    report.schedule = Some(ScheduleReport {
+    row(&mut report).loop_model = LoopModel::Open;
+    let schedule = ScheduleReport {
         rate: "1000/s".to_owned(),
         rate_peak: Some(OpRate(1_000.0)),
         arrivals: "constant".to_owned(),
@@ -151,12 +157,14 @@ pub(crate) fn stalled() -> RunReport {
         late_count: Some(89),
         skipped_count: Some(0),
         delay_max: Some(Duration::from_millis(82)),
-    });
+    };
+    row(&mut report).schedules = vec![JobSchedule::new("measure", true, schedule)];
+    report.note_schedules();
     report
 }
 
 /// As [`steady`], but nothing succeeds: the second of two contents is wrong, the rest is refused.
-pub(crate) fn failing() -> RunReport {
+pub(crate) fn failing() -> Report {
     let ops = (0..8).flat_map(|worker| back_to_back(OpKind::Get, worker, 6_000, 10));
     let ops = ops.zip(0..).map(|(op, index)| {
         let classes = [ErrorClass::Server, ErrorClass::Corrupt];
@@ -164,14 +172,15 @@ pub(crate) fn failing() -> RunReport {
     });
     let ops: Vec<_> = ops.collect();
     let mut report = report("s3 get", analysis(&ops, 6_000, 8), 8);
-    report.wrong = vec![("old-version".to_owned(), 1_000), ("torn".to_owned(), 1_400)];
+    let wrong = [("old-version".to_owned(), 1_000), ("torn".to_owned(), 1_400)];
+    measured(&mut report).wrong = wrong.into_iter().collect();
     report
 }
 
 /// Three workers for 3 s: GETs of 10 ms on the first host, PUTs of 20 ms on the second until it
 /// refuses connections at 2 s, DELETEs of ten keys in 50 ms on the first, of which the first twelve
 /// are throttled.
-pub(crate) fn troubled() -> RunReport {
+pub(crate) fn troubled() -> Report {
     let gets = back_to_back(OpKind::Get, 0, 3_000, 10);
     let puts = back_to_back(OpKind::Put, 1, 3_000, 20).into_iter().map(|op| OpRecord {
         endpoint: EndpointId(1),
@@ -190,7 +199,7 @@ pub(crate) fn troubled() -> RunReport {
         "http://a.example:9000".to_owned(),
         "http://b.with-a-very-long-name.storage.example.com:9000".to_owned(),
     ];
-    report.errors = vec![
+    measured(&mut report).errors = vec![
         ErrorSample {
             class: ErrorClass::Connect,
             kind: OpKind::Put,
@@ -208,7 +217,7 @@ pub(crate) fn troubled() -> RunReport {
     ];
     report.state = RunState::Interrupted;
     report.recorder_wait = Duration::from_millis(3);
-    report.op_log = Some(OpLogCheck { rows: 509, counted: 510 });
+    measured(&mut report).op_log = Some(OpLogCheck { rows: 509, counted: 510 });
     report.notes = vec!["uploads are signed without a payload hash".to_owned()];
     report
 }
@@ -217,7 +226,7 @@ pub(crate) fn troubled() -> RunReport {
 /// first host, each in 10 ms, of 10 KiB and 1 MiB in turn; the first byte comes after 4, 5 and 6 ms
 /// in the first, second and third round. The second PUTs 10 KiB in 20 ms on the second host, which
 /// refuses connections from 2 s on.
-pub(crate) fn detailed() -> RunReport {
+pub(crate) fn detailed() -> Report {
     let gets = back_to_back(OpKind::Get, 0, 3_000, 10).into_iter().zip(0..).map(|(op, index)| {
         let first_byte = op.start.after(Duration::from_millis(4 + index / 100));
         OpRecord {
@@ -235,7 +244,7 @@ pub(crate) fn detailed() -> RunReport {
     });
     let ops: Vec<_> = gets.chain(puts).collect();
     let analysis = analysis_with(&ops, 3_000, 2, |asked| {
-        asked.details = true;
+        asked.depth = Depth::Details;
         asked.client_of = &[0, 1];
     });
     let mut report = report("s3 mixed", analysis, 2);

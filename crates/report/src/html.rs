@@ -4,21 +4,23 @@
 //! Whatever comes from a run is escaped; the policy in the head forbids requests and scripts
 //! besides.
 
-pub mod phases;
-
 mod axis;
 mod charts;
+mod distribution;
 mod plot;
+mod stages;
 mod tables;
 
 #[cfg(test)]
 mod tests;
 
 use plimsoll_analysis::Advice;
+use serde_json::Value;
 
 use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent};
+use crate::report::RowView;
 use crate::table::harmless;
-use crate::{RunReport, RunState, json, words};
+use crate::{Report, json, stage_words, text, weka, words};
 use charts::{Chart, Charts};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -27,11 +29,13 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src dat
 
 /// The file is kept below this by leaving out data that the JSON report has anyway.
 const SIZE_MAX: usize = 690_000;
+/// The bins of a distribution.
+const BINS: &str = "bins";
 /// What is left out of the data of each kind, in this order.
 const LESS_IMPORTANT: [(&str, &str); 3] = [
     ("endpoints", "the segments of each host"),
     ("series", "the segments of each kind"),
-    ("latency_ns_bins", "the bins of the latencies"),
+    (BINS, "the bins of the times"),
 ];
 
 /// What a run ran on.
@@ -43,12 +47,13 @@ pub struct Environment {
 }
 
 /// Returns the report as an HTML document. Charts need the details of the analysis.
-pub fn render(report: &RunReport, environment: &Environment) -> String {
-    let mut html = head(&title(report));
-    html += &headline(report);
-    html += &warnings(report);
-    html += &origin(report);
-    html += &body(report);
+pub fn render(report: &Report, environment: &Environment) -> String {
+    let title = format!("{}{}", report.what, report.state.remark());
+    let mut html = head(&title);
+    html += &match report.only_row() {
+        Some(row) => headline(&row) + &warnings(&row) + &origin(&row) + &body(row, ""),
+        None => several(report),
+    };
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
     let (data, left_out) = data(report, SIZE_MAX.saturating_sub(html.len()));
@@ -59,6 +64,41 @@ pub fn render(report: &RunReport, environment: &Environment) -> String {
          </main>\n<script type=\"application/json\" id=\"data\">{data}</script>\n</body>\n</html>\n"
     );
     html
+}
+
+/// Returns a page of several stages.
+fn several(report: &Report) -> String {
+    let targets: Vec<String> = report.targets.iter().map(stage_words::target).collect();
+    let mut html = format!(
+        "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n</header>\n",
+        escaped(&format!("{}{}", report.what, report.state.remark())),
+        escaped(&targets.join("; ")),
+        escaped(&words::began(report.started, report.utc_offset_seconds))
+    );
+    let failed = match report.failed_count() {
+        0 => None,
+        failed => Some(format!("{} failed", words::plural(failed, "operation"))),
+    };
+    html += &lines(failed.into_iter().collect(), &text::warnings(report), &report.notes);
+    if let Some(table) = weka::table(report) {
+        let table: String = table.lines().map(|line| escaped(line) + "\n").collect();
+        html += &section("summary", "Summary", &format!("<pre>{table}</pre>\n"));
+    }
+    for (number, stage) in (1..).zip(&report.stages) {
+        html += &stages::stage(report, number, stage);
+    }
+    html + &section("run", "The run", &stages::origin(report))
+}
+
+/// Returns failures, warnings and notes, one a line.
+fn lines(failures: Vec<String>, warnings: &[String], notes: &[String]) -> String {
+    let line =
+        |class: &str, text: &String| format!("<li class=\"{class}\">{}</li>\n", escaped(text));
+    let failures = failures.iter().map(|text| line("failure", text));
+    let warnings = warnings.iter().map(|text| line("warning", text));
+    let notes = notes.iter().map(|text| line("note", text));
+    let lines: String = failures.chain(warnings).chain(notes).collect();
+    if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
 }
 
 /// Returns the beginning of a page, up to where its content stands.
@@ -95,17 +135,25 @@ fn escaped(text: &str) -> String {
 ///
 /// Nothing in it ends the element that holds it: a `<` occurs in texts only, where JSON has another
 /// way to write it.
-fn data(report: &RunReport, room: usize) -> (String, Option<String>) {
+fn data(report: &Report, room: usize) -> (String, Option<String>) {
     let mut data = json::render(report);
-    let text = |data: &serde_json::Value| data.to_string().replace('<', "\\u003c");
+    let text = |data: &Value| data.to_string().replace('<', "\\u003c");
     let mut left_out = Vec::new();
     for (field, name) in LESS_IMPORTANT {
         if text(&data).len() <= room {
             break;
         }
-        let kinds = data.pointer_mut("/details/kinds").and_then(|kinds| kinds.as_array_mut());
-        let fields = kinds.into_iter().flatten().filter_map(|kind| kind.get_mut(field));
-        fields.for_each(|field| *field = serde_json::json!([]));
+        for row in rows(&mut data) {
+            // Bins stand beside the percentiles, the rest in the details.
+            let kinds =
+                if field == BINS { &mut row["kinds"] } else { &mut row["details"]["kinds"] };
+            for kind in kinds.as_array_mut().into_iter().flatten() {
+                match field {
+                    BINS => drop_bins(kind),
+                    _ => kind[field] = serde_json::json!([]),
+                }
+            }
+        }
         left_out.push(name);
     }
     if left_out.is_empty() {
@@ -118,14 +166,17 @@ fn data(report: &RunReport, room: usize) -> (String, Option<String>) {
     (text(&data), Some(note))
 }
 
-fn title(report: &RunReport) -> String {
-    let state = match report.state {
-        RunState::Complete => "",
-        RunState::Interrupted => " (interrupted)",
-        RunState::Killed => " (killed)",
-        RunState::Failed => " (failed)",
-    };
-    format!("{}{state}", report.what)
+/// Returns the rows of all stages.
+fn rows(data: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let stages = data["stages"].as_array_mut().into_iter().flatten();
+    stages.flat_map(|stage| stage["rows"].as_array_mut().into_iter().flatten())
+}
+
+/// Leaves out the bins of all times of a kind.
+fn drop_bins(kind: &mut Value) {
+    for (_, times) in kind.as_object_mut().into_iter().flatten() {
+        times.as_object_mut().map(|times| times.remove(BINS));
+    }
 }
 
 /// Returns a part of the page with its heading, or nothing without content.
@@ -137,15 +188,15 @@ fn section(id: &str, heading: &str, content: &str) -> String {
 }
 
 /// Returns the title and the figures that matter first.
-fn headline(report: &RunReport) -> String {
-    let total = &report.analysis.total;
+fn headline(report: &RowView<'_>) -> String {
+    let total = &report.row.analysis.total;
     let mut tiles: Vec<(&str, String, bool)> = Vec::new();
-    if let Some(rates) = total.rates.filter(|_| !report.analysis.kinds.is_empty()) {
+    if let Some(rates) = total.rates.filter(|_| !report.row.analysis.kinds.is_empty()) {
         if total.moves_bytes {
             tiles.push(("throughput", byte_rate(rates.bytes), false));
         }
         tiles.push(("operations", op_rate(rates.ops), false));
-        if report.analysis.kinds.len() == 1 && rates.objects > rates.ops {
+        if report.row.analysis.kinds.len() == 1 && rates.objects > rates.ops {
             tiles.push(("objects", object_rate(rates.objects), false));
         }
     }
@@ -154,7 +205,7 @@ fn headline(report: &RunReport) -> String {
         tiles.extend(value.map(|value| (name, duration(value), false)));
     }
     let failed = total.stage.failed.count();
-    tiles.push(match report.analysis.error_rate() {
+    tiles.push(match report.row.analysis.error_rate() {
         None => ("operations", "none ended".to_owned(), true),
         Some(rate) if failed > 0 => {
             ("failed", format!("{} ({})", count(failed), percent(rate * 100.0)), true)
@@ -170,31 +221,28 @@ fn headline(report: &RunReport) -> String {
     format!(
         "<header>\n<h1>{}</h1>\n<p class=\"caption\">{} · {}</p>\n<dl id=\"headline\">\n{}</dl>\n\
          </header>\n",
-        escaped(&title(report)),
-        escaped(&report.target),
-        escaped(&words::began(report.started, report.utc_offset_seconds)),
+        escaped(&format!("{}{}", report.what, report.state.remark())),
+        escaped(&report.target()),
+        escaped(&words::began(report.began(), report.utc_offset_seconds)),
         tiles.iter().map(tile).collect::<String>()
     )
 }
 
-fn warnings(report: &RunReport) -> String {
-    let shed = report.analysis.advice.iter().filter(|of| matches!(of, Advice::Throttled { .. }));
+fn warnings(report: &RowView<'_>) -> String {
+    let shed =
+        report.row.analysis.advice.iter().filter(|of| matches!(of, Advice::Throttled { .. }));
     let wrong = words::wrong(report).into_iter().map(|(class, text)| format!("{class}: {text}"));
     let warnings = shed.map(words::advice).chain(wrong).chain(words::warnings(report));
-    let line = |class: &str, text: &str| format!("<li class=\"{class}\">{}</li>\n", escaped(text));
-    let not_kept = report.schedule_warning().map(|text| line("failure", &text));
-    let warnings = warnings.map(|text| line("warning", &text));
-    let notes = report.notes.iter().map(|text| line("note", text));
-    let lines: String = not_kept.into_iter().chain(warnings).chain(notes).collect();
-    if lines.is_empty() { lines } else { format!("<ul id=\"warnings\">\n{lines}</ul>\n") }
+    let not_kept = report.schedule_warning().into_iter().collect();
+    lines(not_kept, &warnings.collect::<Vec<_>>(), &report.notes)
 }
 
 /// Returns where the figures come from and how to get them again.
-fn origin(report: &RunReport) -> String {
+fn origin(report: &RowView<'_>) -> String {
     let mut facts = vec![
-        ("target", report.target.clone()),
+        ("target", report.target().clone()),
         ("load", words::loop_model(report)),
-        ("measured", words::span(&report.analysis)),
+        ("measured", words::span(&report.row.analysis)),
     ];
     facts.extend(report.schedule_facts());
     facts.extend(words::goodput(report).map(|text| ("goodput", text)));
@@ -215,39 +263,38 @@ fn origin(report: &RunReport) -> String {
     section("run", "The run", &(tables::facts(facts) + &command))
 }
 
-/// Returns tables and charts by subject.
-fn body<'a>(report: &'a RunReport) -> String {
-    let analysis = &report.analysis;
+/// Returns tables and charts by subject; `prefix` tells those of one row from those of others.
+fn body<'a>(report: RowView<'a>, prefix: &str) -> String {
+    let analysis = &report.row.analysis;
     if analysis.kinds.is_empty() {
         return String::new();
     }
     let details = analysis.details.as_ref();
     let charts = details.map(|details| Charts { report, details });
-    let draw = |of: fn(&Charts<'a>) -> Vec<Chart>| -> String {
+    let draw = |of: &dyn Fn(&Charts<'a>) -> Vec<Chart>| -> String {
         let charts = charts.as_ref().map(of).unwrap_or_default();
+        let figure = |chart: &Chart| figure_as(&format!("{prefix}{}", chart.id), chart);
         let figures = charts.iter().map(figure).collect::<String>();
         if figures.is_empty() { figures } else { format!("<div class=\"charts\">{figures}</div>") }
     };
+    let section = |id: &str, heading: &str, content: &str| {
+        section(&format!("{prefix}{id}"), heading, content)
+    };
     let mut html = String::new();
     html += &section("operations", "Operations", &tables::operations(analysis));
-    let rates = draw(Charts::rates) + &tables::rates(analysis);
+    let rates = draw(&Charts::rates) + &tables::rates(analysis);
     html += &section("rates", "Throughput", &rates);
-    let times = draw(Charts::latency_over_time) + &draw(Charts::distributions);
+    let times = draw(&Charts::latency_over_time) + &draw(&Charts::distributions);
     html += &section("times", "Latency", &(times + &tables::times(analysis)));
-    let sizes = draw(Charts::sizes) + &tables::sizes(report);
+    let sizes = draw(&Charts::sizes) + &tables::sizes(&report);
     html += &section("sizes", "By size", &sizes);
-    html += &section("hosts", "By host", &(draw(Charts::hosts) + &tables::hosts(report)));
-    html += &section("clients", "By client", &tables::clients(report));
-    html += &section("accesses", "First and last access of an object", &tables::accesses(report));
-    html + &section("errors", "Errors", &(draw(Charts::errors) + &tables::errors(report)))
+    html += &section("hosts", "By host", &(draw(&Charts::hosts) + &tables::hosts(&report)));
+    html += &section("clients", "By client", &tables::clients(&report));
+    html += &section("accesses", "First and last access of an object", &tables::accesses(&report));
+    html + &section("errors", "Errors", &(draw(&Charts::errors) + &tables::errors(&report)))
 }
 
-/// Returns a chart with its title, its legend and its caption.
-fn figure(chart: &Chart) -> String {
-    figure_as(chart.id, chart)
-}
-
-/// Returns a chart under another name, for a page that has several of its kind.
+/// Returns a chart under that name, with its title, its legend and its caption.
 fn figure_as(id: &str, chart: &Chart) -> String {
     let title = escaped(&chart.title);
     let caption = escaped(&chart.caption);

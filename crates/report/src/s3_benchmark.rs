@@ -195,12 +195,10 @@ pub fn below(results: &[TestResult]) -> String {
 }
 
 fn cells(figures: &TestFigures) -> Vec<Cell> {
-    let percentiles = plimsoll_analysis::percentiles(&figures.latency);
+    let times = plimsoll_analysis::Times::of(&figures.latency, false);
     let time = |time: Option<Duration>| known(time, duration);
     let mut cells = [figures.ops_ok, figures.failed_count(), figures.slowdowns].map(count).to_vec();
-    cells.extend(PERCENTS.map(|percent| {
-        time(percentiles.iter().find(|(known, _)| *known == percent).and_then(|(_, at)| *at))
-    }));
+    cells.extend(PERCENTS.map(|percent| time(times.percentile(percent))));
     cells.push(time(figures.latency.max().map(Duration::from_nanos)));
     cells.into_iter().map(Cell::from).collect()
 }

@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use plimsoll_analysis::FullLoad;
 use plimsoll_model::OpRate;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::RunReport;
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate, percent};
+use crate::report::RowView;
+use crate::serial;
 use crate::words::plural;
 
 /// What was seen of the operations of an open loop, for the advice on its schedule.
@@ -31,18 +34,23 @@ impl Observed {
 }
 
 /// The schedule of an open loop, and what came of it. What a run that was killed did not write
-/// down is `None`.
-#[derive(Clone, Debug, PartialEq)]
+/// down is null.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ScheduleReport {
     /// The rate as it was asked for: `1000/s`, `100/s..5000/s over 2m`.
     pub rate: String,
     /// The highest rate it asks for.
+    #[serde(rename = "rate_peak_ops_per_sec", serialize_with = "serial::rate_if_known")]
+    #[schemars(with = "Option<f64>")]
     pub rate_peak: Option<OpRate>,
     /// How the arrivals lie about the rate: `constant` or `poisson`.
     pub arrivals: String,
     /// How many operations may have been under way at once.
+    #[serde(rename = "in_flight_count_max")]
     pub max_in_flight: u32,
     /// How long operations arrived.
+    #[serde(rename = "duration_ns", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub lasted: Option<Duration>,
     /// How many arrived.
     pub offered_count: Option<u64>,
@@ -51,6 +59,8 @@ pub struct ScheduleReport {
     /// How many of them were never issued.
     pub skipped_count: Option<u64>,
     /// The longest schedule delay of those that were issued.
+    #[serde(rename = "delay_ns_max", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
     pub delay_max: Option<Duration>,
 }
 
@@ -224,26 +234,20 @@ impl ScheduleReport {
     }
 }
 
-impl RunReport {
-    /// Tells whether the load came as it should have: not more than 1 % of the operations of an
-    /// open loop were late or skipped; always true in other loops.
-    pub fn schedule_kept(&self) -> bool {
-        self.schedule.as_ref().is_none_or(ScheduleReport::is_kept)
-    }
-
+impl RowView<'_> {
     /// Returns how many operations a second succeeded; `None` where some were left out.
     pub(crate) fn achieved(&self) -> Option<OpRate> {
-        let rates = self.analysis.total.rates.filter(|_| !self.analysis.is_part);
+        let rates = self.row.analysis.total.rates.filter(|_| !self.row.analysis.is_part);
         rates.map(|rates| rates.ops)
     }
 
     /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
-    pub fn schedule_warning(&self) -> Option<String> {
-        let (total, schedule) = (&self.analysis.total, self.schedule.as_ref()?);
-        let in_flight = self.analysis.in_flight.as_ref().filter(|_| !self.analysis.is_part);
+    pub(crate) fn schedule_warning(&self) -> Option<String> {
+        let (total, schedule) = (&self.row.analysis.total, self.schedule()?);
+        let in_flight = self.row.analysis.in_flight.as_ref().filter(|_| !self.row.analysis.is_part);
         schedule.warning(&Observed {
-            service_mean: total.service_time.mean,
-            service_max: total.service_time.max,
+            service_mean: total.service().mean,
+            service_max: total.service().max,
             failed_count: total.stage.failed.count(),
             full_load: in_flight.and_then(|of| of.full_load(schedule.max_in_flight)),
             cpu_share: self.cpu_share(),
@@ -252,8 +256,9 @@ impl RunReport {
 
     /// Returns the part of the stage in which its threads computed, 0 to 1.
     fn cpu_share(&self) -> Option<f64> {
-        let stage = self.analysis.ended.since(self.analysis.started).as_secs_f64();
-        let (cpu, threads) = self.client_cpu.filter(|_| !self.virtual_time).zip(self.threads)?;
+        let stage = self.row.analysis.ended.since(self.row.analysis.started).as_secs_f64();
+        let (cpu, threads) =
+            self.stage.cpu.filter(|_| !self.virtual_time).zip(self.stage.threads)?;
         let share = cpu.as_secs_f64() / (stage * f64::from(threads));
         share.is_finite().then_some(share)
     }
@@ -261,9 +266,9 @@ impl RunReport {
     /// Returns offered and achieved rate and how well the schedule was kept, a name and a text
     /// each; nothing in a closed loop.
     pub(crate) fn schedule_facts(&self) -> Vec<(&'static str, String)> {
-        let Some(schedule) = &self.schedule else { return Vec::new() };
+        let Some(schedule) = self.schedule() else { return Vec::new() };
         // A part of the operations achieves nothing that could be held against the schedule.
-        schedule.facts((!self.analysis.is_part).then(|| self.achieved()))
+        schedule.facts((!self.row.analysis.is_part).then(|| self.achieved()))
     }
 }
 

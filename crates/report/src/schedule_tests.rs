@@ -1,13 +1,15 @@
 //! Schedules that were kept and not, with every count worked out by hand.
 
+use plimsoll_analysis::{RowAsked, Rows, Span};
 use plimsoll_model::{Moment, OpKind, OpRecord};
 
 use super::*;
-use crate::fixture;
+use crate::fixture::{self, view};
+use crate::{JobSchedule, Report};
 
-fn with(change: impl FnOnce(&mut ScheduleReport)) -> RunReport {
+fn with(change: impl FnOnce(&mut ScheduleReport)) -> Report {
     let mut report = fixture::stalled();
-    change(report.schedule.as_mut().unwrap());
+    change(&mut fixture::row(&mut report).schedules[0].schedule);
     report
 }
 
@@ -22,19 +24,26 @@ fn one_percent_may_be_late_or_skipped() {
         (20, 1, false),
     ] {
         let report = with(|of| (of.late_count, of.skipped_count) = (Some(late), Some(skipped)));
-        assert_eq!(report.schedule_kept(), kept, "{late} late, {skipped} skipped of 2,000");
-        assert_eq!(report.schedule_warning().is_none(), kept);
+        assert_eq!(
+            view(&report).row.schedule_kept(),
+            kept,
+            "{late} late, {skipped} skipped of 2,000"
+        );
+        assert_eq!(view(&report).schedule_warning().is_none(), kept);
     }
     // Nothing is known of it, nothing arrived, no schedule at all.
-    assert!(with(|of| of.offered_count = None).schedule_kept());
-    assert!(with(|of| (of.offered_count, of.late_count) = (Some(0), Some(0))).schedule_kept());
-    assert!(fixture::steady().schedule_kept());
-    assert_eq!(fixture::steady().schedule_facts(), []);
+    let unknown = with(|of| of.offered_count = None);
+    let none_arrived = with(|of| (of.offered_count, of.late_count) = (Some(0), Some(0)));
+    let closed = fixture::steady();
+    for report in [&unknown, &none_arrived, &closed] {
+        assert!(view(report).row.schedule_kept());
+    }
+    assert_eq!(view(&closed).schedule_facts(), []);
 }
 
 #[test]
 fn the_rate_is_that_of_the_arrivals() {
-    let schedule = fixture::stalled().schedule.unwrap();
+    let schedule = view(&fixture::stalled()).schedule().unwrap().clone();
     assert_eq!(schedule.rate_offered(), Some(OpRate(1_000.0)));
     let unknown = ScheduleReport { lasted: Some(Duration::ZERO), ..schedule.clone() };
     assert_eq!(unknown.rate_offered(), None);
@@ -42,8 +51,8 @@ fn the_rate_is_that_of_the_arrivals() {
 }
 
 #[track_caller]
-fn check_hint(report: &RunReport, hint: &str) {
-    let warning = report.schedule_warning().unwrap();
+fn check_hint(report: &Report, hint: &str) {
+    let warning = view(report).schedule_warning().unwrap();
     let lead = "SCHEDULE NOT KEPT: 89 of 2,000 operations (4.45 %) did not start on time, 89 by \
                 more than 1 ms and 0 not at all, so the load was not the one that was asked for. ";
     assert_eq!(warning, format!("{lead}{hint}"));
@@ -75,7 +84,8 @@ fn the_hint_follows_littles_law() {
 fn one_slow_operation_among_many_needs_no_more_than_what_waited() {
     // One of 15 s took one place. The longest delay of 82 ms had 82 arrivals wait, and no more.
     let mut report = fixture::stalled();
-    report.analysis.total.service_time.max = Some(Duration::from_secs(15));
+    let total = &mut fixture::row(&mut report).analysis.total;
+    total.service_time.as_mut().unwrap().max = Some(Duration::from_secs(15));
     check_hint(
         &report,
         "While the store was slow, up to 15.0 s for an operation, 1,000/s needed up to 102 in \
@@ -86,7 +96,7 @@ fn one_slow_operation_among_many_needs_no_more_than_what_waited() {
 
 /// Operations of a store that serves one at a time in 2 ms, 1,000/s for 2 s, up to 20 in flight:
 /// the n-th ends after 2n ms, and from the 38th on each waits for the one 20 before it.
-fn overloaded() -> RunReport {
+fn overloaded() -> Report {
     let ends = |index: u64| (index + 1) * 2;
     let start = |index: u64| index.checked_sub(20).map_or(index, |before| index.max(ends(before)));
     let ops = (0..1_000).filter(|index| start(*index) < 2_000).map(|index| OpRecord {
@@ -95,13 +105,16 @@ fn overloaded() -> RunReport {
     });
     let ops: Vec<_> = ops.collect();
     let mut report = fixture::stalled();
-    report.analysis = fixture::analysis_with(&ops, 2_040, 1, |asked| asked.open = true);
+    report.stages[1].rows[0].analysis = fixture::analysis_with(&ops, 2_040, 1, |asked| {
+        let open = RowAsked { workers: 1, span: Span::Whole, open: true };
+        asked.rows = Rows::One(open);
+    });
     report
 }
 
 #[test]
 fn a_saturated_store_is_not_asked_for_more_in_flight() {
-    let hint = overloaded().schedule_warning().unwrap();
+    let hint = view(&overloaded()).schedule_warning().unwrap();
     let (_, hint) = hint.split_once("asked for. ").unwrap();
     assert!(
         hint.starts_with("The store completes about 500/s and cannot carry 1,000/s: more in "),
@@ -110,21 +123,23 @@ fn a_saturated_store_is_not_asked_for_more_in_flight() {
     assert!(hint.contains(" with 20). Lower --rate; "), "{hint}");
     assert!(!hint.contains("raise it"), "{hint}");
     // Who computes all the time may be as slow as the store.
-    let busy = RunReport { client_cpu: Some(Duration::from_millis(3_672)), ..overloaded() };
-    let hint = busy.schedule_warning().unwrap();
+    let mut busy = overloaded();
+    fixture::measured(&mut busy).cpu = Some(Duration::from_millis(3_672));
+    let hint = view(&busy).schedule_warning().unwrap();
     let who = "The store, or the machine that makes the load (its threads were busy 90.0 % of the \
                time), completes about 500/s";
     assert!(hint.contains(who), "{hint}");
     // A part of the operations shows nothing of what was in flight.
     let mut part = overloaded();
-    part.analysis.is_part = true;
-    assert!(part.schedule_warning().unwrap().contains("raise it"));
+    fixture::row(&mut part).analysis.is_part = true;
+    assert!(view(&part).schedule_warning().unwrap().contains("raise it"));
 }
 
 #[test]
 fn failures_may_have_taken_all_places() {
-    let schedule = fixture::stalled().schedule;
-    let report = RunReport { schedule, ..fixture::failing() };
+    let mut report = fixture::failing();
+    let schedules: Vec<JobSchedule> = fixture::row(&mut fixture::stalled()).schedules.clone();
+    fixture::row(&mut report).schedules = schedules;
     check_hint(
         &report,
         "Operations that failed may have taken all of --max-in-flight 20: see first why they \
@@ -135,8 +150,8 @@ fn failures_may_have_taken_all_places() {
 #[test]
 fn a_part_of_the_operations_is_not_held_against_the_schedule() {
     let mut report = fixture::stalled();
-    report.analysis.is_part = true;
-    assert_eq!(report.schedule_facts()[0].1, "1,000 ops/s (2,000 operations in 2.00 s)");
+    report.stages[1].rows[0].analysis.is_part = true;
+    assert_eq!(view(&report).schedule_facts()[0].1, "1,000 ops/s (2,000 operations in 2.00 s)");
 }
 
 #[test]
@@ -145,7 +160,7 @@ fn a_run_that_was_killed_has_no_numbers_made_up() {
         (of.offered_count, of.late_count, of.skipped_count) = (None, None, None);
         (of.lasted, of.delay_max) = (None, None);
     });
-    let facts = report.schedule_facts();
+    let facts = view(&report).schedule_facts();
     assert_eq!(facts[0].1, "– (– in –); achieved 1,000 ops/s");
     assert_eq!(facts[1].1, "–: – late by more than 1 ms, – skipped, longest delay –");
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use plimsoll_analysis::{Figures, SegmentRow};
 use plimsoll_model::{OpKind, WallTime};
 
-use crate::RunReport;
+use crate::Report;
 use crate::format::inert_cell;
+use crate::report::RowView;
 use crate::table::harmless;
 
 /// The names of the columns, in their order.
@@ -81,32 +82,42 @@ pub enum Separator {
     Comma,
 }
 
-/// Returns a block of segments for each kind and, with `by_host` and several endpoints, one for the
-/// kind at each of them; nothing when the analysis was made without details.
-pub fn rows(report: &RunReport, by_host: bool) -> Vec<SegmentOut> {
-    let analysis = &report.analysis;
-    let Some(details) = &analysis.details else { return Vec::new() };
+/// Returns a block of segments for each kind of each row of each result and, with `by_host` and
+/// several endpoints, one for the kind at each of them; nothing when the analysis was made without
+/// details.
+pub fn rows(report: &Report, by_host: bool) -> Vec<SegmentOut> {
+    let mut all = Vec::new();
+    let is_only = report.stages.len() == 1;
+    for stage in report.stages.iter().filter(|stage| stage.is_result || is_only) {
+        for row in &stage.rows {
+            of_row(&RowView { report, stage, row }, by_host, &mut all);
+        }
+    }
+    all
+}
+
+fn of_row(report: &RowView<'_>, by_host: bool, rows: &mut Vec<SegmentOut>) {
+    let analysis = &report.row.analysis;
+    let Some(details) = &analysis.details else { return };
     let several = report.endpoints.len().max(analysis.endpoints.len()) > 1;
-    let mut rows = Vec::new();
     for (kind, of_kind) in analysis.kinds.iter().zip(&details.kinds) {
         debug_assert_eq!(kind.kind, of_kind.kind);
         let only = of_kind.endpoints.first().filter(|_| !several);
-        let only = only.map(|(endpoint, _)| report.endpoint(*endpoint));
+        let only = only.map(|at| report.endpoint(at.endpoint));
         rows.extend(block(report, kind.kind, only, &kind.figures, &of_kind.series));
         if !(by_host && several) {
             continue;
         }
-        for (at, (endpoint, series)) in kind.endpoints.iter().zip(&of_kind.endpoints) {
-            debug_assert_eq!(at.endpoint, *endpoint);
-            let host = Some(report.endpoint(*endpoint));
-            rows.extend(block(report, kind.kind, host, &at.figures, series));
+        for (at, of) in kind.endpoints.iter().zip(&of_kind.endpoints) {
+            debug_assert_eq!(at.endpoint, of.endpoint);
+            let host = Some(report.endpoint(of.endpoint));
+            rows.extend(block(report, kind.kind, host, &at.figures, &of.series));
         }
     }
-    rows
 }
 
 fn block<'a>(
-    report: &'a RunReport,
+    report: &'a RowView<'_>,
     op: OpKind,
     host: Option<String>,
     figures: &Figures,

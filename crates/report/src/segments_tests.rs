@@ -87,7 +87,9 @@ fn unknown_is_empty_and_one_host_is_named() {
     let mut ops = fixture::back_to_back(OpKind::Delete, 0, 3_000, 10);
     ops.iter_mut().for_each(|op| op.objects_count = 5);
     ops.retain(|op| !(1_000_000_000..2_500_000_000).contains(&op.start.as_ns()));
-    let analysis = fixture::analysis_with(&ops, 3_000, 1, |asked| asked.details = true);
+    let analysis = fixture::analysis_with(&ops, 3_000, 1, |asked| {
+        asked.depth = plimsoll_analysis::Depth::Details
+    });
     let mut report = fixture::report("s3 delete", analysis, 1);
     report.endpoints = vec!["\"odd\",\thost".to_owned()];
     // From 1,010 ms on nothing is done for a second.

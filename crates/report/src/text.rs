@@ -1,15 +1,20 @@
 //! The report for people: the headline, where the figures come from, aligned tables, errors,
 //! warnings.
 
+mod stages;
+
+pub(crate) use stages::warnings;
+
 use std::time::Duration;
 
-use plimsoll_analysis::{Advice, Figures, SegmentRate, TimeSummary};
+use plimsoll_analysis::{Advice, Figures, SegmentRate, Times};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 
+use crate::Report;
 use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_rate, percent};
+use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
 use crate::words;
-use crate::{RunReport, RunState};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,39 +39,51 @@ struct Row<'a> {
 
 /// Builds the text part by part.
 struct Writer<'a> {
-    report: &'a RunReport,
+    report: RowView<'a>,
     width: usize,
     paint: Paint,
     out: String,
 }
 
-/// Returns the report as text that ends with a line feed.
-pub fn render(report: &RunReport, look: &Look) -> String {
-    let mut writer = Writer {
-        report,
-        width: usize::from(look.width.max(40)),
-        paint: Paint { color: look.color },
-        out: String::new(),
-    };
+/// Returns the report as text that ends with a line feed: one result on objects as compactly as it
+/// can be, others stage by stage.
+pub fn render(report: &Report, look: &Look) -> String {
+    let width = usize::from(look.width.max(40));
+    let paint = Paint { color: look.color };
+    let Some(report) = report.only_row() else { return stages::render(report, width, paint) };
+    let mut writer = Writer { report, width, paint, out: String::new() };
     writer.headline();
     writer.schedule_not_kept();
     writer.origin();
-    if !report.analysis.kinds.is_empty() {
-        writer.operations();
-        writer.rates();
-        writer.times();
-        writer.hosts();
-        writer.errors();
-        crate::detail::write(report, writer.width, writer.paint, &mut writer.out);
-    }
+    writer.figures();
     writer.remarks();
     writer.out
 }
 
+/// Writes the tables of one row.
+fn tables(report: RowView<'_>, width: usize, paint: Paint, out: &mut String) {
+    let mut writer = Writer { report, width, paint, out: std::mem::take(out) };
+    writer.figures();
+    *out = writer.out;
+}
+
 impl Writer<'_> {
+    /// Writes all figures, if there are any.
+    fn figures(&mut self) {
+        if self.report.row.analysis.kinds.is_empty() {
+            return;
+        }
+        self.operations();
+        self.rates();
+        self.times();
+        self.hosts();
+        self.errors();
+        crate::detail::write(&self.report, self.width, self.paint, &mut self.out);
+    }
+
     /// Returns the kinds, and their total when there are several.
     fn rows(&self) -> Vec<Row<'_>> {
-        let analysis = &self.report.analysis;
+        let analysis = &self.report.row.analysis;
         let kinds = analysis.kinds.iter().map(|kind| Row {
             name: kind.kind.name(),
             mix_percent: kind.mix_percent,
@@ -81,11 +98,11 @@ impl Writer<'_> {
     }
 
     fn headline(&mut self) {
-        let (report, total) = (self.report, &self.report.analysis.total);
+        let (report, total) = (self.report, &self.report.row.analysis.total);
         let mut parts = Vec::new();
-        if let Some(rates) = total.rates.filter(|_| !report.analysis.kinds.is_empty()) {
+        if let Some(rates) = total.rates.filter(|_| !report.row.analysis.kinds.is_empty()) {
             parts.push(op_rate(rates.ops));
-            let one_kind = report.analysis.kinds.len() == 1;
+            let one_kind = report.row.analysis.kinds.len() == 1;
             if one_kind && rates.objects > rates.ops {
                 parts.push(object_rate(rates.objects));
             }
@@ -97,24 +114,18 @@ impl Writer<'_> {
             parts.extend(value.map(|value| format!("{name} {}", duration(value))));
         }
         let failed = total.stage.failed.count();
-        parts.push(match report.analysis.error_rate() {
+        parts.push(match report.row.analysis.error_rate() {
             None => "no operation ended".to_owned(),
             Some(rate) if failed > 0 => {
                 format!("{} failed ({})", count(failed), percent(rate * 100.0))
             }
             Some(_) => "0 failed".to_owned(),
         });
-        let state = match report.state {
-            RunState::Complete => "",
-            RunState::Interrupted => " (interrupted)",
-            RunState::Killed => " (killed)",
-            RunState::Failed => " (failed)",
-        };
-        let title = format!("{}{state}:", harmless(&report.what));
+        let title = format!("{}{}:", harmless(&report.what), report.state.remark());
         self.out.push_str(&self.paint.apply(Tone::Bold, &title));
         let tone = match failed > 0 || total.stage.ops_ok == 0 {
             true => Tone::Bad,
-            false if report.schedule_kept() => Tone::Good,
+            false if report.row.schedule_kept() => Tone::Good,
             false => Tone::Warn,
         };
         let mut used = title.chars().count();
@@ -151,14 +162,14 @@ impl Writer<'_> {
     /// Writes where the figures come from.
     fn origin(&mut self) {
         let report = self.report;
-        self.fact("target", &report.target);
-        self.fact("load", &words::loop_model(report));
+        self.fact("target", &report.target());
+        self.fact("load", &words::loop_model(&report));
         for (name, text) in report.schedule_facts() {
             self.fact(name, &text);
         }
-        self.fact("measured", &words::span(&report.analysis));
+        self.fact("measured", &words::span(&report.row.analysis));
         let offset = report.utc_offset_seconds;
-        self.fact("began", &words::began(report.started, offset));
+        self.fact("began", &words::began(report.began(), offset));
     }
 
     fn operations(&mut self) {
@@ -180,17 +191,17 @@ impl Writer<'_> {
             table.row(row.name, Tone::Plain, cells);
         }
         self.table(&table);
-        let throttled = self.report.analysis.advice.iter().find_map(|advice| match *advice {
+        let throttled = self.report.row.analysis.advice.iter().find_map(|advice| match *advice {
             Advice::Throttled { count, share } => Some(words::throttled(count, share)),
             _ => None,
         });
         if let Some(text) = throttled {
             self.fact("  throttled", &text);
         }
-        for (class, text) in words::wrong(self.report) {
+        for (class, text) in words::wrong(&self.report) {
             self.fact(&format!("  {class}"), &text);
         }
-        if let Some(text) = words::goodput(self.report) {
+        if let Some(text) = words::goodput(&self.report) {
             self.fact("  goodput", &text);
         }
     }
@@ -201,7 +212,7 @@ impl Writer<'_> {
     }
 
     fn rates(&mut self) {
-        let analysis = &self.report.analysis;
+        let analysis = &self.report.row.analysis;
         let segment = duration(analysis.segment).replace(".00", "");
         let of_segment = |name: &str| format!("{name} {segment}");
         let headings = ["fastest", "median", "slowest"].map(of_segment);
@@ -231,7 +242,7 @@ impl Writer<'_> {
             table.row("", Tone::Plain, cells(&|rates| byte_rate(rates.bytes)));
         }
         let Some(segments) = segments else { return };
-        let span = &self.report.analysis.span;
+        let span = &self.report.row.analysis.span;
         let from = |moment: Moment| match moment.since(span.start) {
             Duration::ZERO => "from the start".to_owned(),
             offset => format!("from +{}", duration(offset)),
@@ -247,10 +258,10 @@ impl Writer<'_> {
         if self.rows().iter().any(|row| words::has_delays(row.figures)) {
             self.open_times();
         } else {
-            self.times_table("latency", |figures| figures.latency);
+            self.times_table("latency", |figures| &figures.latency);
         }
         if self.rows().iter().any(has_ttfb) {
-            self.times_table("TTFB", |figures| figures.ttfb);
+            self.times_table("TTFB", |figures| &figures.ttfb);
         }
     }
 
@@ -258,15 +269,15 @@ impl Writer<'_> {
     fn open_times(&mut self) {
         let mut table = Table::new(&["times", "p50", "p90", "p99", "p99.9", "max", "mean"]);
         for row in self.rows() {
-            let delay = row.figures.schedule_delay;
+            let delay = row.figures.schedule_delay.as_ref();
             let times = [
-                (format!("{} latency", row.name), Some(row.figures.latency)),
-                ("    service".to_owned(), Some(row.figures.service_time)),
+                (format!("{} latency", row.name), Some(&row.figures.latency)),
+                ("    service".to_owned(), Some(row.figures.service())),
                 ("    delay".to_owned(), delay),
             ];
             for (label, times) in times {
                 let Some(times) = times else { continue };
-                let TimeSummary { p50, p90, p99, p99_9, max, mean, .. } = times;
+                let &Times { p50, p90, p99, p99_9, max, mean, .. } = times;
                 let cells = [p50, p90, p99, p99_9, max, mean];
                 let cells = cells.map(|value| Cell::from(known(value, duration)));
                 table.row(&label, Tone::Plain, cells);
@@ -276,14 +287,14 @@ impl Writer<'_> {
         paragraph("  ", words::OPEN_TIMES, self.width, &mut self.out);
     }
 
-    fn times_table(&mut self, name: &str, of: impl Fn(&Figures) -> TimeSummary) {
+    fn times_table(&mut self, name: &str, of: impl Fn(&Figures) -> &Times) {
         let heading = [name, "p50", "p90", "p99", "p99.9", "max", "mean ± deviation"];
         let mut table = Table::new(&heading);
         for row in self.rows() {
             let times = of(row.figures);
             let figures = [times.p50, times.p90, times.p99, times.p99_9, times.max];
             let figures = figures.map(|value| known(value, duration));
-            let cells = figures.into_iter().chain([words::spread(&times)]).map(Cell::from);
+            let cells = figures.into_iter().chain([words::spread(times)]).map(Cell::from);
             table.row(row.name, Tone::Plain, cells);
         }
         self.table(&table);
@@ -291,7 +302,7 @@ impl Writer<'_> {
 
     /// Writes what each host did, when there are several; all over the same span.
     fn hosts(&mut self) {
-        let analysis = &self.report.analysis;
+        let analysis = &self.report.row.analysis;
         if self.report.endpoints.len().max(analysis.endpoints.len()) < 2 {
             return;
         }
@@ -325,7 +336,7 @@ impl Writer<'_> {
     }
 
     fn errors(&mut self) {
-        let analysis = &self.report.analysis;
+        let analysis = &self.report.row.analysis;
         if analysis.total.stage.failed.count() == 0 {
             return;
         }
@@ -345,8 +356,8 @@ impl Writer<'_> {
     fn messages(&mut self, kind: OpKind, class: ErrorClass) {
         let report = self.report;
         let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
-        let texts = words::messages(&report.errors, (kind, class), limits, |error| {
-            harmless(&words::said(report, error))
+        let texts = words::messages(&report.stage.errors, (kind, class), limits, |error| {
+            harmless(&words::said(&report, error))
         });
         for text in texts {
             paragraph("    ", &text, self.width, &mut self.out);
@@ -357,7 +368,7 @@ impl Writer<'_> {
     fn remarks(&mut self) {
         let report = self.report;
         self.out.push('\n');
-        for (name, text) in words::remarks(report) {
+        for (name, text) in words::remarks(&report) {
             self.fact(name, &text);
         }
         self.fact("units", "1 MiB = 1,048,576 bytes; – is unknown or from too few samples");
@@ -373,7 +384,7 @@ impl Writer<'_> {
 
     fn warnings(&mut self) {
         let report = self.report;
-        let warnings = words::warnings(report);
+        let warnings = words::warnings(&report);
         if !(warnings.is_empty() && report.notes.is_empty()) {
             self.out.push('\n');
         }

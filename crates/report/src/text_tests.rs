@@ -6,7 +6,7 @@ use plimsoll_model::{ByteRate, OpRate};
 
 use super::*;
 use crate::proof::{Certificate, PROOF_SCHEMA, Proof, Verdict};
-use crate::{CertificateLine, ErrorSample, LoopModel, ScheduleReport, fixture, json};
+use crate::{CertificateLine, ErrorSample, LoopModel, fixture, json};
 
 const PLAIN: Look = Look { width: 80, color: false };
 
@@ -99,7 +99,7 @@ fn deleting_in_batches_has_its_objects_in_the_headline() {
 #[test]
 fn the_largest_figures_fit_into_80_columns() {
     let mut report = fixture::troubled();
-    let analysis = &mut report.analysis;
+    let analysis = &mut report.stages[1].rows[0].analysis;
     let kinds = analysis.kinds.iter_mut();
     let all = kinds.flat_map(|kind| {
         kind.endpoints.iter_mut().map(|at| &mut at.figures).chain([&mut kind.figures])
@@ -126,17 +126,17 @@ fn the_largest_figures_fit_into_80_columns() {
         (figures.latency.p99_9, figures.latency.max) = (long, long);
         (figures.latency.mean, figures.latency.std_dev) = (long, long);
     }
-    report.analysis.total.schedule_delay = Some(report.analysis.total.latency);
-    let schedule = fixture::stalled().schedule;
-    report.schedule = schedule.map(|of| ScheduleReport {
-        rate: "100/s..5000/s over 2m, 4000/s for 30s, 1/s".to_owned(),
-        offered_count: Some(12_345_678_901),
-        late_count: Some(1_234_567_890),
-        ..of
-    });
-    report.loop_model = LoopModel::Open;
-    report.target = "https://".to_owned() + &"x".repeat(200);
-    report.errors[0].message = "word ".repeat(100);
+    let row = fixture::row(&mut report);
+    row.analysis.total.schedule_delay = Some(row.analysis.total.latency.clone());
+    row.schedules = fixture::row(&mut fixture::stalled()).schedules.clone();
+    for of in &mut row.schedules {
+        of.schedule.rate = "100/s..5000/s over 2m, 4000/s for 30s, 1/s".to_owned();
+        of.schedule.offered_count = Some(12_345_678_901);
+        of.schedule.late_count = Some(1_234_567_890);
+    }
+    report.stages[1].rows[0].loop_model = LoopModel::Open;
+    report.targets[0].address = "https://".to_owned() + &"x".repeat(200);
+    report.stages[1].errors[0].message = "word ".repeat(100);
     let text = render(&report, &PLAIN);
     assert_eq!(too_wide(&text), None, "\n{text}");
     assert!(text.contains("12,345,678 obj/s  12,345,678 obj/s"), "\n{text}");
@@ -145,9 +145,9 @@ fn the_largest_figures_fit_into_80_columns() {
 #[test]
 fn the_same_error_is_shown_once() {
     let mut report = fixture::troubled();
-    let error = report.errors[1].clone();
+    let error = report.stages[1].errors[1].clone();
     let other = ErrorSample { message: "SlowDown: later".to_owned(), ..error.clone() };
-    report.errors.extend([error.clone(), error.clone(), error, other]);
+    report.stages[1].errors.extend([error.clone(), error.clone(), error, other]);
     let text = render(&report, &PLAIN);
     assert_eq!(text.matches("SlowDown: please reduce").count(), 1, "\n{text}");
     assert!(text.contains("SlowDown: later"), "what differs has its place: \n{text}");
@@ -173,13 +173,13 @@ fn the_loop_model_says_what_the_latency_means() {
     for (model, line) in [
         (LoopModel::Closed, "closed loop, 8 workers on 2 threads: latency = service time"),
         (
-            LoopModel::Capped { rate: OpRate(1_000.0) },
+            LoopModel::Capped { rate: Some(OpRate(1_000.0)) },
             "closed loop capped at 1,000 ops/s, 8 workers on 2 threads: latency = service time, \
              waiting for the cap is not in it",
         ),
         (LoopModel::Open, "open loop, 8 workers on 2 threads: latency from the intended start"),
     ] {
-        report.loop_model = model;
+        report.stages[1].rows[0].loop_model = model;
         let text = render(&report, &Look { width: 200, color: false });
         assert!(text.contains(&format!("load        {line}\n")), "\n{text}");
         assert_eq!(too_wide(&render(&report, &PLAIN)), None);
@@ -201,8 +201,8 @@ fn a_run_in_virtual_time_tells_nothing_of_the_machine() {
     let of_machine = |cpu_ms: u64| {
         let mut report = fixture::steady();
         report.virtual_time = true;
-        report.stream_hash = Some("0123456789abcdef".to_owned());
-        report.client_cpu = Some(Duration::from_millis(cpu_ms));
+        report.stages[1].stream_hash = Some("0123456789abcdef".to_owned());
+        report.stages[1].cpu = Some(Duration::from_millis(cpu_ms));
         report.recorder_wait = Duration::from_millis(cpu_ms);
         report
     };
@@ -220,7 +220,8 @@ fn a_run_in_virtual_time_tells_nothing_of_the_machine() {
 fn wrong_content_is_counted_by_what_is_wrong_with_it() {
     let mut report = fixture::troubled();
     let wrong = [("old-version", 5), ("torn", 7), ("short", 1_200), ("flipped", 0)];
-    report.wrong = wrong.map(|(name, count)| (name.to_owned(), count)).to_vec();
+    let wrong = wrong.map(|(name, count)| (name.to_owned(), count));
+    fixture::measured(&mut report).wrong = wrong.into_iter().collect();
     let text = render(&report, &PLAIN);
     assert!(text.contains("\n  corrupt   12 (5 old-version, 7 torn)\n"), "{text}");
     assert!(text.contains("\n  truncated 1,200 (1,200 short)\n"), "{text}");
@@ -274,7 +275,7 @@ fn a_certificate_is_counted_by_its_verdicts() {
 fn a_stop_rule_that_ended_it_is_told() {
     let mut report = fixture::steady();
     assert!(!render(&report, &PLAIN).contains("ended early"));
-    report.ended_because = Some("ci(p99) is ±4.2 %, at most 5 % was asked".to_owned());
+    report.stages[1].ended_because = Some("ci(p99) is ±4.2 %, at most 5 % was asked".to_owned());
     let line = "ended early ci(p99) is ±4.2 %, at most 5 % was asked\n";
     assert!(render(&report, &PLAIN).contains(line), "\n{}", render(&report, &PLAIN));
 }

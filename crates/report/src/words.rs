@@ -2,28 +2,32 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Advice, Figures, SpanRule, StageAnalysis, TimeSummary};
+use plimsoll_analysis::{Advice, Figures, RowAnalysis, SpanRule, Times};
 use plimsoll_model::{ErrorClass, OpKind, WallTime};
 
 use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate};
+use crate::report::{Report, RowView, StageWork};
 use crate::{
-    CertificateLine, ErrorSample, LoopModel, OpLogCheck, RunReport, RunState, ScheduleReport,
-    StageWork, VerificationMode,
+    AdviceLine, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel, OpLogCheck,
+    RunState, ScheduleReport, VerificationMode,
 };
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
-pub(crate) fn loop_model(report: &RunReport) -> String {
+pub(crate) fn loop_model(report: &RowView<'_>) -> String {
     const FROM_INTENDED: &str = "latency from the intended start";
-    let workers = plural(u64::from(report.concurrency), "worker");
-    let threads = report.threads.map(|threads| plural(u64::from(threads), "thread"));
+    let workers = plural(u64::from(report.row.analysis.workers_count), "worker");
+    let threads = report.stage.threads.map(|threads| plural(u64::from(threads), "thread"));
     let threads = threads.map_or(String::new(), |threads| format!(" on {threads}"));
-    let (name, meaning) = match report.loop_model {
+    let (name, meaning) = match report.row.loop_model {
         LoopModel::Closed => ("closed loop".to_owned(), "latency = service time"),
         LoopModel::Capped { rate } => (
-            format!("closed loop capped at {} ops/s", number(rate.0)),
+            match rate {
+                Some(rate) => format!("closed loop capped at {} ops/s", number(rate.0)),
+                None => "closed loop capped for each worker".to_owned(),
+            },
             "latency = service time, waiting for the cap is not in it",
         ),
-        LoopModel::Open => match &report.schedule {
+        LoopModel::Open => match report.schedule() {
             Some(schedule) => {
                 let ScheduleReport { rate, arrivals, .. } = schedule;
                 let limit = count(u64::from(schedule.max_in_flight));
@@ -38,7 +42,7 @@ pub(crate) fn loop_model(report: &RunReport) -> String {
 }
 
 /// Returns what an error said, and which host of the run said it.
-pub(crate) fn said(report: &RunReport, error: &ErrorSample) -> String {
+pub(crate) fn said(report: &RowView<'_>, error: &ErrorSample) -> String {
     let at = error.endpoint.map(|id| format!("{}: ", report.endpoint(id)));
     at.unwrap_or_default() + &error.message
 }
@@ -93,7 +97,7 @@ fn local(at: WallTime, utc_offset_seconds: Option<i32>) -> Option<(String, Strin
 }
 
 /// Returns where the figures come from.
-pub(crate) fn span(analysis: &StageAnalysis) -> String {
+pub(crate) fn span(analysis: &RowAnalysis) -> String {
     let (stage, span) = (analysis.ended.since(analysis.started), analysis.span.length());
     match analysis.span.rule {
         SpanRule::AllWorkers => format!(
@@ -107,6 +111,7 @@ pub(crate) fn span(analysis: &StageAnalysis) -> String {
         SpanRule::FullTooShort if analysis.workers_active == 0 => {
             format!("nothing, in {}", duration(stage))
         }
+        SpanRule::FromRamps => format!("{} of {}", duration(span), duration(stage)),
         SpanRule::FullTooShort => {
             format!("all of {}, as the workers hardly ran together", duration(stage))
         }
@@ -119,11 +124,11 @@ pub(crate) const OPEN_TIMES: &str =
 
 /// Tells whether operations started later than they should have, or might have.
 pub(crate) fn has_delays(figures: &Figures) -> bool {
-    figures.schedule_delay.is_some() || figures.service_time != figures.latency
+    figures.schedule_delay.is_some() || figures.service_time.is_some()
 }
 
 /// Returns the mean of times with their deviation: `10.0 ms ± 1.20 ms`.
-pub(crate) fn spread(times: &TimeSummary) -> String {
+pub(crate) fn spread(times: &Times) -> String {
     format::known(times.mean, |mean| {
         format!("{} ± {}", duration(mean), format::known(times.std_dev, duration))
     })
@@ -140,22 +145,22 @@ pub(crate) fn verification(mode: VerificationMode) -> &'static str {
 }
 
 /// Returns what else there is to know about a run, a name and a text each.
-pub(crate) fn remarks(report: &RunReport) -> Vec<(&'static str, String)> {
+pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     let mut remarks = Vec::new();
-    remarks.extend(report.ended_because.clone().map(|because| ("ended early", because)));
-    remarks.extend(report.prepare.as_ref().map(|work| ("prepared", stage_work(work))));
-    remarks.extend(report.cleanup.as_ref().map(|work| ("cleaned up", stage_work(work))));
+    remarks.extend(report.stage.ended_because.clone().map(|because| ("ended early", because)));
+    remarks.extend(report.prepared().map(|work| ("prepared", stage_work(&work))));
+    remarks.extend(cleaned(report.report).map(|text| ("cleaned up", text)));
     remarks.extend(report.verification.map(|check| {
         ("verified", format!("{}, {}", bytes(check.bytes), verification(check.mode)))
     }));
-    remarks.extend(report.client_cpu.filter(|_| !report.virtual_time).map(|cpu| {
-        let totals = &report.analysis.total.stage;
+    remarks.extend(report.stage.cpu.filter(|_| !report.virtual_time).map(|cpu| {
+        let totals = &report.row.analysis.total.stage;
         let ended = totals.ops_ok + totals.failed.count();
         let each = (ended > 0).then(|| cpu.as_nanos() as f64 / ended as f64);
         let each = known(each, |ns| duration(Duration::from_nanos(ns.round() as u64)));
         ("client CPU", format!("{}, {each} per operation", duration(cpu)))
     }));
-    let whole = report.op_log.filter(|check| check.rows == check.counted);
+    let whole = report.stage.op_log.filter(|check| check.rows == check.counted);
     remarks.extend(
         whole.map(|check| {
             ("op log", format!("{}, all that were counted", plural(check.rows, "row")))
@@ -167,12 +172,12 @@ pub(crate) fn remarks(report: &RunReport) -> Vec<(&'static str, String)> {
 }
 
 /// Returns what fixes all choices of a run; in virtual time it fixes the result.
-fn identity(report: &RunReport) -> Option<(&'static str, String)> {
+fn identity(report: &RowView<'_>) -> Option<(&'static str, String)> {
     if !report.virtual_time {
         return report.seed.map(|seed| ("seed", seed.0.to_string()));
     }
     let seed = known(report.seed, |seed| seed.0.to_string());
-    let hash = known(report.stream_hash.as_deref(), str::to_owned);
+    let hash = known(report.stage.stream_hash.as_deref(), str::to_owned);
     Some(("time", format!("virtual, seed {seed}, stream hash {hash}")))
 }
 
@@ -191,14 +196,14 @@ fn certificate(of: &CertificateLine) -> String {
 
 /// Returns how many contents that were read were wrong: for each class of failure a name and a
 /// text, `12 (5 old-version, 7 torn)`.
-pub(crate) fn wrong(report: &RunReport) -> Vec<(&'static str, String)> {
+pub(crate) fn wrong(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     let of_length = |name: &str| matches!(name, "short" | "long");
     let class = |class: ErrorClass| {
         let is_truncated = class == ErrorClass::Truncated;
-        let of_class = |(name, n): &&(String, u64)| *n > 0 && of_length(name) == is_truncated;
-        let kinds: Vec<_> = report.wrong.iter().filter(of_class).collect();
-        let all: u64 = kinds.iter().map(|(_, n)| n).sum();
-        let each = kinds.iter().map(|(name, n)| format!("{} {name}", count(*n)));
+        let of_class = |(name, n): &(&String, &u64)| **n > 0 && of_length(name) == is_truncated;
+        let kinds: Vec<_> = report.stage.wrong.iter().filter(of_class).collect();
+        let all: u64 = kinds.iter().map(|(_, n)| *n).sum();
+        let each = kinds.iter().map(|(name, n)| format!("{} {name}", count(**n)));
         let each = each.collect::<Vec<_>>().join(", ");
         (all > 0).then(|| (class.name(), format!("{} ({each})", count(all))))
     };
@@ -206,8 +211,8 @@ pub(crate) fn wrong(report: &RunReport) -> Vec<(&'static str, String)> {
 }
 
 /// Returns what the failures leave of the rates; `None` without failures.
-pub(crate) fn goodput(report: &RunReport) -> Option<String> {
-    let total = &report.analysis.total;
+pub(crate) fn goodput(report: &RowView<'_>) -> Option<String> {
+    let total = &report.row.analysis.total;
     if total.stage.failed.count() == 0 {
         return None;
     }
@@ -230,19 +235,40 @@ fn stage_work(work: &StageWork) -> String {
     format!("{}{bytes} in {}{rate}", plural(work.objects, "object"), duration(work.took))
 }
 
+/// Returns what was removed at the end.
+pub(crate) fn cleaned(report: &Report) -> Option<String> {
+    let CleanupReport { state, removed, took } = report.cleanup?;
+    let on_files = report.targets.iter().all(|target| target.is_files);
+    let noun = if on_files { "file" } else { "object" };
+    match (state, removed) {
+        (CleanupState::Complete, Some(objects)) if !on_files => {
+            took.map(|took| stage_work(&StageWork { objects, bytes: 0, took }))
+        }
+        (CleanupState::Complete, removed) => {
+            removed.map(|removed| format!("{} removed", plural(removed, noun)))
+        }
+        (CleanupState::Kept, _) => on_files.then(|| format!("{noun}s kept")),
+        (CleanupState::Failed, removed) if !on_files => removed
+            .zip(took)
+            .map(|(objects, took)| stage_work(&StageWork { objects, bytes: 0, took })),
+        (CleanupState::Failed, _) => Some(format!("not all {noun}s could be removed")),
+    }
+}
+
 /// Returns all warnings about a run, but for the load that the store shed, which is shown beside
 /// the failures.
-pub(crate) fn warnings(report: &RunReport) -> Vec<String> {
+pub(crate) fn warnings(report: &RowView<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(state_warning(report.state).map(str::to_owned));
     warnings.extend(report.losses.iter().cloned());
-    warnings.extend(report.op_log.as_ref().and_then(op_log_warning));
+    warnings.extend(report.stage.op_log.as_ref().and_then(op_log_warning));
     if !report.virtual_time {
         warnings.extend(recorder_warning(report.recorder_wait));
     }
     warnings.extend(report.certificate.as_ref().and_then(|of| certificate_warning(of, report)));
     let has_own_line = |advice: &&Advice| matches!(advice, Advice::Throttled { .. });
-    warnings.extend(report.analysis.advice.iter().filter(|of| !has_own_line(of)).map(advice));
+    warnings.extend(report.row.analysis.advice.iter().filter(|of| !has_own_line(of)).map(advice));
+    warnings.extend(report.advice.iter().cloned());
     warnings
 }
 
@@ -258,7 +284,7 @@ pub(crate) fn op_log_warning(check: &OpLogCheck) -> Option<String> {
 }
 
 /// Returns why a certificate does not vouch for a run, if there is a reason.
-fn certificate_warning(of: &CertificateLine, report: &RunReport) -> Option<String> {
+fn certificate_warning(of: &CertificateLine, report: &RowView<'_>) -> Option<String> {
     if of.failed_count > 0 {
         let failed = plural(of.failed_count, "failed proof");
         return Some(format!("the certificate tells of {failed}: do not trust these figures"));
@@ -296,6 +322,23 @@ pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
         ),
         RunState::Failed => Some("the run could not go on; the figures are those of what ran"),
     }
+}
+
+/// Returns a warning with its code.
+pub(crate) fn advice_line(of: &Advice) -> AdviceLine {
+    let code = match of {
+        Advice::NothingDone => "nothing-done",
+        Advice::FullSpanUsed => "full-span-used",
+        Advice::ShortSpan { .. } => "short-span",
+        Advice::FewSamples { .. } => "few-samples",
+        Advice::IdleWorkers { .. } => "idle-workers",
+        Advice::Imbalance { .. } => "imbalance",
+        Advice::Throttled { .. } => "throttled",
+        Advice::NothingSucceeded { .. } => "nothing-succeeded",
+        Advice::SlowBeyondEnd { .. } => "slow-beyond-end",
+        Advice::SegmentLengthened { .. } => "segment-lengthened",
+    };
+    AdviceLine { code, text: advice(of) }
 }
 
 /// Returns a warning in words.

@@ -13,9 +13,10 @@ use plimsoll_workload::plan::{self, Plan};
 const DELAY_DOMAIN: u64 = 0x6465_6c61;
 
 /// How the workers of a stage are put into rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rows {
     /// One for each job; jobs on files of one group share theirs.
+    #[default]
     Jobs,
     /// One for each worker of each job.
     Workers,
@@ -151,6 +152,12 @@ impl Client {
 }
 
 impl ClientStage<'_> {
+    /// Tells whether what workers of a job do counts from their beginning on.
+    pub(crate) fn counts_at_once(&self, job: usize) -> bool {
+        let planned = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
+        planned.is_none_or(|job| job.ramp.is_zero() && job.start_delay.end().is_zero())
+    }
+
     /// Returns when what a worker does begins to count; `None` where the client never began.
     fn measured_from(&self, job: usize, worker: WorkerId) -> Option<(Moment, Moment)> {
         let started = self.started?;
@@ -234,3 +241,7 @@ fn row_of(laid: &mut Vec<(Key, RowJobs)>, key: Key, job: usize, is_new: bool) ->
     laid.push((key, RowJobs { jobs: vec![job], worker }));
     laid.len() - 1
 }
+
+#[cfg(test)]
+#[path = "clients_tests.rs"]
+mod tests;

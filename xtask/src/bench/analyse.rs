@@ -54,7 +54,9 @@ fn log(run: &Path, seconds: f64) -> Result<f64> {
     command.args(["null", "--threads", "1", "--json", "-q", "--duration", &duration]);
     let finished = cpu::run(command.arg("--run-dir").arg(run))?;
     let said: Value = serde_json::from_str(&finished.stdout).context("--json printed no JSON")?;
-    said["stage_total"]["ops_ok_count"].as_f64().context("the report names no operations")
+    let ops = plimsoll::measured_row(&said)
+        .and_then(|row| row.pointer("/total/stage_total/ops_ok_count")?.as_f64());
+    ops.context("the report names no operations")
 }
 
 fn bytes(folder: &Path) -> Result<u64> {

@@ -65,25 +65,36 @@ struct Measured {
     client_cpu_seconds: f64,
 }
 
-/// Reads the report `plimsoll.report/1`. The one place that knows its field names.
+/// Reads the report `plimsoll.report/2` of a run that measures one job.
 ///
 /// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
 fn measured(said: &Value, counted: Option<&str>) -> Option<Measured> {
-    if said.pointer("/stage_total/ops_failed_count")?.as_u64()? > 0 {
+    let (stage, row) = (measured_stage(said)?, measured_row(said)?);
+    let total = row.pointer("/total/stage_total")?;
+    if total.get("ops_failed_count")?.as_u64()? > 0 {
         return None;
     }
     let total = match counted {
-        None => said.get("stage_total")?,
+        None => total,
         Some(kind) => {
-            let mut kinds = said.get("kinds")?.as_array()?.iter();
+            let mut kinds = row.get("kinds")?.as_array()?.iter();
             kinds.find(|each| each["kind"] == kind)?.get("stage_total")?
         }
     };
     Some(Measured {
         ops_count: total.get("ops_ok_count")?.as_f64()?,
-        seconds: said.pointer("/stage/duration_ns")?.as_f64()? / 1e9,
-        client_cpu_seconds: said.pointer("/client_cpu_seconds")?.as_f64()?,
+        seconds: stage.get("duration_ns")?.as_f64()? / 1e9,
+        client_cpu_seconds: stage.get("client_cpu_ns")?.as_f64()? / 1e9,
     })
+}
+
+fn measured_stage(said: &Value) -> Option<&Value> {
+    said.get("stages")?.as_array()?.iter().find(|stage| stage["is_result"] == true)
+}
+
+/// Returns the figures of the job that a report says was measured.
+pub(super) fn measured_row(said: &Value) -> Option<&Value> {
+    measured_stage(said)?.pointer("/rows/0")
 }
 
 #[cfg(test)]
@@ -93,15 +104,22 @@ mod tests {
     #[test]
     fn a_report_is_read_unless_something_failed() {
         let report = |failed_count: u64| {
-            serde_json::json!({
+            let total = serde_json::json!({
                 "stage_total": { "ops_ok_count": 400, "ops_failed_count": failed_count },
-                "stage": { "duration_ns": 2_500_000_000_u64 },
-                "client_cpu_seconds": 0.5,
-                "kinds": [
-                    { "kind": "GET", "stage_total": { "ops_ok_count": 300 } },
-                    { "kind": "STAT", "stage_total": { "ops_ok_count": 100 } },
-                ],
-            })
+            });
+            let kinds = serde_json::json!([
+                { "kind": "GET", "stage_total": { "ops_ok_count": 300 } },
+                { "kind": "STAT", "stage_total": { "ops_ok_count": 100 } },
+            ]);
+            serde_json::json!({ "stages": [
+                { "is_result": false },
+                {
+                    "is_result": true,
+                    "duration_ns": 2_500_000_000_u64,
+                    "client_cpu_ns": 500_000_000,
+                    "rows": [{ "total": total, "kinds": kinds }],
+                },
+            ] })
         };
         let good = Measured { ops_count: 400.0, seconds: 2.5, client_cpu_seconds: 0.5 };
         assert_eq!(measured(&report(0), None), Some(good));

@@ -7,20 +7,22 @@ use plimsoll_stats::Interval;
 
 use super::metric::Metric;
 use super::noise::Noise;
-use crate::{Figures, SegmentRate, StageAnalysis, TimeSummary};
+use crate::{Figures, RowAnalysis, SegmentRate, Times};
 
 /// The figures of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFigures {
     /// What the run is called.
     pub name: String,
-    /// Each kind that occurred, and all kinds together where there are several.
+    /// Each kind that occurred, and all kinds together where there are several, row by row.
     pub kinds: Vec<KindFigures>,
 }
 
 /// The figures of one kind in one run; what is not set is unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KindFigures {
+    /// The stage and the job, where a run has several.
+    pub of: Option<String>,
     /// The kind; `None` for all kinds together.
     pub kind: Option<OpKind>,
     /// Whether bytes per second mean something here.
@@ -32,8 +34,8 @@ pub struct KindFigures {
 }
 
 impl RunFigures {
-    /// Returns the figures of a measured stage, with the noise within it if its details are known.
-    pub fn of(name: impl Into<String>, analysis: &StageAnalysis) -> Self {
+    /// Returns the figures of a row, with the noise within it if its details are known.
+    pub fn of(name: impl Into<String>, analysis: &RowAnalysis) -> Self {
         let details = analysis.details.as_ref();
         let mut kinds: Vec<KindFigures> = Vec::new();
         for kind in &analysis.kinds {
@@ -46,7 +48,7 @@ impl RunFigures {
         }
         if kinds.len() > 1 {
             let mut total = KindFigures::of(None, &analysis.total);
-            let of_all = |all: &crate::StageDetails| {
+            let of_all = |all: &crate::RowDetails| {
                 Noise::of(&all.series, &all.kinds.iter().collect::<Vec<_>>())
             };
             if let Some(noise) = details.and_then(of_all) {
@@ -61,13 +63,19 @@ impl RunFigures {
     pub fn kind(&self, kind: Option<OpKind>) -> Option<&KindFigures> {
         self.kinds.iter().find(|figures| figures.kind == kind)
     }
+
+    /// Adds the figures of a row, under its name.
+    pub fn add(&mut self, of: &str, analysis: &RowAnalysis) {
+        let row = Self::of("", analysis).kinds.into_iter();
+        self.kinds.extend(row.map(|kind| KindFigures { of: Some(of.to_owned()), ..kind }));
+    }
 }
 
 impl KindFigures {
     /// Returns figures that are all unknown yet; `None` is all kinds together.
     pub fn new(kind: Option<OpKind>, moves_bytes: bool) -> Self {
         let (values, noise) = ([None; Metric::ALL.len()], [None; Metric::ALL.len()]);
-        Self { kind, moves_bytes, operations: None, values, noise }
+        Self { of: None, kind, moves_bytes, operations: None, values, noise }
     }
 
     /// Sets one figure, in the metric's unit; one that is no finite number stays unknown.
@@ -116,7 +124,7 @@ impl KindFigures {
     }
 
     /// Sets the figures of both times.
-    pub(crate) fn set_times(&mut self, latency: &TimeSummary, ttfb: &TimeSummary) {
+    fn set_times(&mut self, latency: &Times, ttfb: &Times) {
         for (metric, time) in [
             (Metric::Mean, latency.mean),
             (Metric::P50, latency.p50),

@@ -195,6 +195,8 @@ fn parse_limit(metric: Metric, text: &str) -> Option<Limit> {
 pub struct GateResult {
     /// The gate as it was written.
     pub gate: String,
+    /// The stage and the job, where a run has several.
+    pub of: Option<String>,
     /// The kind; `None` for all kinds together.
     pub kind: Option<OpKind>,
     /// Its limit.
@@ -236,8 +238,8 @@ pub fn judge(gates: &[Gate], comparison: &Comparison) -> Result<Vec<GateResult>,
     let mut results = Vec::new();
     for gate in gates {
         let kinds: Vec<&KindComparison> = match gate.scope {
-            Scope::Kind(kind) => comparison.kind(Some(kind)).into_iter().collect(),
-            Scope::Total => comparison.kind(None).into_iter().collect(),
+            Scope::Kind(kind) => comparison.of_kind(Some(kind)).collect(),
+            Scope::Total => comparison.of_kind(None).collect(),
             Scope::EachKind => comparison.kinds.iter().filter(|of| of.kind.is_some()).collect(),
         };
         let meant = kinds.into_iter().filter(|kind| gate.fits(kind));
@@ -252,8 +254,12 @@ pub fn judge(gates: &[Gate], comparison: &Comparison) -> Result<Vec<GateResult>,
 
 /// Returns the names of the kinds in the runs.
 fn held(comparison: &Comparison) -> String {
-    let names = comparison.kinds.iter().filter_map(|each| each.kind).map(OpKind::name);
-    let names: Vec<&str> = names.collect();
+    let mut names: Vec<&str> = Vec::new();
+    for kind in comparison.kinds.iter().filter_map(|each| each.kind) {
+        if !names.contains(&kind.name()) {
+            names.push(kind.name());
+        }
+    }
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
@@ -289,7 +295,7 @@ impl Gate {
             (Some(row), Limit::ChangePercent(percent)) => changed(row, percent),
         };
         let (gate, limit) = (self.text.clone(), self.limit);
-        GateResult { gate, kind: kind.kind, limit, row, outcome }
+        GateResult { gate, of: kind.of.clone(), kind: kind.kind, limit, row, outcome }
     }
 }
 

@@ -24,16 +24,6 @@ pub(crate) struct Noise {
     ttfb: Times,
 }
 
-/// What rows of a stage on files did together in one window.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Windowed {
-    pub(crate) seconds: f64,
-    pub(crate) ops: u64,
-    pub(crate) bytes: u64,
-    /// The sum of their latencies.
-    pub(crate) latency_ns: f64,
-}
-
 /// What was done in one cell.
 #[derive(Clone, Copy, Default)]
 struct Amounts {
@@ -78,30 +68,6 @@ impl Noise {
             latency: Times::of(kinds, &ranges, |times| &times.latency),
             ttfb: Times::of(kinds, &ranges, |times| &times.ttfb),
         })
-    }
-
-    /// Returns the cells of rows of a stage on files together, which know amounts and mean times;
-    /// `windows` are in the order of time.
-    pub(crate) fn of_windows(windows: &[Windowed]) -> Option<Self> {
-        if windows.len() < SEGMENTS_MIN {
-            return None;
-        }
-        let together = windows.len().div_ceil(CELLS_MAX);
-        let amounts = |cell: &[Windowed]| {
-            let mut sum = Amounts::default();
-            for window in cell {
-                sum.seconds += window.seconds;
-                sum.ops += window.ops as f64;
-                sum.objects += window.ops as f64;
-                sum.bytes += window.bytes as f64;
-                sum.latency_ns += window.latency_ns;
-                sum.samples += window.ops as f64;
-            }
-            sum
-        };
-        let times = || Times { bins: Vec::new(), cells: Vec::new() };
-        let amounts = windows.chunks(together).map(amounts).collect();
-        Some(Self { amounts, latency: times(), ttfb: times() })
     }
 
     /// Sets the noise of the figures that are known.

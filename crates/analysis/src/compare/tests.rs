@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, StageId, WorkerId};
 
 use super::*;
-use crate::{Question, analyze};
+use crate::{Depth, Question, analyze};
 
 /// Returns one run that did GETs, of which only these figures are known.
 fn run(figures: &[(Metric, f64)]) -> RunFigures {
@@ -158,7 +158,7 @@ fn kinds_of_one_side_are_told_apart() {
         (None, Presence::BeforeOnly),
     ];
     assert_eq!(kinds, expected);
-    let get = comparison.kind(Some(OpKind::Get)).unwrap();
+    let get = comparison.of_kind(Some(OpKind::Get)).next().unwrap();
     assert_eq!((get.operations_before, get.operations_after), (Some(18_554), Some(19_253)));
     assert_eq!(comparison.kinds[1].operations_after, None);
     let verdicts: Vec<_> = get.rows.iter().map(|row| (row.metric, row.verdict)).collect();
@@ -301,9 +301,9 @@ fn worker(kind: OpKind, number: u32, seconds: u64, took_ms: fn(u64) -> u64) -> V
 fn figures(ops: &[OpRecord], seconds: u64) -> RunFigures {
     let ended = Moment::from_ns(seconds * 1_000_000_000);
     let question =
-        Question { details: true, ..Question::about(StageId(0), Moment::EPOCH, ended, 2) };
+        Question { depth: Depth::Details, ..Question::about(StageId(0), Moment::EPOCH, ended, 2) };
     let Ok(analysis) = analyze(ops, &question);
-    RunFigures::of("run", &analysis)
+    RunFigures::of("run", &analysis.rows[0])
 }
 
 #[test]
@@ -484,6 +484,7 @@ fn gates_of_several_kinds() {
 #[test]
 fn the_worst_gate_is_the_exit_code() {
     let result = |outcome| GateResult {
+        of: None,
         gate: String::new(),
         kind: None,
         limit: Limit::After(0.0),

@@ -6,10 +6,10 @@ use super::*;
 use crate::access::AccessTable;
 
 fn detailed(question: Question<'static>) -> Question<'static> {
-    Question { details: true, ..question }
+    Question { depth: Depth::Details, ..question }
 }
 
-fn details(ops: &[OpRecord], question: &Question<'_>) -> (StageAnalysis, StageDetails) {
+fn details(ops: &[OpRecord], question: &Question<'_>) -> (RowAnalysis, RowDetails) {
     let answer = analysis(ops, question);
     let details = answer.details.clone().unwrap();
     (answer, details)
@@ -22,7 +22,7 @@ fn of_object(number: u64, op: OpRecord) -> OpRecord {
 /// 100 to 450 ms: three whole segments of 100 ms and half a one.
 fn three_and_a_half() -> Question<'static> {
     let skip = Duration::from_millis(100);
-    let asked = Question { full_span: true, skip, ..question(450, 1) };
+    let asked = Question { skip, ..laid(question(450, 1), Span::Whole, false) };
     segments_of(100, detailed(asked))
 }
 
@@ -63,7 +63,10 @@ fn segments_count_what_started_ended_and_was_under_way() {
     let plain = |row: &SegmentRow| SegmentRow { latency_p50: None, ..row.clone() };
     let plain: Vec<_> = series.iter().map(plain).collect();
     assert_eq!(details.series, plain);
-    assert_eq!(details.kinds[0].endpoints, [(EndpointId(0), plain)]);
+    assert_eq!(
+        details.kinds[0].endpoints,
+        [EndpointSeries { endpoint: EndpointId(0), series: plain }]
+    );
 }
 
 #[test]
@@ -94,7 +97,8 @@ fn a_clock_that_went_backwards_is_no_negative_time() {
     let counts: Vec<_> = details.series.iter().map(counts).collect();
     assert_eq!(counts, [(0, 0, 0, 0), (1, 1, 1, 0), (0, 0, 0, 0)]);
     assert_eq!((answer.total.counts.ok, answer.total.latency.max), (1, ms(0)));
-    assert_eq!(details.kinds[0].sizes[0].latency, answer.total.latency);
+    let latency = Times { histogram: None, ..answer.total.latency.clone() };
+    assert_eq!(details.kinds[0].sizes[0].latency, latency);
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn size_classes_are_powers_of_two() {
         sized(2 * kib - 1, op(0, 40, 60)),
         sized(1 << 62, op(0, 60, 70)),
     ];
-    let asked = detailed(Question { full_span: true, ..question(70, 1) });
+    let asked = detailed(laid(question(70, 1), Span::Whole, false));
     let sizes = details(&ops, &asked).1.kinds.remove(0).sizes;
     let limits = |class: &SizeClass| {
         (class.bytes_min, class.bytes_max, class.bytes_smallest, class.bytes_largest)
@@ -200,7 +204,7 @@ fn clients_are_told_apart_by_their_workers() {
     let rates = |client: &ClientDetails| (client.client, client.total.rates.unwrap().ops.0);
     let [three, one] = &details.clients[..] else { panic!("{:?}", details.clients) };
     assert_eq!((rates(three), rates(one)), ((0, 300.0), (2, 100.0)));
-    assert_eq!(one.kinds, [(OpKind::Get, one.total.clone())]);
+    assert_eq!(one.kinds, [ClientKind { kind: OpKind::Get, figures: one.total.clone() }]);
     assert_close(answer.total.rates.unwrap().ops.0, 400.0);
     let alone = Question { client_of: &[1, 1, 1, 1], ..asked };
     assert_eq!(super::details::details(&ops, &alone).1.clients, []);
@@ -241,7 +245,10 @@ fn skipping_moves_the_start_of_the_span() {
         (2_000, false, (1_000, 1_000)),
     ] {
         let skip = Duration::from_millis(skip_ms);
-        let answer = analysis(&ops, &Question { skip, full_span, ..question(1_000, 1) });
+        let answer = analysis(
+            &ops,
+            &Question { skip, ..laid(question(1_000, 1), span_of(full_span), false) },
+        );
         assert_eq!(span_ms(&answer), expected, "{skip_ms} ms");
         let rate = answer.total.rates.map(|rates| rates.ops.0);
         assert_eq!(rate, (skip_ms < 1_000).then_some(100.0), "{skip_ms} ms");
@@ -269,7 +276,8 @@ fn a_percentile_has_samples_on_its_far_side() {
     let of = |count: u64| {
         let mut times = Histogram::new();
         (1..=count).for_each(|ns| times.record(ns));
-        percentiles(&times)
+        let times = Times::of(&times, false);
+        Times::PERCENTS.map(|percent| (percent, times.percentile(percent)))
     };
     let known = |count| {
         let known = of(count).into_iter().filter(|(_, time)| time.is_some());
@@ -280,8 +288,8 @@ fn a_percentile_has_samples_on_its_far_side() {
     assert_eq!(known(10), [25.0, 50.0, 75.0, 90.0]);
     assert_eq!(known(20), [10.0, 25.0, 50.0, 75.0, 90.0, 95.0]);
     assert_eq!(known(100), [5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0]);
-    assert_eq!(known(9_999), PERCENTS[..10]);
-    assert_eq!(known(10_000), PERCENTS);
+    assert_eq!(known(9_999), Times::PERCENTS[..10]);
+    assert_eq!(known(10_000), Times::PERCENTS);
     // Ranks of 1 to 1,000, which the histogram keeps one by one.
     let times: Vec<_> = of(1_000).into_iter().map(|(_, time)| time.map(super::ns)).collect();
     let ranks = [10, 50, 100, 250, 500, 750, 900, 950, 990, 999].map(Some);
@@ -370,7 +378,7 @@ proptest! {
             let of_kinds = details.kinds.iter().map(|kind| &kind.series[index]);
             prop_assert_eq!(of_kinds.map(|row| row.partial).sum::<u64>(), whole.partial);
             let endpoints = details.kinds.iter().flat_map(|kind| &kind.endpoints);
-            let of_endpoints = endpoints.map(|(_, series)| &series[index]);
+            let of_endpoints = endpoints.map(|at| &at.series[index]);
             prop_assert_eq!(of_endpoints.map(|row| row.full).sum::<u64>(), whole.full);
         }
     }
@@ -391,7 +399,8 @@ proptest! {
             prop_assert_eq!(samples.sum::<u64>(), kind.figures.latency.samples);
             let first_bytes = detail.sizes.iter().map(|class| class.ttfb.samples);
             prop_assert_eq!(first_bytes.sum::<u64>(), kind.figures.ttfb.samples);
-            prop_assert_eq!(detail.latency.count(), kind.figures.latency.samples);
+            let latency = kind.figures.latency.histogram.as_ref().unwrap();
+            prop_assert_eq!(latency.count(), kind.figures.latency.samples);
             for pair in detail.sizes.windows(2) {
                 prop_assert!(pair[0].bytes_max < pair[1].bytes_min);
             }
@@ -432,7 +441,7 @@ proptest! {
             let clients = details.clients.iter();
             let whole: u64 = clients.clone().map(|client| of(&client.total)).sum();
             let kinds: u64 =
-                clients.flat_map(|client| &client.kinds).map(|(_, figures)| of(figures)).sum();
+                clients.flat_map(|client| &client.kinds).map(|kind| of(&kind.figures)).sum();
             prop_assert_eq!((whole, kinds), (of(&answer.total), of(&answer.total)));
         }
     }

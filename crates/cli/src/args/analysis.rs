@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_analysis::compare::Margin;
 use plimsoll_model::OpKind;
+use plimsoll_results::Asked;
 
 use super::file::{FioArgs, MdtestArgs};
 use super::s3_benchmark::S3BenchmarkArgs;
@@ -43,32 +44,51 @@ pub(crate) struct AnalysisArgs {
     /// The stage to analyse, such as prepare [default: what was measured]
     #[arg(long, value_name = "NAME")]
     pub(crate) stage: Option<String>,
+    /// The job to analyse, where a stage has several [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) job: Option<String>,
 }
 
 impl AnalysisArgs {
     /// Returns the flags given that need every operation, where there are only sums.
     pub(crate) fn needing_operations(&self) -> impl Iterator<Item = &'static str> {
-        let of_one_stage = self.of_one_stage().filter(|flag| *flag != "--analyze.op");
-        of_one_stage.chain(given([("--stage", self.stage.is_some())]))
-    }
-
-    /// Returns the flags given that ask about one stage.
-    pub(crate) fn of_one_stage(&self) -> impl Iterator<Item = &'static str> {
         let flags = [
             ("--analyze.dur", self.dur.is_some()),
-            ("--analyze.op", self.op.is_some()),
             ("--analyze.host", self.host.is_some()),
             ("--analyze.skip", self.skip.is_some()),
             ("--analyze.limit", self.limit.is_some()),
             ("--analyze.offset", self.offset > 0),
             ("--full-span", self.full_span),
+            ("--stage", self.stage.is_some()),
+            ("--job", self.job.is_some()),
         ];
         given(flags)
     }
 
     /// Returns the flags given that warp does not have.
     pub(crate) fn unknown_to_warp(&self) -> impl Iterator<Item = &'static str> {
-        given([("--full-span", self.full_span), ("--stage", self.stage.is_some())])
+        given([
+            ("--full-span", self.full_span),
+            ("--stage", self.stage.is_some()),
+            ("--job", self.job.is_some()),
+        ])
+    }
+
+    /// Returns what is asked of a record.
+    pub(crate) fn asked(&self) -> Result<Asked> {
+        Ok(Asked {
+            segment: self.dur.map(|dur| dur.0),
+            kind: self.kind()?,
+            host: self.host.clone(),
+            skip: self.skip.map(|skip| skip.0).unwrap_or_default(),
+            limit: self.limit,
+            offset: self.offset,
+            full_span: self.full_span,
+            stage: self.stage.clone(),
+            job: self.job.clone(),
+            details: self.details,
+            ..Asked::default()
+        })
     }
 
     /// Returns the kind that was asked for.

@@ -7,17 +7,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_foreign::warp::aggregated::Aggregated;
-use plimsoll_report::phases;
 use plimsoll_report::segments::{self, Separator};
-use plimsoll_report::text::Look;
 use plimsoll_report::warp::WarpNames;
-use plimsoll_report::{RunReport, aggregated, json, text};
+use plimsoll_report::{Report, aggregated, csv, json, text};
+use plimsoll_results::{Asked, Opened, Origin, Record, Source, open};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
-use crate::examine;
 use crate::new_file::Named;
-use crate::present_files;
-use crate::recorded::{self, Opened, Origin, Record, Source};
+use crate::shown::{self, look};
 use crate::ui::Ui;
 
 /// Analyses each record by itself.
@@ -25,7 +22,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     let mut outcome = Outcome::default();
     for path in &args.records {
-        outcome.read(path, recorded::open(path)?, args, &ui)?;
+        outcome.read(path, open(path)?, args, &ui)?;
     }
     outcome.show(args, &ui)
 }
@@ -61,7 +58,7 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
     let mut outcome = Outcome::default();
     let mut has_segments = false;
     for path in &args.files {
-        let opened = recorded::open(path)?;
+        let opened = open(path)?;
         let args = match &opened {
             Opened::Record(_) => {
                 has_segments = true;
@@ -99,7 +96,7 @@ struct Segments {
     /// As warp's own method gives them.
     warps: String,
     /// Of runs on files a line for each stage, row and kind instead.
-    phases: String,
+    rows_of_stages: String,
 }
 
 impl Outcome {
@@ -129,31 +126,20 @@ impl Outcome {
     }
 
     fn ours(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
-        if let Some(report) = present_files::of_record(record, &args.analysis)? {
-            self.texts.push(phases::text::render(&report, &look(ui)));
-            self.documents.push(phases::json::render(&report));
-            self.segments.phases.push_str(&phases::csv::render(&report));
-            return Ok(());
+        let asked = args.analysis.asked()?;
+        let asked = Asked { details: asked.details || args.out.is_some(), ..asked };
+        let report = shown::report(record, &asked);
+        let mut report = report.map_err(|error| shown::in_flags(error, &args.analysis))?;
+        if args.out.is_some() {
+            self.segments.add(&report, args.analysis.details);
         }
-        let asked = AnalysisArgs {
-            details: args.analysis.details || args.out.is_some(),
-            ..args.analysis.clone()
-        };
-        for mut report in examine::reports(record, &asked)? {
-            if args.out.is_some() {
-                self.segments.rows.extend(segments::rows(&report, args.analysis.details));
-            }
-            if !args.analysis.details {
-                report.analysis.details = None;
-            }
-            self.add(&report, ui);
+        if !args.analysis.details {
+            let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
+            rows.for_each(|row| row.analysis.details = None);
         }
+        self.texts.push(text::render(&report, &look(ui)));
+        self.documents.push(json::render(&report));
         Ok(())
-    }
-
-    fn add(&mut self, report: &RunReport, ui: &Ui) {
-        self.texts.push(text::render(report, &look(ui)));
-        self.documents.push(json::render(report));
     }
 
     fn aggregated(
@@ -176,7 +162,7 @@ impl Outcome {
                 path.display()
             );
         }
-        examine::narrow(&mut file, path, asked)?;
+        shown::narrow(&mut file, path, asked)?;
         self.texts.push(aggregated::text(&file, &look(ui)));
         self.documents.push(aggregated::json(&file));
         Ok(())
@@ -203,7 +189,8 @@ impl Outcome {
             .iter()
             .for_each(|loss| ui.warn(&format!("{}: {loss}", record.path.display())));
         let asked = &args.analysis;
-        let host = asked.host.as_deref().map(|host| examine::endpoint(record, host)).transpose()?;
+        let host = asked.host.as_deref().map(|host| record.endpoint(host)).transpose();
+        let host = host.map_err(|error| shown::in_flags(error, asked))?;
         let analysis = file.analyze(&WarpQuestion {
             segment: asked.dur.map(|dur| dur.0),
             op: asked.kind()?,
@@ -223,8 +210,14 @@ impl Outcome {
     }
 }
 
-fn look(ui: &Ui) -> Look {
-    Look { width: ui.width, color: ui.color }
+impl Segments {
+    fn add(&mut self, report: &Report, by_host: bool) {
+        let mut rows = report.stages.iter().flat_map(|stage| &stage.rows);
+        match rows.any(|row| row.is_on_files) {
+            true => self.rows_of_stages.push_str(&csv::render(report)),
+            false => self.rows.extend(segments::rows(report, by_host)),
+        }
+    }
 }
 
 /// Writes the segments in the format that the name's ending asks for.
@@ -233,7 +226,7 @@ fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> 
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     let text = match ending.as_deref() {
         _ if !segments.warps.is_empty() => segments.warps.clone(),
-        _ if !segments.phases.is_empty() => segments.phases.clone(),
+        _ if !segments.rows_of_stages.is_empty() => segments.rows_of_stages.clone(),
         Some("parquet") => {
             let file = named.create()?;
             let rows = segments_columns(&segments.rows);

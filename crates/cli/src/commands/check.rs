@@ -21,7 +21,7 @@ use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
 use crate::conducted::fresh_seed;
 use crate::lower::in_words;
-use crate::present::{self, Form};
+use crate::shown::{self, Form};
 use crate::store_url::StoreUrl;
 use crate::ui::Ui;
 use crate::{signals, store};
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     ui.note("cleaning up");
     let sweep = lease::sweep_run(&mut admin, &config.prefix, held);
     let is_clean = clean_up(&stop, &runtime, sweep, &config.prefix, &ui);
-    found.map(|found| present::exit_code(!found && is_clean))
+    found.map(|found| shown::exit_code(!found && is_clean))
 }
 
 /// Begins to mark the check as under way, where the store is one that others see.

@@ -9,15 +9,13 @@ use plimsoll_analysis::compare::{
 };
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::text::Look;
-use plimsoll_report::{aggregated, compare as report, warp_cmp};
+use plimsoll_report::{Report, aggregated, compare as report, warp_cmp};
+use plimsoll_results::{Opened, Origin, Record, open, runs};
 use serde_json::Value;
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
-use crate::examine;
 use crate::new_file::Named;
-use crate::present_files;
-use crate::recorded::{self, Opened, Origin, Record};
+use crate::shown;
 use crate::ui::Ui;
 
 /// Names and values of what a run was made with.
@@ -48,8 +46,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let printed = if args.print.json {
         format!("{:#}\n", report::json::json(&comparison, &differences, &results))
     } else {
-        let look = Look { width: ui.width, color: ui.color };
-        report::text(&comparison, &differences, &results, &look)
+        report::text(&comparison, &differences, &results, &shown::look(&ui))
     };
     ui.result(&printed)?;
     junit.map_or(Ok(()), |file| file.write(report::junit::junit(&results).as_bytes()))?;
@@ -83,15 +80,25 @@ fn compared(
     ui: &Ui,
 ) -> Result<(Comparison, Vec<Difference>)> {
     let asked = AnalysisArgs { details: true, ..analysis.clone() };
-    let (before, after) = (side(before, &asked, ui)?, side(after, &asked, ui)?);
+    let (mut before, mut after) = (side(before, &asked, ui)?, side(after, &asked, ui)?);
+    if before.figures.iter().chain(&after.figures).all(is_of_one_row) {
+        // Whatever it is called on either side.
+        before.forget_rows();
+        after.forget_rows();
+    }
     let comparison = compare_within(&before.figures, &after.figures, margin);
     Ok((comparison, differing(&before.parameters, &after.parameters)))
 }
 
+/// Tells whether a run has but one stage with one job.
+fn is_of_one_row(run: &RunFigures) -> bool {
+    run.kinds.windows(2).all(|pair| pair[0].of == pair[1].of)
+}
+
 fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
     let mut side = Side { figures: Vec::new(), parameters: Vec::new() };
-    for path in recorded::runs(paths)? {
-        match recorded::open(&path)? {
+    for path in runs(paths)? {
+        match open(&path)? {
             Opened::Record(record) => side.add(&path, &record, asked, ui)?,
             Opened::Aggregated(file) => side.add_aggregated(&path, *file, asked)?,
         }
@@ -99,26 +106,50 @@ fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
     Ok(side)
 }
 
+/// Returns the figures of each row of each result.
+fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
+    let mut figures = RunFigures { name, kinds: Vec::new() };
+    let results: Vec<_> = match report.results().next() {
+        Some(_) => report.results().collect(),
+        // One that prepares may be asked for by name.
+        None => report.stages.iter().collect(),
+    };
+    // Of a foreign file the last stage is what was measured.
+    let first = if is_foreign { results.len().saturating_sub(1) } else { 0 };
+    for stage in &results[first..] {
+        let repeated = match stage.iteration {
+            0 => String::new(),
+            again => format!(", iteration {}", again + 1),
+        };
+        for row in &stage.rows {
+            let job = match &stage.rows[..] {
+                [_] => String::new(),
+                _ => format!(", {}", row.name),
+            };
+            figures.add(&format!("{}{repeated}{job}", stage.name), &row.analysis);
+        }
+    }
+    figures
+}
+
 impl Side {
     fn add(&mut self, path: &Path, record: &Record, asked: &AnalysisArgs, ui: &Ui) -> Result<()> {
         record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
-        let name = path.display().to_string();
-        self.figures.push(match present_files::stage_of_record(record, asked)? {
-            Some(stage) => plimsoll_analysis::phases::compared(name, &stage),
-            None => {
-                // Of a foreign file the last stage is what was measured.
-                let Some(stage) = examine::asked(record, asked)?.pop() else {
-                    bail!("{name}: nothing was measured");
-                };
-                let analysis = examine::analysis(record, stage, asked)?;
-                RunFigures::of(name, &analysis)
-            }
-        });
+        let report = record.report(&asked.asked()?);
+        let report = report.map_err(|error| shown::in_flags(error, asked))?;
+        let is_foreign = report.foreign.is_some();
+        self.figures.push(figures(path.display().to_string(), &report, is_foreign));
         self.parameters.push(match &record.origin {
             Origin::Run { manifest, .. } => parameters(manifest),
             Origin::Warp { end } => flags(end.command_line.as_deref()),
         });
         Ok(())
+    }
+
+    /// Has figures compared whatever the rows are called.
+    fn forget_rows(&mut self) {
+        let kinds = self.figures.iter_mut().flat_map(|run| &mut run.kinds);
+        kinds.for_each(|kind| kind.of = None);
     }
 
     fn add_aggregated(
@@ -133,7 +164,7 @@ impl Side {
                 path.display()
             );
         }
-        examine::narrow(&mut file, path, asked)?;
+        shown::narrow(&mut file, path, asked)?;
         self.figures.push(aggregated::figures(&path.display().to_string(), &file));
         self.parameters.push(flags(file.commandline.as_deref()));
         Ok(())

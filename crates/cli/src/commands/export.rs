@@ -11,6 +11,7 @@ use plimsoll_foreign::warp::raw::{RawRow, THREAD_MAX_OF_WARP, Writer};
 use plimsoll_model::{Moment, OpRecord, WallTime};
 use plimsoll_record::schema::{Manifest, MergedRun, RecordedWorkload};
 use plimsoll_report::format::inert_cell;
+use plimsoll_results::{Record, typed_again};
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::plan::spec::SetSpec;
 use plimsoll_workload::{KeyLayout, Keys};
@@ -18,14 +19,12 @@ use serde::Serialize;
 
 use crate::args::{ExportArgs, ExportFormat};
 use crate::new_file::Named;
-use crate::present;
-use crate::recorded::{self, Origin, Record};
 use crate::ui::Ui;
 
 /// Writes every operation.
 pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
-    let record = recorded::open_record(&args.run)?;
-    let Origin::Run { manifest, .. } = &record.origin else {
+    let record = Record::open(&args.run)?;
+    let Some(manifest) = record.manifest() else {
         bail!("{} is not a run of plimsoll's; export reads run directories", args.run.display());
     };
     let ui = Ui::plain();
@@ -59,8 +58,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
 
 /// Writes the operations of a run as warp's raw file.
 pub(crate) fn to_warp(run: &Path, path: &Path, ui: &Ui) -> Result<()> {
-    let record = recorded::open_record(run)?;
-    let Origin::Run { manifest, .. } = &record.origin else {
+    let record = Record::open(run)?;
+    let Some(manifest) = record.manifest() else {
         bail!("{} is not a run of plimsoll's", run.display());
     };
     // As warp does, whose file it stands for.
@@ -186,7 +185,7 @@ fn warp(
             end_unix_ns: wall(op.end),
         })?;
     }
-    file.finish(&[present::typed_again(&manifest.command_line)], ui)
+    file.finish(&[typed_again(&manifest.command_line)], ui)
 }
 
 /// A raw file of warp's that is being written.

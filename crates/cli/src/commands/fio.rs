@@ -8,32 +8,30 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use plimsoll_analysis::OpSource;
-use plimsoll_analysis::phases::{KindFigures, PhaseQuestion, RowFigures};
+use plimsoll_analysis::{KindAnalysis, OpSource, RowAnalysis};
+use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
 use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputFormat, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_model::{ErrorClass, OpKind, StageId};
-use plimsoll_record::OpLog;
 use plimsoll_report::ErrorSample;
 use plimsoll_report::fio::{
     self as layout, FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp,
     FioPercentilesOf, FioRecord, FioRun, FioSection,
 };
+use plimsoll_results::{AnalyzedStage, Asked, Record, ResultsError, Rows, Source, first_errors};
+use plimsoll_workload::plan::WorkloadFile;
 
 use crate::args::DESTROYS;
 use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
-use crate::commands::file;
 use crate::conducted::{self, fresh_seed};
 use crate::environment;
 use crate::lower_files::as_plan;
-use crate::present_files::Phase;
-use crate::recorded::Source;
 use crate::targets::StandIn;
 use crate::ui::Ui;
-use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
-use plimsoll_results::Rows;
-use plimsoll_workload::plan::WorkloadFile;
+
+/// The windows that fio takes its rates over.
+const RATE_WINDOW: Duration = Duration::from_millis(500);
 
 /// Tells whether a text is a job file: the first line that says anything is a section.
 pub(crate) fn is_job_file(text: &str) -> bool {
@@ -109,8 +107,9 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         if grouped { Rows::Jobs } else { Rows::Workers }
     };
     let show = |record: &mut Recording, ui: &Ui| {
-        let phases = file::figures(record, by_clone)?;
-        let told = Told { ran: record, file: &line.file, lowered: &lowered, phases: &phases };
+        let read = Record::of_run(&record.directory)?;
+        let stages = analyzed(&read, by_clone)?;
+        let told = Told { ran: record, file: &line.file, lowered: &lowered, stages: &stages };
         let text = render(&told, &line.output.formats);
         match &line.output.path {
             Some(path) => {
@@ -118,10 +117,28 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
             }
             None => ui.result(&text)?,
         }
-        write_logs(record, &line.file, &lowered)
+        write_logs(record, &read.source, &line.file, &lowered)
     };
     let of_files = of_files(&lowered, &settings);
     conducted::run(&workload, &conducted::Settings { show: Some(&show), ..of_files })
+}
+
+/// Returns the figures of a run in rows as `rows` gives them for each stage.
+fn analyzed(
+    record: &Record,
+    rows: impl Fn(usize) -> Rows,
+) -> Result<Vec<AnalyzedStage>, ResultsError> {
+    let mut stages = Vec::new();
+    for of in [Rows::Jobs, Rows::Workers] {
+        if (0..record.stages.len()).all(|stage| rows(stage) != of) {
+            continue;
+        }
+        let segment = Some(RATE_WINDOW);
+        let asked = Asked { rows: of, distributions: true, segment, ..Asked::default() };
+        stages.extend(record.analyze(&asked)?.into_iter().filter(|each| rows(each.stage) == of));
+    }
+    stages.sort_by_key(|each| each.stage);
+    Ok(stages)
 }
 
 fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settings<'a> {
@@ -202,7 +219,7 @@ struct Told<'a> {
     ran: &'a Recording,
     file: &'a JobFile,
     lowered: &'a Lowered,
-    phases: &'a [Phase],
+    stages: &'a [AnalyzedStage],
 }
 
 fn render(told: &Told<'_>, formats: &[OutputFormat]) -> String {
@@ -245,14 +262,14 @@ impl<'a> Told<'a> {
     /// Returns a row for each row of each stage that is a result.
     fn records(&self) -> Vec<FioRecord<'a>> {
         let mut records = Vec::new();
-        for phase in self.phases {
-            if self.lowered.spec.stages[phase.stage].prepares {
+        for analyzed in self.stages {
+            if self.lowered.spec.stages[analyzed.stage].prepares {
                 continue;
             }
-            let of_stage = &self.lowered.stages[phase.stage];
-            for (row, figures) in phase.rows.iter().zip(&phase.analysis.rows) {
+            let of_stage = &self.lowered.stages[analyzed.stage];
+            for (row, figures) in analyzed.rows.iter().zip(&analyzed.analysis.rows) {
                 let job = &self.file.jobs[of_stage.jobs[row.jobs[0]]];
-                records.push(self.record(phase.stage, job, row.worker, figures));
+                records.push(self.record(analyzed.stage, job, row.worker, figures));
             }
         }
         records
@@ -263,12 +280,12 @@ impl<'a> Told<'a> {
         stage: usize,
         job: &'a Job,
         clone: Option<u32>,
-        figures: &'a RowFigures,
+        figures: &'a RowAnalysis,
     ) -> FioRecord<'a> {
         let entry = &self.ran.manifest.stages[stage];
         let ended_ns = entry.ended_ns.unwrap_or_default();
-        let failed: u64 = figures.kinds.iter().map(|kind| kind.failed.count()).sum();
-        let of = |kind: OpKind| figures.kind(kind);
+        let failed: u64 = figures.total.stage.failed.count();
+        let of = |kind: OpKind| figures.kinds.iter().find(|of| of.kind == kind);
         let depth = job.queue.depth();
         let reporting = &job.reporting;
         FioRecord {
@@ -284,7 +301,7 @@ impl<'a> Told<'a> {
             job_runtime_ms: whole_ms(figures.worker_took_sum),
             read: direction(of(OpKind::Read), figures),
             write: direction(of(OpKind::Write), figures),
-            sync: of(OpKind::Sync).map(|kind| kind.service_time.histogram()),
+            sync: of(OpKind::Sync).and_then(|kind| kind.figures.service().histogram.as_deref()),
             cpu: self.cpu(stage, figures),
             depth,
             // Not counted here; fio's layout has no word for that but 0.
@@ -301,12 +318,12 @@ impl<'a> Told<'a> {
     /// Returns the system's number of the first failure of a stage.
     fn first_errno(&self, stage: usize) -> i32 {
         let entry = &self.ran.manifest.stages[stage];
-        let errors = crate::present::first_errors(&self.ran.manifest, entry);
+        let errors = first_errors(&self.ran.manifest, entry);
         errors.first().map_or(0, errno_of)
     }
 
     /// Returns what the whole program used in a stage, as parts of the clones' time.
-    fn cpu(&self, stage: usize, figures: &RowFigures) -> FioCpu {
+    fn cpu(&self, stage: usize, figures: &RowAnalysis) -> FioCpu {
         let entry = &self.ran.manifest.stages[stage];
         let usage = entry.files.as_ref().and_then(|files| files.usage).unwrap_or_default();
         let time = figures.worker_took_sum.as_nanos() as f64;
@@ -326,28 +343,36 @@ fn whole_ms(time: Duration) -> u64 {
     time.as_nanos().div_ceil(1_000_000) as u64
 }
 
-fn direction<'a>(kind: Option<&'a KindFigures>, row: &RowFigures) -> FioDirection<'a> {
+fn direction<'a>(kind: Option<&'a KindAnalysis>, row: &'a RowAnalysis) -> FioDirection<'a> {
     let Some(kind) = kind else { return FioDirection::default() };
-    let rates = || kind.windows.iter().filter(|window| window.length >= PhaseQuestion::WINDOW);
-    let per_second = |count: u64, window: Duration| count as f64 / window.as_secs_f64();
+    let details = row.details.iter().flat_map(|details| &details.kinds);
+    let series = details.filter(|of| of.kind == kind.kind).flat_map(|of| &of.series);
+    let windows: Vec<_> = series.filter(|window| window.length >= RATE_WINDOW).collect();
+    let per_second = |count: f64, window: Duration| count / window.as_secs_f64();
+    let bytes = windows.iter().map(|window| per_second(window.bytes as f64, window.length));
+    let ops = windows.iter().map(|window| per_second(window.ended as f64, window.length));
+    let (kind, failed) = (&kind.figures, &kind.figures.stage.failed);
     FioDirection {
-        bytes: kind.bytes,
-        runtime_ms: whole_ms(row.took.unwrap_or_default()),
-        ops: kind.ops_ok,
-        short_ops: kind.failed.of(ErrorClass::Truncated),
+        bytes: kind.stage.bytes,
+        runtime_ms: whole_ms(row.took().unwrap_or_default()),
+        ops: kind.stage.ops_ok,
+        short_ops: failed.of(ErrorClass::Truncated),
         dropped_ops: 0,
         slat: None,
-        clat: Some(kind.service_time.histogram()),
-        lat: Some(kind.latency.histogram()),
-        bw_kib_per_sec: rates()
-            .map(|window| per_second(window.bytes, window.length) / 1024.0)
-            .collect(),
-        iops: rates().map(|window| per_second(window.ops, window.length)).collect(),
+        clat: kind.service().histogram.as_deref(),
+        lat: kind.latency.histogram.as_deref(),
+        bw_kib_per_sec: bytes.map(|bytes| bytes / 1024.0).collect(),
+        iops: ops.collect(),
     }
 }
 
 /// Writes the logs that jobs ask for, each clone's in a file of its own as fio does.
-fn write_logs(record: &Recording, file: &JobFile, lowered: &Lowered) -> Result<()> {
+fn write_logs(
+    record: &Recording,
+    source: &Source,
+    file: &JobFile,
+    lowered: &Lowered,
+) -> Result<()> {
     let asks = |job: &Job| {
         let logs = &job.reporting.logs;
         logs.bw.is_some() || logs.iops.is_some() || logs.lat.is_some()
@@ -355,7 +380,6 @@ fn write_logs(record: &Recording, file: &JobFile, lowered: &Lowered) -> Result<(
     if !file.jobs.iter().any(asks) {
         return Ok(());
     }
-    let source = Source::Log(OpLog::open(&record.directory)?);
     for (stage, spec) in lowered.spec.stages.iter().enumerate().filter(|(_, spec)| !spec.prepares) {
         let Some(entry) = record.manifest.stages.get(stage) else { continue };
         let (Some(started), Some(ended)) = (entry.started_ns, entry.ended_ns) else { continue };
@@ -364,7 +388,7 @@ fn write_logs(record: &Recording, file: &JobFile, lowered: &Lowered) -> Result<(
             let of = &file.jobs[lowered.stages[stage].jobs[index]];
             if asks(of) {
                 let clones = (StageId(stage as u8), worker..worker + job.clones);
-                write_job_logs(&source, of, clones, (started, ended))?;
+                write_job_logs(source, of, clones, (started, ended))?;
             }
             worker += job.clones;
         }

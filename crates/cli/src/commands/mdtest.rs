@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use plimsoll_analysis::phases::RowFigures;
+use plimsoll_analysis::RowAnalysis;
 use plimsoll_dialects::mdtest::{self, MdtestPlan, PlannedRow};
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::mdtest::{
@@ -16,14 +16,12 @@ use plimsoll_report::mdtest::{
 
 use crate::args::DESTROYS;
 use crate::args::file::MdtestArgs;
-use crate::commands::file;
 use crate::conducted::{self, fresh_seed};
 use crate::lower_files::as_plan;
-use crate::present_files::Phase;
 use crate::said;
 use crate::ui::Ui;
 use plimsoll_conduct::{Consent, Recording, RunTime};
-use plimsoll_results::Rows;
+use plimsoll_results::{AnalyzedStage, Asked, Record, Rows};
 
 /// Takes mdtest's command line and prints its table.
 pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
@@ -65,7 +63,8 @@ fn told(
     file_system: Option<FileSystem>,
     record: &Recording,
 ) -> Result<MdtestReport> {
-    let clones = file::figures(record, |_| Rows::Workers)?;
+    let asked = Asked { rows: Rows::Workers, distributions: true, ..Asked::default() };
+    let clones = Record::of_run(&record.directory)?.analyze(&asked)?;
     let manifest = &record.manifest;
     let client = manifest.machine.hostname.clone().unwrap_or_else(|| "this machine".to_owned());
     Ok(MdtestReport {
@@ -114,13 +113,13 @@ fn file_system(path: &str) -> Option<FileSystem> {
 fn table_row(
     row: &PlannedRow,
     plan: &MdtestPlan,
-    phases: &[Phase],
+    stages: &[AnalyzedStage],
     manifest: &Manifest,
     client: &str,
 ) -> MdtestRow {
     let step = |stage: &usize| {
-        let phase = phases.iter().find(|phase| phase.stage == *stage)?;
-        Some(step(phase, plan, manifest))
+        let analyzed = stages.iter().find(|analyzed| analyzed.stage == *stage)?;
+        Some(step(analyzed, plan, manifest))
     };
     let stage = row.stages.first().map(|stage| plan.spec.stages[*stage].name.clone());
     MdtestRow {
@@ -133,22 +132,23 @@ fn table_row(
     }
 }
 
-/// Returns what one repetition of a row came to. Its ranks are the rows of the phase.
-fn step(phase: &Phase, plan: &MdtestPlan, manifest: &Manifest) -> MdtestStep {
-    let entry = &manifest.stages[phase.stage];
-    let kinds = || phase.analysis.rows.iter().filter_map(|row| row.kinds.first());
+/// Returns what one repetition of a row came to. Its ranks are the rows of the stage.
+fn step(stage: &AnalyzedStage, plan: &MdtestPlan, manifest: &Manifest) -> MdtestStep {
+    let entry = &manifest.stages[stage.stage];
+    let rows = || stage.analysis.rows.iter();
+    let kinds = || rows().filter_map(|row| row.kinds.first()).map(|kind| &kind.figures);
     let mut latency = plimsoll_stats::Histogram::new();
-    kinds().for_each(|kind| latency.merge(kind.latency.histogram()));
+    let histograms = kinds().filter_map(|kind| kind.latency.histogram.as_deref());
+    histograms.for_each(|histogram| latency.merge(histogram));
     let dones = || kinds().filter_map(|kind| kind.last_done.map(|done| done.after));
-    let rows = || phase.analysis.rows.iter();
-    let began = rows().filter_map(|row| row.began).min();
-    let ended = rows().filter_map(|row| Some(row.began? + row.took?)).max();
-    let rate = |row: &RowFigures| {
-        let took = row.took.filter(|took| !took.is_zero())?;
-        Some(row.kinds.first()?.ops_ok as f64 / took.as_secs_f64())
+    let began = rows().filter_map(RowAnalysis::began).min();
+    let ended = rows().filter_map(|row| Some(row.began()? + row.took()?)).max();
+    let rate = |row: &RowAnalysis| {
+        let took = row.took().filter(|took| !took.is_zero())?;
+        Some(row.kinds.first()?.figures.stage.ops_ok as f64 / took.as_secs_f64())
     };
     MdtestStep {
-        ops_ok: kinds().map(|kind| kind.ops_ok).sum(),
+        ops_ok: kinds().map(|kind| kind.stage.ops_ok).sum(),
         failed: entry.ops_failed_count.unwrap_or_default(),
         took: began.zip(ended).map(|(began, ended)| ended.saturating_sub(began)),
         latency,

@@ -11,17 +11,15 @@ use plimsoll_analysis::OpSource;
 use plimsoll_engine::RunClock;
 use plimsoll_foreign::warp::raw::RawRow;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, WallTime};
-use plimsoll_record::schema::{self, StageKind};
+use plimsoll_record::schema::{self, Manifest, StageKind};
 use plimsoll_record::{MergePart, merge, plan};
+use plimsoll_results::{Origin, ReadError, Record, RecordStage, Source, runs, typed_again};
 use plimsoll_workload::{hash_text, mix64};
 
 use crate::args::{MergeArgs, WarpMergeArgs};
 use crate::commands::export::RawFile;
-use crate::commands::file;
-use crate::present_files;
-use crate::recorded::{self, Origin, ReadError, Record, RecordStage, Source};
 use crate::ui::Ui;
-use crate::{examine, manifest, present, said};
+use crate::{manifest, said, shown};
 
 /// What warp's raw files end in.
 const RAW_ENDING: &str = ".csv.zst";
@@ -30,9 +28,8 @@ const RAW_ENDING: &str = ".csv.zst";
 pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     // What is wrong with it must be said before anything is written.
-    args.analysis.kind()?;
-    let records = opened(&recorded::runs(&args.runs)?)?;
-    records.iter().try_for_each(|record| present_files::check_asked(record, &args.analysis))?;
+    let asked = args.analysis.asked()?;
+    let records = opened(&runs(&args.runs)?)?;
     let (id, parts) = parts(&records)?;
     let command_line = said::command_line();
     let directory = merge(parts, &args.output, &id, command_line)?;
@@ -41,25 +38,13 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
     for (record, path) in records.iter().map(|record| (record, record.path.display())) {
         losses.extend(record.losses.iter().map(|loss| format!("{path}: {loss}")));
     }
-    let of_whole = recorded::open_record(directory.path());
-    of_whole
-        .and_then(|whole| print(&whole, losses, args, &ui))
+    let report = Record::of_run(&directory).and_then(|whole| shown::report(&whole, &asked));
+    let mut report = report
+        .map_err(|error| shown::in_flags(error, &args.analysis))
         .with_context(|| format!("the runs are merged into {path}, but it cannot be analysed"))?;
+    report.losses.extend(losses);
+    shown::print(&report, args.print.form(), &ui)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Prints the report of the whole, or those of all its measured stages.
-fn print(whole: &Record, losses: Vec<String>, args: &MergeArgs, ui: &Ui) -> Result<()> {
-    let form = args.print.form();
-    if let Some(mut report) = present_files::of_record(whole, &args.analysis)? {
-        report.warnings.extend(losses);
-        ui.result(&file::render(&report, form, ui))?;
-        return Ok(());
-    }
-    let mut reports = examine::reports(whole, &args.analysis)?;
-    let Some(first) = reports.first_mut() else { bail!("nothing was measured") };
-    first.losses.extend(losses);
-    present::print_all(&reports, form, ui)
 }
 
 /// Merges raw files of warp's into another.
@@ -168,15 +153,11 @@ fn command_lines(records: &[Record]) -> Vec<String> {
     };
     let first = records.first().and_then(line);
     let same = records.iter().all(|record| line(record) == first);
-    first
-        .filter(|_| same)
-        .into_iter()
-        .chain([present::typed_again(&said::command_line())])
-        .collect()
+    first.filter(|_| same).into_iter().chain([typed_again(&said::command_line())]).collect()
 }
 
 fn opened(paths: &[PathBuf]) -> Result<Vec<Record>> {
-    paths.iter().map(|path| recorded::open_record(path)).collect()
+    paths.iter().map(|path| Ok(Record::open(path)?)).collect()
 }
 
 /// Returns the runs as parts of a whole, and a name for that.
@@ -191,7 +172,7 @@ fn part(record: &Record) -> Result<MergePart<'_, ReadError>> {
     let scan = Box::new(|visit: &mut dyn FnMut(&OpRecord)| record.source.scan(visit));
     match &record.origin {
         Origin::Run { manifest, .. } => {
-            let manifest = record.bounded(manifest);
+            let manifest = Manifest::clone(manifest);
             let stage_of = (0..manifest.stages.len()).map(|at| (StageId(at as u8), at)).collect();
             let workers = manifest.stages.iter().map(|stage| stage.workers_count).max();
             // Of merged runs each keeps its numbers, whether it used them or not.

@@ -1,9 +1,10 @@
 //! `plimsoll null`: the engine and the recorder against a driver that does nothing, to know their
 //! own cost.
 
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use plimsoll_conduct::{Consent, machine};
 use plimsoll_workload::plan::WorkloadFile;
 
@@ -11,16 +12,22 @@ use crate::args::{NullArgs, YES};
 use crate::conducted::{self, Settings};
 use crate::targets::StandIn;
 
+/// More than anybody has a use for.
+const WORKERS_MAX: u32 = 100_000;
+
 /// Asks for nothing for as long as is said.
 pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
+    let Some(workers) = NonZeroU32::new(args.concurrent).filter(|_| args.concurrent <= WORKERS_MAX)
+    else {
+        bail!("--concurrent {} is out of range: 1 to {WORKERS_MAX}", args.concurrent);
+    };
+    // Objects that are thought of as there, so that nothing has to be uploaded.
     let text = format!(
         "schema: plimsoll.workload/2\nname: null-stat\nseed: 1\n\
-         sets: {{objects: {{count: 1000, size: 1B}}}}\nstages:\n\
-         - {{name: prepare, prepares: true, jobs: [{{work: {{fill: objects}}}}]}}\n\
+         sets: {{objects: {{named: {{key: '{{1..1000}}'}}}}}}\nstages:\n\
          - {{name: measure, duration: {}ns, \
-         jobs: [{{workers: {}, work: {{objects: [{{stat: objects}}]}}}}]}}\n",
+         jobs: [{{workers: {workers}, work: {{objects: [{{stat: objects}}]}}}}]}}\n",
         args.duration.0.as_nanos(),
-        args.concurrent
     );
     let file = WorkloadFile::from_yaml("null", &text)?;
     let settings = Settings {

@@ -9,8 +9,8 @@ use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::ProveArgs;
 use crate::new_file::Named;
-use crate::present;
 use crate::prove::{Bench, LOOPBACK_PROOFS, NamedProof, PROOFS, RIVALS};
+use crate::shown;
 use crate::signals;
 use crate::ui::Ui;
 use plimsoll_conduct::machine;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let document = serde_json::to_string_pretty(&certificate)? + "\n";
     kept.map_or(Ok(()), |file| file.write(document.as_bytes()))?;
     ui.result(&if args.print.json { document } else { proof::summary(&certificate) })?;
-    Ok(present::exit_code(certificate.count(Verdict::Fail) == 0))
+    Ok(shown::exit_code(certificate.count(Verdict::Fail) == 0))
 }
 
 /// Tells whether the scripted stores are servers, rather than in virtual time.

@@ -2,36 +2,24 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use plimsoll_model::Bytes;
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::html::{self, Environment};
+use plimsoll_results::{Asked, Record};
 
-use crate::args::{AnalysisArgs, ReportArgs};
-use crate::examine;
+use crate::args::ReportArgs;
 use crate::new_file::Named;
-use crate::present_files;
-use crate::recorded::{self, Origin};
+use crate::shown;
 use crate::ui::Ui;
 
 /// Writes the report of what was measured.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let record = recorded::open_record(&args.run)?;
-    if let (Some(report), Origin::Run { manifest, .. }) =
-        (present_files::of_record(&record, &args.analysis)?, &record.origin)
-    {
-        return write(args, &html::phases::render(&report, &environment(manifest)));
-    }
-    let asked = AnalysisArgs { details: true, ..args.analysis.clone() };
-    // Of a foreign file the last stage is what was measured.
-    let Some(report) = examine::reports(&record, &asked)?.pop() else {
-        bail!("{}: nothing was measured", args.run.display());
-    };
-    let environment = match &record.origin {
-        Origin::Run { manifest, .. } => environment(manifest),
-        Origin::Warp { .. } => Environment::default(),
-    };
-    write(args, &html::render(&report, &environment))
+    let record = Record::open(&args.run)?;
+    let asked = Asked { details: true, ..args.analysis.asked()? };
+    let report = shown::report(&record, &asked);
+    let report = report.map_err(|error| shown::in_flags(error, &args.analysis))?;
+    write(args, &html::render(&report, &record.manifest().map(environment).unwrap_or_default()))
 }
 
 fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {

@@ -100,7 +100,7 @@ pub(super) fn found(
             told += truly;
             found += wrong.min(truly);
             false_alarms += wrong.saturating_sub(truly);
-            false_alarms += measured.report.analysis.total.stage.failed.count() - wrong;
+            false_alarms += measured.row().analysis.total.stage.failed.count() - wrong;
             right += measured.outcome.wrong.get(&kind).copied().unwrap_or(0).min(truly);
             let classes =
                 gets.failed.of(ErrorClass::Corrupt) + gets.failed.of(ErrorClass::Truncated);

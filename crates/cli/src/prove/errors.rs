@@ -7,7 +7,6 @@ use plimsoll_report::text::{self, Look};
 
 use super::measured::Measured;
 use super::{Bench, Load, open, same};
-use crate::present;
 
 pub(super) const CLAIM: &str = "\
     of 1,000,000 operations each failure is counted once and in its class; what moved \
@@ -42,10 +41,10 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         &short.spec(bench.seed),
         "service: {time: {constant: 1ms}}\nfaults: {all: {status: {500: 1.0}}}",
     )?;
-    let total = &failing.report.analysis.total;
+    let total = &failing.row().analysis.total;
     checks.push(same("goodput of a store that only fails, bytes", 0, total.stage.bytes));
     checks.push(same("goodput of a store that only fails, operations", 0, total.stage.ops_ok));
-    let exit = u64::from(!present::flaws(&failing.report, 1.0).is_empty());
+    let exit = u64::from(!plimsoll_results::flaws(&failing.report, 1.0).is_empty());
     checks.push(same("its exit code", 1, exit));
     Ok(checks)
 }
@@ -53,7 +52,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
 /// Returns the checks of every class, of the goodput and of what the report says of load that was
 /// shed.
 pub(super) fn counted(measured: &Measured) -> Vec<Check> {
-    let (total, ledger) = (&measured.report.analysis.total.stage, &measured.ledger);
+    let (total, ledger) = (&measured.row().analysis.total.stage, &measured.ledger);
     let mut checks = Vec::new();
     for class in ErrorClass::ALL {
         let truth = ledger.class_count(class);

@@ -312,9 +312,10 @@ impl Noise {
 
     /// Looks at how late the operations of an open loop started.
     pub(super) fn note(&mut self, measured: &Measured) {
-        let delay = measured.report.analysis.total.schedule_delay.and_then(|delay| delay.p99);
+        let delay =
+            measured.row().analysis.total.schedule_delay.as_ref().and_then(|delay| delay.p99);
         self.delay_p99 = self.delay_p99.max(delay.unwrap_or_default());
-        self.schedules_kept &= measured.report.schedule_kept();
+        self.schedules_kept &= measured.row().schedule_kept();
     }
 
     fn is_loud(&self) -> bool {

@@ -9,23 +9,30 @@ use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, Seed, StageKind};
 use plimsoll_oracle::Ledger;
 use plimsoll_record::RunDirectory;
-use plimsoll_report::RunReport;
+use plimsoll_report::{Report, RowReport};
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::{WorkloadSpec, mix64};
 
-use super::{ASKED, Bench};
-use crate::present;
-use crate::said;
+use super::{Bench, asked};
 use crate::terminal::Terminal;
+use crate::{said, shown};
 
 /// What came of a measurement.
 pub(crate) struct Measured {
     /// What was measured, from the record.
-    pub(crate) report: RunReport,
+    pub(crate) report: Report,
     /// What the engine counted.
     pub(crate) outcome: StageOutcome,
     /// What the store truly did while it was measured.
     pub(crate) ledger: Ledger,
+}
+
+impl Measured {
+    /// Returns what was measured; it is one job in one stage.
+    pub(crate) fn row(&self) -> &RowReport {
+        let mut rows = self.report.results().flat_map(|stage| &stage.rows);
+        rows.next().expect("a measured stage has a row")
+    }
 }
 
 /// What is measured, and on what.
@@ -66,7 +73,7 @@ impl Measurement<'_> {
         let mut run = open.begin(directory, manifest, terminal, bench.stop.clone())?;
         let recorded = run.run(Some(before), None)?;
         run.recording.settle_measured(&recorded)?;
-        let report = present::of_measured(&mut run.recording, &recorded, ASKED, false)?;
+        let report = shown::report_of_run(&mut run.recording, &asked())?;
         let measured = recorded.stages.into_iter().find(|done| done.kind == StageKind::Measure);
         let outcome = measured.context("nothing was measured")?.outcome;
         Ok(Measured { report, outcome, ledger: ledger()? })

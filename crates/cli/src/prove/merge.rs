@@ -68,7 +68,10 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
 /// Returns the operations of one worker as a run of its own.
 fn part<'a>(manifest: &Manifest, shard: usize, ops: &'a [OpRecord]) -> MergePart<'a, RecordError> {
     let mut manifest = Manifest { run_id: format!("shard-{shard:02}"), ..manifest.clone() };
-    manifest.stages.iter_mut().for_each(|stage| stage.workers_count = 1);
+    for stage in &mut manifest.stages {
+        stage.workers_count = 1;
+        stage.jobs.iter_mut().for_each(|job| job.workers_count = 1);
+    }
     let stages = 0..manifest.stages.len();
     let stage_of: BTreeMap<StageId, usize> =
         stages.map(|index| (StageId(index as u8), index)).collect();

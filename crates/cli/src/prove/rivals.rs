@@ -12,12 +12,12 @@ use plimsoll_analysis::warp::{WarpQuestion, WarpSizes};
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, OpKind};
 use plimsoll_report::proof::Check;
+use plimsoll_results::WarpFile;
 use plimsoll_workload::PacingSpec;
 
 use super::loopback::{self, Noise, STALL_PERIOD_S, STALLED};
 use super::{Bench, Load, NamedProof, Skipped, grouped, quantiles, stall, times};
 use crate::store::{self, EMBEDDED_KEY};
-use crate::warp_file::{Bytes, WarpFile};
 
 /// The proof, which is made only by name.
 pub(crate) const PROOF: NamedProof = NamedProof { name: "rivals", claim: CLAIM, make: checks };
@@ -92,7 +92,7 @@ fn checks(bench: &Bench) -> Result<Vec<Check>> {
             measured: format!(
                 "warp says {}, we say {}",
                 grouped(theirs.ops_per_sec.round() as u64),
-                grouped(closed.report.analysis.total.stage.ops_ok / (PERIODS * STALL_PERIOD_S))
+                grouped(closed.row().analysis.total.stage.ops_ok / (PERIODS * STALL_PERIOD_S))
             ),
             holds: true,
         },
@@ -186,7 +186,7 @@ fn last_words(mut output: std::fs::File) -> Result<String> {
 
 /// Reads its raw file by its own method.
 fn read(path: &Path) -> Result<Told> {
-    let file = WarpFile::new(Bytes::at(path)?);
+    let file = WarpFile::at(path)?;
     let question = WarpQuestion { op: Some(OpKind::Get), verbose: true, ..WarpQuestion::default() };
     let analysis = file.analyze(&question).context("the other program's record")?;
     let figures = analysis.kinds.first().and_then(|kind| kind.figures.as_ref());

@@ -35,7 +35,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
             what: format!("10 ms of service at 2,000/s with at most {what}"),
             truth: word(is_kept),
             measured: word(!says_so),
-            holds: says_so != is_kept && simulated.report.schedule_kept() == is_kept,
+            holds: says_so != is_kept && simulated.row().schedule_kept() == is_kept,
         });
     }
     let issued = held_up.outcome.ops_count;

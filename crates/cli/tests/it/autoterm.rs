@@ -8,7 +8,7 @@ use plimsoll_stats::{AmountSeries, SteadyRule};
 use serde_json::Value;
 
 use crate::bad_input;
-use crate::harness::{plimsoll, run, run_directory, stderr};
+use crate::harness::{measured_stage, plimsoll, run, run_directory, stderr};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -33,11 +33,11 @@ fn check_ended(line: &str, rule: &str, because: &str) {
     assert_eq!(measure["ended_by"], rule, "{line}: {told}");
     let text = measure["ended_because"].as_str().unwrap();
     assert!(text.contains(because), "{text}");
-    assert_eq!(report["ended_because"], text);
+    assert_eq!(measured_stage(&report)["ended_because"], text);
     assert!(told.contains(&format!("ended before its time was up: {text}")), "{told}");
     // Ending by a rule is ending as planned.
     assert_eq!((&manifest["state"], &report["state"]), (&"complete".into(), &"complete".into()));
-    assert!(report["stage"]["duration_ns"].as_u64().unwrap() < 300_000_000_000, "{line}");
+    assert!(measured_stage(&report)["duration_ns"].as_u64().unwrap() < 300_000_000_000, "{line}");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn without_a_rule_nothing_is_said_of_one() {
         (&measure["ended_by"], &measure["ended_because"]),
         (&"duration".into(), &Value::Null)
     );
-    assert_eq!(report["ended_because"], Value::Null);
+    assert_eq!(measured_stage(&report)["ended_because"], Value::Null);
     assert!(!told.contains("before its time"), "{told}");
     let measure = manifest["workload"]["stages"].as_array().unwrap().last().unwrap();
     assert!(measure.get("until").is_none());
@@ -81,8 +81,14 @@ fn without_a_rule_nothing_is_said_of_one() {
 fn a_rule_that_cannot_hold_in_time_is_warned_of_and_the_run_goes_on() {
     let line = "s3 stat --objects 20 --concurrent 2 --duration 1s --autoterm --until ci(p50)<=5%";
     let (_, told, manifest) = ran(line);
-    assert!(told.contains("warning: --autoterm cannot end this run"), "{told}");
-    assert!(told.contains("warning: --until cannot end this run"), "{told}");
+    assert!(
+        told.contains("warning: the stop rule `steady` (--autoterm) cannot end this run"),
+        "{told}"
+    );
+    assert!(
+        told.contains("warning: the stop rule `until` (--until) cannot end this run"),
+        "{told}"
+    );
     assert_eq!(manifest["stages"].as_array().unwrap().last().unwrap()["ended_by"], "duration");
     let measure = manifest["workload"]["stages"].as_array().unwrap().last().unwrap();
     // Over its usual window, 15 s.
@@ -111,7 +117,7 @@ fn explain_shows_the_rules() {
     let line = "s3 get --explain --autoterm --autoterm.dur=7s --until ci(p99)<=5%";
     command.args(line.split(' '));
     let text = String::from_utf8(run(command).stdout).unwrap();
-    for part in ["window_ns: 7000000000", "percent: 7.5", "ci(p99)<=5%"] {
+    for part in ["steady(7s, 7.5%)", "ci(p99)<=5%"] {
         assert!(text.contains(part), "{part} in {text}");
     }
 }

@@ -45,11 +45,11 @@ fn a_workload_file_removes_what_others_wrote_only_when_it_is_allowed_again() {
 
     // Nor is the flag without the file's own word.
     let text = String::from_utf8(explained.stdout).unwrap();
-    assert!(text.contains("destroys: true"), "{text}");
-    std::fs::write(&file, text.replace("destroys: true", "destroys: false")).unwrap();
+    assert!(text.contains("touch: true"), "{text}");
+    std::fs::write(&file, text.replace("touch: true", "touch: false")).unwrap();
     let (code, text) = said(&target, directory.path(), "run w.yaml --yes");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("objects.existing.destroys"), "{text}");
+    assert!(text.contains("sets.o.touch"), "{text}");
     target.assert_only_planted(FOREIGN);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no record is left");
 

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::harness::{Background, oracle, run, run_json, stderr};
+use crate::harness::{Background, counts, oracle, run, run_json, stderr};
 
 #[test]
 fn a_server_that_dies_leaves_counted_failures_and_exit_1() {
@@ -17,8 +17,8 @@ fn a_server_that_dies_leaves_counted_failures_and_exit_1() {
     let (code, stdout, stderr) = running.end();
     assert_eq!(code, Some(1), "{stderr}");
     let report: serde_json::Value = serde_json::from_str(&stdout).unwrap();
-    let classes = &report["stage_total"]["failed_by_class"];
-    let failed = report["stage_total"]["ops_failed_count"].as_u64().unwrap();
+    let classes = &counts(&report)["failed_by_class"];
+    let failed = counts(&report)["ops_failed_count"].as_u64().unwrap();
     let connect = classes["connect"].as_u64().unwrap_or(0);
     let reset = classes["reset"].as_u64().unwrap_or(0);
     assert!(failed >= 4 && connect + reset == failed, "{classes}");
@@ -112,13 +112,13 @@ fn a_wrong_byte_is_found_unless_asked_not_to_look() {
     let line = "s3 get --objects 8 --obj.size 16KiB --concurrent 4 --duration 1s";
     let directory = tempfile::tempdir().unwrap();
     let report = run_json(target.command(directory.path(), line), 1);
-    let failed = &report["stage_total"]["failed_by_class"];
-    assert_eq!(failed["corrupt"], report["stage_total"]["ops_failed_count"], "{failed}");
+    let failed = &counts(&report)["failed_by_class"];
+    assert_eq!(failed["corrupt"], counts(&report)["ops_failed_count"], "{failed}");
     assert!(failed["corrupt"].as_u64().unwrap() > 0);
-    assert_eq!(report["stage_total"]["ops_ok_count"], 0);
+    assert_eq!(counts(&report)["ops_ok_count"], 0);
     let directory = tempfile::tempdir().unwrap();
     let blind = run_json(target.command(directory.path(), &format!("{line} --no-verify")), 0);
-    assert_eq!(blind["stage_total"]["ops_failed_count"], 0);
+    assert_eq!(counts(&blind)["ops_failed_count"], 0);
 }
 
 #[test]

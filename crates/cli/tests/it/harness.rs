@@ -282,6 +282,24 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Returns the stage that was measured, where there is one.
+pub(crate) fn measured_stage(report: &Value) -> &Value {
+    let stages = report["stages"].as_array().unwrap();
+    let results: Vec<_> = stages.iter().filter(|stage| stage["is_result"] == true).collect();
+    assert_eq!(results.len(), 1, "{report:#}");
+    results[0]
+}
+
+/// Returns the row of what was measured, where that is one job of one stage.
+pub(crate) fn measured(report: &Value) -> &Value {
+    &measured_stage(report)["rows"][0]
+}
+
+/// Returns the counts of what was measured, where that is one job of one stage.
+pub(crate) fn counts(report: &Value) -> &Value {
+    &measured(report)["total"]["stage_total"]
+}
+
 /// Runs `command`, which must end with `code`, and returns the JSON object it prints.
 pub(crate) fn run_json(mut command: Command, code: i32) -> Value {
     let output = command.arg("--json").output().unwrap();

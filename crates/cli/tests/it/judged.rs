@@ -1,6 +1,6 @@
 //! Workload files that are judged and not run.
 
-use crate::harness::{plimsoll, run, stderr};
+use crate::harness::{counts, plimsoll, run, stderr};
 
 /// A workload file is judged by the same checks that a run makes, whatever language it is in.
 #[test]
@@ -43,11 +43,34 @@ fn a_file_is_judged_without_being_run() {
         std::fs::remove_file(directory.path().join(name)).unwrap();
         assert_eq!(files, 1, "{name}: nothing else was made");
     }
-    let path = directory.path().join("2.yaml");
-    std::fs::write(&path, second.replace("SET", "o")).unwrap();
-    let mut command = plimsoll(directory.path());
-    command.args(["run", "2.yaml"]);
-    let output = run(command);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("cannot be run yet"), "{}", stderr(&output));
+}
+
+/// The language is run as it is judged, and a run of an older one says that there is a newer.
+#[test]
+fn a_file_of_each_language_is_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |text: &str, line: &str| {
+        std::fs::write(directory.path().join("w.yaml"), text).unwrap();
+        let mut command = plimsoll(directory.path());
+        command.args(line.split(' '));
+        let output = run(command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output))
+    };
+    let second = "schema: plimsoll.workload/2\nname: tried\nsets: {o: {count: 4, size: 1KiB}}\n\
+                  stages:\n- {prepares: true, jobs: [{workers: 2, work: {fill: o}}]}\n\
+                  - {jobs: [{workers: 2, ops: 60, work: {objects: [{get: o}]}}]}\n";
+    let (report, said) = file(second, "run w.yaml --json");
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(counts(&report)["ops_ok_count"], 60, "{report}");
+    assert!(!said.contains("--explain"), "{said}");
+    let first = "schema: plimsoll.workload/1\nname: t\nseed: 1\nconcurrency: 2\n\
+                 keys: {prefix: '', per_worker: true}\n\
+                 objects: {count: 5, size: {fixed_bytes: 10}, generator: random}\n\
+                 measure: {operations: [{op: GET, weight: 1}], duration_ns: 100000000}\n\
+                 pacing: closed\nverify: true\n";
+    let (_, said) = file(first, "run w.yaml --json");
+    assert!(said.contains("written in plimsoll.workload/1; --explain prints it in"), "{said}");
+    let (explained, _) = file(first, "run w.yaml --explain");
+    assert!(explained.starts_with("schema: plimsoll.workload/2\n"), "{explained}");
 }

@@ -9,7 +9,9 @@ use plimsoll_model::ErrorClass;
 use plimsoll_testkit::{LiveKind, LiveServer, live};
 use serde_json::Value;
 
-use crate::harness::{self, Target, block_on, clock, plimsoll, run, run_json, stderr};
+use crate::harness::{
+    self, Target, block_on, clock, counts, measured, plimsoll, run, run_json, stderr,
+};
 use crate::output::kinds;
 
 const TIME: &str = "3s";
@@ -99,13 +101,13 @@ fn check(target: &Target, line: &str, time: &str, expected: &[&str]) -> Value {
     let directory = tempfile::tempdir().unwrap();
     let line = format!("s3 {line} --duration {time} --concurrent 3");
     let report = run_json(target.command(directory.path(), &line), 0);
-    let total = &report["stage_total"];
+    let total = counts(&report);
     assert_eq!(total["ops_failed_count"], 0, "{line}: {total:#}");
     // What the end of the measuring leaves unfinished is given up.
     let found: Vec<&str> =
         kinds(&report).into_iter().filter(|kind| *kind != "ABORTUPLOAD").collect();
     assert_eq!(found, expected, "{line}");
-    for kind in report["kinds"].as_array().unwrap() {
+    for kind in measured(&report)["kinds"].as_array().unwrap() {
         assert!(kind["stage_total"]["ops_ok_count"].as_u64() > Some(0), "{line}: {kind:#}");
     }
     assert_empty(target, &line);
@@ -114,7 +116,7 @@ fn check(target: &Target, line: &str, time: &str, expected: &[&str]) -> Value {
 
 /// Checks that content was read and that all of it was compared.
 fn assert_verified(report: &Value, line: &str) {
-    let kinds = report["kinds"].as_array().unwrap();
+    let kinds = measured(report)["kinds"].as_array().unwrap();
     let read = kinds.iter().find(|kind| kind["kind"] == "GET").unwrap();
     assert!(read["stage_total"]["bytes"].as_u64() > Some(0), "{line}");
     assert_eq!(report["verification"]["mode"], "every-byte", "{line}");

@@ -28,7 +28,7 @@ impl RecordedWorkload {
 
     /// Returns what it means, where it is known and sound.
     pub fn plan(&self) -> Option<Plan> {
-        self.file()?.check().ok()
+        self.file()?.recorded().ok()
     }
 
     /// Returns what it is called, also where no more of it is known.

@@ -25,9 +25,9 @@ pub fn json(
         before: comparison.before.clone(),
         after: comparison.after.clone(),
         margin_percent: comparison.margin.percent(),
-        parameters: differences.iter().map(ParameterTwin::of).collect(),
-        kinds: comparison.kinds.iter().map(KindTwin::of).collect(),
-        gates: gates.iter().map(GateTwin::of).collect(),
+        parameters: differences.iter().map(ParameterOut::of).collect(),
+        kinds: comparison.kinds.iter().map(KindOut::of).collect(),
+        gates: gates.iter().map(GateOut::of).collect(),
         exit_code: (!gates.is_empty()).then(|| exit_code(gates)),
     };
     serde_json::to_value(document).expect("the document has text keys and finite numbers")
@@ -53,11 +53,11 @@ struct Document {
     /// A change whose 95 % interval lies within ± this, in percent of the mean before, is `same`.
     margin_percent: f64,
     /// Parameters that differ.
-    parameters: Vec<ParameterTwin>,
+    parameters: Vec<ParameterOut>,
     /// Each kind that occurred on a side, then all kinds together where there are several.
-    kinds: Vec<KindTwin>,
+    kinds: Vec<KindOut>,
     /// Each gate on each kind it is about.
-    gates: Vec<GateTwin>,
+    gates: Vec<GateOut>,
     /// What the gates come to: 0 all pass, 1 one is broken, 3 one cannot be told; null without
     /// gates.
     exit_code: Option<u8>,
@@ -65,7 +65,7 @@ struct Document {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Parameter")]
-struct ParameterTwin {
+struct ParameterOut {
     name: String,
     /// The values that occurred before, each once; empty when it was not given.
     before: Vec<String>,
@@ -75,7 +75,9 @@ struct ParameterTwin {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Kind")]
-struct KindTwin {
+struct KindOut {
+    /// The stage and the job; null where each side has but one.
+    of: Option<String>,
     /// Such as `GET`; `total` for all kinds together.
     kind: &'static str,
     /// `both`, `before` or `after`: on which sides it occurred.
@@ -84,20 +86,20 @@ struct KindTwin {
     ops_count_before: Option<u64>,
     ops_count_after: Option<u64>,
     /// Each metric that is known on a side.
-    metrics: Vec<MetricTwin>,
+    metrics: Vec<MetricOut>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Metric")]
-struct MetricTwin {
+struct MetricOut {
     /// As in a gate, such as `p99`.
     metric: &'static str,
     /// `ops_per_sec`, `objects_per_sec`, `bytes_per_sec`, `ns`, or `fraction`, which is 0 to 1.
     unit: &'static str,
     /// `higher` or `lower`.
     better: &'static str,
-    before: SideTwin,
-    after: SideTwin,
+    before: SideOut,
+    after: SideOut,
     /// The mean after less the mean before, in the metric's unit.
     change: Option<f64>,
     /// The same in percent of the mean before; null also when that is 0.
@@ -107,9 +109,9 @@ struct MetricTwin {
     /// `too-few-runs` and `unknown` are no verdicts.
     verdict: &'static str,
     /// The 95 % interval of the change between runs; null without a verdict.
-    change_interval: Option<IntervalTwin>,
+    change_interval: Option<IntervalOut>,
     /// In percent of the mean before. With one run a side, the interval by the noise within runs.
-    change_percent_interval: Option<IntervalTwin>,
+    change_percent_interval: Option<IntervalOut>,
     /// Hedges' g; null without a verdict and where no run deviates.
     effect: Option<f64>,
     /// The smallest true change, in the metric's unit, that so many runs show in 4 of 5 cases.
@@ -120,28 +122,30 @@ struct MetricTwin {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Side")]
-struct SideTwin {
+struct SideOut {
     /// Of each run that knows it.
     values: Vec<f64>,
     mean: Option<f64>,
     /// The sample standard deviation between runs, from two on.
     std_dev: Option<f64>,
     /// With one run a side, the 95 % interval by the noise within the run.
-    noise: Option<IntervalTwin>,
+    noise: Option<IntervalOut>,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Interval")]
-struct IntervalTwin {
+struct IntervalOut {
     low: f64,
     high: f64,
 }
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Gate")]
-struct GateTwin {
+struct GateOut {
     /// As it was written.
     gate: String,
+    /// The stage and the job; null where each side has but one.
+    of: Option<String>,
     /// Such as `GET`; `total` for all kinds together.
     kind: &'static str,
     /// The metric it was held against; null when it is unknown on both sides.
@@ -159,16 +163,17 @@ struct GateTwin {
     reason_text: Option<&'static str>,
 }
 
-impl ParameterTwin {
+impl ParameterOut {
     fn of(difference: &Difference) -> Self {
         let Difference { name, before, after } = difference.clone();
         Self { name, before, after }
     }
 }
 
-impl KindTwin {
+impl KindOut {
     fn of(kind: &KindComparison) -> Self {
         Self {
+            of: kind.of.clone(),
             kind: kind_name(kind.kind),
             occurred: match kind.presence {
                 Presence::Both => "both",
@@ -177,12 +182,12 @@ impl KindTwin {
             },
             ops_count_before: kind.operations_before,
             ops_count_after: kind.operations_after,
-            metrics: kind.rows.iter().map(MetricTwin::of).collect(),
+            metrics: kind.rows.iter().map(MetricOut::of).collect(),
         }
     }
 }
 
-impl MetricTwin {
+impl MetricOut {
     fn of(row: &Row) -> Self {
         let evidence = row.verdict.evidence();
         let (verdict, noise_before, noise_after, noise) = match row.verdict {
@@ -213,13 +218,13 @@ impl MetricTwin {
                 Direction::HigherIsBetter => "higher",
                 Direction::LowerIsBetter => "lower",
             },
-            before: SideTwin::of(&row.before, noise_before),
-            after: SideTwin::of(&row.after, noise_after),
+            before: SideOut::of(&row.before, noise_before),
+            after: SideOut::of(&row.after, noise_after),
             change: row.absolute,
             change_percent: row.percent,
             verdict,
-            change_interval: evidence.map(|evidence| IntervalTwin::of(evidence.interval)),
-            change_percent_interval: noise.map(IntervalTwin::of),
+            change_interval: evidence.map(|evidence| IntervalOut::of(evidence.interval)),
+            change_percent_interval: noise.map(IntervalOut::of),
             effect: evidence.and_then(|evidence| evidence.effect),
             detectable: evidence.map(|evidence| evidence.detectable),
             detectable_percent: evidence.and_then(|evidence| evidence.detectable_percent),
@@ -227,20 +232,20 @@ impl MetricTwin {
     }
 }
 
-impl SideTwin {
+impl SideOut {
     fn of(side: &Side, noise: Option<Interval>) -> Self {
         let Side { values, mean, std_dev } = side.clone();
-        Self { values, mean, std_dev, noise: noise.map(IntervalTwin::of) }
+        Self { values, mean, std_dev, noise: noise.map(IntervalOut::of) }
     }
 }
 
-impl IntervalTwin {
+impl IntervalOut {
     fn of(Interval { low, high }: Interval) -> Self {
         Self { low, high }
     }
 }
 
-impl GateTwin {
+impl GateOut {
     fn of(result: &GateResult) -> Self {
         let (outcome, doubt) = match result.outcome {
             Outcome::Pass => ("pass", None),
@@ -253,6 +258,7 @@ impl GateTwin {
         };
         Self {
             gate: result.gate.clone(),
+            of: result.of.clone(),
             kind: kind_name(result.kind),
             metric: result.row.as_ref().map(|row| row.metric.name()),
             limit_change_percent,

@@ -6,7 +6,7 @@ use plimsoll_analysis::compare::{GateResult, Outcome};
 use quick_xml::events::BytesText;
 use quick_xml::writer::Writer;
 
-use super::{doubt_text, found, kind_name};
+use super::{doubt_text, found, place_name};
 use crate::table::harmless;
 
 const NAME: &str = "plimsoll compare";
@@ -42,8 +42,9 @@ fn write(writer: &mut Writer<Vec<u8>>, gates: &[GateResult]) -> io::Result<()> {
 }
 
 fn case(writer: &mut Writer<Vec<u8>>, gate: &GateResult) -> io::Result<()> {
-    let (kind, name, found) = (kind_name(gate.kind), harmless(&gate.gate), found(gate));
-    let attributes = [("classname", kind), ("name", name.as_str())];
+    let kind = place_name(gate.of.as_deref(), gate.kind);
+    let (name, found) = (harmless(&gate.gate), found(gate));
+    let attributes = [("classname", kind.as_str()), ("name", name.as_str())];
     let case = writer.create_element("testcase").with_attributes(attributes);
     let (element, of_type, message) = match gate.outcome {
         Outcome::Pass => {

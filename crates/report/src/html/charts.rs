@@ -2,21 +2,19 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Figures, KindDetails, SegmentRow, SizeClass, StageAnalysis, StageDetails};
+use plimsoll_analysis::{
+    EndpointSeries, Figures, KindDetails, RowAnalysis, RowDetails, SegmentRow, SizeClass, Times,
+};
 use plimsoll_model::{EndpointId, ErrorClass, OpKind};
 use plimsoll_stats::{Histogram, Percentile};
 
 use super::axis::{Axis, short};
+use super::distribution::{column_width, columns, curve, outline};
 use super::plot::{HALF, Ink, Mark, OTHER_INKS_COUNT, Plot, Stroke, WIDE};
+use crate::LoopModel;
 use crate::format::{self, duration};
-use crate::{LoopModel, RunReport};
+use crate::report::RowView;
 
-/// Columns of a distribution over its axis.
-const COLUMNS_MAX: f64 = 120.0;
-/// No column is narrower, in decades: ten bins of the histogram, or their borders would show.
-const COLUMN_DECADES_MIN: f64 = 0.004_3;
-/// Points of a curve of percentiles.
-const PERCENTILE_POINTS: u32 = 160;
 const MIB: f64 = 1_048_576.0;
 
 /// What a colour stands for.
@@ -38,8 +36,8 @@ pub(super) struct Chart {
 
 /// What all charts of a report are drawn from.
 pub(super) struct Charts<'a> {
-    pub(super) report: &'a RunReport,
-    pub(super) details: &'a StageDetails,
+    pub(super) report: RowView<'a>,
+    pub(super) details: &'a RowDetails,
 }
 
 /// What a segment's rate is of.
@@ -87,8 +85,8 @@ enum Height {
 }
 
 impl<'a> Charts<'a> {
-    fn analysis(&self) -> &'a StageAnalysis {
-        &self.report.analysis
+    fn analysis(&self) -> &'a RowAnalysis {
+        &self.report.row.analysis
     }
 
     fn has_segments(&self) -> bool {
@@ -142,7 +140,9 @@ impl<'a> Charts<'a> {
     /// Returns the chart of what each host did; `None` where there is only one.
     fn rate_of_hosts(&self, measure: Measure) -> Option<Chart> {
         let mut hosts: Vec<(EndpointId, Vec<f64>)> = Vec::new();
-        for (endpoint, series) in self.details.kinds.iter().flat_map(|kind| &kind.endpoints) {
+        for EndpointSeries { endpoint, series } in
+            self.details.kinds.iter().flat_map(|kind| &kind.endpoints)
+        {
             let rates = series.iter().map(|row| measure.rate(row));
             match hosts.iter_mut().find(|(known, _)| known == endpoint) {
                 Some((_, sums)) => sums.iter_mut().zip(rates).for_each(|(sum, rate)| *sum += rate),
@@ -270,7 +270,7 @@ impl<'a> Charts<'a> {
     }
 
     fn latency_meaning(&self) -> &'static str {
-        match self.report.loop_model {
+        match self.report.row.loop_model {
             LoopModel::Open => {
                 "Latency: from the intended start of a success to its end, waiting included."
             }
@@ -282,20 +282,23 @@ impl<'a> Charts<'a> {
 
     /// Returns the charts of how latency and TTFB are distributed.
     pub(super) fn distributions(&self) -> Vec<Chart> {
-        let latency =
-            Timing { name: "Latency", meaning: self.latency_meaning(), of: |kind| &kind.latency };
+        let latency = Timing {
+            name: "Latency",
+            meaning: self.latency_meaning(),
+            of: |figures| &figures.latency,
+        };
         let ttfb = Timing {
             name: "TTFB",
             meaning: "Time to first byte: from the start of a success to the first byte of the \
                       answer; of an upload, from the last byte sent.",
-            of: |kind| &kind.ttfb,
+            of: |figures| &figures.ttfb,
         };
         let service_time = Timing {
             name: "Service time",
             meaning: "From the real start of a success to its end, waiting not included.",
-            of: |kind| kind.service_time.as_ref().unwrap_or(&kind.latency),
+            of: |figures| figures.service(),
         };
-        let open = self.report.loop_model == LoopModel::Open;
+        let open = self.report.row.loop_model == LoopModel::Open;
         let service_time = Some(&service_time).filter(|_| open);
         let (shares, levels) = ("chart-service-distribution", "chart-service-percentiles");
         [
@@ -313,7 +316,9 @@ impl<'a> Charts<'a> {
 
     /// Returns the histogram of each kind that has samples enough.
     fn known(&self, timing: &Timing, samples_min: u64) -> Vec<(OpKind, &'a Histogram)> {
-        let all = self.details.kinds.iter().map(|kind| (kind.kind, (timing.of)(kind)));
+        let all = self.analysis().kinds.iter();
+        let all = all
+            .filter_map(|kind| Some((kind.kind, (timing.of)(&kind.figures).histogram.as_deref()?)));
         all.filter(|(_, histogram)| histogram.count() >= samples_min).collect()
     }
 
@@ -322,7 +327,7 @@ impl<'a> Charts<'a> {
         let min = known.iter().filter_map(|(_, histogram)| histogram.min()).min()?;
         let max = known.iter().filter_map(|(_, histogram)| histogram.max()).max()?;
         let x = Axis::log_time(min as f64, max as f64);
-        let width = ((x.high - x.low) / COLUMNS_MAX).max(COLUMN_DECADES_MIN);
+        let width = column_width(&x);
         let shares: Vec<_> =
             known.iter().map(|(kind, histogram)| (*kind, columns(histogram, &x, width))).collect();
         let highest = shares.iter().flat_map(|(_, shares)| shares).map(|(_, share)| *share);
@@ -510,7 +515,7 @@ impl Entry {
 struct Timing {
     name: &'static str,
     meaning: &'static str,
-    of: fn(&KindDetails) -> &Histogram,
+    of: fn(&Figures) -> &Times,
 }
 
 /// Returns a percentile as text, unknown when there are too few samples.
@@ -557,44 +562,4 @@ fn ends(marks: &[Mark]) -> Option<(f64, f64)> {
     let values = || marks.iter().flat_map(|mark| &mark.points).filter_map(|(_, value)| *value);
     let min = values().min_by(f64::total_cmp)?;
     Some((min, values().max_by(f64::total_cmp)?))
-}
-
-/// Returns the left border of each column, as a logarithm, with its share in percent: from the
-/// first that holds something to the last.
-fn columns(histogram: &Histogram, x: &Axis, width: f64) -> Vec<(f64, f64)> {
-    let count = ((x.high - x.low) / width).ceil() as usize;
-    let mut counts = vec![0; count];
-    for bin in histogram.bins() {
-        let column = (x.place(bin.lowest as f64) - x.low) / width;
-        counts[(column as usize).min(count - 1)] += bin.count;
-    }
-    let total = histogram.count() as f64;
-    let share = |(at, n): (usize, &u64)| (x.low + at as f64 * width, *n as f64 / total * 100.0);
-    let first = counts.iter().position(|n| *n > 0).unwrap_or(0);
-    let last = counts.iter().rposition(|n| *n > 0).map_or(0, |last| last + 1);
-    counts.iter().enumerate().map(share).take(last).skip(first).collect()
-}
-
-/// Returns the steps of columns, as values of the axis of time, from zero to zero.
-fn outline(columns: &[(f64, f64)], width: f64) -> Vec<(f64, Option<f64>)> {
-    let value = |place: f64| 10f64.powf(place);
-    let steps = columns.iter().flat_map(|(left, share)| {
-        [(value(*left), Some(*share)), (value(left + width), Some(*share))]
-    });
-    let (first, last) = (columns.first(), columns.last());
-    let start = first.map(|(left, _)| (value(*left), Some(0.0)));
-    let end = last.map(|(left, _)| (value(left + width), Some(0.0)));
-    start.into_iter().chain(steps).chain(end).collect()
-}
-
-/// Returns percentiles as far as at least one sample lies above, over the decades of the share
-/// that lies above.
-fn curve(histogram: &Histogram) -> Vec<(f64, Option<f64>)> {
-    let end = (histogram.count() as f64).log10();
-    let point = |step: u32| {
-        let place = end * f64::from(step) / f64::from(PERCENTILE_POINTS);
-        let percentile = Percentile::new(100.0 * (1.0 - 10f64.powf(-place)))?;
-        Some((place, histogram.percentile(percentile).map(|ns| ns as f64)))
-    };
-    (0..=PERCENTILE_POINTS).filter_map(point).collect()
 }

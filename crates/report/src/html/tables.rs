@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Figures, Rates, SegmentRate, StageAnalysis, TimeSummary};
+use plimsoll_analysis::{Figures, Rates, RowAnalysis, SegmentRate, Times};
 use plimsoll_model::{ByteRate, Moment};
 
 use super::charts::size;
@@ -11,7 +11,8 @@ use super::{Environment, escaped};
 use crate::format::{
     UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, op_rate, percent,
 };
-use crate::{ErrorSample, RunReport, words};
+use crate::report::RowView;
+use crate::{ErrorSample, Report, words};
 
 /// How many texts of one class of error are shown.
 const MESSAGES_PER_CLASS_MAX: usize = 5;
@@ -67,7 +68,7 @@ impl Table {
 type Set<'a> = (Tone, &'static str, Option<f64>, &'a Figures);
 
 /// Returns the kinds, and their total when there are several.
-fn sets(analysis: &StageAnalysis) -> Vec<Set<'_>> {
+fn sets(analysis: &RowAnalysis) -> Vec<Set<'_>> {
     let kinds = analysis.kinds.iter();
     let mut sets: Vec<_> = kinds
         .map(|kind| (Tone::Plain, kind.kind.name(), kind.mix_percent, &kind.figures))
@@ -80,7 +81,7 @@ fn sets(analysis: &StageAnalysis) -> Vec<Set<'_>> {
 }
 
 /// Returns what each kind did, in counts of the whole stage.
-pub(super) fn operations(analysis: &StageAnalysis) -> String {
+pub(super) fn operations(analysis: &RowAnalysis) -> String {
     let headings = [
         "whole stage",
         "mix",
@@ -113,7 +114,7 @@ pub(super) fn operations(analysis: &StageAnalysis) -> String {
 }
 
 /// Returns average, fastest, median and slowest segment of each kind.
-pub(super) fn rates(analysis: &StageAnalysis) -> String {
+pub(super) fn rates(analysis: &RowAnalysis) -> String {
     let segment = duration(analysis.segment).replace(".00", "");
     let [fastest, median, slowest] =
         ["fastest", "median", "slowest"].map(|name| format!("{name} {segment}"));
@@ -140,7 +141,7 @@ pub(super) fn rates(analysis: &StageAnalysis) -> String {
     table.end()
 }
 
-fn offset(analysis: &StageAnalysis, moment: Moment) -> String {
+fn offset(analysis: &RowAnalysis, moment: Moment) -> String {
     match moment.since(analysis.span.start) {
         Duration::ZERO => "from the start".to_owned(),
         offset => format!("from +{}", duration(offset)),
@@ -149,7 +150,7 @@ fn offset(analysis: &StageAnalysis, moment: Moment) -> String {
 
 const TIMES: [&str; 8] = ["p50", "p90", "p99", "p99.9", "min", "max", "mean", "deviation"];
 
-fn times_of(times: &TimeSummary) -> Vec<String> {
+fn times_of(times: &Times) -> Vec<String> {
     let figures = [
         times.p50,
         times.p90,
@@ -172,7 +173,7 @@ fn open_times(sets: &[Set<'_>]) -> String {
     let mut table = Table::new(&times_headings("latency and service time"));
     for (tone, kind, _, figures) in sets {
         table.row(*tone, &format!("{kind} latency"), times_of(&figures.latency));
-        table.row(Tone::Part, "service time", times_of(&figures.service_time));
+        table.row(Tone::Part, "service time", times_of(figures.service()));
         if let Some(delay) = &figures.schedule_delay {
             table.row(Tone::Part, "schedule delay", times_of(delay));
         }
@@ -182,22 +183,22 @@ fn open_times(sets: &[Set<'_>]) -> String {
 
 /// Returns the tables of latency, with service time where it differs, and of TTFB where there is
 /// one.
-pub(super) fn times(analysis: &StageAnalysis) -> String {
+pub(super) fn times(analysis: &RowAnalysis) -> String {
     let sets = sets(analysis);
-    let table = |name: &str, of: &dyn Fn(&Figures) -> TimeSummary| {
+    let table = |name: &str, of: &dyn Fn(&Figures) -> &Times| {
         let mut table = Table::new(&times_headings(name));
         for (tone, kind, _, figures) in &sets {
-            table.row(*tone, kind, times_of(&of(figures)));
+            table.row(*tone, kind, times_of(of(figures)));
         }
         table.end()
     };
     let mut html = if sets.iter().any(|(.., figures)| words::has_delays(figures)) {
         open_times(&sets)
     } else {
-        table("latency", &|figures| figures.latency)
+        table("latency", &|figures| &figures.latency)
     };
     if sets.iter().any(|(.., figures)| figures.ttfb.samples > 0) {
-        html += &table("TTFB", &|figures| figures.ttfb);
+        html += &table("TTFB", &|figures| &figures.ttfb);
     }
     html
 }
@@ -222,8 +223,8 @@ fn shares_headings(first: &str) -> [&str; 8] {
 }
 
 /// Returns what each host did, in all and by kind; nothing when there is only one.
-pub(super) fn hosts(report: &RunReport) -> String {
-    let analysis = &report.analysis;
+pub(super) fn hosts(report: &RowView<'_>) -> String {
+    let analysis = &report.row.analysis;
     if report.endpoints.len().max(analysis.endpoints.len()) < 2 {
         return String::new();
     }
@@ -241,22 +242,22 @@ pub(super) fn hosts(report: &RunReport) -> String {
 }
 
 /// Returns what each client did, in all and by kind; nothing when there is only one.
-pub(super) fn clients(report: &RunReport) -> String {
+pub(super) fn clients(report: &RowView<'_>) -> String {
     let mut table = Table::new(&shares_headings("client"));
-    let details = report.analysis.details.as_ref();
+    let details = report.row.analysis.details.as_ref();
     for client in details.into_iter().flat_map(|details| &details.clients) {
         let name = report.clients.get(usize::from(client.client)).cloned();
         let name = name.unwrap_or_else(|| format!("client {}", client.client));
         table.row(Tone::Plain, &name, shares(&client.total));
-        for (kind, figures) in client.kinds.iter().filter(|_| client.kinds.len() > 1) {
-            table.row(Tone::Part, kind.name(), shares(figures));
+        for of in client.kinds.iter().filter(|_| client.kinds.len() > 1) {
+            table.row(Tone::Part, of.kind.name(), shares(&of.figures));
         }
     }
     table.end()
 }
 
 /// Returns the figures of each class of size.
-pub(super) fn sizes(report: &RunReport) -> String {
+pub(super) fn sizes(report: &RowView<'_>) -> String {
     let headings = [
         "size",
         "samples",
@@ -270,7 +271,7 @@ pub(super) fn sizes(report: &RunReport) -> String {
         "slowest 1 %",
     ];
     let mut table = Table::new(&headings);
-    let details = report.analysis.details.as_ref();
+    let details = report.row.analysis.details.as_ref();
     for kind in details.into_iter().flat_map(|details| &details.kinds) {
         for class in &kind.sizes {
             let whole = |rate: u64| byte_rate(ByteRate(rate as f64));
@@ -296,10 +297,10 @@ pub(super) fn sizes(report: &RunReport) -> String {
 }
 
 /// Returns the times of first and last accesses; nothing where no object was accessed twice.
-pub(super) fn accesses(report: &RunReport) -> String {
+pub(super) fn accesses(report: &RowView<'_>) -> String {
     let mut table = Table::new(&times_headings("access"));
     let mut remarks = String::new();
-    let details = report.analysis.details.as_ref();
+    let details = report.row.analysis.details.as_ref();
     for kind in details.into_iter().flat_map(|details| &details.kinds) {
         let Some(access) = &kind.access else { continue };
         let name = kind.kind.name();
@@ -324,10 +325,10 @@ pub(super) fn accesses(report: &RunReport) -> String {
 }
 
 /// Returns how many failed by kind and class, with the first texts of each.
-pub(super) fn errors(report: &RunReport) -> String {
+pub(super) fn errors(report: &RowView<'_>) -> String {
     let mut table = Table::new(&["whole stage", "class", "failed", "of its kind"]);
     let mut texts = String::new();
-    for kind in &report.analysis.kinds {
+    for kind in &report.row.analysis.kinds {
         let stage = &kind.figures.stage;
         let ended = stage.ops_ok + stage.failed.count();
         for (class, failed) in stage.failed.classes() {
@@ -336,7 +337,7 @@ pub(super) fn errors(report: &RunReport) -> String {
             table.row(Tone::Plain, kind.kind.name(), cells);
             let limits = (MESSAGES_PER_CLASS_MAX, MESSAGE_CHARS_MAX);
             let text = |error: &ErrorSample| words::said(report, error);
-            let first = words::messages(&report.errors, (kind.kind, class), limits, text);
+            let first = words::messages(&report.stage.errors, (kind.kind, class), limits, text);
             let lines: String =
                 first.iter().map(|text| format!("<li>{}</li>\n", escaped(text))).collect();
             if !lines.is_empty() {
@@ -357,7 +358,7 @@ pub(super) fn facts<N: AsRef<str>>(facts: impl IntoIterator<Item = (N, String)>)
 }
 
 /// Returns what the run ran on, and how it can be told from others.
-pub(super) fn environment(report: &RunReport, environment: &Environment) -> String {
+pub(super) fn environment(report: &Report, environment: &Environment) -> String {
     let mut all = environment.facts.clone();
     let mut add = |name: &str, text: Option<String>| {
         all.extend(text.map(|text| (name.to_owned(), text)));

@@ -1,7 +1,7 @@
 //! The page against what it must be: whole, small, harmless, and as a browser sees it.
 #![allow(clippy::disallowed_methods)]
 
-use plimsoll_analysis::{Question, StageAnalysis, analyze};
+use plimsoll_analysis::{Depth, Question, RowAnalysis, RowAsked, Rows, Span, analyze};
 use plimsoll_model::{
     EndpointId, ErrorClass, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
 };
@@ -78,19 +78,21 @@ fn mixed_ops(seconds: u64) -> Vec<OpRecord> {
     ops
 }
 
-fn detailed(ops: &[OpRecord], seconds: u64, workers: u32) -> StageAnalysis {
+fn detailed(ops: &[OpRecord], seconds: u64, workers: u32) -> RowAnalysis {
     let ended = Moment::from_ns(seconds * SECOND);
-    let question =
-        Question { details: true, ..Question::about(StageId(1), Moment::EPOCH, ended, workers) };
-    let Ok(analysis) = analyze(ops, &question);
-    analysis
+    let question = Question {
+        depth: Depth::Details,
+        ..Question::about(StageId(1), Moment::EPOCH, ended, workers)
+    };
+    let Ok(mut analysis) = analyze(ops, &question);
+    analysis.rows.pop().unwrap()
 }
 
-fn mixed(seconds: u64) -> RunReport {
+fn mixed(seconds: u64) -> Report {
     let analysis = detailed(&mixed_ops(seconds), seconds, 10);
     let mut report = fixture::report("s3 mixed", analysis, 10);
     report.endpoints = vec!["http://a.example:9000".to_owned(), "http://b.example:9000".to_owned()];
-    report.errors = vec![ErrorSample {
+    report.stages[1].errors = vec![ErrorSample {
         class: ErrorClass::Throttled,
         kind: OpKind::Put,
         endpoint: Some(EndpointId(1)),
@@ -139,8 +141,8 @@ const CHARTS_OF_A_MIX: [&str; 12] = [
 #[test]
 fn ten_minutes_of_four_kinds_on_two_hosts_are_small() {
     let report = mixed(600);
-    assert_eq!(report.analysis.kinds.len(), 4);
-    assert_eq!(report.analysis.segments_count, 119, "segments of 5 s");
+    assert_eq!(report.stages[1].rows[0].analysis.kinds.len(), 4);
+    assert_eq!(report.stages[1].rows[0].analysis.segments_count, 119, "segments of 5 s");
     let html = render(&report, &environment());
     assert!(html.len() <= SIZE_MAX, "{} bytes", html.len());
     assert_eq!(charts(&html), CHARTS_OF_A_MIX);
@@ -149,7 +151,7 @@ fn ten_minutes_of_four_kinds_on_two_hosts_are_small() {
 #[test]
 fn the_most_segments_that_there_are_by_themselves_are_small_too() {
     let report = mixed(400);
-    assert_eq!(report.analysis.segments_count, 399, "segments of 1 s");
+    assert_eq!(report.stages[1].rows[0].analysis.segments_count, 399, "segments of 1 s");
     let html = render(&report, &environment());
     assert!(html.len() <= SIZE_MAX, "{} bytes", html.len());
 }
@@ -168,21 +170,22 @@ fn the_data_inside_is_the_json_report() {
 }
 
 /// Every text that comes from a run tries to become an element.
-fn hostile() -> RunReport {
+fn hostile() -> Report {
     let evil = |what: &str| format!("<script>throw '{what}'</script>\"'><img src=http://x/{what}>");
     let mut report = mixed(5);
     report.endpoints = vec![evil("host"), evil("other-host")];
     report.what = evil("what");
     report.command = evil("command");
-    report.target = evil("target");
+    report.targets[0].address = evil("target");
     report.foreign = Some(evil("foreign"));
     report.tool_version = Some(evil("version"));
     report.run_directory = Some(evil("directory"));
     report.losses = vec![evil("loss")];
     report.notes = vec![evil("note")];
-    report.errors[0].class = ErrorClass::Reset;
-    report.errors[0].message = evil("error");
-    report.errors.push(ErrorSample { endpoint: None, ..report.errors[0].clone() });
+    report.stages[1].errors[0].class = ErrorClass::Reset;
+    report.stages[1].errors[0].message = evil("error");
+    let other = ErrorSample { endpoint: None, ..report.stages[1].errors[0].clone() };
+    report.stages[1].errors.push(other);
     report
 }
 
@@ -242,15 +245,18 @@ fn an_open_loop_that_was_held_back_says_so_first() {
     ] {
         assert!(html.contains(text), "{text}");
     }
-    let Ok(analysis) = analyze(
+    let open = RowAsked { workers: 10, span: Span::Whole, open: true };
+    let Ok(mut analysis) = analyze(
         &mixed_ops(5),
         &Question {
-            details: true,
-            open: true,
+            depth: Depth::Details,
+            rows: Rows::One(open),
             ..Question::about(StageId(1), Moment::EPOCH, Moment::from_ns(6 * SECOND), 10)
         },
     );
-    let html = render(&RunReport { analysis, ..report }, &environment());
+    let mut report = report;
+    fixture::row(&mut report).analysis = analysis.rows.pop().unwrap();
+    let html = render(&report, &environment());
     let charts = charts(&html);
     for chart in ["chart-service-distribution", "chart-service-percentiles"] {
         assert!(charts.contains(&chart), "{charts:?}");
@@ -322,8 +328,9 @@ fn of_many_hosts_the_slowest_and_the_fastest_are_drawn_and_all_are_listed() {
     let client_of: Vec<u16> = (0..20).map(|worker| worker / 10).collect();
     let ended = Moment::from_ns(5 * SECOND);
     let about = Question::about(StageId(1), Moment::EPOCH, ended, 20);
-    let Ok(analysis) = analyze(&ops, &Question { details: true, client_of: &client_of, ..about });
-    let mut report = fixture::report("s3 get", analysis, 20);
+    let asked = Question { depth: Depth::Details, client_of: &client_of, ..about };
+    let Ok(mut analysis) = analyze(&ops, &asked);
+    let mut report = fixture::report("s3 get", analysis.rows.pop().unwrap(), 20);
     report.endpoints = (0..20).map(|host| format!("http://host-{host}:9000")).collect();
     report.clients = vec!["client-east".to_owned(), "client-west".to_owned()];
     let html = render(&report, &environment());

@@ -187,7 +187,9 @@ fn iteration((index, step): (usize, &MdtestStep)) -> Iteration {
 }
 
 fn times(of: &Histogram) -> Times {
-    let percentiles = plimsoll_analysis::percentiles(of);
+    let all = plimsoll_analysis::Times::of(of, false);
+    let percents = plimsoll_analysis::Times::PERCENTS;
+    let percentiles = percents.map(|percent| (percent, all.percentile(percent)));
     Times {
         samples_count: of.count(),
         min: of.min(),

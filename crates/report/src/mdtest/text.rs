@@ -163,8 +163,8 @@ fn latency_cells(step: &MdtestStep) -> Vec<Cell> {
 
 /// Returns the times of [`PERCENTS`].
 fn percentiles(times: &Histogram) -> [Option<Duration>; 4] {
-    let all = plimsoll_analysis::percentiles(times);
-    PERCENTS.map(|percent| all.iter().find(|(known, _)| *known == percent)?.1)
+    let times = plimsoll_analysis::Times::of(times, false);
+    PERCENTS.map(|percent| times.percentile(percent))
 }
 
 fn rank_statistics(report: &MdtestReport, out: &mut String) {

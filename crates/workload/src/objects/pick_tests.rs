@@ -1,3 +1,5 @@
+//! What is drawn of a set, by law and by worker.
+
 use super::*;
 use crate::plan::spec::Share;
 

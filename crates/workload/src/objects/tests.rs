@@ -179,7 +179,8 @@ fn sets_of_one_run_share_no_key_and_jobs_of_one_stage_no_new_member() {
 fn names_of_the_users_own_are_picked_by_bucket_and_key() {
     let (placed, ops) = run(
         "schema: plimsoll.workload/2\nname: w\n\
-         sets: {c: {named: {bucket: 'c{1..4}', key: 'o{01..10}'}, size: {uniform: 1KB..9KB}, touch: true}}\n\
+         sets: {c: {named: {bucket: 'c{1..4}', key: 'o{01..10}'}, size: {uniform: 1KB..9KB}, \
+         touch: true}}\n\
          stages:\n\
          - {prepares: true, jobs: [{workers: 3, work: {fill: c}}]}\n\
          - {name: m, duration: 1s, jobs: [{workers: 2, work: {objects: [{get: c, pick: {bucket: \

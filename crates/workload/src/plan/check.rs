@@ -33,18 +33,30 @@ struct Context<'a> {
     sets: Vec<Set>,
 }
 
+/// Whether members must be there when they are used.
+#[derive(Clone, Copy)]
+enum Uses {
+    Checked,
+    Recorded,
+}
+
 impl WorkloadFile {
     /// Returns what the workload means if it is sound.
     pub fn check(&self) -> Result<Plan, InvalidField> {
-        self.check_for(None)
+        self.check_for(None, Uses::Checked)
+    }
+
+    /// Returns what a workload meant that has run: older ones used members that nothing had made.
+    pub fn recorded(&self) -> Result<Plan, InvalidField> {
+        self.check_for(None, Uses::Recorded)
     }
 
     /// Returns what the workload means if it is sound for a run by these agents.
     pub fn check_for_agents(&self, agents: &[String]) -> Result<Plan, InvalidField> {
-        self.check_for(Some(agents))
+        self.check_for(Some(agents), Uses::Checked)
     }
 
-    fn check_for(&self, agents: Option<&[String]>) -> Checked<Plan> {
+    fn check_for(&self, agents: Option<&[String]>, uses: Uses) -> Checked<Plan> {
         let root = FieldPath::root();
         if self.schema != WORKLOAD_SCHEMA {
             let reason = format!("`{}` is not {WORKLOAD_SCHEMA}", self.schema);
@@ -60,7 +72,10 @@ impl WorkloadFile {
             cx.sets.push(set);
         }
         let stages = cx.stages(&root.field("stages"))?;
-        let consents = uses::check(&cx, &stages)?;
+        let consents = match uses {
+            Uses::Checked => uses::check(&cx, &stages)?,
+            Uses::Recorded => Vec::new(),
+        };
         let Context { targets, sets, .. } = cx;
         Ok(Plan {
             name: self.name.clone(),

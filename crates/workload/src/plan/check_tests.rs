@@ -306,7 +306,8 @@ fn jobs_that_cannot_be() {
         (
             "sets: {o: {count: 9, size: 1B}}\nstages: [{jobs: [{pacing: {open: 9/s}, work: {fill: \
              o}}]}]",
-            "stages[0].jobs[0].pacing: a fill has no rate; leave it out",
+            "stages[0].jobs[0].pacing: work on whole sets has no schedule; use a closed or capped \
+             loop",
         ),
         (
             &one_job(o, "pacing: {open: 9/s}, work: {parts: {put: o, part: 1KiB}}"),

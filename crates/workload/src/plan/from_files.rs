@@ -29,7 +29,14 @@ struct Made {
     sets: Vec<(String, SetOf)>,
     /// Sets that come to the same paths as another, with that one before them.
     copies: Vec<(String, String)>,
+    /// Files that stages so far have written.
+    written: Vec<JobFilesSpec>,
+    /// Sets that are read and that no stage before has written.
+    unwritten: Vec<String>,
 }
+
+/// What stands first in a workload that reads files which nothing in it writes.
+const PREPARE: &str = "prepare";
 
 /// What a set was made of.
 #[derive(Clone, PartialEq)]
@@ -66,6 +73,9 @@ impl TryFrom<&FilesSpec> for WorkloadFile {
         let mut stages = Vec::with_capacity(spec.stages.len());
         for stage in &spec.stages {
             stages.push(made.stage(stage)?);
+        }
+        if !made.unwritten.is_empty() {
+            stages.insert(0, made.prepare());
         }
         stages.iter_mut().for_each(|stage| made.fill_copies(stage));
         let stages = stages.into_iter().map(StageSpec::Jobs).collect();
@@ -166,6 +176,30 @@ impl Made {
         }
     }
 
+    /// Takes note of files that a job reads or writes.
+    fn note(&mut self, set: &str, files: &JobFilesSpec, reads: bool) {
+        let is_known = |known: &JobFilesSpec| {
+            known.directories == files.directories
+                && known.names == files.names
+                && known.name_format == files.name_format
+        };
+        let is_written = files.existing || self.written.iter().any(is_known);
+        if reads && !is_written {
+            self.unwritten.push(set.to_owned());
+        }
+        if !is_written {
+            self.written.push(files.clone());
+        }
+    }
+
+    /// Returns the stage that writes what would be read without having been written: holes, which
+    /// no disk is asked for.
+    fn prepare(&self) -> WorkStage {
+        let fill = FillSpec::of(self.unwritten.clone());
+        let stage = WorkStage::of(PREPARE, vec![JobSpec::of(1, WorkSpec::Fill(fill))]);
+        WorkStage { prepares: true, end_on_failure: true, ..stage }
+    }
+
     /// Has a stage fill the copies of what it fills; files that are filled already are left out.
     fn fill_copies(&self, stage: &mut WorkStage) {
         for job in &mut stage.jobs {
@@ -201,6 +235,7 @@ impl Made {
                 let mut sets: Vec<String> = Vec::new();
                 for of in fill.files.iter().filter(|of| !of.files.existing) {
                     let name = self.name(SetOf::files(&of.job, of.clones, &of.files), taken);
+                    self.note(&name, &of.files, false);
                     if !sets.contains(&name) {
                         sets.push(name);
                     }
@@ -216,6 +251,7 @@ impl Made {
                 if blocks.writes() {
                     taken.insert(name.clone());
                 }
+                self.note(&name, &blocks.files, blocks.read_percent > 0);
                 WorkSpec::Blocks(convert_blocks(&name, blocks))
             }
             FileWorkSpec::Names(names) => {

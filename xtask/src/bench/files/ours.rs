@@ -70,16 +70,18 @@ pub(super) fn null_job(seconds: u64) -> String {
     )
 }
 
-/// Reads the report `plimsoll.phases/1`: what is measured in each stage, and how many operations it
-/// had. The one place that knows its field names.
+/// Reads the report `plimsoll.report/2`: what is measured in each stage, and how many operations it
+/// had.
 ///
 /// `None` when a field is missing, and when an operation failed: a cost among failures is no cost.
 fn read(said: &Value) -> Option<Vec<(Sample, f64)>> {
-    if said["ops_failed_count"].as_u64()? > 0 {
-        return None;
-    }
     let mut samples = Vec::new();
-    for stage in said["phases"].as_array()?.iter().filter(|stage| stage["is_result"] == true) {
+    for stage in said["stages"].as_array()?.iter().filter(|stage| stage["is_result"] == true) {
+        let total = stage.pointer("/rows/0/total/stage_total")?;
+        if total["ops_failed_count"].as_u64()? > 0 {
+            return None;
+        }
+        let ops = total["ops_ok_count"].as_f64()?;
         for kind in stage.pointer("/rows/0/kinds")?.as_array()? {
             let what = match kind["kind"].as_str()? {
                 "READ" => "read",
@@ -91,11 +93,11 @@ fn read(said: &Value) -> Option<Vec<(Sample, f64)>> {
             };
             let sample = Sample {
                 what,
-                ops_per_sec: kind["ops_per_sec"].as_f64()?,
+                ops_per_sec: kind.pointer("/rates/ops_per_sec")?.as_f64()?,
                 us_per_op: None,
-                own_us_per_op: Some(stage["client_cpu_per_op_ns"].as_f64()? / 1e3),
+                own_us_per_op: Some(stage["client_cpu_ns"].as_f64()? / 1e3 / ops),
             };
-            samples.push((sample, kind["ops_ok_count"].as_f64()?));
+            samples.push((sample, kind.pointer("/stage_total/ops_ok_count")?.as_f64()?));
         }
     }
     (!samples.is_empty()).then_some(samples)
@@ -107,25 +109,19 @@ mod tests {
 
     #[test]
     fn stages_are_read_unless_something_failed() {
-        let report = |failed_count: u64| {
-            serde_json::json!({
-                "ops_failed_count": failed_count,
-                "phases": [
-                    { "is_result": false },
-                    {
-                        "is_result": true,
-                        "client_cpu_per_op_ns": 1500,
-                        "rows": [{ "kinds": [
-                            { "kind": "STAT", "ops_ok_count": 40, "ops_per_sec": 20.0 },
-                        ] }],
-                    },
-                    {
-                        "is_result": true,
-                        "client_cpu_per_op_ns": 1500,
-                        "rows": [{ "kinds": [{ "kind": "OPEN" }] }],
-                    },
-                ],
-            })
+        let counts =
+            |failed: u64| serde_json::json!({ "ops_ok_count": 40, "ops_failed_count": failed });
+        let row = |kind: &str, failed: u64| {
+            let (total, rates) = (counts(failed), serde_json::json!({ "ops_per_sec": 20.0 }));
+            let kind = serde_json::json!({ "kind": kind, "stage_total": total, "rates": rates });
+            serde_json::json!({ "total": { "stage_total": total }, "kinds": [kind] })
+        };
+        let stage =
+            |row| serde_json::json!({ "is_result": true, "client_cpu_ns": 60_000, "rows": [row] });
+        let report = |failed: u64| {
+            let prepared = serde_json::json!({ "is_result": false });
+            let stages = [prepared, stage(row("STAT", failed)), stage(row("OPEN", failed))];
+            serde_json::json!({ "stages": stages })
         };
         let stat =
             Sample { what: "stat", ops_per_sec: 20.0, us_per_op: None, own_us_per_op: Some(1.5) };

@@ -9,40 +9,41 @@ use crate::harness::{printed, refused, run_directory, stderr};
 /// the bytes of each operation that moves any, but for those that fill.
 #[track_caller]
 fn check(line: &str, report: &Value, block: Option<u64>) {
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/phases.schema.json");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/formats/report.schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
-    assert!(against(&schema, &schema, &report["phases"], "").is_some(), "it tells");
+    assert!(against(&schema, &schema, &report["stages"], "").is_some(), "it tells");
     let wrong = against(&schema, &schema, report, "");
     assert_eq!(wrong, None, "{line}");
-    assert_eq!(report["schema"], "plimsoll.phases/1", "{line}");
-    assert_eq!((&report["state"], &report["ops_failed_count"]), (&"complete".into(), &0.into()));
-    let (mut total, mut begun) = (0, 0);
-    for phase in report["phases"].as_array().unwrap() {
-        let started = phase["started_after_ns"].as_u64().unwrap();
+    assert_eq!(report["schema"], "plimsoll.report/2", "{line}");
+    assert_eq!(report["state"], "complete", "{line}");
+    let mut begun = 0;
+    for stage in report["stages"].as_array().unwrap() {
+        let started = stage["started_after_ns"].as_u64().unwrap();
         assert!(
             started >= begun,
-            "{line}: {} begins before the phase before it ends",
-            phase["name"]
+            "{line}: {} begins before the stage before it ends",
+            stage["name"]
         );
-        begun = started + phase["duration_ns"].as_u64().unwrap();
-        let mut of_phase = 0;
-        for row in phase["rows"].as_array().unwrap() {
-            total += row["ramp_ops_ok_count"].as_u64().unwrap();
+        begun = started + stage["duration_ns"].as_u64().unwrap();
+        let mut total = 0;
+        for row in stage["rows"].as_array().unwrap() {
+            total += row["ramp"]["ops_ok_count"].as_u64().unwrap();
+            assert_eq!(row["ramp"]["ops_failed_count"], 0, "{line}");
+            assert_eq!(row["total"]["stage_total"]["ops_failed_count"], 0, "{line}");
             for kind in row["kinds"].as_array().unwrap() {
-                let ops = kind["ops_ok_count"].as_u64().unwrap();
+                let done = &kind["stage_total"];
+                let ops = done["ops_ok_count"].as_u64().unwrap();
                 assert_eq!(kind["latency_ns"]["samples_count"], ops, "{line}");
                 let moves = kind["kind"] == "READ" || kind["kind"] == "WRITE";
-                if let (Some(block), true, true) = (block, moves, phase["is_result"] == true) {
-                    assert_eq!(kind["bytes"], ops * block, "{line}: {}", phase["name"]);
+                if let (Some(block), true, true) = (block, moves, stage["is_result"] == true) {
+                    assert_eq!(done["bytes"], ops * block, "{line}: {}", stage["name"]);
                 }
-                of_phase += ops;
+                total += ops;
             }
         }
-        assert_eq!(phase["ops_ok_count"], of_phase, "{line}: {}", phase["name"]);
-        total += of_phase;
+        assert_eq!(stage["op_log"]["rows_count"], total, "{line}: {}", stage["name"]);
+        assert_eq!(stage["op_log"]["ops_counted_count"], total, "{line}: {}", stage["name"]);
     }
-    assert_eq!(report["op_log"]["rows_count"], total, "{line}");
-    assert_eq!(report["op_log"]["ops_counted_count"], total, "{line}");
 }
 
 /// Returns what a document has or lacks against its schema, of which this knows enough.
@@ -51,7 +52,7 @@ fn against(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<Stri
         let definition = &root["$defs"][name.strip_prefix("#/$defs/").unwrap()];
         return against(root, definition, value, at);
     }
-    if let Some(choices) = schema["anyOf"].as_array() {
+    if let Some(choices) = schema["anyOf"].as_array().or(schema["oneOf"].as_array()) {
         let all: Option<Vec<_>> = choices.iter().map(|one| against(root, one, value, at)).collect();
         return all.map(|reasons| reasons.join(" and "));
     }
@@ -94,21 +95,21 @@ fn against(root: &Value, schema: &Value, value: &Value, at: &str) -> Option<Stri
     })
 }
 
-/// Returns how many operations of a kind a phase counts.
-fn ops(report: &Value, phase: &str, kind: &str) -> u64 {
-    let phases = report["phases"].as_array().unwrap().iter();
-    phases
-        .filter(|each| each["name"] == phase)
+/// Returns how many operations of a kind a stage counts.
+fn ops(report: &Value, stage: &str, kind: &str) -> u64 {
+    let stages = report["stages"].as_array().unwrap().iter();
+    stages
+        .filter(|each| each["name"] == stage)
         .flat_map(|each| each["rows"].as_array().unwrap())
         .flat_map(|row| row["kinds"].as_array().unwrap())
         .filter(|each| each["kind"] == kind)
-        .map(|each| each["ops_ok_count"].as_u64().unwrap())
+        .map(|each| each["stage_total"]["ops_ok_count"].as_u64().unwrap())
         .sum()
 }
 
-fn phases(report: &Value) -> Vec<String> {
-    let phases = report["phases"].as_array().unwrap().iter();
-    phases.map(|phase| phase["name"].as_str().unwrap().to_owned()).collect()
+fn stages(report: &Value) -> Vec<String> {
+    let stages = report["stages"].as_array().unwrap().iter();
+    stages.map(|stage| stage["name"].as_str().unwrap().to_owned()).collect()
 }
 
 const SMALL: &str = "--dir DIR --jobs 2 --file-size 256KiB --json";
@@ -131,8 +132,8 @@ fn every_order_on_every_interface_counts_what_it_was_asked_for() {
             );
             let report = ground.json(&line, 0);
             check(&line, &report, Some(4096));
-            for (phase, kind, count) in expected {
-                assert_eq!(ops(&report, phase, kind), *count, "{line}");
+            for (stage, kind, count) in expected {
+                assert_eq!(ops(&report, stage, kind), *count, "{line}");
             }
             if op == "mixed" {
                 let of = |kind| ops(&report, "mixed-iops", kind);
@@ -182,7 +183,7 @@ fn every_way_of_opening_and_syncing_works_on_disk_and_in_memory() {
 }
 
 #[test]
-fn bytes_time_and_rates_end_and_pace_a_phase() {
+fn bytes_time_and_rates_end_and_pace_a_stage() {
     let ground = Ground::in_memory();
     let report = ground.json(&format!("file latency {SMALL} --bytes 64KiB"), 0);
     check("--bytes", &report, Some(4_096));
@@ -191,9 +192,11 @@ fn bytes_time_and_rates_end_and_pace_a_phase() {
     let line = format!("file iops {SMALL} --duration 300ms --ramp 100ms --op read");
     let report = ground.json(&line, 0);
     check(&line, &report, Some(4_096));
-    let row = &report["phases"][1]["rows"][0];
-    assert!(row["ramp_ops_ok_count"].as_u64().unwrap() > 0, "{row}");
-    assert_eq!(row["measured_from_ns"], 100_000_000);
+    let row = &report["stages"][1]["rows"][0];
+    assert!(row["ramp"]["ops_ok_count"].as_u64().unwrap() > 0, "{row}");
+    let began = |of: &Value| of.as_u64().unwrap();
+    let ramp = began(&row["span"]["started_ns"]) - began(&row["stage_started_ns"]);
+    assert_eq!(ramp, 100_000_000);
 
     let line = format!("file iops {SMALL} --duration 300ms --rps-limit 100 --op read");
     let report = ground.json(&line, 0);
@@ -206,7 +209,7 @@ fn bytes_time_and_rates_end_and_pace_a_phase() {
         let report = ground.printed_either(&line, &[0, 1]);
         let report = serde_json::from_str(&report).unwrap();
         check(&line, &report, Some(4_096));
-        let schedule = &report["phases"][1]["schedule"];
+        let schedule = &report["stages"][1]["rows"][0]["schedules"][0];
         assert_eq!(
             (&schedule["offered_count"], &schedule["skipped_count"]),
             (&100.into(), &0.into())
@@ -237,7 +240,7 @@ fn one_seed_gives_one_stream_also_by_way_of_the_explained_workload() {
         ground.printed_either(&format!("{line} --seed 7"), &[0, 1]);
         let expected = hashes(&ground.take_manifest());
         let yaml = ground.printed(&format!("{line} --seed 7 --explain"), 0);
-        assert!(yaml.starts_with("schema: plimsoll.files/1\n"), "{yaml}");
+        assert!(yaml.starts_with("schema: plimsoll.workload/2\n"), "{yaml}");
         let path = ground.write("explained.yaml", &yaml);
         ground.printed_either(&format!("run {} --json", path.display()), &[0, 1]);
         assert_eq!(hashes(&ground.take_manifest()), expected, "{line}");
@@ -252,18 +255,18 @@ fn names_are_made_looked_at_and_removed_in_order() {
         let report = ground.json(&line, 0);
         check(&line, &report, None);
         let times = if more.contains("iterations") { 3 } else { 1 };
-        for (phase, kind) in
+        for (stage, kind) in
             [("create", "CREATE"), ("stat", "STAT"), ("open", "OPEN"), ("delete", "UNLINK")]
         {
-            assert_eq!(ops(&report, phase, kind), 60 * times, "{line}");
+            assert_eq!(ops(&report, stage, kind), 60 * times, "{line}");
         }
         let one = ["tree", "create", "stat", "open", "delete", "tree-removal"];
-        assert_eq!(phases(&report), one.repeat(times as usize), "{line}");
+        assert_eq!(stages(&report), one.repeat(times as usize), "{line}");
     }
 }
 
 #[test]
-fn the_suite_has_the_guides_phases_in_its_order_and_its_table() {
+fn the_suite_has_the_guides_stages_in_its_order_and_its_table() {
     let ground = Ground::in_memory();
     let line = "file suite --dir DIR --scale 1/1048576 --duration 100ms --jobs 2 --iterations 2";
     let report = ground.json(&format!("{line} --json"), 0);
@@ -279,7 +282,7 @@ fn the_suite_has_the_guides_phases_in_its_order_and_its_table() {
         "read-latency",
         "write-latency",
     ];
-    assert_eq!(phases(&report), [blocks.as_slice(), &names, &names].concat());
+    assert_eq!(stages(&report), [blocks.as_slice(), &names, &names].concat());
     std::fs::remove_dir_all(run_directory(ground.runs())).unwrap();
     let text = ground.printed(line, 0);
     let table = text.split("WEKA's summary").nth(1).unwrap();
@@ -304,8 +307,7 @@ fn a_recorded_run_is_analysed_again_to_the_same_figures() {
     let first = ground.json(&format!("file iops {SMALL} --ops 50 --seed 3"), 0);
     let run = run_directory(ground.runs());
     let again = ground.json(&format!("analyze {} --json", run.display()), 0);
-    assert_eq!(again["phases"], first["phases"]);
-    assert_eq!(again["op_log"], first["op_log"]);
+    assert_eq!(again["stages"], first["stages"]);
 }
 
 #[test]
@@ -319,7 +321,7 @@ fn files_that_were_there_are_read_as_they_are() {
     let report = ground.json(&line, 0);
     check(&line, &report, Some(4_096));
     assert_eq!(
-        phases(&report),
+        stages(&report),
         ["read-iops"],
         "its size is that of the file, and nothing is filled"
     );
@@ -340,43 +342,45 @@ fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
     let line = format!("file iops {SMALL} --duration 300ms --ramp 100ms --op read");
     let printed_by_run = ground.json(&line, 0);
     let run = run_directory(ground.runs()).display().to_string();
-    let phases = printed_by_run["phases"].as_array().unwrap();
-    let phase = phases.iter().find(|phase| phase["is_result"] == true).unwrap();
-    let name = phase["name"].as_str().unwrap();
-    assert!(phase["rows"][0]["ramp_ops_ok_count"].as_u64().unwrap() > 0, "{phase:#}");
+    let stages = printed_by_run["stages"].as_array().unwrap();
+    let stage = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
+    let name = stage["name"].as_str().unwrap();
+    assert!(stage["rows"][0]["ramp"]["ops_ok_count"].as_u64().unwrap() > 0, "{stage:#}");
     let read =
         |line: &str| -> Value { serde_json::from_str(&printed(ground.runs(), line)).unwrap() };
     let analyzed = read(&format!("analyze {run} --stage {name} --json"));
-    assert_eq!(analyzed["phases"], Value::Array(vec![phase.clone()]));
+    assert_eq!(analyzed["stages"], Value::Array(vec![stage.clone()]));
     // To the letter, also where one stage is all that is asked about.
     let compared = read(&format!("compare {run} {run} --stage {name} --json"));
-    let kind = &phase["rows"][0]["kinds"][0];
+    let kind = &stage["rows"][0]["kinds"][0];
     let metric = |name: &str| {
         let metrics = compared["kinds"][0]["metrics"].as_array().unwrap();
         metrics.iter().find(|of| of["metric"] == name).unwrap()["before"]["mean"].as_f64().unwrap()
     };
-    assert_eq!(metric("rate"), kind["ops_per_sec"].as_f64().unwrap());
-    assert_eq!(metric("throughput"), kind["bytes_per_sec"].as_f64().unwrap());
+    assert_eq!(metric("rate"), kind["rates"]["ops_per_sec"].as_f64().unwrap());
+    assert_eq!(metric("throughput"), kind["rates"]["bytes_per_sec"].as_f64().unwrap());
     for name in ["mean", "min", "max"] {
         assert_eq!(metric(name), kind["latency_ns"][name].as_f64().unwrap(), "{name}");
     }
-    let p99 = kind["latency_ns"]["percentiles"].as_array().unwrap();
-    let p99 = p99.iter().find(|of| of[0] == 99.0).unwrap();
-    assert_eq!(metric("p99"), p99[1].as_f64().unwrap());
+    assert_eq!(metric("p99"), kind["latency_ns"]["p99"].as_f64().unwrap());
     let counts = compared["kinds"][0]["ops_count_before"].as_u64().unwrap();
-    assert_eq!(counts, kind["ops_ok_count"].as_u64().unwrap());
+    assert_eq!(counts, kind["stage_total"]["ops_ok_count"].as_u64().unwrap());
+    let row = |of: &Value| of["stages"][0]["rows"][0].clone();
     // The stage alone is the same page, and what is asked of one stage is heeded.
     let narrowed = read(
         &format!("analyze {run} --stage {name} --analyze.op write --json").replace("write", "read"),
     );
-    assert_eq!(narrowed["phases"], analyzed["phases"]);
+    for figures in ["stage_total", "latency_ns", "rates", "first_done", "last_done"] {
+        let of = |report: &Value| row(report)["kinds"][0][figures].clone();
+        assert_eq!(of(&narrowed), of(&analyzed), "{figures}");
+    }
     let skipped = read(&format!("analyze {run} --stage {name} --analyze.skip 1h --json"));
-    let row = |of: &Value| of["phases"][0]["rows"][0].clone();
     assert!(
-        row(&skipped)["ramp_ops_ok_count"].as_u64() > row(&analyzed)["ramp_ops_ok_count"].as_u64()
+        row(&skipped)["ramp"]["ops_ok_count"].as_u64()
+            > row(&analyzed)["ramp"]["ops_ok_count"].as_u64()
     );
     let full = read(&format!("analyze {run} --stage {name} --full-span --json"));
-    assert_eq!(row(&full)["ramp_ops_ok_count"], 0);
+    assert_eq!(row(&full)["ramp"]["ops_ok_count"], 0);
     let said = refused(ground.runs(), &format!("analyze {run} --stage {name} --analyze.op stat"));
     assert!(said.contains("has no such operation"), "{said}");
 }
@@ -384,7 +388,8 @@ fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
 #[test]
 fn what_a_run_never_wrote_does_not_count_as_checked() {
     let ground = Ground::in_memory();
-    // The second half of the file is read too, and nobody has written it.
+    // The second half of the file is read too, and nobody has written it; a file that nobody
+    // writes at all is filled first.
     let job = |name: &str, size: u64, more: &str| {
         format!(
             "{{name: {name}, group: 0, clones: 1, depth: 1, pacing: closed, work: {{blocks: {{\
@@ -398,7 +403,7 @@ fn what_a_run_never_wrote_does_not_count_as_checked() {
     let read = format!("- {{name: read, jobs: [{}]}}\n", job("r", 131_072, "read_percent: 100"));
     for (stages, mode, bytes, unverified) in [
         (format!("{write}{read}"), "partial", 65_536, 65_536),
-        (read.clone(), "length-only", 131_072, 0),
+        (read.clone(), "every-byte", 131_072, 0),
         (format!("{write}{}", read.replace("131072", "65536")), "every-byte", 65_536, 0),
     ] {
         let path = ground.write("w.yaml", &format!("{head}{stages}"));
@@ -411,7 +416,7 @@ fn what_a_run_never_wrote_does_not_count_as_checked() {
         assert_eq!(checked["unverified_bytes"], unverified, "{stages}");
         let stages = manifest["stages"].as_array().unwrap();
         let kept = stages.last().unwrap()["files"]["unverified_bytes"].as_u64().unwrap();
-        assert_eq!(kept, if mode == "length-only" { bytes } else { unverified });
+        assert_eq!(kept, unverified);
         let text = ground.printed(&line, 0);
         assert_eq!(text.contains("every byte of every read"), mode == "every-byte", "{text}");
         let partly = "64.0 KiB, every byte of what the run wrote; 64.0 KiB not checked";
@@ -449,12 +454,19 @@ fn only_who_asks_for_it_has_all_caches_of_the_machine_dropped() {
 }
 
 #[test]
-fn a_comparison_is_of_one_stage() {
+fn a_comparison_is_stage_by_stage() {
     let ground = Ground::in_memory();
     ground.json("file metadata --dir DIR --jobs 1 --files 30 --json", 0);
     let run = run_directory(ground.runs()).display().to_string();
-    let said = refused(ground.runs(), &format!("compare {run} {run}"));
-    assert!(said.contains("with several stages; name one with --stage"), "{said}");
+    let text = printed(ground.runs(), &format!("compare {run} {run}"));
+    for stage in ["create\n\nCREATE ", "stat\n\nSTAT ", "delete\n\nUNLINK "] {
+        assert!(text.contains(stage), "{text}");
+    }
+    ground.json(&format!("file iops {SMALL} --ops 5 --op read --run-dir other"), 0);
+    let text = printed(ground.runs(), &format!("compare {run} other"));
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("only before: ") && text.contains("create: CREATE"), "{text}");
+    assert!(text.contains("only after: read-iops: READ"), "{text}");
     let text = printed(ground.runs(), &format!("compare {run} {run} --stage create"));
     assert!(text.lines().any(|line| line.starts_with("CREATE ")), "{text}");
 }

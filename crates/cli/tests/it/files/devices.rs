@@ -23,7 +23,7 @@ fn with_disks(folder: &Path, script: &str) -> Option<Output> {
         FREE=$(losetup -f --show free.img)
         trap 'losetup -d $DISK $FREE' EXIT
         test -b $PART || PART=$DISK
-        mkfs.ext4 -q $PART >&2; mount $PART mounted; echo mounted >&2; set +e";
+        mkfs.ext4 -q $PART >&2; mount -o ro $PART mounted; echo mounted >&2; set +e";
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", &format!("{prelude}\n{script}")]);
     command.current_dir(folder).stdin(Stdio::null());

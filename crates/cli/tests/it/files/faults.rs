@@ -15,8 +15,8 @@ fn names_for_which_no_space_is_left_are_counted() {
     let (printed, left) = printed_and_left(&output);
     assert_eq!(left, "", "nothing of the run is left");
     let report: Value = serde_json::from_str(&printed).unwrap();
-    let create = &report["phases"][1];
-    let kind = &create["rows"][0]["kinds"][0];
+    let create = &report["stages"][1];
+    let kind = &create["rows"][0]["kinds"][0]["stage_total"];
     let (ok, failed) =
         (kind["ops_ok_count"].as_u64().unwrap(), kind["failed_by_class"]["io"].as_u64().unwrap());
     assert_eq!(ok + failed, 1_000);
@@ -40,7 +40,7 @@ fn blocks_for_which_no_space_is_left_are_counted() {
     let (printed, left) = printed_and_left(&output);
     assert_eq!(left, "./foreign\n");
     let report: Value = serde_json::from_str(&printed).unwrap();
-    let kind = &report["phases"][0]["rows"][0]["kinds"][0];
+    let kind = &report["stages"][0]["rows"][0]["kinds"][0]["stage_total"];
     let ok = kind["ops_ok_count"].as_u64().unwrap();
     assert!((6..=8).contains(&ok), "{ok}");
     assert_eq!(kind["failed_by_class"]["io"], 16 - ok);

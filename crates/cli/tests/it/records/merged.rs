@@ -111,39 +111,35 @@ fn logged(place: &Path, run: &str) -> Parts {
     parts
 }
 
-/// Returns what the figures of a run say: on files of each row, else of each stage in all.
+/// Returns what the figures of a run say: of each kind in each row.
 fn figures(place: &Path, run: &str) -> Parts {
     let report: Value =
         serde_json::from_str(&printed(place, &format!("analyze {run} --json"))).unwrap();
     let number = |value: &Value| value.as_u64().unwrap();
     let mut parts = Parts::new();
-    let Some(phases) = report["phases"].as_array() else {
-        let several = report.as_array().cloned();
-        for report in several.unwrap_or_else(|| vec![report]) {
-            let total = &report["stage_total"];
-            let ok = number(&total["ops_ok_count"]);
-            let failed = number(&total["ops_failed_count"]);
-            let part = Part { ok, failed, bytes: number(&total["bytes"]), ..Part::default() };
-            let what = report["what"].as_str().unwrap().replace(" of 2 clients", "");
-            assert!(parts.insert(what, part).is_none(), "a stage is shown once");
-        }
-        return parts;
-    };
-    for phase in phases {
-        for row in phase["rows"].as_array().unwrap() {
+    for stage in report["stages"].as_array().unwrap() {
+        for row in stage["rows"].as_array().unwrap() {
             for kind in row["kinds"].as_array().unwrap() {
-                let latency = &kind["latency_ns"];
+                let (latency, total) = (&kind["latency_ns"], &kind["stage_total"]);
                 let part = Part {
-                    ok: number(&kind["ops_ok_count"]),
-                    failed: number(&kind["ops_failed_count"]),
-                    bytes: number(&kind["bytes"]),
-                    latencies: number(&latency["samples_count"]),
-                    least: latency["min"].as_u64(),
-                    greatest: latency["max"].as_u64(),
+                    ok: number(&total["ops_ok_count"]),
+                    failed: number(&total["ops_failed_count"]),
+                    bytes: number(&total["bytes"]),
+                    ..Part::default()
+                };
+                // On objects times are those of the span in which all workers ran.
+                let part = match row["is_on_files"] == true {
+                    false => part,
+                    true => Part {
+                        latencies: number(&latency["samples_count"]),
+                        least: latency["min"].as_u64(),
+                        greatest: latency["max"].as_u64(),
+                        ..part
+                    },
                 };
                 let name = format!(
                     "{} {} {} {}",
-                    phase["name"], phase["iteration_index"], row["name"], kind["kind"]
+                    stage["name"], stage["iteration_index"], row["name"], kind["kind"]
                 );
                 assert!(parts.insert(name, part).is_none(), "a row is shown once");
             }
@@ -278,16 +274,19 @@ fn clients_of_different_sizes_are_put_together_in_any_grouping() {
     let [flat, nested] = ["flat", "nested"].map(|whole| manifest(place, whole));
     assert_eq!(flat["merged"], nested["merged"]);
     assert_eq!(flat["stages"], nested["stages"]);
-    let phases = |whole: &str| {
+    let stages = |whole: &str| {
         let report: Value =
             serde_json::from_str(&printed(place, &format!("analyze {whole} --json"))).unwrap();
-        report["phases"].clone()
+        report["stages"].clone()
     };
-    let of_flat = phases("flat");
-    assert_eq!(of_flat, phases("nested"));
+    let of_flat = stages("flat");
+    assert_eq!(of_flat, stages("nested"));
     let row = &of_flat.as_array().unwrap().last().unwrap()["rows"][0];
     assert_eq!((row["workers_count"].as_u64(), &row["depth"]), (Some(6), &Value::Null));
-    assert_eq!((row["clients_count"].as_u64(), row["files_count"].as_u64()), (Some(3), Some(6)));
+    assert_eq!(
+        (row["client_ids"].as_array().map(Vec::len), row["files_count"].as_u64()),
+        (Some(3), Some(6))
+    );
     let said = refused(place, "merge two a -o again");
     assert!(said.contains("is given twice"), "{said}");
     assert!(!place.join("again").exists());
@@ -309,7 +308,7 @@ fn runs_that_do_not_belong_together_are_refused_before_anything_is_written() {
         ("merge reads writes -o whole", "-iops (on files) where run file-"),
         ("merge reads names -o whole", "only runs with the same stages in the same order"),
         ("merge reads reads -o whole", "is given twice"),
-        ("merge reads later -o whole --full-span", "--full-span is for one stage"),
+        ("merge reads later -o whole --analyze.op nosuch", "choose one of"),
     ] {
         let said = refused(place, line);
         assert!(said.contains(sentence), "{said}");

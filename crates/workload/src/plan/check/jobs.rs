@@ -224,10 +224,10 @@ fn think(path: &FieldPath, spec: ThinkSpec) -> Checked<Think> {
 fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
     let is_open = matches!(spec.pacing, PacingSpec::Open(_));
     let whole = match &spec.work {
-        WorkSpec::Fill(_) => Some("a fill has no rate; leave it out"),
-        WorkSpec::Remove(_) | WorkSpec::Buckets(_) => {
-            Some("work on whole sets has no rate; leave it out")
+        WorkSpec::Fill(_) | WorkSpec::Remove(_) if is_open => {
+            Some("work on whole sets has no schedule; use a closed or capped loop")
         }
+        WorkSpec::Buckets(_) => Some("work on buckets has no rate; leave it out"),
         WorkSpec::Trace(_) => Some("a trace has the times of its own; leave it out"),
         _ => None,
     };

@@ -1,0 +1,112 @@
+//! The report of a record as this machine shows it: in local time, with warnings and an exit code.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, anyhow, bail};
+use jiff::{Timestamp, tz::TimeZone};
+use plimsoll_conduct::Recording;
+use plimsoll_foreign::warp::aggregated::Aggregated;
+use plimsoll_model::WallTime;
+use plimsoll_report::text::Look;
+use plimsoll_report::{Report, json, text};
+use plimsoll_results::{Asked, AskedFor, Record, ResultsError, flaws};
+
+use crate::args::AnalysisArgs;
+use crate::ui::Ui;
+
+/// Ran, but something about the result is not as it should be.
+const EXIT_NOT_GOOD: u8 = 1;
+
+/// In which form a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
+/// Returns the report of a record.
+pub(crate) fn report(record: &Record, asked: &Asked) -> Result<Report, ResultsError> {
+    let mut report = record.report(asked)?;
+    if report.foreign.is_none() {
+        report.utc_offset_seconds = local_offset(report.started);
+    }
+    Ok(report)
+}
+
+/// Returns the report of a run whose record has just been completed, and notes in the record what
+/// it advises.
+pub(crate) fn report_of_run(recording: &mut Recording, asked: &Asked) -> Result<Report> {
+    let record = Record::of_run(&recording.directory);
+    let record = record.context("cannot read the record back")?;
+    let report = report(&record, asked)?;
+    let rows = report.stages.iter().flat_map(|stage| &stage.rows);
+    recording.manifest.advice =
+        rows.flat_map(|row| &row.advice).map(|advice| advice.text.clone()).collect();
+    recording.directory.write_manifest(&recording.manifest)?;
+    Ok(report)
+}
+
+/// Returns what was asked for that a record does not have, by the flag that asked for it.
+pub(crate) fn in_flags(error: ResultsError, asked: &AnalysisArgs) -> anyhow::Error {
+    let ResultsError::Asked { field, reason } = &error else { return error.into() };
+    let (flag, value) = match field {
+        AskedFor::Stage => ("--stage", asked.stage.clone()),
+        AskedFor::Job => ("--job", asked.job.clone()),
+        AskedFor::Kind => ("--analyze.op", asked.op.as_ref().map(|kind| kind.to_uppercase())),
+        AskedFor::Endpoint => ("--analyze.host", asked.host.clone()),
+        AskedFor::Limit => ("--analyze.limit", None),
+        AskedFor::Offset => ("--analyze.offset", None),
+    };
+    let value = value.map_or(String::new(), |value| format!(" {value}"));
+    anyhow!("{flag}{value}: {reason}")
+}
+
+/// Leaves only the kind that was asked for in an aggregated file.
+pub(crate) fn narrow(file: &mut Aggregated, path: &Path, asked: &AnalysisArgs) -> Result<()> {
+    let Some(kind) = asked.kind()? else { return Ok(()) };
+    file.by_op_type.retain(|name, _| name == kind.name());
+    if file.by_op_type.is_empty() {
+        bail!("--analyze.op {}: {} has no such operation", kind.name(), path.display());
+    }
+    Ok(())
+}
+
+/// Returns a report as it is printed.
+pub(crate) fn render(report: &Report, form: Form, ui: &Ui) -> String {
+    match form {
+        Form::Text => text::render(report, &look(ui)),
+        Form::Json => format!("{:#}\n", json::render(report)),
+    }
+}
+
+/// Prints a report.
+pub(crate) fn print(report: &Report, form: Form, ui: &Ui) -> Result<()> {
+    ui.result(&render(report, form, ui))?;
+    Ok(())
+}
+
+/// Returns how wide and how colourful text may be.
+pub(crate) fn look(ui: &Ui) -> Look {
+    Look { width: ui.width, color: ui.color }
+}
+
+/// Warns of what is not as it should be, and tells whether there was nothing of the kind.
+///
+/// `max_error_rate` is in percent.
+pub(crate) fn is_good(report: &Report, max_error_rate: f64, ui: &Ui) -> bool {
+    let flaws = flaws(report, max_error_rate);
+    flaws.iter().for_each(|flaw| ui.warn(flaw));
+    flaws.is_empty()
+}
+
+/// Returns the exit code of a command that ran.
+pub(crate) fn exit_code(good: bool) -> ExitCode {
+    if good { ExitCode::SUCCESS } else { ExitCode::from(EXIT_NOT_GOOD) }
+}
+
+/// Returns how many seconds the local time of this machine was ahead of UTC at that moment.
+fn local_offset(at: WallTime) -> Option<i32> {
+    let at = Timestamp::from_nanosecond(i128::from(at.as_unix_ns())).ok()?;
+    Some(TimeZone::system().to_offset(at).seconds())
+}

@@ -1,0 +1,264 @@
+//! The smaller facts of a report: states, targets, schedules, errors, verification.
+
+use std::time::Duration;
+
+use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::proof::{Certificate, Verdict};
+use crate::{ScheduleReport, serial};
+
+/// What load was put on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TargetReport {
+    /// Its addresses or directories, in one line.
+    pub address: String,
+    /// The bucket.
+    pub bucket: Option<String>,
+    /// Whether it is directories or devices.
+    pub is_files: bool,
+    /// The file system, such as `ext4`.
+    pub file_system: Option<String>,
+    /// What the file system lies on, such as `/dev/nvme0n1p1`.
+    pub device: Option<String>,
+    /// How much was free before the run.
+    pub free_bytes: Option<u64>,
+}
+
+/// Whether the run came to its own end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// It did.
+    Complete,
+    /// It was ended early by the user; the figures are those of what ran.
+    Interrupted,
+    /// It never said that it ended: it runs still, or was killed.
+    Killed,
+    /// It could not go on.
+    Failed,
+}
+
+impl RunState {
+    /// Returns what stands behind the title.
+    pub(crate) fn remark(self) -> &'static str {
+        match self {
+            Self::Complete => "",
+            Self::Interrupted => " (interrupted)",
+            Self::Killed => " (killed)",
+            Self::Failed => " (failed)",
+        }
+    }
+}
+
+/// When operations start.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "model", rename_all = "kebab-case")]
+pub enum LoopModel {
+    /// The next one when the one before has ended.
+    Closed,
+    /// As closed, but not more than so many per second in all; waiting for the cap is not in the
+    /// latency.
+    Capped {
+        /// The cap over all workers; null where each has its own.
+        #[serde(rename = "ops_per_sec", serialize_with = "serial::rate_if_known")]
+        #[schemars(with = "Option<f64>")]
+        rate: Option<OpRate>,
+    },
+    /// On a schedule, whatever the target does; the report says which.
+    Open,
+}
+
+/// How one job kept its schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct JobSchedule {
+    /// What the job is called.
+    pub job: String,
+    /// Whether its row holds no other job.
+    #[serde(skip)]
+    pub is_alone: bool,
+    /// Its schedule, and what came of it.
+    #[serde(flatten)]
+    pub schedule: ScheduleReport,
+    /// Whether at most 1 % were late or skipped; null when unknown.
+    kept: Option<bool>,
+    /// Arrivals over the time in which they came.
+    #[serde(rename = "rate_offered_ops_per_sec", serialize_with = "serial::rate_if_known")]
+    #[schemars(with = "Option<f64>")]
+    rate_offered: Option<OpRate>,
+    /// By how much it was not kept, and what to change; null if it was.
+    pub(crate) warning: Option<String>,
+}
+
+impl JobSchedule {
+    /// Returns how a job kept its schedule; `is_alone` says that its row holds no other job.
+    pub fn new(job: &str, is_alone: bool, schedule: ScheduleReport) -> Self {
+        Self {
+            job: job.to_owned(),
+            is_alone,
+            kept: schedule.offered_count.map(|_| schedule.is_kept()),
+            rate_offered: schedule.rate_offered(),
+            warning: None,
+            schedule,
+        }
+    }
+}
+
+/// A warning about the trust of figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AdviceLine {
+    /// What it is about, such as `few-samples`.
+    pub code: &'static str,
+    /// The warning in words.
+    pub text: String,
+}
+
+/// What lay between the operations and the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CacheState {
+    /// The stage's own files were dropped from caches before it.
+    Dropped,
+    /// All that the machine had cached was dropped before the stage.
+    DroppedMachine,
+    /// The page cache was passed by (`O_DIRECT`).
+    Bypassed,
+    /// What was cached before may have been used.
+    Cached,
+    /// Not known.
+    NotKnown,
+}
+
+impl CacheState {
+    /// Every state.
+    pub const ALL: [Self; 5] =
+        [Self::Dropped, Self::DroppedMachine, Self::Bypassed, Self::Cached, Self::NotKnown];
+
+    /// Returns the name used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dropped => "dropped",
+            Self::DroppedMachine => "dropped-machine",
+            Self::Bypassed => "bypassed",
+            Self::Cached => "cached",
+            Self::NotKnown => "not-known",
+        }
+    }
+}
+
+/// What was removed at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CleanupReport {
+    /// How far it got.
+    pub state: CleanupState,
+    /// How many objects or files were removed.
+    #[serde(rename = "removed_count")]
+    pub removed: Option<u64>,
+    /// How long that took.
+    #[serde(rename = "duration_ns", serialize_with = "serial::ns_if_known")]
+    #[schemars(with = "Option<u64>")]
+    pub took: Option<Duration>,
+}
+
+/// How far the removal of what a run wrote got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CleanupState {
+    /// Everything is removed.
+    Complete,
+    /// It was to stay.
+    Kept,
+    /// Not all of it could be removed.
+    Failed,
+}
+
+/// An error as the target or the system worded it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ErrorSample {
+    /// Its class.
+    #[serde(serialize_with = "serial::class")]
+    #[schemars(with = "String")]
+    pub class: ErrorClass,
+    /// The operation it ended.
+    #[serde(serialize_with = "serial::kind")]
+    #[schemars(with = "String")]
+    pub kind: OpKind,
+    /// Where it happened.
+    #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint_if_known")]
+    #[schemars(with = "Option<u16>")]
+    pub endpoint: Option<EndpointId>,
+    /// The protocol's own number (HTTP status, errno), where it is known.
+    pub status: Option<u16>,
+    /// Its text.
+    pub message: String,
+}
+
+/// The op log held against the workers' own counters; both should be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OpLogCheck {
+    /// Rows of the stage in the op log.
+    #[serde(rename = "rows_count")]
+    pub rows: u64,
+    /// Operations of the stage as counted by the workers.
+    #[serde(rename = "ops_counted_count")]
+    pub counted: u64,
+}
+
+/// How read content was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VerificationMode {
+    /// Every byte of every read.
+    EveryByte,
+    /// Every byte of what the run wrote; others were read as well.
+    Partial,
+    /// The length only, because the content is not known.
+    LengthOnly,
+    /// Switched off; the length is still checked.
+    Off,
+}
+
+/// How much read content was checked, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Verification {
+    /// How.
+    pub mode: VerificationMode,
+    /// Bytes compared; where only lengths are, bytes read.
+    pub bytes: u64,
+    /// With `partial`, bytes that were read and not compared.
+    pub unverified_bytes: u64,
+}
+
+/// What the proofs said of the instrument that measured; of a certificate that cannot be read
+/// nothing is known and nothing passed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CertificateLine {
+    /// The version of plimsoll that was proved.
+    pub tool_version: Option<String>,
+    /// The machine it was proved on.
+    pub machine: Option<String>,
+    /// The seed of the proofs, in decimal digits.
+    #[serde(serialize_with = "serial::display_if_known")]
+    #[schemars(with = "Option<String>")]
+    pub seed: Option<u64>,
+    /// How many proofs passed.
+    pub passed_count: u64,
+    /// How many did not.
+    pub failed_count: u64,
+    /// When, as the certificate says it.
+    pub when: Option<String>,
+}
+
+impl From<&Certificate> for CertificateLine {
+    fn from(certificate: &Certificate) -> Self {
+        Self {
+            tool_version: Some(certificate.tool_version.clone()),
+            machine: Some(certificate.machine.clone()),
+            seed: Some(certificate.seed),
+            passed_count: certificate.count(Verdict::Pass) as u64,
+            failed_count: certificate.count(Verdict::Fail) as u64,
+            when: Some(certificate.made_at.clone()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Parts of the report as words, the same in text and on the page.
+
+use std::time::Duration;
+
+use plimsoll_analysis::KindAnalysis;
+use plimsoll_model::{ByteRate, OpKind, OpRate};
+
+use crate::format::{byte_rate, bytes, count, duration, known, number};
+use crate::schedule::Observed;
+use crate::words::plural;
+use crate::{CacheState, JobSchedule, RowReport, StageReport, TargetReport};
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// Returns operations a second; `None` where the row took no time.
+pub(crate) fn ops_per_sec(kind: &KindAnalysis) -> Option<f64> {
+    kind.figures.rates.map(|rates| rates.ops.0)
+}
+
+/// Returns bytes a second; `None` also for kinds that move none.
+pub(crate) fn bytes_per_sec(kind: &KindAnalysis) -> Option<f64> {
+    kind.figures.rates.filter(|_| kind.figures.moves_bytes).map(|rates| rates.bytes.0)
+}
+
+/// Tells whether operations of a kind are on blocks of open files, and not on names.
+fn is_on_blocks(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Read | OpKind::Write | OpKind::Sync)
+}
+
+/// Returns where load went, and what lies there.
+pub(crate) fn target(target: &TargetReport) -> String {
+    if !target.is_files {
+        let bucket = target.bucket.as_ref();
+        return target.address.clone()
+            + &bucket.map_or(String::new(), |name| format!(", bucket {name}"));
+    }
+    let device = target.device.as_ref().map(|device| format!(" on {device}"));
+    let file_system = target.file_system.as_deref().unwrap_or("unknown file system");
+    let free = target.free_bytes.map(|free| format!(", {} free", bytes(free)));
+    let (device, free) = (device.unwrap_or_default(), free.unwrap_or_default());
+    format!("{}, {file_system}{device}{free}", target.address)
+}
+
+/// How well a schedule was kept, in words.
+pub(crate) struct ScheduleTold {
+    /// A name and a text each.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    /// By how much it was not kept, and what to change; `None` if it was.
+    pub(crate) warning: Option<String>,
+}
+
+/// Returns how well each schedule was kept.
+pub(crate) fn schedules_told(stage: &StageReport) -> Vec<ScheduleTold> {
+    let all = || stage.rows.iter().flat_map(|row| row.schedules.iter().map(move |of| (row, of)));
+    let named = stage.rows.len() > 1 || all().count() > 1;
+    all().map(|(row, of)| schedule_told(row, of, named)).collect()
+}
+
+fn schedule_told(row: &RowReport, of: &JobSchedule, named: bool) -> ScheduleTold {
+    // An `fsync` comes with the writes and not by the schedule.
+    let kinds = || row.analysis.kinds.iter().filter(|kind| kind.kind != OpKind::Sync);
+    let samples: u64 = kinds().map(|kind| kind.figures.service().samples).sum();
+    let sum: f64 = kinds().map(|kind| kind.figures.service().sum_ns()).sum();
+    let mean = (samples > 0).then(|| Duration::from_nanos((sum / samples as f64) as u64));
+    let in_flight = row.analysis.in_flight.as_ref().filter(|_| of.is_alone);
+    let observed = Observed {
+        service_mean: mean,
+        service_max: kinds().filter_map(|kind| kind.figures.service().max).max(),
+        failed_count: row.failed_count(),
+        full_load: in_flight.and_then(|of_row| of_row.full_load(of.schedule.max_in_flight)),
+        cpu_share: None,
+    };
+    let rates: Option<Vec<f64>> = kinds().map(ops_per_sec).collect();
+    let achieved = rates.map(|rates| OpRate(rates.iter().sum()));
+    let lead = if named { format!("{}: ", of.job) } else { String::new() };
+    // Jobs that share a row are not told apart in its rate.
+    let facts = of.schedule.facts(of.is_alone.then_some(achieved));
+    ScheduleTold {
+        facts: facts.into_iter().map(|(name, text)| (name, format!("{lead}{text}"))).collect(),
+        warning: of.schedule.warning(&observed).map(|text| format!("{lead}{text}")),
+    }
+}
+
+/// Returns throughput with the binary unit that leaves three digits: `612 MiB/s`, `1.20 GiB/s`.
+pub(crate) fn throughput(per_sec: f64) -> String {
+    if per_sec / f64::from(1 << 20) < 999.5 {
+        return byte_rate(ByteRate(per_sec));
+    }
+    format!("{} GiB/s", number(per_sec / GIB))
+}
+
+/// Returns operations per second: IOPS for blocks that are read or written.
+pub(crate) fn rate(kind: OpKind, per_sec: f64) -> String {
+    let unit = if matches!(kind, OpKind::Read | OpKind::Write) { "IOPS" } else { "ops/s" };
+    format!("{} {unit}", number(per_sec))
+}
+
+/// Returns the throughput of a kind; nothing where none is moved.
+pub(crate) fn throughput_of(kind: &KindAnalysis, per_sec: Option<f64>) -> String {
+    match kind.figures.stage.bytes {
+        0 => String::new(),
+        _ => known(per_sec, throughput),
+    }
+}
+
+/// Returns what a stage is called, with the number of its repetition from the second on.
+pub(crate) fn name(stage: &StageReport) -> String {
+    match stage.iteration {
+        0 => stage.name.clone(),
+        again => format!("{} ({})", stage.name, u64::from(again) + 1),
+    }
+}
+
+/// Returns what a row did: `randread 4 KiB, 4 workers × depth 16, O_DIRECT, io_uring, caches
+/// bypassed`.
+pub(crate) fn work(row: &RowReport) -> String {
+    let block = row.block.as_ref().map_or(String::new(), |block| format!(" {block}"));
+    let depth = match row.depth {
+        Some(0 | 1) => String::new(),
+        depth => format!(" × depth {}", known(depth.map(u64::from), count)),
+    };
+    let workers = plural(u64::from(row.analysis.workers_count), "worker");
+    let work = row.work.as_deref().unwrap_or("work that is not known");
+    let mut parts = vec![format!("{work}{block}"), format!("{workers}{depth}")];
+    parts.extend(row.direct.then(|| "O_DIRECT".to_owned()));
+    parts.extend(row.interface.map(|interface| interface.name().to_owned()));
+    parts.push(caches(row.caches.unwrap_or(CacheState::NotKnown)).to_owned());
+    parts.join(", ")
+}
+
+/// Returns what lay between the operations and the medium.
+pub(crate) fn caches(state: CacheState) -> &'static str {
+    match state {
+        CacheState::Dropped => "own files dropped from caches before",
+        CacheState::DroppedMachine => "caches of the machine dropped before",
+        CacheState::Bypassed => "caches bypassed",
+        CacheState::Cached => "caches in use",
+        CacheState::NotKnown => "caching not known",
+    }
+}
+
+/// Returns what stages did that are no result, in one line.
+pub(crate) fn prepared(stage: &StageReport) -> String {
+    let kinds = stage.kinds().map(|(_, kind)| {
+        let moved = match kind.figures.stage.bytes {
+            0 => String::new(),
+            moved => format!(", {}", bytes(moved)),
+        };
+        format!("{} {}{moved}", count(kind.figures.stage.ops_ok), kind.kind.name())
+    });
+    let kinds: Vec<String> = kinds.collect();
+    let all = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join("; ") };
+    let failed = match stage.failed_count() {
+        0 => String::new(),
+        failed => format!("; {} failed", count(failed)),
+    };
+    format!("{all} in {}{failed} (no result)", duration(stage.took))
+}
+
+/// Tells whether first done and last done are shown of a kind: always of names, of blocks when they
+/// lie more than 1 % apart.
+pub(crate) fn shows_done(row: &RowReport, kind: &KindAnalysis) -> bool {
+    let (Some(first), Some(last)) = (kind.figures.first_done, kind.figures.last_done) else {
+        return false;
+    };
+    let apart = last.after.saturating_sub(first.after);
+    !is_on_blocks(kind.kind)
+        || (kind.kind != OpKind::Sync && row.analysis.took().is_some_and(|took| apart > took / 100))
+}
+
+/// Returns what was done in ramps, in one sentence; `None` without ramps.
+pub(crate) fn ramp(stage: &StageReport) -> Option<String> {
+    let ok: u64 = stage.rows.iter().map(|row| row.analysis.ramp.ops_ok).sum();
+    let failed: u64 = stage.rows.iter().map(|row| row.analysis.ramp.failed.count()).sum();
+    let told = || {
+        let failed_text =
+            if failed > 0 { format!(", {} failed", count(failed)) } else { String::new() };
+        format!("{}{failed_text}: in no figure", plural(ok + failed, "operation"))
+    };
+    (ok + failed > 0).then(told)
+}
+
+/// Returns how many contents were wrong, by what was wrong with them; `None` if none was.
+pub(crate) fn wrong(stage: &StageReport) -> Option<String> {
+    let kinds = stage.wrong.iter().filter(|(_, times)| **times > 0);
+    let kinds: Vec<String> =
+        kinds.map(|(name, times)| format!("{} {name}", count(*times))).collect();
+    (!kinds.is_empty()).then(|| kinds.join(", "))
+}

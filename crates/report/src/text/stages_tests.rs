@@ -1,0 +1,123 @@
+//! The report as people see it, with every figure worked out by hand.
+
+use plimsoll_model::EndpointId;
+
+use super::*;
+use crate::StageReport;
+use crate::fixture_files as fixture;
+use crate::text::{Look, render};
+
+const PLAIN: Look = Look { width: 80, color: false };
+
+/// Returns the first line that is wider than 80 columns, the copyable run directory apart.
+fn too_wide(text: &str) -> Option<&str> {
+    let lines = text.lines().filter(|line| !line.starts_with("run kept in"));
+    lines.into_iter().find(|line| line.chars().count() > 80)
+}
+
+#[test]
+fn a_suite() {
+    let text = render(&fixture::suite(), &PLAIN);
+    assert_eq!(too_wide(&text), None);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn jobs_at_once_with_a_ramp_and_a_schedule_that_was_not_kept() {
+    let text = render(&fixture::mixed(), &PLAIN);
+    assert_eq!(too_wide(&text), None);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn one_result_has_its_figures_in_the_first_line() {
+    let mut report = fixture::suite();
+    report.stages.retain(|stage| stage.name == "read-latency");
+    let text = render(&report, &PLAIN);
+    let first = text.lines().next();
+    // 3,000 reads of 4 KiB in 309 ms.
+    let expected = "file suite: 9,709 IOPS · 37.9 MiB/s · p50 100 µs · p99 100 µs · 0 failed";
+    assert_eq!(first, Some(expected));
+}
+
+#[test]
+fn a_stage_that_did_nothing_says_so() {
+    let figures = fixture::figures(&[], &[(0, 0), (0, 0)]).pop().unwrap();
+    let row = fixture::row("write-iops", "randwrite", Some("4 KiB"), figures);
+    let report = fixture::report("file iops", vec![fixture::stage("write-iops", 0, vec![row])]);
+    let text = render(&report, &PLAIN);
+    assert!(text.starts_with("file iops: 1 result · 0 failed\n"), "{text}");
+    assert!(text.contains("  no operation ended that counts\n"), "{text}");
+    assert!(text.contains("idle        2 of 2 workers ended no operation that counts\n"), "{text}");
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+}
+
+#[test]
+fn failures_of_what_only_prepares_are_not_hidden() {
+    let mut report = fixture::suite();
+    let mut ops = vec![fixture::op(0, OpKind::Write, 0, 10, 4_096)];
+    ops[0].outcome = ErrorClass::Io;
+    report.stages[0].rows[0].analysis = fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
+    report.stages[0].errors.push(ErrorSample {
+        class: ErrorClass::Io,
+        kind: OpKind::Write,
+        endpoint: Some(EndpointId(0)),
+        status: None,
+        message: "no space\x1b[2J left on device".to_owned(),
+    });
+    let text = render(&report, &PLAIN);
+    assert!(text.starts_with("file suite: 4 results · 2 failed\n"), "{text}");
+    assert!(text.contains("  0 WRITE in 40.0 ms; 1 failed (no result)\n  1 WRITE io\n"), "{text}");
+    // What a text holds moves no cursor.
+    assert!(text.contains("    no space [2J left on device\n"), "{text}");
+}
+
+#[test]
+fn colour_is_all_that_colour_adds() {
+    let report = fixture::mixed();
+    let colored = render(&report, &Look { width: 80, color: true });
+    let mut plain = String::new();
+    let mut rest = colored.as_str();
+    while let Some((before, after)) = rest.split_once('\x1b') {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, render(&report, &PLAIN));
+    assert!(colored.len() > plain.len());
+}
+
+#[test]
+fn blocks_have_first_done_only_where_workers_end_apart() {
+    let stage = |last: u64| -> StageReport {
+        let mut ops = Vec::new();
+        for (worker, count) in [(0, 1_000), (1, last)] {
+            ops.extend((0..count).map(|i| fixture::op(worker, OpKind::Read, i * 10, 10, 4_096)));
+        }
+        let figures = fixture::figures(&ops, &[(0, 0), (0, 0)]).pop().unwrap();
+        fixture::stage("p", 0, vec![fixture::row("p", "read", Some("4 KiB"), figures)])
+    };
+    let shows = |last: u64| {
+        let report = fixture::report("file iops", vec![stage(last)]);
+        render(&report, &PLAIN).contains("READ first")
+    };
+    // 1,000 of 1,010 is a hundredth less; of 1,020 it is more.
+    assert_eq!([1_000, 1_010, 1_020].map(shows), [false, false, true]);
+}
+
+#[test]
+fn ends_that_were_seen_late_are_told_with_what_helps() {
+    let mut report = fixture::suite();
+    let stage = report.stages.iter_mut().find(|stage| stage.name == "read-latency").unwrap();
+    let one_percent = stage.ended_count() / 100;
+    (stage.look_gap_max, stage.uncertain_count) =
+        (Some(Duration::from_micros(800)), Some(one_percent));
+    assert!(!render(&report, &PLAIN).contains("busy with the content"));
+    let stage = report.stages.iter_mut().find(|stage| stage.name == "read-latency").unwrap();
+    stage.uncertain_count = Some(one_percent + 1);
+    let warnings = warnings(&report);
+    let warning = warnings.iter().find(|text| text.contains("busy with the content")).unwrap();
+    for word in ["read-latency: ", "800 µs", "--depth", "--threads"] {
+        assert!(warning.contains(word), "{warning}");
+    }
+}

@@ -1,0 +1,251 @@
+//! From a record to figures: which stages, which rows, which filters.
+
+use plimsoll_analysis::{
+    Depth, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis, Survey, Window,
+    WorkerRow, measure,
+};
+use plimsoll_model::Moment;
+use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
+
+use crate::asked::Asked;
+use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
+use crate::error::{AskedFor, ResultsError};
+use crate::open::{Origin, Record, RecordStage};
+
+/// One stage with the figures of its rows.
+#[derive(Debug)]
+pub struct AnalyzedStage {
+    /// Its place among the stages of the record.
+    pub stage: usize,
+    /// Which jobs each row holds; empty in a record made elsewhere.
+    pub rows: Vec<RowJobs>,
+    /// The figures, row by row.
+    pub analysis: StageAnalysis,
+}
+
+/// How a stage is put into rows.
+struct Laid {
+    rows: Vec<RowJobs>,
+    asked: Vec<RowAsked>,
+    workers: Vec<Option<WorkerRow>>,
+}
+
+impl Record {
+    /// Returns the figures of the stages that were asked for, in their order.
+    pub fn analyze(&self, asked: &Asked) -> Result<Vec<AnalyzedStage>, ResultsError> {
+        let wanted = self.wanted(asked)?;
+        let endpoint = asked.host.as_deref().map(|host| self.endpoint(host)).transpose()?;
+        if asked.is_windowed() && asked.stage.is_none() {
+            self.refuse_windows(asked, &wanted)?;
+        }
+        let laid: Vec<Laid> = wanted.iter().map(|stage| self.laid(stage, asked)).collect();
+        let question = |(stage, laid): (&&RecordStage, &Laid)| {
+            // What was only made ready is told whole.
+            let filtered = asked.stage.is_some() || self.is_result(stage);
+            Question {
+                stages: stage.stages,
+                started: stage.started,
+                ended: stage.ended,
+                rows: RowsAsked::One(laid.asked[0]),
+                segment: asked.segment,
+                skip: asked.skip,
+                kind: asked.kind.filter(|_| filtered),
+                endpoint: endpoint.filter(|_| filtered),
+                client_of: &self.client_of,
+                depth: depth(asked),
+            }
+        };
+        let questions: Vec<Question<'_>> = wanted
+            .iter()
+            .zip(&laid)
+            .map(|of| {
+                let rows = match of.1.workers.is_empty() {
+                    true => RowsAsked::One(of.1.asked[0]),
+                    false => RowsAsked::Several { workers: &of.1.workers, rows: &of.1.asked },
+                };
+                Question { rows, ..question(of) }
+            })
+            .collect();
+        let answers = self.answers(asked, &questions)?;
+        let index = |stage: &RecordStage| {
+            self.stages.iter().position(|each| std::ptr::eq(each, stage)).unwrap_or_default()
+        };
+        let of_stage = |((stage, laid), analysis): ((&&RecordStage, Laid), StageAnalysis)| {
+            AnalyzedStage { stage: index(stage), rows: laid.rows, analysis }
+        };
+        let analyzed = wanted.iter().zip(laid).zip(answers).map(of_stage).collect();
+        self.of_job(asked, analyzed)
+    }
+
+    fn answers(
+        &self,
+        asked: &Asked,
+        questions: &[Question<'_>],
+    ) -> Result<Vec<StageAnalysis>, ResultsError> {
+        if !asked.is_windowed() {
+            return Ok(measure(&self.source, &self.survey, questions)?);
+        }
+        let mut answers = Vec::new();
+        for question in questions {
+            let (stages, offset, limit) = (question.stages, asked.offset, asked.limit);
+            let window = Window { source: &self.source, stages, offset, limit };
+            let survey = Survey::of(&window)?;
+            answers.append(&mut measure(&window, &survey, std::slice::from_ref(question))?);
+        }
+        let rows = answers.iter_mut().flat_map(|answer| &mut answer.rows);
+        rows.for_each(|row: &mut RowAnalysis| row.is_part = true);
+        Ok(answers)
+    }
+
+    /// Returns the stages that were asked for.
+    fn wanted(&self, asked: &Asked) -> Result<Vec<&RecordStage>, ResultsError> {
+        let names = || self.stages.iter().map(|stage| &*stage.name).collect::<Vec<_>>().join(", ");
+        let wanted: Vec<&RecordStage> = match &asked.stage {
+            Some(name) => {
+                let is_named = |stage: &&RecordStage| stage.name.eq_ignore_ascii_case(name);
+                let named: Vec<_> = self.stages.iter().filter(is_named).collect();
+                if named.is_empty() {
+                    return Err(self.has_not(AskedFor::Stage, &names()));
+                }
+                named
+            }
+            None => self.stages.iter().collect(),
+        };
+        if asked.stage.is_none() && !wanted.iter().any(|stage| self.is_result(stage)) {
+            let names = names();
+            return Err(ResultsError::Nothing(format!(
+                "{}: nothing was measured, so there is nothing to analyse; of its stages there is \
+                 {} (--stage NAME shows one)",
+                self.path.display(),
+                if names.is_empty() { "nothing" } else { &names }
+            )));
+        }
+        let Some(kind) = asked.kind else { return Ok(wanted) };
+        let has_kind = |stage: &RecordStage| {
+            let seen = self.survey.stages(stage.stages);
+            seen.kinds().any(|span| span.kind == kind)
+        };
+        let is_asked = |stage: &RecordStage| asked.stage.is_some() || self.is_result(stage);
+        if !wanted.iter().any(|stage| is_asked(stage) && has_kind(stage)) {
+            let reason = format!("{} has no such operation", self.path.display());
+            return Err(ResultsError::Asked { field: AskedFor::Kind, reason });
+        }
+        Ok(wanted.into_iter().filter(|stage| !is_asked(stage) || has_kind(stage)).collect())
+    }
+
+    /// Tells whether the figures of a stage are a result. Of a file made elsewhere all are.
+    pub(crate) fn is_result(&self, stage: &RecordStage) -> bool {
+        matches!(self.origin, Origin::Warp { .. }) || stage.kind == StageKind::Measure
+    }
+
+    /// Refuses to count the operations of several stages as if they were one.
+    fn refuse_windows(&self, asked: &Asked, wanted: &[&RecordStage]) -> Result<(), ResultsError> {
+        let results = wanted.iter().filter(|stage| self.is_result(stage)).count();
+        let field = if asked.limit.is_some() { AskedFor::Limit } else { AskedFor::Offset };
+        let reason = format!(
+            "counts the operations of one stage, and {} has several; name one with --stage",
+            self.path.display()
+        );
+        if results > 1 { Err(ResultsError::Asked { field, reason }) } else { Ok(()) }
+    }
+
+    /// Puts the workers of a stage into rows.
+    fn laid(&self, stage: &RecordStage, asked: &Asked) -> Laid {
+        let span = if asked.full_span { Span::Whole } else { Span::AllWorkers };
+        let Origin::Run { manifest, clients, .. } = &self.origin else {
+            let row = RowAsked { workers: stage.workers, span, open: false };
+            return Laid { rows: Vec::new(), asked: vec![row], workers: Vec::new() };
+        };
+        let entry = &manifest.stages[stage.index];
+        let of_clients = clients.at(stage.index, entry);
+        if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
+            let open = job.loop_model == LoopModel::Open;
+            let row = RowAsked { workers: stage.workers, span, open };
+            let rows = vec![RowJobs { jobs: vec![0], worker: None }];
+            return Laid { rows, asked: vec![row], workers: Vec::new() };
+        }
+        let change = |began: Moment, worker: &mut WorkerRow| {
+            let from = if asked.full_span { began } else { worker.measured_from };
+            worker.measured_from = from.max(began.after(asked.skip));
+        };
+        let (rows, workers) = lay_out(entry, &of_clients, asked.rows, change);
+        let row = |(index, row): (usize, &RowJobs)| {
+            let of_row = workers.iter().flatten().filter(|worker| worker.row as usize == index);
+            let jobs = || row.jobs.iter().map(|job| &entry.jobs[*job]);
+            let on_files = jobs().any(|job| job.interface.is_some());
+            RowAsked {
+                workers: of_row.count() as u32,
+                span: if on_files { Span::FromRamps } else { span },
+                open: jobs().any(|job| job.loop_model == LoopModel::Open),
+            }
+        };
+        let asked: Vec<RowAsked> = rows.iter().enumerate().map(row).collect();
+        if asked.is_empty() {
+            // No client began it.
+            let row = RowAsked { workers: stage.workers, span: Span::AllWorkers, open: false };
+            let rows = vec![RowJobs { jobs: vec![0], worker: None }];
+            return Laid { rows, asked: vec![row], workers: Vec::new() };
+        }
+        Laid { rows, asked, workers }
+    }
+
+    /// Leaves only the rows of the job that was asked for.
+    fn of_job(
+        &self,
+        asked: &Asked,
+        mut analyzed: Vec<AnalyzedStage>,
+    ) -> Result<Vec<AnalyzedStage>, ResultsError> {
+        let (Some(name), Some(manifest)) = (&asked.job, self.manifest()) else {
+            return Ok(analyzed);
+        };
+        for of in &mut analyzed {
+            let jobs = &manifest.stages[self.stages[of.stage].index].jobs;
+            let is_named = |row: &RowJobs| {
+                row.jobs.iter().any(|job| jobs[*job].name.eq_ignore_ascii_case(name))
+            };
+            let mut keeps = of.rows.iter().map(is_named).collect::<Vec<_>>().into_iter();
+            of.analysis.rows.retain(|_| keeps.next().unwrap_or_default());
+            of.rows.retain(is_named);
+        }
+        analyzed.retain(|of| !of.rows.is_empty());
+        if analyzed.is_empty() {
+            return Err(self.has_not(AskedFor::Job, &job_names(manifest).join(", ")));
+        }
+        Ok(analyzed)
+    }
+}
+
+/// Tells whether the only job of a stage has to be looked at worker by worker.
+fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Asked) -> bool {
+    stage.jobs[0].interface.is_some()
+        || asked.rows == Rows::Workers
+        || clients.iter().any(|client| !client.counts_at_once(0))
+}
+
+fn depth(asked: &Asked) -> Depth {
+    match (asked.details, asked.distributions) {
+        (true, _) => Depth::Details,
+        (false, true) => Depth::Distributions,
+        (false, false) => Depth::Figures,
+    }
+}
+
+/// Returns the names of all jobs, each once.
+fn job_names(manifest: &Manifest) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for job in manifest.stages.iter().flat_map(|stage| &stage.jobs) {
+        if !names.contains(&&*job.name) {
+            names.push(&job.name);
+        }
+    }
+    names
+}
+
+/// Returns which client ran what in a stage.
+pub(crate) fn at<'a>(
+    clients: &'a Clients,
+    manifest: &Manifest,
+    stage: &RecordStage,
+) -> Vec<ClientStage<'a>> {
+    clients.at(stage.index, &manifest.stages[stage.index])
+}

@@ -1,0 +1,81 @@
+//! Why a record cannot be read, or not asked so.
+
+use std::io;
+use std::path::PathBuf;
+
+use plimsoll_foreign::warp::WarpError;
+use plimsoll_record::RecordError;
+
+/// Why operations cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// What is wrong with the record.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// What is wrong with a file of warp's.
+    #[error("{}", path.display())]
+    Warp {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: WarpError,
+    },
+    /// A file that cannot be opened.
+    #[error("cannot open {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A place that cannot be read.
+    #[error("cannot read {place}")]
+    Place {
+        /// Which.
+        place: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// What can be asked for by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedFor {
+    /// A stage.
+    Stage,
+    /// A job.
+    Job,
+    /// A kind of operation.
+    Kind,
+    /// An address.
+    Endpoint,
+    /// So many operations at most.
+    Limit,
+    /// Operations that are left out at the beginning.
+    Offset,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The record cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The record cannot give what was asked for.
+    #[error("{reason}")]
+    Asked {
+        /// What that was.
+        field: AskedFor,
+        /// The sentence.
+        reason: String,
+    },
+    /// There is nothing to report.
+    #[error("{0}")]
+    Nothing(String),
+}
+
+impl From<RecordError> for ResultsError {
+    fn from(error: RecordError) -> Self {
+        Self::Read(error.into())
+    }
+}

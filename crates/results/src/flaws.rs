@@ -1,0 +1,61 @@
+//! What is not as it should be of a result; any of it makes the exit code 1.
+
+use plimsoll_report::{Report, StageReport};
+
+/// Returns what is not as it should be; `max_error_rate` is in percent.
+pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
+    let mut flaws = Vec::new();
+    let is_only = report.stages.len() == 1 || report.results().count() == 1;
+    let on_files = report.stages.iter().flat_map(|stage| &stage.rows).any(|row| row.is_on_files);
+    for stage in &report.stages {
+        if !stage.is_result && !on_files {
+            continue;
+        }
+        let lead = if is_only && !on_files { String::new() } else { format!("{}: ", stage.name) };
+        of_stage(stage, &lead, max_error_rate, &mut flaws);
+    }
+    let differ = report.op_log().is_some_and(|check| check.rows != check.counted);
+    if differ && report.losses.is_empty() {
+        let flaw = "the op log and the counters differ: this is a fault of plimsoll; please report \
+                    it";
+        flaws.push(flaw.to_owned());
+    }
+    flaws
+}
+
+fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Vec<String>) {
+    let (ok, failed) = (stage.ops_ok(), stage.failed_count());
+    if ok + failed == 0 {
+        let flaw = match lead {
+            "" => "no operation ended while measuring, so there is no result".to_owned(),
+            lead => format!("{lead}no operation ended, so there is no result"),
+        };
+        flaws.push(flaw);
+        return;
+    }
+    let percent = failed as f64 / (ok + failed) as f64 * 100.0;
+    if percent > max_error_rate {
+        flaws.push(match lead {
+            "" => format!(
+                "{percent:.2} % of the operations failed, more than --max-error-rate \
+                 {max_error_rate}% allows"
+            ),
+            lead => format!(
+                "{lead}{failed} of {} operations failed, more than --max-error-rate \
+                 {max_error_rate}% allows",
+                ok + failed
+            ),
+        });
+    }
+    let count = stage.rows.iter().map(|row| row.schedules.len()).sum::<usize>();
+    let schedules = stage.rows.iter().flat_map(|row| &row.schedules);
+    for missed in schedules.filter(|of| !of.schedule.is_kept()) {
+        let alone = stage.rows.len() == 1 && count == 1;
+        let job = if alone { String::new() } else { format!(" by job {}", missed.job) };
+        let more = if lead.is_empty() { "; the report says what to change" } else { "" };
+        flaws.push(format!(
+            "{lead}SCHEDULE NOT KEPT{job}: more than 1 % of the operations were late or skipped, so \
+             this is not the load that was asked for{more}"
+        ));
+    }
+}

@@ -1,0 +1,337 @@
+//! A record as it is read back: a run directory, or a file of warp's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_analysis::{OpSource, Stages, Survey};
+use plimsoll_foreign::warp::aggregated::{self, Aggregated};
+use plimsoll_foreign::warp::raw::ScanEnd;
+use plimsoll_foreign::warp::{self, FileKind};
+use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
+use plimsoll_record::schema::{Manifest, RunState, StageKind};
+use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage};
+
+use crate::clients::Clients;
+use crate::error::{AskedFor, ReadError, ResultsError};
+use crate::report::client_names;
+use crate::warp_file::{Bytes, WarpFile};
+
+/// What lies at a path.
+pub enum Opened {
+    /// Every operation.
+    Record(Box<Record>),
+    /// Sums and figures that warp made.
+    Aggregated(Box<Aggregated>),
+}
+
+/// A record with every operation, after a first look at all of them.
+pub struct Record {
+    /// As it was given.
+    pub path: PathBuf,
+    /// Who made it.
+    pub origin: Origin,
+    /// Where its operations are read from.
+    pub source: Source,
+    /// The first look.
+    pub survey: Survey,
+    /// In the order in which they began.
+    pub stages: Vec<RecordStage>,
+    /// The addresses, by their number.
+    pub endpoints: Vec<String>,
+    /// The clients by number; empty when the record does not tell them apart.
+    pub clients: Vec<String>,
+    /// The client of each worker by its number.
+    pub client_of: Vec<u16>,
+    /// What could not be read, a sentence each.
+    pub losses: Vec<String>,
+}
+
+/// Who made a record.
+pub enum Origin {
+    /// A run of ours.
+    Run {
+        /// Where it lies.
+        directory: RunDirectory,
+        /// What is known of it, with the bounds of stages that a killed run did not write down, as
+        /// far as its operations tell.
+        manifest: Box<Manifest>,
+        /// Who ran it.
+        clients: Clients,
+    },
+    /// warp, with everything its file says beside the operations.
+    Warp {
+        /// How its file ends.
+        end: Box<ScanEnd>,
+    },
+}
+
+/// A stretch of the record that is analysed by itself.
+#[derive(Clone, Debug)]
+pub struct RecordStage {
+    /// What it is called.
+    pub name: String,
+    /// What it is for.
+    pub kind: StageKind,
+    /// Its place in the manifest of a run of ours.
+    pub index: usize,
+    /// Its numbers in the records.
+    pub stages: Stages,
+    /// When it began.
+    pub started: Moment,
+    /// When its last operation had ended.
+    pub ended: Moment,
+    /// How many workers it had.
+    pub workers: u32,
+}
+
+/// Where the operations are read from.
+pub enum Source {
+    /// A run's op log.
+    Log(OpLog),
+    /// A raw file of warp's.
+    Warp(Box<WarpFile>),
+}
+
+impl OpSource for Source {
+    type Error = ReadError;
+
+    fn scan(&self, visit: &mut dyn FnMut(&OpRecord)) -> Result<(), ReadError> {
+        match self {
+            Self::Log(log) => log.scan(visit).map(|_| ()).map_err(ReadError::from),
+            Self::Warp(file) => file.scan(visit),
+        }
+    }
+}
+
+impl Record {
+    /// Opens what must hold every operation.
+    pub fn open(path: &Path) -> Result<Self, ResultsError> {
+        match open(path)? {
+            Opened::Record(record) => Ok(*record),
+            Opened::Aggregated(_) => Err(ResultsError::Nothing(format!(
+                "{} holds warp's sums and figures, not the operations; name a run directory or a \
+                 raw file (.csv.zst, which warp writes with --full)",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Opens the record of a run in its directory.
+    pub fn of_run(directory: &RunDirectory) -> Result<Self, ResultsError> {
+        of_run(directory.path(), directory.clone())
+    }
+
+    /// Returns what is known of a run of ours.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        match &self.origin {
+            Origin::Run { manifest, .. } => Some(manifest),
+            Origin::Warp { .. } => None,
+        }
+    }
+
+    /// Returns the endpoint of that name, or of that host and port.
+    pub fn endpoint(&self, host: &str) -> Result<EndpointId, ResultsError> {
+        let without_scheme =
+            |name: &str| name.split_once("://").map_or(name, |(_, rest)| rest).to_owned();
+        let same = |name: &String| {
+            name == host || without_scheme(name).trim_end_matches('/') == without_scheme(host)
+        };
+        let position = self.endpoints.iter().position(same);
+        position
+            .map(|position| EndpointId(position as u16))
+            .ok_or_else(|| self.has_not(AskedFor::Endpoint, &self.endpoints.join(", ")))
+    }
+
+    /// Returns the error that the record has only others of what was asked for.
+    pub(crate) fn has_not(&self, field: AskedFor, known: &str) -> ResultsError {
+        let known = if known.is_empty() { "nothing" } else { known };
+        ResultsError::Asked { field, reason: format!("{} has {known}", self.path.display()) }
+    }
+}
+
+/// Opens a run directory, a file of warp's, or `-`.
+pub fn open(path: &Path) -> Result<Opened, ResultsError> {
+    if path.is_dir() {
+        let directory = RunDirectory::open(path)?;
+        return of_run(path, directory).map(|record| Opened::Record(Box::new(record)));
+    }
+    let bytes = Bytes::at(path)?;
+    let kind = warp::detect(bytes.reader()?).map_err(|source| bytes.failed(source))?;
+    Ok(match kind {
+        FileKind::Raw => Opened::Record(Box::new(of_warp(path, bytes)?)),
+        FileKind::Aggregated => {
+            let read = aggregated::read(bytes.reader()?).map_err(|source| bytes.failed(source));
+            Opened::Aggregated(Box::new(read?))
+        }
+    })
+}
+
+/// Returns the runs below each path: itself, or those in it if it is a directory of runs.
+pub fn runs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ResultsError> {
+    let mut runs = Vec::new();
+    for path in paths {
+        if !path.is_dir() || path.join("run.json").exists() {
+            runs.push(path.clone());
+            continue;
+        }
+        let entries = fs::read_dir(path)
+            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect());
+        let failed = |source| ReadError::Place { place: path.display().to_string(), source };
+        let mut inside: Vec<PathBuf> = entries.map_err(failed)?;
+        inside.retain(|path| path.join("run.json").exists() || is_warp_name(path));
+        if inside.is_empty() {
+            let sentence = format!("{} holds neither a run nor runs", path.display());
+            return Err(ResultsError::Nothing(sentence));
+        }
+        inside.sort();
+        runs.append(&mut inside);
+    }
+    Ok(runs)
+}
+
+fn is_warp_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".csv.zst") || name.ends_with(".json.zst")
+}
+
+fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> {
+    let ReadManifest { mut manifest, has_checksum } = directory.read_manifest_checked()?;
+    let Salvage { mut log, mut losses, remarks } = OpLog::salvage(&directory)?;
+    let (source, survey) = loop {
+        let source = Source::Log(log);
+        match Survey::of(&source) {
+            Ok(survey) => break (source, survey),
+            Err(ReadError::Record(damage)) => {
+                let (RecordError::Damaged { path: part, .. }, Source::Log(mut rest)) =
+                    (&damage, source)
+                else {
+                    return Err(damage.into());
+                };
+                losses.push(rest.leave_out(&part.clone(), &damage));
+                log = rest;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    };
+    if losses.is_empty() {
+        losses.extend(missing(&manifest, &survey));
+    }
+    losses.extend(remarks);
+    if !has_checksum {
+        losses.push(
+            "run.json has no checksum, as an older version of plimsoll wrote it or somebody took \
+             it out: damage to it would not be seen"
+                .to_owned(),
+        );
+    }
+    let stages = run_stages(&manifest, &survey);
+    if stages.is_empty() && manifest.state == RunState::Running {
+        return Err(ResultsError::Nothing(nothing_saved(path, &manifest)));
+    }
+    for stage in &stages {
+        let entry = &mut manifest.stages[stage.index];
+        entry.started_ns.get_or_insert(stage.started.as_ns());
+        entry.ended_ns.get_or_insert(stage.ended.as_ns());
+    }
+    let clients = Clients::of(&manifest);
+    Ok(Record {
+        path: path.to_path_buf(),
+        endpoints: manifest.endpoints().cloned().collect(),
+        clients: client_names(&manifest),
+        client_of: clients.of_workers(),
+        origin: Origin::Run { directory, manifest: Box::new(manifest), clients },
+        source,
+        survey,
+        stages,
+        losses,
+    })
+}
+
+/// Says what there is of a run that was killed before anything of its op log was saved.
+fn nothing_saved(path: &Path, manifest: &Manifest) -> String {
+    let begun = manifest.stages.last().map(|stage| &*stage.name);
+    let got = begun.map_or("had begun no stage".to_owned(), |name| format!("was in stage {name}"));
+    let (path, since) = (path.display(), &manifest.started_at);
+    format!(
+        "{path}: the run began at {since}, {got}, and was killed or is still under way; no \
+         operation of it was saved, as that happens once a second, so there is nothing to analyse \
+         (`plimsoll clean {path}` removes what it left in the store)"
+    )
+}
+
+/// Tells of operations that were recorded and are not in the op log, where no part of it is known
+/// to be missing: the last parts leave no gap.
+fn missing(manifest: &Manifest, survey: &Survey) -> Option<String> {
+    let recorded = manifest.recorder?.rows_count;
+    let held: u64 = survey.each().flat_map(|(_, stage)| stage.kinds()).map(|kind| kind.ops).sum();
+    (held != recorded).then(|| {
+        format!(
+            "the op log holds {held} operations, but {recorded} were recorded: parts are missing"
+        )
+    })
+}
+
+/// Returns the stages of a run; one that was killed has them as far as its operations tell.
+fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStage> {
+    let stage = |(index, entry): (usize, &plimsoll_record::schema::Stage)| {
+        let stages = Stages::from(StageId(entry.index));
+        let seen = survey.stages(stages);
+        let started = entry.started_ns.map(Moment::from_ns).or(seen.started())?;
+        let ended = entry.ended_ns.map(Moment::from_ns).or(seen.ended()).unwrap_or(started);
+        let (name, kind, workers) = (entry.name.clone(), entry.kind, entry.workers_count);
+        Some(RecordStage { name, kind, index, stages, started, ended, workers })
+    };
+    manifest.stages.iter().enumerate().filter_map(stage).collect()
+}
+
+fn of_warp(path: &Path, bytes: Bytes) -> Result<Record, ResultsError> {
+    let file = WarpFile::new(bytes);
+    let survey = Survey::of(&file)?;
+    let end = file.end().expect("the survey has read the file to its end");
+    let stages = warp_stages(&survey);
+    let names = file.names().clone();
+    let several = names.clients.len() > 1;
+    Ok(Record {
+        path: path.to_path_buf(),
+        endpoints: names.endpoints,
+        clients: if several { names.clients } else { Vec::new() },
+        client_of: names.workers.iter().map(|worker| worker.client).collect(),
+        losses: end.losses.iter().map(ToString::to_string).collect(),
+        origin: Origin::Warp { end: Box::new(end) },
+        source: Source::Warp(Box::new(file)),
+        survey,
+        stages,
+    })
+}
+
+/// Returns the stages of a raw file, which tells of none: kinds that overlap in time belong
+/// together, and the last of such groups is what was measured.
+fn warp_stages(survey: &Survey) -> Vec<RecordStage> {
+    let mut kinds: Vec<_> = survey.each().flat_map(|(_, stage)| stage.kinds()).collect();
+    kinds.sort_by_key(|kind| (kind.started, kind.ended));
+    let mut groups: Vec<(Moment, Moment, Vec<OpKind>)> = Vec::new();
+    for kind in kinds {
+        match groups.last_mut().filter(|(_, ended, _)| kind.started < *ended) {
+            Some((_, ended, group)) => {
+                *ended = (*ended).max(kind.ended);
+                group.push(kind.kind);
+            }
+            None => groups.push((kind.started, kind.ended, vec![kind.kind])),
+        }
+    }
+    let last = groups.len().saturating_sub(1);
+    let stage = |(index, (started, ended, kinds)): (usize, (Moment, Moment, Vec<OpKind>))| {
+        let stages = kinds.iter().map(|kind| StageId(*kind as u8)).collect();
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        RecordStage {
+            name: names.join("+"),
+            kind: if index == last { StageKind::Measure } else { StageKind::Prepare },
+            index,
+            stages,
+            started,
+            ended,
+            workers: survey.stages(stages).active(),
+        }
+    };
+    groups.into_iter().enumerate().map(stage).collect()
+}

@@ -1,0 +1,496 @@
+//! Fills the report of a record.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_analysis::RowAnalysis;
+use plimsoll_foreign::warp::raw::ScanEnd;
+use plimsoll_model::{EndpointId, ErrorClass, Interface, OpKind, OpRate, RunId, Seed, WallTime};
+use plimsoll_record::schema::{self, Manifest, RunState as RecordedState, StageKind};
+use plimsoll_report::proof::Certificate;
+use plimsoll_report::{
+    CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel,
+    OpLogCheck, Report, RowReport, RunState, ScheduleReport, StageReport, TargetReport,
+    Verification, VerificationMode, format,
+};
+use plimsoll_workload::plan::JobPacing;
+use plimsoll_workload::{Pacing, RateProfile};
+use serde::Deserialize;
+
+use crate::analyze::{AnalyzedStage, at};
+use crate::asked::Asked;
+use crate::clients::{ClientStage, RowJobs};
+use crate::described::described;
+use crate::error::{ReadError, ResultsError};
+use crate::open::{Origin, Record, RecordStage, Source};
+
+/// How many texts of one class of failure are kept of a record made elsewhere.
+const ERRORS_KEPT_PER_CLASS: usize = 3;
+
+impl Record {
+    /// Returns the report of what was asked for.
+    pub fn report(&self, asked: &Asked) -> Result<Report, ResultsError> {
+        let analyzed = self.analyze(asked)?;
+        let mut report = match &self.origin {
+            Origin::Run { manifest, .. } => self.report_of_run(manifest, asked, analyzed)?,
+            Origin::Warp { end } => self.report_of_warp(end, analyzed)?,
+        };
+        report.endpoints.clone_from(&self.endpoints);
+        report.clients.clone_from(&self.clients);
+        report.losses.clone_from(&self.losses);
+        Ok(report)
+    }
+
+    fn report_of_run(
+        &self,
+        manifest: &Manifest,
+        asked: &Asked,
+        analyzed: Vec<AnalyzedStage>,
+    ) -> Result<Report, ResultsError> {
+        let Origin::Run { directory, .. } = &self.origin else {
+            unreachable!("a manifest is of a run of ours")
+        };
+        // Of the run, also where only a later stage is asked for.
+        let mut begun = manifest.stages.iter().filter(|stage| stage.ended_ns.is_some());
+        let first_ns = begun.find_map(|stage| stage.started_ns).unwrap_or_default();
+        let verification = verification(manifest, self, &analyzed);
+        let what = what(manifest, self, asked, &analyzed);
+        let stages =
+            analyzed.into_iter().map(|of| self.stage(manifest, asked, of, first_ns)).collect();
+        let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
+        let damaged =
+            |_| ResultsError::Nothing(format!("run.json: `{}` is no run id", manifest.run_id));
+        Ok(Report {
+            tool_version: Some(manifest.tool.version.clone()),
+            run_id: Some(RunId::parse(&manifest.run_id).map_err(damaged)?),
+            command: typed_again(&manifest.command_line),
+            state: match manifest.state {
+                RecordedState::Complete => RunState::Complete,
+                RecordedState::Running => RunState::Killed,
+                RecordedState::Interrupted => RunState::Interrupted,
+                RecordedState::Failed => RunState::Failed,
+            },
+            run_directory: Some(directory.path().display().to_string()),
+            started: epoch.after(Duration::from_nanos(first_ns)),
+            targets: targets(manifest),
+            machine: machine_line(&manifest.machine),
+            seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
+            virtual_time: manifest.virtual_time,
+            verification,
+            recorder_wait: Duration::from_nanos(
+                manifest.recorder.map_or(0, |recorder| recorder.wait_ns),
+            ),
+            cleanup: cleanup(&manifest.cleanup),
+            certificate: manifest.certificate.as_ref().map(|certificate| {
+                let read = Certificate::deserialize(certificate);
+                read.as_ref().map(CertificateLine::from).unwrap_or_default()
+            }),
+            // What a run advises of itself is advised anew; what its merging found is not.
+            advice: match manifest.merged.is_empty() {
+                true => Vec::new(),
+                false => manifest.advice.clone(),
+            },
+            notes: notes(manifest),
+            ..Report::of(&what, epoch, stages)
+        })
+    }
+
+    fn stage(
+        &self,
+        manifest: &Manifest,
+        asked: &Asked,
+        of: AnalyzedStage,
+        first_ns: u64,
+    ) -> StageReport {
+        let Origin::Run { clients, .. } = &self.origin else {
+            unreachable!("a manifest is of a run of ours")
+        };
+        let stage = &self.stages[of.stage];
+        let entry = &manifest.stages[stage.index];
+        let of_clients = at(clients, manifest, stage);
+        let facts = entry.files.clone().unwrap_or_default();
+        // What is known of the whole stage says nothing of a part of its operations.
+        let whole = !asked.is_part() && asked.job.is_none();
+        let on_files = entry.files.is_some();
+        let rows = of
+            .rows
+            .iter()
+            .zip(of.analysis.rows)
+            .map(|(row, analysis)| self.row(manifest, (entry, &of_clients), row, analysis));
+        let is_real = !manifest.virtual_time;
+        // The kernel's threads that work for the program are counted by the process only.
+        let used = facts.usage.map(|used| used.user_ns + used.system_ns);
+        let cpu = if on_files { used } else { entry.cpu_ns };
+        let mut report = StageReport {
+            iteration: entry.iteration,
+            is_result: entry.kind != StageKind::Prepare,
+            started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
+            took: stage.ended.since(stage.started),
+            threads: Some(entry.threads_count),
+            ended_because: entry.ended_because.clone(),
+            cpu: cpu.filter(|_| whole && is_real).map(Duration::from_nanos),
+            stream_hash: entry.stream_hash.clone(),
+            wrong: match whole {
+                true => entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
+                false => BTreeMap::new(),
+            },
+            errors: first_errors(manifest, entry),
+            look_gap_max: facts.look_gap_max_ns.map(Duration::from_nanos),
+            uncertain_count: facts.uncertain_count,
+            ..StageReport::of(&entry.name, rows.collect())
+        };
+        let rows = report.ended_count();
+        let counted = entry.ops_count.filter(|_| whole);
+        report.op_log = counted.map(|counted| OpLogCheck { rows, counted });
+        report
+    }
+
+    fn row(
+        &self,
+        manifest: &Manifest,
+        (entry, of_clients): (&schema::Stage, &[ClientStage<'_>]),
+        row: &RowJobs,
+        analysis: RowAnalysis,
+    ) -> RowReport {
+        let job = &entry.jobs[row.jobs[0]];
+        let on_files = job.interface.is_some();
+        let of = described(of_clients, row);
+        let took = analysis.ended.since(analysis.started);
+        let served_by = match (manifest.merged.is_empty(), &manifest.machine.hostname) {
+            (true, hostname) => hostname.iter().cloned().collect(),
+            (false, _) => {
+                let named = |client: &u16| self.clients.get(usize::from(*client)).cloned();
+                analysis.clients.iter().filter_map(named).collect()
+            }
+        };
+        let caches = entry.files.as_ref().map(|files| {
+            let known = CacheState::ALL.into_iter().find(|state| state.name() == files.caches);
+            known.unwrap_or(CacheState::NotKnown)
+        });
+        RowReport {
+            work: job.work.clone(),
+            is_on_files: on_files,
+            block: of.block,
+            depth: of.depth,
+            direct: of.direct,
+            interface: job.interface.as_deref().and_then(Interface::from_name),
+            caches: caches.filter(|_| on_files),
+            files_count: of.files_count,
+            file_size: of.file_size,
+            duration: of.duration,
+            served_by,
+            loop_model: loop_model(of_clients, row, job),
+            schedules: schedules(entry, of_clients, row, took),
+            ..RowReport::of(&row_name(entry, row), analysis)
+        }
+    }
+
+    fn report_of_warp(
+        &self,
+        end: &ScanEnd,
+        analyzed: Vec<AnalyzedStage>,
+    ) -> Result<Report, ResultsError> {
+        let command = end.command_line.clone().unwrap_or_default();
+        let words: Vec<&str> = command.split_whitespace().collect();
+        let mut stages = Vec::new();
+        for of in analyzed {
+            let stage = &self.stages[of.stage];
+            let mut rows = Vec::new();
+            for analysis in of.analysis.rows {
+                let loop_model = warp_loop_model(&words, stage);
+                rows.push(RowReport { loop_model, ..RowReport::of(&stage.name, analysis) });
+            }
+            let mut report = StageReport::of(&stage.name, rows);
+            if report.failed_count() > 0 {
+                report.errors = self.warp_errors(stage)?;
+            }
+            stages.push(report);
+        }
+        let of_stage = match &stages[..] {
+            [one] => one.name.clone(),
+            _ => format!("{} stages", stages.len()),
+        };
+        let what = match words[..] {
+            ["warp", benchmark, ..] if !benchmark.starts_with('-') => {
+                format!("warp {benchmark}, {of_stage}")
+            }
+            // Written by `plimsoll`, or by nobody who said so.
+            _ => format!("warp {of_stage}"),
+        };
+        let target = self.endpoints.iter().filter(|name| !name.is_empty());
+        let target: Vec<&str> = target.map(String::as_str).collect();
+        let address = if target.is_empty() { "unknown".to_owned() } else { target.join(", ") };
+        // Its moments are those of Unix.
+        let epoch = WallTime::from_unix_ns(0);
+        let first = self.stages.first().map_or(0, |stage| stage.started.as_ns());
+        Ok(Report {
+            command: command.clone(),
+            started: WallTime::from_unix_ns(first),
+            utc_offset_seconds: end.utc_offset_seconds,
+            foreign: Some("warp raw file".to_owned()),
+            targets: vec![TargetReport { address, ..TargetReport::default() }],
+            ..Report::of(&what, epoch, stages)
+        })
+    }
+
+    /// Reads the first texts of each kind and class of failure.
+    fn warp_errors(&self, stage: &RecordStage) -> Result<Vec<ErrorSample>, ReadError> {
+        let mut kept: BTreeMap<(OpKind, ErrorClass), Vec<ErrorSample>> = BTreeMap::new();
+        let Source::Warp(file) = &self.source else { return Ok(Vec::new()) };
+        file.scan_errors(&mut |op, error| {
+            if op.outcome.is_ok() || !stage.stages.contains(op.stage) {
+                return;
+            }
+            let of_class = kept.entry((op.kind, op.outcome)).or_default();
+            if of_class.len() < ERRORS_KEPT_PER_CLASS {
+                of_class.push(ErrorSample {
+                    class: op.outcome,
+                    kind: op.kind,
+                    endpoint: Some(op.endpoint),
+                    status: None,
+                    message: error.to_owned(),
+                });
+            }
+        })?;
+        Ok(kept.into_values().flatten().collect())
+    }
+}
+
+/// Returns a command line as it can be typed into a shell.
+pub fn typed_again(words: &[String]) -> String {
+    // Only a NUL cannot be quoted, and no command line has one.
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+}
+
+/// Returns the names of the clients of a merged run.
+pub(crate) fn client_names(manifest: &Manifest) -> Vec<String> {
+    let name = |part: &schema::MergedRun| match &part.hostname {
+        Some(hostname) => format!("{hostname} ({})", part.run_id),
+        None => part.run_id.clone(),
+    };
+    manifest.merged.iter().map(name).collect()
+}
+
+/// Returns what ran, as the command names it.
+fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[AnalyzedStage]) -> String {
+    let name = manifest.workload.name().unwrap_or("run").replacen('-', " ", 1);
+    let what = match manifest.merged.len() {
+        0 => name,
+        parts => format!("{name} of {parts} clients"),
+    };
+    let is_measured = |stage: &&RecordStage| stage.kind == StageKind::Measure;
+    let is_one_of_several = record.stages.iter().filter(is_measured).count() > 1;
+    match analyzed {
+        [only] if asked.stage.is_some() => {
+            let stage = &record.stages[only.stage];
+            let on_files = manifest.stages[stage.index].files.is_some();
+            match on_files || (is_measured(&stage) && !is_one_of_several) {
+                true => what,
+                false => format!("{what}, stage {}", stage.name),
+            }
+        }
+        _ => what,
+    }
+}
+
+fn targets(manifest: &Manifest) -> Vec<TargetReport> {
+    let all = std::iter::once(&manifest.target).chain(&manifest.more_targets);
+    let report = |target: &schema::Target| {
+        let files = target.files.clone();
+        TargetReport {
+            address: target.endpoints.join(", "),
+            bucket: target.bucket.clone(),
+            is_files: files.is_some(),
+            file_system: files.as_ref().and_then(|files| files.file_system.clone()),
+            device: files.as_ref().and_then(|files| files.device.clone()),
+            free_bytes: files.and_then(|files| files.free_bytes),
+        }
+    };
+    all.map(report).collect()
+}
+
+fn machine_line(machine: &schema::Machine) -> Option<String> {
+    let cores = machine.cores_count.map(|cores| format!("{cores} cores"));
+    let memory = machine.memory_bytes.map(|bytes| format!("{} memory", format::bytes(bytes)));
+    let (name, kernel) = (machine.hostname.clone(), machine.kernel.clone());
+    let known = [name, kernel, machine.cpu_model.clone(), cores, memory];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
+
+/// Returns the remarks of the run, why caches were not dropped, and what failed uploads left.
+fn notes(manifest: &Manifest) -> Vec<String> {
+    let mut notes = manifest.notes.clone();
+    let why = |stage: &schema::Stage| stage.files.as_ref()?.caches_reason.clone();
+    let whys = manifest.stages.iter().filter_map(why);
+    let mut found: Vec<String> =
+        whys.map(|why| format!("caches were not dropped: {why}")).collect();
+    let count = |of: fn(&schema::Stage) -> u64| manifest.stages.iter().map(of).sum::<u64>();
+    let given_up = count(|stage| stage.uploads_given_up_count);
+    let left = count(|stage| stage.uploads_left_count);
+    if given_up + left > 0 {
+        found.push(format!(
+            "uploads in parts of failed operations, given up after them in the time of none: \
+             {given_up}; left to the cleaning because that failed: {left}"
+        ));
+    }
+    for note in found {
+        // Older versions kept some of them in the record.
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+fn cleanup(cleanup: &schema::Cleanup) -> Option<CleanupReport> {
+    let state = match cleanup.state {
+        schema::CleanupState::Complete => CleanupState::Complete,
+        schema::CleanupState::Kept => CleanupState::Kept,
+        schema::CleanupState::Failed => CleanupState::Failed,
+        schema::CleanupState::NotNeeded | schema::CleanupState::Pending => return None,
+    };
+    let took = cleanup.took_ns.map(Duration::from_nanos);
+    Some(CleanupReport { state, removed: cleanup.objects_removed_count, took })
+}
+
+/// Returns how reads were checked; `None` when nothing was read.
+fn verification(
+    manifest: &Manifest,
+    record: &Record,
+    analyzed: &[AnalyzedStage],
+) -> Option<Verification> {
+    let is_read = |kind: OpKind| matches!(kind, OpKind::Get | OpKind::Read | OpKind::Open);
+    let (mut bytes, mut unverified, mut is_off, mut reads) = (0, 0, false, false);
+    for of in analyzed {
+        let entry = &manifest.stages[record.stages[of.stage].index];
+        let mut of_stage = 0;
+        let mut length_only = 0;
+        for (row, analysis) in of.rows.iter().zip(&of.analysis.rows) {
+            let how = row.jobs.iter().find_map(|job| entry.jobs[*job].verification);
+            let Some(how) = how else { continue };
+            let kinds = analysis.kinds.iter().filter(|kind| is_read(kind.kind));
+            reads |= kinds.clone().next().is_some() || entry.files.is_none();
+            let read: u64 = kinds.map(|kind| kind.figures.stage.bytes).sum();
+            is_off |= how == schema::Verification::Off;
+            length_only += if how == schema::Verification::LengthOnly { read } else { 0 };
+            of_stage += read;
+        }
+        let counted = entry.files.as_ref().and_then(|files| files.unverified_bytes);
+        bytes += of_stage;
+        // Of a ramp it has what no figure has.
+        unverified += counted.unwrap_or(length_only).min(of_stage);
+    }
+    let checked = bytes - unverified;
+    let (mode, bytes, unverified_bytes) = match (is_off, unverified) {
+        (true, _) => (VerificationMode::Off, bytes, 0),
+        (false, 0) => (VerificationMode::EveryByte, bytes, 0),
+        (false, _) if checked == 0 => (VerificationMode::LengthOnly, bytes, 0),
+        (false, _) => (VerificationMode::Partial, checked, unverified),
+    };
+    (bytes > 0 || reads).then_some(Verification { mode, bytes, unverified_bytes })
+}
+
+fn row_name(stage: &schema::Stage, row: &RowJobs) -> String {
+    let names: Vec<&str> = row.jobs.iter().map(|job| stage.jobs[*job].name.as_str()).collect();
+    let names = names.join(" + ");
+    row.worker.map_or(names.clone(), |worker| format!("{names}.{worker}"))
+}
+
+fn loop_model(clients: &[ClientStage<'_>], row: &RowJobs, job: &schema::StageJob) -> LoopModel {
+    let planned = |of: &ClientStage<'_>| match &of.planned?.1.jobs.get(row.jobs[0])?.pacing {
+        JobPacing::Shared(Pacing::Capped { ops_per_sec }) => Some(*ops_per_sec),
+        _ => None,
+    };
+    match job.loop_model {
+        schema::LoopModel::Open => LoopModel::Open,
+        schema::LoopModel::Closed => LoopModel::Closed,
+        schema::LoopModel::Capped => {
+            // Clients have a cap each.
+            let rates: Option<f64> = clients.iter().map(planned).sum();
+            LoopModel::Capped { rate: rates.filter(|rate| *rate > 0.0).map(OpRate) }
+        }
+    }
+}
+
+/// Returns how each job of a row with a schedule kept it.
+pub(crate) fn schedules(
+    entry: &schema::Stage,
+    clients: &[ClientStage<'_>],
+    row: &RowJobs,
+    took: Duration,
+) -> Vec<JobSchedule> {
+    let report = |index: &usize| {
+        let job = &entry.jobs[*index];
+        let kept = job.schedule.as_ref().filter(|_| row.worker.is_none())?;
+        let is_alone = row.jobs.len() == 1 && job.loop_model == schema::LoopModel::Open;
+        let planned = |of: &ClientStage<'_>| {
+            let (_, stage) = of.planned?;
+            [stage.jobs.get(*index)?.duration, stage.duration].into_iter().flatten().min()
+        };
+        let planned: Option<Vec<Duration>> = clients.iter().map(planned).collect();
+        let planned = planned.and_then(|all| all.into_iter().max());
+        // Nothing arrives while the stage waits for its last operations.
+        let lasted = match entry.files.is_some() {
+            true => planned,
+            false => Some(planned.map_or(took, |planned| planned.min(took))),
+        };
+        Some(JobSchedule::new(&job.name, is_alone, schedule(kept, lasted)))
+    };
+    row.jobs.iter().filter_map(report).collect()
+}
+
+fn schedule(kept: &schema::Schedule, lasted: Option<Duration>) -> ScheduleReport {
+    // Clients have their rates joined; all of them may have peaked at once.
+    let peaks = kept.rates().map(|rate| rate.parse::<RateProfile>().ok().map(|rate| rate.peak()));
+    ScheduleReport {
+        rate: kept.rate.clone(),
+        rate_peak: peaks.sum::<Option<f64>>().map(OpRate),
+        arrivals: kept.arrivals.clone(),
+        max_in_flight: kept.max_in_flight,
+        lasted,
+        offered_count: kept.offered_count,
+        late_count: kept.late_count,
+        skipped_count: kept.skipped_count,
+        delay_max: kept.delay_max_ns.map(Duration::from_nanos),
+    }
+}
+
+/// Returns the first errors of one stage.
+pub fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
+    let inside = |at: u64| {
+        stage.started_ns.is_none_or(|started| at >= started)
+            && stage.ended_ns.is_none_or(|ended| at <= ended)
+    };
+    // Older records leave it to the moment.
+    let is_of_stage = |error: &&schema::FirstError| match error.stage_index {
+        Some(index) => index == stage.index,
+        None => error.at_ns.is_none_or(inside),
+    };
+    let of_stage = manifest.first_errors.iter().filter(is_of_stage);
+    let endpoint = |name: &String| {
+        let position = manifest.endpoints().position(|each| each == name)?;
+        Some(EndpointId(u16::try_from(position).ok()?))
+    };
+    let sample = |error: &schema::FirstError| {
+        Some(ErrorSample {
+            class: ErrorClass::from_name(&error.class)?,
+            kind: OpKind::from_name(&error.kind)?,
+            endpoint: error.endpoint.as_ref().and_then(endpoint),
+            status: error.status,
+            message: error.message.clone(),
+        })
+    };
+    of_stage.filter_map(sample).collect()
+}
+
+/// Returns the loop model; warp's is closed, and capped only in what it measures.
+fn warp_loop_model(words: &[&str], stage: &RecordStage) -> LoopModel {
+    let limit = words.iter().find_map(|word| word.strip_prefix("--rps-limit="));
+    match limit.and_then(|limit| limit.parse::<f64>().ok()) {
+        Some(rate) if rate > 0.0 && stage.kind == StageKind::Measure => {
+            LoopModel::Capped { rate: Some(OpRate(rate)) }
+        }
+        _ => LoopModel::Closed,
+    }
+}

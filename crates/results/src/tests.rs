@@ -1,0 +1,103 @@
+//! What tests share, and what is asked of records of either kind.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_model::OpKind;
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::Manifest;
+use plimsoll_report::Report;
+
+use crate::{Asked, AskedFor, Record, ResultsError, flaws, typed_again};
+
+/// Returns where a committed run lies.
+pub(crate) fn testdata(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/run-1").join(name)
+}
+
+/// Returns the manifest of a committed run.
+pub(crate) fn manifest(name: &str) -> Manifest {
+    RunDirectory::open(&testdata(name)).unwrap().read_manifest().unwrap()
+}
+
+fn report(name: &str, asked: &Asked) -> Result<Report, ResultsError> {
+    Record::open(&testdata(name)).unwrap().report(asked)
+}
+
+fn refused(name: &str, asked: &Asked) -> (AskedFor, String) {
+    match report(name, asked).unwrap_err() {
+        ResultsError::Asked { field, reason } => (field, reason),
+        other => panic!("{other}"),
+    }
+}
+
+/// Returns stage and row of all that is in a report.
+fn rows(report: &Report) -> Vec<(&str, &str)> {
+    let of_stage = |stage: &'_ plimsoll_report::StageReport| stage.rows.len();
+    assert!(report.stages.iter().all(|stage| of_stage(stage) > 0));
+    let stages = report.stages.iter();
+    stages.flat_map(|stage| stage.rows.iter().map(|row| (&*stage.name, &*row.name))).collect()
+}
+
+#[test]
+fn stages_and_jobs_of_every_run_are_asked_for_by_name() {
+    let stage = |name: &str| Asked { stage: Some(name.to_owned()), ..Asked::default() };
+    let job = |name: &str| Asked { job: Some(name.to_owned()), ..Asked::default() };
+    let gets = report("s3-benchmark", &stage("LOOP-1-get")).unwrap();
+    assert_eq!(rows(&gets), [("loop-1-get", "loop-1-get")]);
+    assert_eq!(
+        rows(&report("s3-benchmark", &job("LOOP-1-get")).unwrap()),
+        [("loop-1-get", "loop-1-get")]
+    );
+    let paced = report("fio-job", &stage("paced+more-readers")).unwrap();
+    assert_eq!(paced.stages.len(), 1);
+    let (field, reason) = refused("s3-get", &stage("nosuch"));
+    assert_eq!(field, AskedFor::Stage);
+    assert!(reason.ends_with("has prepare, measure"), "{reason}");
+    let (field, reason) = refused("fio-job", &job("nosuch"));
+    assert_eq!(field, AskedFor::Job);
+    assert!(reason.contains("writers"), "{reason}");
+}
+
+#[test]
+fn filters_work_on_runs_of_either_kind() {
+    for (name, kind) in [("s3-mixed", OpKind::Get), ("fio-job", OpKind::Read)] {
+        let asked = Asked { kind: Some(kind), ..Asked::default() };
+        let report = report(name, &asked).unwrap();
+        for stage in report.results() {
+            let kinds = stage.rows.iter().flat_map(|row| &row.analysis.kinds);
+            assert!(kinds.clone().all(|of| of.kind == kind), "{name}");
+            assert!(stage.op_log.is_none() && stage.cpu.is_none(), "{name}");
+        }
+    }
+    let none = Asked { kind: Some(OpKind::Append), ..Asked::default() };
+    assert_eq!(refused("s3-get", &none).0, AskedFor::Kind);
+    assert_eq!(refused("fio-job", &none).0, AskedFor::Kind);
+    let host = Asked { host: Some("nosuch".to_owned()), ..Asked::default() };
+    assert_eq!(refused("file-suite", &host).0, AskedFor::Endpoint);
+    let few = Asked { limit: Some(10), ..Asked::default() };
+    assert_eq!(refused("fio-job", &few).0, AskedFor::Limit);
+    let few = Asked { stage: Some("writers".to_owned()), ..few };
+    let writers = report("fio-job", &few).unwrap();
+    assert_eq!(writers.stages[0].ops_ok(), 10);
+}
+
+#[test]
+fn a_good_run_has_no_flaws_and_one_without_operations_has() {
+    for name in ["s3-get", "s3-benchmark", "file-suite", "fio-merged"] {
+        let mut report = report(name, &Asked::default()).unwrap();
+        assert_eq!(flaws(&report, 0.0), [""; 0], "{name}");
+        let stage = report.stages.iter_mut().find(|stage| stage.is_result).unwrap();
+        stage.rows.clear();
+        let found = flaws(&report, 0.0);
+        assert!(found.iter().any(|flaw| flaw.contains("no operation ended")), "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn a_command_line_can_be_typed_again() {
+    let words = ["plimsoll", "s3", "get", "--rate", "1/s..9/s over 2m", "--host", "a{1...3}"];
+    let words = words.map(str::to_owned);
+    let line = typed_again(&words);
+    assert_eq!(shlex::split(&line).unwrap(), words);
+    assert!(line.starts_with("plimsoll s3 get --rate '1/s..9/s over 2m' --host "), "{line}");
+}
