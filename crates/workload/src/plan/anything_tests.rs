@@ -201,7 +201,7 @@ fn work() -> impl Strategy<Value = WorkSpec> {
                 write: writes.then_some(write),
                 order: BlockOrder::Normal(Percent(percent)),
                 direct,
-                repeats,
+                repeats: Some(repeats),
                 ..BlocksSpec::of("f")
             })
         },

@@ -213,8 +213,8 @@ pub struct Job {
     pub think: Option<Think>,
     /// Whether every byte that is read is checked, as far as the run knows it.
     pub verify: bool,
-    /// Jobs of one group are reported in one row.
-    pub group: u32,
+    /// Jobs of one group are reported in one row; `None`: it has a row of its own.
+    pub group: Option<u32>,
     /// Which agent does it; `None`: all share its workers.
     pub agent: Option<String>,
     /// How operations on files reach the kernel; `None`: the first that the machine allows.

@@ -123,7 +123,6 @@ fn job(tree: &mut Tree) {
         ("pacing", text("closed")),
         ("ramp", text("0s")),
         ("start_delay", text("0s")),
-        ("group", Tree::Int(0)),
         ("deal", text("by_member")),
     ];
     all(tree, &defaults);
@@ -159,7 +158,6 @@ fn fill_work(work: &mut Tree) {
     inside("trace", &[("speed", Tree::Float(1.0))]);
     let defaults = [
         ("order", written(&BlockOrder::default())),
-        ("repeats", no()),
         ("direct", no()),
         ("sync", text("off")),
         ("end_fsync", no()),

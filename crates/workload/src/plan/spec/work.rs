@@ -392,9 +392,10 @@ pub struct BlocksSpec {
     /// Which block comes next.
     #[serde(default, skip_serializing_if = "BlockOrder::is_default")]
     pub order: BlockOrder,
-    /// Whether it begins anew when all has been read or written once.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub repeats: bool,
+    /// Whether it begins anew when all has been read or written once; left out, it does where a
+    /// duration, operations or bytes end the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<bool>,
     /// Fixes random choices instead of the run's seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -426,7 +427,7 @@ impl BlocksSpec {
             read: None,
             write: None,
             order: BlockOrder::default(),
-            repeats: false,
+            repeats: None,
             seed: None,
             direct: false,
             sync: SyncSpec::default(),
