@@ -6,6 +6,7 @@
 mod arguments;
 mod error;
 mod job;
+pub mod layout;
 mod lines;
 mod lower;
 mod options;

@@ -1,8 +1,8 @@
-//! Reads the job files and command lines of other tools into a neutral form, with a note of every
-//! meaning that changes on the way.
+//! Other tools, a room each: what their job files and command lines ask for, with a note of every
+//! meaning that changes on the way, and their layouts of a result.
 //!
-//! Pure functions over text: what else is needed (included files, variables, the size of the
-//! machine) is handed in. Knows neither the engine nor a driver.
+//! Pure functions over values: what else is needed (included files, variables, the size of the
+//! machine, the report of a run) is handed in. Knows neither the engine nor a driver.
 
 pub mod fio;
 pub mod mdtest;

@@ -4,11 +4,14 @@
 //! A flag is taken, or taken with a [`Note`] of what differs, or refused by name; none is passed
 //! over. The table of `docs/coming-from-warp.md` lists them one by one.
 
+pub mod aggregated;
 mod arguments;
+pub mod cmp;
 mod command;
 mod error;
 mod flags;
 mod given;
+pub mod layout;
 mod lower;
 mod template;
 mod values;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::warp::WarpQuestion;
+use plimsoll_dialects::warp::aggregated;
+use plimsoll_dialects::warp::layout::{self as warp_layout, WarpNames};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
-use plimsoll_report::warp::WarpNames;
-use plimsoll_report::{Report, aggregated, csv, json, text};
+use plimsoll_report::{Report, csv, json, text};
 use plimsoll_results::{Asked, Opened, Origin, Record, Source, open};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
@@ -203,8 +204,8 @@ impl Outcome {
         let offset = end.utc_offset_seconds.unwrap_or_default();
         let names = file.names();
         let names = WarpNames { endpoints: &names.endpoints, clients: &names.clients };
-        self.segments.warps += &plimsoll_report::warp::segments_tsv(&analysis, names, offset);
-        let report = plimsoll_report::warp::text(&analysis, names, offset);
+        self.segments.warps += &warp_layout::segments_tsv(&analysis, names, offset);
+        let report = warp_layout::text(&analysis, names, offset);
         self.texts.push(format!("method: warp analyze --full (docs/method-warp.md)\n{report}"));
         Ok(())
     }

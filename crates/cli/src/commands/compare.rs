@@ -7,9 +7,10 @@ use anyhow::{Result, bail};
 use plimsoll_analysis::compare::{
     Comparison, Difference, Gate, Margin, RunFigures, compare_within, differing, exit_code, judge,
 };
+use plimsoll_dialects::warp::{aggregated, cmp};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::{Report, aggregated, compare as report, warp_cmp};
+use plimsoll_report::{Report, compare as report};
 use plimsoll_results::{Opened, Origin, Record, open, runs};
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
         ui.warn("--json: the document is plimsoll's, as of `plimsoll compare --json`");
         ui.result(&format!("{:#}\n", report::json::json(&comparison, &differences, &[])))?;
     } else {
-        ui.result(&warp_cmp::text(&comparison, &differences))?;
+        ui.result(&cmp::text(&comparison, &differences))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::{KindAnalysis, OpSource, RowAnalysis};
 use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
+use plimsoll_dialects::fio::layout::{
+    self, FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp, FioPercentilesOf,
+    FioRecord, FioRun, FioSection,
+};
 use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputFormat, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_model::{ErrorClass, OpKind, StageId};
 use plimsoll_report::ErrorSample;
-use plimsoll_report::fio::{
-    self as layout, FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp,
-    FioPercentilesOf, FioRecord, FioRun, FioSection,
-};
 use plimsoll_results::{AnalyzedStage, Asked, Record, ResultsError, Rows, Source, first_errors};
 use plimsoll_workload::plan::WorkloadFile;
 

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plimsoll_analysis::RowAnalysis;
-use plimsoll_dialects::mdtest::{self, MdtestPlan, PlannedRow};
-use plimsoll_record::schema::Manifest;
-use plimsoll_report::mdtest::{
+use plimsoll_dialects::mdtest::layout::{
     FileSystem, MdtestReport, MdtestRow, MdtestShows, MdtestStep, json, text,
 };
+use plimsoll_dialects::mdtest::{self, MdtestPlan, PlannedRow};
+use plimsoll_record::schema::Manifest;
 
 use crate::args::DESTROYS;
 use crate::args::file::MdtestArgs;

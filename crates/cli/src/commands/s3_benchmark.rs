@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::{Chosen, Consent, Done, Recording, RunTime};
+use plimsoll_dialects::s3_benchmark::layout::{self, Parameters, Test, TestFigures, TestResult};
 use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
 use plimsoll_engine::StageOutcome;
 use plimsoll_model::{ErrorClass, OpKind};
-use plimsoll_report::s3_benchmark::{self as layout, Parameters, Test, TestFigures, TestResult};
 use plimsoll_stats::Histogram;
 use plimsoll_workload::plan::Plan;
 

@@ -8,11 +8,11 @@ use serde_json::json;
 use super::*;
 
 const OUTPUTS: [&str; 5] = [
-    include_str!("../../../../testdata/mdtest-output/ext4_np2_F_shared_25000.txt"),
-    include_str!("../../../../testdata/mdtest-output/ext4_np2_tree_z3b3_I20.txt"),
-    include_str!("../../../../testdata/mdtest-output/ext4_np2_w3901_10000.txt"),
-    include_str!("../../../../testdata/mdtest-output/quiet-tmp-np1.txt"),
-    include_str!("../../../../testdata/mdtest-output/shm_np2_all_10000.txt"),
+    include_str!("../../../../../testdata/mdtest-output/ext4_np2_F_shared_25000.txt"),
+    include_str!("../../../../../testdata/mdtest-output/ext4_np2_tree_z3b3_I20.txt"),
+    include_str!("../../../../../testdata/mdtest-output/ext4_np2_w3901_10000.txt"),
+    include_str!("../../../../../testdata/mdtest-output/quiet-tmp-np1.txt"),
+    include_str!("../../../../../testdata/mdtest-output/shm_np2_all_10000.txt"),
 ];
 
 /// Returns a step of so many operations of 1 ms each.

@@ -7,7 +7,7 @@ use plimsoll_model::OpKind;
 
 use super::WarpNames;
 use super::words::date_time;
-use crate::segments::COLUMNS;
+use plimsoll_report::segments::COLUMNS;
 
 /// Returns the segments of each kind, and of each endpoint of it, in the order of time; every
 /// table begins with its header line.

@@ -12,8 +12,8 @@ use plimsoll_foreign::warp::aggregated::{Aggregate, Aggregated};
 use plimsoll_model::OpKind;
 use schemars::generate::SchemaSettings;
 
-use crate::text::Look;
 use measured::{Bounds, Kind, Rate, Times, kinds};
+use plimsoll_report::text::Look;
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.aggregated/1";
@@ -114,5 +114,4 @@ fn has_hosts(all: &Aggregate) -> bool {
 }
 
 #[cfg(test)]
-#[path = "aggregated_tests.rs"]
 mod tests;

@@ -7,9 +7,11 @@ use plimsoll_model::{ByteRate, OpRate};
 
 use super::has_hosts;
 use super::measured::{Bounds, Kind, Rate, Times};
-use crate::format::{UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, percent};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
-use crate::text::Look;
+use plimsoll_report::format::{
+    UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, percent,
+};
+use plimsoll_report::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use plimsoll_report::text::Look;
 
 /// How many texts of errors of one type of operation are shown.
 const MESSAGES_MAX: usize = 3;

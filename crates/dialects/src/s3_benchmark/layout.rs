@@ -6,8 +6,8 @@ use std::time::Duration;
 use plimsoll_model::{ErrorClass, WallTime};
 use plimsoll_stats::Histogram;
 
-use crate::format::{count, duration, known};
-use crate::table::{Cell, Paint, Table, Tone, harmless};
+use plimsoll_report::format::{count, duration, known};
+use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless};
 
 /// The first line that s3-benchmark prints; it is in no log.
 pub const GREETING: &str = "Wasabi benchmark program v2.0";
