@@ -61,6 +61,12 @@ pub struct Options<'a> {
     pub sections: Vec<String>,
 }
 
+/// Tells whether a text is a job file: the first line that says anything is a section.
+pub fn is_job_file(text: &str) -> bool {
+    let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
+    text.lines().map(str::trim).find(says).is_some_and(|line| line.starts_with('['))
+}
+
 /// Returns the jobs of the job file `name`, whose text is `text`.
 pub fn parse(text: &str, name: &str, options: &Options<'_>) -> Result<JobFile, FioError> {
     let mut reader = Reader::new(options);

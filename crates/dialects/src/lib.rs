@@ -10,3 +10,16 @@ pub mod s3_benchmark;
 pub mod warp;
 
 mod spelling;
+
+use plimsoll_workload::InvalidWorkload;
+use plimsoll_workload::files::FilesSpec;
+use plimsoll_workload::plan::WorkloadFile;
+
+/// Returns a run on files in today's language, if it is sound.
+pub fn on_files(spec: &FilesSpec) -> Result<WorkloadFile, InvalidWorkload> {
+    spec.check()?;
+    WorkloadFile::try_from(spec).map_err(|refused| InvalidWorkload {
+        field: refused.path.to_string().into(),
+        reason: refused.reason,
+    })
+}

@@ -29,7 +29,7 @@ mod fixture_files;
 
 pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
-    LoopModel, OpLogCheck, RunState, TargetReport, Verification, VerificationMode,
+    LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,
 };
 pub use report::{Report, ReportSchema, RowReport, StageReport};
 pub use schedule::ScheduleReport;

@@ -24,5 +24,5 @@ pub use described::{Described, described};
 pub use error::{AskedFor, ReadError, ResultsError};
 pub use flaws::flaws;
 pub use open::{Opened, Origin, Record, RecordStage, Source, open, runs};
-pub use report::{first_errors, typed_again};
+pub use report::typed_again;
 pub use warp_file::WarpFile;

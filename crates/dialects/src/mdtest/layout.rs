@@ -1,6 +1,7 @@
 //! A run of mdtest's steps: as mdtest's own table with what it leaves out below, and as JSON.
 
 pub mod json;
+mod run;
 pub mod text;
 
 #[cfg(test)]
@@ -9,6 +10,8 @@ mod tests;
 use std::time::Duration;
 
 use plimsoll_stats::Histogram;
+
+pub use run::RunFacts;
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
