@@ -11,6 +11,7 @@ mod flaws;
 mod open;
 mod report;
 mod warp_file;
+mod warp_record;
 
 #[cfg(test)]
 mod references_tests;
@@ -26,3 +27,4 @@ pub use flaws::flaws;
 pub use open::{Opened, Origin, Record, RecordStage, Source, open, runs};
 pub use report::typed_again;
 pub use warp_file::WarpFile;
+pub use warp_record::WarpRecord;

@@ -56,20 +56,6 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the operations of a run as warp's raw file.
-pub(crate) fn to_warp(run: &Path, path: &Path, ui: &Ui) -> Result<()> {
-    let record = Record::open(run)?;
-    let Some(manifest) = record.manifest() else {
-        bail!("{} is not a run of plimsoll's", run.display());
-    };
-    // As warp does, whose file it stands for.
-    let named = Named { flag: "--benchdata", path, overwrite: true };
-    let mut file = named.create()?;
-    warp(&record, manifest, &Naming::of(manifest), Box::new(&mut file), ui)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    named.finish(file)
-}
-
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let kind = |cause: &(dyn std::error::Error + 'static)| {
         let csv = cause.downcast_ref::<csv::Error>().map(csv::Error::kind);
@@ -147,11 +133,6 @@ impl Naming {
     }
 }
 
-/// Returns the text of an outcome in warp's error column: empty for a success.
-fn error_text(op: &OpRecord) -> &'static str {
-    if op.outcome.is_ok() { "" } else { op.outcome.name() }
-}
-
 fn warp(
     record: &Record,
     manifest: &Manifest,
@@ -159,30 +140,25 @@ fn warp(
     to: Box<dyn Write + '_>,
     ui: &Ui,
 ) -> Result<()> {
-    let mut ops: Vec<OpRecord> = Vec::new();
-    record.source.scan(&mut |op| ops.push(*op))?;
-    // warp's readers count on the order of starts.
-    ops.sort_by_key(|op| (op.start, op.worker));
-    let wall = |at: Moment| manifest.started_unix_ns + at.as_ns();
+    let seen = record.as_warp()?;
     let mut file = RawFile::new(to)?;
     let mut key = String::new();
-    for op in &ops {
+    for (at, op) in seen.ops.iter().enumerate() {
         naming.write(op, &mut key);
-        let client = record.client_of.get(op.worker.0 as usize).copied().unwrap_or_default();
-        let upload = op.last_byte_sent.is_some();
+        let worker = seen.workers[op.worker.0 as usize];
         file.row(&RawRow {
-            thread: op.worker.0,
+            thread: worker.thread,
             op: op.kind.name(),
-            client_id: &format!("p{client:03}"),
+            client_id: &seen.clients[usize::from(worker.client)],
             objects: op.objects_count,
             bytes: op.bytes,
-            endpoint: record.endpoints.get(usize::from(op.endpoint.0)).map_or("", |name| name),
+            endpoint: seen.endpoints.get(usize::from(op.endpoint.0)).map_or("", |name| name),
             file: &key,
-            error: error_text(op),
-            start_unix_ns: wall(op.start),
-            first_byte: op.first_byte.filter(|_| !upload).map(wall),
-            last_byte: op.last_byte_sent.map(wall),
-            end_unix_ns: wall(op.end),
+            error: seen.error_texts.get(&at).map_or("", |text| text),
+            start_unix_ns: op.start.as_ns(),
+            first_byte: op.first_byte.map(Moment::as_ns),
+            last_byte: op.last_byte_sent.map(Moment::as_ns),
+            end_unix_ns: op.end.as_ns(),
         })?;
     }
     file.finish(&[typed_again(&manifest.command_line)], ui)

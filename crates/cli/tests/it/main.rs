@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod analysis;
+mod as_warp;
 mod autoterm;
 mod bad_input;
 mod check;
