@@ -102,11 +102,14 @@ fn every_activity_of_version_1_is_expressed() {
 #[test]
 fn every_field_of_version_1_is_expressed() {
     type Case = (&'static str, &'static [(&'static str, u32)], fn(&mut WorkloadSpec));
-    let cases: [Case; 18] = [
+    let cases: [Case; 19] = [
         ("sequential", &[("GET", 1)], |s| s.measure.pick = PickSpec::Sequential),
         ("zipf", &[("GET", 1)], |s| s.measure.pick = PickSpec::Zipf { theta: 1.2 }),
         ("post", &[("PUT", 1)], |s| s.measure.post = true),
         ("range", &[("GET", 1)], |s| s.measure.range = Some(RangeSpec::FixedBytes(9))),
+        ("range of more", &[("GET", 1)], |s| {
+            s.measure.range = Some(RangeSpec::FixedBytes(5_000));
+        }),
         ("random range", &[("GET", 1)], |s| s.measure.range = Some(RangeSpec::Random)),
         ("overwrite", &[("GET", 1), ("PUT", 1)], |s| s.measure.overwrite = true),
         ("batch", &[("DELETE", 1)], |s| s.measure.delete_batch = Some(5)),
@@ -347,7 +350,7 @@ fn what_commands_of_version_1_came_to_is_expressed() {
     for entry in std::fs::read_dir(folder).expect("the files are there") {
         let path = entry.expect("the folder can be read").path();
         let text = std::fs::read_to_string(&path).expect("it is text");
-        let name = path.display().to_string();
+        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
         if text.contains("plimsoll.workload/1") {
             same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
         } else {

@@ -215,6 +215,10 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
     };
     let range = measure.range.as_ref().map(|range| match range {
         crate::RangeSpec::Random => RangeSpec::Random,
+        // Version 1 reads the whole of an object that has less.
+        crate::RangeSpec::FixedBytes(size) if spec.objects.existing.is_none() => {
+            RangeSpec::Fixed(Size((*size).min(spec.objects.size.lower().max())))
+        }
         crate::RangeSpec::FixedBytes(size) => RangeSpec::Fixed(Size(*size)),
     });
     let put_as = match (is_versioned, measure.overwrite) {

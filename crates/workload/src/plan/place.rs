@@ -432,6 +432,9 @@ impl Room<'_> {
             return Err(path.refuse(format!("a set has at most {most} laws of size")));
         }
         let set = Arc::make_mut(set);
+        if set.laws == [None] {
+            set.laws.clear();
+        }
         set.laws.push(Some(sizes.clone()));
         Ok(set.laws.len() as u16 - 1)
     }

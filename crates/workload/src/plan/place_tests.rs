@@ -5,7 +5,7 @@ use plimsoll_model::{Moment, OpKind, WorkerId};
 use super::*;
 use crate::objects::{PlannedOp, Subject};
 use crate::plan::WorkloadFile;
-use crate::{OpStream, Population, Target, Workload, WorkloadSpec, mix64};
+use crate::{OpStream, Population, Target, Workload, WorkloadSpec, hash_text, mix64};
 
 /// Lays a workload out that is written as text.
 #[track_caller]
@@ -29,11 +29,16 @@ fn words_of_v1(workload: &Workload, op: &crate::PlannedOp) -> String {
     };
     let what = match &op.target {
         Target::Object(of, range) => format!("{} {range:?}", object(of)),
-        Target::Batch { from, count } => format!("batch {from}+{count}"),
+        Target::Batch { from, count } => {
+            let id = workload.population_id(crate::delete_order(workload).at(*from));
+            format!("batch {from}+{count} {}", key_of(&workload.keys(), id))
+        }
         Target::Listing => "listing".to_owned(),
-        Target::Part { number, bytes, .. } => format!("part {number} of {bytes}"),
+        Target::Part { object, number, bytes } => {
+            format!("part {number} of {bytes} {}", key_of(&workload.keys(), *object))
+        }
         Target::Member(of) => format!("member {}", object(of)),
-        Target::Archive(_) => "archive".to_owned(),
+        Target::Archive(id) => format!("archive {}", id.as_u64()),
         Target::Copies(of) => format!("copies {}", object(of)),
     };
     format!("{} {what}", op.kind.name())
@@ -46,11 +51,16 @@ fn words_of(job: &ObjectsJob, op: &PlannedOp) -> String {
     };
     let what = match &op.subject {
         Subject::Object(of, range) => format!("{} {range:?}", object(of)),
-        Subject::Batch { from, count } => format!("batch {from}+{count}"),
+        Subject::Batch { from, count } => {
+            let id = job.removed(op.set, &job.removal_order(op.set), *from);
+            format!("batch {from}+{count} {}", key_of(&job.set(op.set).keys, id))
+        }
         Subject::Listing { .. } => "listing".to_owned(),
-        Subject::Part { number, len, .. } => format!("part {number} of {len}"),
+        Subject::Part { object, number, len, .. } => {
+            format!("part {number} of {len} {}", key_of(&job.set(op.set).keys, *object))
+        }
         Subject::Member(of) => format!("member {}", object(of)),
-        Subject::Archive(_) => "archive".to_owned(),
+        Subject::Archive(id) => format!("archive {}", id.as_u64()),
         Subject::Copies(of) => format!("copies {}", object(of)),
     };
     format!("{} {what}", op.kind.name())
@@ -79,6 +89,7 @@ pub(crate) fn same_operations(name: &str, old: &WorkloadSpec, plan: Plan) {
     let kinds = &kinds[usize::from(!uploads)..];
     assert_eq!(placed.stages.len(), kinds.len(), "{name}");
     let mut members = Arc::clone(&placed.members);
+    let mut all = 0;
     for (stage, kind) in placed.stages.iter().zip(kinds) {
         let job = &stage.objects[0];
         assert_eq!(job.work.loops_count(), before.lanes_count(*kind), "{name}");
@@ -94,6 +105,8 @@ pub(crate) fn same_operations(name: &str, old: &WorkloadSpec, plan: Plan) {
                 let was_words = was.as_ref().map(|op| words_of_v1(&before, op));
                 let is_words = is.as_ref().map(|op| words_of(&work, op));
                 assert_eq!(is_words, was_words, "{name}, {kind:?} {worker:?}, operation {number}");
+                let words = was_words.as_deref().unwrap_or("nothing");
+                all = mix64(all ^ hash_text(&format!("{} {} {words}", kind.name(), worker.0)));
                 let (Some(was), Some(is)) = (was, is) else { break };
                 let ok = *kind == StageKind::Prepare || !mix64(number).is_multiple_of(10);
                 v1.completed(&was, ok);
@@ -103,5 +116,6 @@ pub(crate) fn same_operations(name: &str, old: &WorkloadSpec, plan: Plan) {
         }
         members = placed.after(&members, changes);
     }
+    eprintln!("HASH    (\"{name}\", {all:#018x}),");
     assert!(placed.stages.iter().all(|stage| stage.objects[0].work.kinds() != [OpKind::List; 2]));
 }

@@ -145,7 +145,7 @@ impl GeneratorSpec {
 }
 
 impl SizeSpec {
-    pub(super) fn lower(&self) -> SizeDist {
+    pub(crate) fn lower(&self) -> SizeDist {
         match self {
             Self::FixedBytes(size) => SizeDist::Fixed(*size),
             Self::LogUniform { min_bytes, max_bytes } => {
