@@ -152,8 +152,7 @@ impl RunAdmin {
             let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
             for bucket in placed.own_buckets(target_index) {
                 let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
-                let base = format!("{}/", bases[0]);
-                if let Some(lack) = self.heed(admin.make_ready(&needs, &base))? {
+                if let Some(lack) = self.heed(admin.make_ready(&needs, &bases[0]))? {
                     let what = placed.plan.name.replacen('-', " ", 1);
                     return Err(ConductError::Lacks { what, lack });
                 }

@@ -134,7 +134,7 @@ impl OpenRun {
     pub fn targets(&self) -> Vec<schema::Target> {
         let of_store = |index: usize, record: &schema::Target| {
             let base = self.placed.bases(TargetIndex(index)).into_iter().next();
-            schema::Target { prefix: base.map(|base| format!("{base}/")), ..record.clone() }
+            schema::Target { prefix: base, ..record.clone() }
         };
         // All files of a run are on this machine, so the first target of that kind says it all.
         let mut files = self.files.iter();

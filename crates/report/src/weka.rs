@@ -75,7 +75,10 @@ impl Figure {
 pub fn table(report: &Report) -> Option<String> {
     let known_names: BTreeSet<&str> =
         LINES.iter().flat_map(|line| line.2).chain(NAMES.map(|line| line.1)).collect();
-    let is_known = |stage: &&StageReport| known_names.contains(stage.name.as_str());
+    let is_known = |stage: &&StageReport| {
+        let on_files = stage.rows.iter().all(|row| row.is_on_files);
+        on_files && known_names.contains(stage.name.as_str())
+    };
     let stages: Vec<&StageReport> = report.results().filter(is_known).collect();
     if stages.is_empty() {
         return None;

@@ -50,4 +50,9 @@ fn other_runs_have_no_such_table() {
     let mut report = fixture::suite();
     report.stages.iter_mut().for_each(|stage| stage.is_result = false);
     assert_eq!(table(&report), None);
+    // Stages on objects may have the same names.
+    let mut report = fixture::suite();
+    let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
+    rows.for_each(|row| row.is_on_files = false);
+    assert_eq!(table(&report), None);
 }

@@ -1,17 +1,20 @@
 //! `plimsoll clean`: removes what an earlier run left in its bucket, and nothing else.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
-use plimsoll_driver_s3::S3Driver;
+use plimsoll_driver_s3::{S3Config, S3Driver};
 use plimsoll_engine::RunClock;
-use plimsoll_model::{Clock, RunId};
-use plimsoll_record::schema::{Cleanup, CleanupState, Manifest};
+use plimsoll_model::{Clock, RunId, Seed};
+use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
+use plimsoll_workload::plan::{Placed, Placing, TargetIndex};
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
@@ -39,74 +42,105 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         bail!("--run, --older-than and --prefix choose among runs; a run directory is one run's");
     }
     let directory = RunDirectory::open(&args.run)?;
-    let manifest = directory.read_manifest()?;
+    let mut manifest = directory.read_manifest()?;
     let Some(_lease) = Lease::try_take(&args.run)? else {
         bail!("run {} is under way; nothing is removed until it has ended", manifest.run_id);
     };
-    if let Some(files) = &manifest.target.files {
-        let directories = files.directories.clone();
-        return clean_files(&directories, &directory, manifest, &ui);
-    }
-    let Some(prefix) = own_prefix(&manifest)? else {
+    let roots = own_roots(&manifest)?;
+    let on_files = || targets(&manifest).filter_map(|target| target.files.as_ref());
+    if roots.is_empty() && on_files().next().is_none() {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
+    }
+    let begun = RunClock::start();
+    let mut removed = 0;
+    for files in on_files() {
+        removed += clean_files(&files.directories, &manifest, &ui)?;
+    }
+    for (index, target) in targets(&manifest).enumerate() {
+        let roots: Vec<&Root> = roots.iter().filter(|root| root.target == index).collect();
+        if !roots.is_empty() {
+            removed += clean_objects(args, &manifest, target, &roots, &ui)?;
+        }
+    }
+    manifest.cleanup = Cleanup {
+        state: CleanupState::Complete,
+        objects_removed_count: Some(removed),
+        took_ns: Some(begun.now().as_ns()),
     };
-    clean_objects(args, &directory, manifest, &prefix, &ui)
+    directory.write_manifest(&manifest)?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Removes what a run left below its prefix.
+fn targets(manifest: &Manifest) -> impl Iterator<Item = &Target> {
+    std::iter::once(&manifest.target).chain(&manifest.more_targets)
+}
+
+/// Where objects of a run lie.
+struct Root {
+    /// The place of its target in the record.
+    target: usize,
+    bucket: String,
+    /// What their keys begin with.
+    prefix: String,
+}
+
+/// Removes what a run left in the buckets of a store.
 fn clean_objects(
     args: &CleanArgs,
-    directory: &RunDirectory,
-    mut manifest: Manifest,
-    prefix: &str,
+    manifest: &Manifest,
+    target: &Target,
+    roots: &[&Root],
     ui: &Ui,
-) -> Result<ExitCode> {
+) -> Result<u64> {
     let time = RunTime::machine();
-    let is_named = names_host(args, &manifest);
-    let store_args = store_args(args, &manifest, is_named)?;
+    let is_named = names_host(args, target);
+    let store_args = store_args(args, target, is_named)?;
     if !is_named {
-        confirm(args, &manifest, prefix, ui)?;
+        confirm(args, target, roots, ui)?;
     }
     let store = store::open(&store_args, &time)?;
-    let driver = S3Driver::new(store.config)?;
-    let shared = &time.clock;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    let (host, bucket) = (store_args.host.unwrap_or_default(), &store_args.bucket);
-    ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
-    let begun = shared.now();
-    let mut admin = driver.admin(shared);
-    let marked = lease::is_marked(&mut admin, prefix, time.wall_epoch);
-    if runtime.block_on(marked).map_err(in_words)? {
-        bail!(
-            "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
-             ended. The mark of a run that was killed ends a minute after that",
-            manifest.run_id,
-            lease::marks_of(prefix)
-        );
+    let host = store_args.host.unwrap_or_default();
+    let mut removed_count = 0;
+    for Root { bucket, prefix, .. } in roots {
+        let driver = S3Driver::new(S3Config { bucket: bucket.clone(), ..store.config.clone() })?;
+        ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
+        let mut admin = driver.admin(&time.clock);
+        let marked = lease::is_marked(&mut admin, prefix, time.wall_epoch);
+        if runtime.block_on(marked).map_err(in_words)? {
+            bail!(
+                "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
+                 ended. The mark of a run that was killed ends a minute after that",
+                manifest.run_id,
+                lease::marks_of(prefix)
+            );
+        }
+        let removed = runtime.block_on(lease::sweep_run(&mut admin, prefix, None));
+        let removed =
+            removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
+        removed_count += removed;
+        let of_several =
+            if roots.len() > 1 { format!(" in bucket `{bucket}`") } else { String::new() };
+        ui.result(&format!("removed {removed} objects below `{prefix}`{of_several} on {host}\n"))?;
     }
-    let removed = runtime.block_on(lease::sweep_run(&mut admin, prefix, None));
-    let removed = removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
-    let took = shared.now().since(begun).as_nanos() as u64;
-    manifest.cleanup = Cleanup {
-        state: CleanupState::Complete,
-        objects_removed_count: Some(removed),
-        took_ns: Some(took),
-    };
-    directory.write_manifest(&manifest)?;
-    ui.result(&format!("removed {removed} objects below `{prefix}` on {host}\n"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(removed_count)
 }
 
 /// Asks whether requests may go to the hosts that the record names: it may be somebody else's, and
 /// whoever is named there is sent signatures and the session token.
-fn confirm(args: &CleanArgs, manifest: &Manifest, prefix: &str, ui: &Ui) -> Result<()> {
-    let hosts = manifest.target.endpoints.join(", ");
-    let bucket = manifest.target.bucket.as_deref().unwrap_or_default();
-    let what = format!("remove what lies below `{prefix}` in bucket `{bucket}` on {hosts}");
+fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Result<()> {
+    let hosts = target.endpoints.join(", ");
+    let Root { bucket, prefix, .. } = roots[0];
+    let more = match roots.len() {
+        1 => String::new(),
+        2 => " and 1 more".to_owned(),
+        count => format!(" and {} more", count - 1),
+    };
+    let what = format!("remove what lies below `{prefix}` in bucket `{bucket}`{more} on {hosts}");
     if args.yes {
         ui.note(&format!("--yes: about to {what}"));
         return Ok(());
@@ -122,28 +156,16 @@ fn confirm(args: &CleanArgs, manifest: &Manifest, prefix: &str, ui: &Ui) -> Resu
 }
 
 /// Removes what a run on files left in the directories that it was given.
-fn clean_files(
-    directories: &[String],
-    directory: &RunDirectory,
-    mut manifest: Manifest,
-    ui: &Ui,
-) -> Result<ExitCode> {
+fn clean_files(directories: &[String], manifest: &Manifest, ui: &Ui) -> Result<u64> {
     let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
-    let begun = RunClock::start();
     let mut removed = 0;
     for place in directories {
         refuse_living(Path::new(place), id.as_str())?;
         removed += sweep(Path::new(place), id.as_str(), &|| false)?.files;
         ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
     }
-    manifest.cleanup = Cleanup {
-        state: CleanupState::Complete,
-        objects_removed_count: Some(removed),
-        took_ns: Some(begun.now().as_ns()),
-    };
-    directory.write_manifest(&manifest)?;
     ui.result(&format!("removed {removed} files\n"))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(removed)
 }
 
 /// Lists what runs left in a directory, and removes it when asked to.
@@ -179,38 +201,73 @@ fn clean_work_dir(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the prefix that the run owns, checked: a manifest that somebody edited must not empty a
-/// bucket.
-fn own_prefix(manifest: &Manifest) -> Result<Option<String>> {
-    let Some(prefix) = &manifest.target.prefix else { return Ok(None) };
+/// Returns where the objects of the run lie, checked: a manifest that somebody edited must not
+/// empty a bucket.
+fn own_roots(manifest: &Manifest) -> Result<Vec<Root>> {
     let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
     let own = format!("plimsoll/{id}/");
-    let is_own = *prefix == own || prefix.ends_with(&format!("/{own}"));
-    if !is_own || !clean_bucket::is_run(id.as_str()) {
-        bail!("run.json names the prefix `{prefix}`, which does not belong to run {id}");
+    let checked = |prefix: String| {
+        let is_own = *prefix == own || prefix.ends_with(&format!("/{own}"));
+        if !is_own || !clean_bucket::is_run(id.as_str()) {
+            bail!("run.json names the prefix `{prefix}`, which does not belong to run {id}");
+        }
+        Ok(prefix)
+    };
+    let placed = placed(manifest, &id);
+    let mut roots = Vec::new();
+    for (target, recorded) in targets(manifest).enumerate() {
+        let Some(prefix) = recorded.prefix.as_ref().filter(|_| recorded.files.is_none()) else {
+            continue;
+        };
+        let bucket = recorded.bucket.clone().context("run.json names no bucket")?;
+        let index = TargetIndex(target);
+        let (mut prefixes, buckets) = match &placed {
+            Some(placed) => (placed.bases(index), placed.own_buckets(index)),
+            None => (Vec::new(), vec![None]),
+        };
+        if !prefixes.contains(prefix) {
+            prefixes.push(prefix.clone());
+        }
+        for prefix in prefixes {
+            let prefix = checked(prefix)?;
+            roots.extend(buckets.iter().map(|named| Root {
+                target,
+                bucket: named.clone().unwrap_or_else(|| bucket.clone()),
+                prefix: prefix.clone(),
+            }));
+        }
     }
-    Ok(Some(prefix.clone()))
+    Ok(roots)
+}
+
+/// Returns the workload of a run as it was laid out, as far as the record says.
+fn placed(manifest: &Manifest, id: &RunId) -> Option<Placed> {
+    let bucket = |target: &Target| target.bucket.clone().unwrap_or_default();
+    let buckets: Vec<String> = targets(manifest).map(bucket).collect();
+    let placing = Placing {
+        run: id.as_str(),
+        seed: Seed(manifest.seed),
+        buckets: &buckets,
+        found: &BTreeMap::new(),
+    };
+    Arc::new(manifest.workload.plan()?).place(&placing).ok()
 }
 
 /// Tells whether the user names the hosts: on the command line, or in the environment the same as
 /// the record. Another host in the environment is where this user's next run goes, not where this
 /// one was.
-fn names_host(args: &CleanArgs, manifest: &Manifest) -> bool {
+fn names_host(args: &CleanArgs, target: &Target) -> bool {
     let Some(host) = &args.store.host else { return false };
     let host = host.split_once("://").map_or(&**host, |(_, rest)| rest);
-    said::is_typed("--host") || host == recorded_hosts(manifest)
+    said::is_typed("--host") || host == recorded_hosts(target)
 }
 
 /// Returns the hosts of the record as `--host` takes them.
-fn recorded_hosts(manifest: &Manifest) -> String {
+fn recorded_hosts(target: &Target) -> String {
     let host = |url: &String| {
         url.split_once("://").map_or_else(|| url.clone(), |(_, authority)| authority.to_owned())
     };
-    manifest.target.endpoints.iter().map(host).collect::<Vec<_>>().join(",")
-}
-
-fn own_bucket(manifest: &Manifest) -> Result<String> {
-    manifest.target.bucket.clone().context("run.json names no bucket")
+    target.endpoints.iter().map(host).collect::<Vec<_>>().join(",")
 }
 
 /// Refuses to remove the files of a run that is under way.
@@ -227,20 +284,18 @@ fn refuse_living(place: &Path, run: &str) -> Result<()> {
 
 /// Returns how to reach the store of a run: where it is as the flags say, else as the record says;
 /// how it is spoken to as the flags say.
-fn store_args(args: &CleanArgs, manifest: &Manifest, is_named: bool) -> Result<StoreArgs> {
-    let target = &manifest.target;
+fn store_args(args: &CleanArgs, target: &Target, is_named: bool) -> Result<StoreArgs> {
     if is_named {
-        return Ok(StoreArgs { bucket: own_bucket(manifest)?, ..args.store.clone() });
+        return Ok(args.store.clone());
     }
     // What is no host and port would be read as a pattern, or as a file of hosts.
     if target.endpoints.iter().any(|url| url.contains(['@', '{']) || url.starts_with("file:")) {
         bail!("run.json names endpoints that are no hosts; name the host with --host");
     }
     Ok(StoreArgs {
-        host: Some(recorded_hosts(manifest)),
+        host: Some(recorded_hosts(target)),
         tls: target.tls.unwrap_or(false),
         region: target.region.clone(),
-        bucket: own_bucket(manifest)?,
         lookup: match target.lookup.as_deref() {
             Some("path") => LookupArg::Path,
             Some("dns") => LookupArg::Dns,

@@ -33,6 +33,45 @@ fn a_thousand_foreign_objects_survive_every_command_and_every_end() {
     }
 }
 
+/// A workload of objects in buckets of the run's own choice beside those of the target's own.
+const BUCKETS: &str = "schema: plimsoll.workload/2\nname: wide\nsets:\n  \
+                       a: {count: 12, size: 100B, keys: {buckets: 4, prefix: data}}\n  \
+                       b: {count: 8, size: 100B}\nstages:\n\
+                       - {prepares: true, jobs: [{workers: 2, work: {fill: [a, b]}}]}\n\
+                       - {jobs: [{workers: 2, ops: 50, work: {objects: [{get: a}, {get: b}]}}]}\n";
+
+#[test]
+fn what_lies_in_several_buckets_is_removed_from_each_and_counted_once() {
+    let target = oracle();
+    target.plant(FOREIGN);
+    for keep in ["", " --keep-data"] {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("w.yaml"), BUCKETS).unwrap();
+        let line = format!("run w.yaml{keep} --run-dir record");
+        let output = run(target.command(directory.path(), &line));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let record = directory.path().join("record");
+        let manifest = || -> serde_json::Value {
+            let text = std::fs::read(record.join("run.json")).unwrap();
+            serde_json::from_slice(&text).unwrap()
+        };
+        if !keep.is_empty() {
+            assert_eq!(manifest()["cleanup"]["state"], "kept");
+            let mut clean = plimsoll(directory.path());
+            clean.args(["clean", "--yes", "record"]);
+            target.credentials(&mut clean);
+            let output = run(clean);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let said = String::from_utf8(output.stdout).unwrap();
+            // Each of both prefixes in the target's own bucket and in the four others.
+            assert_eq!(said.lines().count(), 10, "{said}");
+        }
+        // Not one of the marks that say that the run is under way.
+        assert_eq!(manifest()["cleanup"]["objects_removed_count"], 20, "{keep}");
+        target.assert_only_planted(FOREIGN);
+    }
+}
+
 #[test]
 fn ctrl_c_ends_the_measured_stage_reports_and_cleans() {
     let target = oracle();

@@ -34,7 +34,8 @@ pub struct ObjectSet {
     pub data_files: Vec<DataFileSpec>,
     /// Their keys.
     pub keys: Keys,
-    /// What all keys of the run's own with the same prefix begin with, without the last `/`.
+    /// What all keys of the run's own with the same prefix begin with, with the `/` at its
+    /// end.
     pub base: String,
     /// Their buckets.
     pub buckets: SetBuckets,

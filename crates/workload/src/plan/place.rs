@@ -99,8 +99,8 @@ impl Placed {
         after.into()
     }
 
-    /// Returns what the keys of the run's own objects on a target begin with, each once, without
-    /// the last `/`.
+    /// Returns what the keys of the run's own objects on a target begin with, each once, with
+    /// the `/` at their end.
     pub fn bases(&self, target: TargetIndex) -> Vec<String> {
         let own = self.sets.iter().zip(&self.targets).filter(|(_, of)| **of == target);
         let mut bases: Vec<String> = own
@@ -219,7 +219,7 @@ impl Room<'_> {
         let set = self.plan.set(index);
         let Placing { run, seed, .. } = *self.placing;
         let mut layout = KeyLayout::for_run(&objects.keys.prefix, run, objects.keys.per_worker);
-        let base = layout.base.trim_end_matches('/').to_owned();
+        let base = layout.base.clone();
         let is_own = |other: &super::checked::Set| matches!(other.members, Members::Objects(_));
         if self.plan.sets.iter().filter(|other| is_own(other)).count() > 1 {
             layout.base = format!("{}{}/", layout.base, set.name);
