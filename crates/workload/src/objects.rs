@@ -10,11 +10,13 @@ mod pool;
 mod set;
 mod source;
 
-pub use job::ObjectsJob;
+pub use job::{ObjectsJob, Verify};
 pub use members::{Change, Held, Members};
 pub use op::{ObjectRef, PlannedOp, Subject};
 pub use set::{ObjectSet, SetBuckets};
 pub use source::{ObjectSource, UploadPlan};
 
+#[cfg(test)]
+mod source_tests;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ use super::path::{FieldPath, InvalidField};
 use super::pattern::Pattern;
 use super::spec::{ArchiveKind, PutAs, VersionPick};
 use super::work::{Op, OpAct, Work};
+use crate::archive::TAR_PREFIX_MAX;
 use crate::files::FilePlan;
 use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets};
 use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
@@ -378,6 +379,10 @@ impl Room<'_> {
                 }
                 Work::Objects(placed)
             }
+            Work::PutTar { set, .. } => {
+                self.check_names(*set)?;
+                job.work.clone()
+            }
             Work::PutParts { set, parts: Some(parts), part_bytes, .. } => {
                 let sizes = SizeDist::Fixed(u64::from(parts.get()) * part_bytes);
                 laws.push(self.law(*set, &sizes, &job.path.field("work"))?);
@@ -386,6 +391,19 @@ impl Room<'_> {
             other => other.clone(),
         };
         Ok((work, laws.into()))
+    }
+
+    /// Refuses a set whose names do not fit into a tar archive.
+    fn check_names(&self, index: SetIndex) -> Laid<()> {
+        let set = self.sets[index.0].as_ref().expect("archives are of objects");
+        match &set.keys {
+            // The worker's own prefix comes in between.
+            Keys::Generated { layout, .. } if layout.base.len() + 16 > TAR_PREFIX_MAX => {
+                let at = self.plan.set(index).path.field("keys.prefix");
+                Err(at.refuse("is too long for the names in a tar archive"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Has an operation be about the set that its own names or sizes make, and returns the law of

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use plimsoll_model::Seed;
 
 use super::{
-    ActivitySpec, GeneratorSpec, InvalidWorkload, PickSpec, SPEC_SCHEMA, SizeSpec, WorkloadSpec,
-    invalid,
+    ActivitySpec, GeneratorSpec, InvalidWorkload, PickSpec, SPEC_SCHEMA, WorkloadSpec, invalid,
 };
 use crate::plan::{InvalidField, Placing, WorkloadFile};
 use crate::sizes::PARTS_MAX;
@@ -20,7 +19,7 @@ type Checked = Result<(), InvalidWorkload>;
 
 /// Fields of today's language, of which the first that a refused one is or lies in says which field
 /// of version 1 it comes from. Others have the name that version 1 gives them.
-const FIELDS: [(&str, &str); 37] = [
+const FIELDS: [(&str, &str); 35] = [
     ("sets.o.keys.prefix", "keys.prefix"),
     ("sets.o.existing.prefix", "keys.prefix"),
     ("sets.o.existing", "objects.existing"),
@@ -35,8 +34,7 @@ const FIELDS: [(&str, &str); 37] = [
     ("stages[].duration", "measure.duration_ns"),
     ("stages[].until", "measure.until"),
     ("stages[].jobs[].workers", "concurrency"),
-    ("stages[].jobs[].pacing.capped", "pacing.capped"),
-    ("stages[].jobs[].pacing", "pacing.open"),
+    ("stages[].jobs[].pacing", "pacing"),
     ("stages[].jobs[].work.objects[].batch", "measure.delete_batch"),
     ("stages[].jobs[].work.objects[].page", "measure.list_page_size"),
     ("stages[].jobs[].work.objects[].range", "measure.range"),
@@ -48,7 +46,6 @@ const FIELDS: [(&str, &str); 37] = [
     ("stages[].jobs[].work.retention.pick", "measure.pick.zipf.theta"),
     ("stages[].jobs[].work.parts.parts", "measure.activity.multipart_put.parts"),
     ("stages[].jobs[].work.parts.at_once", "measure.activity.multipart_put.part_concurrency"),
-    ("stages[].jobs[].work.parts.part", "objects.size"),
     ("stages[].jobs[].work.parts.pick", "measure.pick.zipf.theta"),
     ("stages[].jobs[].work.append.parts", "measure.activity.append.parts"),
     ("stages[].jobs[].work.append", "objects.size"),
@@ -73,15 +70,11 @@ impl WorkloadSpec {
         }
         self.check_choices()?;
         self.check_as_run().map_err(|refused| {
-            let form = refused.path.form();
-            let is_in = |(above, _): &&(&str, &str)| {
-                let below = form.strip_prefix(above);
-                below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
-            };
-            let known = FIELDS.iter().find(is_in);
-            let field = known.map_or(form.clone().into(), |(_, field)| (*field).into());
+            let field = field_of(&refused.path.form());
             let too_few = (field == "objects.count").then(|| self.too_few()).flatten();
-            InvalidWorkload { field, reason: too_few.unwrap_or(refused.reason) }
+            // There is one set, which has no name.
+            let reason = too_few.unwrap_or_else(|| refused.reason.replace(" of set `o`", ""));
+            InvalidWorkload { field: field.into(), reason }
         })
     }
 
@@ -106,8 +99,12 @@ impl WorkloadSpec {
     /// Refuses operations that cannot be together, or not with what is said beside them.
     fn check_operations(&self) -> Checked {
         let (measure, objects) = (&self.measure, &self.objects);
-        let mut ops: Vec<&str> =
-            measure.operations.iter().filter(|each| each.weight > 0).map(|each| &*each.op).collect();
+        let mut ops: Vec<&str> = measure
+            .operations
+            .iter()
+            .filter(|each| each.weight > 0)
+            .map(|each| &*each.op)
+            .collect();
         let asked = ops.len();
         ops.sort_unstable();
         ops.dedup();
@@ -263,6 +260,19 @@ impl WorkloadSpec {
             )
         })
     }
+}
+
+/// Returns the field of version 1 that a refused one of today's language comes from.
+fn field_of(form: &str) -> String {
+    for (above, field) in FIELDS {
+        match form.strip_prefix(above) {
+            Some("") => return field.to_owned(),
+            Some(below) if field == "pacing" => return format!("{field}{below}"),
+            Some(below) if below.starts_with(['.', '[']) => return field.to_owned(),
+            _ => {}
+        }
+    }
+    form.to_owned()
 }
 
 /// Refuses the first that holds.

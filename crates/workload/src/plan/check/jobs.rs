@@ -53,7 +53,11 @@ impl Context<'_> {
         self.check_deal(path, spec, &work)?;
         self.check_agent(path, spec)?;
         let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
-        let sessions = u64::from(spec.workers) * u64::from(spec.depth);
+        let each = match work {
+            Work::PutParts { at_once, .. } => spec.depth.max(at_once.get()),
+            _ => spec.depth,
+        };
+        let sessions = u64::from(spec.workers) * u64::from(each);
         if !on_files && sessions > SESSIONS_MAX {
             let reason = format!(
                 "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
