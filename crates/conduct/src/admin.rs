@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DriverError};
+use plimsoll_driver::{Admin, DriverError, Lack};
 use plimsoll_model::{ErrorClass, SharedClock, WallTime};
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
@@ -134,15 +134,16 @@ impl RunAdmin {
     }
 
     /// Makes sure that each bucket that the run writes into is there and can do what the workload
-    /// asks of it, and marks the run as under way there.
+    /// asks of it, and marks the run as under way there. Returns what is not offered of what only
+    /// stages need that may be left out, with the target.
     pub fn make_ready(
         &mut self,
         placed: &Placed,
         targets: &[Target],
         time: &RunTime,
         observer: &Arc<dyn Observer>,
-    ) -> Result<(), ConductError> {
-        let mut marked = Vec::new();
+    ) -> Result<Vec<(TargetIndex, Lack)>, ConductError> {
+        let (mut marked, mut lacks) = (Vec::new(), Vec::new());
         for (index, target) in targets.iter().enumerate() {
             let target_index = TargetIndex(index);
             let Some(store) = target.store() else { continue };
@@ -156,6 +157,10 @@ impl RunAdmin {
                     let what = placed.plan.name.replacen('-', " ", 1);
                     return Err(ConductError::Lacks { what, lack });
                 }
+                for wish in placed.plan.wishes(target_index) {
+                    let lack = self.heed(admin.make_ready(&[wish], &bases[0]))?;
+                    lacks.extend(lack.map(|lack| (target_index, lack)));
+                }
                 if store.is_shared {
                     let marks = bases.iter().map(|base| lease::marks_of(base)).collect();
                     let admin = Arc::clone(admin_of);
@@ -167,7 +172,7 @@ impl RunAdmin {
         if !marked.is_empty() {
             self.lease = Some(BucketLease::hold(marked, time, Arc::clone(observer))?);
         }
-        Ok(())
+        Ok(lacks)
     }
 
     /// Removes everything below each base. A store that was just driven hard may get several tries.

@@ -19,11 +19,10 @@ type Checked = Result<(), InvalidWorkload>;
 
 /// Fields of today's language, of which the first that a refused one is or lies in says which field
 /// of version 1 it comes from. Others have the name that version 1 gives them.
-const FIELDS: [(&str, &str); 35] = [
+const FIELDS: [(&str, &str); 34] = [
     ("sets.o.keys.prefix", "keys.prefix"),
     ("sets.o.existing.prefix", "keys.prefix"),
     ("sets.o.existing", "objects.existing"),
-    ("sets.o.touch", "objects.existing.destroys"),
     ("sets.o.count", "objects.count"),
     ("sets.o.versions", "objects.versions"),
     ("sets.o.size", "objects.size"),
@@ -163,6 +162,11 @@ impl WorkloadSpec {
                 "measure.operations.delete",
                 "the weight of DELETE must not be above the weight of PUT, or the objects would \
                  run out",
+            ),
+            (
+                is_one && delete && objects.existing.as_ref().is_some_and(|it| !it.destroys),
+                "objects.existing.destroys",
+                "removing objects that exist destroys them and has to be allowed",
             ),
             (
                 existing && (put || delete && !is_one),

@@ -183,6 +183,7 @@ impl Context<'_> {
         Ok(Stage {
             name,
             kind: if spec.prepares { StageKind::Prepare } else { StageKind::Measure },
+            if_offered: spec.if_offered,
             iteration: round.iteration.max(spec.iteration),
             step: None,
             duration,
