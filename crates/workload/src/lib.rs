@@ -1,9 +1,10 @@
 //! What will be done: operation mix, keys, sizes, content, pacing, and the stream of operations of
 //! each worker.
 //!
-//! A [`plan::WorkloadFile`] is the workload as written, a [`plan::Plan`] the checked one, and what a
-//! run makes of it is [`plan::Placed`]. Older languages ([`WorkloadSpec`], [`files::FilesSpec`]) are
-//! read and converted. Everything here is a function of the seed: no driver, no async, no clock.
+//! A [`plan::WorkloadFile`] is the workload as written, a [`plan::Plan`] the checked one, and what
+//! a run makes of it is [`plan::Placed`]. Older languages ([`WorkloadSpec`], [`files::FilesSpec`])
+//! are read and converted. Everything here is a function of the seed: no driver, no async, no
+//! clock.
 
 pub mod archive;
 pub mod data;

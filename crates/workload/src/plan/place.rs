@@ -461,14 +461,8 @@ impl Room<'_> {
     /// Tells whether any work is about versions of a set by the store's own names.
     fn is_versioned(&self, index: SetIndex) -> bool {
         let by_name = |op: &Op| {
-            let picks = matches!(
-                op.act,
-                OpAct::Get { version: VersionPick::Uniform, .. }
-                    | OpAct::Stat { version: VersionPick::Uniform, .. }
-                    | OpAct::Delete { version: VersionPick::Uniform, .. }
-                    | OpAct::Put { put_as: PutAs::Version, .. }
-            );
-            op.set == index && picks
+            let writes = matches!(op.act, OpAct::Put { put_as: PutAs::Version, .. });
+            op.set == index && (writes || op.act.is_by_name())
         };
         self.plan.jobs().any(|job| match &job.work {
             Work::Objects(ops) => ops.iter().any(by_name),
@@ -509,16 +503,10 @@ impl Room<'_> {
 /// depends on the moment.
 fn check_versions(ops: &[Op]) -> Laid<()> {
     for op in ops {
-        let reads_newest = matches!(
-            op.act,
-            OpAct::Get { version: VersionPick::Newest, .. }
-                | OpAct::Stat { version: VersionPick::Newest, .. }
-                | OpAct::Delete { version: VersionPick::Newest, .. }
-        );
         let puts = |other: &Op| {
             other.set == op.set && matches!(other.act, OpAct::Put { put_as: PutAs::Version, .. })
         };
-        if reads_newest && ops.iter().any(puts) {
+        if op.act.version() == Some(VersionPick::Newest) && ops.iter().any(puts) {
             let reason = "must be `uniform` beside puts of further versions: which one is the \
                           newest would depend on the moment";
             return Err(op.path.field("version").refuse(reason));

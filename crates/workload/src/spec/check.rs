@@ -1,7 +1,7 @@
 //! Says what of a workload of version 1 makes no sense: what the language of today has no word for,
 //! and then whatever that language refuses, in the fields of version 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use plimsoll_model::Seed;
@@ -98,26 +98,21 @@ impl WorkloadSpec {
     /// Refuses operations that cannot be together, or not with what is said beside them.
     fn check_operations(&self) -> Checked {
         let (measure, objects) = (&self.measure, &self.objects);
-        let mut ops: Vec<&str> = measure
-            .operations
-            .iter()
-            .filter(|each| each.weight > 0)
-            .map(|each| &*each.op)
-            .collect();
-        let asked = ops.len();
-        ops.sort_unstable();
-        ops.dedup();
-        let versioned = measure.activity == ActivitySpec::Versioned;
-        let [put, delete, list] = ["PUT", "DELETE", "LIST"].map(|op| self.asks(op));
-        let is_one = asked == 1;
-        let has_versions = versioned || objects.versions > 1;
-        let existing = objects.existing.is_some();
-        first([
-            (
-                asked == 0 || ops.len() < asked,
+        let asked = measure.operations.iter().filter(|each| each.weight > 0);
+        let asked: Vec<&str> = asked.map(|each| &*each.op).collect();
+        let kinds: BTreeSet<&str> = asked.iter().copied().collect();
+        if kinds.is_empty() || kinds.len() < asked.len() {
+            return invalid(
                 "measure.operations",
                 "needs one kind with a weight above 0, each once",
-            ),
+            );
+        }
+        let versioned = measure.activity == ActivitySpec::Versioned;
+        let [put, delete, list] = ["PUT", "DELETE", "LIST"].map(|op| self.asks(op));
+        let is_one = kinds.len() == 1;
+        let existing = objects.existing.is_some();
+        let says_nothing = "says nothing where every PUT writes a version; leave it out";
+        first([
             (
                 objects.versions > 1 && (put || delete) && !versioned,
                 "objects.versions",
@@ -125,20 +120,12 @@ impl WorkloadSpec {
                  measure.activity versioned",
             ),
             (
-                has_versions && existing,
+                existing && (versioned || objects.versions > 1),
                 "objects.existing",
                 "the versions of existing objects are not known",
             ),
-            (
-                versioned && measure.post,
-                "measure.post",
-                "says nothing where every PUT writes a version; leave it out",
-            ),
-            (
-                versioned && measure.overwrite,
-                "measure.overwrite",
-                "says nothing where every PUT writes a version; leave it out",
-            ),
+            (versioned && measure.post, "measure.post", says_nothing),
+            (versioned && measure.overwrite, "measure.overwrite", says_nothing),
             (measure.post && !put, "measure.post", "needs PUT among the operations"),
             (
                 measure.part_bytes_min.is_some(),

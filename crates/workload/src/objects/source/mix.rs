@@ -11,7 +11,7 @@ use crate::objects::pool::{Pool, Use};
 use crate::objects::{
     Below, Change, Held, ObjectRef, ObjectSet, ObjectsJob, Pages, PlannedOp, Subject,
 };
-use crate::plan::spec::{Choice, PickSpec, PutAs, VersionPick};
+use crate::plan::spec::{Choice, PickSpec, PutAs};
 use crate::plan::{Length, Op, OpAct, SetIndex};
 use crate::sizes::log_uniform;
 use crate::{Keys, Random, Verify};
@@ -163,12 +163,7 @@ impl Mix {
         let MixOp { op, set, law, picker, pages, .. } = &mut self.ops[at];
         let (of, members) = job.population(op.set);
         let used = &mut self.sets[*set];
-        let by_name = matches!(
-            op.act,
-            OpAct::Get { version: VersionPick::Uniform, .. }
-                | OpAct::Stat { version: VersionPick::Uniform, .. }
-                | OpAct::Delete { version: VersionPick::Uniform, .. }
-        );
+        let by_name = op.act.is_by_name();
         let held = match (&op.act, &mut used.pool, picker) {
             (OpAct::List { by_page: true, .. }, ..) => {
                 let count = pages.expect("the pages are known when the stage begins");
