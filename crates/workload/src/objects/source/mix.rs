@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind, WorkerId};
 
+use crate::files::greatest_common;
 use crate::objects::job::kind_of;
 use crate::objects::pick::{MemberPicker, Picker};
 use crate::objects::pool::{Pool, Use};
@@ -369,16 +370,12 @@ fn pick_of(act: &OpAct) -> PickSpec {
 
 /// Returns a deck in which each operation stands as often as its weight says.
 fn deck(ops: &[Op]) -> Vec<u16> {
-    let gcd = ops.iter().fold(0, |gcd, op| greatest_common(gcd, op.weight));
+    let gcd = ops.iter().fold(0, |gcd, op| greatest_common(gcd, op.weight.into())) as u32;
     // Equal decks of equal mixes: by kind, as version 1 had them.
     let mut order: Vec<usize> = (0..ops.len()).collect();
     order.sort_by_key(|&at| (kind_of(&ops[at].act), at));
     let repeat = |at: usize| std::iter::repeat_n(at as u16, (ops[at].weight / gcd) as usize);
     order.into_iter().flat_map(repeat).collect()
-}
-
-const fn greatest_common(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { greatest_common(b, a % b) }
 }
 
 /// Returns offset and length of the part that is read; `None` for all of it.

@@ -52,10 +52,6 @@ impl Context<'_> {
                           work never ends";
             return Err(path.field("duration").refuse(reason));
         }
-        if let Some(Percent(percent)) = spec.max_error_rate.filter(|share| share.0 > 100.0) {
-            let reason = format!("{percent}% is out of range: 0% to 100%");
-            return Err(path.field("max_error_rate").refuse(reason));
-        }
         self.check_deal(path, spec, &work)?;
         self.check_agent(path, spec)?;
         let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
@@ -84,7 +80,7 @@ impl Context<'_> {
             agent: spec.agent.clone(),
             interface: spec.interface.map(|interface| interface.0),
             deal: spec.deal,
-            error_percent_max: spec.max_error_rate.map(|share| share.0),
+            error_percent_max: percent(&path.field("max_error_rate"), spec.max_error_rate)?,
             work,
             needs,
             path: path.clone(),
@@ -209,6 +205,16 @@ fn check_on_objects(path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()
 
 fn count(value: u32) -> NonZeroU32 {
     NonZeroU32::new(value).expect("it was checked")
+}
+
+/// Returns a share in percent.
+fn percent(path: &FieldPath, share: Option<Percent>) -> Checked<Option<f64>> {
+    match share {
+        Some(Percent(percent)) if percent > 100.0 => {
+            Err(path.refuse(format!("{percent}% is out of range: 0% to 100%")))
+        }
+        share => Ok(share.map(|share| share.0)),
+    }
 }
 
 fn amount<T>(
