@@ -170,6 +170,10 @@ impl WorkloadSpec {
             activity,
             ActivitySpec::Retention { .. } | ActivitySpec::Multipart | ActivitySpec::Zip
         );
+        let has_parts = (1..=PARTS_MAX.into()).contains(&objects.count);
+        if *activity == ActivitySpec::Multipart && !has_parts {
+            return invalid("objects.count", format!("must be 1 to {PARTS_MAX}"));
+        }
         let is_retention = matches!(activity, ActivitySpec::Retention { .. });
         let beside = "says nothing beside this measure.activity; leave it out";
         first([
@@ -191,11 +195,7 @@ impl WorkloadSpec {
                 "objects.versions",
                 "must be 1, as this activity knows no versions",
             ),
-        ])?;
-        if *activity == ActivitySpec::Multipart && objects.count > PARTS_MAX.into() {
-            return invalid("objects.count", format!("must be 1 to {PARTS_MAX}"));
-        }
-        Ok(())
+        ])
     }
 
     /// Refuses choices and content that the rest of the workload has no use for.

@@ -80,9 +80,9 @@ impl Context<'_> {
                 at.refuse(format!("part size {part} is below what the target takes, {least}"))
             );
         }
-        let at_once = bounded(&path.field("at_once"), spec.at_once, AT_ONCE_MAX)?;
         let parts = spec.parts.map(|parts| bounded(&path.field("parts"), parts, PARTS_MAX));
         let parts = parts.transpose()?;
+        let at_once = bounded(&path.field("at_once"), spec.at_once, AT_ONCE_MAX)?;
         let known = self.members(set).bytes_max();
         match (parts, known) {
             (None, None) => {
