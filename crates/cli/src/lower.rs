@@ -73,7 +73,7 @@ fn special_asked(command: &S3Command) -> Result<WarpWorkload> {
         S3Command::Retention(args) => WarpWorkload {
             objects: Some(args.objects),
             versions: Some(args.versions),
-            hold: args.hold.0,
+            hold: Some(args.hold.0),
             ..of(WarpBenchmark::Retention, Some(&args.obj_size))?
         },
         S3Command::Multipart(args) => {
@@ -115,14 +115,15 @@ fn existing(asked: WarpWorkload, args: &ExistingArgs) -> WarpWorkload {
 
 fn mixed(asked: WarpWorkload, args: &MixedArgs) -> WarpWorkload {
     let weights = [args.get_distrib, args.stat_distrib, args.put_distrib, args.delete_distrib];
-    WarpWorkload { objects: args.objects, weights, ..asked }
+    WarpWorkload { objects: args.objects, weights: Some(weights), ..asked }
 }
 
 /// Returns what all commands take, with objects of that size.
 fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Result<WarpWorkload> {
     let (load, objects, data) = (&common.load, &common.objects, &common.data);
     Ok(WarpWorkload {
-        concurrent: load.concurrent,
+        benchmark,
+        concurrent: Some(load.concurrent),
         duration: load.duration.map(|duration| duration.0),
         autoterm: load.autoterm,
         autoterm_window: load.autoterm_dur.map(|window| window.0),
@@ -132,9 +133,9 @@ fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Resu
         rate: load.rate.clone(),
         arrivals: load.arrivals.clone(),
         max_in_flight: load.max_in_flight,
-        verify: !load.no_verify,
+        no_verify: load.no_verify,
         prefix: objects.prefix.clone(),
-        per_worker: !objects.noprefix,
+        no_prefix: objects.noprefix,
         size: size.map(sizes).transpose()?,
         random_size: objects.randsize,
         part_size: common.store.requests.part_size.map(|size| size.0),
@@ -142,7 +143,7 @@ fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Resu
         compress_ratio: data.data_compress,
         dedupe_ratio: data.data_dedupe,
         pick: data.pick.clone(),
-        ..WarpWorkload::new(benchmark)
+        ..WarpWorkload::default()
     })
 }
 

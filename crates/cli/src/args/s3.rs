@@ -1,7 +1,7 @@
 //! The flags of `plimsoll s3`: warp's names and defaults, and a few of our own.
 
 use clap::{Args, Subcommand, ValueEnum};
-use plimsoll_dialects::warp::{self, WarpBenchmark};
+use plimsoll_dialects::warp::{self, WarpBenchmark as Of};
 
 use crate::server_profile::ProfileKinds;
 
@@ -290,7 +290,7 @@ pub(crate) struct DeleteArgs {
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::Delete.size(false),
+        default_value = Of::Delete.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -311,17 +311,12 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Objects to upload and list
-    #[arg(
-        long,
-        default_value_t = WarpBenchmark::List.objects(false),
-        value_name = "N",
-        help_heading = "Objects"
-    )]
+    #[arg(long, default_value_t = Of::List.objects(), value_name = "N", help_heading = "Objects")]
     pub(crate) objects: u64,
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::List.size(false),
+        default_value = Of::List.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -344,7 +339,7 @@ pub(crate) struct StatArgs {
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::Stat.size(false),
+        default_value = Of::Stat.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -386,7 +381,7 @@ pub(crate) struct RetentionArgs {
     /// Objects to upload
     #[arg(
         long,
-        default_value_t = WarpBenchmark::Retention.objects(false),
+        default_value_t = Of::Retention.objects(),
         value_name = "N",
         help_heading = "Objects"
     )]
@@ -397,7 +392,7 @@ pub(crate) struct RetentionArgs {
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::Retention.size(false),
+        default_value = Of::Retention.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -442,17 +437,12 @@ pub(crate) struct ZipArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Files in the archive
-    #[arg(
-        long,
-        default_value_t = WarpBenchmark::Zip.objects(false),
-        value_name = "N",
-        help_heading = "Objects"
-    )]
+    #[arg(long, default_value_t = Of::Zip.objects(), value_name = "N", help_heading = "Objects")]
     pub(crate) files: u64,
     /// Size of a file: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,...
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::Zip.size(false),
+        default_value = Of::Zip.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -474,7 +464,7 @@ pub(crate) struct SnowballArgs {
     /// Size of each: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,...
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::Snowball.size(false),
+        default_value = Of::Snowball.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -494,7 +484,7 @@ pub(crate) struct FanoutArgs {
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = WarpBenchmark::Fanout.size(false),
+        default_value = Of::Fanout.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]

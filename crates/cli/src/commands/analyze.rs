@@ -87,8 +87,10 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
 
 /// Prints a run of ours as warp does.
 pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Result<()> {
-    let host = shown.host.as_deref().map(|host| record.endpoint(host)).transpose();
-    let host = host.map_err(|error| anyhow!("--analyze.host: {error}"))?;
+    let endpoint = |host: &String| {
+        record.endpoint(host).map_err(|error| anyhow!("--analyze.host {host}: {error}"))
+    };
+    let host = shown.host.as_ref().map(endpoint).transpose()?;
     let mut outcome = Outcome::default();
     outcome.in_warps_words(record, &WarpQuestion { host, ..shown.question })?;
     if let Some(path) = shown.out.as_ref().map(Path::new) {

@@ -55,11 +55,12 @@ fn a_run_prints_what_its_exported_file_is_analysed_to() {
 fn failures_and_segments_are_the_same_too() {
     let target = scripted(Some(Script::from_yaml(FAULTS).unwrap()));
     let place = tempfile::tempdir().unwrap();
-    let line = "get --objects 40 --obj.size 4KiB --analyze.dur=100ms --analyze.out own.tsv";
-    let (code, text) = benchmark(&target, place.path(), line);
+    let shown = "--analyze.dur=100ms --analyze.v --analyze.out";
+    let line = format!("get --objects 40 --obj.size 4KiB {shown} own.tsv");
+    let (code, text) = benchmark(&target, place.path(), &line);
     assert_eq!(code, Some(1), "a third of the operations failed: {text}");
     assert!(text.contains("throttled"), "{text}");
-    let again = exported(place.path(), "--analyze.dur=100ms --analyze.out again.tsv");
+    let again = exported(place.path(), &format!("{shown} again.tsv"));
     assert_eq!(text, again);
     let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
     assert!(read("own.tsv").lines().count() > 2);

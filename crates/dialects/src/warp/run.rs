@@ -154,16 +154,16 @@ fn workload(flags: &Flags, benchmark: WarpBenchmark) -> Result<WarpWorkload, War
     let weight = |name, default| Ok(parse(flags, name)?.unwrap_or(default));
     let [get, stat, put, delete] = WEIGHTS;
     let range_size = read(flags, "range-size", Bytes::parse)?;
-    let new = WarpWorkload::new(benchmark);
     Ok(WarpWorkload {
-        concurrent: parse(flags, "concurrent")?.unwrap_or(new.concurrent),
+        benchmark,
+        concurrent: parse(flags, "concurrent")?,
         duration: read(flags, "duration", parse_duration)?,
         autoterm: is_on(flags, "autoterm"),
         autoterm_window: read(flags, "autoterm.dur", parse_duration)?,
         autoterm_percent: read(flags, "autoterm.pct", percent)?,
         rps_limit: parse(flags, "rps-limit")?.unwrap_or_default(),
         prefix: text(flags, "prefix").unwrap_or_default(),
-        per_worker: !is_on(flags, "noprefix"),
+        no_prefix: is_on(flags, "noprefix"),
         objects: parse(flags, if benchmark == WarpBenchmark::Zip { "files" } else { "objects" })?,
         size: text(flags, "obj.size").map(Sizes::Written),
         random_size: is_on(flags, "obj.randsize"),
@@ -177,18 +177,18 @@ fn workload(flags: &Flags, benchmark: WarpBenchmark) -> Result<WarpWorkload, War
         post: is_on(flags, "post"),
         batch: parse(flags, "batch")?,
         max_keys: parse(flags, "max-keys")?,
-        weights: [
+        weights: Some([
             weight("get-distrib", get)?,
             weight("stat-distrib", stat)?,
             weight("put-distrib", put)?,
             weight("delete-distrib", delete)?,
-        ],
+        ]),
         parts: parse(flags, "parts")?,
         parts_at_once: parse(flags, "part.concurrent")?,
         members: parse(flags, "objs.per")?,
         compress: is_on(flags, "compress"),
         copies: parse(flags, "copies")?,
-        ..new
+        ..WarpWorkload::default()
     })
 }
 
@@ -200,7 +200,6 @@ fn percent(text: &str) -> Result<f64, String> {
 fn store(flags: &Flags) -> WarpStore {
     let text = |name| text(flags, name);
     let is_on = |name| is_on(flags, name);
-    let web_token = text("sts-web-token");
     WarpStore {
         hosts: text("host"),
         access_key: text("access-key"),
@@ -211,7 +210,7 @@ fn store(flags: &Flags) -> WarpStore {
             Some("IAM") => WarpSignature::Iam,
             _ => WarpSignature::V4,
         },
-        sts_web_token: web_token,
+        sts_web_token: text("sts-web-token"),
         tls: is_on("tls"),
         insecure: is_on("insecure"),
         region: text("region"),

@@ -30,6 +30,11 @@ pub const COPIES: u32 = 100;
 /// The weights of GET, STAT, PUT and DELETE.
 pub const WEIGHTS: [u32; 4] = [45, 30, 15, 10];
 
+/// How many large objects there are, and how large.
+const OBJECTS: u64 = 2_500;
+const OBJECTS_EMBEDDED: u64 = 500;
+const SIZE: &str = "10MiB";
+const SIZE_EMBEDDED: &str = "1MiB";
 /// For how long retention is set.
 const HOLD: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the weights are of.
@@ -50,14 +55,14 @@ const APPENDS_MAX: u32 = 10_000;
 
 /// What a benchmark is asked to do. What is `None` is as in warp, or smaller on the embedded store,
 /// whose memory asks for that.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct WarpWorkload {
     /// Which benchmark.
     pub benchmark: WarpBenchmark,
     /// Whether it runs on the embedded store.
     pub is_embedded: bool,
     /// Workers, or streams of an open loop.
-    pub concurrent: u32,
+    pub concurrent: Option<u32>,
     /// How long to measure.
     pub duration: Option<Duration>,
     /// Whether to end when the throughput is steady,
@@ -76,12 +81,12 @@ pub struct WarpWorkload {
     pub arrivals: Option<String>,
     /// and how many of its operations may be under way.
     pub max_in_flight: Option<u32>,
-    /// Whether content that is read is checked.
-    pub verify: bool,
+    /// Whether content that is read is not checked.
+    pub no_verify: bool,
     /// What comes before the run's own prefix.
     pub prefix: String,
-    /// Whether each worker has a prefix of its own.
-    pub per_worker: bool,
+    /// Whether workers have no prefixes of their own.
+    pub no_prefix: bool,
     /// How many objects there are, or files of an archive.
     pub objects: Option<u64>,
     /// How large they are.
@@ -113,9 +118,9 @@ pub struct WarpWorkload {
     /// Entries of one page of a listing.
     pub max_keys: Option<u32>,
     /// The weights of GET, STAT, PUT and DELETE.
-    pub weights: [u32; 4],
+    pub weights: Option<[u32; 4]>,
     /// For how long retention is set.
-    pub hold: Duration,
+    pub hold: Option<Duration>,
     /// Parts of an object.
     pub parts: Option<u32>,
     /// How many of them are on their way at once.
@@ -157,15 +162,9 @@ impl Work {
 
 impl WarpBenchmark {
     /// Returns how many objects there are where nothing else is said.
-    pub const fn objects(self, is_embedded: bool) -> u64 {
+    pub const fn objects(self) -> u64 {
         match self {
-            Get | Mixed => {
-                if is_embedded {
-                    500
-                } else {
-                    2_500
-                }
-            }
+            Get | Mixed => OBJECTS,
             Versioned => 250,
             Delete | Retention => 25_000,
             List | Stat | Zip => 10_000,
@@ -174,15 +173,9 @@ impl WarpBenchmark {
     }
 
     /// Returns how large they are where nothing else is said, or the parts of them.
-    pub const fn size(self, is_embedded: bool) -> &'static str {
+    pub const fn size(self) -> &'static str {
         match self {
-            Get | Put | Mixed | Versioned | Append => {
-                if is_embedded {
-                    "1MiB"
-                } else {
-                    "10MiB"
-                }
-            }
+            Get | Put | Mixed | Versioned | Append => SIZE,
             Delete | Retention => "1KiB",
             List | Stat => "1KB",
             Zip => "10KiB",
@@ -198,49 +191,6 @@ impl WarpBenchmark {
 }
 
 impl WarpWorkload {
-    /// Returns a benchmark of which nothing else is said.
-    pub fn new(benchmark: WarpBenchmark) -> Self {
-        Self {
-            benchmark,
-            is_embedded: false,
-            concurrent: CONCURRENT,
-            duration: None,
-            autoterm: false,
-            autoterm_window: None,
-            autoterm_percent: None,
-            until: Vec::new(),
-            rps_limit: 0.0,
-            rate: None,
-            arrivals: None,
-            max_in_flight: None,
-            verify: true,
-            prefix: String::new(),
-            per_worker: true,
-            objects: None,
-            size: None,
-            random_size: false,
-            part_size: None,
-            generator: GeneratorSpec::Random,
-            compress_ratio: None,
-            dedupe_ratio: None,
-            pick: None,
-            versions: None,
-            range: None,
-            list_existing: false,
-            list_flat: false,
-            post: false,
-            batch: None,
-            max_keys: None,
-            weights: WEIGHTS,
-            hold: HOLD,
-            parts: None,
-            parts_at_once: None,
-            members: None,
-            compress: false,
-            copies: None,
-        }
-    }
-
     /// Returns the workload, if it is sound.
     pub fn workload(&self, seed: u64) -> Result<WorkloadFile, WarpArgError> {
         let spec = self.spec(seed)?;
@@ -258,8 +208,8 @@ impl WarpWorkload {
             schema: SPEC_SCHEMA.to_owned(),
             name: format!("s3-{}", benchmark.name()),
             seed,
-            concurrency: self.concurrent,
-            keys: KeysSpec { prefix: self.prefix.clone(), per_worker: self.per_worker },
+            concurrency: self.concurrent.unwrap_or(CONCURRENT),
+            keys: KeysSpec { prefix: self.prefix.clone(), per_worker: !self.no_prefix },
             objects: ObjectsSpec {
                 count: if existing.is_some() { 0 } else { work.objects },
                 size,
@@ -291,15 +241,19 @@ impl WarpWorkload {
                 ..MeasureSpec::default()
             },
             pacing: self.pacing()?,
-            verify: self.verify,
+            verify: !self.no_verify,
         };
         spec.check().map_err(|refused| in_flags(&refused, benchmark))?;
         Ok(spec)
     }
 
     fn work(&self) -> Work {
-        let objects = || self.objects.unwrap_or(self.benchmark.objects(self.is_embedded));
-        let mixed = || MIXED.into_iter().zip(self.weights).collect();
+        let default = match self.benchmark.objects() {
+            OBJECTS if self.is_embedded => OBJECTS_EMBEDDED,
+            objects => objects,
+        };
+        let objects = || self.objects.unwrap_or(default);
+        let mixed = || MIXED.into_iter().zip(self.weights.unwrap_or(WEIGHTS)).collect();
         match self.benchmark {
             Get => Work::on("GET", objects()),
             Put => Work::on("PUT", 0),
@@ -312,7 +266,7 @@ impl WarpWorkload {
                 Work { operations: mixed(), ..work }
             }
             Retention => {
-                let hold_ns = self.hold.as_nanos() as u64;
+                let hold_ns = self.hold.unwrap_or(HOLD).as_nanos() as u64;
                 Work::special(ActivitySpec::Retention { hold_ns }, objects())
             }
             Multipart => {
@@ -357,7 +311,8 @@ impl WarpWorkload {
         let written = match &self.size {
             Some(Sizes::List(sizes)) => return Ok(SizeSpec::List(sizes.clone())),
             Some(Sizes::Written(text)) => text,
-            None => self.benchmark.size(self.is_embedded),
+            None if self.is_embedded && self.benchmark.size() == SIZE => SIZE_EMBEDDED,
+            None => self.benchmark.size(),
         };
         let sizes = SizeDist::parse(written, self.random_size);
         Ok(SizeSpec::from(&sizes.map_err(|error| refuse("--obj.size", error))?))

@@ -61,7 +61,7 @@ fn what_cannot_be_run_is_refused_by_its_flag() {
             "`--disable-multipart` does not go together with `--part.size`",
         ),
         ("get --objects 19", "--objects: 19 objects are too few for 20 workers"),
-        ("get --obj.size 9,5", "--obj.size: "),
+        ("get --obj.randsize --obj.size 9,5", "--obj.size: "),
         ("multipart --parts 0", "--parts: "),
         ("multipart --part.size 1MiB", "--part.size: "),
         ("mixed --put-distrib 5", "--delete-distrib: "),
