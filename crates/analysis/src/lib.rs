@@ -121,6 +121,8 @@ pub struct RowAsked {
     pub span: Span,
     /// Takes it as an open loop: all of it is measured, and schedule delays are kept.
     pub open: bool,
+    /// When the time of an open loop is up at the latest; `None` if only the stage's end says so.
+    pub until: Option<Moment>,
 }
 
 /// The rows of a stage: jobs, groups of jobs, or single workers.
@@ -193,7 +195,7 @@ impl<'a> Question<'a> {
             stages: stage.into(),
             started,
             ended,
-            rows: Rows::One(RowAsked { workers, span: Span::AllWorkers, open: false }),
+            rows: Rows::One(RowAsked { workers, span: Span::AllWorkers, open: false, until: None }),
             segment: None,
             skip: Duration::ZERO,
             kind: None,

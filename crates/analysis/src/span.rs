@@ -289,9 +289,14 @@ impl RowSurvey {
     pub(crate) fn measured_span(&self, question: &Question<'_>, row: &RowAsked) -> MeasuredSpan {
         let skipped_to =
             Moment::from_ns(question.started.as_ns().saturating_add(ns(question.skip)));
-        let full = |rule| {
-            let ended = question.ended.max(question.started);
-            MeasuredSpan { start: skipped_to.min(ended), end: ended, rule }
+        let ended = question.ended.max(question.started);
+        let full = |rule| MeasuredSpan { start: skipped_to.min(ended), end: ended, rule };
+        // Beside other jobs a row may begin to count later than the stage, and end before it.
+        let start = skipped_to.max(self.measured_from.unwrap_or(skipped_to));
+        let done = self.last_done.filter(|_| self.measured_from.is_some()).unwrap_or(ended);
+        let own = |end: Moment, rule| {
+            let end = end.min(ended);
+            MeasuredSpan { start: start.min(end), end, rule }
         };
         match row.span {
             Span::FromRamps => {
@@ -299,17 +304,20 @@ impl RowSurvey {
                 let end = self.last_done.unwrap_or(start).max(start);
                 MeasuredSpan { start, end, rule: SpanRule::FromRamps }
             }
-            _ if row.open => full(SpanRule::Schedule),
+            _ if row.open => {
+                let end = row.until.map_or(ended, |until| until.max(done));
+                own(end, SpanRule::Schedule)
+            }
             Span::Whole => full(SpanRule::FullAsked),
             Span::AllWorkers => {
                 let ran = self.all_ran.zip(self.first_done);
-                let Some((start, end)) = ran else { return full(SpanRule::FullTooShort) };
-                let start = start.max(skipped_to).max(self.measured_from.unwrap_or(start));
-                let stage_ns =
-                    ns(question.ended.since(question.started)).saturating_sub(ns(question.skip));
-                let is_short = ns(end.since(start)) < stage_ns / StageSurvey::STAGE_PART_MIN;
+                let whole = own(done, SpanRule::FullTooShort);
+                let Some((first, end)) = ran else { return whole };
+                let start = start.max(first);
+                let is_short =
+                    ns(end.since(start)) < ns(whole.length()) / StageSurvey::STAGE_PART_MIN;
                 if end <= start || is_short {
-                    return full(SpanRule::FullTooShort);
+                    return whole;
                 }
                 MeasuredSpan { start, end, rule: SpanRule::AllWorkers }
             }

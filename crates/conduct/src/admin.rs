@@ -8,13 +8,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_driver::{Admin, DriverError};
-use plimsoll_model::{ErrorClass, SharedClock, WallTime};
+use plimsoll_model::{Ability, ErrorClass, SharedClock, WallTime};
+use plimsoll_oracle::ScriptedDriver;
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
 use plimsoll_workload::ExistingObject;
-use plimsoll_workload::plan::{Change, Members, Placed, Plan, SetIndex, TargetIndex};
+use plimsoll_workload::plan::{
+    Change, FieldPath, Members, Placed, Plan, SetIndex, TargetIndex, title_of,
+};
 
 use crate::lease::{self, BucketLease, Marked};
+use crate::targets::AnyDriver;
 use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target};
 
 /// How long is waited before cleaning is tried again.
@@ -92,7 +96,11 @@ impl RunAdmin {
         for (index, set) in plan.sets.iter().enumerate() {
             let Members::Existing(of) = &set.members else { continue };
             let Some(store) = targets[set.target.0].store() else { continue };
-            let Some(admin) = &store.admin else { continue };
+            let Some(admin) = &store.admin else {
+                let why = "nothing was there before on a target that begins with the run, as one \
+                           in virtual time does";
+                return Err(set.path.refuse(why).into());
+            };
             let mut admin = admin(None, &self.clock)?;
             let listed = self.heed(admin.survey(&of.prefix, of.limit, of.recursive))?;
             let removes = |consent: &&plimsoll_workload::plan::Consent| {
@@ -146,14 +154,17 @@ impl RunAdmin {
         for (index, target) in targets.iter().enumerate() {
             let target_index = TargetIndex(index);
             let Some(store) = target.store() else { continue };
-            let Some(admin_of) = &store.admin else { continue };
-            let bases = placed.bases(target_index);
             let needs = placed.plan.needs(target_index);
+            let Some(admin_of) = &store.admin else {
+                refuse_unknown(&store.driver, &needs)?;
+                continue;
+            };
+            let bases = placed.bases(target_index);
             let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
             for bucket in placed.own_buckets(target_index) {
                 let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
                 if let Some(lack) = self.heed(admin.make_ready(&needs, &bases[0]))? {
-                    let what = placed.plan.name.replacen('-', " ", 1);
+                    let what = title_of(&placed.plan.name);
                     return Err(ConductError::Lacks { what, lack });
                 }
                 if store.is_shared {
@@ -281,4 +292,17 @@ impl Cleaning for RunAdmin {
         let took_ns = (state == CleanupState::Complete).then_some(took);
         (Cleanup { state, objects_removed_count: removed, took_ns }, left.is_none())
     }
+}
+
+/// Refuses what a scripted store does not know; all operations of such work would fail.
+fn refuse_unknown(
+    driver: &AnyDriver,
+    needs: &[(Ability, FieldPath)],
+) -> Result<(), ConductError> {
+    let AnyDriver::Scripted(_) = driver else { return Ok(()) };
+    let lacking = needs.iter().find(|(need, _)| !ScriptedDriver::ABILITIES.contains(need));
+    lacking.map_or(Ok(()), |(need, path)| {
+        let why = format!("a store in virtual time does not know `{}`", need.name());
+        Err(path.refuse(why).into())
+    })
 }

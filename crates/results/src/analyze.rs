@@ -153,14 +153,14 @@ impl Record {
     fn laid(&self, stage: &RecordStage, asked: &Asked) -> Laid {
         let span = if asked.full_span { Span::Whole } else { Span::AllWorkers };
         let Origin::Run { manifest, clients, .. } = &self.origin else {
-            let row = RowAsked { workers: stage.workers, span, open: false };
+            let row = RowAsked { workers: stage.workers, span, open: false, until: None };
             return Laid { rows: Vec::new(), asked: vec![row], workers: Vec::new() };
         };
         let entry = &manifest.stages[stage.index];
         let of_clients = clients.at(stage.index, entry);
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
             let open = job.loop_model == LoopModel::Open;
-            let row = RowAsked { workers: stage.workers, span, open };
+            let row = RowAsked { workers: stage.workers, span, open, until: None };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
@@ -177,12 +177,13 @@ impl Record {
                 workers: of_row.count() as u32,
                 span: if on_files { Span::FromRamps } else { span },
                 open: jobs().any(|job| job.loop_model == LoopModel::Open),
+                until: until(&of_clients, row),
             }
         };
         let asked: Vec<RowAsked> = rows.iter().enumerate().map(row).collect();
         if asked.is_empty() {
             // No client began it.
-            let row = RowAsked { workers: stage.workers, span: Span::AllWorkers, open: false };
+            let row = RowAsked { workers: stage.workers, span: Span::AllWorkers, open: false, until: None };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
@@ -220,6 +221,12 @@ fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Ask
     stage.jobs[0].interface.is_some()
         || asked.rows == Rows::Workers
         || clients.iter().any(|client| !client.counts_at_once(0))
+}
+
+/// Returns when the time of all jobs of a row is up at the latest, where each client's plan says so.
+fn until(clients: &[ClientStage<'_>], row: &RowJobs) -> Option<Moment> {
+    let ends = clients.iter().flat_map(|client| row.jobs.iter().map(|job| client.until(*job)));
+    ends.collect::<Option<Vec<Moment>>>()?.into_iter().max()
 }
 
 fn depth(asked: &Asked) -> Depth {

@@ -158,6 +158,14 @@ impl ClientStage<'_> {
         planned.is_none_or(|job| job.ramp.is_zero() && job.start_delay.end().is_zero())
     }
 
+    /// Returns when the time of a job is up at the latest, where a time says so.
+    pub(crate) fn until(&self, job: usize) -> Option<Moment> {
+        let (_, stage) = self.planned?;
+        let job = stage.jobs.get(job)?;
+        let lasts = [job.duration, stage.duration].into_iter().flatten().min()?;
+        Some(self.started?.after(*job.start_delay.end()).after(job.ramp).after(lasts))
+    }
+
     /// Returns when what a worker does begins to count; `None` where the client never began.
     fn measured_from(&self, job: usize, worker: WorkerId) -> Option<(Moment, Moment)> {
         let started = self.started?;

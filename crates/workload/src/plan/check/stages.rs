@@ -182,7 +182,11 @@ impl Context<'_> {
         let stop_rules = stop_rules(&path.field("until"), &spec.until, &jobs)?;
         Ok(Stage {
             name,
-            kind: if spec.prepares { StageKind::Prepare } else { StageKind::Measure },
+            // A pause has no result.
+            kind: match spec.prepares || jobs.is_empty() {
+                true => StageKind::Prepare,
+                false => StageKind::Measure,
+            },
             iteration: round.iteration.max(spec.iteration),
             step: None,
             duration,
