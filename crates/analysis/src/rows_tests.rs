@@ -49,7 +49,8 @@ fn workers(rows: &[(u32, u64)]) -> Vec<Option<WorkerRow>> {
 fn rows(workers: &[Option<WorkerRow>]) -> Vec<RowAsked> {
     let count = workers.iter().flatten().map(|of| of.row + 1).max().unwrap_or(0);
     let of_row = |row| workers.iter().flatten().filter(|of| of.row == row).count() as u32;
-    let asked = |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false, until: None };
+    let asked =
+        |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false, until: None };
     (0..count).map(asked).collect()
 }
 

@@ -295,10 +295,7 @@ impl Cleaning for RunAdmin {
 }
 
 /// Refuses what a scripted store does not know; all operations of such work would fail.
-fn refuse_unknown(
-    driver: &AnyDriver,
-    needs: &[(Ability, FieldPath)],
-) -> Result<(), ConductError> {
+fn refuse_unknown(driver: &AnyDriver, needs: &[(Ability, FieldPath)]) -> Result<(), ConductError> {
     let AnyDriver::Scripted(_) = driver else { return Ok(()) };
     let lacking = needs.iter().find(|(need, _)| !ScriptedDriver::ABILITIES.contains(need));
     lacking.map_or(Ok(()), |(need, path)| {

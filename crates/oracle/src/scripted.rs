@@ -116,8 +116,8 @@ impl Session for ScriptedSession {
             }
             Operation::List { prefix, page_size, pages_max, sink } => {
                 let cut = bucket.map_or(0, |name| name.len() + 1);
-                let entries_max = pages_max
-                    .map_or(usize::MAX, |pages| page_size as usize * pages.get() as usize);
+                let entries_max =
+                    pages_max.map_or(usize::MAX, |pages| page_size as usize * pages.get() as usize);
                 store.list(now, (&whole(prefix), cut, entries_max), sink)
             }
             _ => Completion::bare(ENDPOINT, now, Err(DriverError::unsupported())),
@@ -269,7 +269,8 @@ impl Store {
         let verdict = behaviour.decide(now, &request, &mut |lie, salt| {
             match lie {
                 Lie::ListOmission => {
-                    omitted = Some(salt.checked_rem(objects.below(prefix).take(max).count() as u64)?);
+                    omitted =
+                        Some(salt.checked_rem(objects.below(prefix).take(max).count() as u64)?);
                 }
                 _ => ghost = Some(objects.ghost(prefix, salt)),
             }

@@ -106,14 +106,20 @@ pub(crate) fn span(analysis: &RowAnalysis) -> String {
             duration(stage),
             plural(u64::from(analysis.workers_active), "worker")
         ),
-        SpanRule::Schedule => format!("all of {}, as operations arrived", duration(stage)),
+        SpanRule::Schedule if span == stage => {
+            format!("all of {}, as operations arrived", duration(stage))
+        }
+        // Other jobs of the stage went on.
+        SpanRule::Schedule => {
+            format!("{} of {}, as operations arrived", duration(span), duration(stage))
+        }
         SpanRule::FullAsked => format!("all of {}, start and end included", duration(stage)),
         SpanRule::FullTooShort if analysis.workers_active == 0 => {
             format!("nothing, in {}", duration(stage))
         }
         SpanRule::FromRamps => format!("{} of {}", duration(span), duration(stage)),
         SpanRule::FullTooShort => {
-            format!("all of {}, as the workers hardly ran together", duration(stage))
+            format!("all of {}, as the workers hardly ran together", duration(span))
         }
     }
 }

@@ -183,7 +183,12 @@ impl Record {
         let asked: Vec<RowAsked> = rows.iter().enumerate().map(row).collect();
         if asked.is_empty() {
             // No client began it.
-            let row = RowAsked { workers: stage.workers, span: Span::AllWorkers, open: false, until: None };
+            let row = RowAsked {
+                workers: stage.workers,
+                span: Span::AllWorkers,
+                open: false,
+                until: None,
+            };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }

@@ -23,3 +23,4 @@ mod safety_s3;
 mod secrets;
 mod signals;
 mod telemetry;
+mod workloads;
