@@ -16,4 +16,5 @@ pub(crate) mod prove;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod s3;
+pub(crate) mod s3_benchmark;
 pub(crate) mod warp;

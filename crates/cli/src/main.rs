@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         },
         Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
         Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),
-        Command::As(AsCommand::S3Benchmark(_)) => todo!(),
+        Command::As(AsCommand::S3Benchmark(args)) => commands::s3_benchmark::as_s3_benchmark(args),
         Command::Merge(args) => commands::merge::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DriverError};
+use plimsoll_driver::{Admin, DriverError, Lack, LackReason};
 use plimsoll_model::{Ability, ErrorClass, SharedClock, WallTime};
 use plimsoll_oracle::ScriptedDriver;
 use plimsoll_record::schema::{Cleanup, CleanupState};
@@ -23,6 +23,9 @@ use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped,
 
 /// How long is waited before cleaning is tried again.
 const SWEEP_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a scripted store does about what it was not made for; goes on after `the store`.
+const UNKNOWN: &str = "in virtual time does not know it";
 
 /// Administration of the stores of a run. A request to stop gives each step of it up.
 pub struct RunAdmin {
@@ -142,21 +145,28 @@ impl RunAdmin {
     }
 
     /// Makes sure that each bucket that the run writes into is there and can do what the workload
-    /// asks of it, and marks the run as under way there.
+    /// asks of it, and marks the run as under way there. Returns what is not offered of what only
+    /// stages need that may be left out, with the target.
     pub fn make_ready(
         &mut self,
         placed: &Placed,
         targets: &[Target],
         time: &RunTime,
         observer: &Arc<dyn Observer>,
-    ) -> Result<(), ConductError> {
-        let mut marked = Vec::new();
+    ) -> Result<Vec<(TargetIndex, Lack)>, ConductError> {
+        let (mut marked, mut lacks) = (Vec::new(), Vec::new());
         for (index, target) in targets.iter().enumerate() {
             let target_index = TargetIndex(index);
             let Some(store) = target.store() else { continue };
             let needs = placed.plan.needs(target_index);
             let Some(admin_of) = &store.admin else {
-                refuse_unknown(&store.driver, &needs)?;
+                if let AnyDriver::Scripted(_) = store.driver {
+                    refuse_unknown(&needs)?;
+                    let wishes = placed.plan.wishes(target_index).into_iter();
+                    let unknown = wishes.filter(|wish| !ScriptedDriver::ABILITIES.contains(wish));
+                    let lack = |need| Lack { need, why: LackReason::OfStore(UNKNOWN) };
+                    lacks.extend(unknown.map(|need| (target_index, lack(need))));
+                }
                 continue;
             };
             let bases = placed.bases(target_index);
@@ -166,6 +176,10 @@ impl RunAdmin {
                 if let Some(lack) = self.heed(admin.make_ready(&needs, &bases[0]))? {
                     let what = title_of(&placed.plan.name);
                     return Err(ConductError::Lacks { what, lack });
+                }
+                for wish in placed.plan.wishes(target_index) {
+                    let lack = self.heed(admin.make_ready(&[wish], &bases[0]))?;
+                    lacks.extend(lack.map(|lack| (target_index, lack)));
                 }
                 if store.is_shared {
                     let marks = bases.iter().map(|base| lease::marks_of(base)).collect();
@@ -178,7 +192,7 @@ impl RunAdmin {
         if !marked.is_empty() {
             self.lease = Some(BucketLease::hold(marked, time, Arc::clone(observer))?);
         }
-        Ok(())
+        Ok(lacks)
     }
 
     /// Removes everything below each base. A store that was just driven hard may get several tries.
@@ -295,11 +309,9 @@ impl Cleaning for RunAdmin {
 }
 
 /// Refuses what a scripted store does not know; all operations of such work would fail.
-fn refuse_unknown(driver: &AnyDriver, needs: &[(Ability, FieldPath)]) -> Result<(), ConductError> {
-    let AnyDriver::Scripted(_) = driver else { return Ok(()) };
+fn refuse_unknown(needs: &[(Ability, FieldPath)]) -> Result<(), ConductError> {
     let lacking = needs.iter().find(|(need, _)| !ScriptedDriver::ABILITIES.contains(need));
     lacking.map_or(Ok(()), |(need, path)| {
-        let why = format!("a store in virtual time does not know `{}`", need.name());
-        Err(path.refuse(why).into())
+        Err(path.refuse(format!("a store in virtual time does not know `{}`", need.name())).into())
     })
 }

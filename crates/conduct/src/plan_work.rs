@@ -50,9 +50,12 @@ impl Chosen {
 /// Decides which stage comes next; `None` ends the run.
 pub type Chooser<'a> = Box<dyn FnMut(&Plan, &[Done]) -> Option<Chosen> + 'a>;
 
-/// Returns the stages of a plan, one after the other.
-pub fn in_order<'a>() -> Chooser<'a> {
-    Box::new(|plan, done| (done.len() < plan.stages.len()).then(|| Chosen::plain(done.len())))
+/// Returns the stages of a plan, one after the other, but for those that are left out.
+pub fn in_order<'a>(left_out: &'a [usize]) -> Chooser<'a> {
+    Box::new(|plan, done| {
+        let mut stages = (0..plan.stages.len()).filter(|stage| !left_out.contains(stage));
+        stages.nth(done.len()).map(Chosen::plain)
+    })
 }
 
 /// The stages of a plan.
@@ -116,7 +119,7 @@ impl<'a> PlanWork<'a> {
             targets,
             files,
             config,
-            choose: in_order(),
+            choose: in_order(&[]),
             before_measuring: None,
             endpoints,
             names: Arc::default(),

@@ -5,13 +5,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_driver::{Lack, LackReason};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{RunId, Seed};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{self, Cleanup, CleanupState, Manifest};
-use plimsoll_workload::plan::{Members, Placed, Placing, Plan, TargetIndex};
+use plimsoll_workload::plan::{Members, Placed, Placing, Plan, Stage, TargetIndex};
 
-use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork};
+use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
     Recording, RunAdmin, RunTime, Stop, Target, of_workload,
@@ -82,6 +83,15 @@ pub struct BegunRun {
     targets: Vec<Target>,
     engine: EngineConfig,
     cleaners: Cleaners,
+    left_out: Vec<usize>,
+}
+
+/// What a run needs before it begins.
+struct Ready {
+    permit: Permit,
+    stores: RunAdmin,
+    /// What targets do not offer of what stages need that may be left out.
+    lacks: Vec<(TargetIndex, Lack)>,
 }
 
 /// Who removes what a run wrote.
@@ -174,17 +184,22 @@ impl OpenRun {
     pub fn begin(
         mut self,
         directory: RunDirectory,
-        manifest: Manifest,
+        mut manifest: Manifest,
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<BegunRun, ConductError> {
         match self.make_ready(&observer, &stop) {
-            Ok((permit, stores)) => {
+            Ok(Ready { permit, stores, lacks }) => {
                 let RunRequest { targets, settings, time, .. } = self.request;
+                let left_out = left_out(&self.placed.plan, &lacks);
+                for note in notes_of(&self.placed.plan, &lacks) {
+                    observer.note(&note);
+                    manifest.notes.push(note);
+                }
                 let recording = Recording::new(directory, manifest, time, permit, observer, stop);
                 let cleaners = Cleaners { stores, files: self.files };
-                let engine = settings.engine;
-                Ok(BegunRun { recording, placed: self.placed, targets, engine, cleaners })
+                let (placed, engine) = (self.placed, settings.engine);
+                Ok(BegunRun { recording, placed, targets, engine, cleaners, left_out })
             }
             Err(error) => {
                 directory.discard()?;
@@ -197,7 +212,7 @@ impl OpenRun {
         &mut self,
         observer: &Arc<dyn Observer>,
         stop: &Stop,
-    ) -> Result<(Permit, RunAdmin), ConductError> {
+    ) -> Result<Ready, ConductError> {
         let request = &self.request;
         let mut stores = RunAdmin::new(stop.clone(), &request.time)?;
         stores.keeps_data = request.settings.keeps_data;
@@ -213,8 +228,8 @@ impl OpenRun {
         if let Some(files) = &mut self.files {
             files.make_directories()?;
         }
-        stores.make_ready(&self.placed, &request.targets, &request.time, observer)?;
-        Ok((permit, stores))
+        let lacks = stores.make_ready(&self.placed, &request.targets, &request.time, observer)?;
+        Ok(Ready { permit, stores, lacks })
     }
 }
 
@@ -229,8 +244,15 @@ impl BegunRun {
         &self.targets
     }
 
+    /// Returns which stages of the plan are left out, 0-based: a target does not offer what they
+    /// need.
+    pub fn left_out(&self) -> &[usize] {
+        &self.left_out
+    }
+
     /// Carries the stages out. `before_measuring` is called before the first that measures, and
-    /// `choose` says which stage comes next; without it they come in the order of the plan.
+    /// `choose` says which stage comes next; without it they come in the order of the plan, but for
+    /// those that are left out.
     pub fn run(
         &mut self,
         before_measuring: Option<BeforeMeasuring<'_>>,
@@ -241,9 +263,7 @@ impl BegunRun {
         if let Some(call) = before_measuring {
             work = work.before_measuring(call);
         }
-        if let Some(choose) = choose {
-            work = work.choosing(choose);
-        }
+        work = work.choosing(choose.unwrap_or_else(|| in_order(&self.left_out)));
         self.recording.run(&mut work)
     }
 
@@ -273,6 +293,37 @@ impl Cleaning for Cleaners {
         let took_ns = sum(stores.took_ns, files.took_ns);
         (Cleanup { state, objects_removed_count: removed, took_ns }, stores_clean && files_clean)
     }
+}
+
+fn lacks_of<'l>(stage: &Stage, lacks: &'l [(TargetIndex, Lack)]) -> Option<&'l Lack> {
+    let is_needed = |(target, lack): &&(TargetIndex, Lack)| {
+        stage.jobs.iter().any(|job| job.target == *target && job.needs.contains(&lack.need))
+    };
+    lacks.iter().find(is_needed).map(|(_, lack)| lack).filter(|_| stage.if_offered)
+}
+
+/// Returns which stages are left out.
+fn left_out(plan: &Plan, lacks: &[(TargetIndex, Lack)]) -> Vec<usize> {
+    let stages = plan.stages.iter().enumerate();
+    stages.filter(|(_, stage)| lacks_of(stage, lacks).is_some()).map(|(index, _)| index).collect()
+}
+
+/// Says which stages are left out, and why.
+fn notes_of(plan: &Plan, lacks: &[(TargetIndex, Lack)]) -> Vec<String> {
+    let note = |lack: &Lack| {
+        let of_it = |stage: &&Stage| lacks_of(stage, lacks).is_some_and(|other| other == lack);
+        let mut names: Vec<&str> =
+            plan.stages.iter().filter(of_it).map(|stage| &*stage.name).collect();
+        names.dedup();
+        let why = match &lack.why {
+            LackReason::OfStore(why) => format!("the store {why}"),
+            LackReason::OfRoot(why) => why.clone(),
+        };
+        (!names.is_empty()).then(|| format!("left out, as {why}: {}", names.join(", ")))
+    };
+    let mut notes: Vec<String> = lacks.iter().filter_map(|(_, lack)| note(lack)).collect();
+    notes.dedup();
+    notes
 }
 
 /// Returns how far the removal of two kinds of things got.

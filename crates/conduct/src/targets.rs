@@ -16,7 +16,6 @@ use crate::ConductError;
 macro_rules! drivers {
     ($($(#[$doc:meta])* $kind:ident: $driver:ty,)*) => {
         /// The way to a target of any kind.
-        #[expect(clippy::large_enum_variant, reason = "there is one for each target")]
         pub enum AnyDriver {
             $($(#[$doc])* $kind($driver),)*
         }

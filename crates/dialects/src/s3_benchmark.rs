@@ -1,9 +1,10 @@
-//! The command lines of s3-benchmark, the fork with LIST2 and LISTver: what its flags ask for, and
-//! each of its mistakes that is corrected.
+//! The command lines of s3-benchmark, the fork with LIST2 and LISTver: what its flags ask for, the
+//! workload that they come to, and each of its mistakes that is corrected.
 //!
 //! The table of `docs/coming-from-s3-benchmark.md` lists flags and corrections one by one.
 
 mod corrections;
+mod lower;
 mod size;
 
 use std::fmt;
@@ -324,7 +325,7 @@ fn address(url: &str) -> Result<Address, String> {
         return Err("it begins with http:// or https://".to_owned());
     };
     let rest = rest.trim_end_matches('/');
-    if rest.contains(['/', '?', '#', '@']) {
+    if rest.contains(['/', '?', '#', '@', ',', '{']) {
         return Err("it is a scheme, a host and a port, and nothing else".to_owned());
     }
     let (host, port) = match rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

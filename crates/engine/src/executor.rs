@@ -15,12 +15,13 @@ mod built;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::pin;
+use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId};
+use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord};
 use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
-use plimsoll_workload::objects::{ObjectRef, ObjectSet, PlannedOp, Subject};
+use plimsoll_workload::objects::{Below, ObjectRef, ObjectSet, PlannedOp, Subject};
 use plimsoll_workload::plan::{OpAct, SetIndex, Work};
 use plimsoll_workload::{Keys, Permutation, Verify, hash_text};
 
@@ -29,7 +30,7 @@ use crate::clock::{STOP_CHECK, Waiting};
 use crate::job::JobFacts;
 use crate::records::Finished;
 use crate::source::{Issued, OpNames};
-use crate::verify::{EntrySet, Given, Taken, in_class};
+use crate::verify::{Expected, FoundEntries, Given, Taken, in_class};
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
@@ -52,21 +53,21 @@ pub(crate) struct Executor<'a> {
     batch: Vec<String>,
     /// The order in which a set is removed, of the set that it was last asked of.
     removal: Option<(SetIndex, Permutation)>,
-    listed: &'a RefCell<Listed>,
+    listings: &'a RefCell<Listings>,
     /// What the content was that the last attempt read, if it was wrong.
     wrong: Option<WrongKind>,
     /// The archive that the present operation writes.
     archive: Option<Built>,
 }
 
-/// What a listing of each owner's prefix in each bucket of a set must hold, `None` where that is
-/// not known; worked out once a thread.
-pub(crate) type Listed = HashMap<(SetIndex, WorkerId, u32), Option<EntrySet>>;
+/// What an operation that lists must find below each prefix in each bucket, `None` where that is not
+/// known; worked out once a thread.
+pub(crate) type Listings = HashMap<(u16, Below, u32), Option<Rc<Expected>>>;
 
 impl<'a> Executor<'a> {
     pub(crate) fn new(
         facts: &'a JobFacts<'a>,
-        listed: &'a RefCell<Listed>,
+        listings: &'a RefCell<Listings>,
         deadline: Option<Moment>,
     ) -> Self {
         Self {
@@ -76,7 +77,7 @@ impl<'a> Executor<'a> {
             place: (SetIndex(0), 0),
             batch: Vec::new(),
             removal: None,
-            listed,
+            listings,
             wrong: None,
             archive: None,
         }
@@ -371,46 +372,36 @@ impl<'a> Executor<'a> {
         op: &PlannedOp,
         start: Moment,
     ) -> Completion {
-        let Subject::Listing { owner, bucket, op: number } = op.subject else {
+        let Subject::Listing { below, bucket, op: number } = op.subject else {
             unreachable!("a listing is of a prefix")
         };
+        let at = usize::from(number);
         let Work::Objects(ops) = &self.facts.work.work else {
             unreachable!("listings are operations of a mix")
         };
-        let OpAct::List { page, pages, versions } = ops[usize::from(number)].act else {
+        let OpAct::List { page, pages, versions, .. } = ops[at].act else {
             unreachable!("the operation is a listing")
         };
         self.place.1 = bucket;
-        let own_prefix = self.set().keys.prefix_of(owner);
-        let expected =
-            *self.listed.borrow_mut().entry((op.set, owner, bucket)).or_insert_with(|| {
-                let held = self.facts.work.listed_below(op.set, owner, bucket)?;
-                let (mut expected, mut key) = (EntrySet::default(), String::new());
-                for held in held {
-                    self.set().keys.write(held.id, &mut key);
-                    expected.add(&key);
-                }
-                Some(expected)
+        let expected = {
+            let mut listings = self.listings.borrow_mut();
+            let expected = listings.entry((number, below, bucket)).or_insert_with(|| {
+                let listed = self.facts.work.listed_below(op.set, at, (below, bucket))?;
+                Some(Rc::new(Expected::new(self.set(), &listed)))
             });
-        let mut found = EntrySet::default();
-        let (prefix, page_size, sink) = (&*own_prefix, page.get(), &mut found);
+            expected.clone()
+        };
+        let mut found = FoundEntries::new(expected.as_deref());
+        let prefix = self.facts.work.listed_prefix(op.set, at, below);
+        let (prefix, page_size, sink) = (&*prefix, page.get(), &mut found);
         let list = match versions {
             false => Operation::List { prefix, page_size, pages_max: pages, sink },
             true => Operation::ListVersions { prefix, page_size, pages_max: pages, sink },
         };
         let mut done = in_bucket!(self, session, list, start);
-        let Some(expected) = expected else { return done };
         let most = pages.map_or(u64::MAX, |pages| u64::from(pages.get()) * u64::from(page.get()));
-        let is_whole = expected.count <= most;
-        let is_right = if is_whole { found == expected } else { found.count == most };
-        if done.result.is_ok() && !is_right {
-            let (got, want) = (found.count, expected.count.min(most));
-            let message = if got == want {
-                format!("the listing of `{own_prefix}` holds other keys than were written")
-            } else {
-                format!("the listing of `{own_prefix}` holds {got} entries instead of {want}")
-            };
-            done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
+        if let (Ok(()), Some(wrong)) = (&done.result, found.judge(prefix, most)) {
+            done.result = Err(wrong);
         }
         done
     }

@@ -9,7 +9,7 @@ use plimsoll_driver::{Driver, Session, Settled};
 use plimsoll_model::{Clock, Moment, WorkerId};
 
 use crate::clock::{Timer, Waiting};
-use crate::executor::{Executor, Listed};
+use crate::executor::{Executor, Listings};
 use crate::job::JobFacts;
 use crate::outcome::EndReason;
 use crate::pump::{LoopTime, Performer, carry, serve};
@@ -118,7 +118,7 @@ struct OpenShare<'a, S> {
     upload: Option<&'a SharedUpload>,
     workers: Vec<WorkerId>,
     sessions: Vec<S>,
-    listed: RefCell<Listed>,
+    listings: RefCell<Listings>,
 }
 
 /// Runs one thread's share of the jobs to their end. `ready` is called when the sessions are open
@@ -133,8 +133,8 @@ pub(crate) async fn run_thread<'d, D: Driver>(
     let open = |share: Share| {
         let ObjectsRun { driver, facts, upload } = &jobs[share.job];
         let sessions = driver.open_sessions(&facts.clock, share.sessions_count);
-        let (upload, listed) = (upload.as_ref(), RefCell::default());
-        OpenShare { facts, upload, workers: share.workers, sessions, listed }
+        let (upload, listings) = (upload.as_ref(), RefCell::default());
+        OpenShare { facts, upload, workers: share.workers, sessions, listings }
     };
     let mut shares: Vec<OpenShare<'_, _>> = shares.into_iter().map(open).collect();
     let of_sessions: Vec<Vec<_>> =
@@ -241,7 +241,7 @@ impl<'a, S: Session + 'a> OpenShare<'a, S> {
     ) -> EndReason {
         let JobFacts { clock, waiting, .. } = self.facts;
         let waiting: &Waiting = waiting;
-        let executor = Executor::new(self.facts, &self.listed, deadline);
+        let executor = Executor::new(self.facts, &self.listings, deadline);
         let performer = SessionOps { session, executor };
         let settled = |settled| records.borrow_mut().note_settled(settled);
         serve(LoopTime { clock, waiting }, source, performer, settled).await

@@ -127,6 +127,8 @@ pub struct StageOutcome {
     pub settled: Settled,
     /// How often which kind of wrong content was read.
     pub wrong: BTreeMap<WrongKind, u64>,
+    /// How often which number of the protocol's own (HTTP status, errno) came with a failure.
+    pub failed_statuses: BTreeMap<u16, u64>,
     /// How often a thread rested because the recorder was behind.
     pub recorder_waits: u64,
     /// Time that threads rested because the recorder was behind.

@@ -84,6 +84,8 @@ pub(crate) struct ThreadOutcome {
     pub(crate) settled: Settled,
     /// How often which kind of wrong content was read.
     pub(crate) wrong: BTreeMap<WrongKind, u64>,
+    /// How often which number of the protocol's own came with a failure.
+    pub(crate) failed_statuses: BTreeMap<u16, u64>,
     /// By [`JobId`]; the last is that of the last job that the thread works for.
     pub(crate) jobs: Vec<JobTally>,
 }
@@ -99,6 +101,7 @@ impl Default for ThreadOutcome {
             looks: None,
             settled: Settled::default(),
             wrong: BTreeMap::new(),
+            failed_statuses: BTreeMap::new(),
             jobs: Vec::new(),
         }
     }
@@ -231,6 +234,9 @@ impl<'a> ThreadRecords<'a> {
         self.job(job).failed_count += 1;
         if let Some(wrong) = wrong {
             *self.outcome.wrong.entry(wrong).or_default() += 1;
+        }
+        if let Some(status) = error.status {
+            *self.outcome.failed_statuses.entry(status).or_default() += 1;
         }
         if self.stops.end_on_failure {
             let because = format!("{} failed: {error}", kind.name());

@@ -147,6 +147,9 @@ pub(crate) fn sum(
         all.looks = [all.looks, thread.looks].into_iter().flatten().reduce(LooksOutcome::merge);
         all.settled.add(thread.settled);
         thread.wrong.iter().for_each(|(kind, n)| *all.wrong.entry(*kind).or_default() += n);
+        for (status, n) in &thread.failed_statuses {
+            *all.failed_statuses.entry(*status).or_default() += n;
+        }
         all.recorder_waits += thread.recorder_waits;
         all.recorder_wait += thread.recorder_wait;
         cpu_time += cpu;
@@ -177,6 +180,7 @@ pub(crate) fn sum(
         jobs,
         settled: all.settled,
         wrong: all.wrong,
+        failed_statuses: all.failed_statuses,
         recorder_waits: all.recorder_waits,
         recorder_wait: all.recorder_wait,
         cpu_time,

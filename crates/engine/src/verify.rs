@@ -1,10 +1,13 @@
 //! Content given to and taken from a session: generated on writing, checked byte by byte on
 //! reading.
 
+use std::collections::HashSet;
+
 use plimsoll_driver::{ContentSink, ContentSource, DriverError, EntrySink};
 use plimsoll_model::ErrorClass;
 use plimsoll_workload::data::{Content, Evidence, Received, Wrong};
 use plimsoll_workload::hash_text;
+use plimsoll_workload::objects::{Listed, ObjectSet};
 
 /// Gives the content of one object, or of one part of it.
 pub(crate) struct Given<'a> {
@@ -100,27 +103,88 @@ pub(crate) fn in_class(wrong: Wrong) -> DriverError {
     DriverError::new(class, wrong.text)
 }
 
-/// The entries of a listing as a set: how many, and the sum of their names' hashes.
+/// Entries of a listing as a set: how many, and the sum of their names' hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct EntrySet {
-    pub(crate) count: u64,
+struct EntrySet {
+    count: u64,
     hash: u64,
 }
 
 impl EntrySet {
-    pub(crate) fn add(&mut self, key: &str) {
+    fn add(&mut self, hash: u64) {
         self.count += 1;
-        self.hash = self.hash.wrapping_add(hash_text(key));
+        self.hash = self.hash.wrapping_add(hash);
     }
 }
 
-impl EntrySink for EntrySet {
+/// What a listing has to find, and the hashes of names that it may find besides.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expected {
+    certain: EntrySet,
+    doubtful: HashSet<u64>,
+}
+
+impl Expected {
+    pub(crate) fn new(set: &ObjectSet, listed: &Listed) -> Self {
+        let mut key = String::new();
+        let mut hash = |id| {
+            set.keys.write(id, &mut key);
+            hash_text(&key)
+        };
+        let mut certain = EntrySet::default();
+        listed.certain.iter().for_each(|id| certain.add(hash(*id)));
+        Self { certain, doubtful: listed.doubtful.iter().map(|id| hash(*id)).collect() }
+    }
+}
+
+/// Takes the entries of a listing and checks them.
+pub(crate) struct FoundEntries<'a> {
+    /// `None`: it may hold anything.
+    expected: Option<&'a Expected>,
+    certain: EntrySet,
+    doubtful_count: u64,
+}
+
+impl<'a> FoundEntries<'a> {
+    pub(crate) fn new(expected: Option<&'a Expected>) -> Self {
+        Self { expected, certain: EntrySet::default(), doubtful_count: 0 }
+    }
+
+    /// Returns what is wrong with the listing of a prefix that was to have at most so many entries.
+    pub(crate) fn judge(&self, prefix: &str, entries_max: u64) -> Option<DriverError> {
+        let expected = self.expected?;
+        let (found, certain) = (self.certain.count, expected.certain.count);
+        let is_whole = certain + expected.doubtful.len() as u64 <= entries_max;
+        let all = found + self.doubtful_count;
+        let is_right = match is_whole {
+            true => self.certain == expected.certain,
+            // Of what was cut off nobody knows which entries it were.
+            false => (certain.min(entries_max)..=entries_max).contains(&all),
+        };
+        if is_right {
+            return None;
+        }
+        let want = certain.min(entries_max);
+        let message = match found == want {
+            true => format!("the listing of `{prefix}` holds other keys than were written"),
+            false => format!("the listing of `{prefix}` holds {found} entries instead of {want}"),
+        };
+        Some(DriverError::new(ErrorClass::Corrupt, message))
+    }
+}
+
+impl EntrySink for FoundEntries<'_> {
     fn restart(&mut self) {
-        *self = Self::default();
+        (self.certain, self.doubtful_count) = (EntrySet::default(), 0);
     }
 
     fn entry(&mut self, key: &str, _size: u64) {
-        self.add(key);
+        let Some(expected) = self.expected else { return };
+        let hash = hash_text(key);
+        match expected.doubtful.contains(&hash) {
+            true => self.doubtful_count += 1,
+            false => self.certain.add(hash),
+        }
     }
 }
 
@@ -223,15 +287,39 @@ mod tests {
         assert!(taken.is_error_document());
     }
 
+    /// Returns what is said of these entries where those of `certain` are there, and perhaps those
+    /// of `doubtful`.
+    fn said_of(keys: &[&str], certain: &[&str], doubtful: &[&str], max: u64) -> Option<String> {
+        let mut expected = Expected::default();
+        certain.iter().for_each(|key| expected.certain.add(hash_text(key)));
+        expected.doubtful = doubtful.iter().map(|key| hash_text(key)).collect();
+        let mut found = FoundEntries::new(Some(&expected));
+        found.entry("of an attempt before", 0);
+        found.restart();
+        keys.iter().for_each(|key| found.entry(key, 0));
+        found.judge("p/", max).map(|error| error.to_string())
+    }
+
     #[test]
     fn an_omitted_or_strange_entry_makes_another_set() {
-        let set = |keys: &[&str]| {
-            let mut set = EntrySet::default();
-            keys.iter().for_each(|key| set.entry(key, 0));
-            set
-        };
-        assert_eq!(set(&["a", "b", "c"]), set(&["c", "a", "b"]));
-        assert_ne!(set(&["a", "b", "c"]), set(&["a", "b"]));
-        assert_ne!(set(&["a", "b", "c"]), set(&["a", "b", "d"]));
+        let said_of = |keys: &[&str]| said_of(keys, &["a", "b", "c"], &[], 9);
+        assert_eq!(said_of(&["a", "b", "c"]), None);
+        assert_eq!(said_of(&["c", "a", "b"]), None);
+        let two = said_of(&["a", "b"]).unwrap();
+        assert!(two.ends_with("the listing of `p/` holds 2 entries instead of 3"), "{two}");
+        let other = said_of(&["a", "b", "d"]).unwrap();
+        assert!(other.ends_with("holds other keys than were written"), "{other}");
+    }
+
+    #[test]
+    fn what_is_doubtful_may_be_listed_and_nothing_else_may() {
+        let is_right = |keys: &[&str]| said_of(keys, &["a"], &["x", "y"], 9).is_none();
+        assert!(is_right(&["a"]) && is_right(&["a", "x"]) && is_right(&["y", "x", "a"]));
+        assert!(!is_right(&[]) && !is_right(&["b"]) && !is_right(&["a", "b"]));
+        assert!(!is_right(&["a", "a"]) && !is_right(&["x"]));
+        // Of a listing that is cut off after two entries only their number is known.
+        let is_right = |keys: &[&str]| said_of(keys, &["a", "b"], &["x"], 2).is_none();
+        assert!(is_right(&["a", "b"]) && is_right(&["x", "b"]));
+        assert!(!is_right(&["a"]) && !is_right(&["a", "b", "x"]));
     }
 }

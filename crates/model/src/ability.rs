@@ -19,6 +19,8 @@ pub enum Ability {
     DeleteMany,
     /// Lists objects.
     List,
+    /// Lists versions of objects, also where a bucket keeps one of each only.
+    ListVersions,
     /// Keeps versions of objects, with names of its own for them.
     Versions,
     /// Takes uploads in parts.
@@ -45,7 +47,7 @@ pub enum Ability {
 
 impl Ability {
     /// Every ability.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Get,
         Self::Ranges,
         Self::Put,
@@ -54,6 +56,7 @@ impl Ability {
         Self::Delete,
         Self::DeleteMany,
         Self::List,
+        Self::ListVersions,
         Self::Versions,
         Self::Parts,
         Self::Append,
@@ -78,6 +81,7 @@ impl Ability {
             Self::Delete => "delete",
             Self::DeleteMany => "delete of many objects with one call",
             Self::List => "list",
+            Self::ListVersions => "list of versions",
             Self::Versions => "versions",
             Self::Parts => "parts",
             Self::Append => "append",

@@ -190,7 +190,7 @@ fn start_delay(job: &plan::Job, seed: u64, worker: WorkerId) -> Duration {
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
     Job(usize),
-    Group(u32),
+    Group(bool, u32),
     Worker(usize, u32),
 }
 
@@ -214,10 +214,11 @@ pub fn lay_out(
                 let from = client.measured_from(index, WorkerId(number));
                 // Of a client that did not begin the stage there is nothing to count.
                 let Some((started, measured_from)) = from else { continue };
-                let key = match (rows, job.interface.is_some()) {
+                let key = match (rows, job.group) {
                     (Rows::Workers, _) => Key::Worker(index, worker),
-                    (Rows::Jobs, true) => Key::Group(job.group),
-                    (Rows::Jobs, false) => Key::Job(index),
+                    // Figures of objects and of files do not add up.
+                    (Rows::Jobs, Some(group)) => Key::Group(job.interface.is_some(), group),
+                    (Rows::Jobs, None) => Key::Job(index),
                 };
                 // Workers of one number are of another machine in each client.
                 let is_new_row = rows == Rows::Workers;

@@ -7,6 +7,9 @@ use plimsoll_model::{ObjectId, WorkerId};
 use crate::plan::Pattern;
 use crate::{ExistingObject, mix64};
 
+/// How many digits an object's number has in its key at least.
+const NUMBER_DIGITS: usize = 8;
+
 /// How the keys of objects that the run writes are laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyLayout {
@@ -49,12 +52,8 @@ impl Keys {
             Self::Existing(objects) => key.push_str(&objects[id.number() as usize].key),
             Self::Named(keys) => key.push_str(&keys.name(id.number() % keys.count())),
             Self::Generated { layout, seed } => {
-                write_prefix(layout, *seed, id.owner(), key);
-                if !layout.per_worker {
-                    push_digits(key, u64::from(id.owner().0), 5);
-                    key.push('.');
-                }
-                push_digits(key, id.number(), 8);
+                write_numbers(layout, *seed, id.owner(), key);
+                push_digits(key, id.number(), NUMBER_DIGITS);
                 key.push('.');
                 push_hex(key, mix64(seed ^ mix64(id.as_u64())), 16);
                 key.push_str(".rnd");
@@ -78,6 +77,30 @@ impl Keys {
             write_prefix(layout, *seed, owner, &mut prefix);
         }
         prefix
+    }
+
+    /// Returns what the keys of those generated objects of `owner` begin with, and no others, whose
+    /// numbers are `number` without their last `open` digits. Numbers of more than eight digits are
+    /// not told from those whose first eight they begin with.
+    pub fn prefix_of_numbers(&self, owner: WorkerId, number: u64, open: u32) -> String {
+        let mut prefix = String::new();
+        if let Self::Generated { layout, seed } = self {
+            write_numbers(layout, *seed, owner, &mut prefix);
+            push_digits(&mut prefix, number, NUMBER_DIGITS - open as usize);
+            if open == 0 {
+                prefix.push('.');
+            }
+        }
+        prefix
+    }
+}
+
+/// Appends what stands before an object's number.
+fn write_numbers(layout: &KeyLayout, seed: u64, owner: WorkerId, key: &mut String) {
+    write_prefix(layout, seed, owner, key);
+    if !layout.per_worker {
+        push_digits(key, u64::from(owner.0), 5);
+        key.push('.');
     }
 }
 

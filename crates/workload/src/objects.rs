@@ -5,14 +5,16 @@
 mod job;
 mod members;
 mod op;
+mod pages;
 mod pick;
 mod pool;
 mod set;
 mod source;
 
-pub use job::ObjectsJob;
+pub use job::{Listed, ObjectsJob};
 pub use members::{Change, Held, Members};
-pub use op::{ObjectRef, PlannedOp, Subject};
+pub use op::{Below, ObjectRef, PlannedOp, Subject};
+pub use pages::Pages;
 pub use set::{ObjectSet, SetBuckets};
 pub use source::{ObjectSource, UploadPlan};
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use plimsoll_oracle::Script;
+use plimsoll_workload::plan::WorkloadFile;
 use serde_json::Value;
 
 use crate::harness::{
@@ -166,13 +167,18 @@ fn explain_lists_each_correction_and_does_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let text =
         printed(directory.path(), "as s3-benchmark --explain -a hush-a -s hush-s -z 4K -l 3");
-    let (first, rest) = text.split_once('\n').unwrap();
-    assert!(first.ends_with("loops=3, size=4K"), "{first}");
+    let mut lines = text.lines();
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("# Parameters: ") && first.ends_with("loops=3, size=4K"), "{first}");
     let corrections = plimsoll_dialects::s3_benchmark::CORRECTIONS;
-    assert_eq!(rest.lines().count(), corrections.len());
-    for (line, correction) in rest.lines().zip(corrections) {
+    for (line, correction) in lines.by_ref().zip(corrections) {
         assert_eq!(line, format!("# {correction}"));
     }
+    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), corrections.len() + 1);
+    // All of it is a workload file.
+    let plan = WorkloadFile::from_yaml("explained", &text).unwrap().check().unwrap();
+    let names: Vec<&str> = plan.stages.iter().map(|stage| &*stage.name).collect();
+    assert_eq!((names.len(), names[0], names[8]), (15, "loop-1-put", "loop-2-listver"));
     assert!(!text.contains("hush"));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
@@ -247,4 +253,33 @@ fn what_fails_is_no_object_no_get_and_no_delete() {
     class("PUT", "throttled", put.2);
     class("GET", "not-found", stages[1].2);
     class("DELETE", "server", delete.2);
+}
+
+/// What is explained is a workload that `plimsoll run` does the same with.
+#[test]
+fn the_explained_workload_runs_without_what_is_not_offered() {
+    let target = oracle();
+    let directory = tempfile::tempdir().unwrap();
+    let words = "-d 1 -t 2 -z 1K";
+    let explained = run(command(&target, directory.path(), "-q --explain --seed 5", words));
+    std::fs::write(directory.path().join("w.yaml"), &explained.stdout).unwrap();
+    let output = run(target.command(directory.path(), "run w.yaml -q"));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let (manifest, stages) = stages(directory.path());
+    let names: Vec<&str> = stages.iter().map(|(name, ..)| &**name).collect();
+    assert_eq!(names, ["loop-1-put", "loop-1-get", "loop-1-list2", "loop-1-delete"]);
+    assert!(stages.iter().all(|(_, ops, failed)| *ops > 0 && *failed == 0), "{stages:?}");
+    let note = "left out, as the store does not list versions: loop-1-listver";
+    let notes = manifest["notes"].as_array().unwrap();
+    assert!(notes.iter().any(|said| said == note), "{notes:?}");
+
+    // The figures of each test can be read back.
+    let record = run_directory(directory.path());
+    for (name, ops, _) in &stages {
+        let line = format!("analyze {} --stage {name} --json", record.display());
+        let figures: Value = serde_json::from_str(&printed(directory.path(), &line)).unwrap();
+        assert!(figures.to_string().contains(name.as_str()), "{figures}");
+        assert!(*ops > 0 && figures.to_string().contains(&ops.to_string()), "{name}: {figures}");
+    }
 }

@@ -28,8 +28,8 @@ pub static CORRECTIONS: &[Correction] = &[
     correct(
         "bucket",
         "everything in it is deleted before the first test, whoever wrote it",
-        "nothing is: the run writes below `plimsoll/<run>/` and removes that at the end and \
-         between loops, outside of the measured time",
+        "nothing is: the run writes below `plimsoll/<run>/` and removes that at the end, outside of \
+         the measured time",
     ),
     correct(
         "bucket",
@@ -39,7 +39,7 @@ pub static CORRECTIONS: &[Correction] = &[
     correct(
         "keys",
         "they are Object-1, Object-2, ..., and a 503 hands a number out twice and skips another",
-        "they are named after worker and number below the run's prefix, each once",
+        "they are named after loop, worker and number below the run's prefix, each once",
     ),
     correct(
         "content",
@@ -105,8 +105,8 @@ pub static CORRECTIONS: &[Correction] = &[
         "DELETE",
         "it counts all objects, whatever the store answered; a 503 skips an object and deletes its \
          neighbour twice",
-        "each object is deleted once, in seeded order; what failed is no delete, and is removed after \
-         the loop",
+        "each object is deleted once, in seeded order; what failed is no delete, and is removed at \
+         the end",
     ),
     correct(
         "loops",

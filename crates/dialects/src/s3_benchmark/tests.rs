@@ -160,3 +160,43 @@ fn the_document_has_every_flag_and_every_correction() {
     }
     assert!(document.contains(&format!("loops, 1 to {LOOPS_MAX}")));
 }
+
+#[test]
+fn each_loop_has_five_stages_on_objects_of_its_own() {
+    let asked = line("-a A -s S -u https://[::1]:9000/ -b bk -t 8 -d 10 -z 4K -l 2").unwrap();
+    let text = asked.workload(Some(5)).to_yaml();
+    let file = plimsoll_workload::plan::WorkloadFile::from_yaml("lowered", &text).unwrap();
+    let plan = file.check().unwrap();
+    let stages: Vec<String> = plan
+        .stages
+        .iter()
+        .map(|stage| {
+            let job = &stage.jobs[0];
+            let set = &plan.set(job.work.sets()[0]).name;
+            let time = stage.duration.map_or(0, |time| time.as_secs());
+            let offered = if stage.if_offered { " if offered" } else { "" };
+            format!("{} {set} {} {time}{offered}", stage.name, job.workers)
+        })
+        .collect();
+    let of_loop = |number: u32| {
+        let set = format!("loop-{number}");
+        ["put", "get", "list2", "listver", "delete"].map(|test| {
+            let time = if test == "delete" { 0 } else { 10 };
+            let offered = if test == "listver" { " if offered" } else { "" };
+            format!("{set}-{test} {set} 8 {time}{offered}")
+        })
+    };
+    assert_eq!(stages, [of_loop(1), of_loop(2)].concat());
+    assert_eq!(plan.seed.map(|seed| seed.0), Some(5));
+    assert!(text.contains("\'[::1]:9000\'") && text.contains("bucket: bk"), "{text}");
+    assert!(text.contains("size: 4KiB") && !text.contains("secret"), "{text}");
+    let most = line("-a A -s S -l 51 -u http://h").unwrap().workload(None).check().unwrap();
+    assert_eq!(most.stages.len(), 255);
+}
+
+#[test]
+fn what_an_address_would_make_several_is_refused() {
+    for url in ["http://h:9,i:9", "http://h{1...4}:9"] {
+        assert!(refused(&format!("-a A -s S -u {url}")).contains("nothing else"), "{url}");
+    }
+}

@@ -1,6 +1,10 @@
 //! Finds out by trying what a server offers beyond what every S3 server does.
 
-use plimsoll_driver::{Completion, ContentSink, ContentSource, DriverError, Operation, Session};
+use std::num::NonZeroU32;
+
+use plimsoll_driver::{
+    Completion, ContentSink, ContentSource, DriverError, EntrySink, Operation, Session,
+};
 
 use plimsoll_model::ErrorClass;
 
@@ -21,6 +25,8 @@ pub enum Feature {
     Append,
     /// Keeps versions.
     Versioning,
+    /// Lists versions, be there several of an object or not.
+    ListVersions,
     /// Retains objects; asked of the bucket, as S3 gives it to new buckets only.
     Lock,
     /// Makes an object of parts below 5 MiB.
@@ -45,6 +51,7 @@ impl S3Admin {
             Feature::Append => self.probe_append(&key).await,
             Feature::SmallParts => self.probe_small_parts(&key).await,
             Feature::Versioning => return self.offers_versioning().await,
+            Feature::ListVersions => return Ok(self.lists_versions(prefix).await),
             Feature::Lock => return self.has_lock().await,
         };
         let offers = match offers {
@@ -62,6 +69,21 @@ impl S3Admin {
             Err(error) if is_refusal(&error) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    async fn lists_versions(&mut self, prefix: &str) -> bool {
+        /// The store knows no such request (501), or not for a bucket (405).
+        const NOT_OFFERED: [u16; 2] = [501, 405];
+        let sink = &mut Kept::default();
+        let list = Operation::ListVersions {
+            prefix,
+            page_size: 1,
+            pages_max: Some(NonZeroU32::MIN),
+            sink,
+        };
+        // What else goes wrong says nothing of what it offers.
+        let status = self.run(list).await.err().and_then(|error| error.status);
+        !status.is_some_and(|status| NOT_OFFERED.contains(&status))
     }
 
     async fn run(&mut self, operation: Operation<'_>) -> Result<Completion, DriverError> {
@@ -159,6 +181,12 @@ impl ContentSource for Bytes {
 /// Keeps what it is given.
 #[derive(Default)]
 struct Kept(Vec<u8>);
+
+impl EntrySink for Kept {
+    fn restart(&mut self) {}
+
+    fn entry(&mut self, _key: &str, _size: u64) {}
+}
 
 impl ContentSink for Kept {
     fn restart(&mut self) {

@@ -31,6 +31,7 @@ impl S3Admin {
             self.ensure_versioning().await?;
         }
         for (need, feature, what) in [
+            (Ability::ListVersions, Feature::ListVersions, "does not list versions"),
             (Ability::Zip, Feature::Zip, "does not read files out of zip archives"),
             (Ability::Tar, Feature::Snowball, "does not take archives apart"),
             (Ability::Fanout, Feature::Fanout, "does not write one content under several names"),

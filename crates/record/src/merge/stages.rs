@@ -203,7 +203,10 @@ pub(super) fn check_jobs<E: std::error::Error + 'static>(
             let named = |job: Option<&StageJob>| {
                 job.map_or("no further job".to_owned(), |job| {
                     let work = job.work.as_deref().unwrap_or("unknown work");
-                    format!("job {} ({work}, group {})", job.name, job.group)
+                    match job.group {
+                        Some(group) => format!("job {} ({work}, group {group})", job.name),
+                        None => format!("job {} ({work})", job.name),
+                    }
                 })
             };
             return Err(MergeError::JobsDiffer {

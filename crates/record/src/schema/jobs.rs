@@ -19,8 +19,8 @@ pub struct StageJob {
     pub name: String,
     /// What it does, such as `randread`, `create` or `objects`.
     pub work: Option<String>,
-    /// Jobs of one group are reported in one row.
-    pub group: u32,
+    /// Jobs of one group are reported in one row; null: it has a row of its own.
+    pub group: Option<u32>,
     /// The number of its first worker in the stage. In a merged run each client has its own, under
     /// `merged`.
     pub worker_first: u32,
@@ -88,7 +88,7 @@ impl StageJob {
         Self {
             name: name.to_owned(),
             work: None,
-            group: 0,
+            group: None,
             worker_first: 0,
             workers_count,
             loop_model,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
 
 use super::source::UploadPlan;
-use super::{Held, Members, ObjectSet, ObjectSource, PlannedOp};
+use super::{Below, Members, ObjectSet, ObjectSource, Pages, PlannedOp};
 use crate::plan::spec::DealSpec;
-use crate::plan::{OpAct, SetIndex, Work};
+use crate::plan::{Op, OpAct, SetIndex, Work};
 use crate::{Permutation, Random, Verify};
 
 const MEASURE_DOMAIN: u64 = 0x6d65_6173;
@@ -30,6 +30,8 @@ pub struct ObjectsJob {
     pub sets: Arc<[Option<Arc<ObjectSet>>]>,
     /// Who is in each set when the stage begins.
     pub members: Arc<[Members]>,
+    /// By operation of a mix that lists page by page: the pages when the stage begins.
+    pub pages: Arc<[Option<Pages>]>,
     /// By set: what is known of the content that is read.
     pub known: Arc<[Verify]>,
     /// By set: whether no job of the stage changes who is in it.
@@ -56,7 +58,23 @@ impl ObjectsJob {
     /// Returns the job for a stage that begins with these members.
     #[must_use]
     pub fn with_members(&self, members: Arc<[Members]>) -> Self {
-        Self { members, ..self.clone() }
+        let pages = |op: &Op| match op.act {
+            OpAct::List { page, versions, by_page: true, .. } => {
+                let set = self.set(op.set);
+                Some(Pages::new(set, &members[op.set.0], (page.get(), versions)))
+            }
+            _ => None,
+        };
+        let pages = match &self.work {
+            Work::Objects(ops) => ops.iter().map(pages).collect(),
+            _ => Arc::default(),
+        };
+        Self { members, pages, ..self.clone() }
+    }
+
+    /// Returns the pages of what an operation of the mix lists, where it lists page by page.
+    pub fn pages(&self, op: usize) -> Option<&Pages> {
+        self.pages.get(op)?.as_ref()
     }
 
     /// Returns a set that it works on.
@@ -107,24 +125,57 @@ impl ObjectsJob {
         self.known[index.0]
     }
 
-    /// Returns each member of a set that lies below the prefix of `owner` in that bucket; `None`
-    /// where a listing may hold others, or where members come and go.
-    pub fn listed_below<'a>(
-        &'a self,
+    /// Returns the prefix that operation `op` of the mix lists.
+    pub fn listed_prefix(&self, index: SetIndex, op: usize, below: Below) -> String {
+        match below {
+            Below::Owner(owner) => self.set(index).keys.prefix_of(owner),
+            Below::Page(page) => self.pages_of(op).prefix(self.set(index), page),
+        }
+    }
+
+    /// Returns what operation `op` of the mix has to find below a prefix in that bucket, and what it
+    /// may find; `None` where it may find others, or where members come and go.
+    pub fn listed_below(
+        &self,
         index: SetIndex,
-        owner: WorkerId,
-        bucket: u32,
-    ) -> Option<impl Iterator<Item = Held> + 'a> {
+        op: usize,
+        (below, bucket): (Below, u32),
+    ) -> Option<Listed> {
         let (set, members) = self.population(index);
-        let has_own_prefixes =
-            set.keys.prefix_of(owner) != set.keys.prefix_of(WorkerId(owner.0 ^ 1));
-        let is_below = move |held: &Held| {
-            (!has_own_prefixes || held.id.owner() == owner) && set.bucket_of(held.id) == bucket
+        if !set.is_own() || !self.still[index.0] {
+            return None;
+        }
+        let Work::Objects(ops) = &self.work else { return None };
+        let OpAct::List { versions, .. } = ops[op].act else { return None };
+        let own_prefix = |owner: WorkerId| set.keys.prefix_of(owner);
+        let owner = match below {
+            Below::Owner(owner) if own_prefix(owner) != own_prefix(WorkerId(owner.0 ^ 1)) => {
+                Some(owner)
+            }
+            _ => None,
         };
-        let versions = if members.is_as_filled() { set.versions } else { 1 };
-        let all = (0..members.count(set)).map(move |at| members.listed(set, at)).filter(is_below);
-        let all = all.flat_map(move |held| std::iter::repeat_n(held, versions as usize));
-        (set.is_own() && self.still[index.0]).then_some(all)
+        let is_below = |id: &ObjectId| match below {
+            Below::Owner(_) => {
+                owner.is_none_or(|owner| id.owner() == owner) && set.bucket_of(*id) == bucket
+            }
+            Below::Page(page) => self.pages_of(op).is_on(set, page, *id),
+        };
+        let doubtful = members.doubtful();
+        let is_certain = |id: &ObjectId| doubtful.binary_search(id).is_err();
+        let certain = match below {
+            Below::Owner(_) => {
+                members.entries(set, versions).filter(is_below).filter(is_certain).collect()
+            }
+            Below::Page(page) => {
+                let held = self.pages_of(op).held(page).iter();
+                held.map(|held| held.id).filter(is_certain).collect()
+            }
+        };
+        Some(Listed { certain, doubtful: doubtful.iter().copied().filter(is_below).collect() })
+    }
+
+    fn pages_of(&self, op: usize) -> &Pages {
+        self.pages(op).expect("the operation lists page by page")
     }
 
     /// Returns how it uploads in parts, where it does.
@@ -228,6 +279,15 @@ impl ObjectsJob {
         let object = ObjectRef::newest(id, self.set(set).size_of(id), 0);
         PlannedOp { kind: OpKind::Delete, set, subject: Subject::Object(object, None) }
     }
+}
+
+/// What a listing finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// What it has to find, as often as it has to.
+    pub certain: Vec<ObjectId>,
+    /// What it may find: nobody knows whether it is there.
+    pub doubtful: Vec<ObjectId>,
 }
 
 /// Returns the kind of operation that an act is.

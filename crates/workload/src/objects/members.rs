@@ -1,6 +1,6 @@
 //! Who is in a set at a moment between two stages, and how members are dealt to workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, WorkerId};
@@ -31,6 +31,9 @@ pub struct Members {
     /// By owner and law of size: the number of the next member that is put. The numbers of those
     /// that a fill makes come first.
     next_numbers: Arc<BTreeMap<(u32, u16), u64>>,
+    /// Those that may be there or not, in order: writing or removing them has failed. They are among
+    /// those above or not.
+    doubtful: Arc<[ObjectId]>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -82,6 +85,8 @@ pub enum Change {
         /// Those that are not there.
         failed: Vec<u64>,
     },
+    /// Writing or removing these has failed, so that nobody knows whether they are there.
+    Doubtful(Vec<ObjectId>),
 }
 
 impl Members {
@@ -131,6 +136,39 @@ impl Members {
         self.next_numbers.get(&(owner, law)).copied().unwrap_or(0).max(first)
     }
 
+    /// Returns those of which nobody knows whether they are there, in order.
+    pub fn doubtful(&self) -> &[ObjectId] {
+        &self.doubtful
+    }
+
+    /// Returns what a listing finds: each in all its versions or once.
+    pub(super) fn entries<'a>(
+        &'a self,
+        set: &'a ObjectSet,
+        versions: bool,
+    ) -> impl Iterator<Item = ObjectId> + 'a {
+        let copies = if self.is_as_filled() && versions { set.versions } else { 1 };
+        let mut last = None;
+        (0..self.count(set))
+            .map(|at| self.listed(set, at).id)
+            .filter(move |id| last.replace(*id) != Some(*id) || versions)
+            .flat_map(move |id| std::iter::repeat_n(id, copies as usize))
+    }
+
+    /// Returns what is there by bucket and in order, each in all its versions or once.
+    pub(super) fn in_order(&self, set: &ObjectSet, versions: bool) -> Arc<[Held]> {
+        let is_of_one = set.buckets.count() == 1;
+        if let (Present::Listed(held), true, true) = (&self.present, is_of_one, versions) {
+            return Arc::clone(held);
+        }
+        let mut held = self.each(set);
+        held.sort_unstable_by_key(|held| (set.bucket_of(held.id), *held));
+        if !versions {
+            held.dedup_by_key(|held| held.id);
+        }
+        held.into()
+    }
+
     /// Returns the positions that are dealt to a worker, in order.
     pub(super) fn dealt<'a>(
         &self,
@@ -160,6 +198,7 @@ impl Members {
         let (mut added, mut held) = (Vec::new(), None);
         let mut is_filled = false;
         let mut filled = Vec::new();
+        let mut doubtful = self.doubtful.to_vec();
         for change in changes {
             match change {
                 Change::Filled { worker, workers, done, failed } => {
@@ -171,10 +210,12 @@ impl Members {
                     let next = next_numbers.entry((owner, law)).or_insert(0);
                     *next = to.max(*next);
                 }
+                Change::Doubtful(mut ids) => doubtful.append(&mut ids),
                 Change::Holds(mut own) => held.get_or_insert_with(Vec::new).append(&mut own),
                 Change::Put { owner, law, from, to, failed } => {
                     let next = next_numbers.entry((owner, law)).or_insert(0);
                     *next = to.max(*next);
+                    let failed: HashSet<u64> = failed.into_iter().collect();
                     let there = (from..to).filter(|number| !failed.contains(number));
                     added.extend(there.map(|number| Held::new(set.new_id(owner, law, number))));
                 }
@@ -199,7 +240,9 @@ impl Members {
                 Present::of(added)
             }
         };
-        Self { present, next_numbers: Arc::new(next_numbers) }
+        doubtful.sort_unstable();
+        doubtful.dedup();
+        Self { present, next_numbers: Arc::new(next_numbers), doubtful: doubtful.into() }
     }
 
     /// Returns each version of each member.

@@ -39,10 +39,10 @@ pub enum Subject {
         /// How many.
         count: u32,
     },
-    /// What lies below the prefix of an owner, in one of the set's buckets.
+    /// What lies below a prefix, in one of the set's buckets.
     Listing {
-        /// Whose prefix, where each has one.
-        owner: WorkerId,
+        /// The prefix.
+        below: Below,
         /// The bucket, 0-based among those of the set.
         bucket: u32,
         /// Which operation of the mix says how it is read.
@@ -65,6 +65,15 @@ pub enum Subject {
     Archive(ObjectId),
     /// One content under several names.
     Copies(ObjectRef),
+}
+
+/// The prefix that a listing is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Below {
+    /// That of an owner of members, where each has one, or the one of all.
+    Owner(WorkerId),
+    /// That of a page of the set, 0-based.
+    Page(u32),
 }
 
 impl Subject {
@@ -106,7 +115,12 @@ impl PlannedOp {
                 [id, size, offset, len]
             }
             Subject::Batch { from, count } => [*from, u64::from(*count), 1, 0],
-            Subject::Listing { owner, bucket, .. } => [2, owner.0.into(), (*bucket).into(), 0],
+            Subject::Listing { below: Below::Owner(owner), bucket, .. } => {
+                [2, owner.0.into(), (*bucket).into(), 0]
+            }
+            Subject::Listing { below: Below::Page(page), bucket, .. } => {
+                [2, (*page).into(), (*bucket).into(), 1]
+            }
             Subject::Part { object, number, len, .. } => {
                 [object.as_u64(), u64::from(*number), *len, 3]
             }

@@ -7,7 +7,7 @@ mod mix;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use plimsoll_model::{Moment, OpKind, WorkerId};
+use plimsoll_model::{Moment, ObjectId, OpKind, WorkerId};
 
 use self::fill::Fill;
 pub(super) use self::fill::zip_id;
@@ -35,6 +35,8 @@ pub struct ObjectSource {
     job: Arc<ObjectsJob>,
     worker: WorkerId,
     kind: Kind,
+    /// Members that it failed to write or to remove.
+    doubtful: Vec<(SetIndex, ObjectId)>,
 }
 
 /// Where the next operation comes from.
@@ -88,7 +90,7 @@ impl ObjectSource {
             Work::Append { set, .. } => Kind::Appends(Appends::new(job, *set, worker)),
             other => unreachable!("{other:?} is no work on objects"),
         };
-        Self { job: Arc::clone(job), worker, kind }
+        Self { job: Arc::clone(job), worker, kind, doubtful: Vec::new() }
     }
 
     /// Returns the next operation at `now`, or `None` when there is nothing left to do.
@@ -118,6 +120,9 @@ impl ObjectSource {
     /// read may be changed again.
     pub fn completed(&mut self, op: &PlannedOp, ok: bool, now: Moment) {
         let (job, worker) = (&*self.job, self.worker);
+        if !ok && job.keeps_members {
+            self.doubtful.extend(changed_by(job, op).map(|id| (op.set, id)));
+        }
         match &mut self.kind {
             Kind::Fill(fill) => fill.completed(job, worker, op, ok),
             Kind::Mix(mix) => mix.completed(op, ok, now),
@@ -142,14 +147,34 @@ impl ObjectSource {
 
     /// Returns what it has changed about its sets.
     pub fn changes(&self) -> Vec<(SetIndex, Change)> {
-        match &self.kind {
+        let mut changes = match &self.kind {
             Kind::Fill(fill) => fill.changes(&self.job, self.worker),
             Kind::Mix(mix) => mix.changes(&self.job, self.worker),
             Kind::Removal(removal) => removal.changes(&self.job),
             Kind::Picked { .. } => Vec::new(),
             Kind::New(new) => new.changes(&self.job),
             Kind::Appends(appends) => appends.changes(),
+        };
+        for of_set in self.doubtful.chunk_by(|(a, _), (b, _)| a == b) {
+            let ids = of_set.iter().map(|(_, id)| *id).collect();
+            changes.push((of_set[0].0, Change::Doubtful(ids)));
         }
+        changes
+    }
+}
+
+/// Returns the members that an operation writes or removes.
+fn changed_by<'a>(job: &'a ObjectsJob, op: &PlannedOp) -> Box<dyn Iterator<Item = ObjectId> + 'a> {
+    let set = op.set;
+    match (op.kind, op.subject) {
+        (OpKind::Delete, Subject::Batch { from, count }) => {
+            let order = job.removal_order(set);
+            Box::new((from..).take(count as usize).map(move |at| job.removed(set, &order, at)))
+        }
+        (OpKind::Put | OpKind::Post | OpKind::PutPart | OpKind::Delete, subject) => {
+            Box::new(subject.object_id().into_iter())
+        }
+        _ => Box::new(std::iter::empty()),
     }
 }
 
@@ -208,7 +233,7 @@ fn picked(job: &ObjectsJob, index: u64, random: &mut Random) -> PlannedOp {
 }
 
 /// Returns part `index`, 0-based, of a member.
-fn part_of(object: plimsoll_model::ObjectId, size: u64, part_bytes: u64, index: u64) -> Subject {
+fn part_of(object: ObjectId, size: u64, part_bytes: u64, index: u64) -> Subject {
     let offset = index * part_bytes;
     let len = part_bytes.min(size - offset);
     Subject::Part { object, number: index as u32 + 1, offset, len }

@@ -268,3 +268,94 @@ fn buckets_are_dealt_to_workers_whole() {
     assert_eq!(writers.len(), 6);
     assert!(writers.values().all(|workers| workers.len() == 1), "{writers:?}");
 }
+
+#[test]
+fn what_failed_to_be_written_or_removed_may_be_listed_or_not() {
+    let placed = placed(
+        "schema: plimsoll.workload/2\nname: w\n\
+         sets: {o: {size: 1KiB, keys: {per_worker: false}}}\nstages:\n\
+         - {name: put, duration: 1s, jobs: [{workers: 2, work: {objects: [{put: o}]}}]}\n\
+         - {name: list, duration: 1s, jobs: [{workers: 1, work: {objects: [{list: o}, \
+         {list: o, by_page: true}]}}]}\n\
+         - {name: delete, jobs: [{workers: 2, work: {objects: [{delete: o}]}}]}\n\
+         - {name: again, duration: 1s, jobs: [{work: {objects: [{list: o, by_page: true}]}}]}\n",
+    );
+    let mut members = Arc::clone(&placed.members);
+    let ids = |numbers: &[u64]| -> Vec<ObjectId> {
+        numbers.iter().map(|number| ObjectId::new(WorkerId(0), *number)).collect()
+    };
+    let ok = |op: &PlannedOp| object(op).id.owner() == WorkerId(0) && object(op).id.number() < 4;
+    stage(&placed, &mut members, 0, (6, &ok));
+    let of_all = |members: &Arc<[Members]>| {
+        let list = placed.stages[1].objects[0].work.with_members(Arc::clone(members));
+        list.listed_below(SetIndex(0), 0, (Below::Owner(WorkerId(0)), 0)).unwrap()
+    };
+    let listed = of_all(&members);
+    assert_eq!(listed.certain, ids(&[0, 1, 2, 3]));
+    assert_eq!(listed.doubtful.len(), 2 + 6, "two of the first worker, and all of the second");
+    // Of so few each is a page of its own; what is doubtful is on none of them.
+    let list = Arc::new(placed.stages[1].objects[0].work.with_members(Arc::clone(&members)));
+    assert_eq!(list.pages(1).map(Pages::count), Some(4));
+    let page = list.listed_below(SetIndex(0), 1, (Below::Page(2), 0)).unwrap();
+    assert_eq!(page, Listed { certain: ids(&[2]), doubtful: Vec::new() });
+    let prefix = list.listed_prefix(SetIndex(0), 1, Below::Page(2));
+    assert_eq!(prefix, "plimsoll/r/00000.00000002.");
+    let mut source = list.source(WorkerId(0));
+    let pages: HashSet<Subject> = (0..200)
+        .filter_map(|_| Some(source.next_op(Moment::EPOCH)?.subject))
+        .filter(|subject| matches!(subject, Subject::Listing { below: Below::Page(_), .. }))
+        .collect();
+    assert_eq!(pages.len(), 4, "each is drawn");
+
+    let order = list.removal_order(SetIndex(0));
+    let fails = std::cell::Cell::new(None);
+    let removed = stage(
+        &placed,
+        &mut members,
+        2,
+        (9, &|op| {
+            let Subject::Batch { from, .. } = op.subject else { panic!("{op:?}") };
+            if fails.get().is_none() {
+                fails.set(Some(list.removed(SetIndex(0), &order, from)));
+            }
+            fails.get() != Some(list.removed(SetIndex(0), &order, from))
+        }),
+    );
+    assert_eq!(removed.len(), 4);
+    let listed = of_all(&members);
+    assert_eq!(listed.certain, []);
+    assert!(listed.doubtful.contains(&fails.get().unwrap()), "it was perhaps removed");
+    assert_eq!(members[0].count(placed.sets[0].as_ref().unwrap()), 1, "it can be tried again");
+}
+
+#[test]
+fn versions_are_listed_one_by_one_only_where_versions_are_listed() {
+    let placed = placed(
+        "schema: plimsoll.workload/2\nname: w\nsets: {o: {count: 5, size: 1KiB, versions: 3}}\n\
+         stages:\n- {prepares: true, jobs: [{work: {fill: o}}]}\n\
+         - {name: list, duration: 1s, jobs: [{work: {objects: [{list: o}, \
+         {list: o, versions: true}, {list: o, versions: true, by_page: true}]}}]}\n",
+    );
+    let mut members = Arc::clone(&placed.members);
+    stage(&placed, &mut members, 0, (15, &|_| true));
+    let list = placed.stages[1].objects[0].work.with_members(members);
+    let count = |op: usize, below: Below| {
+        list.listed_below(SetIndex(0), op, (below, 0)).unwrap().certain.len()
+    };
+    let all = Below::Owner(WorkerId(0));
+    assert_eq!((count(0, all), count(1, all), count(2, Below::Page(4))), (5, 15, 3));
+}
+
+#[test]
+fn a_set_without_members_has_no_page_to_list() {
+    let placed = placed(
+        "schema: plimsoll.workload/2\nname: w\nsets: {o: {size: 1KiB}}\nstages:\n\
+         - {name: put, duration: 1s, jobs: [{work: {objects: [{put: o}]}}]}\n\
+         - {name: list, duration: 1s, jobs: [{work: {objects: [{list: o, by_page: true}]}}]}\n",
+    );
+    let work = &placed.stages[1].objects[0].work;
+    let work = Arc::new(work.with_members(Arc::clone(&placed.members)));
+    let mut source = work.source(WorkerId(0));
+    assert!(source.may_end());
+    assert_eq!(source.next_op(Moment::EPOCH), None);
+}

@@ -181,9 +181,10 @@ fn op() -> impl Strategy<Value = OpSpec> {
             let (delete, name, buckets, keys) = ("o".into(), None, None, None);
             OpSpec::Delete(DeleteOp { delete, weight, pick, batch, version, buckets, keys, name })
         });
-    let list = (1u32..6_000, prop::option::of(0u32..3), any::<bool>()).prop_map(
-        |(page, pages, versions)| {
-            OpSpec::List(ListOp { list: "o".into(), weight: 1, page, pages, versions, name: None })
+    let list = (1u32..6_000, prop::option::of(0u32..3), any::<[bool; 2]>()).prop_map(
+        |(page, pages, [versions, by_page])| {
+            let (list, name) = ("o".into(), None);
+            OpSpec::List(ListOp { list, weight: 1, page, pages, versions, by_page, name })
         },
     );
     prop_oneof![get, put, delete, list]
@@ -200,7 +201,7 @@ fn work() -> impl Strategy<Value = WorkSpec> {
                 write: writes.then_some(write),
                 order: BlockOrder::Normal(Percent(percent)),
                 direct,
-                repeats,
+                repeats: Some(repeats),
                 ..BlocksSpec::of("f")
             })
         },
@@ -298,10 +299,11 @@ fn file() -> impl Strategy<Value = WorkloadFile> {
         },
     );
     let jobs = prop::collection::vec(job(), 0..3);
-    let stage = (jobs, prop::option::of(time()), any::<[bool; 3]>()).prop_map(
-        |(jobs, duration, [prepares, until, repeat])| {
+    let stage = (jobs, prop::option::of(time()), any::<[bool; 4]>()).prop_map(
+        |(jobs, duration, [prepares, if_offered, until, repeat])| {
             let until = if until { vec!["steady".parse().unwrap()] } else { Vec::new() };
-            let stage = WorkStage { jobs, duration, prepares, until, ..WorkStage::default() };
+            let stage =
+                WorkStage { jobs, duration, prepares, if_offered, until, ..WorkStage::default() };
             let stages = vec![StageSpec::Jobs(stage.clone())];
             match repeat {
                 true => StageSpec::Repeat(RepeatStage { repeat: RepeatSpec { times: 2, stages } }),

@@ -323,6 +323,34 @@ fn jobs_that_cannot_be() {
 }
 
 #[test]
+fn pages_that_cannot_be_listed() {
+    let listed = |set: &str, list: &str| {
+        let list = format!("{{duration: 1s, jobs: [{{work: {{objects: [{list}]}}}}]}}");
+        format!("sets: {{o: {set}}}\nstages:\n- {list}")
+    };
+    let named = "{named: {key: 'k{1..9}'}}";
+    check(&[
+        (
+            &listed(named, "{list: o, by_page: true}"),
+            "stages[0].jobs[0].work.objects[0].by_page: is only for objects of the run's own, \
+             whose names have numbers",
+        ),
+        (
+            &one_job(
+                "{count: 9, size: 1B}",
+                "work: {objects: [{list: o, pages: 2, by_page: true}]}",
+            ),
+            "stages[1].jobs[0].work.objects[0].pages: says nothing beside by_page, which lists \
+             what fits on one; leave it out",
+        ),
+        (
+            &one_job("{count: 9, size: 1B}", "work: {objects: [{list: o, by_page: true}]}"),
+            "it is sound",
+        ),
+    ]);
+}
+
+#[test]
 fn stages_that_cannot_be() {
     let two = "{name: a, work: {fill: o}}";
     let head = "sets: {o: {count: 9, size: 1B}, p: {count: 9, size: 1B}}\nstages:\n";

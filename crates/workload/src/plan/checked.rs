@@ -139,6 +139,8 @@ pub struct Stage {
     pub name: String,
     /// Whether its figures are a result.
     pub kind: StageKind,
+    /// Whether it is left out where a target does not offer what its jobs need.
+    pub if_offered: bool,
     /// Which repetition it is, 0-based.
     pub iteration: u32,
     /// Which step of a rate it is, 0-based, where it is one.
@@ -211,8 +213,8 @@ pub struct Job {
     pub think: Option<Think>,
     /// Whether every byte that is read is checked, as far as the run knows it.
     pub verify: bool,
-    /// Jobs of one group are reported in one row.
-    pub group: u32,
+    /// Jobs of one group are reported in one row; `None`: it has a row of its own.
+    pub group: Option<u32>,
     /// Which agent does it; `None`: all share its workers.
     pub agent: Option<String>,
     /// How operations on files reach the kernel; `None`: the first that the machine allows.
@@ -359,7 +361,8 @@ impl Plan {
     /// Returns what a target must offer, each ability with the first job that needs it.
     pub fn needs(&self, target: TargetIndex) -> Vec<(Ability, FieldPath)> {
         let mut found: Vec<(Ability, FieldPath)> = Vec::new();
-        for job in self.jobs().filter(|job| job.target == target) {
+        let jobs = self.stages.iter().filter(|stage| !stage.if_offered);
+        for job in jobs.flat_map(|stage| &stage.jobs).filter(|job| job.target == target) {
             for need in &job.needs {
                 if found.iter().all(|(known, _)| known != need) {
                     found.push((*need, job.path.field("work")));
@@ -367,6 +370,18 @@ impl Plan {
             }
         }
         found
+    }
+
+    /// Returns what else a target may offer, each ability once: without it stages are left out.
+    pub fn wishes(&self, target: TargetIndex) -> Vec<Ability> {
+        let needs = self.needs(target);
+        let stages = self.stages.iter().filter(|stage| stage.if_offered);
+        let jobs = stages.flat_map(|stage| &stage.jobs).filter(|job| job.target == target);
+        let mut wishes: Vec<Ability> = jobs.flat_map(|job| job.needs.iter().copied()).collect();
+        wishes.retain(|wish| needs.iter().all(|(need, _)| need != wish));
+        wishes.sort_unstable();
+        wishes.dedup();
+        wishes
     }
 
     /// Returns what it comes to before it runs.

@@ -216,7 +216,7 @@ impl Made {
         let mut taken = BTreeSet::new();
         let mut jobs = Vec::with_capacity(stage.jobs.len());
         for job in &stage.jobs {
-            jobs.push(self.job(job, &mut taken)?);
+            jobs.push(self.job(job, stage.jobs.len() == 1, &mut taken)?);
         }
         Ok(WorkStage {
             prepares: stage.prepares,
@@ -227,7 +227,12 @@ impl Made {
         })
     }
 
-    fn job(&mut self, job: &FileJobSpec, taken: &mut BTreeSet<String>) -> Converted<JobSpec> {
+    fn job(
+        &mut self,
+        job: &FileJobSpec,
+        is_alone: bool,
+        taken: &mut BTreeSet<String>,
+    ) -> Converted<JobSpec> {
         let time = |ns: u64| Time(Duration::from_nanos(ns));
         let mut deal = DealSpec::default();
         let work = match &job.work {
@@ -283,7 +288,7 @@ impl Made {
                 spin: time(think.spin_ns),
                 every: think.every_ops,
             }),
-            group: job.group,
+            group: (!is_alone).then_some(job.group),
             interface: job.interface.map(InterfaceSpec),
             deal,
             ..JobSpec::of(job.clones, work)
@@ -346,7 +351,7 @@ fn convert_blocks(set: &str, blocks: &files::BlocksSpec) -> BlocksSpec {
                 BlockOrder::Normal(Percent(deviation_percent))
             }
         },
-        repeats: blocks.repeats,
+        repeats: Some(blocks.repeats),
         seed: blocks.seed,
         direct: blocks.direct,
         sync: SyncSpec(blocks.sync),

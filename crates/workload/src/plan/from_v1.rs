@@ -256,6 +256,7 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
             page: measure.list_page_size.unwrap_or(LIST_PAGE),
             pages: None,
             versions: spec.objects.versions > 1,
+            by_page: false,
             name,
         }),
         other => return refuse("measure.operations", format!("`{other}` is no operation")),

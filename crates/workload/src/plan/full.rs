@@ -109,7 +109,8 @@ fn stage(tree: &mut Tree) {
         return;
     }
     let no = Tree::Bool(false);
-    let defaults = [("prepares", no.clone()), ("drop_caches", no.clone()), ("end_on_failure", no)];
+    let fields = ["prepares", "if_offered", "drop_caches", "end_on_failure"];
+    let defaults = fields.map(|field| (field, no.clone()));
     all(tree, &defaults);
     each(tree.get_mut("jobs"), job);
     move_last(tree, "jobs");
@@ -122,7 +123,6 @@ fn job(tree: &mut Tree) {
         ("pacing", text("closed")),
         ("ramp", text("0s")),
         ("start_delay", text("0s")),
-        ("group", Tree::Int(0)),
         ("deal", text("by_member")),
     ];
     all(tree, &defaults);
@@ -158,7 +158,6 @@ fn fill_work(work: &mut Tree) {
     inside("trace", &[("speed", Tree::Float(1.0))]);
     let defaults = [
         ("order", written(&BlockOrder::default())),
-        ("repeats", no()),
         ("direct", no()),
         ("sync", text("off")),
         ("end_fsync", no()),
@@ -198,6 +197,7 @@ fn op(tree: &mut Tree) {
         all(tree, &[("batch", Tree::Int(1)), ("version", text("newest"))]);
     } else if has("list") {
         all(tree, &[("page", Tree::Int(LIST_PAGE.into())), ("versions", Tree::Bool(false))]);
+        default(tree, "by_page", Tree::Bool(false));
     } else if has("post") {
         default(tree, "as", text("new"));
     }

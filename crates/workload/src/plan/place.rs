@@ -334,6 +334,7 @@ impl Room<'_> {
                 owner_first: worker_first,
                 sets: self.sets.iter().cloned().collect(),
                 members: Arc::default(),
+                pages: Arc::default(),
                 known: job_known,
                 still: Arc::clone(&still),
                 laws,

@@ -94,6 +94,10 @@ pub struct WorkStage {
     /// Whether it only makes what later stages need and is no result.
     #[serde(default, skip_serializing_if = "is_false")]
     pub prepares: bool,
+    /// Whether it is left out where the target does not offer what its jobs need, instead of the
+    /// run being refused.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub if_offered: bool,
     /// Which repetition it is, 0-based, where the file itself lists the repetitions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iteration: u32,

@@ -190,6 +190,8 @@ pub enum OpAct {
         pages: Option<NonZeroU32>,
         /// Whether versions are listed.
         versions: bool,
+        /// Whether each listing is of a part of the set that fits on one page.
+        by_page: bool,
     },
 }
 

@@ -62,7 +62,7 @@ impl Kind {
     fn jobs(self) -> Vec<StageJob> {
         let job = |group: u32| StageJob {
             work: Some("randread".to_owned()),
-            group,
+            group: Some(group),
             ..StageJob::of(&format!("job-{group}"), 1, LoopModel::Closed)
         };
         (0..if self == Self::Files { 3 } else { 1 }).map(job).collect()

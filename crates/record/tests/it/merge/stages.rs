@@ -295,11 +295,11 @@ fn runs_whose_stages_or_jobs_differ_are_refused_with_both_named() {
         ),
         (
             vec![with_jobs(file("a"), &[("x", "read")]), with_jobs(file("b"), &[("x", "write")])],
-            "in stage put run a has job x (read, group 0) where run b has job x (write, group 0);",
+            "in stage put run a has job x (read) where run b has job x (write);",
         ),
         (
             vec![with_jobs(file("a"), &[("x", "read")]), with_jobs(file("b"), &[])],
-            "in stage put run a has job x (read, group 0) where run b has no further job;",
+            "in stage put run a has job x (read) where run b has no further job;",
         ),
         (
             vec![loops("a", "get"), unended()],

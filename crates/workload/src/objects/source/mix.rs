@@ -8,7 +8,9 @@ use plimsoll_model::{Moment, OpKind, WorkerId};
 use crate::objects::job::kind_of;
 use crate::objects::pick::{MemberPicker, Picker};
 use crate::objects::pool::{Pool, Use};
-use crate::objects::{Change, Held, ObjectRef, ObjectSet, ObjectsJob, PlannedOp, Subject};
+use crate::objects::{
+    Below, Change, Held, ObjectRef, ObjectSet, ObjectsJob, Pages, PlannedOp, Subject,
+};
 use crate::plan::spec::{Choice, PickSpec, PutAs, VersionPick};
 use crate::plan::{Length, Op, OpAct, SetIndex};
 use crate::sizes::log_uniform;
@@ -40,6 +42,8 @@ struct MixOp {
     set: usize,
     law: u16,
     picker: OpPicker,
+    /// Where it lists page by page: how many pages there are.
+    pages: Option<u64>,
 }
 
 /// How an operation chooses its member.
@@ -95,7 +99,8 @@ impl Mix {
                 let next = members.next_number(of, job.owner(worker), numbers.len() as u16);
                 numbers.push((next, next));
             }
-            mix_ops.push(MixOp { op: op.clone(), kind: kind_of(&op.act), set, law, picker });
+            let pages = job.pages(at).map(Pages::count);
+            mix_ops.push(MixOp { op: op.clone(), kind: kind_of(&op.act), set, law, picker, pages });
         }
         let deck = deck(ops);
         let (random, drawn) = (job.choices(worker), deck.len());
@@ -155,7 +160,7 @@ impl Mix {
 
     fn draw_subject(&mut self, job: &ObjectsJob, at: usize, worker: WorkerId) -> Subject {
         let random = &mut self.random;
-        let MixOp { op, set, law, picker, .. } = &mut self.ops[at];
+        let MixOp { op, set, law, picker, pages, .. } = &mut self.ops[at];
         let (of, members) = job.population(op.set);
         let used = &mut self.sets[*set];
         let by_name = matches!(
@@ -165,12 +170,18 @@ impl Mix {
                 | OpAct::Delete { version: VersionPick::Uniform, .. }
         );
         let held = match (&op.act, &mut used.pool, picker) {
+            (OpAct::List { by_page: true, .. }, ..) => {
+                let count = pages.expect("the pages are known when the stage begins");
+                let page = random.below(count) as u32;
+                let bucket = job.pages(at).map_or(0, |pages| pages.bucket(page));
+                return Subject::Listing { below: Below::Page(page), bucket, op: at as u16 };
+            }
             (OpAct::List { .. }, ..) => {
                 let buckets = u64::from(of.buckets.count());
                 let bucket = (u64::from(worker.0) + self.listings_count) % buckets;
                 self.listings_count += 1;
-                let owner = WorkerId(job.owner(worker) % of.owners.get());
-                return Subject::Listing { owner, bucket: bucket as u32, op: at as u16 };
+                let below = Below::Owner(WorkerId(job.owner(worker) % of.owners.get()));
+                return Subject::Listing { below, bucket: bucket as u32, op: at as u16 };
             }
             (OpAct::Put { put_as: PutAs::New, .. }, None, _) => {
                 Held::new(of.new_id(job.owner(worker), *law, used.next_number(*law)))
@@ -309,6 +320,7 @@ impl MixOp {
     fn has_member(&self, sets: &[UsedSet]) -> bool {
         let used = &sets[self.set];
         match (&self.op.act, &used.pool) {
+            (OpAct::List { by_page: true, .. }, _) => self.pages.is_some_and(|count| count > 0),
             (OpAct::List { .. }, _) => true,
             (OpAct::Put { put_as: PutAs::Version, .. }, _) => !used.versions.is_empty(),
             // A new one can always be written, also where none is free to be overwritten.

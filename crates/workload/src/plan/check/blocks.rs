@@ -57,7 +57,8 @@ impl Context<'_> {
             read: read.clone().or_else(either).unwrap_or(unused.clone()),
             write: write.clone().or_else(either).unwrap_or(unused),
             order: order(&path.field("order"), spec.order)?,
-            repeats: spec.repeats,
+            // What it is where nothing is said, the job knows.
+            repeats: spec.repeats.unwrap_or_default(),
             seed: spec.seed,
             direct: spec.direct,
             sync: spec.sync.0,

@@ -8,7 +8,8 @@ use crate::Pacing;
 use crate::plan::checked::{Amount, Job, JobPacing, Members, Target, TargetIndex, Think};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
-    CappedEach, DealBy, DealSpec, JobSpec, Limit, PacingSpec, TargetSpec, ThinkSpec, WorkSpec,
+    BlocksSpec, CappedEach, DealBy, DealSpec, JobSpec, Limit, PacingSpec, TargetSpec, ThinkSpec,
+    WorkSpec,
 };
 use crate::plan::units::{Cap, Percent, Rate};
 use crate::plan::work::Work;
@@ -34,13 +35,18 @@ impl Context<'_> {
         in_range(&path.field("workers"), spec.workers.into(), WORKERS_MAX)?;
         in_range(&path.field("depth"), spec.depth.into(), DEPTH_MAX)?;
         let (workers, depth) = (count(spec.workers), count(spec.depth));
-        let (work, needs) = self.work(&path.field("work"), spec)?;
+        let (mut work, needs) = self.work(&path.field("work"), spec)?;
         let target = self.job_target(path, spec, &work)?;
         self.check_needs(path, target, &needs, &work)?;
         let duration = positive(&path.field("duration"), spec.duration.map(|time| time.0))?;
         let ops_max = amount(&path.field("ops"), spec.ops.as_ref(), |ops| *ops)?;
         let bytes_max = amount(&path.field("bytes"), spec.bytes.as_ref(), |size| size.0)?;
         let ends = bounded || duration.is_some() || ops_max.is_some() || bytes_max.is_some();
+        if let (Work::Blocks(blocks), WorkSpec::Blocks(BlocksSpec { repeats: None, .. })) =
+            (&mut work, &spec.work)
+        {
+            blocks.repeats = ends;
+        }
         if !ends && !work.is_finite() {
             let reason = "is missing; without a duration, ops or bytes of the job or its stage the \
                           work never ends";

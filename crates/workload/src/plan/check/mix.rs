@@ -312,10 +312,19 @@ impl Context<'_> {
         if let Some(pages) = spec.pages {
             at_least_one(&path.field("pages"), pages)?;
         }
+        if spec.by_page && !matches!(self.members(set), Members::Objects(_)) {
+            let reason = "is only for objects of the run's own, whose names have numbers";
+            return Err(path.field("by_page").refuse(reason));
+        }
+        if spec.by_page && spec.pages.is_some() {
+            let reason = "says nothing beside by_page, which lists what fits on one; leave it out";
+            return Err(path.field("pages").refuse(reason));
+        }
         let act = OpAct::List {
             page: NonZeroU32::new(spec.page).expect("it was checked"),
             pages: spec.pages.and_then(NonZeroU32::new),
             versions: spec.versions,
+            by_page: spec.by_page,
         };
         Ok(op(path, set, spec.weight, &spec.name, act, &None, &None))
     }
@@ -369,7 +378,7 @@ pub(super) fn needs(ops: &[Op]) -> Vec<Ability> {
             OpAct::List { versions, .. } => {
                 needs.push(Ability::List);
                 if *versions {
-                    needs.push(Ability::Versions);
+                    needs.push(Ability::ListVersions);
                 }
             }
         }

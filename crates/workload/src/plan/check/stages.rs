@@ -187,6 +187,7 @@ impl Context<'_> {
                 true => StageKind::Prepare,
                 false => StageKind::Measure,
             },
+            if_offered: spec.if_offered,
             iteration: round.iteration.max(spec.iteration),
             step: None,
             duration,

@@ -97,7 +97,7 @@ fn job_spec(plan: &Plan, stage: &Stage, job: &Job) -> FileJobSpec {
     let lasts = [job.duration, stage.duration].into_iter().flatten().min();
     FileJobSpec {
         name: job.name.clone(),
-        group: job.group,
+        group: job.group.unwrap_or_default(),
         clones: job.workers.get(),
         depth: job.depth.get(),
         interface: job.interface,

@@ -53,9 +53,9 @@ pub struct JobSpec {
     /// Whether every byte that is read is checked; left out, as the file says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<bool>,
-    /// Jobs of one group are reported in one row.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub group: u32,
+    /// Jobs of one group are reported in one row; left out, the job has a row of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
     /// Which agent does it; left out, all of them share its workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -89,7 +89,7 @@ impl JobSpec {
             start_delay: TimeRange::default(),
             think: None,
             verify: None,
-            group: 0,
+            group: None,
             agent: None,
             interface: None,
             deal: DealSpec::default(),

@@ -199,7 +199,8 @@ pub struct DeleteOp {
     pub name: Option<String>,
 }
 
-/// Lists members: those below the worker's own prefix where workers have one.
+/// Lists members: those below the worker's own prefix where workers have one. A listing is checked:
+/// it must hold what is there, where no job of the stage changes the set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListOp {
@@ -217,6 +218,10 @@ pub struct ListOp {
     /// Whether versions are listed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub versions: bool,
+    /// Whether each listing is of one of the prefixes below which so much lies as fits on one page,
+    /// drawn evenly.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_page: bool,
     /// How its figures are labelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -387,9 +392,10 @@ pub struct BlocksSpec {
     /// Which block comes next.
     #[serde(default, skip_serializing_if = "BlockOrder::is_default")]
     pub order: BlockOrder,
-    /// Whether it begins anew when all has been read or written once.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub repeats: bool,
+    /// Whether it begins anew when all has been read or written once; left out, it does where a
+    /// duration, operations or bytes end the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<bool>,
     /// Fixes random choices instead of the run's seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -421,7 +427,7 @@ impl BlocksSpec {
             read: None,
             write: None,
             order: BlockOrder::default(),
-            repeats: false,
+            repeats: None,
             seed: None,
             direct: false,
             sync: SyncSpec::default(),
