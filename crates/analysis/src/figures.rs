@@ -47,6 +47,14 @@ impl Failures {
     }
 }
 
+impl FromIterator<(ErrorClass, u64)> for Failures {
+    fn from_iter<I: IntoIterator<Item = (ErrorClass, u64)>>(classes: I) -> Self {
+        let mut failures = Self::default();
+        classes.into_iter().for_each(|(class, count)| failures.0[class as usize] += count);
+        failures
+    }
+}
+
 /// How failures are written.
 #[derive(Serialize, JsonSchema)]
 struct FailuresForm {

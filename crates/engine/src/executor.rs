@@ -60,8 +60,8 @@ pub(crate) struct Executor<'a> {
     archive: Option<Built>,
 }
 
-/// What an operation that lists must find below each prefix in each bucket, `None` where that is not
-/// known; worked out once a thread.
+/// What an operation that lists must find below each prefix in each bucket, `None` where that is
+/// not known; worked out once a thread.
 pub(crate) type Listings = HashMap<(u16, Below, u32), Option<Rc<Expected>>>;
 
 impl<'a> Executor<'a> {

@@ -183,6 +183,8 @@ pub struct RowReport {
     pub schedules: Vec<JobSchedule>,
     /// Failed over all operations that count, 0 to 1; null when there was none.
     pub error_rate: Option<f64>,
+    /// The largest such share that its workload allows, 0 to 1; null where it says nothing.
+    pub error_rate_max: Option<f64>,
     /// What limits the trust in its figures.
     pub advice: Vec<AdviceLine>,
     /// What came of it.
@@ -217,6 +219,7 @@ impl RowReport {
             loop_model: LoopModel::Closed,
             schedules: Vec::new(),
             error_rate: analysis.error_rate(),
+            error_rate_max: None,
             advice: analysis.advice.iter().map(words::advice_line).collect(),
             analysis,
         }

@@ -9,7 +9,7 @@ use plimsoll_workload::plan::{self, Blocks, Members, Plan, Work};
 use crate::clients::{ClientStage, RowJobs};
 
 /// What is known of a job before it runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Described {
     /// Bytes of one operation on blocks, such as `4 KiB` or `4 KiB–64 KiB`.
     pub block: Option<String>,
@@ -23,6 +23,8 @@ pub struct Described {
     pub file_size: Option<String>,
     /// How long it is to last; `None` where it ends when all is done.
     pub duration: Option<Duration>,
+    /// The largest share of operations that may fail, 0 to 1.
+    pub error_rate_max: Option<f64>,
 }
 
 /// Returns what a row says of a job that several clients did: files are added up, the longest time
@@ -32,7 +34,10 @@ pub fn described(clients: &[ClientStage<'_>], row: &RowJobs) -> Described {
     let of_client = |of: &ClientStage<'_>| {
         let (plan, stage) = of.planned?;
         let limit = stage.duration;
-        stage.jobs.get(row.jobs[0]).map(|job| of_job(plan, job, limit))
+        let jobs = || row.jobs.iter().filter_map(|job| stage.jobs.get(*job));
+        let allowed = jobs().filter_map(|job| job.error_percent_max).map(|percent| percent / 100.0);
+        let error_rate_max = allowed.reduce(f64::min);
+        jobs().next().map(|job| Described { error_rate_max, ..of_job(plan, job, limit) })
     };
     let all = clients.iter().filter_map(of_client).reduce(|all, each| Described {
         block: all.block.filter(|block| Some(block) == each.block.as_ref()),
@@ -41,6 +46,10 @@ pub fn described(clients: &[ClientStage<'_>], row: &RowJobs) -> Described {
         files_count: all.files_count.zip(each.files_count).map(|(a, b)| a + b),
         file_size: all.file_size.filter(|size| Some(size) == each.file_size.as_ref()),
         duration: all.duration.zip(each.duration).map(|(a, b)| a.max(b)),
+        error_rate_max: [all.error_rate_max, each.error_rate_max]
+            .into_iter()
+            .flatten()
+            .reduce(f64::min),
     });
     all.unwrap_or_default()
 }

@@ -33,20 +33,18 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
         flaws.push(flaw);
         return;
     }
-    let percent = failed as f64 / (ok + failed) as f64 * 100.0;
-    if percent > max_error_rate {
-        flaws.push(match lead {
-            "" => format!(
-                "{percent:.2} % of the operations failed, more than --max-error-rate \
-                 {max_error_rate}% allows"
-            ),
-            lead => format!(
-                "{lead}{failed} of {} operations failed, more than --max-error-rate \
-                 {max_error_rate}% allows",
-                ok + failed
-            ),
-        });
+    let mut others = (ok, failed);
+    for row in &stage.rows {
+        let Some(most) = row.error_rate_max else { continue };
+        let (ok, failed) = (row.analysis.total.stage.ops_ok, row.failed_count());
+        others = (others.0 - ok, others.1 - failed);
+        let lead = if stage.rows.len() == 1 { lead } else { &format!("{lead}{}: ", row.name) };
+        let percent = most * 100.0;
+        let allowed = format!("its max_error_rate of {percent}%");
+        flaws.extend(too_many_failed(lead, (ok, failed), percent, &allowed));
     }
+    let allowed = format!("--max-error-rate {max_error_rate}%");
+    flaws.extend(too_many_failed(lead, others, max_error_rate, &allowed));
     let count = stage.rows.iter().map(|row| row.schedules.len()).sum::<usize>();
     let schedules = stage.rows.iter().flat_map(|row| &row.schedules);
     for missed in schedules.filter(|of| !of.schedule.is_kept()) {
@@ -58,4 +56,20 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
              this is not the load that was asked for{more}"
         ));
     }
+}
+
+/// `percent_max` is what `allowed` says in words.
+fn too_many_failed(
+    lead: &str,
+    (ok, failed): (u64, u64),
+    percent_max: f64,
+    allowed: &str,
+) -> Option<String> {
+    let all = ok + failed;
+    let percent = failed as f64 / all.max(1) as f64 * 100.0;
+    let what = match lead {
+        "" => format!("{percent:.2} % of the operations"),
+        lead => format!("{lead}{failed} of {all} operations"),
+    };
+    (percent > percent_max).then(|| format!("{what} failed, more than {allowed} allows"))
 }

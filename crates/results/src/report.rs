@@ -178,6 +178,7 @@ impl Record {
             files_count: of.files_count,
             file_size: of.file_size,
             duration: of.duration,
+            error_rate_max: of.error_rate_max,
             served_by,
             loop_model: loop_model(of_clients, row, job),
             schedules: schedules(entry, of_clients, row, took),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use plimsoll_model::OpKind;
+use plimsoll_analysis::Failures;
+use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::Report;
@@ -91,6 +92,36 @@ fn a_good_run_has_no_flaws_and_one_without_operations_has() {
         let found = flaws(&report, 0.0);
         assert!(found.iter().any(|flaw| flaw.contains("no operation ended")), "{name}: {found:?}");
     }
+}
+
+#[test]
+fn a_job_that_says_how_many_may_fail_is_judged_by_that() {
+    let mut report = report("fio-job", &Asked::default()).unwrap();
+    let stage = report.stages.iter_mut().find(|stage| stage.is_result).unwrap();
+    stage.rows.truncate(1);
+    let mut other = stage.rows[0].clone();
+    other.name = "other".to_owned();
+    stage.rows.push(other);
+    for row in &mut stage.rows {
+        let figures = &mut row.analysis.total.stage;
+        (figures.ops_ok, figures.failed) = (99, [(ErrorClass::Server, 1)].into_iter().collect());
+        row.analysis.ramp.failed = Failures::default();
+    }
+    let name = stage.name.clone();
+    let found = flaws(&report, 0.5);
+    let flaw = "2 of 200 operations failed, more than --max-error-rate 0.5% allows";
+    assert_eq!(found[0], format!("{name}: {flaw}"));
+    assert_eq!(flaws(&report, 1.0)[..], [""; 0]);
+    let stage = report.stages.iter_mut().find(|stage| stage.name == name).unwrap();
+    stage.rows[1].error_rate_max = Some(0.005);
+    let found = flaws(&report, 1.0);
+    let flaw = "other: 1 of 100 operations failed, more than its max_error_rate of 0.5% allows";
+    assert_eq!(found[0], format!("{name}: {flaw}"));
+    // What one job may fail is no longer counted with the others.
+    let stage = report.stages.iter_mut().find(|stage| stage.name == name).unwrap();
+    stage.rows[1].error_rate_max = Some(1.0);
+    stage.rows[0].analysis.total.stage.failed = Failures::default();
+    assert_eq!(flaws(&report, 0.0)[..], [""; 0]);
 }
 
 #[test]

@@ -21,9 +21,9 @@ use crate::args::requests::{RequestArgs, SignatureArg as Signing};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{CredentialArgs, Duration as DurationArg, S3BenchmarkArgs, SignatureArg, YES};
 use crate::conducted::{Conducted, Settings};
-use crate::lower;
 use crate::secret::Secret;
 use crate::ui::Ui;
+use crate::{lower, shown};
 
 /// Where its lines are kept too, in the directory in which it was started.
 const LOG: &str = "benchmark.log";
@@ -79,7 +79,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         Ok(())
     };
     let code = conducted.end(printed.and(done), &Settings { show: Some(&show), ..settings })?;
-    Ok(if is_good.get() { code } else { ExitCode::FAILURE })
+    Ok(if is_good.get() { code } else { shown::exit_code(false) })
 }
 
 /// Warns where too much failed; tells whether not.

@@ -133,8 +133,8 @@ impl ObjectsJob {
         }
     }
 
-    /// Returns what operation `op` of the mix has to find below a prefix in that bucket, and what it
-    /// may find; `None` where it may find others, or where members come and go.
+    /// Returns what operation `op` of the mix has to find below a prefix in that bucket, and what
+    /// it may find; `None` where it may find others, or where members come and go.
     pub fn listed_below(
         &self,
         index: SetIndex,

@@ -31,8 +31,8 @@ pub struct Members {
     /// By owner and law of size: the number of the next member that is put. The numbers of those
     /// that a fill makes come first.
     next_numbers: Arc<BTreeMap<(u32, u16), u64>>,
-    /// Those that may be there or not, in order: writing or removing them has failed. They are among
-    /// those above or not.
+    /// Those that may be there or not, in order: writing or removing them has failed. They are
+    /// among those above or not.
     doubtful: Arc<[ObjectId]>,
 }
 

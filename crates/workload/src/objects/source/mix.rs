@@ -163,12 +163,7 @@ impl Mix {
         let MixOp { op, set, law, picker, pages, .. } = &mut self.ops[at];
         let (of, members) = job.population(op.set);
         let used = &mut self.sets[*set];
-        let by_name = matches!(
-            op.act,
-            OpAct::Get { version: VersionPick::Uniform, .. }
-                | OpAct::Stat { version: VersionPick::Uniform, .. }
-                | OpAct::Delete { version: VersionPick::Uniform, .. }
-        );
+        let by_name = is_of_a_version(&op.act);
         let held = match (&op.act, &mut used.pool, picker) {
             (OpAct::List { by_page: true, .. }, ..) => {
                 let count = pages.expect("the pages are known when the stage begins");
@@ -396,6 +391,16 @@ fn pick_of(act: &OpAct) -> PickSpec {
         | OpAct::Delete { pick, .. } => pick.clone(),
         OpAct::List { .. } => PickSpec::Member(Choice::Uniform),
     }
+}
+
+/// Tells whether an act is on any version of a member, which it then names.
+const fn is_of_a_version(act: &OpAct) -> bool {
+    matches!(
+        act,
+        OpAct::Get { version: VersionPick::Uniform, .. }
+            | OpAct::Stat { version: VersionPick::Uniform, .. }
+            | OpAct::Delete { version: VersionPick::Uniform, .. }
+    )
 }
 
 /// Returns a deck in which each operation stands as often as its weight says.

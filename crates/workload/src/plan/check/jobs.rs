@@ -52,23 +52,17 @@ impl Context<'_> {
                           work never ends";
             return Err(path.field("duration").refuse(reason));
         }
-        if let Some(Percent(percent)) = spec.max_error_rate.filter(|share| share.0 > 100.0) {
-            let reason = format!("{percent}% is out of range: 0% to 100%");
-            return Err(path.field("max_error_rate").refuse(reason));
-        }
         self.check_deal(path, spec, &work)?;
         self.check_agent(path, spec)?;
         let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
         let sessions = u64::from(spec.workers) * u64::from(spec.depth);
         if !on_files && sessions > SESSIONS_MAX {
-            let reason = format!(
+            return Err(path.field("workers").refuse(format!(
                 "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
-            );
-            return Err(path.field("workers").refuse(reason));
+            )));
         }
         if spec.interface.is_some() && !on_files {
-            let reason = "is only for work on files";
-            return Err(path.field("interface").refuse(reason));
+            return Err(path.field("interface").refuse("is only for work on files"));
         }
         let delay = spec.start_delay;
         if delay.min > delay.max {
@@ -92,7 +86,7 @@ impl Context<'_> {
             agent: spec.agent.clone(),
             interface: spec.interface.map(|interface| interface.0),
             deal: spec.deal,
-            error_percent_max: spec.max_error_rate.map(|share| share.0),
+            error_percent_max: percent(&path.field("max_error_rate"), spec.max_error_rate)?,
             work,
             needs,
             path: path.clone(),
@@ -198,6 +192,16 @@ impl Context<'_> {
 
 fn count(value: u32) -> NonZeroU32 {
     NonZeroU32::new(value).expect("it was checked")
+}
+
+/// Returns a share in percent.
+fn percent(path: &FieldPath, share: Option<Percent>) -> Checked<Option<f64>> {
+    match share {
+        Some(Percent(percent)) if percent > 100.0 => {
+            Err(path.refuse(format!("{percent}% is out of range: 0% to 100%")))
+        }
+        share => Ok(share.map(|share| share.0)),
+    }
 }
 
 fn amount<T>(
