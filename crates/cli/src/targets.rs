@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use plimsoll_conduct::{ConductError, FilesOn, RunTime, Store as ConductedStore, Target};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, Seed};

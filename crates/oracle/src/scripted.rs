@@ -254,8 +254,8 @@ impl Store {
         Completion { objects_count, ..done }
     }
 
-    /// Lists the first `max` objects below `prefix`, without the first `cut` bytes of each key. A lie
-    /// is about one of these.
+    /// Lists the first `max` objects below `prefix`, without the first `cut` bytes of each key. A
+    /// lie is about one of these.
     fn list(
         &mut self,
         now: Moment,

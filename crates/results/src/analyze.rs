@@ -228,7 +228,8 @@ fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Ask
         || clients.iter().any(|client| !client.counts_at_once(0))
 }
 
-/// Returns when the time of all jobs of a row is up at the latest, where each client's plan says so.
+/// Returns when the time of all jobs of a row is up at the latest, where each client's plan says
+/// so.
 fn until(clients: &[ClientStage<'_>], row: &RowJobs) -> Option<Moment> {
     let ends = clients.iter().flat_map(|client| row.jobs.iter().map(|job| client.until(*job)));
     ends.collect::<Option<Vec<Moment>>>()?.into_iter().max()

@@ -182,11 +182,7 @@ impl Context<'_> {
         let stop_rules = stop_rules(&path.field("until"), &spec.until, &jobs)?;
         Ok(Stage {
             name,
-            // A pause has no result.
-            kind: match spec.prepares || jobs.is_empty() {
-                true => StageKind::Prepare,
-                false => StageKind::Measure,
-            },
+            kind: kind_of(spec),
             if_offered: spec.if_offered,
             iteration: round.iteration.max(spec.iteration),
             step: None,
@@ -278,6 +274,14 @@ impl Context<'_> {
             max_in_flight,
         });
         Ok(stage)
+    }
+}
+
+/// Returns what a stage is: of a pause there is no result.
+fn kind_of(spec: &WorkStage) -> StageKind {
+    match spec.prepares || spec.jobs.is_empty() {
+        true => StageKind::Prepare,
+        false => StageKind::Measure,
     }
 }
 
