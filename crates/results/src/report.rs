@@ -427,7 +427,10 @@ pub(crate) fn schedules(
         let is_alone = row.jobs.len() == 1 && job.loop_model == schema::LoopModel::Open;
         let planned = |of: &ClientStage<'_>| {
             let (_, stage) = of.planned?;
-            [stage.jobs.get(*index)?.duration, stage.duration].into_iter().flatten().min()
+            let job = stage.jobs.get(*index)?;
+            let lasts = [job.duration, stage.duration].into_iter().flatten().min()?;
+            // What arrives in the ramp is offered too.
+            Some(job.ramp.saturating_add(lasts))
         };
         let planned: Option<Vec<Duration>> = clients.iter().map(planned).collect();
         let planned = planned.and_then(|all| all.into_iter().max());

@@ -230,3 +230,28 @@ fn assert_measured(file: &File, report: &Value) {
     let op_log = &report["stages"][0]["op_log"];
     assert_eq!(op_log["rows_count"], op_log["ops_counted_count"], "{}", file.name);
 }
+
+/// In virtual time, so that nothing but the figures can differ: 20/s of arrivals are 20/s beside a
+/// job that lasts three times as long, and where a ramp comes first.
+#[test]
+fn a_rate_is_over_the_time_of_its_own_job() {
+    let place = place();
+    let text = "schema: plimsoll.workload/2\nname: t\nsets: {o: {count: 9, size: 1KiB}}\nstages:\n\
+                - {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                - jobs:\n\
+                \x20 - {name: a, duration: 2s, pacing: {open: 20/s}, work: {objects: [{stat: \
+                o}]}}\n\
+                \x20 - {name: b, duration: 6s, work: {objects: [{get: o}]}}\n\
+                - {duration: 2s, jobs: [{ramp: 3s, pacing: {open: 20/s}, work: {objects: [{get: \
+                o}]}}]}\n";
+    fs::write(place.path().join("w.yaml"), text).unwrap();
+    let report = printed(place.path(), "run w.yaml --virtual --seed 1 --json");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    for (stage, lasted_s, in_ramp) in [(1, 2, 0), (2, 5, 60)] {
+        let row = &report["stages"][stage]["rows"][0];
+        assert_eq!(row["schedules"][0]["duration_ns"], lasted_s * 1_000_000_000_u64, "{row:#}");
+        assert_eq!(row["schedules"][0]["offered_count"], 40 + in_ramp, "{row:#}");
+        let rate = row["total"]["rates"]["ops_per_sec"].as_f64().unwrap();
+        assert!((rate - 20.0).abs() < 1e-6, "{rate}");
+    }
+}
