@@ -289,35 +289,33 @@ impl RowSurvey {
     pub(crate) fn measured_span(&self, question: &Question<'_>, row: &RowAsked) -> MeasuredSpan {
         let skipped_to =
             Moment::from_ns(question.started.as_ns().saturating_add(ns(question.skip)));
-        let ended = question.ended.max(question.started);
-        let full = |rule| MeasuredSpan { start: skipped_to.min(ended), end: ended, rule };
-        // Beside other jobs a row may begin to count later than the stage, and end before it.
-        let start = skipped_to.max(self.measured_from.unwrap_or(skipped_to));
-        let done = self.last_done.filter(|_| self.measured_from.is_some()).unwrap_or(ended);
-        let own = |end: Moment, rule| {
-            let end = end.min(ended);
-            MeasuredSpan { start: start.min(end), end, rule }
+        let stage_ended = question.ended.max(question.started);
+        let full =
+            |start: Moment, end: Moment, rule| MeasuredSpan { start: start.min(end), end, rule };
+        // What is measured of a row begins after its ramp, and ends when it does itself: another
+        // row may go on. Of an open loop the time after its last operation belongs to it.
+        let own_start = self.measured_from.unwrap_or(skipped_to);
+        let own_end = match (question.rows, row.ends.max(self.last_done)) {
+            (Rows::Several { .. }, Some(ended)) => ended.clamp(question.started, stage_ended),
+            _ => stage_ended,
         };
+        let own = |rule| full(own_start, own_end, rule);
         match row.span {
             Span::FromRamps => {
                 let start = self.measured_from.unwrap_or(question.started);
                 let end = self.last_done.unwrap_or(start).max(start);
                 MeasuredSpan { start, end, rule: SpanRule::FromRamps }
             }
-            _ if row.open => {
-                let end = row.until.map_or(ended, |until| until.max(done));
-                own(end, SpanRule::Schedule)
-            }
-            Span::Whole => full(SpanRule::FullAsked),
+            _ if row.open => own(SpanRule::Schedule),
+            Span::Whole => full(own_start, stage_ended, SpanRule::FullAsked),
             Span::AllWorkers => {
                 let ran = self.all_ran.zip(self.first_done);
-                let whole = own(done, SpanRule::FullTooShort);
-                let Some((first, end)) = ran else { return whole };
-                let start = start.max(first);
-                let is_short =
-                    ns(end.since(start)) < ns(whole.length()) / StageSurvey::STAGE_PART_MIN;
+                let Some((start, end)) = ran else { return own(SpanRule::FullTooShort) };
+                let start = start.max(skipped_to).max(own_start);
+                let all_ns = ns(own_end.since(own_start));
+                let is_short = ns(end.since(start)) < all_ns / StageSurvey::STAGE_PART_MIN;
                 if end <= start || is_short {
-                    return whole;
+                    return own(SpanRule::FullTooShort);
                 }
                 MeasuredSpan { start, end, rule: SpanRule::AllWorkers }
             }

@@ -153,14 +153,14 @@ impl Record {
     fn laid(&self, stage: &RecordStage, asked: &Asked) -> Laid {
         let span = if asked.full_span { Span::Whole } else { Span::AllWorkers };
         let Origin::Run { manifest, clients, .. } = &self.origin else {
-            let row = RowAsked { workers: stage.workers, span, open: false, until: None };
+            let row = RowAsked { workers: stage.workers, span, open: false, ends: None };
             return Laid { rows: Vec::new(), asked: vec![row], workers: Vec::new() };
         };
         let entry = &manifest.stages[stage.index];
         let of_clients = clients.at(stage.index, entry);
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
             let open = job.loop_model == LoopModel::Open;
-            let row = RowAsked { workers: stage.workers, span, open, until: None };
+            let row = RowAsked { workers: stage.workers, span, open, ends: None };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
@@ -173,11 +173,14 @@ impl Record {
             let of_row = workers.iter().flatten().filter(|worker| worker.row as usize == index);
             let jobs = || row.jobs.iter().map(|job| &entry.jobs[*job]);
             let on_files = jobs().any(|job| job.interface.is_some());
+            let spans = row.jobs.iter().flat_map(|job| {
+                of_clients.iter().map(|client| client.planned_span(*job).map(|(_, ends)| ends))
+            });
             RowAsked {
                 workers: of_row.count() as u32,
                 span: if on_files { Span::FromRamps } else { span },
                 open: jobs().any(|job| job.loop_model == LoopModel::Open),
-                until: until(&of_clients, row),
+                ends: spans.reduce(|all, each| Some(all?.max(each?))).flatten(),
             }
         };
         let asked: Vec<RowAsked> = rows.iter().enumerate().map(row).collect();
@@ -187,7 +190,7 @@ impl Record {
                 workers: stage.workers,
                 span: Span::AllWorkers,
                 open: false,
-                until: None,
+                ends: None,
             };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
@@ -226,13 +229,6 @@ fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Ask
     stage.jobs[0].interface.is_some()
         || asked.rows == Rows::Workers
         || clients.iter().any(|client| !client.counts_at_once(0))
-}
-
-/// Returns when the time of all jobs of a row is up at the latest, where each client's plan says
-/// so.
-fn until(clients: &[ClientStage<'_>], row: &RowJobs) -> Option<Moment> {
-    let ends = clients.iter().flat_map(|client| row.jobs.iter().map(|job| client.until(*job)));
-    ends.collect::<Option<Vec<Moment>>>()?.into_iter().max()
 }
 
 fn depth(asked: &Asked) -> Depth {

@@ -158,14 +158,6 @@ impl ClientStage<'_> {
         planned.is_none_or(|job| job.ramp.is_zero() && job.start_delay.end().is_zero())
     }
 
-    /// Returns when the time of a job is up at the latest, where a time says so.
-    pub(crate) fn until(&self, job: usize) -> Option<Moment> {
-        let (_, stage) = self.planned?;
-        let job = stage.jobs.get(job)?;
-        let lasts = [job.duration, stage.duration].into_iter().flatten().min()?;
-        Some(self.started?.after(*job.start_delay.end()).after(job.ramp).after(lasts))
-    }
-
     /// Returns when what a worker does begins to count; `None` where the client never began.
     fn measured_from(&self, job: usize, worker: WorkerId) -> Option<(Moment, Moment)> {
         let started = self.started?;
@@ -174,6 +166,16 @@ impl ClientStage<'_> {
             started.after(start_delay(job, self.seed, worker)).after(job.ramp)
         });
         Some((started, from))
+    }
+
+    /// Returns when a job was to begin and to end at the latest, ramp included; `None` where it has
+    /// no duration, or where that is not known.
+    pub(crate) fn planned_span(&self, job: usize) -> Option<(Moment, Moment)> {
+        let (_, stage) = self.planned?;
+        let (started, job) = (self.started?, stage.jobs.get(job)?);
+        let duration = [job.duration, stage.duration].into_iter().flatten().min()?;
+        let began = started.after(*job.start_delay.start());
+        Some((began, started.after(*job.start_delay.end()).after(job.ramp).after(duration)))
     }
 }
 
