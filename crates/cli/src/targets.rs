@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use plimsoll_conduct::{FilesOn, RunTime, Store as ConductedStore, Target};
+use anyhow::{Context, Result};
+use plimsoll_conduct::{ConductError, FilesOn, RunTime, Store as ConductedStore, Target};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, Seed};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver, ScriptedFiles};
@@ -22,7 +22,7 @@ pub(crate) enum StandIn {
     /// Targets on which every operation succeeds at once.
     Null,
     /// Targets in virtual time that a script rules.
-    Script(Script),
+    Script(Box<Script>),
 }
 
 /// The targets of a plan, as it is run.
@@ -174,18 +174,19 @@ fn unasked(plan: &Plan, files: FilesOn) -> Vec<Target> {
 
 /// Refuses what the language knows and this program cannot run yet.
 fn refuse_unknown(target: &PlanTarget) -> Result<()> {
-    match &target.spec {
-        Some(TargetSpec::Seaweedfs(_) | TargetSpec::Swift(_)) => bail!(
-            "targets.{}: its kind cannot be run yet; s3, files, oracle and null can",
-            target.name
-        ),
-        Some(TargetSpec::S3(S3Target { profile: Some(_), .. })) => bail!(
-            "targets.{}.s3.profile: profiles cannot be used yet; give the keys with --access-key \
-             and --secret-key, or by --signature IAM",
-            target.name
-        ),
-        _ => Ok(()),
-    }
+    let refused = match &target.spec {
+        Some(TargetSpec::Seaweedfs(_) | TargetSpec::Swift(_)) => {
+            target.path.refuse("its kind cannot be run yet; s3, files, oracle and null can")
+        }
+        Some(TargetSpec::S3(S3Target { profile: Some(_), .. })) => {
+            target.path.field("profile").refuse(
+                "profiles cannot be used yet; give the keys with --access-key and --secret-key, \
+                 or by --signature IAM",
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(ConductError::from(refused).into())
 }
 
 /// Tells whether a target is files.

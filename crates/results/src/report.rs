@@ -13,7 +13,7 @@ use plimsoll_report::{
     OpLogCheck, ProcessUsage, Report, RowReport, RunState, ScheduleReport, StageReport,
     TargetReport, Verification, VerificationMode, format,
 };
-use plimsoll_workload::plan::JobPacing;
+use plimsoll_workload::plan::{JobPacing, title_of};
 use plimsoll_workload::{Pacing, RateProfile};
 use serde::Deserialize;
 
@@ -277,7 +277,7 @@ pub(crate) fn client_names(manifest: &Manifest) -> Vec<String> {
 
 /// Returns what ran, as the command names it.
 fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[AnalyzedStage]) -> String {
-    let name = manifest.workload.name().unwrap_or("run").replacen('-', " ", 1);
+    let name = title_of(manifest.workload.name().unwrap_or("run"));
     let what = match manifest.merged.len() {
         0 => name,
         parts => format!("{name} of {parts} clients"),

@@ -24,3 +24,4 @@ mod safety_s3;
 mod secrets;
 mod signals;
 mod telemetry;
+mod workloads;

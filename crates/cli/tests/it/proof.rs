@@ -13,8 +13,8 @@ fn workload(directory: &Path, line: &str) {
     fs::write(directory.join("workload.yaml"), yaml).unwrap();
 }
 
-/// A job of a stage is measured from the end of its own ramp to its own end, and what it was offered
-/// is what arrived in its own time.
+/// A job of a stage is measured from the end of its own ramp to its own end, and what it was
+/// offered is what arrived in its own time.
 #[test]
 fn jobs_of_one_stage_are_measured_each_over_its_own_time() {
     let folder = tempfile::tempdir().unwrap();
