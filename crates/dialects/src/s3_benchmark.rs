@@ -62,21 +62,6 @@ pub struct Address {
     pub port: Option<u16>,
 }
 
-impl Benchmark {
-    /// Returns what is said of it in the line above its tests.
-    pub fn parameters(&self) -> layout::Parameters<'_> {
-        layout::Parameters {
-            url: &self.url,
-            bucket: &self.bucket,
-            region: &self.region,
-            duration_s: self.duration_s,
-            threads: self.threads,
-            loops: self.loops,
-            size: &self.size,
-        }
-    }
-}
-
 impl fmt::Debug for Benchmark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Benchmark")

@@ -37,7 +37,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         );
     }
     let file = asked.workload(args.seed);
-    let parameters = layout::parameters_line(&asked.parameters());
+    let parameters = layout::parameters_line(&asked);
     if args.explain {
         let notes: String =
             dialect::CORRECTIONS.iter().map(|correction| format!("# {correction}\n")).collect();

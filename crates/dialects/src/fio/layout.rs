@@ -41,12 +41,6 @@ pub use run::{CloneLogs, RATE_WINDOW, Ran, Writing};
 pub use terse::terse;
 pub use text::normal;
 
-/// The percentiles that fio prints unless told otherwise.
-pub const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
-
 /// Returns a run in each of the formats, one after the other; none stands for `normal`.
 pub fn render(run: &FioRun<'_>, formats: &[OutputFormat]) -> String {
     let formats = if formats.is_empty() { &[OutputFormat::Normal] } else { formats };

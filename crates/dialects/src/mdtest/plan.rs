@@ -58,7 +58,7 @@ pub struct PlannedRow {
 }
 
 /// What the table shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// Operations per second.
     pub rates: bool,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, OpKind, SeriesKey, WallTime};
-use plimsoll_stats::{Histogram, Timeline};
-
 use plimsoll_report::format::{count, duration, known};
 use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless};
+use plimsoll_stats::{Histogram, Timeline};
+
+use super::Benchmark;
 
 /// The first line that s3-benchmark prints; it is in no log.
 pub const GREETING: &str = "Wasabi benchmark program v2.0";
@@ -20,25 +21,6 @@ const SLOWDOWNS: [u16; 2] = [429, 503];
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/// What a run was asked for, as written on its command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters<'a> {
-    /// Where the store is.
-    pub url: &'a str,
-    /// The bucket.
-    pub bucket: &'a str,
-    /// The region that requests are signed for.
-    pub region: &'a str,
-    /// Seconds of each test but DELETE.
-    pub duration_s: u32,
-    /// Workers.
-    pub threads: u32,
-    /// How often the tests are done.
-    pub loops: u32,
-    /// The size of an object: `1M`.
-    pub size: &'a str,
-}
 
 /// One of the five tests of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,8 +133,8 @@ impl TestFigures {
 }
 
 /// Returns the line that says what was asked for.
-pub fn parameters_line(of: &Parameters<'_>) -> String {
-    let Parameters { url, bucket, region, duration_s, threads, loops, size } = of;
+pub fn parameters_line(of: &Benchmark) -> String {
+    let Benchmark { url, bucket, region, duration_s, threads, loops, size, .. } = of;
     format!(
         "Parameters: url={}, bucket={}, region={}, duration={duration_s}, threads={threads}, \
          loops={loops}, size={}",

@@ -10,10 +10,10 @@ mod page;
 use plimsoll_analysis::compare::{KindFigures, Metric, RunFigures};
 use plimsoll_foreign::warp::aggregated::{Aggregate, Aggregated};
 use plimsoll_model::OpKind;
+use plimsoll_report::text::Look;
 use schemars::generate::SchemaSettings;
 
 use measured::{Bounds, Kind, Rate, Times, kinds};
-use plimsoll_report::text::Look;
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.aggregated/1";

@@ -8,11 +8,11 @@ use std::time::Duration;
 use plimsoll_analysis::compare::{
     Comparison, Difference, KindComparison, Metric, Presence, Row, Unit,
 };
-
-use super::layout::words::go_duration;
 use plimsoll_report::compare::kind_name;
 use plimsoll_report::format::UNKNOWN;
 use plimsoll_report::table::harmless;
+
+use super::layout::words::go_duration;
 
 const MIB: f64 = (1u64 << 20) as f64;
 

@@ -5,7 +5,7 @@ use plimsoll_analysis::RowAnalysis;
 use plimsoll_report::{Report, StageReport};
 use plimsoll_stats::Histogram;
 
-use super::{FileSystem, MdtestReport, MdtestRow, MdtestShows, MdtestStep};
+use super::{FileSystem, MdtestReport, MdtestRow, MdtestStep};
 use crate::mdtest::{MdtestPlan, PlannedRow};
 
 /// What the table says of a run and its report does not.
@@ -41,11 +41,7 @@ impl MdtestReport {
             shift: plan.shift,
             entries: plan.entries.clone(),
             iterations: plan.iterations,
-            shows: MdtestShows {
-                rates: plan.table.rates,
-                times: plan.table.times,
-                each_iteration: plan.table.each_iteration,
-            },
+            shows: plan.table,
             rows: plan.rows.iter().map(|row| table_row(row, plan, report, &client)).collect(),
             notes: report.notes.clone(),
         }
