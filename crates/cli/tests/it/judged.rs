@@ -143,7 +143,8 @@ fn what_lies_in_a_store_and_in_files_is_removed_as_one_step() {
                 targets: {store: {s3: {}}, disk: {files: {directory: .}}}\n\
                 sets: {o: {on: store, count: 5, size: 1KiB}, f: {on: disk, files: 2, size: 8KiB}}\n\
                 stages:\n\
-                - {prepares: true, jobs: [{name: a, work: {fill: o}}, {name: b, work: {fill: f}}]}\n\
+                - {prepares: true, jobs: [{name: a, work: {fill: o}},\n\
+                \x20                          {name: b, work: {fill: f}}]}\n\
                 - jobs:\n\
                 \x20 - {name: a, ops: 9, work: {objects: [{get: o}]}}\n\
                 \x20 - {name: b, ops: 9, work: {blocks: {on: f, read: {block: 4KiB}}}}\n";
