@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DriverError, Lack, LackReason};
+use plimsoll_driver::{Admin, Driver, DriverError, Lack, LackReason};
 use plimsoll_model::{Ability, ErrorClass, SharedClock, WallTime};
-use plimsoll_oracle::ScriptedDriver;
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
 use plimsoll_workload::ExistingObject;
@@ -18,7 +17,6 @@ use plimsoll_workload::plan::{
 };
 
 use crate::lease::{self, BucketLease, Marked};
-use crate::targets::AnyDriver;
 use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target};
 
 /// How long is waited before cleaning is tried again.
@@ -160,10 +158,10 @@ impl RunAdmin {
             let Some(store) = target.store() else { continue };
             let needs = placed.plan.needs(target_index);
             let Some(admin_of) = &store.admin else {
-                if let AnyDriver::Scripted(_) = store.driver {
-                    refuse_unknown(&needs)?;
+                if let Some(offers) = store.driver.offers() {
+                    refuse_unknown(&needs, offers)?;
                     let wishes = placed.plan.wishes(target_index).into_iter();
-                    let unknown = wishes.filter(|wish| !ScriptedDriver::ABILITIES.contains(wish));
+                    let unknown = wishes.filter(|wish| !offers.contains(wish));
                     let lack = |need| Lack { need, why: LackReason::OfStore(UNKNOWN) };
                     lacks.extend(unknown.map(|need| (target_index, lack(need))));
                 }
@@ -313,9 +311,9 @@ impl Cleaning for RunAdmin {
     }
 }
 
-/// Refuses what a scripted store does not know; all operations of such work would fail.
-fn refuse_unknown(needs: &[(Ability, FieldPath)]) -> Result<(), ConductError> {
-    let lacking = needs.iter().find(|(need, _)| !ScriptedDriver::ABILITIES.contains(need));
+/// Refuses what a store of virtual time does not offer; all operations of such work would fail.
+fn refuse_unknown(needs: &[(Ability, FieldPath)], offers: &[Ability]) -> Result<(), ConductError> {
+    let lacking = needs.iter().find(|(need, _)| !offers.contains(need));
     lacking.map_or(Ok(()), |(need, path)| {
         Err(path.refuse(format!("a store in virtual time does not know `{}`", need.name())).into())
     })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
-use plimsoll_model::{EndpointId, SharedClock};
+use plimsoll_model::{Ability, EndpointId, SharedClock};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
 
@@ -47,6 +47,12 @@ macro_rules! drivers {
             fn endpoints(&self) -> Vec<String> {
                 match self {
                     $(Self::$kind(driver) => driver.endpoints(),)*
+                }
+            }
+
+            fn offers(&self) -> Option<&'static [Ability]> {
+                match self {
+                    $(Self::$kind(driver) => driver.offers(),)*
                 }
             }
         }

@@ -292,6 +292,11 @@ pub trait Driver: Send + Sync {
 
     /// Returns the addresses of the target, indexed by [`EndpointId`], as reports show them.
     fn endpoints(&self) -> Vec<String>;
+
+    /// Returns what the target can do where that needs no look at it; `None`: its [`Admin`] tells.
+    fn offers(&self) -> Option<&'static [Ability]> {
+        None
+    }
 }
 
 /// An object found on the target.

@@ -13,11 +13,11 @@ use plimsoll_model::{
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, WorkloadSpec};
 
-use crate::instrument_tests::{Kept, MS, spec};
+use crate::instrument_tests::{MS, spec};
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, Live, ObjectsJob, RunClock, ServerNames, StageContext, StageOutcome,
-    StageWork, StopFlag, VirtualTime, run_stage,
+    EndReason, EngineConfig, KeptOps, Live, ObjectsJob, RunClock, ServerNames, StageContext,
+    StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
 };
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
@@ -85,7 +85,7 @@ impl Setup {
             begins_at: None,
         };
         let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(1), retries: 0 };
-        let mut kept = Kept::default();
+        let mut kept = KeptOps::default();
         let driver = Slow(self.driver.clone());
         let job = self.workload.alone(&driver, kind);
         let work = StageWork::of_objects(StageId(0), ObjectsJob { server_names, ..job });
@@ -271,7 +271,7 @@ fn whoever_comes_first_begins_a_common_upload_and_the_last_completes_it() {
             begins_at: None,
         };
         let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(1), retries: 0 };
-        let (mut kept, driver) = (Kept::default(), Slow(setup.driver.clone()));
+        let (mut kept, driver) = (KeptOps::default(), Slow(setup.driver.clone()));
         let job = setup.workload.alone(&driver, StageKind::Prepare);
         let work = StageWork::of_objects(StageId(0), ObjectsJob { workers, ..job });
         let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
@@ -495,7 +495,7 @@ fn threads_share_an_upload() {
     };
     let config = EngineConfig { threads: 3, op_timeout: Duration::from_secs(10), retries: 0 };
     let driver = MemoryDriver::default();
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let job = workload.alone(&driver, StageKind::Prepare);
     let work = StageWork::of_objects(StageId(0), job);
     let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();
@@ -550,7 +550,7 @@ fn nobody_waits_for_an_upload_whose_beginner_is_gone() {
         begins_at: None,
     };
     let config = EngineConfig { threads: 4, op_timeout: Duration::from_secs(1), retries: 0 };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let job = workload.alone(&Dying, StageKind::Prepare);
     let work = StageWork::of_objects(StageId(0), job);
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session};
 use plimsoll_model::{
-    EndpointId, ErrorClass, Moment, OpKind, OpRecord, PackedOp, SharedClock, StageId, StageKind,
+    EndpointId, ErrorClass, Moment, OpKind, OpRecord, SharedClock, StageId, StageKind,
 };
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::{
@@ -16,8 +16,8 @@ use plimsoll_workload::{
 
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, Live, OpSink, OpSinkError, StageContext, StageOutcome, StopFlag,
-    VirtualTime, run_stage,
+    EndReason, EngineConfig, KeptOps, Live, StageContext, StageOutcome, StopFlag, VirtualTime,
+    run_stage,
 };
 
 pub(crate) const MS: u64 = 1_000_000;
@@ -139,21 +139,6 @@ fn workload(operation: &str, workers: u32, pacing: PacingSpec) -> Arc<Laid> {
     Laid::of(&spec(&[(operation, 1)], workers, pacing))
 }
 
-/// Keeps every record.
-#[derive(Default)]
-pub(crate) struct Kept(pub(crate) Vec<OpRecord>);
-
-impl OpSink for Kept {
-    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
-        self.0.extend(ops.iter().map(OpRecord::from));
-        Ok(())
-    }
-
-    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
-        Ok(())
-    }
-}
-
 /// Runs one stage against a scripted store in virtual time and returns its outcome and records.
 pub(crate) fn run(
     workload: &Laid,
@@ -204,7 +189,7 @@ pub(crate) fn run_at<D: Driver>(
         begins_at: None,
     };
     let config = EngineConfig { threads: 1, op_timeout, retries };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let job = workload.alone(driver, kind);
     let work = workload.stage_of(StageId(1), kind, job);
     let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();

@@ -51,7 +51,7 @@ pub use clock::{RunClock, thread_cpu_time};
 pub use context::{EngineConfig, StageContext};
 pub use live::{LATENCY_CELLS, Live, LiveCounts, LiveDetail, StopFlag, latency_cell_end_ns};
 pub use outcome::{
-    EndReason, EngineError, ErrorSample, JobOutcome, LooksOutcome, OpSink, OpSinkError,
+    EndReason, EngineError, ErrorSample, JobOutcome, KeptOps, LooksOutcome, OpSink, OpSinkError,
     ScheduleOutcome, StageOutcome,
 };
 pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};

@@ -9,11 +9,11 @@ use plimsoll_model::{EndpointId, Moment, OpRecord, SharedClock, StageId, StageKi
 use plimsoll_workload::PacingSpec;
 use plimsoll_workload::data::Generator;
 
-use crate::instrument_tests::{Kept, MS, run_with, spec};
+use crate::instrument_tests::{MS, run_with, spec};
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, Live, RunClock, StageContext, StageOutcome, StageWork, StopFlag,
-    run_stage,
+    EndReason, EngineConfig, KeptOps, Live, RunClock, StageContext, StageOutcome, StageWork,
+    StopFlag, run_stage,
 };
 
 const SECOND: u64 = 1_000 * MS;
@@ -155,7 +155,7 @@ fn hash_of_deletes(threads: usize) -> u64 {
         begins_at: None,
     };
     let config = EngineConfig { threads, op_timeout: Duration::from_secs(60), retries: 0 };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let job = workload.alone(&NullDriver, StageKind::Measure);
     let work = StageWork::of_objects(StageId(0), job);
     let outcome = run_stage(&work, &config, &context, &mut kept).unwrap();

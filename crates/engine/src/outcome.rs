@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
-use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, PackedOp, SeriesKey};
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, OpKind, OpRecord, PackedOp, SeriesKey,
+};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::objects::Change;
@@ -21,6 +23,21 @@ pub trait OpSink {
 
     /// Called now and then, so that what is due by time can happen.
     fn tick(&mut self, now: Moment) -> Result<(), OpSinkError>;
+}
+
+/// Keeps every operation, for who looks at them right after.
+#[derive(Debug, Default)]
+pub struct KeptOps(pub Vec<OpRecord>);
+
+impl OpSink for KeptOps {
+    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
+        self.0.extend(ops.iter().map(OpRecord::from));
+        Ok(())
+    }
+
+    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
+        Ok(())
+    }
 }
 
 /// The sink could not take what was recorded.

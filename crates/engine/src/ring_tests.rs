@@ -12,10 +12,10 @@ use plimsoll_model::{
 use plimsoll_workload::data::{Generator, WrongKind};
 use plimsoll_workload::files::FilesSpec;
 
-use crate::instrument_tests::{Kept, MS};
+use crate::instrument_tests::MS;
 use crate::{
-    EndReason, EngineConfig, FilesJobs, Live, RingConfig, StageContext, StageOutcome, StageWork,
-    StopFlag, VirtualTime, run_stage,
+    EndReason, EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageOutcome,
+    StageWork, StopFlag, VirtualTime, run_stage,
 };
 
 const BLOCK: usize = 4_096;
@@ -311,7 +311,7 @@ pub(crate) fn run_at(spec: &FilesSpec, scripts: &[Script], pace: Pace) -> Ran {
         (lock(&files).count, lock(&files).seen) = (0, Vec::new());
         let world = World { time: Arc::clone(&time), script, files: Arc::clone(&files), pace };
         let (live, generator) = (Live::new(1), Arc::new(Generator::new(spec.seed)));
-        let (stop, mut kept) = (StopFlag::default(), Kept::default());
+        let (stop, mut kept) = (StopFlag::default(), KeptOps::default());
         let context = StageContext {
             clock: &clock,
             virtual_time: Some(&time),

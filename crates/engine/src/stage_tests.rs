@@ -17,11 +17,11 @@ use plimsoll_workload::files::FilesSpec;
 use plimsoll_workload::plan::{Amount, Think};
 use plimsoll_workload::{PacingSpec, StopRule};
 
-use crate::instrument_tests::{Answer, Kept, MS, Script, Scripted, spec};
+use crate::instrument_tests::{Answer, MS, Script, Scripted, spec};
 use crate::ring_tests::{FILL, Pace, World, blocks, one_ms, spec as files_spec};
 use crate::testing::Laid;
 use crate::{
-    EndReason, EngineConfig, FilesJobs, JobTiming, Live, ObjectsJob, RingConfig, RunClock,
+    EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, RunClock,
     StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
 };
 
@@ -48,7 +48,7 @@ fn run<D: Driver, R: RingDriver>(
         wall_epoch: WallTime::from_unix_ns(0),
         begins_at,
     };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let outcome = run_stage(work, &CONFIG, &context, &mut kept).unwrap();
     assert_eq!(outcome.ops_count, kept.0.len() as u64);
     assert_eq!(outcome.jobs.iter().map(|job| job.ops_count).sum::<u64>(), outcome.ops_count);
@@ -369,7 +369,7 @@ fn run_real<D: Driver, R: RingDriver>(
         wall_epoch: WallTime::from_unix_ns(0),
         begins_at,
     };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let outcome = run_stage(work, &CONFIG, &context, &mut kept).unwrap();
     (outcome, kept.0)
 }

@@ -49,7 +49,7 @@ enum Told {
 
 impl ScriptedDriver {
     /// What it can do.
-    pub const ABILITIES: [Ability; 7] = [
+    const ABILITIES: [Ability; 7] = [
         Ability::Get,
         Ability::Ranges,
         Ability::Put,
@@ -96,6 +96,10 @@ impl Driver for ScriptedDriver {
 
     fn endpoints(&self) -> Vec<String> {
         vec!["scripted".to_owned()]
+    }
+
+    fn offers(&self) -> Option<&'static [Ability]> {
+        Some(&Self::ABILITIES)
     }
 }
 

@@ -6,12 +6,10 @@ use std::time::Duration;
 use plimsoll_analysis::{Depth, Question, RowAsked, Rows as RowsAsked, Span, Survey, measure};
 use plimsoll_driver::NullRings;
 use plimsoll_engine::{
-    EngineConfig, FilesJobs, JobTiming, Live, OpSink, OpSinkError, RingConfig, StageContext,
-    StageWork, StopFlag, VirtualTime, run_stage, start_delay,
+    EngineConfig, FilesJobs, JobTiming, KeptOps, Live, RingConfig, StageContext, StageWork,
+    StopFlag, VirtualTime, run_stage, start_delay,
 };
-use plimsoll_model::{
-    Interface, Moment, OpRecord, PackedOp, SharedClock, StageId, WallTime, WorkerId,
-};
+use plimsoll_model::{Interface, Moment, OpRecord, SharedClock, StageId, WallTime, WorkerId};
 use plimsoll_record::schema::{
     self, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule, Stage,
     StageKind,
@@ -22,21 +20,6 @@ use plimsoll_workload::files::FilesSpec;
 use super::*;
 use crate::described;
 use crate::tests::manifest;
-
-/// Keeps every record.
-#[derive(Default)]
-struct Kept(Vec<OpRecord>);
-
-impl OpSink for Kept {
-    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
-        self.0.extend(ops.iter().map(OpRecord::from));
-        Ok(())
-    }
-
-    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
-        Ok(())
-    }
-}
 
 /// Returns a spec of one stage of these jobs, which are YAML without braces.
 fn spec(jobs: &[&str]) -> FilesSpec {
@@ -84,7 +67,7 @@ fn run(spec: &FilesSpec) -> (Vec<OpRecord>, Manifest) {
     };
     let rings = RingConfig { threads: 1, interface: Interface::Psync };
     let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(60), retries: 0 };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let work = StageWork::of_files(StageId(0), FilesJobs::alone(&NullRings, &plan, 0, rings));
     let ran = run_stage(&work, &config, &context, &mut kept).unwrap();
     let mut manifest = of_spec(spec, plan.workers(0), LoopModel::Open);

@@ -446,12 +446,12 @@ pub(crate) fn schedules(
         let planned = planned.and_then(|all| all.into_iter().max());
         // Nothing arrives while the stage waits for its last operations.
         let lasted = planned.map_or(took, |planned| planned.min(took));
-        Some(JobSchedule::new(&job.name, is_alone, schedule(kept, Some(lasted))))
+        Some(JobSchedule::new(&job.name, is_alone, schedule(kept, lasted)))
     };
     row.jobs.iter().filter_map(report).collect()
 }
 
-fn schedule(kept: &schema::Schedule, lasted: Option<Duration>) -> ScheduleReport {
+fn schedule(kept: &schema::Schedule, lasted: Duration) -> ScheduleReport {
     // Clients have their rates joined; all of them may have peaked at once.
     let peaks = kept.rates().map(|rate| rate.parse::<RateProfile>().ok().map(|rate| rate.peak()));
     ScheduleReport {
@@ -459,7 +459,7 @@ fn schedule(kept: &schema::Schedule, lasted: Option<Duration>) -> ScheduleReport
         rate_peak: peaks.sum::<Option<f64>>().map(OpRate),
         arrivals: kept.arrivals.clone(),
         max_in_flight: kept.max_in_flight,
-        lasted,
+        lasted: Some(lasted),
         offered_count: kept.offered_count,
         late_count: kept.late_count,
         skipped_count: kept.skipped_count,

@@ -8,29 +8,14 @@ use anyhow::{Context, Result};
 use plimsoll_conduct::RunTime;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::{
-    EngineConfig, JobTiming, Live, ObjectsJob, OpSink, OpSinkError, StageContext, StageOutcome,
-    StageWork, StopFlag, run_stage,
+    EngineConfig, JobTiming, KeptOps, Live, ObjectsJob, StageContext, StageOutcome, StageWork,
+    StopFlag, run_stage,
 };
-use plimsoll_model::{Moment, OpRecord, PackedOp, Seed, StageId, StageKind};
+use plimsoll_model::{OpRecord, Seed, StageId, StageKind};
 use plimsoll_workload::WorkloadSpec;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::Members;
 use plimsoll_workload::plan::{Placing, WorkloadFile};
-
-/// Keeps what was issued.
-#[derive(Default)]
-struct Kept(Vec<OpRecord>);
-
-impl OpSink for Kept {
-    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
-        self.0.extend(ops.iter().map(OpRecord::from));
-        Ok(())
-    }
-
-    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
-        Ok(())
-    }
-}
 
 /// Runs the measured stage of a workload on one thread and returns every operation.
 pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, Vec<OpRecord>)> {
@@ -60,7 +45,7 @@ pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
         begins_at: None,
     };
     let config = EngineConfig { threads: 1, op_timeout: Duration::from_secs(10), retries: 0 };
-    let mut kept = Kept::default();
+    let mut kept = KeptOps::default();
     let timing = JobTiming::of_job(&stage.jobs[0], stage.duration);
     let job = ObjectsJob { timing, ..ObjectsJob::alone(&NullDriver, &work, &generators) };
     let work = StageWork::of_objects(StageId(0), job);

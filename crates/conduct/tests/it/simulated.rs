@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_engine::{
-    EndReason, EngineConfig, FilesJobs, JobTiming, Live, ObjectsJob, OpSink, OpSinkError,
-    RingConfig, StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime,
-    run_stage,
+    EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig,
+    StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
 };
 use plimsoll_model::{
-    Clock, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, PackedOp, Seed, SharedClock,
-    StageId, StageKind, WallTime, WorkerId,
+    Clock, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, Seed, SharedClock, StageId,
+    StageKind, WallTime, WorkerId,
 };
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver, ScriptedFiles};
 use plimsoll_workload::data::Generator;
@@ -27,21 +26,6 @@ const SEED: u64 = 7;
 const CONFIG: EngineConfig =
     EngineConfig { threads: 1, op_timeout: Duration::from_secs(60), retries: 0 };
 const RINGS: RingConfig = RingConfig { threads: 2, interface: Interface::IoUring };
-
-/// Keeps every record.
-#[derive(Default)]
-struct Kept(Vec<OpRecord>);
-
-impl OpSink for Kept {
-    fn append(&mut self, ops: &[PackedOp]) -> Result<(), OpSinkError> {
-        self.0.extend(ops.iter().map(OpRecord::from));
-        Ok(())
-    }
-
-    fn tick(&mut self, _: Moment) -> Result<(), OpSinkError> {
-        Ok(())
-    }
-}
 
 /// A stage that fills two files, one that reads and writes them, and names.
 fn plan() -> FilePlan {
@@ -127,7 +111,7 @@ impl World {
             files: Some(FilesJobs::alone(&self.files, plan, stage, RINGS)),
             limits: StageLimits { stop_rules, ..StageLimits::default() },
         };
-        let mut kept = Kept::default();
+        let mut kept = KeptOps::default();
         let outcome = run_stage(&work, &CONFIG, &context, &mut kept).unwrap();
         (outcome, kept.0)
     }
