@@ -4,7 +4,6 @@
 mod args;
 mod commands;
 mod conducted;
-mod credentials;
 mod environment;
 mod lower;
 mod lower_files;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{RunTime, input, machine};
+use plimsoll_credentials::{Chain, Found, Given, Keys, Names};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
     S3Config, Signature,
@@ -20,7 +21,6 @@ use plimsoll_oracle::{Oracle, OracleConfig, Script};
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, CredentialArgs, TlsArgs};
-use crate::credentials::{self, ChainArgs, Resolved};
 use crate::environment;
 use crate::secret::Secret;
 
@@ -31,6 +31,15 @@ const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
 /// The embedded store's credentials; it listens on loopback only and lives as long as the run.
 pub(crate) const EMBEDDED_KEY: &str = "plimsoll-embedded";
 
+/// What the keys are called here.
+const NAMES: Names = Names {
+    keys: "the flags",
+    access_key: "--access-key",
+    secret_key: "--secret-key",
+    session_token: "--session-token",
+    web_token: "--sts-web-token",
+};
+
 /// A store to be measured.
 pub(crate) struct Store {
     /// How the driver reaches it.
@@ -38,7 +47,7 @@ pub(crate) struct Store {
     /// The embedded store; it ends when this is dropped.
     pub(crate) embedded: Option<Oracle>,
     /// Where the credentials were found, if they were looked for.
-    pub(crate) found: Option<Resolved>,
+    pub(crate) found: Option<Found>,
 }
 
 /// Returns the store that the flags name, starting the embedded one when they name none.
@@ -55,7 +64,7 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
     }
     let found = look_for_credentials(args, speaks_tls, &endpoints[0], proxies.clone(), time)?;
     let credentials = match &found {
-        Some(found) => found.credentials.clone(),
+        Some(found) => of_keys(found.keys.clone()),
         None => credentials(&args.credentials)?,
     };
     let tls = tls(speaks_tls, &args.tls_trust)?;
@@ -124,12 +133,13 @@ fn look_for_credentials(
     store: &Endpoint,
     proxies: Option<Proxies>,
     time: &RunTime,
-) -> Result<Option<Resolved>> {
+) -> Result<Option<Found>> {
     let requests = &args.requests;
     let web_token = requests.sts_web_token.as_ref().map(|token| token.expose());
     match (requests.signature, web_token) {
         (SignatureArg::S3v4 | SignatureArg::S3v2, None) => {
-            return credentials::of_amazon_variables(&args.credentials, &environment::variable);
+            let given = given(&args.credentials);
+            return Ok(given.or_amazon_variables(&environment::variable)?);
         }
         (SignatureArg::StsWebToken, None) => {
             bail!("--signature STS_WEB_TOKEN needs --sts-web-token");
@@ -137,8 +147,8 @@ fn look_for_credentials(
         _ => {}
     }
     let (insecure, ca_file) = (args.tls_trust.insecure, args.tls_trust.tls_ca.clone());
-    credentials::resolve(&ChainArgs {
-        flags: &args.credentials,
+    let chain = Chain {
+        given: given(&args.credentials),
         web_token,
         store,
         store_tls: speaks_tls,
@@ -147,8 +157,9 @@ fn look_for_credentials(
         clock: &time.clock,
         wall_epoch: time.wall_epoch,
         variable: &environment::variable,
-    })
-    .map(Some)
+        read: &input::read_text,
+    };
+    Ok(Some(chain.resolve()?))
 }
 
 /// Returns what the flags change about requests.
@@ -294,15 +305,22 @@ fn hosts_of(hosts: &str, tls: bool) -> Result<Hosts> {
 
 /// Returns who asks.
 pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
-    let given = |value: &Option<Secret>| Secret::given(value.as_ref());
-    match (given(&args.access_key), given(&args.secret_key), given(&args.session_token)) {
-        (Some(access_key), Some(secret_key), session_token) => {
-            Ok(Credentials::Keys { access_key, secret_key, session_token })
-        }
-        (None, None, None) => Ok(Credentials::Anonymous),
-        (Some(_), None, _) => bail!("--access-key is given without --secret-key"),
-        (None, ..) => bail!("--secret-key or --session-token is given without --access-key"),
+    Ok(given(args).keys()?.map_or(Credentials::Anonymous, of_keys))
+}
+
+fn given(args: &CredentialArgs) -> Given {
+    let text = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
+    Given {
+        access_key: text(&args.access_key),
+        secret_key: text(&args.secret_key),
+        session_token: text(&args.session_token),
+        names: NAMES,
     }
+}
+
+fn of_keys(keys: Keys) -> Credentials {
+    let Keys { access_key, secret_key, session_token, .. } = keys;
+    Credentials::Keys { access_key, secret_key, session_token }
 }
 
 /// Returns how connections are encrypted, `None` for not at all.

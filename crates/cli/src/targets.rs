@@ -22,7 +22,7 @@ pub(crate) enum StandIn {
     /// Targets on which every operation succeeds at once.
     Null,
     /// Targets in virtual time that a script rules.
-    Script(Script),
+    Script(Box<Script>),
 }
 
 /// The targets of a plan, as it is run.

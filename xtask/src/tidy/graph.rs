@@ -3,7 +3,7 @@
 use super::Tree;
 
 /// Every crate of the plan with its floor; a dependency goes to a lower floor, never along one.
-const FLOORS: [(&str, u8); 21] = [
+const FLOORS: [(&str, u8); 22] = [
     ("model", 0),
     ("stats", 1),
     ("workload", 1),
@@ -17,6 +17,7 @@ const FLOORS: [(&str, u8); 21] = [
     ("driver-s3", 3),
     ("driver-file", 3),
     ("driver-seaweed", 3),
+    ("credentials", 3),
     ("oracle", 3),
     ("report", 3),
     ("dialects", 3),

@@ -116,7 +116,7 @@ fn stand_in(args: &RunArgs) -> Result<StandIn> {
             .with_context(|| format!("--script: {}", path.display()))?,
         None => Script::from_yaml(PLAIN_SCRIPT).context("the script that is built in")?,
     };
-    Ok(StandIn::Script(script))
+    Ok(StandIn::Script(Box::new(script)))
 }
 
 /// Refuses flags that say how a job file of fio's is read, where the file is none.
