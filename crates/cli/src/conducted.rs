@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Recorded, Recording,
-    RunRequest, RunSettings, RunTime, Stop, Target, hosts, machine,
+    RunRequest, RunSettings, RunTime, Scripted, Stop, Target, embedded, hosts, machine,
 };
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
@@ -21,8 +21,8 @@ use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
 use crate::server_profile::{ProfileKinds, ServerProfile};
-use crate::store::{self, Store};
-use crate::targets::{Scripted, StandIn, Targets};
+use crate::store::Store;
+use crate::targets::{StandIn, Targets};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, said, shown, signals};
@@ -99,12 +99,14 @@ impl<'a> Settings<'a> {
         }
     }
 
-    fn run_settings(&self, embedded: bool) -> RunSettings {
-        let cores = machine::cores();
-        let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
+    fn run_settings(&self, is_embedded: bool) -> RunSettings {
         let files = FileSettings {
             interface: self.files.and_then(|files| files.interface).map(Interface::from),
-            threads: self.files.and_then(|files| files.threads).unwrap_or(cores).max(1),
+            threads: self
+                .files
+                .and_then(|files| files.threads)
+                .unwrap_or_else(machine::cores)
+                .max(1),
             drop_machine_caches: self.files.is_some_and(|files| files.drop_machine_caches),
             keeps_data: self.keeps_data,
         };
@@ -112,7 +114,7 @@ impl<'a> Settings<'a> {
             // A simulation is one thread's.
             threads: match &self.stand_in {
                 StandIn::Script(_) => 1,
-                _ => self.threads.unwrap_or(free).max(1),
+                _ => self.threads.unwrap_or(embedded::cores_free(is_embedded)).max(1),
             },
             op_timeout: self.op_timeout,
             retries: self.retries,
@@ -322,7 +324,7 @@ fn announce(
 /// The embedded store keeps everything in memory, so what is filled must fit.
 fn check_embedded_memory(plan: &Plan) -> Result<()> {
     let owed = plan.owed();
-    let capacity = store::embedded_capacity();
+    let capacity = embedded::capacity_bytes();
     if owed.bytes_filled > capacity as f64 {
         const GIB: f64 = (1u64 << 30) as f64;
         let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;

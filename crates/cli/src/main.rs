@@ -9,7 +9,6 @@ mod lower;
 mod lower_files;
 mod manifest;
 mod new_file;
-mod prove;
 mod said;
 mod secret;
 mod server_profile;

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{RunTime, input, machine};
+use plimsoll_conduct::{RunTime, embedded, input};
 use plimsoll_credentials::{Chain, Found, Given, Keys, Names};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
@@ -16,7 +16,7 @@ use plimsoll_http::{
     TlsOptions, expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
-use plimsoll_oracle::{Oracle, OracleConfig, Script};
+use plimsoll_oracle::{Oracle, Script};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
@@ -28,9 +28,6 @@ use crate::secret::Secret;
 const FILE_SCHEME: &str = "file:";
 /// More than any list of hosts has.
 const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
-/// The embedded store's credentials; it listens on loopback only and lives as long as the run.
-pub(crate) const EMBEDDED_KEY: &str = "plimsoll-embedded";
-
 /// What the keys are called here.
 const NAMES: Names = Names {
     keys: "the flags",
@@ -68,7 +65,8 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
         None => credentials(&args.credentials)?,
     };
     let tls = tls(speaks_tls, &args.tls_trust)?;
-    let config = S3Config { tls, ..config(args, endpoints, credentials, time)? };
+    let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
+    let config = config(args, S3Config { tls, credentials, ..plain })?;
     Ok(Store { config, embedded: None, found })
 }
 
@@ -79,9 +77,8 @@ pub(crate) fn open_embedded(
     seed: u64,
     time: &RunTime,
 ) -> Result<Store> {
-    let oracle = start_embedded(script, seed)?;
-    let endpoints = vec![embedded_endpoint(&oracle)];
-    let config = config(args, endpoints, embedded_credentials(), time)?;
+    let oracle = embedded::start(script, seed).context("cannot start the embedded store")?;
+    let config = config(args, embedded::config(&oracle, &args.bucket, time.wall_epoch))?;
     Ok(Store { config, embedded: Some(oracle), found: None })
 }
 
@@ -92,20 +89,11 @@ fn proxies(requests: &RequestArgs) -> Result<Option<Proxies>> {
     }
 }
 
-/// Returns how a store is reached that does not speak TLS.
-fn config(
-    args: &StoreArgs,
-    endpoints: Vec<Endpoint>,
-    credentials: Credentials,
-    time: &RunTime,
-) -> Result<S3Config> {
+/// Returns how a store is reached, with all that the flags say.
+fn config(args: &StoreArgs, plain: S3Config) -> Result<S3Config> {
     let requests = &args.requests;
     Ok(S3Config {
-        endpoints,
-        tls: None,
-        credentials,
         region: args.region.clone(),
-        bucket: args.bucket.clone(),
         lookup: match args.lookup {
             LookupArg::Auto => Lookup::Auto,
             LookupArg::Path => Lookup::Path,
@@ -121,8 +109,8 @@ fn config(
         keep_alive: !args.disable_http_keepalive,
         http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
         proxies: proxies(requests)?,
-        wall_epoch: time.wall_epoch,
         options: request_options(requests)?,
+        ..plain
     })
 }
 
@@ -230,45 +218,6 @@ fn random_bytes(count: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns how many threads the embedded store takes; the workers get the rest.
-pub(crate) fn embedded_threads() -> usize {
-    (machine::cores() / 2).max(1)
-}
-
-/// Returns how much the embedded store holds.
-pub(crate) fn embedded_capacity() -> u64 {
-    machine::memory_bytes() / 2
-}
-
-/// Returns where the embedded store listens.
-pub(crate) fn embedded_endpoint(oracle: &Oracle) -> Endpoint {
-    let addr = oracle.addr();
-    Endpoint::new(addr.ip().to_string(), addr.port())
-}
-
-/// Returns whom the embedded store serves.
-pub(crate) fn embedded_credentials() -> Credentials {
-    let key = EMBEDDED_KEY.to_owned();
-    Credentials::Keys { access_key: key.clone(), secret_key: key, session_token: None }
-}
-
-/// Starts the embedded store, which does as the script says.
-pub(crate) fn start_embedded(script: Option<Script>, seed: u64) -> Result<Oracle> {
-    let config = OracleConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        access_key: EMBEDDED_KEY.to_owned(),
-        secret_key: EMBEDDED_KEY.to_owned(),
-        capacity_bytes: embedded_capacity(),
-        threads: embedded_threads(),
-        anonymous: false,
-        domain: None,
-        tls: None,
-        script,
-        seed,
-    };
-    Oracle::start(config).context("cannot start the embedded store")
-}
-
 /// What `--host` names.
 struct Hosts {
     endpoints: Vec<Endpoint>,
@@ -337,30 +286,21 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::time::Duration;
-
     use plimsoll_model::WallTime;
 
     use super::*;
 
     /// Returns a configuration for these hosts.
     pub(crate) fn config_of(hosts: &str) -> S3Config {
+        let endpoints = hosts_of(hosts, false).unwrap().endpoints;
+        let plain = S3Config::new(endpoints, "bucket", WallTime::from_unix_ns(0));
         S3Config {
-            endpoints: hosts_of(hosts, false).unwrap().endpoints,
-            tls: None,
-            credentials: embedded_credentials(),
-            region: None,
-            bucket: "bucket".to_owned(),
-            lookup: Lookup::Path,
-            host_select: HostSelect::Weighed,
-            sign_payload: false,
-            content_md5: false,
-            connect_timeout: Duration::from_secs(10),
-            keep_alive: true,
-            http_version: HttpVersion::One,
-            proxies: None,
-            wall_epoch: WallTime::from_unix_ns(0),
-            options: RequestOptions::default(),
+            credentials: Credentials::Keys {
+                access_key: "key".to_owned(),
+                secret_key: "secret".to_owned(),
+                session_token: None,
+            },
+            ..plain
         }
     }
 

@@ -1,12 +1,10 @@
 //! What a workload is carried out on: the targets that it names, or the one that the flags do.
 
-use std::sync::Arc;
-
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::{FilesOn, RunTime, Store as ConductedStore, Target};
+use plimsoll_conduct::{FilesOn, RunTime, Scripted, Store as ConductedStore, Target};
 use plimsoll_driver::null::NullDriver;
-use plimsoll_model::{Moment, Seed};
-use plimsoll_oracle::{Behaviour, Script, ScriptedDriver, ScriptedFiles};
+use plimsoll_model::Seed;
+use plimsoll_oracle::Script;
 use plimsoll_workload::plan::spec::{Lookup, OracleTarget, S3Target, TargetSpec};
 use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetIndex};
 
@@ -36,37 +34,12 @@ pub(crate) struct Targets {
     pub(crate) scripted: Option<Scripted>,
 }
 
-/// A store and files in virtual time.
-#[derive(Clone)]
-pub(crate) struct Scripted {
-    pub(crate) driver: ScriptedDriver,
-    pub(crate) files: ScriptedFiles,
-}
-
-impl Scripted {
-    /// Returns what behaves as the script says, once it has begun.
-    pub(crate) fn new(script: &Script, seed: Seed, time: &RunTime, keeps_latencies: bool) -> Self {
-        let behaviour = || {
-            let behaviour = Behaviour::new(script, seed.0).resting();
-            if keeps_latencies { behaviour.keeping_latencies() } else { behaviour }
-        };
-        let files = ScriptedFiles::new(behaviour(), Arc::clone(&time.clock), true);
-        Self { driver: ScriptedDriver::new(behaviour()), files }
-    }
-
-    /// Begins with the script.
-    pub(crate) fn begin(&self, now: Moment) {
-        self.driver.begin(now);
-        self.files.begin(now);
-    }
-
-    fn targets(&self, plan: &Plan) -> Vec<Target> {
-        let target = |index| match is_on_files(plan, TargetIndex(index)) {
-            true => Target::Files(FilesOn::Scripted(self.files.clone())),
-            false => ConductedStore::without_admin(self.driver.clone(), "oracle").into(),
-        };
-        (0..plan.targets.len()).map(target).collect()
-    }
+fn scripted_targets(scripted: &Scripted, plan: &Plan) -> Vec<Target> {
+    let target = |index| match is_on_files(plan, TargetIndex(index)) {
+        true => Target::Files(FilesOn::Scripted(scripted.files.clone())),
+        false => ConductedStore::without_admin(scripted.driver.clone(), "oracle").into(),
+    };
+    (0..plan.targets.len()).map(target).collect()
 }
 
 impl Targets {
@@ -85,7 +58,7 @@ impl Targets {
             }
             StandIn::Script(script) => {
                 let scripted = Scripted::new(script, seed, time, false);
-                let all = scripted.targets(plan);
+                let all = scripted_targets(&scripted, plan);
                 return Ok(Self { all, stores: Vec::new(), scripted: Some(scripted) });
             }
         }

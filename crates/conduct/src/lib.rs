@@ -5,6 +5,7 @@
 
 mod admin;
 mod consent;
+pub mod embedded;
 mod error;
 mod files;
 pub mod input;
@@ -16,6 +17,7 @@ mod plan_work;
 mod process;
 mod recording;
 mod run;
+mod scripted;
 mod stop;
 mod targets;
 mod time;
@@ -29,8 +31,9 @@ pub use lease::{BucketLease, Marked};
 pub use manifest::{Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};
 pub use plan_work::{BeforeMeasuring, CallerError, Chooser, Chosen, PlanWork, in_order};
-pub use recording::{Cleaning, Done, Recorded, Recording, note_outcome};
+pub use recording::{Cleaning, Done, Recorded, Recording, in_one_line, note_outcome};
 pub use run::{BegunRun, OpenRun, RunRequest, RunSettings};
+pub use scripted::Scripted;
 pub use stop::{Stop, Stopped};
 pub use targets::{AdminOf, AnyDriver, AnySession, FilesOn, Store, Target};
 pub use time::RunTime;

@@ -3,7 +3,7 @@
 use super::Tree;
 
 /// Every crate of the plan with its floor; a dependency goes to a lower floor, never along one.
-const FLOORS: [(&str, u8); 22] = [
+const FLOORS: [(&str, u8); 23] = [
     ("model", 0),
     ("stats", 1),
     ("workload", 1),
@@ -25,7 +25,8 @@ const FLOORS: [(&str, u8); 22] = [
     ("conduct", 4),
     ("console", 4),
     ("results", 4),
-    ("cli", 5),
+    ("proof", 5),
+    ("cli", 6),
 ];
 /// A dev-dependency: above everything it may use, below nothing.
 const TESTKIT: &str = "testkit";
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_map_shows_every_crate_where_it_is() {
-        let map = "| floor | crate | holds |\n|---|---|---|\n| 5 | cli | x |\n| 1 | http | x |\n\
+        let map = "| floor | crate | holds |\n|---|---|---|\n| 6 | cli | x |\n| 1 | http | x |\n\
                    | – | xtask | x |\n| 2 | engine | x |\n\n| what | room |\n| x | `engine` |\n";
         assert_eq!(
             check_map(map, &["cli", "http", "xtask", "testkit"]),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plimsoll_conduct::{input, machine};
+use plimsoll_conduct::{embedded, input, machine};
 use plimsoll_driver_s3::Credentials;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::{Ledger, Oracle, OracleConfig, Script};
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         listen: args.listen,
         access_key,
         secret_key,
-        capacity_bytes: args.capacity.map_or_else(store::embedded_capacity, |size| size.0),
+        capacity_bytes: args.capacity.map_or_else(embedded::capacity_bytes, |size| size.0),
         threads: args.threads.unwrap_or_else(machine::cores),
         anonymous: args.anonymous,
         domain: args.domain.clone(),
