@@ -1,14 +1,16 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Recorded, Recording,
     RunRequest, RunSettings, RunTime, Scripted, Stop, Target, embedded, hosts, machine,
 };
+use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
@@ -20,7 +22,6 @@ use plimsoll_workload::plan::{Plan, WorkloadFile};
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::server_profile::{ProfileKinds, ServerProfile};
 use crate::store::Store;
 use crate::targets::{StandIn, Targets};
 use crate::terminal::Terminal;
@@ -29,6 +30,9 @@ use crate::{lower, manifest, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the server gathered is called in the run directory.
+const SERVER_PROFILES: &str = "server-profiles.zip";
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&mut Recording, &Ui) -> Result<()>;
@@ -198,7 +202,8 @@ impl Conducted {
         let profile = settings.serverprof.zip(stores.first());
         let profile = profile
             .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
-            .transpose()?;
+            .transpose();
+        let profile = profile.map_err(unprofiled)?;
         let passing = is_simulated && settings.output.run_dir.is_none();
         let passing = passing.then(tempfile::tempdir).transpose();
         let passing = passing.context("cannot make a temporary directory")?;
@@ -229,7 +234,7 @@ impl Conducted {
             if let Some(scripted) = scripted {
                 scripted.begin(recording.now());
             }
-            profile.as_mut().map_or(Ok(()), |profile| profile.start())?;
+            profile.as_mut().map_or(Ok(()), |profile| profile.start()).map_err(unprofiled)?;
             Ok(())
         });
         Ok(run.run(Some(before), choose)?)
@@ -239,7 +244,7 @@ impl Conducted {
     pub(crate) fn end(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<ExitCode> {
         let Self { run, ui, stores: _stores, profile, passing, .. } = self;
         let show = |recording: &mut Recording, recorded: &Recorded| {
-            if let Some(Err(error)) = profile.map(|profile| profile.save(&recording.directory)) {
+            if let Some(Err(error)) = profile.map(|profile| save(profile, &recording.directory)) {
                 // What was measured is worth no less without it.
                 ui.warn(&format!("{error:#}"));
             }
@@ -247,6 +252,40 @@ impl Conducted {
         };
         let good = run.finish(done, show)?;
         Ok(shown::exit_code(good))
+    }
+}
+
+/// Ends the profiling of a server, if it began, and keeps what it gathered in the run directory.
+fn save(mut profile: ServerProfile, directory: &RunDirectory) -> Result<()> {
+    if !profile.runs() {
+        return Ok(());
+    }
+    let mut refused = None;
+    let written = directory.write_beside(SERVER_PROFILES, |file| match profile.finish(file) {
+        Ok(()) => Ok(()),
+        Err(ServerProfileError::Write(error)) => Err(error),
+        Err(error) => {
+            refused = Some(error);
+            Err(io::Error::other("there are no profiles"))
+        }
+    });
+    match refused {
+        Some(error) => Err(unprofiled(error)),
+        None => Ok(written.map(drop)?),
+    }
+}
+
+/// Returns why a server is not profiled, with what the user can change.
+fn unprofiled(error: ServerProfileError) -> anyhow::Error {
+    match error {
+        ServerProfileError::NoCredentials => {
+            anyhow!("--serverprof needs credentials (--access-key, --secret-key)")
+        }
+        ServerProfileError::NotAllowed(..) => anyhow!("--serverprof: {error} (--access-key)"),
+        ServerProfileError::NotMinio(..) => {
+            anyhow!("--serverprof: {error}; leave --serverprof out")
+        }
+        other => anyhow::Error::from(other).context("--serverprof"),
     }
 }
 

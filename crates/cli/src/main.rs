@@ -11,7 +11,6 @@ mod manifest;
 mod new_file;
 mod said;
 mod secret;
-mod server_profile;
 mod shown;
 mod signals;
 mod store;

@@ -285,24 +285,8 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use plimsoll_model::WallTime;
-
+mod tests {
     use super::*;
-
-    /// Returns a configuration for these hosts.
-    pub(crate) fn config_of(hosts: &str) -> S3Config {
-        let endpoints = hosts_of(hosts, false).unwrap().endpoints;
-        let plain = S3Config::new(endpoints, "bucket", WallTime::from_unix_ns(0));
-        S3Config {
-            credentials: Credentials::Keys {
-                access_key: "key".to_owned(),
-                secret_key: "secret".to_owned(),
-                session_token: None,
-            },
-            ..plain
-        }
-    }
 
     #[test]
     fn a_scheme_before_a_host_means_tls_or_none() {
