@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Recorded, Recording,
-    RunRequest, RunSettings, RunTime, Scripted, Stop, Target, embedded, hosts, machine,
+    AskedStore, BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Reached,
+    Recorded, Recording, RunRequest, RunSettings, RunTime, Scripted, StandIn, Stop, Target,
+    Targets, embedded, hosts, machine,
 };
+use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
@@ -22,8 +24,7 @@ use plimsoll_workload::plan::{Plan, WorkloadFile};
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::store::Store;
-use crate::targets::{StandIn, Targets};
+use crate::store::Stores;
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, said, shown, signals};
@@ -137,7 +138,7 @@ impl<'a> Settings<'a> {
 pub(crate) struct Conducted {
     pub(crate) run: BegunRun,
     pub(crate) ui: Ui,
-    stores: Vec<Store>,
+    stores: Vec<Reached>,
     scripted: Option<Scripted>,
     profile: Option<ServerProfile>,
     /// Where the record of a simulation lies that nobody keeps.
@@ -147,7 +148,8 @@ pub(crate) struct Conducted {
 /// Judges a workload as a run would before it touches anything.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<()> {
     let plan = Arc::new(file.check().map_err(ConductError::from)?);
-    let targets = Targets::judged(&plan, settings.store)?;
+    let bucket = settings.store.map_or("", |args| &args.bucket);
+    let targets = Targets::judged(&plan, bucket)?;
     request(plan, targets, RunTime::machine(), settings.run_settings(false)).lay_out()?;
     Ok(())
 }
@@ -182,8 +184,12 @@ impl Conducted {
         let mut request =
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
         let (seed, id) = (request.seed, request.id.clone());
-        let on = Targets::of(&plan, settings.store, &settings.stand_in, (seed, &time))?;
+        let (args, found) = (settings.store, Vec::new());
+        let mut reached = Stores { args, time: &time, seed: seed.0, found };
+        let mut reach = |asked: AskedStore<'_>| reached.reach(asked);
+        let on = Targets::of(&plan, &mut reach, &settings.stand_in, seed, &time)?;
         let Targets { all, stores, scripted } = on;
+        let found = reached.found;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
             check_embedded_memory(&plan)?;
@@ -217,7 +223,7 @@ impl Conducted {
         let endpoints = manifest.target.endpoints.clone();
         let terminal = Terminal::observer(ui, &stop, telemetry);
         let run = open.begin(directory, manifest, terminal, stop)?;
-        announce(&ui, &run, &plan, &stores, (&endpoints, seed));
+        announce(&ui, &run, &plan, is_embedded, &found, (&endpoints, seed));
         Ok(Self { run, ui, stores, scripted, profile, passing })
     }
 
@@ -334,10 +340,11 @@ fn announce(
     ui: &Ui,
     run: &BegunRun,
     plan: &Plan,
-    stores: &[Store],
+    is_embedded: bool,
+    found: &[Found],
     (endpoints, Seed(seed)): (&[String], Seed),
 ) {
-    if stores.iter().any(|store| store.embedded.is_some()) {
+    if is_embedded {
         ui.note(
             "no --host: running on the embedded in-memory store, which shares this machine's cores",
         );
@@ -352,7 +359,7 @@ fn announce(
     };
     ui.note(&format!("{} {place}, seed {seed}", plan.name));
     let recording = &run.recording;
-    for found in stores.iter().filter_map(|store| store.found.as_ref()) {
+    for found in found {
         ui.note(&format!("credentials from {}", found.source));
         let end = recording.time.wall_epoch.after(plan.owed().duration_max.unwrap_or_default());
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));

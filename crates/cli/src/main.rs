@@ -15,7 +15,6 @@ mod shown;
 mod signals;
 mod store;
 mod store_url;
-mod targets;
 mod terminal;
 mod ui;
 

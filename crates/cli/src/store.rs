@@ -1,22 +1,21 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
-#![expect(clippy::disallowed_methods, reason = "reads random bytes of the kernel")]
 
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{RunTime, embedded, input};
+use plimsoll_conduct::{AskedStore, CallerError, Reached, RunTime, embedded, input};
 use plimsoll_credentials::{Chain, Found, Given, Keys, Names};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
-    S3Config, Signature,
+    S3Config, Signature, fresh,
 };
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsConfig,
     TlsOptions, expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
-use plimsoll_oracle::{Oracle, Script};
+use plimsoll_oracle::Script;
+use plimsoll_workload::plan::spec::{Lookup as SpecLookup, S3Target};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
@@ -37,19 +36,59 @@ const NAMES: Names = Names {
     web_token: "--sts-web-token",
 };
 
-/// A store to be measured.
-pub(crate) struct Store {
-    /// How the driver reaches it.
-    pub(crate) config: S3Config,
-    /// The embedded store; it ends when this is dropped.
-    pub(crate) embedded: Option<Oracle>,
-    /// Where the credentials were found, if they were looked for.
-    pub(crate) found: Option<Found>,
+/// How stores are reached, as the flags say.
+pub(crate) struct Stores<'a> {
+    /// Without them there is none.
+    pub(crate) args: Option<&'a StoreArgs>,
+    pub(crate) time: &'a RunTime,
+    /// Fixes the choices of scripts.
+    pub(crate) seed: u64,
+    /// Whose credentials were found, where they were looked for.
+    pub(crate) found: Vec<Found>,
 }
 
-/// Returns the store that the flags name, starting the embedded one when they name none.
-pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
-    let Some(hosts) = &args.host else { return open_embedded(args, None, 0, time) };
+impl Stores<'_> {
+    /// Returns how a store is reached, starting it where it is an embedded one.
+    pub(crate) fn reach(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+        let args = self.args.context("this command has no store to work on")?;
+        let (reached, found) = match asked {
+            AskedStore::Own => open(args, self.time)?,
+            AskedStore::Named(spec) => open(&named(args, spec), self.time)?,
+            AskedStore::Embedded(script) => {
+                let script = script.map(|script| *script);
+                (open_embedded(args, script, self.seed, self.time)?, None)
+            }
+        };
+        self.found.extend(found);
+        Ok(reached)
+    }
+}
+
+/// Returns how a store is reached that a workload names.
+fn named(args: &StoreArgs, spec: &S3Target) -> StoreArgs {
+    let mut named = args.clone();
+    if !spec.hosts.is_empty() {
+        named.host = Some(spec.hosts.0.join(","));
+        named.tls = spec.tls;
+    }
+    if let Some(bucket) = &spec.bucket {
+        named.bucket.clone_from(bucket);
+    }
+    named.region = spec.region.clone().or(named.region);
+    named.lookup = match spec.lookup {
+        None => named.lookup,
+        Some(SpecLookup::Path) => LookupArg::Path,
+        Some(SpecLookup::Host) => LookupArg::Dns,
+    };
+    named
+}
+
+/// Returns the store that the flags name, starting the embedded one when they name none, and whose
+/// credentials were found, if they were looked for.
+pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<(Reached, Option<Found>)> {
+    let Some(hosts) = &args.host else {
+        return Ok((open_embedded(args, None, 0, time)?, None));
+    };
     let requests = &args.requests;
     let proxies = proxies(requests)?;
     let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
@@ -67,19 +106,19 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
     let tls = tls(speaks_tls, &args.tls_trust)?;
     let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
     let config = config(args, S3Config { tls, credentials, ..plain })?;
-    Ok(Store { config, embedded: None, found })
+    Ok((Reached { config, embedded: None }, found))
 }
 
 /// Starts the embedded store, which does as the script says, and returns how to reach it.
-pub(crate) fn open_embedded(
+fn open_embedded(
     args: &StoreArgs,
     script: Option<Script>,
     seed: u64,
     time: &RunTime,
-) -> Result<Store> {
+) -> Result<Reached> {
     let oracle = embedded::start(script, seed).context("cannot start the embedded store")?;
     let config = config(args, embedded::config(&oracle, &args.bucket, time.wall_epoch))?;
-    Ok(Store { config, embedded: Some(oracle), found: None })
+    Ok(Reached { config, embedded: Some(oracle) })
 }
 
 fn proxies(requests: &RequestArgs) -> Result<Option<Proxies>> {
@@ -156,7 +195,7 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
         bail!("--part.size: a part of {} is below the {} of S3", Bytes(size), Bytes(PART_SIZE_MIN));
     }
     let encryption = match (args.encrypt, args.sse_s3_encrypt, &args.sse_kms_key) {
-        (true, ..) => Encryption::SseC { key: random_key()? },
+        (true, ..) => fresh::own_key().context("/dev/urandom")?,
         (_, true, _) => Encryption::SseS3,
         (_, _, Some(key)) => {
             Encryption::SseKms { key_id: Some(key.clone()).filter(|key| !key.is_empty()) }
@@ -198,24 +237,9 @@ fn pairs(flag: &str, pairs: &[Pair]) -> Result<Vec<(String, String)>> {
             return Ok((name.clone(), value.clone()));
         };
         let count: usize = count.parse().with_context(|| format!("{flag} {name}={value}"))?;
-        let bytes = random_bytes(count)?;
-        let letters = bytes.iter().map(|byte| char::from(b'a' + byte % 26));
-        Ok((name.clone(), letters.collect()))
+        Ok((name.clone(), fresh::letters(count).context("/dev/urandom")?))
     };
     pairs.iter().map(value).collect()
-}
-
-/// Returns a key that nobody else has.
-fn random_key() -> Result<[u8; 32]> {
-    let bytes = random_bytes(32)?;
-    Ok(bytes.try_into().expect("as many bytes as were asked for"))
-}
-
-fn random_bytes(count: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; count];
-    let mut source = std::fs::File::open("/dev/urandom").context("/dev/urandom")?;
-    source.read_exact(&mut bytes).context("/dev/urandom")?;
-    Ok(bytes)
 }
 
 /// What `--host` names.
@@ -285,6 +309,7 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
 mod tests {
     use super::*;
 

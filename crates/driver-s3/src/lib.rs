@@ -13,6 +13,7 @@ mod digests;
 mod encode;
 mod error;
 mod form;
+pub mod fresh;
 mod headers;
 mod line;
 mod listing;

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
         take_url(url, &mut store_args)?;
     }
     let time = RunTime::machine();
-    let store = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&store_args, &time)?;
     let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", time.wall_epoch, entropy);

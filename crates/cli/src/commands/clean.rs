@@ -99,7 +99,7 @@ fn clean_objects(
     if !is_named {
         confirm(args, target, roots, ui)?;
     }
-    let store = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&store_args, &time)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

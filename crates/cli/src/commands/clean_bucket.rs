@@ -65,7 +65,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     let mut store_args = args.store.clone();
     take_url(url, &mut store_args)?;
     let time = RunTime::machine();
-    let store = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&store_args, &time)?;
     let driver = S3Driver::new(store.config)?;
     let mut admin = driver.admin(&time.clock);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

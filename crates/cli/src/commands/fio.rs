@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::{KindAnalysis, OpSource, RowAnalysis};
-use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
+use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
 use plimsoll_dialects::fio::{self, Host, Job, JobFile, Lowered, Options, OutputFormat, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_model::{ErrorClass, OpKind, StageId};
@@ -27,7 +27,6 @@ use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::conducted::{self, fresh_seed};
 use crate::environment;
 use crate::lower_files::as_plan;
-use crate::targets::StandIn;
 use crate::ui::Ui;
 
 /// The windows that fio takes its rates over.
