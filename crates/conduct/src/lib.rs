@@ -10,6 +10,7 @@ mod error;
 mod files;
 pub mod input;
 pub mod lease;
+pub mod leftovers;
 pub mod machine;
 mod manifest;
 mod observer;

@@ -5,10 +5,14 @@
 mod analyze;
 mod asked;
 mod clients;
+mod comparing;
 mod described;
 mod error;
+mod export;
 mod flaws;
+mod merging;
 mod open;
+mod raw_file;
 mod report;
 mod warp_file;
 
@@ -20,9 +24,12 @@ mod tests;
 pub use analyze::AnalyzedStage;
 pub use asked::Asked;
 pub use clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
+pub use comparing::Side;
 pub use described::{Described, described};
 pub use error::{AskedFor, ReadError, ResultsError};
+pub use export::{Export, ExportError, ExportFormat};
 pub use flaws::flaws;
+pub use merging::{RawWritten, parts, write_raw};
 pub use open::{Opened, Origin, Record, RecordStage, Source, open, runs};
 pub use report::{first_errors, typed_again};
 pub use warp_file::WarpFile;
