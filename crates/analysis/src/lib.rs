@@ -121,6 +121,9 @@ pub struct RowAsked {
     pub span: Span,
     /// Takes it as an open loop: all of it is measured, and schedule delays are kept.
     pub open: bool,
+    /// When its workers were to end, where that is known. In a stage of several rows each of them
+    /// has an end of its own.
+    pub ends: Option<Moment>,
 }
 
 /// The rows of a stage: jobs, groups of jobs, or single workers.
@@ -193,7 +196,7 @@ impl<'a> Question<'a> {
             stages: stage.into(),
             started,
             ended,
-            rows: Rows::One(RowAsked { workers, span: Span::AllWorkers, open: false }),
+            rows: Rows::One(RowAsked { workers, span: Span::AllWorkers, open: false, ends: None }),
             segment: None,
             skip: Duration::ZERO,
             kind: None,

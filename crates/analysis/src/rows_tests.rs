@@ -49,7 +49,8 @@ fn workers(rows: &[(u32, u64)]) -> Vec<Option<WorkerRow>> {
 fn rows(workers: &[Option<WorkerRow>]) -> Vec<RowAsked> {
     let count = workers.iter().flatten().map(|of| of.row + 1).max().unwrap_or(0);
     let of_row = |row| workers.iter().flatten().filter(|of| of.row == row).count() as u32;
-    let asked = |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false };
+    let asked =
+        |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false, ends: None };
     (0..count).map(asked).collect()
 }
 
@@ -204,6 +205,39 @@ fn what_starts_in_a_ramp_is_in_no_figure() {
     let series = &row.details.as_ref().unwrap().kinds[0].series;
     let windows: Vec<_> = ended(series, 0).iter().map(|each| (each.0, each.2)).collect();
     assert_eq!(windows, [(ms(1_000), 0), (ms(1_500), 2)]);
+}
+
+/// Two open loops in a stage of 20 s: one has a ramp of 2 s and ends after 7 s, the other ends with
+/// its last operation.
+#[test]
+fn a_row_is_measured_from_its_own_ramp_to_its_own_end() {
+    let workers = workers(&[(0, 2_000), (1, 0)]);
+    let mut asked = rows(&workers);
+    asked.iter_mut().for_each(|row| (row.open, row.span) = (true, Span::AllWorkers));
+    asked[0].ends = Some(Moment::from_ns(7_000_000_000));
+    let ops = [
+        op(0, OpKind::Get, 500, 600),
+        op(0, OpKind::Get, 2_500, 2_600),
+        op(0, OpKind::Get, 5_500, 5_600),
+        op(1, OpKind::Stat, 1_000, 1_100),
+        op(1, OpKind::Stat, 9_000, 10_000),
+    ];
+    let all = answer(&ops, ask(&workers, &asked, (0, 20_000)));
+    let span = |row: &RowAnalysis| {
+        let since = |at: Moment| at.since(Moment::from_ns(0));
+        (since(row.span.start), since(row.span.end), row.span.rule)
+    };
+    assert_eq!(span(&all.rows[0]), (ms(2_000), ms(7_000), SpanRule::Schedule));
+    assert_eq!(span(&all.rows[1]), (ms(0), ms(10_000), SpanRule::Schedule));
+    assert_eq!(ops_per_sec(&all.rows[0].kinds[0].figures), Some(2.0 / 5.0));
+    assert_eq!(ops_per_sec(&all.rows[1].kinds[0].figures), Some(2.0 / 10.0));
+    // Closed loops that hardly ran together are measured over their own stretch too.
+    asked.iter_mut().for_each(|row| row.open = false);
+    let all = answer(&ops, ask(&workers, &asked, (0, 20_000)));
+    assert_eq!(span(&all.rows[0]), (ms(2_000), ms(5_600), SpanRule::AllWorkers));
+    asked.iter_mut().for_each(|row| row.span = Span::Whole);
+    let all = answer(&ops, ask(&workers, &asked, (0, 20_000)));
+    assert_eq!(span(&all.rows[0]), (ms(2_000), ms(20_000), SpanRule::FullAsked));
 }
 
 #[test]

@@ -289,27 +289,33 @@ impl RowSurvey {
     pub(crate) fn measured_span(&self, question: &Question<'_>, row: &RowAsked) -> MeasuredSpan {
         let skipped_to =
             Moment::from_ns(question.started.as_ns().saturating_add(ns(question.skip)));
-        let full = |rule| {
-            let ended = question.ended.max(question.started);
-            MeasuredSpan { start: skipped_to.min(ended), end: ended, rule }
+        let stage_ended = question.ended.max(question.started);
+        let full =
+            |start: Moment, end: Moment, rule| MeasuredSpan { start: start.min(end), end, rule };
+        // What is measured of a row begins after its ramp, and ends when it does itself: another row
+        // may go on. Of an open loop the time after its last operation belongs to it.
+        let own_start = self.measured_from.unwrap_or(skipped_to);
+        let own_end = match (question.rows, row.ends.max(self.last_done)) {
+            (Rows::Several { .. }, Some(ended)) => ended.clamp(question.started, stage_ended),
+            _ => stage_ended,
         };
+        let own = |rule| full(own_start, own_end, rule);
         match row.span {
             Span::FromRamps => {
                 let start = self.measured_from.unwrap_or(question.started);
                 let end = self.last_done.unwrap_or(start).max(start);
                 MeasuredSpan { start, end, rule: SpanRule::FromRamps }
             }
-            _ if row.open => full(SpanRule::Schedule),
-            Span::Whole => full(SpanRule::FullAsked),
+            _ if row.open => own(SpanRule::Schedule),
+            Span::Whole => full(own_start, stage_ended, SpanRule::FullAsked),
             Span::AllWorkers => {
                 let ran = self.all_ran.zip(self.first_done);
-                let Some((start, end)) = ran else { return full(SpanRule::FullTooShort) };
-                let start = start.max(skipped_to).max(self.measured_from.unwrap_or(start));
-                let stage_ns =
-                    ns(question.ended.since(question.started)).saturating_sub(ns(question.skip));
-                let is_short = ns(end.since(start)) < stage_ns / StageSurvey::STAGE_PART_MIN;
+                let Some((start, end)) = ran else { return own(SpanRule::FullTooShort) };
+                let start = start.max(skipped_to).max(own_start);
+                let all_ns = ns(own_end.since(own_start));
+                let is_short = ns(end.since(start)) < all_ns / StageSurvey::STAGE_PART_MIN;
                 if end <= start || is_short {
-                    return full(SpanRule::FullTooShort);
+                    return own(SpanRule::FullTooShort);
                 }
                 MeasuredSpan { start, end, rule: SpanRule::AllWorkers }
             }

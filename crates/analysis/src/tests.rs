@@ -44,7 +44,7 @@ fn question(ended_ms: u64, workers: u32) -> Question<'static> {
 /// Has the only row laid in that way.
 fn laid(question: Question<'static>, span: Span, open: bool) -> Question<'static> {
     let workers = question.rows.each()[0].workers;
-    Question { rows: Rows::One(RowAsked { workers, span, open }), ..question }
+    Question { rows: Rows::One(RowAsked { workers, span, open, ends: None }), ..question }
 }
 
 fn span_of(full: bool) -> Span {

@@ -223,8 +223,6 @@ impl RunAdmin {
 
     /// Removes what the run wrote, and returns why not all of it is gone.
     fn clean_roots(&mut self, recording: &Recording) -> Option<(CleanupState, String)> {
-        self.stop.begin_step();
-        recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
         let counts: Vec<_> = self.roots.iter().map(|root| root.admin.removed_count()).collect();
         match self.sweep_all() {
             Ok(()) => {
@@ -256,6 +254,13 @@ impl RunAdmin {
     }
 }
 
+impl RunAdmin {
+    /// Tells whether there is anything that is to be removed.
+    pub(crate) fn has_to_clean(&self) -> bool {
+        !self.keeps_data && !self.roots.is_empty()
+    }
+}
+
 impl Cleaning for RunAdmin {
     fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
         let started = recording.now();
@@ -273,7 +278,7 @@ impl Cleaning for RunAdmin {
             let path = recording.directory.path().display();
             let bases: BTreeSet<&str> =
                 self.roots.iter().flat_map(|root| &root.bases).map(String::as_str).collect();
-            let bases: Vec<String> = bases.iter().map(|base| format!("`{base}/`")).collect();
+            let bases: Vec<String> = bases.iter().map(|base| format!("`{base}`")).collect();
             recording.observer.warn(&format!(
                 "objects below {} could not all be removed ({why}); `plimsoll clean {path}` \
                  finishes the job",

@@ -272,6 +272,11 @@ impl FilesRun {
     pub(crate) fn ops_expected(&self, stage: usize) -> u64 {
         ops_expected(&self.plan, stage)
     }
+
+    /// Tells whether there is anything that is to be removed.
+    pub(crate) fn has_to_clean(&self) -> bool {
+        !self.settings.keeps_data && !self.work_dirs.is_empty()
+    }
 }
 
 impl Cleaning for FilesRun {
@@ -280,9 +285,7 @@ impl Cleaning for FilesRun {
         let (mut state, mut removed) = (CleanupState::NotNeeded, None);
         if self.settings.keeps_data && !self.work_dirs.is_empty() {
             state = CleanupState::Kept;
-        } else if !self.work_dirs.is_empty() {
-            recording.stop.begin_step();
-            recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
+        } else if self.has_to_clean() {
             state = CleanupState::Complete;
             let mut count = 0;
             for work_dir in &self.work_dirs {

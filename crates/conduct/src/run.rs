@@ -281,6 +281,10 @@ impl BegunRun {
 
 impl Cleaning for Cleaners {
     fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
+        if self.stores.has_to_clean() || self.files.as_ref().is_some_and(FilesRun::has_to_clean) {
+            recording.stop.begin_step();
+            recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
+        }
         let (stores, stores_clean) = self.stores.clean(recording);
         let Some(files) = &mut self.files else { return (stores, stores_clean) };
         let (files, files_clean) = files.clean(recording);

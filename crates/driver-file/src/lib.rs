@@ -56,9 +56,26 @@ impl RingDriver for FilesDriver {
 /// kernel allows it: with a shared one each call on a file counts references, and threads that open
 /// files wait for each other. What is open stays open; what is opened from now on is this thread's.
 fn own_descriptors() {
+    leave_signals_to_others();
     // SAFETY: descriptors that the thread has keep their numbers, and a ring stays on its thread.
     if unsafe { libc::unshare(libc::CLONE_FILES) } == 0 {
         close_sockets();
+    }
+}
+
+/// Has signals to the process go to its other threads: a handler commonly writes to a descriptor to
+/// wake whoever waits for the signal, and in a table of one's own that number is something else, so
+/// that the signal would be lost.
+fn leave_signals_to_others() {
+    /// What a fault of the thread itself raises.
+    const FAULTS: [libc::c_int; 6] =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT];
+    // SAFETY: the set is filled before it is read, and only this thread's mask is changed.
+    unsafe {
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut signals);
+        FAULTS.iter().for_each(|fault| _ = libc::sigdelset(&raw mut signals, *fault));
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
     }
 }
 

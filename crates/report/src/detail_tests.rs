@@ -72,7 +72,7 @@ fn the_classes_of_size_are_half_open_powers_of_two() {
         let gets = [OpRecord { bytes: bytes_min, ..fixture::op(OpKind::Get, 0, 0, 10) }];
         let analysis = fixture::analysis_with(&gets, 10, 1, |asked| {
             asked.depth = Depth::Details;
-            let whole = RowAsked { workers: 1, span: Span::Whole, open: false };
+            let whole = RowAsked { workers: 1, span: Span::Whole, open: false, ends: None };
             asked.rows = Rows::One(whole);
         });
         class_name(&analysis.details.unwrap().kinds[0].sizes[0])

@@ -143,7 +143,7 @@ pub(crate) fn stalled() -> Report {
         OpRecord { intended, ..op(OpKind::Get, (index % 8) as u32, start, end - start) }
     });
     let ops: Vec<_> = ops.collect();
-    let open = RowAsked { workers: 8, span: Span::Whole, open: true };
+    let open = RowAsked { workers: 8, span: Span::Whole, open: true, ends: None };
     let analysis = analysis_with(&ops, 2_001, 8, |asked| asked.rows = Rows::One(open));
     let mut report = report("s3 get", analysis, 8);
     row(&mut report).loop_model = LoopModel::Open;

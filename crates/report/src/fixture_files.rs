@@ -45,7 +45,8 @@ fn back_to_back(worker: u32, kind: OpKind, count: u64, took_us: u64, bytes: u64)
 pub(crate) fn figures(ops: &[OpRecord], workers: &[(u32, u64)]) -> Vec<RowAnalysis> {
     let count = workers.iter().map(|(row, _)| row + 1).max().unwrap_or(0);
     let of_row = |row| workers.iter().filter(|(of, _)| *of == row).count() as u32;
-    let asked = |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false };
+    let asked =
+        |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false, ends: None };
     let rows: Vec<RowAsked> = (0..count).map(asked).collect();
     let worker = |&(row, ramp_ms): &(u32, u64)| {
         Some(WorkerRow { row, measured_from: Moment::from_ns(ramp_ms * 1_000_000) })

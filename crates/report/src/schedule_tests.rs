@@ -106,7 +106,7 @@ fn overloaded() -> Report {
     let ops: Vec<_> = ops.collect();
     let mut report = fixture::stalled();
     report.stages[1].rows[0].analysis = fixture::analysis_with(&ops, 2_040, 1, |asked| {
-        let open = RowAsked { workers: 1, span: Span::Whole, open: true };
+        let open = RowAsked { workers: 1, span: Span::Whole, open: true, ends: None };
         asked.rows = Rows::One(open);
     });
     report

@@ -99,6 +99,11 @@ fn local(at: WallTime, utc_offset_seconds: Option<i32>) -> Option<(String, Strin
 /// Returns where the figures come from.
 pub(crate) fn span(analysis: &RowAnalysis) -> String {
     let (stage, span) = (analysis.ended.since(analysis.started), analysis.span.length());
+    // A row may begin after a ramp, and end before its stage does.
+    let part = match span == stage {
+        true => format!("all of {}", duration(stage)),
+        false => format!("{} of {}", duration(span), duration(stage)),
+    };
     match analysis.span.rule {
         SpanRule::AllWorkers => format!(
             "{} of {}, while all {} ran",
@@ -106,15 +111,13 @@ pub(crate) fn span(analysis: &RowAnalysis) -> String {
             duration(stage),
             plural(u64::from(analysis.workers_active), "worker")
         ),
-        SpanRule::Schedule => format!("all of {}, as operations arrived", duration(stage)),
-        SpanRule::FullAsked => format!("all of {}, start and end included", duration(stage)),
+        SpanRule::Schedule => format!("{part}, as operations arrived"),
+        SpanRule::FullAsked => format!("{part}, start and end included"),
         SpanRule::FullTooShort if analysis.workers_active == 0 => {
             format!("nothing, in {}", duration(stage))
         }
         SpanRule::FromRamps => format!("{} of {}", duration(span), duration(stage)),
-        SpanRule::FullTooShort => {
-            format!("all of {}, as the workers hardly ran together", duration(stage))
-        }
+        SpanRule::FullTooShort => format!("{part}, as the workers hardly ran together"),
     }
 }
 

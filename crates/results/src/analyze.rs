@@ -153,14 +153,14 @@ impl Record {
     fn laid(&self, stage: &RecordStage, asked: &Asked) -> Laid {
         let span = if asked.full_span { Span::Whole } else { Span::AllWorkers };
         let Origin::Run { manifest, clients, .. } = &self.origin else {
-            let row = RowAsked { workers: stage.workers, span, open: false };
+            let row = RowAsked { workers: stage.workers, span, open: false, ends: None };
             return Laid { rows: Vec::new(), asked: vec![row], workers: Vec::new() };
         };
         let entry = &manifest.stages[stage.index];
         let of_clients = clients.at(stage.index, entry);
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
             let open = job.loop_model == LoopModel::Open;
-            let row = RowAsked { workers: stage.workers, span, open };
+            let row = RowAsked { workers: stage.workers, span, open, ends: None };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
@@ -173,16 +173,25 @@ impl Record {
             let of_row = workers.iter().flatten().filter(|worker| worker.row as usize == index);
             let jobs = || row.jobs.iter().map(|job| &entry.jobs[*job]);
             let on_files = jobs().any(|job| job.interface.is_some());
+            let spans = row.jobs.iter().flat_map(|job| {
+                of_clients.iter().map(|client| client.planned_span(*job).map(|(_, ends)| ends))
+            });
             RowAsked {
                 workers: of_row.count() as u32,
                 span: if on_files { Span::FromRamps } else { span },
                 open: jobs().any(|job| job.loop_model == LoopModel::Open),
+                ends: spans.reduce(|all, each| Some(all?.max(each?))).flatten(),
             }
         };
         let asked: Vec<RowAsked> = rows.iter().enumerate().map(row).collect();
         if asked.is_empty() {
             // No client began it.
-            let row = RowAsked { workers: stage.workers, span: Span::AllWorkers, open: false };
+            let row = RowAsked {
+                workers: stage.workers,
+                span: Span::AllWorkers,
+                open: false,
+                ends: None,
+            };
             let rows = vec![RowJobs { jobs: vec![0], worker: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }

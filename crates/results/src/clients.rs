@@ -167,6 +167,16 @@ impl ClientStage<'_> {
         });
         Some((started, from))
     }
+
+    /// Returns when a job was to begin and to end at the latest, ramp included; `None` where it has
+    /// no duration, or where that is not known.
+    pub(crate) fn planned_span(&self, job: usize) -> Option<(Moment, Moment)> {
+        let (_, stage) = self.planned?;
+        let (started, job) = (self.started?, stage.jobs.get(job)?);
+        let duration = [job.duration, stage.duration].into_iter().flatten().min()?;
+        let began = started.after(*job.start_delay.start());
+        Some((began, started.after(*job.start_delay.end()).after(job.ramp).after(duration)))
+    }
 }
 
 /// Returns the delay that was drawn for a worker, by its number in its own run's stage.

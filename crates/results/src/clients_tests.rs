@@ -107,7 +107,7 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
         let (records, manifest) = run(&spec);
         let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
         let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, |_, _| ());
-        let row = RowAsked { workers: 1, span: Span::FromRamps, open: false };
+        let row = RowAsked { workers: 1, span: Span::FromRamps, open: false, ends: None };
         let bound = |ns: Option<u64>| Moment::from_ns(ns.unwrap());
         let (started, ended) = (bound(stage.started_ns), bound(stage.ended_ns));
         let question = Question {

@@ -426,17 +426,14 @@ pub(crate) fn schedules(
         let kept = job.schedule.as_ref().filter(|_| row.worker.is_none())?;
         let is_alone = row.jobs.len() == 1 && job.loop_model == schema::LoopModel::Open;
         let planned = |of: &ClientStage<'_>| {
-            let (_, stage) = of.planned?;
-            [stage.jobs.get(*index)?.duration, stage.duration].into_iter().flatten().min()
+            let (began, ends) = of.planned_span(*index)?;
+            Some(ends.since(began))
         };
         let planned: Option<Vec<Duration>> = clients.iter().map(planned).collect();
         let planned = planned.and_then(|all| all.into_iter().max());
         // Nothing arrives while the stage waits for its last operations.
-        let lasted = match entry.files.is_some() {
-            true => planned,
-            false => Some(planned.map_or(took, |planned| planned.min(took))),
-        };
-        Some(JobSchedule::new(&job.name, is_alone, schedule(kept, lasted)))
+        let lasted = planned.map_or(took, |planned| planned.min(took));
+        Some(JobSchedule::new(&job.name, is_alone, schedule(kept, Some(lasted))))
     };
     row.jobs.iter().filter_map(report).collect()
 }

@@ -10,6 +10,8 @@ use crate::hash_text;
 /// Bytes that a tar archive is made of.
 const TAR_BLOCK: usize = 512;
 const TAR_NAME_MAX: usize = 100;
+/// The longest beginning of a name in a tar archive.
+pub(crate) const TAR_PREFIX_MAX: usize = 155;
 /// Names are UTF-8.
 const ZIP_FLAGS: u16 = 1 << 11;
 /// Version 1.0 of the format knows all that is used.

@@ -27,6 +27,6 @@ pub(crate) use table::below;
 pub use table::{FileEntry, FileTable};
 
 /// Returns the greatest common divisor; of 0 and another number the other.
-const fn greatest_common(a: u64, b: u64) -> u64 {
+pub(crate) const fn greatest_common(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { greatest_common(b, a % b) }
 }

@@ -4,8 +4,17 @@ use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, WorkerId};
 
+use crate::mix64;
 use crate::plan::Pattern;
-use crate::{ExistingObject, mix64};
+
+/// An object that was there before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExistingObject {
+    /// Its key.
+    pub key: String,
+    /// Its size.
+    pub size: u64,
+}
 
 /// How many digits an object's number has in its key at least.
 const NUMBER_DIGITS: usize = 8;

@@ -11,12 +11,14 @@ mod pool;
 mod set;
 mod source;
 
-pub use job::{Listed, ObjectsJob};
+pub use job::{Listed, ObjectsJob, Verify};
 pub use members::{Change, Held, Members};
 pub use op::{Below, ObjectRef, PlannedOp, Subject};
 pub use pages::Pages;
 pub use set::{ObjectSet, SetBuckets};
 pub use source::{ObjectSource, UploadPlan};
 
+#[cfg(test)]
+mod source_tests;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,10 @@ pub use profile::RateProfile;
 pub(crate) use profile::{in_units, rate as parse_rate};
 
 const ARRIVAL_DOMAIN: u64 = 0x6172_7276;
+/// The most operations an open loop may have under way; each needs a session of its own.
+pub(crate) const MAX_IN_FLIGHT_MAX: u32 = 100_000;
+/// So many operations an open loop may have under way where nothing else is said.
+pub const MAX_IN_FLIGHT_DEFAULT: u32 = 1_024;
 
 /// When operations start.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +42,22 @@ pub struct OpenLoop {
     pub arrivals: ArrivalLaw,
     /// How many operations may be under way at once, over all workers.
     pub max_in_flight: NonZeroU32,
+}
+
+impl OpenLoop {
+    /// Reads a schedule; an error names the field that is none and says why.
+    pub(crate) fn parse(
+        rate: &str,
+        arrivals: &str,
+        max_in_flight: u32,
+    ) -> Result<Self, (&'static str, String)> {
+        let profile = rate.parse().map_err(|reason| ("rate", reason))?;
+        let arrivals = arrivals.parse().map_err(|reason| ("arrivals", reason))?;
+        match NonZeroU32::new(max_in_flight).filter(|max| max.get() <= MAX_IN_FLIGHT_MAX) {
+            Some(max_in_flight) => Ok(Self { profile, arrivals, max_in_flight }),
+            None => Err(("max_in_flight", format!("must be 1 to {MAX_IN_FLIGHT_MAX}"))),
+        }
+    }
 }
 
 /// How arrivals lie about their rate.

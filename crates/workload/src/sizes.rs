@@ -48,6 +48,8 @@ pub enum SizeDist {
 
 /// The largest object one PUT can write (S3's limit).
 pub(crate) const PUT_BYTES_MAX: u64 = 5 << 30;
+/// The most parts of one object (S3's limit).
+pub(crate) const PARTS_MAX: u32 = 10_000;
 /// With a larger deviation most sizes would be at one of the limits.
 pub(crate) const SIGMA_MAX: f64 = 8.0;
 

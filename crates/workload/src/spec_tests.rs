@@ -1,7 +1,12 @@
 //! Tests of the spec: what is refused, and with which words.
 
+use std::time::Duration;
+
 use super::*;
 use crate::data::DataRule;
+use crate::plan::{JobPacing, SetIndex};
+use crate::testing::{Laid, plan};
+use crate::{Pacing, StopRule, Verify};
 
 pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
     WorkloadSpec {
@@ -94,9 +99,9 @@ fn every_refusal_names_its_field() {
     ];
     for (field, change) in cases {
         let mut spec = spec(&[("GET", 1)]);
-        assert!(spec.validate("r", None).is_ok());
+        assert!(spec.check().is_ok());
         change(&mut spec);
-        assert_eq!(spec.validate("r", None).unwrap_err().field, field);
+        assert_eq!(spec.check().unwrap_err().field, field);
     }
 }
 
@@ -104,15 +109,15 @@ fn every_refusal_names_its_field() {
 fn a_delete_run_needs_four_batches_a_worker() {
     let mut spec = spec(&[("DELETE", 1)]);
     spec.measure.delete_batch = Some(7);
-    let refused = spec.validate("r", None).unwrap_err();
+    let refused = spec.check().unwrap_err();
     assert_eq!(
         refused.reason,
         "100 objects are too few: 4 workers deleting 7 at a time need 112, four batches each"
     );
     spec.objects.count = 112;
-    assert!(spec.validate("r", None).is_ok());
+    assert!(spec.check().is_ok());
     spec.measure.delete_batch = Some(1_001);
-    assert_eq!(spec.validate("r", None).unwrap_err().field, "measure.delete_batch");
+    assert_eq!(spec.check().unwrap_err().field, "measure.delete_batch");
 }
 
 #[test]
@@ -142,7 +147,7 @@ fn an_open_loop_has_defaults_and_becomes_a_schedule() {
     for operation in ["GET", "LIST", "DELETE"] {
         let spec: WorkloadSpec = serde_saphyr::from_str(&yaml(&spec(&[(operation, 1)]))).unwrap();
         assert_eq!(spec.pacing, open("1k/s", "constant", 1_024));
-        let Pacing::Open(open) = spec.validate("r", None).unwrap().pacing else {
+        let JobPacing::Shared(Pacing::Open(open)) = &plan(&spec).stages[1].jobs[0].pacing else {
             panic!("{spec:?}")
         };
         assert_eq!((open.profile.peak(), open.arrivals), (1_000.0, ArrivalLaw::Constant));
@@ -154,26 +159,28 @@ fn an_open_loop_has_defaults_and_becomes_a_schedule() {
 fn existing_objects_are_removed_only_where_the_workload_says_so() {
     let mut spec = spec(&[("DELETE", 1)]);
     spec.objects.existing = Some(existing());
-    let refused = spec.validate("r", Some(vec![])).unwrap_err();
+    let refused = spec.check().unwrap_err();
     assert_eq!(refused.field, "objects.existing.destroys");
     spec.objects.existing = Some(ExistingSpec { destroys: true, ..existing() });
-    assert!(spec.validate("r", Some(vec![])).is_ok());
+    assert!(spec.check().is_ok());
 }
 
 #[test]
 fn content_of_existing_objects_is_not_claimed_to_be_checked() {
     let mut spec = spec(&[("GET", 1)]);
     spec.objects.existing = Some(existing());
-    assert_eq!(spec.validate("r", Some(vec![])).unwrap().verify, Verify::LengthOnly);
+    assert_eq!(spec.check(), Ok(()));
+    assert_eq!(Laid::of(&spec).measure.verify(SetIndex(0)), Verify::LengthOnly);
 }
 
 #[test]
 fn all_untils_are_one_rule_and_a_steady_throughput_is_another() {
     let mut spec = spec(&[("GET", 1)]);
-    assert_eq!(spec.validate("r", None).unwrap().stop_rules, []);
+    assert_eq!(plan(&spec).stages[1].stop_rules, []);
     spec.measure.steady = Some(SteadySpec { window_ns: 15_000_000_000, percent: 7.5 });
     spec.measure.until = vec!["ci(p99)<=5%".to_owned(), "ci(rate)<=1%".to_owned()];
-    let rules = spec.validate("r", None).unwrap().stop_rules;
+    assert_eq!(spec.check(), Ok(()));
+    let rules = &plan(&spec).stages[1].stop_rules;
     let window = Duration::from_secs(15);
     assert_eq!(rules[0], StopRule::Steady { window, percent: 7.5 });
     let StopRule::Until(precisions) = &rules[1] else { panic!("{rules:?}") };
@@ -185,7 +192,7 @@ fn a_throughput_is_not_waited_for_where_nothing_moves() {
     for (operation, moves) in [("GET", true), ("PUT", true), ("STAT", false), ("LIST", false)] {
         let mut spec = spec(&[(operation, 1)]);
         spec.measure.until = vec!["ci(throughput)<=5%".to_owned()];
-        let field = spec.validate("r", None).err().map(|refused| refused.field);
+        let field = spec.check().err().map(|refused| refused.field);
         assert_eq!(field, (!moves).then_some("measure.until".into()), "{operation}");
     }
 }
@@ -219,8 +226,8 @@ fn activities() -> [WorkloadSpec; 8] {
 #[test]
 fn every_activity_is_read_and_written() {
     for spec in activities() {
-        let workload = spec.validate("r", None).unwrap();
-        assert!(!workload.activity.kinds().is_empty());
+        assert_eq!(spec.check(), Ok(()));
+        assert!(!Laid::of(&spec).measure.kinds().is_empty());
         let yaml = spec.to_yaml();
         assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
     }
@@ -233,9 +240,10 @@ fn every_activity_is_read_and_written() {
     spec.objects.versions = 3;
     let yaml = spec.to_yaml();
     assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
-    let workload = spec.validate("r", None).unwrap();
-    assert_eq!(workload.data, DataRule::Files { bytes: 7 });
-    assert!(workload.names_versions() && workload.prepare_ops_count() == 300);
+    assert_eq!(spec.check(), Ok(()));
+    let laid = Laid::of(&spec);
+    assert_eq!(laid.measure.set(SetIndex(0)).data, DataRule::Files { bytes: 7 });
+    assert!(laid.measure.is_versioned(SetIndex(0)) && laid.prepare_ops_count() == 300);
 }
 
 #[test]
@@ -294,14 +302,14 @@ fn what_an_activity_cannot_do_is_refused() {
     for (spec, field, change) in cases {
         let mut spec = spec.clone();
         change(&mut spec);
-        let refused = spec.validate("r", None).unwrap_err();
+        let refused = spec.check().unwrap_err();
         assert_eq!(refused.field, field, "{refused}");
         assert!(!refused.reason.contains(". ") && !refused.reason.ends_with('.'), "{refused}");
     }
     for spec in [retention, multipart, append, zip, snowball, fanout, versioned] {
         let mut spec = spec;
         open_loop(&mut spec);
-        assert!(spec.validate("r", None).is_ok(), "{}", spec.to_yaml());
+        assert!(spec.check().is_ok(), "{}", spec.to_yaml());
     }
 }
 
@@ -338,6 +346,6 @@ fn content_and_choice_have_bounds() {
     for (field, change) in cases {
         let mut spec = spec(&[("GET", 1)]);
         change(&mut spec);
-        assert_eq!(spec.validate("r", None).unwrap_err().field, field);
+        assert_eq!(spec.check().unwrap_err().field, field);
     }
 }

@@ -1,6 +1,5 @@
 //! `plimsoll as s3-benchmark`: the loops of PUT, GET, LIST2, LISTver and DELETE, with that
 //! program's lines and `benchmark.log`.
-#![expect(clippy::disallowed_methods, reason = "cli writes the log that s3-benchmark writes")]
 
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -71,7 +70,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         tests.take(&recorded.stages);
     }
     // Also of a run that could not go on.
-    let below = ui.result(&layout::below(&tests.results)).map_err(anyhow::Error::from);
+    let below = ui.result(&layout::below(&tests.results));
     let printed = tests.failed.map_or(below, Err);
     let is_good = Cell::new(true);
     let show = |recording: &mut Recording, ui: &Ui| {
@@ -203,7 +202,7 @@ impl Tests {
 
     fn print(&mut self, line: &str) {
         if let Err(error) = self.ui.result(&format!("{line}\n")) {
-            self.failed.get_or_insert(error.into());
+            self.failed.get_or_insert(error);
         }
     }
 }

@@ -74,3 +74,28 @@ fn a_file_of_each_language_is_run() {
     let (explained, _) = file(first, "run w.yaml --explain");
     assert!(explained.starts_with("schema: plimsoll.workload/2\n"), "{explained}");
 }
+
+/// A run on a store and on files cleans both up, and says so once.
+#[test]
+fn what_lies_in_a_store_and_in_files_is_removed_as_one_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "schema: plimsoll.workload/2\n\
+                targets: {store: {s3: {}}, disk: {files: {directory: .}}}\n\
+                sets: {o: {on: store, count: 5, size: 1KiB}, f: {on: disk, files: 2, size: 8KiB}}\n\
+                stages:\n\
+                - {prepares: true, jobs: [{name: a, work: {fill: o}}, {name: b, work: {fill: f}}]}\n\
+                - jobs:\n\
+                \x20 - {name: a, ops: 9, work: {objects: [{get: o}]}}\n\
+                \x20 - {name: b, ops: 9, work: {blocks: {on: f, read: {block: 4KiB}}}}\n";
+    std::fs::write(directory.path().join("w.yaml"), text).unwrap();
+    let mut command = plimsoll(directory.path());
+    command.args(["run", "w.yaml", "--run-dir", "record"]);
+    let output = run(command);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(said.matches("cleaning up").count(), 1, "{said}");
+    assert!(said.contains("removed 5 objects") && said.contains("removed 2 files"), "{said}");
+    let mut left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().flatten().collect();
+    left.retain(|entry| !["w.yaml", "record"].contains(&entry.file_name().to_str().unwrap()));
+    assert!(left.is_empty(), "{left:?}");
+}

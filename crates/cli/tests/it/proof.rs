@@ -13,6 +13,38 @@ fn workload(directory: &Path, line: &str) {
     fs::write(directory.join("workload.yaml"), yaml).unwrap();
 }
 
+/// A job of a stage is measured from the end of its own ramp to its own end, and what it was offered
+/// is what arrived in its own time.
+#[test]
+fn jobs_of_one_stage_are_measured_each_over_its_own_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "
+schema: plimsoll.workload/2
+sets: {data: {count: 200, size: 4KiB}}
+stages:
+- {prepares: true, jobs: [{workers: 4, work: {fill: data}}]}
+- name: serve
+  jobs:
+  - name: short
+    workers: 2
+    ramp: 2s
+    duration: 5s
+    pacing: {open: {rate: 100/s, max_in_flight: 64}}
+    work: {objects: [get: data]}
+  - {name: long, duration: 20s, pacing: {capped: 50/s}, work: {objects: [stat: data]}}
+";
+    std::fs::write(folder.path().join("two.yaml"), text).unwrap();
+    let output = run_line(folder.path(), "run two.yaml --virtual --quiet --json --seed 1");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = &report["stages"][1]["rows"];
+    let rate = |row: &serde_json::Value| {
+        row["kinds"][0]["rate"]["ops_per_sec"].as_f64().unwrap().round() as u64
+    };
+    assert_eq!((rate(&rows[0]), rate(&rows[1])), (100, 50), "{rows:#}");
+    let offered = &rows[0]["schedules"][0];
+    assert_eq!(offered["rate_offered_ops_per_sec"], 100.0, "{offered:#}");
+}
+
 #[test]
 fn two_runs_in_virtual_time_are_alike_whatever_the_threads() {
     let place = tempfile::tempdir().unwrap();

@@ -556,3 +556,21 @@ fn a_thread_with_a_ring_keeps_no_connection_of_others_open() {
         assert_eq!(seen, Ok(0));
     });
 }
+
+/// A thread that drives files has descriptors of its own, so that a handler which wakes somebody by
+/// one would wake nobody there: signals to the process must go to its other threads.
+#[test]
+fn a_thread_that_drives_files_takes_no_signals_but_its_own_faults() {
+    let interface = interfaces()[0];
+    let blocked = std::thread::spawn(move || {
+        let _ring = FilesDriver::new("here").ring(interface, 1, 4096).unwrap();
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap()
+    });
+    let blocked = blocked.join().unwrap();
+    let is_blocked = |signal: u64| blocked & (1 << (signal - 1)) != 0;
+    // By the numbers that Linux gives them: HUP, INT, QUIT, USR1, TERM; ILL, ABRT, FPE, SEGV.
+    assert!([1, 2, 3, 10, 15].into_iter().all(is_blocked), "{blocked:x}");
+    assert!(![4, 6, 8, 11].into_iter().any(is_blocked), "{blocked:x}");
+}

@@ -245,7 +245,7 @@ fn an_open_loop_that_was_held_back_says_so_first() {
     ] {
         assert!(html.contains(text), "{text}");
     }
-    let open = RowAsked { workers: 10, span: Span::Whole, open: true };
+    let open = RowAsked { workers: 10, span: Span::Whole, open: true, ends: None };
     let Ok(mut analysis) = analyze(
         &mixed_ops(5),
         &Question {

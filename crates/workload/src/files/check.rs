@@ -11,8 +11,7 @@ use super::spec::{
     SpanSpec, ThinkSpec,
 };
 use super::table::below;
-use crate::InvalidWorkload;
-use crate::spec::lower_open;
+use crate::{InvalidWorkload, OpenLoop};
 
 /// What the page cache can be passed by in multiples of.
 pub(super) const SECTOR_BYTES: u64 = 512;
@@ -224,8 +223,9 @@ fn check_pacing(at: Place, pacing: &FilePacingSpec) -> Checked {
             at.refuse(read.is_none() && write.is_none(), "pacing.capped", || "there is no cap")
         }
         FilePacingSpec::Open { rate, arrivals, max_in_flight } => {
-            let open = lower_open(rate, arrivals, *max_in_flight);
-            open.map(drop).map_err(|refused| at.invalid(&refused.field, refused.reason))
+            let open = OpenLoop::parse(rate, arrivals, *max_in_flight);
+            open.map(drop)
+                .map_err(|(field, reason)| at.invalid(&format!("pacing.open.{field}"), reason))
         }
     }
 }

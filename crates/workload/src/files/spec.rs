@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use crate::OpenLoop;
-use crate::spec::lower_open;
 
 /// The schema's name and version.
 pub const FILES_SCHEMA: &str = "plimsoll.files/1";
@@ -179,7 +178,7 @@ impl FilePacingSpec {
     /// Returns the schedule, where there is one, of a job that was validated.
     pub fn open_loop(&self) -> Option<OpenLoop> {
         let Self::Open { rate, arrivals, max_in_flight } = self else { return None };
-        Some(lower_open(rate, arrivals, *max_in_flight).expect("the job was validated"))
+        Some(OpenLoop::parse(rate, arrivals, *max_in_flight).expect("the job was validated"))
     }
 }
 

@@ -9,10 +9,23 @@ use super::source::UploadPlan;
 use super::{Below, Members, ObjectSet, ObjectSource, Pages, PlannedOp};
 use crate::plan::spec::DealSpec;
 use crate::plan::{Op, OpAct, SetIndex, Work};
-use crate::{Permutation, Random, Verify};
+use crate::{Permutation, Random};
 
 const MEASURE_DOMAIN: u64 = 0x6d65_6173;
 const DELETE_DOMAIN: u64 = 0x6465_6c65;
+
+/// How content that is read is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Every byte.
+    EveryByte,
+    /// The length only, because the content is not known (objects that were there before).
+    LengthOnly,
+    /// Switched off; the length is still checked.
+    Off,
+    /// Neither the content nor the length is known.
+    Nothing,
+}
 
 /// Work on objects that several workers do in a stage.
 #[derive(Clone, Debug)]

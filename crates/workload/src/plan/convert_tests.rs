@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use plimsoll_model::SyncMode;
+use plimsoll_model::{Seed, SyncMode};
 
 use super::*;
+use crate::data::DataRule;
 use crate::files::{
     BlockOrderSpec, BlockSizesSpec, CapSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
     FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec, NameActSpec,
@@ -12,51 +13,96 @@ use crate::files::{
 };
 use crate::spec::tests::spec;
 use crate::{
-    Activity, ActivitySpec, ExistingSpec, GeneratorSpec, PacingSpec, PickSpec, RangeSpec,
-    SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
+    ActivitySpec, ExistingSpec, GeneratorSpec, ObjectsSpec, OpenLoop, Pacing, PacingSpec, PickSpec,
+    RangeSpec, SizeBarSpec, SizeDist, SizeSpec, SteadySpec, StopRule, WorkloadSpec,
 };
+
+/// Returns the stop rules of a workload of version 1.
+fn stop_rules(old: &WorkloadSpec) -> Vec<StopRule> {
+    let steady = old.measure.steady.as_ref().map(|steady| StopRule::Steady {
+        window: Duration::from_nanos(steady.window_ns),
+        percent: steady.percent,
+    });
+    let until: Vec<_> = old.measure.until.iter().map(|rule| rule.parse().unwrap()).collect();
+    let until = (!until.is_empty()).then_some(StopRule::Until(until));
+    steady.into_iter().chain(until).collect()
+}
+
+fn pacing(old: &WorkloadSpec) -> Pacing {
+    match &old.pacing {
+        PacingSpec::Closed => Pacing::Closed,
+        PacingSpec::Capped { ops_per_sec } => Pacing::Capped { ops_per_sec: *ops_per_sec },
+        PacingSpec::Open { rate, arrivals, max_in_flight } => Pacing::Open(OpenLoop {
+            profile: rate.parse().unwrap(),
+            arrivals: arrivals.parse().unwrap(),
+            max_in_flight: (*max_in_flight).try_into().unwrap(),
+        }),
+    }
+}
+
+fn data(old: &ObjectsSpec) -> DataRule {
+    let per_mille = |ratio: Option<f64>| (ratio.unwrap_or(1.0) * 1_000.0) as u32;
+    match (&old.generator, per_mille(old.compress_ratio), per_mille(old.dedupe_ratio)) {
+        (GeneratorSpec::Random, 1_000, 1_000) => DataRule::Random,
+        (GeneratorSpec::Random, compress_per_mille, dedupe_per_mille) => {
+            DataRule::Shaped { compress_per_mille, dedupe_per_mille }
+        }
+        (GeneratorSpec::Zero, ..) => DataRule::Zero,
+        (GeneratorSpec::Text, ..) => DataRule::Text,
+        (GeneratorSpec::Files(files), ..) => {
+            DataRule::Files { bytes: files.iter().map(|file| file.bytes).sum() }
+        }
+    }
+}
 
 /// Converts a workload that version 1 takes, and compares what both mean.
 fn same(name: &str, old: &WorkloadSpec) -> Plan {
-    let existing = old.objects.existing.as_ref().map(|_| Vec::new());
-    let before = old.validate("r", existing).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(old.check(), Ok(()), "{name}");
     let file = WorkloadFile::try_from(old).unwrap_or_else(|error| panic!("{name}: {error}"));
     let text = file.to_yaml();
     let plan = file.check().unwrap_or_else(|error| panic!("{name}: {error}\n{text}"));
     let again = WorkloadFile::from_yaml("v1", &text);
     assert_eq!(again.unwrap_or_else(|error| panic!("{name}: {error}\n{text}")), file, "{name}");
-    assert_eq!((plan.seed, &plan.name), (Some(before.seed), &before.name));
+    assert_eq!((plan.seed, &plan.name), (Some(Seed(old.seed)), &old.name));
     let stage = plan.stages.last().expect("it measures");
     let job = &stage.jobs[0];
-    assert_eq!(stage.duration, Some(before.duration), "{name}");
-    assert_eq!(stage.stop_rules, before.stop_rules, "{name}");
-    assert_eq!(job.workers, before.concurrency, "{name}");
-    assert_eq!(job.pacing, JobPacing::Shared(before.pacing.clone()), "{name}");
+    let duration = Duration::from_nanos(old.measure.duration_ns);
+    assert_eq!(stage.duration, Some(duration), "{name}");
+    assert_eq!(stage.stop_rules, stop_rules(old), "{name}");
+    assert_eq!(job.workers.get(), old.concurrency, "{name}");
+    assert_eq!(job.pacing, JobPacing::Shared(pacing(old)), "{name}");
     assert_eq!(job.verify, old.verify, "{name}");
     match &plan.sets[0].members {
         Members::Objects(objects) => {
-            let part_of_one = matches!(before.activity, Activity::Multipart { .. });
-            let count = if part_of_one { 1 } else { before.population_count() };
+            let part_of_one = old.measure.activity == ActivitySpec::Multipart;
+            let count = if part_of_one { 1 } else { old.objects.count };
             assert_eq!(objects.count, count, "{name}");
-            assert_eq!(objects.versions, before.versions, "{name}");
-            assert_eq!(objects.data, before.data, "{name}");
-            assert_eq!(objects.keys.per_worker, before.layout.per_worker, "{name}");
-            match before.activity {
-                Activity::Multipart { parts, part_bytes } => {
+            assert_eq!(objects.versions, old.objects.versions, "{name}");
+            assert_eq!(objects.data, data(&old.objects), "{name}");
+            assert_eq!(objects.keys.per_worker, old.keys.per_worker, "{name}");
+            let mut sizes = old.objects.size.clone();
+            if let SizeSpec::Histogram(bars) = &mut sizes {
+                bars.sort_by_key(|bar| bar.up_to_bytes);
+            }
+            match (&old.measure.activity, sizes) {
+                (ActivitySpec::Multipart, SizeSpec::FixedBytes(part_bytes)) => {
                     assert_eq!(objects.part_bytes, Some(part_bytes), "{name}");
-                    let size = u64::from(parts.get()) * part_bytes;
-                    assert_eq!(objects.sizes, Some(crate::SizeDist::Fixed(size)), "{name}");
+                    let size = old.objects.count * part_bytes;
+                    assert_eq!(objects.sizes, Some(SizeDist::Fixed(size)), "{name}");
                 }
-                Activity::MultipartPut { .. } => {}
-                _ => assert_eq!(objects.sizes.as_ref(), Some(&before.sizes), "{name}"),
+                (ActivitySpec::MultipartPut { .. }, _) => {}
+                (_, sizes) => {
+                    assert_eq!(objects.sizes.as_ref().map(SizeSpec::from), Some(sizes), "{name}");
+                }
             }
         }
         Members::Existing(_) => assert!(old.objects.existing.is_some()),
         other => panic!("{name}: {other:?}"),
     }
-    if let (Activity::Mix { mix, .. }, Work::Objects(ops)) = (&before.activity, &job.work) {
+    if let Work::Objects(ops) = &job.work {
         let mut weights: Vec<u32> = ops.iter().map(|op| op.weight).collect();
-        let mut known: Vec<u32> = mix.weights().iter().map(|(_, weight)| *weight).collect();
+        let known = old.measure.operations.iter().map(|op| op.weight);
+        let mut known: Vec<u32> = known.filter(|weight| *weight > 0).collect();
         weights.sort_unstable();
         known.sort_unstable();
         assert_eq!(weights, known, "{name}");
@@ -102,14 +148,20 @@ fn every_activity_of_version_1_is_expressed() {
 #[test]
 fn every_field_of_version_1_is_expressed() {
     type Case = (&'static str, &'static [(&'static str, u32)], fn(&mut WorkloadSpec));
-    let cases: [Case; 18] = [
+    let cases: [Case; 20] = [
         ("sequential", &[("GET", 1)], |s| s.measure.pick = PickSpec::Sequential),
         ("zipf", &[("GET", 1)], |s| s.measure.pick = PickSpec::Zipf { theta: 1.2 }),
         ("post", &[("PUT", 1)], |s| s.measure.post = true),
         ("range", &[("GET", 1)], |s| s.measure.range = Some(RangeSpec::FixedBytes(9))),
+        ("range of more", &[("GET", 1)], |s| {
+            s.measure.range = Some(RangeSpec::FixedBytes(5_000));
+        }),
         ("random range", &[("GET", 1)], |s| s.measure.range = Some(RangeSpec::Random)),
         ("overwrite", &[("GET", 1), ("PUT", 1)], |s| s.measure.overwrite = true),
         ("batch", &[("DELETE", 1)], |s| s.measure.delete_batch = Some(5)),
+        ("batch beside others", &[("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)], |s| {
+            s.measure.delete_batch = Some(5)
+        }),
         ("page", &[("LIST", 1)], |s| s.measure.list_page_size = Some(50)),
         ("versions", &[("GET", 1)], |s| s.objects.versions = 5),
         ("versioned", &[("GET", 2), ("PUT", 1), ("DELETE", 1)], |s| {
@@ -347,7 +399,7 @@ fn what_commands_of_version_1_came_to_is_expressed() {
     for entry in std::fs::read_dir(folder).expect("the files are there") {
         let path = entry.expect("the folder can be read").path();
         let text = std::fs::read_to_string(&path).expect("it is text");
-        let name = path.display().to_string();
+        let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
         if text.contains("plimsoll.workload/1") {
             same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
         } else {

@@ -11,7 +11,9 @@ use super::spec::{
 };
 use super::units::{Profile, Rate, Size, SizeRange, Time};
 use super::{InvalidField, UntilSpec};
-use crate::{ActivitySpec, GeneratorSpec, OpWeightSpec, SizeSpec as SizeV1, WorkloadSpec};
+use crate::{
+    ActivitySpec, GeneratorSpec, OpWeightSpec, OpenLoop, SizeSpec as SizeV1, WorkloadSpec,
+};
 
 /// What the only set is called.
 const SET: &str = "o";
@@ -30,7 +32,7 @@ impl TryFrom<&WorkloadSpec> for WorkloadFile {
     fn try_from(spec: &WorkloadSpec) -> Converted<Self> {
         let measure = measure(spec)?;
         let mut sets = Named::default();
-        sets.insert(SET, set(spec));
+        sets.insert(SET, set(spec)?);
         let mut stages = Vec::new();
         if spec.objects.count > 0 && spec.objects.existing.is_none() {
             let fill =
@@ -62,25 +64,26 @@ fn measure(spec: &WorkloadSpec) -> Converted<WorkStage> {
     Ok(WorkStage { duration, until, ..WorkStage::of("measure", vec![job]) })
 }
 
-fn set(spec: &WorkloadSpec) -> SetSpec {
+fn set(spec: &WorkloadSpec) -> Converted<SetSpec> {
     let objects = &spec.objects;
     let KeysSpec { buckets, .. } = KeysSpec::default();
     let crate::KeysSpec { prefix, per_worker } = spec.keys.clone();
     if let Some(existing) = &objects.existing {
         let crate::ExistingSpec { limit, recursive, destroys } = *existing;
         let existing = ExistingOf { prefix, limit, recursive };
-        return SetSpec::Existing(ExistingSet { on: None, existing, touch: destroys });
+        return Ok(SetSpec::Existing(ExistingSet { on: None, existing, touch: destroys }));
     }
     let mut set = ObjectSet::of(objects.count, Some(sizes(&objects.size)));
-    match (&spec.measure.activity, &objects.size) {
+    match &spec.measure.activity {
         // Objects are counted in parts there, as there is one only.
-        (ActivitySpec::Multipart, SizeV1::FixedBytes(part)) => {
+        ActivitySpec::Multipart => {
+            let part = part(spec)?;
             set.count = 1;
-            set.part = Some(Size(*part));
-            set.size = Some(SizeSpec::Fixed(Size(part.saturating_mul(objects.count))));
+            set.part = Some(part);
+            set.size = Some(SizeSpec::Fixed(Size(part.0.saturating_mul(objects.count))));
         }
-        (ActivitySpec::MultipartPut { .. }, _) => set.size = None,
-        (ActivitySpec::Zip, _) => set.archive = Some(ArchiveKind::Zip),
+        ActivitySpec::MultipartPut { .. } => set.size = None,
+        ActivitySpec::Zip => set.archive = Some(ArchiveKind::Zip),
         _ => {}
     }
     set.versions = objects.versions;
@@ -94,7 +97,19 @@ fn set(spec: &WorkloadSpec) -> SetSpec {
         (GeneratorSpec::Text, ..) => ContentSpec::Text,
         (GeneratorSpec::Files(files), ..) => ContentSpec::Files(files.clone()),
     };
-    SetSpec::Objects(set)
+    Ok(SetSpec::Objects(set))
+}
+
+/// Returns how large a part is, which is what objects in parts are counted in.
+fn part(spec: &WorkloadSpec) -> Converted<Size> {
+    match (&spec.objects.size, spec.measure.part_bytes_min) {
+        (SizeV1::FixedBytes(size), Some(least)) if *size < least => {
+            let reason = format!("a part of {size} bytes is below the store's {least}");
+            refuse("objects.size", reason)
+        }
+        (SizeV1::FixedBytes(size), _) => Ok(Size(*size)),
+        _ => refuse("objects.size", "the parts of an object must be of one size".to_owned()),
+    }
 }
 
 fn sizes(size: &SizeV1) -> SizeSpec {
@@ -130,15 +145,13 @@ fn pacing(pacing: &crate::PacingSpec) -> Converted<PacingSpec> {
 
 /// Returns a schedule of version 1.
 pub(super) fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> Converted<OpenSpec> {
-    let rate: Profile = match rate.parse() {
-        Ok(rate) => rate,
-        Err(reason) => return refuse("pacing.open.rate", reason),
-    };
-    let arrivals: Arrivals = match arrivals.parse() {
-        Ok(arrivals) => arrivals,
-        Err(reason) => return refuse("pacing.open.arrivals", reason),
-    };
-    Ok(OpenSpec { rate: RateSpec::Rate(rate), arrivals, max_in_flight })
+    match OpenLoop::parse(rate, arrivals, max_in_flight) {
+        Ok(OpenLoop { profile, arrivals, .. }) => {
+            let (rate, arrivals) = (RateSpec::Rate(Profile(profile)), Arrivals(arrivals));
+            Ok(OpenSpec { rate, arrivals, max_in_flight })
+        }
+        Err((field, reason)) => refuse(&format!("pacing.open.{field}"), reason),
+    }
 }
 
 fn choice(spec: &WorkloadSpec) -> Choice {
@@ -152,10 +165,6 @@ fn choice(spec: &WorkloadSpec) -> Choice {
 fn work(spec: &WorkloadSpec) -> Converted<WorkSpec> {
     let set = || SET.to_owned();
     let pick = choice(spec);
-    let part = match spec.objects.size {
-        SizeV1::FixedBytes(size) => Some(Size(size)),
-        _ => None,
-    };
     Ok(match &spec.measure.activity {
         ActivitySpec::Operations | ActivitySpec::Versioned => {
             let mut ops = Vec::new();
@@ -170,14 +179,10 @@ fn work(spec: &WorkloadSpec) -> Converted<WorkSpec> {
         }
         ActivitySpec::Multipart => WorkSpec::Parts(PartsSpec::Get(GetPart { get: set(), pick })),
         ActivitySpec::MultipartPut { parts, part_concurrency } => {
-            let Some(part) = part else {
-                let reason = "the parts of an object must be of one size";
-                return refuse("objects.size", reason.to_owned());
-            };
             WorkSpec::Parts(PartsSpec::Put(PutParts {
                 put: set(),
                 parts: Some(*parts),
-                part,
+                part: part(spec)?,
                 at_once: *part_concurrency,
                 part_min: spec.measure.part_bytes_min.map(Size),
             }))
@@ -205,6 +210,8 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
     let measure = &spec.measure;
     let weight = each.weight;
     let is_versioned = measure.activity == ActivitySpec::Versioned;
+    // Beside others, version 1 deletes one at a time whatever is said.
+    let is_alone = measure.operations.iter().filter(|each| each.weight > 0).count() == 1;
     let version = match is_versioned || spec.objects.versions > 1 {
         true => VersionPick::Uniform,
         false => VersionPick::Newest,
@@ -215,6 +222,10 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
     };
     let range = measure.range.as_ref().map(|range| match range {
         crate::RangeSpec::Random => RangeSpec::Random,
+        // Version 1 reads the whole of an object that has less.
+        crate::RangeSpec::FixedBytes(size) if spec.objects.existing.is_none() => {
+            RangeSpec::Fixed(Size((*size).min(spec.objects.size.max())))
+        }
         crate::RangeSpec::FixedBytes(size) => RangeSpec::Fixed(Size(*size)),
     });
     let put_as = match (is_versioned, measure.overwrite) {
@@ -244,7 +255,7 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
             delete: set,
             weight,
             pick: None,
-            batch: measure.delete_batch.unwrap_or(1),
+            batch: measure.delete_batch.filter(|_| is_alone).unwrap_or(1),
             version: if is_versioned { version } else { VersionPick::Newest },
             buckets,
             keys,

@@ -60,9 +60,9 @@ impl FieldPath {
         self.0.starts_with(&other.0)
     }
 
-    /// Tells whether it is of that form, in which `[]` stands for every place in a list, such as
+    /// Returns its form, in which `[]` stands for every place in a list, such as
     /// `stages[].jobs[].workers`. For those who know fields by other names.
-    pub fn is_like(&self, form: &str) -> bool {
+    pub fn form(&self) -> String {
         let mut text = String::new();
         for segment in &self.0 {
             match segment {
@@ -73,7 +73,12 @@ impl FieldPath {
                 }
             }
         }
-        text == form
+        text
+    }
+
+    /// Tells whether it is of that form.
+    pub fn is_like(&self, form: &str) -> bool {
+        self.form() == form
     }
 
     /// Returns the refusal of this field.

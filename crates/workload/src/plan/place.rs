@@ -14,6 +14,7 @@ use super::path::{FieldPath, InvalidField};
 use super::pattern::Pattern;
 use super::spec::{ArchiveKind, PutAs, VersionPick};
 use super::work::{Op, OpAct, Work};
+use crate::archive::TAR_PREFIX_MAX;
 use crate::files::FilePlan;
 use crate::objects::{Change, Members as Present, ObjectSet, ObjectsJob, SetBuckets};
 use crate::{ExistingObject, KeyLayout, Keys, SizeDist, Verify};
@@ -379,6 +380,10 @@ impl Room<'_> {
                 }
                 Work::Objects(placed)
             }
+            Work::PutTar { set, .. } => {
+                self.check_names(*set)?;
+                job.work.clone()
+            }
             Work::PutParts { set, parts: Some(parts), part_bytes, .. } => {
                 let sizes = SizeDist::Fixed(u64::from(parts.get()) * part_bytes);
                 laws.push(self.law(*set, &sizes, &job.path.field("work"))?);
@@ -387,6 +392,19 @@ impl Room<'_> {
             other => other.clone(),
         };
         Ok((work, laws.into()))
+    }
+
+    /// Refuses a set whose names do not fit into a tar archive.
+    fn check_names(&self, index: SetIndex) -> Laid<()> {
+        let set = self.sets[index.0].as_ref().expect("archives are of objects");
+        match &set.keys {
+            // The worker's own prefix comes in between.
+            Keys::Generated { layout, .. } if layout.base.len() + 16 > TAR_PREFIX_MAX => {
+                let at = self.plan.set(index).path.field("keys.prefix");
+                Err(at.refuse("is too long for the names in a tar archive"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Has an operation be about the set that its own names or sizes make, and returns the law of
@@ -433,6 +451,9 @@ impl Room<'_> {
             return Err(path.refuse(format!("a set has at most {most} laws of size")));
         }
         let set = Arc::make_mut(set);
+        if set.laws == [None] {
+            set.laws.clear();
+        }
         set.laws.push(Some(sizes.clone()));
         Ok(set.laws.len() as u16 - 1)
     }
@@ -440,14 +461,8 @@ impl Room<'_> {
     /// Tells whether any work is about versions of a set by the store's own names.
     fn is_versioned(&self, index: SetIndex) -> bool {
         let by_name = |op: &Op| {
-            let picks = matches!(
-                op.act,
-                OpAct::Get { version: VersionPick::Uniform, .. }
-                    | OpAct::Stat { version: VersionPick::Uniform, .. }
-                    | OpAct::Delete { version: VersionPick::Uniform, .. }
-                    | OpAct::Put { put_as: PutAs::Version, .. }
-            );
-            op.set == index && picks
+            let writes = matches!(op.act, OpAct::Put { put_as: PutAs::Version, .. });
+            op.set == index && (writes || op.act.is_by_name())
         };
         self.plan.jobs().any(|job| match &job.work {
             Work::Objects(ops) => ops.iter().any(by_name),
@@ -488,16 +503,10 @@ impl Room<'_> {
 /// depends on the moment.
 fn check_versions(ops: &[Op]) -> Laid<()> {
     for op in ops {
-        let reads_newest = matches!(
-            op.act,
-            OpAct::Get { version: VersionPick::Newest, .. }
-                | OpAct::Stat { version: VersionPick::Newest, .. }
-                | OpAct::Delete { version: VersionPick::Newest, .. }
-        );
         let puts = |other: &Op| {
             other.set == op.set && matches!(other.act, OpAct::Put { put_as: PutAs::Version, .. })
         };
-        if reads_newest && ops.iter().any(puts) {
+        if op.act.version() == Some(VersionPick::Newest) && ops.iter().any(puts) {
             let reason = "must be `uniform` beside puts of further versions: which one is the \
                           newest would depend on the moment";
             return Err(op.path.field("version").refuse(reason));

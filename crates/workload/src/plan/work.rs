@@ -195,6 +195,23 @@ pub enum OpAct {
     },
 }
 
+impl OpAct {
+    /// Returns which version of a member it is about, where it is about one that is there.
+    pub(crate) const fn version(&self) -> Option<VersionPick> {
+        match self {
+            Self::Get { version, .. }
+            | Self::Stat { version, .. }
+            | Self::Delete { version, .. } => Some(*version),
+            Self::Put { .. } | Self::List { .. } => None,
+        }
+    }
+
+    /// Tells whether that is one version by the store's own name for it.
+    pub(crate) fn is_by_name(&self) -> bool {
+        self.version() == Some(VersionPick::Uniform)
+    }
+}
+
 /// How much of a member is read, at a random offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {

@@ -3,15 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::invalid;
-use crate::data::{COMPRESS_RATIO_MAX, DEDUPE_RATIO_MAX, DataRule};
-use crate::sizes::{PUT_BYTES_MAX, SIGMA_MAX, is_sigma};
-use crate::{InvalidWorkload, SizeBar, SizeDist};
-
-/// The longest list of sizes.
-const SIZES_MAX: usize = 1_000_000;
-/// The most versions of one object that are prepared.
-const VERSIONS_MAX: u32 = 10_000;
+use crate::sizes::PUT_BYTES_MAX;
+use crate::{SizeBar, SizeDist};
 
 /// What there is when the measured stage begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -145,64 +138,14 @@ impl GeneratorSpec {
 }
 
 impl SizeSpec {
-    pub(super) fn lower(&self) -> SizeDist {
+    /// Returns the largest size that there can be.
+    pub(crate) fn max(&self) -> u64 {
         match self {
-            Self::FixedBytes(size) => SizeDist::Fixed(*size),
-            Self::LogUniform { min_bytes, max_bytes } => {
-                SizeDist::LogUniform { min: *min_bytes, max: *max_bytes }
-            }
-            Self::Histogram(bars) => {
-                let mut bars: Vec<SizeBar> = bars
-                    .iter()
-                    .map(|bar| SizeBar { up_to: bar.up_to_bytes, weight: bar.weight })
-                    .collect();
-                bars.sort_by_key(|bar| bar.up_to);
-                SizeDist::Histogram(bars)
-            }
-            Self::Lognormal { median_bytes, sigma } => {
-                SizeDist::LogNormal { median: *median_bytes, sigma: *sigma }
-            }
-            Self::List(sizes) => SizeDist::List(sizes.as_slice().into()),
+            Self::FixedBytes(size) | Self::LogUniform { max_bytes: size, .. } => *size,
+            Self::Histogram(bars) => bars.iter().map(|bar| bar.up_to_bytes).max().unwrap_or(0),
+            Self::Lognormal { .. } => PUT_BYTES_MAX,
+            Self::List(sizes) => sizes.iter().copied().max().unwrap_or(0),
         }
-    }
-
-    fn check(&self) -> Result<(), InvalidWorkload> {
-        let sizes = match self {
-            Self::FixedBytes(size) => vec![*size],
-            Self::LogUniform { min_bytes, max_bytes } => {
-                if min_bytes > max_bytes {
-                    return invalid("objects.size", "the minimum is above the maximum");
-                }
-                vec![*min_bytes, *max_bytes]
-            }
-            Self::Histogram(bars) => {
-                if bars.is_empty() || bars.iter().any(|bar| bar.weight == 0) {
-                    return invalid("objects.size", "needs bars, each with a weight above 0");
-                }
-                bars.iter().map(|bar| bar.up_to_bytes).collect()
-            }
-            Self::Lognormal { median_bytes, sigma } => {
-                if !is_sigma(*sigma) {
-                    let reason = format!("the deviation must be above 0 and at most {SIGMA_MAX}");
-                    return invalid("objects.size", reason);
-                }
-                vec![*median_bytes]
-            }
-            Self::List(sizes) => {
-                if !(1..=SIZES_MAX).contains(&sizes.len()) {
-                    let reason = format!("a list must hold 1 to {SIZES_MAX} sizes");
-                    return invalid("objects.size", reason);
-                }
-                sizes.clone()
-            }
-        };
-        if sizes.contains(&0) {
-            return invalid("objects.size", "must be at least 1 byte");
-        }
-        if sizes.iter().any(|size| *size > PUT_BYTES_MAX) {
-            return invalid("objects.size", "one PUT writes at most 5GiB");
-        }
-        Ok(())
     }
 }
 
@@ -223,48 +166,5 @@ impl From<&SizeDist> for SizeSpec {
             }
             SizeDist::List(sizes) => Self::List(sizes.to_vec()),
         }
-    }
-}
-
-impl ObjectsSpec {
-    /// Tells what is wrong with sizes and versions.
-    pub(super) fn check(&self) -> Result<(), InvalidWorkload> {
-        self.size.check()?;
-        if !(1..=VERSIONS_MAX).contains(&self.versions) {
-            return invalid("objects.versions", format!("must be 1 to {VERSIONS_MAX}"));
-        }
-        Ok(())
-    }
-
-    /// Returns what the objects hold.
-    pub(super) fn lower_data(&self) -> Result<DataRule, InvalidWorkload> {
-        let per_mille = |field: &'static str, ratio: Option<f64>, max: f64| {
-            let ratio = ratio.unwrap_or(1.0);
-            if !(1.0..=max).contains(&ratio) {
-                return invalid(field, format!("must be 1 to {max}"));
-            }
-            if ratio > 1.0 && !self.generator.is_random() {
-                return invalid(field, "needs random content; leave the generator at random");
-            }
-            Ok((ratio * 1_000.0).round() as u32)
-        };
-        let compress =
-            per_mille("objects.compress_ratio", self.compress_ratio, COMPRESS_RATIO_MAX)?;
-        let dedupe = per_mille("objects.dedupe_ratio", self.dedupe_ratio, DEDUPE_RATIO_MAX)?;
-        Ok(match &self.generator {
-            GeneratorSpec::Random if (compress, dedupe) == (1_000, 1_000) => DataRule::Random,
-            GeneratorSpec::Random => {
-                DataRule::Shaped { compress_per_mille: compress, dedupe_per_mille: dedupe }
-            }
-            GeneratorSpec::Zero => DataRule::Zero,
-            GeneratorSpec::Text => DataRule::Text,
-            GeneratorSpec::Files(files) => {
-                let bytes = files.iter().map(|file| file.bytes).sum();
-                if bytes == 0 {
-                    return invalid("objects.generator", "the files hold nothing to upload");
-                }
-                DataRule::Files { bytes }
-            }
-        })
     }
 }

@@ -7,7 +7,7 @@ use super::part_of;
 use crate::SizeDist;
 use crate::objects::{Change, ObjectRef, ObjectSet, ObjectsJob, PlannedOp, Subject};
 use crate::plan::{SetIndex, Work};
-use crate::spec::PARTS_MAX;
+use crate::sizes::PARTS_MAX;
 
 /// New members one after the other, or the parts of them.
 pub(super) struct NewObjects {

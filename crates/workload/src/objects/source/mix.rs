@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind, WorkerId};
 
+use crate::files::greatest_common;
 use crate::objects::job::kind_of;
 use crate::objects::pick::{MemberPicker, Picker};
 use crate::objects::pool::{Pool, Use};
 use crate::objects::{
     Below, Change, Held, ObjectRef, ObjectSet, ObjectsJob, Pages, PlannedOp, Subject,
 };
-use crate::plan::spec::{Choice, PickSpec, PutAs, VersionPick};
+use crate::plan::spec::{Choice, PickSpec, PutAs};
 use crate::plan::{Length, Op, OpAct, SetIndex};
 use crate::sizes::log_uniform;
 use crate::{Keys, Random, Verify};
@@ -163,7 +164,7 @@ impl Mix {
         let MixOp { op, set, law, picker, pages, .. } = &mut self.ops[at];
         let (of, members) = job.population(op.set);
         let used = &mut self.sets[*set];
-        let by_name = is_of_a_version(&op.act);
+        let by_name = op.act.is_by_name();
         let held = match (&op.act, &mut used.pool, picker) {
             (OpAct::List { by_page: true, .. }, ..) => {
                 let count = pages.expect("the pages are known when the stage begins");
@@ -367,28 +368,14 @@ fn pick_of(act: &OpAct) -> PickSpec {
     }
 }
 
-/// Tells whether an act is on any version of a member, which it then names.
-const fn is_of_a_version(act: &OpAct) -> bool {
-    matches!(
-        act,
-        OpAct::Get { version: VersionPick::Uniform, .. }
-            | OpAct::Stat { version: VersionPick::Uniform, .. }
-            | OpAct::Delete { version: VersionPick::Uniform, .. }
-    )
-}
-
 /// Returns a deck in which each operation stands as often as its weight says.
 fn deck(ops: &[Op]) -> Vec<u16> {
-    let gcd = ops.iter().fold(0, |gcd, op| greatest_common(gcd, op.weight));
+    let gcd = ops.iter().fold(0, |gcd, op| greatest_common(gcd, op.weight.into())) as u32;
     // Equal decks of equal mixes: by kind, as version 1 had them.
     let mut order: Vec<usize> = (0..ops.len()).collect();
     order.sort_by_key(|&at| (kind_of(&ops[at].act), at));
     let repeat = |at: usize| std::iter::repeat_n(at as u16, (ops[at].weight / gcd) as usize);
     order.into_iter().flat_map(repeat).collect()
-}
-
-const fn greatest_common(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { greatest_common(b, a % b) }
 }
 
 /// Returns offset and length of the part that is read; `None` for all of it.

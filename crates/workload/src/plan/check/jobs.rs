@@ -55,14 +55,8 @@ impl Context<'_> {
         self.check_deal(path, spec, &work)?;
         self.check_agent(path, spec)?;
         let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
-        let sessions = u64::from(spec.workers) * u64::from(spec.depth);
-        if !on_files && sessions > SESSIONS_MAX {
-            return Err(path.field("workers").refuse(format!(
-                "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
-            )));
-        }
-        if spec.interface.is_some() && !on_files {
-            return Err(path.field("interface").refuse("is only for work on files"));
+        if !on_files {
+            check_on_objects(path, spec, &work)?;
         }
         let delay = spec.start_delay;
         if delay.min > delay.max {
@@ -187,6 +181,25 @@ impl Context<'_> {
             agents => format!("there is no agent `{agent}`; there are {}", agents.join(", ")),
         };
         Err(path.field("agent").refuse(reason))
+    }
+}
+
+/// Refuses what work on objects has no use for, and more of it than there are sessions for.
+fn check_on_objects(path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()> {
+    let each = match work {
+        Work::PutParts { at_once, .. } => spec.depth.max(at_once.get()),
+        _ => spec.depth,
+    };
+    let sessions = u64::from(spec.workers) * u64::from(each);
+    if sessions > SESSIONS_MAX {
+        let reason = format!(
+            "{sessions} operations under way at once are out of range: 1 to {SESSIONS_MAX}"
+        );
+        return Err(path.field("workers").refuse(reason));
+    }
+    match spec.interface {
+        Some(_) => Err(path.field("interface").refuse("is only for work on files")),
+        None => Ok(()),
     }
 }
 

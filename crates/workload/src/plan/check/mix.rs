@@ -347,13 +347,15 @@ fn op(
 pub(super) fn needs(ops: &[Op]) -> Vec<Ability> {
     let mut needs = Vec::new();
     for op in ops {
+        if op.act.is_by_name() {
+            needs.push(Ability::Versions);
+        }
         match &op.act {
-            OpAct::Get { range, version, .. } => {
+            OpAct::Get { range, .. } => {
                 needs.push(Ability::Get);
                 if *range != Length::Whole {
                     needs.push(Ability::Ranges);
                 }
-                named_version(*version, &mut needs);
             }
             OpAct::Put { put_as, is_form, remove_after, .. } => {
                 needs.push(if *is_form { Ability::Post } else { Ability::Put });
@@ -364,17 +366,11 @@ pub(super) fn needs(ops: &[Op]) -> Vec<Ability> {
                     needs.push(Ability::Delete);
                 }
             }
-            OpAct::Stat { version, .. } => {
-                needs.push(Ability::Stat);
-                named_version(*version, &mut needs);
-            }
-            OpAct::Delete { batch, version, .. } => {
-                needs.push(match batch.get() {
-                    1 => Ability::Delete,
-                    _ => Ability::DeleteMany,
-                });
-                named_version(*version, &mut needs);
-            }
+            OpAct::Stat { .. } => needs.push(Ability::Stat),
+            OpAct::Delete { batch, .. } => needs.push(match batch.get() {
+                1 => Ability::Delete,
+                _ => Ability::DeleteMany,
+            }),
             OpAct::List { versions, .. } => {
                 needs.push(Ability::List);
                 if *versions {
@@ -384,10 +380,4 @@ pub(super) fn needs(ops: &[Op]) -> Vec<Ability> {
         }
     }
     needs
-}
-
-fn named_version(version: VersionPick, needs: &mut Vec<Ability>) {
-    if version == VersionPick::Uniform {
-        needs.push(Ability::Versions);
-    }
 }

@@ -12,15 +12,13 @@ use crate::plan::spec::{
     PathSet, SetSpec, Share, Shares, SizeLaw, SizeSpec, TargetSpec, TreeOf,
 };
 use crate::plan::units::{Size, SizeRange};
-use crate::sizes::{PUT_BYTES_MAX, SIGMA_MAX, is_sigma};
+use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX, SIGMA_MAX, is_sigma};
 use crate::{DataFileSpec, SizeBar, SizeDist};
 
 /// The longest list of sizes.
 const SIZES_MAX: usize = 1_000_000;
 /// The most versions of one object that are made.
 const VERSIONS_MAX: u32 = 10_000;
-/// The most parts of one object (S3's limit).
-const PARTS_MAX: u64 = 10_000;
 /// The most files a zip archive has without its extension for large ones.
 const ZIP_FILES_MAX: u64 = 65_535;
 /// The largest such archive, less what its headers may take.
@@ -98,7 +96,7 @@ fn objects(path: &FieldPath, set: &ObjectSet) -> Checked<Members> {
         part_size(&path.field("part"), part)?;
     }
     let sizes = set.size.as_ref().map(|size| {
-        let most = set.part.map_or(PUT_BYTES_MAX, |part| part.0.saturating_mul(PARTS_MAX));
+        let most = set.part.map_or(PUT_BYTES_MAX, |part| part.0.saturating_mul(PARTS_MAX.into()));
         sizes(&path.field("size"), size, most)
     });
     let sizes = sizes.transpose()?;

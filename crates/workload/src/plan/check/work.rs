@@ -15,16 +15,13 @@ use crate::plan::spec::{
     WorkSpec,
 };
 use crate::plan::work::Work;
-use crate::sizes::PUT_BYTES_MAX;
-use crate::spec::PARTS_MAX;
+use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX};
 use plimsoll_model::Ability;
 
 /// The most members of an archive, or copies of a content, that one operation writes.
 const MEMBERS_MAX: u32 = 10_000;
 /// The most parts of one upload that are under way at a time.
 const AT_ONCE_MAX: u32 = 1_000;
-/// The most operations a closed loop may have under way; each needs a session of its own.
-const LANES_MAX: u64 = 100_000;
 /// Archives that are compressed are built in memory, one a worker: together at most this much.
 const ARCHIVES_BYTES_MAX: f64 = (1u64 << 30) as f64;
 /// A member of a tar archive is below this.
@@ -41,9 +38,7 @@ impl Context<'_> {
                 let needs = super::mix::needs(&ops);
                 (Work::Objects(ops), needs)
             }
-            WorkSpec::Parts(PartsSpec::Put(spec)) => {
-                self.put_parts(&path.field("parts"), spec, job.workers)?
-            }
+            WorkSpec::Parts(PartsSpec::Put(spec)) => self.put_parts(&path.field("parts"), spec)?,
             WorkSpec::Parts(PartsSpec::Get(spec)) => self.get_part(&path.field("parts"), spec)?,
             WorkSpec::Append(spec) => self.append(&path.field("append"), spec)?,
             WorkSpec::Archive(ArchiveSpec::GetFromZip(spec)) => {
@@ -75,7 +70,7 @@ impl Context<'_> {
         }
     }
 
-    fn put_parts(&self, path: &FieldPath, spec: &PutParts, workers: u32) -> Checked<Needed> {
+    fn put_parts(&self, path: &FieldPath, spec: &PutParts) -> Checked<Needed> {
         let set = self.own_set(&path.field("put"), &spec.put)?;
         let at = path.field("part");
         part_size(&at, spec.part)?;
@@ -85,17 +80,9 @@ impl Context<'_> {
                 at.refuse(format!("part size {part} is below what the target takes, {least}"))
             );
         }
-        let at_once = bounded(&path.field("at_once"), spec.at_once, AT_ONCE_MAX)?;
         let parts = spec.parts.map(|parts| bounded(&path.field("parts"), parts, PARTS_MAX));
         let parts = parts.transpose()?;
-        let lanes = u64::from(workers) * u64::from(at_once.get());
-        if lanes > LANES_MAX {
-            let reason = format!(
-                "{workers} workers with {at_once} parts each at a time are {lanes} at once; at \
-                 most {LANES_MAX}"
-            );
-            return Err(path.field("at_once").refuse(reason));
-        }
+        let at_once = bounded(&path.field("at_once"), spec.at_once, AT_ONCE_MAX)?;
         let known = self.members(set).bytes_max();
         match (parts, known) {
             (None, None) => {

@@ -1,34 +1,42 @@
-//! Tests of the stream of operations.
+//! Work on one set.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use plimsoll_model::{Moment, ObjectId, OpKind, WorkerId};
 use proptest::prelude::*;
 
 use super::*;
+use crate::plan::SetIndex;
 use crate::spec::tests::spec;
+use crate::testing::Laid;
 use crate::{ActivitySpec, PickSpec, RangeSpec, WorkloadSpec};
 
-fn workload(spec: &WorkloadSpec) -> Arc<Workload> {
-    Arc::new(spec.validate("run", None).unwrap())
-}
+/// The time says nothing to these operations.
+const NOW: Moment = Moment::EPOCH;
+const SET: SetIndex = SetIndex(0);
 
 /// Takes up to `count` operations of every worker; each succeeds.
-fn ops(workload: &Arc<Workload>, stage: StageKind, count: usize) -> Vec<Vec<PlannedOp>> {
+fn ops(work: &Arc<ObjectsJob>, count: usize) -> Vec<Vec<PlannedOp>> {
     let one = |worker| {
-        let mut stream = OpStream::new(workload, stage, WorkerId(worker));
+        let mut source = work.source(WorkerId(worker));
         let next = || {
-            let op = stream.next_op()?;
-            stream.completed(&op, true);
+            let op = source.next_op(NOW)?;
+            source.completed(&op, true, NOW);
             Some(op)
         };
         std::iter::from_fn(next).take(count).collect()
     };
-    (0..workload.concurrency.get()).map(one).collect()
+    (0..work.workers.get()).map(one).collect()
+}
+
+fn measure(spec: &WorkloadSpec) -> Arc<ObjectsJob> {
+    Laid::of(spec).measure
 }
 
 fn object(op: &PlannedOp) -> ObjectRef {
-    match op.target {
-        Target::Object(object, _) => object,
+    match op.subject {
+        Subject::Object(object, _) => object,
         _ => panic!("no whole object in {op:?}"),
     }
 }
@@ -37,19 +45,19 @@ fn object(op: &PlannedOp) -> ObjectRef {
 fn prepare_uploads_each_object_once() {
     let mut spec = spec(&[("GET", 1)]);
     spec.objects.count = 103;
-    let workload = workload(&spec);
-    let uploads = ops(&workload, StageKind::Prepare, 1_000);
+    let work = Laid::of(&spec).prepare.expect("objects are uploaded");
+    let uploads = ops(&work, 1_000);
     let counts: Vec<usize> = uploads.iter().map(Vec::len).collect();
     assert_eq!(counts, [26, 26, 26, 25]);
     let ids: HashSet<ObjectId> = uploads.iter().flatten().map(|op| object(op).id).collect();
-    let population: HashSet<ObjectId> = (0..103).map(|i| workload.population_id(i)).collect();
+    let population: HashSet<ObjectId> = (0..103).map(|i| work.set(SET).id(i)).collect();
     assert_eq!(ids, population);
 }
 
 #[test]
 fn the_mix_keeps_its_shares_exactly_over_every_deck() {
     let spec = spec(&[("GET", 45), ("STAT", 30), ("PUT", 15), ("DELETE", 10)]);
-    for ops in ops(&workload(&spec), StageKind::Measure, 200) {
+    for ops in ops(&measure(&spec), 200) {
         for deck in ops.chunks(20) {
             let count = |kind| deck.iter().filter(|op| op.kind == kind).count();
             let counts = [OpKind::Get, OpKind::Stat, OpKind::Put, OpKind::Delete].map(count);
@@ -62,11 +70,11 @@ fn the_mix_keeps_its_shares_exactly_over_every_deck() {
 fn deleting_visits_the_population_once_and_then_ends() {
     let mut spec = spec(&[("DELETE", 1)]);
     spec.measure.delete_batch = Some(6);
-    let workload = workload(&spec);
-    let order = delete_order(&workload);
+    let work = measure(&spec);
+    let order = work.removal_order(SET);
     let mut seen = HashMap::new();
-    for op in ops(&workload, StageKind::Measure, 1_000).iter().flatten() {
-        let Target::Batch { from, count } = op.target else { panic!("{op:?}") };
+    for op in ops(&work, 1_000).iter().flatten() {
+        let Subject::Batch { from, count } = op.subject else { panic!("{op:?}") };
         for position in from..from + u64::from(count) {
             *seen.entry(order.at(position)).or_insert(0) += 1;
         }
@@ -81,9 +89,9 @@ fn ranges_lie_within_their_object() {
         let mut spec = spec(&[("GET", 1)]);
         spec.measure.range = Some(range.clone());
         let mut lengths = HashSet::new();
-        for op in ops(&workload(&spec), StageKind::Measure, 500).iter().flatten() {
-            let Target::Object(object, Some((offset, len))) = op.target else { panic!("{op:?}") };
-            assert!(len >= 1 && offset + len <= object.size);
+        for op in ops(&measure(&spec), 500).iter().flatten() {
+            let Subject::Object(object, Some((offset, len))) = op.subject else { panic!("{op:?}") };
+            assert!(len >= 1 && offset + len <= object.size.unwrap());
             lengths.insert(len);
         }
         match range {
@@ -96,13 +104,13 @@ fn ranges_lie_within_their_object() {
 #[test]
 fn a_failed_put_is_never_read() {
     let spec = spec(&[("GET", 1), ("PUT", 1)]);
-    let mut stream = OpStream::new(&workload(&spec), StageKind::Measure, WorkerId(1));
+    let mut source = measure(&spec).source(WorkerId(1));
     let mut failed = HashSet::new();
     for _ in 0..500 {
-        let op = stream.next_op().unwrap();
+        let op = source.next_op(NOW).unwrap();
         if op.kind == OpKind::Put {
             failed.insert(object(&op).id);
-            stream.completed(&op, false);
+            source.completed(&op, false, NOW);
         } else {
             assert!(!failed.contains(&object(&op).id));
         }
@@ -113,17 +121,17 @@ fn a_failed_put_is_never_read() {
 fn an_empty_pool_is_filled_before_it_is_read() {
     let mut spec = spec(&[("STAT", 1), ("PUT", 2), ("DELETE", 2)]);
     spec.objects.count = 4;
-    for ops in ops(&workload(&spec), StageKind::Measure, 2_000) {
+    for ops in ops(&measure(&spec), 2_000) {
         assert_eq!(ops.len(), 2_000);
     }
     // When every PUT fails there is nothing to read or delete, and the PUTs go on.
-    let mut stream = OpStream::new(&workload(&spec), StageKind::Measure, WorkerId(0));
+    let mut source = measure(&spec).source(WorkerId(0));
     let tail: Vec<OpKind> =
-        std::iter::from_fn(|| stream.next_op()).map(|op| op.kind).take(60).collect();
+        std::iter::from_fn(|| source.next_op(NOW)).map(|op| op.kind).take(60).collect();
     assert!(tail[30..].iter().all(|kind| *kind == OpKind::Put), "{tail:?}");
 }
 
-/// What a store holds, asked by a stream that has several operations under way at once: no
+/// What a store holds, asked by a source that has several operations under way at once: no
 /// operation may meet an object that another one is changing.
 #[derive(Default)]
 struct Store {
@@ -135,8 +143,9 @@ struct Store {
 }
 
 impl Store {
-    fn of(workload: &Workload, worker: WorkerId) -> Self {
-        let ids = (0..workload.share_of(worker)).map(|number| workload.share_id(worker, number));
+    fn of(work: &ObjectsJob, worker: WorkerId) -> Self {
+        let share = work.set(SET).share_of(worker.0);
+        let ids = (0..share).map(|number| ObjectId::new(worker, number));
         Self { versions: ids.map(|id| (id, 0)).collect(), ..Self::default() }
     }
 
@@ -174,44 +183,44 @@ impl Store {
     }
 }
 
-fn overwriting(operations: &[(&str, u32)], count: u64) -> Arc<Workload> {
+fn overwriting(operations: &[(&str, u32)], count: u64) -> Arc<ObjectsJob> {
     let mut spec = spec(operations);
     spec.measure.overwrite = true;
     spec.objects.count = count;
-    workload(&spec)
+    measure(&spec)
 }
 
 #[test]
 fn an_overwrite_is_the_next_version_and_is_read_once_it_is_there() {
-    let workload = overwriting(&[("GET", 1), ("PUT", 1)], 4);
-    let mut stream = OpStream::new(&workload, StageKind::Measure, WorkerId(2));
+    let work = overwriting(&[("GET", 1), ("PUT", 1)], 4);
+    let mut source = work.source(WorkerId(2));
     // There is one object, so its versions follow one another.
     let mut latest = 0;
     for _ in 0..100 {
-        let op = stream.next_op().unwrap();
+        let op = source.next_op(NOW).unwrap();
         let expected = latest + u32::from(op.kind == OpKind::Put);
         assert_eq!(
             object(&op),
-            ObjectRef { id: workload.share_id(WorkerId(2), 0), size: 1_000, version: expected }
+            ObjectRef::newest(ObjectId::new(WorkerId(2), 0), Some(1_000), expected)
         );
         latest = expected;
-        stream.completed(&op, true);
+        source.completed(&op, true, NOW);
     }
     assert_eq!(latest, 50);
 }
 
 #[test]
 fn an_object_that_could_not_be_overwritten_is_left_alone() {
-    let workload = overwriting(&[("GET", 1), ("PUT", 1)], 20);
-    let mut stream = OpStream::new(&workload, StageKind::Measure, WorkerId(0));
-    let mut store = Store::of(&workload, WorkerId(0));
+    let work = overwriting(&[("GET", 1), ("PUT", 1)], 20);
+    let mut source = work.source(WorkerId(0));
+    let mut store = Store::of(&work, WorkerId(0));
     let mut new_count = 0;
     for _ in 0..40 {
-        let op = stream.next_op().unwrap();
+        let op = source.next_op(NOW).unwrap();
         new_count += u32::from(!store.versions.contains_key(&object(&op).id));
         store.begin(op, true);
         let op = store.end(0, op.kind != OpKind::Put);
-        stream.completed(&op, op.kind != OpKind::Put);
+        source.completed(&op, op.kind != OpKind::Put, NOW);
     }
     // Five objects could be spoilt; after that the PUTs write new ones, which fail too, and there
     // is nothing to read.
@@ -224,15 +233,15 @@ fn what_is_busy_is_left_alone_and_a_put_writes_a_new_object() {
     for seed in 0..20 {
         let mut spec = spec(&[("GET", 1), ("PUT", 1)]);
         (spec.seed, spec.objects.count, spec.measure.overwrite) = (seed, 4, true);
-        let workload = workload(&spec);
-        let mut stream = OpStream::new(&workload, StageKind::Measure, WorkerId(0));
-        let mut store = Store::of(&workload, WorkerId(0));
+        let work = measure(&spec);
+        let mut source = work.source(WorkerId(0));
+        let mut store = Store::of(&work, WorkerId(0));
         let mut kinds = Vec::new();
         // No operation ends, and the worker has one object to begin with.
         for number in 0..50 {
-            let op = stream.next_op().unwrap();
+            let op = source.next_op(NOW).unwrap();
             kinds.push(op.kind);
-            let is_first = object(&op).id == workload.share_id(WorkerId(0), 0);
+            let is_first = object(&op).id == ObjectId::new(WorkerId(0), 0);
             assert_eq!(is_first, number == 0 || op.kind == OpKind::Get);
             store.begin(op, true);
         }
@@ -256,19 +265,19 @@ fn the_order_of_ends_changes_nothing_while_no_busy_object_is_hit() {
     for overwrite in [false, true] {
         spec.measure.overwrite = overwrite;
         spec.measure.operations.truncate(if overwrite { 2 } else { 3 });
-        let workload = workload(&spec);
+        let work = measure(&spec);
         let planned = |under_way: usize| -> Vec<PlannedOp> {
-            let mut stream = OpStream::new(&workload, StageKind::Measure, WorkerId(0));
-            let mut store = Store::of(&workload, WorkerId(0));
+            let mut source = work.source(WorkerId(0));
+            let mut store = Store::of(&work, WorkerId(0));
             let mut all = Vec::new();
             for _ in 0..40 {
-                let op = stream.next_op().unwrap();
+                let op = source.next_op(NOW).unwrap();
                 all.push(op);
                 store.begin(op, overwrite);
                 if store.under_way.len() == under_way {
                     let last = store.under_way.len() / 2;
                     let op = store.end(last, true);
-                    stream.completed(&op, true);
+                    source.completed(&op, true, NOW);
                 }
             }
             all
@@ -295,29 +304,30 @@ fn streams_of_every_activity_are_a_function_of_the_seed() {
         (ActivitySpec::Snowball { members: 5, compress: false }, 0),
         (ActivitySpec::Fanout { copies: 5 }, 0),
     ] {
-        let workload = workload(&special(activity.clone(), count));
-        let once = ops(&workload, StageKind::Measure, 50);
-        assert_eq!(once, ops(&workload, StageKind::Measure, 50));
+        let laid = Laid::of(&special(activity.clone(), count));
+        let once = ops(&laid.measure, 50);
+        assert_eq!(once, ops(&laid.measure, 50));
         assert!(once.iter().all(|ops| ops.len() == 50), "{activity:?}");
         // What is written is the worker's own.
         for (worker, ops) in once.iter().enumerate().filter(|_| count == 0) {
-            let owners = ops.iter().map(|op| op.target.object_id().unwrap().owner().0);
+            let owners = ops.iter().map(|op| op.subject.object_id().unwrap().owner().0);
             assert!(owners.into_iter().all(|owner| owner as usize == worker));
         }
-        let prepared = ops(&workload, StageKind::Prepare, 50).iter().map(Vec::len).sum::<usize>();
+        let prepares = laid.prepare.iter().flat_map(|work| ops(work, 50));
+        let prepared = prepares.map(|ops| ops.len()).sum::<usize>();
         let beside = if activity == ActivitySpec::Multipart { 2 } else { 0 };
-        assert_eq!(prepared as u64 + beside, workload.prepare_ops_count());
+        assert_eq!(prepared as u64 + beside, laid.prepare_ops_count());
     }
 }
 
 #[test]
 fn parts_come_in_order_and_the_rest_of_a_failed_upload_is_left_out() {
     let spec = special(ActivitySpec::MultipartPut { parts: 3, part_concurrency: 2 }, 0);
-    let mut stream = OpStream::new(&workload(&spec), StageKind::Measure, WorkerId(1));
+    let mut source = measure(&spec).source(WorkerId(1));
     let mut next = |ok: bool| {
-        let op = stream.next_op().unwrap();
-        stream.completed(&op, ok);
-        let Target::Part { object, number, bytes: 1_000 } = op.target else { panic!("{op:?}") };
+        let op = source.next_op(NOW).unwrap();
+        source.completed(&op, ok, NOW);
+        let Subject::Part { object, number, len: 1_000, .. } = op.subject else { panic!("{op:?}") };
         (object.number(), number)
     };
     let got: Vec<_> =
@@ -331,9 +341,9 @@ fn a_put_writes_the_next_version_of_an_object_of_the_workers_own() {
     let mut spec = spec(&[("GET", 3), ("PUT", 2), ("DELETE", 2)]);
     spec.measure.activity = ActivitySpec::Versioned;
     (spec.objects.count, spec.objects.versions) = (8, 2);
-    let workload = workload(&spec);
-    for (worker, ops) in ops(&workload, StageKind::Measure, 2_000).iter().enumerate() {
-        let own = |number| workload.share_id(WorkerId(worker as u32), number);
+    let work = measure(&spec);
+    for (worker, ops) in ops(&work, 2_000).iter().enumerate() {
+        let own = |number| ObjectId::new(WorkerId(worker as u32), number);
         let mut there: HashSet<(ObjectId, u32)> =
             (0..2).flat_map(|number| [(own(number), 0), (own(number), 1)]).collect();
         let mut next = HashMap::from([(own(0), 2), (own(1), 2)]);
@@ -356,10 +366,10 @@ fn reads_go_through_the_population_in_sequence() {
     let mut spec = spec(&[("GET", 1)]);
     spec.objects.count = 10;
     spec.measure.pick = PickSpec::Sequential;
-    let workload = workload(&spec);
-    let all = ops(&workload, StageKind::Measure, 5);
+    let work = measure(&spec);
+    let all = ops(&work, 5);
     for (worker, ops) in all.iter().enumerate() {
-        let right = (0..5).map(|round| workload.population_id((worker as u64 + 4 * round) % 10));
+        let right = (0..5).map(|round| work.set(SET).id((worker as u64 + 4 * round) % 10));
         assert!(ops.iter().map(|op| object(op).id).eq(right), "{ops:?}");
     }
 }
@@ -374,8 +384,8 @@ proptest! {
         let delete = delete.min(put);
         let mut spec = spec(&[("GET", get), ("STAT", stat), ("PUT", put), ("DELETE", delete)]);
         spec.seed = seed;
-        let once = ops(&workload(&spec), StageKind::Measure, 100);
-        prop_assert_eq!(&once, &ops(&workload(&spec), StageKind::Measure, 100));
+        let once = ops(&measure(&spec), 100);
+        prop_assert_eq!(&once, &ops(&measure(&spec), 100));
         let mut owner = HashMap::new();
         for (worker, ops) in once.iter().enumerate() {
             let mut live: HashSet<ObjectId> = HashSet::new();
@@ -407,16 +417,16 @@ proptest! {
         spec.seed = seed;
         spec.objects.count = count;
         spec.measure.overwrite = overwrite;
-        let workload = workload(&spec);
-        let mut stream = OpStream::new(&workload, StageKind::Measure, WorkerId(1));
-        let mut store = Store::of(&workload, WorkerId(1));
+        let work = measure(&spec);
+        let mut source = work.source(WorkerId(1));
+        let mut store = Store::of(&work, WorkerId(1));
         for (index, luck) in choices {
             // As often as not an operation under way ends, one of ten in failure.
             if index < store.under_way.len() {
                 let op = store.end(index, luck > 0);
-                stream.completed(&op, luck > 0);
+                source.completed(&op, luck > 0, NOW);
             } else {
-                let op = stream.next_op();
+                let op = source.next_op(NOW);
                 prop_assert!(op.is_some(), "a mix with PUT never ends");
                 store.begin(op.unwrap(), overwrite);
             }

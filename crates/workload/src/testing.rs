@@ -1,0 +1,43 @@
+//! Workloads of version 1 laid out for tests: what prepares and what is measured.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_model::Seed;
+
+use crate::WorkloadSpec;
+use crate::objects::{Members, ObjectsJob};
+use crate::plan::{Placing, Plan, WorkloadFile};
+
+/// Returns what a workload means.
+#[track_caller]
+pub(crate) fn plan(spec: &WorkloadSpec) -> Plan {
+    WorkloadFile::try_from(spec).unwrap().check().unwrap()
+}
+
+/// The work of a workload.
+pub(crate) struct Laid {
+    pub(crate) prepare: Option<Arc<ObjectsJob>>,
+    pub(crate) measure: Arc<ObjectsJob>,
+}
+
+impl Laid {
+    /// Lays a workload out over no objects, where it asks for such that are there.
+    #[track_caller]
+    pub(crate) fn of(spec: &WorkloadSpec) -> Self {
+        let (buckets, found) = ([String::new()], BTreeMap::new());
+        let seed = Seed(spec.seed);
+        let placing = Placing { run: "run", seed, buckets: &buckets, found: &found };
+        let placed = Arc::new(plan(spec)).place(&placing).unwrap();
+        let [prepares @ .., measured] = &*placed.stages else { panic!("nothing is measured") };
+        let prepare = prepares.first().map(|stage| Arc::clone(&stage.objects[0].work));
+        let there = if prepare.is_some() { [Members::all()].into() } else { placed.members };
+        let measure = Arc::new(measured.objects[0].work.with_members(there));
+        Self { prepare, measure }
+    }
+
+    /// Returns how many operations prepare it.
+    pub(crate) fn prepare_ops_count(&self) -> u64 {
+        self.prepare.as_ref().and_then(|work| work.ops_count()).unwrap_or(0)
+    }
+}
