@@ -8,7 +8,6 @@ mod environment;
 mod lower;
 mod lower_files;
 mod manifest;
-mod new_file;
 mod said;
 mod secret;
 mod shown;

@@ -15,6 +15,7 @@ pub mod machine;
 mod manifest;
 mod observer;
 mod opening;
+pub mod output;
 mod plan_work;
 mod process;
 mod recording;

@@ -34,7 +34,7 @@ const TESTKIT: &str = "testkit";
 const OUTSIDE: &str = "–";
 
 /// Other people's crates that a room must never know, by the start of their names.
-const MUST_NOT_KNOW: [(&str, &[&str]); 15] = [
+const MUST_NOT_KNOW: [(&str, &[&str]); 17] = [
     ("model", &["serde", "tokio", "hyper", "arrow", "parquet"]),
     ("stats", &["tokio", "serde", "arrow", "parquet"]),
     ("workload", &["tokio", "quanta", "hyper"]),
@@ -48,7 +48,9 @@ const MUST_NOT_KNOW: [(&str, &[&str]); 15] = [
     ("oracle", &["clap"]),
     ("dialects", &["tokio", "clap", "rustix"]),
     ("telemetry", &["clap", "indicatif"]),
+    ("credentials", &["clap", "plimsoll-driver"]),
     ("conduct", &["clap", "indicatif", "signal-hook"]),
+    ("proof", &["clap", "indicatif"]),
     ("results", &["clap", "indicatif", "tokio", "plimsoll-engine", "plimsoll-driver"]),
 ];
 /// Only the rooms at the rim may use errors without a type.

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::warp::WarpQuestion;
+use plimsoll_conduct::output::Named;
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::warp::WarpNames;
 use plimsoll_report::{Report, aggregated, csv, json, text};
 use plimsoll_results::{Asked, Opened, Origin, Record, Source, open};
 
-use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
-use crate::new_file::Named;
+use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs, overwrite};
 use crate::shown::{self, look};
 use crate::ui::Ui;
 
@@ -113,7 +113,7 @@ impl Outcome {
     /// Prints everything, and writes the segments.
     fn show(self, args: &AnalyzeArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(path) = &args.out {
-            let named = Named { flag: "--analyze.out", path, overwrite: args.overwrite };
+            let named = Named { name: "--analyze.out", path, overwrite: overwrite(args.overwrite) };
             write_segments(named, &self.segments, ui)?;
         }
         let printed = match args.print.json {
@@ -232,7 +232,7 @@ fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> 
             let rows = segments_columns(&segments.rows);
             plimsoll_record::write_segments(file.path(path), &rows)
                 .with_context(|| format!("--analyze.out: cannot write {}", path.display()))?;
-            return named.finish(file);
+            return Ok(named.finish(file)?);
         }
         Some("csv") => segments::delimited(&segments.rows, Separator::Comma),
         _ => segments::delimited(&segments.rows, Separator::Tab),
@@ -241,7 +241,7 @@ fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> 
         ui.result(&text)?;
         return Ok(());
     }
-    named.write(text.as_bytes())
+    Ok(named.write(text.as_bytes())?)
 }
 
 fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::SegmentRow> {

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plimsoll_analysis::compare::{Comparison, Difference, Gate, Margin, exit_code, judge};
+use plimsoll_conduct::output::Named;
 use plimsoll_report::{aggregated, compare as report, warp_cmp};
 use plimsoll_results::{Opened, Side, open, runs};
 
-use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
-use crate::new_file::Named;
+use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
 use crate::shown;
 use crate::ui::Ui;
 
@@ -21,8 +21,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if args.junit.is_some() && gates.is_empty() {
         bail!("--junit writes what --gate found; give at least one --gate");
     }
-    let overwrite = args.overwrite;
-    let junit = args.junit.as_ref().map(|path| Named { flag: "--junit", path, overwrite });
+    let overwrite = overwrite(args.overwrite);
+    let junit = args.junit.as_ref().map(|path| Named { name: "--junit", path, overwrite });
     junit.as_ref().map_or(Ok(()), Named::check)?;
     let before: Vec<PathBuf> =
         std::iter::once(&args.before).chain(&args.more_before).cloned().collect();

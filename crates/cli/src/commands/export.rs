@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_conduct::output::Named;
 use plimsoll_foreign::warp::raw::THREAD_MAX_OF_WARP;
 use plimsoll_results::{Export, ExportError, ExportFormat as Format, Record};
 
-use crate::args::{ExportArgs, ExportFormat};
-use crate::new_file::Named;
+use crate::args::{ExportArgs, ExportFormat, overwrite};
 use crate::ui::Ui;
 
 /// Writes every operation.
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     let ui = Ui::plain();
     record.losses.iter().for_each(|loss| ui.warn(loss));
     let format = format(args)?;
-    let named = Named { flag: "-o", path: &args.output, overwrite: args.overwrite };
+    let named = Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) };
     let mut file = match args.output == Path::new("-") {
         true => None,
         false => Some(named.create()?),
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
         written => {
-            let written = written.with_context(|| named.failed());
+            let written =
+                written.with_context(|| format!("-o: cannot write {}", args.output.display()));
             warn_of_workers(written?, format, &ui);
         }
     }
@@ -50,12 +51,12 @@ pub(crate) fn to_warp(run: &Path, path: &Path, ui: &Ui) -> Result<()> {
     let export = Export::of(&record);
     let export = export.with_context(|| format!("{} is not a run of plimsoll's", run.display()))?;
     // As warp does, whose file it stands for.
-    let named = Named { flag: "--benchdata", path, overwrite: true };
+    let named = Named { name: "--benchdata", path, overwrite: overwrite(true) };
     let mut file = named.create()?;
     let written = export.write(Format::Warp, Box::new(&mut file));
     let written = written.with_context(|| format!("cannot write {}", path.display()))?;
     warn_of_workers(written, Format::Warp, ui);
-    named.finish(file)
+    Ok(named.finish(file)?)
 }
 
 /// Warns of workers that warp itself cannot read.

@@ -1,5 +1,4 @@
 //! `plimsoll merge` and `plimsoll as warp merge`: one run of the runs of several clients.
-#![expect(clippy::disallowed_methods, reason = "cli writes the files it is asked for")]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -42,6 +41,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
 }
 
 /// Merges raw files of warp's into another.
+#[expect(clippy::disallowed_methods, reason = "makes the file it is asked for, as warp does")]
 pub(crate) fn as_warp(args: &WarpMergeArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.shared.print);
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));

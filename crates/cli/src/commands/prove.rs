@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::machine;
+use plimsoll_conduct::output::Named;
 use plimsoll_engine::RunClock;
 use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
-use crate::args::ProveArgs;
-use crate::new_file::Named;
+use crate::args::{ProveArgs, overwrite};
 use crate::ui::Ui;
 use crate::{said, shown, signals};
 
@@ -19,9 +19,9 @@ use crate::{said, shown, signals};
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     let chosen = chosen(args)?;
-    let overwrite = args.overwrite;
+    let overwrite = overwrite(args.overwrite);
     let kept = args.certificate.as_ref();
-    let kept = kept.map(|path| Named { flag: "--certificate", path, overwrite });
+    let kept = kept.map(|path| Named { name: "--certificate", path, overwrite });
     kept.as_ref().map_or(Ok(()), Named::check)?;
     let prover = Prover {
         seed: args.seed,
