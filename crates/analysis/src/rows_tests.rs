@@ -388,3 +388,33 @@ fn too_many_windows_are_made_longer() {
     assert_eq!(row.segment, Duration::from_micros(10));
     assert_eq!(row.details.as_ref().unwrap().series.len(), 100_000);
 }
+
+/// Beside a job that lasts ten seconds a row that is over after one is not divided by ten.
+#[test]
+fn a_row_that_ends_before_its_stage_is_measured_over_its_own_time() {
+    let each = |worker, count: u64, took_ms: u64| {
+        (0..count).map(move |i| op(worker, OpKind::Get, i * 100, i * 100 + took_ms))
+    };
+    let ops: Vec<OpRecord> = each(0, 5, 100)
+        .chain(each(1, 10, 10))
+        .chain(each(2, 10, 300))
+        .chain(each(3, 100, 100))
+        .collect();
+    let workers = workers(&[(0, 0), (1, 0), (2, 0), (3, 0)]);
+    let closed = RowAsked { workers: 1, span: Span::AllWorkers, open: false, ends: None };
+    let open = RowAsked { open: true, ends: Some(at(1_000)), ..closed };
+    let rows = [closed, open, open, closed];
+    let answer = answer(&ops, ask(&workers, &rows, (0, 10_000)));
+    let span = |row: usize| {
+        let span = answer.rows[row].span;
+        (span.start, span.end, span.rule)
+    };
+    // From the end of its first operation to that of its last, four later.
+    assert_eq!(span(0), (at(100), at(500), SpanRule::AllWorkers));
+    assert_eq!(ops_per_sec(&answer.rows[0].total), Some(10.0));
+    // As long as operations arrive, and until the last of them has ended.
+    assert_eq!(span(1), (at(0), at(1_000), SpanRule::Schedule));
+    assert_eq!(ops_per_sec(&answer.rows[1].total), Some(10.0));
+    assert_eq!(span(2), (at(0), at(1_200), SpanRule::Schedule));
+    assert_eq!(span(3), (at(100), at(10_000), SpanRule::AllWorkers));
+}

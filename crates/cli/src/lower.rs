@@ -4,275 +4,162 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{ConductError, input};
+use plimsoll_dialects::warp::{Sizes, WarpBenchmark, WarpWorkload};
 use plimsoll_driver::DriverError;
-use plimsoll_driver_s3::PART_SIZE_MIN;
 use plimsoll_engine::stop_time_min;
 use plimsoll_model::{Bytes, ErrorClass, StageKind};
 use plimsoll_workload::plan::{Plan, Stage, WorkloadFile};
-use plimsoll_workload::{
-    ActivitySpec, ArrivalLaw, DataFileSpec, ExistingSpec, GeneratorSpec, InvalidWorkload, KeysSpec,
-    MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec,
-    SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, StopRule, WorkloadSpec,
-};
+use plimsoll_workload::{DataFileSpec, GeneratorSpec, RangeSpec, StopRule};
 
 use crate::args::requests::DataArgs;
-use crate::args::s3::{CommonArgs, ExistingArgs, LoadArgs, MixedArgs, S3Command};
+use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, MixedArgs, S3Command};
 
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";
 
-const DURATION_DEFAULT: std::time::Duration = std::time::Duration::from_secs(300);
-const DURATION_EMBEDDED: std::time::Duration = std::time::Duration::from_secs(10);
-
-/// warp's defaults of `--autoterm.dur` and `--autoterm.pct`.
-const STEADY_WINDOW: std::time::Duration = std::time::Duration::from_secs(15);
-const STEADY_PERCENT: f64 = 7.5;
-
-/// Objects of `versioned` where nothing else is said.
-const VERSIONED_OBJECTS: u64 = 250;
-/// The size of a part where nothing else is said.
-const PART_SIZE: &str = "5MiB";
-/// After so many parts a new object is begun (S3's limit).
-const APPENDS_MAX: u32 = 10_000;
-
-/// What a command asks for besides what all commands share.
-struct Job<'a> {
-    name: &'static str,
-    operations: Vec<(&'static str, u32)>,
-    objects: u64,
-    size: &'a str,
-    existing: Option<ExistingSpec>,
-    range: Option<RangeSpec>,
-    delete_batch: Option<u32>,
-    list_page_size: Option<u32>,
-    activity: ActivitySpec,
-    versions: u32,
-    post: bool,
-}
-
-impl<'a> Job<'a> {
-    fn new(name: &'static str, operation: &'static str, objects: u64, size: &'a str) -> Self {
-        Self {
-            name,
-            operations: vec![(operation, 1)],
-            objects,
-            size,
-            existing: None,
-            range: None,
-            delete_batch: None,
-            list_page_size: None,
-            activity: ActivitySpec::Operations,
-            versions: 1,
-            post: false,
-        }
-    }
-
-    /// Returns a job that is more than operations on whole objects.
-    fn special(name: &'static str, activity: ActivitySpec, objects: u64, size: &'a str) -> Self {
-        let job = Self::new(name, "", objects, size);
-        Self { operations: Vec::new(), activity, ..job }
-    }
-
-    fn existing(mut self, args: &ExistingArgs, limit: Option<u64>) -> Self {
-        if args.list_existing {
-            let limit = limit.filter(|limit| *limit > 0);
-            let recursive = !args.list_flat;
-            self.existing = Some(ExistingSpec { limit, recursive, destroys: false });
-            self.objects = 0;
-        }
-        self
-    }
-}
-
-/// Returns the workload that a command means. `embedded` tells whether it runs on the embedded
+/// Returns the workload that a command means. `is_embedded` tells whether it runs on the embedded
 /// store, whose memory asks for smaller defaults.
-pub(crate) fn workload(command: &S3Command, embedded: bool, seed: u64) -> Result<WorkloadFile> {
-    Ok(WorkloadFile::try_from(&asked(command, embedded, seed)?)?)
+pub(crate) fn workload(command: &S3Command, is_embedded: bool, seed: u64) -> Result<WorkloadFile> {
+    Ok(WarpWorkload { is_embedded, ..asked(command)? }.workload(seed)?)
 }
 
-/// Returns what a command asks for, with the fields that its flags are about.
-fn asked(command: &S3Command, embedded: bool, seed: u64) -> Result<WorkloadSpec> {
-    let large_objects = if embedded { 500 } else { 2_500 };
-    let large_size = if embedded { "1MiB" } else { "10MiB" };
-    let job = match command {
-        S3Command::Get(args) => {
-            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
-            let mut job = Job::new("s3-get", "GET", args.objects.unwrap_or(large_objects), size);
-            job.versions = args.versions;
-            job.range = match (args.range, args.range_size) {
+/// Returns what a command asks for.
+fn asked(command: &S3Command) -> Result<WarpWorkload> {
+    let of = |benchmark, size: &str| of(benchmark, Some(size), command.common());
+    let large = |benchmark, args: &LargeSizeArgs| {
+        self::of(benchmark, args.obj_size.as_deref(), command.common())
+    };
+    Ok(match command {
+        S3Command::Get(args) => WarpWorkload {
+            objects: args.objects,
+            versions: Some(args.versions),
+            range: match (args.range, args.range_size) {
                 (_, Some(size)) => Some(RangeSpec::FixedBytes(size.0)),
                 (true, None) => Some(RangeSpec::Random),
                 (false, None) => None,
-            };
-            job.existing(&args.existing, args.objects)
-        }
+            },
+            ..existing(large(WarpBenchmark::Get, &args.large)?, &args.existing)
+        },
         S3Command::Put(args) => {
-            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
-            Job { post: args.post, ..Job::new("s3-put", "PUT", 0, size) }
+            WarpWorkload { post: args.post, ..large(WarpBenchmark::Put, &args.large)? }
         }
-        S3Command::Delete(args) => {
-            let objects = args.objects.unwrap_or(25_000);
-            let mut job = Job::new("s3-delete", "DELETE", objects, &args.obj_size);
-            job.delete_batch = Some(args.batch);
-            let mut job = job.existing(&args.existing, args.objects);
-            // That they may go is what these words mean; the run itself asks for --yes.
-            job.existing.iter_mut().for_each(|existing| existing.destroys = true);
-            job
-        }
-        S3Command::List(args) => {
-            let mut job = Job::new("s3-list", "LIST", args.objects, &args.obj_size);
-            job.list_page_size = Some(args.max_keys);
-            job.versions = args.versions;
-            job
-        }
-        S3Command::Stat(args) => {
-            let objects = args.objects.unwrap_or(10_000);
-            let job = Job::new("s3-stat", "STAT", objects, &args.obj_size);
-            Job { versions: args.versions, ..job }.existing(&args.existing, args.objects)
-        }
-        S3Command::Mixed(args) => {
-            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
-            mixed("s3-mixed", args, args.objects.unwrap_or(large_objects), size)
-        }
-        S3Command::Versioned(args) => {
-            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
-            let job = mixed("s3-versioned", args, args.objects.unwrap_or(VERSIONED_OBJECTS), size);
-            Job { activity: ActivitySpec::Versioned, ..job }
-        }
-        special => special_job(special, large_size, embedded),
-    };
-    spec(job, command.common(), embedded, seed)
+        S3Command::Delete(args) => WarpWorkload {
+            objects: args.objects,
+            batch: Some(args.batch),
+            ..existing(of(WarpBenchmark::Delete, &args.obj_size)?, &args.existing)
+        },
+        S3Command::List(args) => WarpWorkload {
+            objects: Some(args.objects),
+            max_keys: Some(args.max_keys),
+            versions: Some(args.versions),
+            ..of(WarpBenchmark::List, &args.obj_size)?
+        },
+        S3Command::Stat(args) => WarpWorkload {
+            objects: args.objects,
+            versions: Some(args.versions),
+            ..existing(of(WarpBenchmark::Stat, &args.obj_size)?, &args.existing)
+        },
+        S3Command::Mixed(args) => mixed(large(WarpBenchmark::Mixed, &args.large)?, args),
+        S3Command::Versioned(args) => mixed(large(WarpBenchmark::Versioned, &args.large)?, args),
+        S3Command::Append(args) => large(WarpBenchmark::Append, &args.large)?,
+        special => special_asked(special)?,
+    })
 }
 
-fn mixed<'a>(name: &'static str, args: &MixedArgs, objects: u64, size: &'a str) -> Job<'a> {
-    let operations = vec![
-        ("GET", args.get_distrib),
-        ("STAT", args.stat_distrib),
-        ("PUT", args.put_distrib),
-        ("DELETE", args.delete_distrib),
-    ];
-    Job { operations, ..Job::new(name, "GET", objects, size) }
-}
-
-/// Returns the job of a command that is more than operations on whole objects.
-fn special_job<'a>(command: &'a S3Command, large_size: &'a str, embedded: bool) -> Job<'a> {
-    match command {
-        S3Command::Retention(args) => {
-            let hold_ns = args.hold.0.as_nanos() as u64;
-            let activity = ActivitySpec::Retention { hold_ns };
-            let job = Job::special("s3-retention", activity, args.objects, &args.obj_size);
-            Job { versions: args.versions, ..job }
-        }
+/// Returns what a command asks for that is more than operations on whole objects.
+fn special_asked(command: &S3Command) -> Result<WarpWorkload> {
+    let of = |benchmark, size: Option<&str>| of(benchmark, size, command.common());
+    Ok(match command {
+        S3Command::Retention(args) => WarpWorkload {
+            objects: Some(args.objects),
+            versions: Some(args.versions),
+            hold: Some(args.hold.0),
+            ..of(WarpBenchmark::Retention, Some(&args.obj_size))?
+        },
         S3Command::Multipart(args) => {
-            let (parts, activity) = (args.parts.into(), ActivitySpec::Multipart);
-            Job::special("s3-multipart", activity, parts, PART_SIZE)
+            WarpWorkload { parts: Some(args.parts), ..of(WarpBenchmark::Multipart, None)? }
         }
-        S3Command::MultipartPut(args) => {
-            // Memory asks for objects that are complete before it is full.
-            let parts = args.parts.unwrap_or(if embedded { 10 } else { 100 });
-            let part_concurrency = args.part_concurrent.unwrap_or(20.min(parts));
-            let activity = ActivitySpec::MultipartPut { parts, part_concurrency };
-            Job::special("s3-multipart-put", activity, 0, PART_SIZE)
-        }
-        S3Command::Append(args) => {
-            let size = args.large.obj_size.as_deref().unwrap_or(large_size);
-            let activity = ActivitySpec::Append { parts: APPENDS_MAX };
-            Job::special("s3-append", activity, 0, size)
-        }
-        S3Command::Zip(args) => {
-            Job::special("s3-zip", ActivitySpec::Zip, args.files, &args.obj_size)
-        }
-        S3Command::Snowball(args) => {
-            let (members, compress) = (args.objs_per, args.compress);
-            let activity = ActivitySpec::Snowball { members, compress };
-            Job::special("s3-snowball", activity, 0, &args.obj_size)
-        }
-        S3Command::Fanout(args) => {
-            let activity = ActivitySpec::Fanout { copies: args.copies };
-            Job::special("s3-fanout", activity, 0, &args.obj_size)
-        }
+        S3Command::MultipartPut(args) => WarpWorkload {
+            parts: args.parts,
+            parts_at_once: args.part_concurrent,
+            ..of(WarpBenchmark::MultipartPut, None)?
+        },
+        S3Command::Zip(args) => WarpWorkload {
+            objects: Some(args.files),
+            ..of(WarpBenchmark::Zip, Some(&args.obj_size))?
+        },
+        S3Command::Snowball(args) => WarpWorkload {
+            members: Some(args.objs_per),
+            compress: args.compress,
+            ..of(WarpBenchmark::Snowball, Some(&args.obj_size))?
+        },
+        S3Command::Fanout(args) => WarpWorkload {
+            copies: Some(args.copies),
+            ..of(WarpBenchmark::Fanout, Some(&args.obj_size))?
+        },
         S3Command::Get(_)
         | S3Command::Put(_)
         | S3Command::Delete(_)
         | S3Command::List(_)
         | S3Command::Stat(_)
         | S3Command::Mixed(_)
-        | S3Command::Versioned(_) => unreachable!("these are operations on whole objects"),
-    }
+        | S3Command::Versioned(_)
+        | S3Command::Append(_) => unreachable!("these are operations on whole objects"),
+    })
 }
 
-fn spec(job: Job<'_>, common: &CommonArgs, embedded: bool, seed: u64) -> Result<WorkloadSpec> {
-    let size = objects_size(&job, common)?;
-    let has_parts =
-        matches!(job.activity, ActivitySpec::Multipart | ActivitySpec::MultipartPut { .. });
-    let default = if embedded { DURATION_EMBEDDED } else { DURATION_DEFAULT };
-    let duration = common.load.duration.map_or(default, |duration| duration.0);
-    let spec = WorkloadSpec {
-        schema: SPEC_SCHEMA.to_owned(),
-        name: job.name.to_owned(),
-        seed,
-        concurrency: common.load.concurrent,
-        keys: KeysSpec {
-            prefix: common.objects.prefix.clone(),
-            per_worker: !common.objects.noprefix,
-        },
-        objects: ObjectsSpec {
-            count: job.objects,
-            size,
-            versions: job.versions,
-            existing: job.existing,
-            generator: generator(&common.data)?,
-            compress_ratio: common.data.data_compress,
-            dedupe_ratio: common.data.data_dedupe,
-        },
-        measure: MeasureSpec {
-            activity: job.activity,
-            pick: pick(&common.data)?,
-            post: job.post,
-            part_bytes_min: has_parts.then_some(PART_SIZE_MIN),
-            operations: job
-                .operations
-                .into_iter()
-                .map(|(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
-                .collect(),
-            range: job.range,
-            delete_batch: job.delete_batch,
-            list_page_size: job.list_page_size,
-            duration_ns: u64::try_from(duration.as_nanos()).context("--duration is too long")?,
-            steady: steady(&common.load)?,
-            until: common.load.until.clone(),
-            ..MeasureSpec::default()
-        },
-        pacing: pacing(&common.load)?,
-        verify: !common.load.no_verify,
+fn existing(asked: WarpWorkload, args: &ExistingArgs) -> WarpWorkload {
+    let ExistingArgs { list_existing, list_flat } = *args;
+    WarpWorkload { list_existing, list_flat, ..asked }
+}
+
+fn mixed(asked: WarpWorkload, args: &MixedArgs) -> WarpWorkload {
+    let weights = [args.get_distrib, args.stat_distrib, args.put_distrib, args.delete_distrib];
+    WarpWorkload { objects: args.objects, weights: Some(weights), ..asked }
+}
+
+/// Returns what all commands take, with objects of that size.
+fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Result<WarpWorkload> {
+    let (load, objects, data) = (&common.load, &common.objects, &common.data);
+    Ok(WarpWorkload {
+        benchmark,
+        concurrent: Some(load.concurrent),
+        duration: load.duration.map(|duration| duration.0),
+        autoterm: load.autoterm,
+        autoterm_window: load.autoterm_dur.map(|window| window.0),
+        autoterm_percent: load.autoterm_pct.map(|percent| percent.0),
+        until: load.until.clone(),
+        rps_limit: load.rps_limit,
+        rate: load.rate.clone(),
+        arrivals: load.arrivals.clone(),
+        max_in_flight: load.max_in_flight,
+        no_verify: load.no_verify,
+        prefix: objects.prefix.clone(),
+        no_prefix: objects.noprefix,
+        size: size.map(sizes).transpose()?,
+        random_size: objects.randsize,
+        part_size: common.store.requests.part_size.map(|size| size.0),
+        generator: generator(data)?,
+        compress_ratio: data.data_compress,
+        dedupe_ratio: data.data_dedupe,
+        pick: data.pick.clone(),
+        ..WarpWorkload::default()
+    })
+}
+
+/// Returns how large objects are, as it is written or as the file says that is named.
+pub(crate) fn sizes(text: &str) -> Result<Sizes> {
+    let Some(path) = text.strip_prefix(FILE_SCHEME) else {
+        return Ok(Sizes::Written(text.to_owned()));
     };
-    spec.check().map_err(|refused| match (&*refused.field, has_parts) {
-        ("objects.size", true) => anyhow!("--part.size: {}", refused.reason),
-        ("objects.count", true) => anyhow!("--parts: {}", refused.reason),
-        _ => in_flags(refused),
-    })?;
-    Ok(spec)
-}
-
-/// Returns how large objects are, or parts where those are what operations move.
-fn objects_size(job: &Job<'_>, common: &CommonArgs) -> Result<SizeSpec> {
-    if let Some(path) = job.size.strip_prefix(FILE_SCHEME) {
-        let text = input::read_given(Path::new(path))
-            .with_context(|| format!("--obj.size: cannot read {path}"))?;
-        let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty());
-        let size = |word: &str| {
-            let bytes = Bytes::parse(word).with_context(|| format!("--obj.size: {path}: {word}"));
-            bytes.map(|bytes| bytes.0)
-        };
-        return Ok(SizeSpec::List(words.map(size).collect::<Result<_>>()?));
-    }
-    let is_part =
-        matches!(job.activity, ActivitySpec::Multipart | ActivitySpec::MultipartPut { .. });
-    if let (true, Some(part)) = (is_part, common.store.requests.part_size) {
-        return Ok(SizeSpec::FixedBytes(part.0));
-    }
-    let sizes = SizeDist::parse(job.size, common.objects.randsize).context("--obj.size")?;
-    Ok(SizeSpec::from(&sizes))
+    let text = input::read_given(Path::new(path))
+        .with_context(|| format!("--obj.size: cannot read {path}"))?;
+    let words = text.split(|c: char| c.is_whitespace() || c == ',').filter(|w| !w.is_empty());
+    let size = |word: &str| {
+        let bytes = Bytes::parse(word).with_context(|| format!("--obj.size: {path}: {word}"));
+        bytes.map(|bytes| bytes.0)
+    };
+    Ok(Sizes::List(words.map(size).collect::<Result<_>>()?))
 }
 
 /// Returns what `--obj.generator` asks for.
@@ -301,60 +188,6 @@ fn generator(data: &DataArgs) -> Result<GeneratorSpec> {
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(GeneratorSpec::Files(files))
-}
-
-/// Returns what `--pick` asks for.
-fn pick(data: &DataArgs) -> Result<PickSpec> {
-    match data.pick.as_deref() {
-        None | Some("uniform") => Ok(PickSpec::Uniform),
-        Some("sequential") => Ok(PickSpec::Sequential),
-        Some(law) => match law.strip_prefix("zipf:").map(str::parse) {
-            Some(Ok(theta)) => Ok(PickSpec::Zipf { theta }),
-            _ => bail!("--pick {law}: choose uniform, zipf:THETA or sequential"),
-        },
-    }
-}
-
-/// Returns what `--rate` and `--rps-limit` ask for.
-fn pacing(load: &LoadArgs) -> Result<PacingSpec> {
-    let Some(rate) = load.rate.clone() else {
-        let given = [
-            ("--arrivals", load.arrivals.is_some()),
-            ("--max-in-flight", load.max_in_flight.is_some()),
-        ];
-        if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
-            bail!("{flag} does nothing without --rate; add it");
-        }
-        return Ok(match load.rps_limit {
-            0.0 => PacingSpec::Closed,
-            ops_per_sec => PacingSpec::Capped { ops_per_sec },
-        });
-    };
-    if load.rps_limit != 0.0 {
-        bail!("--rate is a schedule and --rps-limit a cap on a closed loop; give one of them");
-    }
-    Ok(PacingSpec::Open {
-        rate,
-        arrivals: load.arrivals.clone().unwrap_or_else(|| ArrivalLaw::Constant.to_string()),
-        max_in_flight: load.max_in_flight.unwrap_or(MAX_IN_FLIGHT_DEFAULT),
-    })
-}
-
-/// Returns what `--autoterm` asks for.
-fn steady(load: &LoadArgs) -> Result<Option<SteadySpec>> {
-    let (window, percent) = (load.autoterm_dur, load.autoterm_pct);
-    let given = [("--autoterm.dur", window.is_some()), ("--autoterm.pct", percent.is_some())];
-    if !load.autoterm {
-        return match given.into_iter().find(|(_, given)| *given) {
-            Some((flag, _)) => bail!("{flag} does nothing without --autoterm; add it"),
-            None => Ok(None),
-        };
-    }
-    let window = window.map_or(STEADY_WINDOW, |window| window.0);
-    Ok(Some(SteadySpec {
-        window_ns: u64::try_from(window.as_nanos()).context("--autoterm.dur is too long")?,
-        percent: percent.map_or(STEADY_PERCENT, |percent| percent.0),
-    }))
 }
 
 /// Returns a warning for each stop rule that cannot hold before the time is up.
@@ -439,48 +272,10 @@ fn advice_for(class: ErrorClass) -> &'static str {
     }
 }
 
-/// Puts a refusal of the spec into the words of the flags.
-pub(crate) fn in_flags(refused: InvalidWorkload) -> anyhow::Error {
-    let flag = match &*refused.field {
-        "concurrency" => "--concurrent",
-        "keys.prefix" => "--prefix",
-        "objects.size" => "--obj.size",
-        "objects.count" => "--objects",
-        "objects.existing" => "--list-existing",
-        "objects.existing.destroys" => "objects.existing.destroys in the workload file",
-        "measure.operations" => "the --*-distrib flags",
-        "measure.operations.delete" => "--delete-distrib",
-        "measure.delete_batch" => "--batch",
-        "measure.list_page_size" => "--max-keys",
-        "measure.range" => "--range-size",
-        "objects.versions" => "--versions",
-        "objects.generator" => "--obj.generator",
-        "objects.compress_ratio" => "--data.compress",
-        "objects.dedupe_ratio" => "--data.dedupe",
-        "measure.pick" | "measure.pick.zipf.theta" => "--pick",
-        "measure.post" => "--post",
-        "measure.activity.retention.hold_ns" => "--hold",
-        "measure.activity.multipart_put.parts" => "--parts",
-        "measure.activity.multipart_put.part_concurrency" => "--part.concurrent",
-        "measure.activity.snowball.members" => "--objs.per",
-        "measure.activity.fanout.copies" => "--copies",
-        "pacing.open" => "--rate",
-        "measure.duration_ns" => "--duration",
-        "measure.steady.window_ns" => "--autoterm.dur",
-        "measure.steady.percent" => "--autoterm.pct",
-        "measure.until" => "--until",
-        "pacing.capped" => "--rps-limit",
-        "pacing.open.rate" => "--rate",
-        "pacing.open.arrivals" => "--arrivals",
-        "pacing.open.max_in_flight" => "--max-in-flight",
-        field => field,
-    };
-    anyhow!("{flag}: {}", refused.reason)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use plimsoll_workload::{ExistingSpec, PacingSpec, SizeSpec, SteadySpec, WorkloadSpec};
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -488,7 +283,7 @@ mod tests {
     fn lowered(line: &str) -> Result<WorkloadSpec> {
         let words = ["plimsoll", "s3"].into_iter().chain(line.split_whitespace());
         let Command::S3(command) = Cli::try_parse_from(words)?.command else { unreachable!() };
-        asked(&command, false, 1)
+        Ok(asked(&command)?.spec(1)?)
     }
 
     #[test]

@@ -7,7 +7,6 @@ use plimsoll_workload::files::{
     FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec, NameActSpec,
     NamesSpec, SpanSpec, TreeSpec,
 };
-use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::{InvalidWorkload, MAX_IN_FLIGHT_DEFAULT};
 
 use crate::args::file::{
@@ -384,12 +383,6 @@ fn suite(args: &SuiteArgs, ground: Ground) -> Vec<FileStageSpec> {
     };
     stages.extend((0..args.iterations.max(1)).flat_map(|iteration| names.stages(iteration)));
     stages
-}
-
-/// Returns the workload in today's language, if it is sound.
-pub(crate) fn as_plan(spec: &FilesSpec) -> Result<WorkloadFile> {
-    spec.check()?;
-    Ok(WorkloadFile::try_from(spec)?)
 }
 
 /// Returns the refusal of a workload in terms of the flags of `plimsoll file`.

@@ -7,18 +7,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use plimsoll_driver::{Admin, DriverError, Lack};
-use plimsoll_model::{ErrorClass, SharedClock, WallTime};
+use plimsoll_driver::{Admin, DriverError, Lack, LackReason};
+use plimsoll_model::{Ability, ErrorClass, SharedClock, WallTime};
+use plimsoll_oracle::ScriptedDriver;
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
 use plimsoll_workload::ExistingObject;
-use plimsoll_workload::plan::{Change, Members, Placed, Plan, SetIndex, TargetIndex};
+use plimsoll_workload::plan::{
+    Change, FieldPath, Members, Placed, Plan, SetIndex, TargetIndex, title_of,
+};
 
 use crate::lease::{self, BucketLease, Marked};
+use crate::targets::AnyDriver;
 use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target};
 
 /// How long is waited before cleaning is tried again.
 const SWEEP_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a scripted store does about what it was not made for; goes on after `the store`.
+const UNKNOWN: &str = "in virtual time does not know it";
 
 /// Administration of the stores of a run. A request to stop gives each step of it up.
 pub struct RunAdmin {
@@ -92,7 +99,11 @@ impl RunAdmin {
         for (index, set) in plan.sets.iter().enumerate() {
             let Members::Existing(of) = &set.members else { continue };
             let Some(store) = targets[set.target.0].store() else { continue };
-            let Some(admin) = &store.admin else { continue };
+            let Some(admin) = &store.admin else {
+                let why = "nothing was there before on a target that begins with the run, as one \
+                           in virtual time does";
+                return Err(set.path.refuse(why).into());
+            };
             let mut admin = admin(None, &self.clock)?;
             let listed = self.heed(admin.survey(&of.prefix, of.limit, of.recursive))?;
             let removes = |consent: &&plimsoll_workload::plan::Consent| {
@@ -147,14 +158,23 @@ impl RunAdmin {
         for (index, target) in targets.iter().enumerate() {
             let target_index = TargetIndex(index);
             let Some(store) = target.store() else { continue };
-            let Some(admin_of) = &store.admin else { continue };
-            let bases = placed.bases(target_index);
             let needs = placed.plan.needs(target_index);
+            let Some(admin_of) = &store.admin else {
+                if let AnyDriver::Scripted(_) = store.driver {
+                    refuse_unknown(&needs)?;
+                    let wishes = placed.plan.wishes(target_index).into_iter();
+                    let unknown = wishes.filter(|wish| !ScriptedDriver::ABILITIES.contains(wish));
+                    let lack = |need| Lack { need, why: LackReason::OfStore(UNKNOWN) };
+                    lacks.extend(unknown.map(|need| (target_index, lack(need))));
+                }
+                continue;
+            };
+            let bases = placed.bases(target_index);
             let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
             for bucket in placed.own_buckets(target_index) {
                 let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
                 if let Some(lack) = self.heed(admin.make_ready(&needs, &bases[0]))? {
-                    let what = placed.plan.name.replacen('-', " ", 1);
+                    let what = title_of(&placed.plan.name);
                     return Err(ConductError::Lacks { what, lack });
                 }
                 for wish in placed.plan.wishes(target_index) {
@@ -291,4 +311,12 @@ impl Cleaning for RunAdmin {
         let took_ns = (state == CleanupState::Complete).then_some(took);
         (Cleanup { state, objects_removed_count: removed, took_ns }, left.is_none())
     }
+}
+
+/// Refuses what a scripted store does not know; all operations of such work would fail.
+fn refuse_unknown(needs: &[(Ability, FieldPath)]) -> Result<(), ConductError> {
+    let lacking = needs.iter().find(|(need, _)| !ScriptedDriver::ABILITIES.contains(need));
+    lacking.map_or(Ok(()), |(need, path)| {
+        Err(path.refuse(format!("a store in virtual time does not know `{}`", need.name())).into())
+    })
 }

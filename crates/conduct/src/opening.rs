@@ -7,7 +7,6 @@ use plimsoll_oracle::{Oracle, Script};
 use plimsoll_workload::plan::spec::{S3Target, TargetSpec};
 use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetIndex};
 
-use crate::error::refused;
 use crate::{CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, input};
 
 /// What stands in for all stores and files.
@@ -153,18 +152,17 @@ fn each(plan: &Plan, files: &FilesOn, store: impl Fn() -> Store) -> Vec<Target> 
 
 /// Refuses what the language knows and this program cannot run yet.
 fn refuse_unknown(target: &PlanTarget) -> Result<(), ConductError> {
-    match &target.spec {
-        Some(TargetSpec::Seaweedfs(_) | TargetSpec::Swift(_)) => refused(format!(
-            "targets.{}: its kind cannot be run yet; s3, files, oracle and null can",
-            target.name
-        )),
-        Some(TargetSpec::S3(S3Target { profile: Some(_), .. })) => refused(format!(
-            "targets.{}.s3.profile: profiles cannot be used yet; leave it out, and give the keys \
-             beside the workload",
-            target.name
-        )),
-        _ => Ok(()),
-    }
+    let refused = match &target.spec {
+        Some(TargetSpec::Seaweedfs(_) | TargetSpec::Swift(_)) => {
+            target.path.refuse("its kind cannot be run yet; s3, files, oracle and null can")
+        }
+        Some(TargetSpec::S3(S3Target { profile: Some(_), .. })) => {
+            let why = "profiles cannot be used yet; give the keys beside the workload";
+            target.path.field("profile").refuse(why)
+        }
+        _ => return Ok(()),
+    };
+    Err(refused.into())
 }
 
 /// Tells whether a target is files. One that the workload does not describe is, where all sets on

@@ -289,6 +289,7 @@ impl<'a> PlanWork<'a> {
         let is_one = plan.stages.iter().filter(is_measured).count() == 1 && self.files.is_none();
         let begins = plan.stages.first().is_some_and(|first| std::ptr::eq(first, stage));
         match (stage.kind, stage.iteration) {
+            (_, 0) if stage.jobs.is_empty() => name.to_owned(),
             (StageKind::Prepare, _) if is_one => "preparing".to_owned(),
             (_, _) if is_one => "measuring; q or Ctrl-C ends it early, with a report".to_owned(),
             (_, _) if begins => format!("{name}; q or Ctrl-C ends the run early, with a report"),

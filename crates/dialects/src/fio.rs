@@ -6,6 +6,7 @@
 mod arguments;
 mod error;
 mod job;
+pub mod layout;
 mod lines;
 mod lower;
 mod options;
@@ -58,6 +59,12 @@ pub struct Options<'a> {
     pub host: Host,
     /// The only sections to take; all of them where it is empty.
     pub sections: Vec<String>,
+}
+
+/// Tells whether a text is a job file: the first line that says anything is a section.
+pub fn is_job_file(text: &str) -> bool {
+    let says = |line: &&str| !line.is_empty() && !line.starts_with(['#', ';']);
+    text.lines().map(str::trim).find(says).is_some_and(|line| line.starts_with('['))
 }
 
 /// Returns the jobs of the job file `name`, whose text is `text`.

@@ -6,6 +6,7 @@
 mod arguments;
 mod error;
 mod flags;
+pub mod layout;
 mod lower;
 mod plan;
 mod written;

@@ -4,6 +4,7 @@
 //! The table of `docs/coming-from-s3-benchmark.md` lists flags and corrections one by one.
 
 mod corrections;
+pub mod layout;
 mod lower;
 mod size;
 

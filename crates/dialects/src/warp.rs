@@ -1,23 +1,32 @@
 //! warp's command lines and the files of `warp run`: what each flag asks for, in the flags of
-//! `plimsoll s3`.
+//! `plimsoll s3`, as a workload and as settings of its run; and warp's layouts of a result.
 //!
 //! A flag is taken, or taken with a [`Note`] of what differs, or refused by name; none is passed
 //! over. The table of `docs/coming-from-warp.md` lists them one by one.
 
+pub mod aggregated;
 mod arguments;
+pub mod cmp;
 mod command;
 mod error;
 mod flags;
 mod given;
+pub mod layout;
 mod lower;
+mod run;
 mod template;
 mod values;
+mod workload;
 mod yaml;
 
 use std::fmt;
 
 pub use command::{WarpBenchmark, WarpCommand};
 pub use error::WarpArgError;
+pub use run::{BUCKET, WarpRun, WarpShown, WarpSignature, WarpStore};
+pub use workload::{
+    BATCH, CONCURRENT, COPIES, MAX_KEYS, MEMBERS, PARTS, Sizes, VERSIONS, WEIGHTS, WarpWorkload,
+};
 
 /// What stands for a secret wherever a line is shown.
 const HIDDEN: &str = "*REDACTED*";

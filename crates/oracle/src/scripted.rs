@@ -13,7 +13,7 @@ use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, Driver, DriverError, EntrySink, Operation,
     Session,
 };
-use plimsoll_model::{EndpointId, ErrorClass, Moment, OpKind, SharedClock};
+use plimsoll_model::{Ability, EndpointId, ErrorClass, Moment, OpKind, SharedClock};
 
 use self::objects::{Bytes, Objects};
 use crate::behaviour::{Act, Behaviour, Lie, Request, Verdict, WRONG_LENGTH_EXTRA, spoil};
@@ -48,6 +48,17 @@ enum Told {
 }
 
 impl ScriptedDriver {
+    /// What it can do.
+    pub const ABILITIES: [Ability; 7] = [
+        Ability::Get,
+        Ability::Ranges,
+        Ability::Put,
+        Ability::Stat,
+        Ability::Delete,
+        Ability::DeleteMany,
+        Ability::List,
+    ];
+
     /// Returns an empty store that behaves so.
     pub fn new(behaviour: Behaviour) -> Self {
         let objects = Objects::new(behaviour.tells_lies());
@@ -103,9 +114,11 @@ impl Session for ScriptedSession {
                 let keys: Vec<String> = keys.iter().map(|key| whole(key).into_owned()).collect();
                 store.delete(now, &keys)
             }
-            Operation::List { prefix, sink, .. } => {
+            Operation::List { prefix, page_size, pages_max, sink } => {
                 let cut = bucket.map_or(0, |name| name.len() + 1);
-                store.list(now, (&whole(prefix), cut), sink)
+                let entries_max =
+                    pages_max.map_or(usize::MAX, |pages| page_size as usize * pages.get() as usize);
+                store.list(now, (&whole(prefix), cut, entries_max), sink)
             }
             _ => Completion::bare(ENDPOINT, now, Err(DriverError::unsupported())),
         }
@@ -241,11 +254,12 @@ impl Store {
         Completion { objects_count, ..done }
     }
 
-    /// Lists what is below `prefix`, without the first `cut` bytes of each key.
+    /// Lists the first `max` objects below `prefix`, without the first `cut` bytes of each key. A
+    /// lie is about one of these.
     fn list(
         &mut self,
         now: Moment,
-        (prefix, cut): (&str, usize),
+        (prefix, cut, max): (&str, usize, usize),
         sink: &mut dyn EntrySink,
     ) -> Completion {
         let Self { behaviour, objects } = self;
@@ -255,7 +269,8 @@ impl Store {
         let verdict = behaviour.decide(now, &request, &mut |lie, salt| {
             match lie {
                 Lie::ListOmission => {
-                    omitted = Some(salt.checked_rem(objects.below(prefix).count() as u64)?);
+                    omitted =
+                        Some(salt.checked_rem(objects.below(prefix).take(max).count() as u64)?);
                 }
                 _ => ghost = Some(objects.ghost(prefix, salt)),
             }
@@ -266,7 +281,7 @@ impl Store {
             return completed(&verdict, fault(verdict.act));
         }
         let mut given = 0;
-        for (number, (key, size)) in (0..).zip(objects.below(prefix)) {
+        for (number, (key, size)) in (0..).zip(objects.below(prefix).take(max)) {
             if let Some(ghost) = ghost.take_if(|ghost| ghost.as_str() < key) {
                 sink.entry(&ghost[cut..], 0);
                 given += 1;

@@ -64,7 +64,7 @@ pub fn text(
 }
 
 /// Returns what a kind is called; all kinds together are the total.
-pub(crate) fn kind_name(kind: Option<OpKind>) -> &'static str {
+pub fn kind_name(kind: Option<OpKind>) -> &'static str {
     kind.map_or("total", OpKind::name)
 }
 

@@ -194,6 +194,21 @@ pub struct ErrorSample {
     pub message: String,
 }
 
+/// What a process used of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessUsage {
+    /// Processor time of its own code.
+    pub user: Duration,
+    /// Processor time of the kernel on its behalf.
+    pub system: Duration,
+    /// How often a thread gave the processor away or lost it.
+    pub context_switches: u64,
+    /// Page faults that read from a medium.
+    pub faults_major: u64,
+    /// Other page faults.
+    pub faults_minor: u64,
+}
+
 /// The op log held against the workers' own counters; both should be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OpLogCheck {

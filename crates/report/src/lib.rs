@@ -2,21 +2,16 @@
 //!
 //! Returns text and values; knows no terminal, no file and no clock.
 
-pub mod aggregated;
 pub mod check;
 pub mod compare;
 pub mod csv;
-pub mod fio;
 pub mod format;
 pub mod html;
 pub mod json;
-pub mod mdtest;
 pub mod proof;
-pub mod s3_benchmark;
 pub mod segments;
+pub mod table;
 pub mod text;
-pub mod warp;
-pub mod warp_cmp;
 pub mod weka;
 
 mod detail;
@@ -25,7 +20,6 @@ mod report;
 mod schedule;
 mod serial;
 mod stage_words;
-mod table;
 mod words;
 
 #[cfg(test)]
@@ -35,7 +29,7 @@ mod fixture_files;
 
 pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
-    LoopModel, OpLogCheck, RunState, TargetReport, Verification, VerificationMode,
+    LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,
 };
 pub use report::{Report, ReportSchema, RowReport, StageReport};
 pub use schedule::ScheduleReport;

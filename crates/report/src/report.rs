@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, ErrorSample, JobSchedule, LoopModel,
-    OpLogCheck, RunState, TargetReport, Verification,
+    OpLogCheck, ProcessUsage, RunState, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
 use crate::{ScheduleReport, serial, words};
@@ -121,6 +121,9 @@ pub struct StageReport {
     #[serde(rename = "client_cpu_ns", serialize_with = "serial::ns_if_known")]
     #[schemars(with = "Option<u64>")]
     pub cpu: Option<Duration>,
+    /// What this program used of the machine while it ran, where that is known.
+    #[serde(skip)]
+    pub usage: Option<ProcessUsage>,
     /// The op log held against the counters; null when no log was kept, or where operations were
     /// left out.
     pub op_log: Option<OpLogCheck>,
@@ -150,6 +153,12 @@ pub struct StageReport {
 pub struct RowReport {
     /// What the job or the group is called.
     pub name: String,
+    /// Its jobs, by their place in the stage; empty where these are not known.
+    #[serde(skip)]
+    pub jobs: Vec<usize>,
+    /// The number of the worker in its job, where the row is of one worker.
+    #[serde(skip)]
+    pub worker: Option<u32>,
     /// What was done, such as `randread`, `create` or `objects`.
     pub work: Option<String>,
     /// Whether it worked on files, and not on objects.
@@ -205,6 +214,8 @@ impl RowReport {
     pub fn of(name: &str, analysis: RowAnalysis) -> Self {
         Self {
             name: name.to_owned(),
+            jobs: Vec::new(),
+            worker: None,
             work: None,
             is_on_files: false,
             block: None,
@@ -250,6 +261,7 @@ impl StageReport {
             threads: None,
             ended_because: None,
             cpu: None,
+            usage: None,
             op_log: None,
             stream_hash: None,
             wrong: BTreeMap::new(),

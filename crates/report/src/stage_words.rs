@@ -149,6 +149,9 @@ pub(crate) fn prepared(stage: &StageReport) -> String {
         format!("{} {}{moved}", count(kind.figures.stage.ops_ok), kind.kind.name())
     });
     let kinds: Vec<String> = kinds.collect();
+    if stage.rows.iter().all(|row| row.analysis.workers_count == 0) {
+        return format!("a pause of {}", duration(stage.took));
+    }
     let all = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join("; ") };
     let failed = match stage.failed_count() {
         0 => String::new(),

@@ -2,24 +2,31 @@
 
 /// How a piece of text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
+    /// As everything else.
     Plain,
+    /// Of a heading.
     Bold,
+    /// Of what matters less.
     Dim,
+    /// Of what became better.
     Good,
+    /// Of what needs a look.
     Warn,
+    /// Of what is wrong.
     Bad,
 }
 
 /// Gives text its tone, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paint {
-    pub(crate) color: bool,
+pub struct Paint {
+    /// Whether it does.
+    pub color: bool,
 }
 
 impl Paint {
     /// Returns `text` in its tone, by the select-graphic-rendition codes of ECMA-48.
-    pub(crate) fn apply(self, tone: Tone, text: &str) -> String {
+    pub fn apply(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Plain => return text.to_owned(),
             Tone::Bold => 1,
@@ -34,13 +41,14 @@ impl Paint {
 
 /// One cell.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub struct Cell {
     text: String,
     tone: Tone,
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+    /// Returns a text in its tone.
+    pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         Self { text: text.into(), tone }
     }
 
@@ -57,23 +65,24 @@ impl<T: Into<String>> From<T> for Cell {
 
 /// Rows under a heading.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    pub(crate) fn new(heading: &[&str]) -> Self {
+    /// Returns a table that has its heading and no row yet.
+    pub fn new(heading: &[&str]) -> Self {
         Self { rows: vec![heading.iter().map(|text| Cell::new(*text, Tone::Bold)).collect()] }
     }
 
     /// Adds a row, its label set in by two.
-    pub(crate) fn row(&mut self, label: &str, tone: Tone, cells: impl IntoIterator<Item = Cell>) {
+    pub fn row(&mut self, label: &str, tone: Tone, cells: impl IntoIterator<Item = Cell>) {
         let label = Cell::new(format!("  {label}"), tone);
         self.rows.push(std::iter::once(label).chain(cells).collect());
     }
 
     /// Returns the widths of all columns but the first, with the gaps.
-    pub(crate) fn width_right(&self) -> usize {
+    pub fn width_right(&self) -> usize {
         (1..self.columns()).map(|column| 2 + self.width_of(column)).sum()
     }
 
@@ -86,7 +95,7 @@ impl Table {
     }
 
     /// Writes the table, one line a row.
-    pub(crate) fn write(&self, paint: Paint, out: &mut String) {
+    pub fn write(&self, paint: Paint, out: &mut String) {
         let widths: Vec<usize> = (0..self.columns()).map(|column| self.width_of(column)).collect();
         for row in &self.rows {
             let mut line = String::new();
@@ -109,12 +118,12 @@ impl Table {
 }
 
 /// Returns `text` with everything that would move a cursor replaced by a space.
-pub(crate) fn harmless(text: &str) -> String {
+pub fn harmless(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// Returns `text` cut in its middle to at most `width` characters.
-pub(crate) fn elided(text: &str, width: usize) -> String {
+pub fn elided(text: &str, width: usize) -> String {
     let chars: Vec<char> = text.chars().collect();
     if chars.len() <= width {
         return text.to_owned();
@@ -136,7 +145,7 @@ pub(crate) fn warning(text: &str, width: usize, paint: Paint, out: &mut String) 
 /// is long.
 ///
 /// A word longer than a line is broken.
-pub(crate) fn paragraph(lead: &str, text: &str, width: usize, out: &mut String) {
+pub fn paragraph(lead: &str, text: &str, width: usize, out: &mut String) {
     let indent = lead.chars().count();
     let room = width.saturating_sub(indent).max(20);
     let mut line = String::new();

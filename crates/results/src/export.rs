@@ -65,30 +65,25 @@ impl<'a> Export<'a> {
 
     fn warp(&self, to: Box<dyn Write + '_>) -> Result<u32, ExportError> {
         let Self { record, manifest, naming } = self;
-        let mut ops: Vec<OpRecord> = Vec::new();
-        record.source.scan(&mut |op| ops.push(*op))?;
-        // warp's readers count on the order of starts.
-        ops.sort_by_key(|op| (op.start, op.worker));
-        let wall = |at: Moment| manifest.started_unix_ns + at.as_ns();
+        let seen = record.as_warp()?;
         let mut file = RawFile::new(to)?;
         let mut key = String::new();
-        for op in &ops {
+        for (at, op) in seen.ops.iter().enumerate() {
             naming.write(op, &mut key);
-            let client = record.client_of.get(op.worker.0 as usize).copied().unwrap_or_default();
-            let upload = op.last_byte_sent.is_some();
+            let worker = seen.workers[op.worker.0 as usize];
             file.row(&RawRow {
-                thread: op.worker.0,
+                thread: worker.thread,
                 op: op.kind.name(),
-                client_id: &format!("p{client:03}"),
+                client_id: &seen.clients[usize::from(worker.client)],
                 objects: op.objects_count,
                 bytes: op.bytes,
-                endpoint: record.endpoints.get(usize::from(op.endpoint.0)).map_or("", |name| name),
+                endpoint: seen.endpoints.get(usize::from(op.endpoint.0)).map_or("", |name| name),
                 file: &key,
-                error: error_text(op),
-                start_unix_ns: wall(op.start),
-                first_byte: op.first_byte.filter(|_| !upload).map(wall),
-                last_byte: op.last_byte_sent.map(wall),
-                end_unix_ns: wall(op.end),
+                error: seen.error_texts.get(&at).map_or("", |text| text),
+                start_unix_ns: op.start.as_ns(),
+                first_byte: op.first_byte.map(Moment::as_ns),
+                last_byte: op.last_byte_sent.map(Moment::as_ns),
+                end_unix_ns: op.end.as_ns(),
             })?;
         }
         Ok(file.finish(&[typed_again(&manifest.command_line)])?)
@@ -163,11 +158,6 @@ impl Naming {
             _ => *key = format!("object/{}/{}", object.owner().0, object.number()),
         }
     }
-}
-
-/// Returns the text of an outcome in warp's error column: empty for a success.
-fn error_text(op: &OpRecord) -> &'static str {
-    if op.outcome.is_ok() { "" } else { op.outcome.name() }
 }
 
 /// One operation, as a line of CSV or JSON.

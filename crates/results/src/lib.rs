@@ -15,6 +15,7 @@ mod open;
 mod raw_file;
 mod report;
 mod warp_file;
+mod warp_record;
 
 #[cfg(test)]
 mod references_tests;
@@ -31,5 +32,6 @@ pub use export::{Export, ExportError, ExportFormat};
 pub use flaws::flaws;
 pub use merging::{RawWritten, parts, write_raw};
 pub use open::{Opened, Origin, Record, RecordStage, Source, open, runs};
-pub use report::{first_errors, typed_again};
+pub use report::typed_again;
 pub use warp_file::WarpFile;
+pub use warp_record::WarpRecord;

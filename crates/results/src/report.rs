@@ -10,10 +10,10 @@ use plimsoll_record::schema::{self, Manifest, RunState as RecordedState, StageKi
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
     CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel,
-    OpLogCheck, Report, RowReport, RunState, ScheduleReport, StageReport, TargetReport,
-    Verification, VerificationMode, format,
+    OpLogCheck, ProcessUsage, Report, RowReport, RunState, ScheduleReport, StageReport,
+    TargetReport, Verification, VerificationMode, format,
 };
-use plimsoll_workload::plan::JobPacing;
+use plimsoll_workload::plan::{JobPacing, title_of};
 use plimsoll_workload::{Pacing, RateProfile};
 use serde::Deserialize;
 
@@ -129,6 +129,7 @@ impl Record {
             threads: Some(entry.threads_count),
             ended_because: entry.ended_because.clone(),
             cpu: cpu.filter(|_| whole && is_real).map(Duration::from_nanos),
+            usage: facts.usage.filter(|_| whole).map(usage),
             stream_hash: entry.stream_hash.clone(),
             wrong: match whole {
                 true => entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
@@ -168,6 +169,8 @@ impl Record {
             known.unwrap_or(CacheState::NotKnown)
         });
         RowReport {
+            jobs: row.jobs.clone(),
+            worker: row.worker,
             work: job.work.clone(),
             is_on_files: on_files,
             block: of.block,
@@ -274,7 +277,7 @@ pub(crate) fn client_names(manifest: &Manifest) -> Vec<String> {
 
 /// Returns what ran, as the command names it.
 fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[AnalyzedStage]) -> String {
-    let name = manifest.workload.name().unwrap_or("run").replacen('-', " ", 1);
+    let name = title_of(manifest.workload.name().unwrap_or("run"));
     let what = match manifest.merged.len() {
         0 => name,
         parts => format!("{name} of {parts} clients"),
@@ -392,6 +395,16 @@ fn verification(
     (bytes > 0 || reads).then_some(Verification { mode, bytes, unverified_bytes })
 }
 
+fn usage(used: schema::ProcessUsage) -> ProcessUsage {
+    ProcessUsage {
+        user: Duration::from_nanos(used.user_ns),
+        system: Duration::from_nanos(used.system_ns),
+        context_switches: used.context_switches_count,
+        faults_major: used.faults_major_count,
+        faults_minor: used.faults_minor_count,
+    }
+}
+
 fn row_name(stage: &schema::Stage, row: &RowJobs) -> String {
     let names: Vec<&str> = row.jobs.iter().map(|job| stage.jobs[*job].name.as_str()).collect();
     let names = names.join(" + ");
@@ -455,7 +468,7 @@ fn schedule(kept: &schema::Schedule, lasted: Option<Duration>) -> ScheduleReport
 }
 
 /// Returns the first errors of one stage.
-pub fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
+fn first_errors(manifest: &Manifest, stage: &schema::Stage) -> Vec<ErrorSample> {
     let inside = |at: u64| {
         stage.started_ns.is_none_or(|started| at >= started)
             && stage.ended_ns.is_none_or(|ended| at <= ended)

@@ -2,16 +2,14 @@
 #![expect(clippy::disallowed_methods, reason = "results opens the files it is given")]
 
 use std::cell::{Ref, RefCell};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plimsoll_analysis::OpSource;
-use plimsoll_analysis::warp::{self, Recording, WarpAnalysis, WarpQuestion, WarpWorker};
 use plimsoll_foreign::warp::WarpError;
-use plimsoll_foreign::warp::raw::{self, ForeignWorker, Names, ScanEnd, Texts};
+use plimsoll_foreign::warp::raw::{self, Names, ScanEnd, Texts};
 use plimsoll_model::OpRecord;
 
 use crate::error::ReadError;
@@ -109,29 +107,6 @@ impl WarpFile {
         });
         *self.end.borrow_mut() = Some(end.map_err(|source| self.bytes.failed(source))?);
         Ok(())
-    }
-
-    /// Answers a question by warp's own method. Every operation is read into memory for it.
-    pub fn analyze(&self, question: &WarpQuestion) -> Result<WarpAnalysis, ReadError> {
-        let rows = self.end().map_or(0, |end| end.rows as usize);
-        let (mut ops, mut error_texts) = (Vec::with_capacity(rows), BTreeMap::new());
-        self.scan_errors(&mut |op, error| {
-            if !op.outcome.is_ok() {
-                error_texts.insert(ops.len(), error.to_owned());
-            }
-            ops.push(*op);
-        })?;
-        let names = self.names();
-        let worker =
-            |worker: &ForeignWorker| WarpWorker { client: worker.client, thread: worker.thread };
-        let recording = Recording {
-            ops: &ops,
-            endpoints: &names.endpoints,
-            clients: &names.clients,
-            workers: &names.workers.iter().map(worker).collect::<Vec<_>>(),
-            error_texts: &error_texts,
-        };
-        Ok(warp::analyze(&recording, question))
     }
 
     /// Shows every operation with all its texts, which are never kept: the file is read again.

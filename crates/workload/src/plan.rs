@@ -36,6 +36,14 @@ pub use units::{
 };
 pub use work::{Blocks, Length, Op, OpAct, Work};
 
+/// Returns what a run of that name is titled: the commands name theirs by their own words.
+pub fn title_of(name: &str) -> String {
+    match name.split_once('-') {
+        Some((group @ ("s3" | "file"), command)) => format!("{group} {command}"),
+        _ => name.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod anything_tests;
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(crate) struct RunArgs {
     /// standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Run in virtual time against a scripted store: exact, repeatable, and no socket is opened
+    /// Run in virtual time on scripted stores and files: exact, repeatable, no socket is opened
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
     /// With --virtual: what the store does [default: it serves everything in 1ms]

@@ -1,6 +1,7 @@
 //! The flags of `plimsoll s3`: warp's names and defaults, and a few of our own.
 
 use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_dialects::warp::{self, WarpBenchmark as Of};
 
 use plimsoll_driver_s3::ProfileKinds;
 
@@ -59,7 +60,7 @@ pub(crate) struct StoreArgs {
     #[arg(long, env = "PLIMSOLL_REGION", value_name = "REGION")]
     pub(crate) region: Option<String>,
     /// Bucket; made if it is not there. Objects in it that this run did not write are never touched
-    #[arg(long, default_value = "warp-benchmark-bucket", value_name = "BUCKET")]
+    #[arg(long, default_value = warp::BUCKET, value_name = "BUCKET")]
     pub(crate) bucket: String,
     /// How the host of the next operation is chosen
     #[arg(long, value_enum, default_value_t = HostSelectArg::Weighed)]
@@ -135,7 +136,7 @@ pub(crate) struct ConductArgs {
 pub(crate) struct LoadArgs {
     /// Workers, each with one operation under way at a time; with --rate they prepare, and there
     /// are as many streams of operations, each with arrivals and objects of its own
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = warp::CONCURRENT, value_name = "N")]
     pub(crate) concurrent: u32,
     /// How long to measure [default: 5m; 10s on the embedded store]
     #[arg(long, value_name = "DURATION")]
@@ -289,13 +290,13 @@ pub(crate) struct DeleteArgs {
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = "1KiB",
+        default_value = Of::Delete.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
     pub(crate) obj_size: String,
     /// Objects per call, 1 to 1000
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = warp::BATCH, value_name = "N", help_heading = "Objects")]
     pub(crate) batch: u32,
     #[command(flatten)]
     pub(crate) existing: ExistingArgs,
@@ -310,13 +311,18 @@ pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Objects to upload and list
-    #[arg(long, default_value_t = 10_000, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = Of::List.objects(), value_name = "N", help_heading = "Objects")]
     pub(crate) objects: u64,
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
-    #[arg(long = "obj.size", default_value = "1KB", value_name = "SIZE", help_heading = "Objects")]
+    #[arg(
+        long = "obj.size",
+        default_value = Of::List.size(),
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
     pub(crate) obj_size: String,
     /// Entries to ask for per page, 1 to 5000
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = warp::MAX_KEYS, value_name = "N", help_heading = "Objects")]
     pub(crate) max_keys: u32,
     /// Versions of each object to upload; with more than 1 versions are listed
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Objects")]
@@ -331,7 +337,12 @@ pub(crate) struct StatArgs {
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
-    #[arg(long = "obj.size", default_value = "1KB", value_name = "SIZE", help_heading = "Objects")]
+    #[arg(
+        long = "obj.size",
+        default_value = Of::Stat.size(),
+        value_name = "SIZE",
+        help_heading = "Objects"
+    )]
     pub(crate) obj_size: String,
     #[command(flatten)]
     pub(crate) existing: ExistingArgs,
@@ -350,16 +361,16 @@ pub(crate) struct MixedArgs {
     #[command(flatten)]
     pub(crate) large: LargeSizeArgs,
     /// Weight of GET
-    #[arg(long, default_value_t = 45, value_name = "WEIGHT", help_heading = "Mix")]
+    #[arg(long, default_value_t = warp::WEIGHTS[0], value_name = "WEIGHT", help_heading = "Mix")]
     pub(crate) get_distrib: u32,
     /// Weight of STAT
-    #[arg(long, default_value_t = 30, value_name = "WEIGHT", help_heading = "Mix")]
+    #[arg(long, default_value_t = warp::WEIGHTS[1], value_name = "WEIGHT", help_heading = "Mix")]
     pub(crate) stat_distrib: u32,
     /// Weight of PUT
-    #[arg(long, default_value_t = 15, value_name = "WEIGHT", help_heading = "Mix")]
+    #[arg(long, default_value_t = warp::WEIGHTS[2], value_name = "WEIGHT", help_heading = "Mix")]
     pub(crate) put_distrib: u32,
     /// Weight of DELETE, at most that of PUT
-    #[arg(long, default_value_t = 10, value_name = "WEIGHT", help_heading = "Mix")]
+    #[arg(long, default_value_t = warp::WEIGHTS[3], value_name = "WEIGHT", help_heading = "Mix")]
     pub(crate) delete_distrib: u32,
 }
 
@@ -368,15 +379,20 @@ pub(crate) struct RetentionArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Objects to upload
-    #[arg(long, default_value_t = 25_000, value_name = "N", help_heading = "Objects")]
+    #[arg(
+        long,
+        default_value_t = Of::Retention.objects(),
+        value_name = "N",
+        help_heading = "Objects"
+    )]
     pub(crate) objects: u64,
     /// Versions of each
-    #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = warp::VERSIONS, value_name = "N", help_heading = "Objects")]
     pub(crate) versions: u32,
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = "1KiB",
+        default_value = Of::Retention.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -391,7 +407,7 @@ pub(crate) struct MultipartArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Parts of the object, 1 to 10000
-    #[arg(long, default_value_t = 200, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = warp::PARTS, value_name = "N", help_heading = "Objects")]
     pub(crate) parts: u32,
 }
 
@@ -421,12 +437,12 @@ pub(crate) struct ZipArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Files in the archive
-    #[arg(long, default_value_t = 10_000, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = Of::Zip.objects(), value_name = "N", help_heading = "Objects")]
     pub(crate) files: u64,
     /// Size of a file: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,...
     #[arg(
         long = "obj.size",
-        default_value = "10KiB",
+        default_value = Of::Zip.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -438,12 +454,17 @@ pub(crate) struct SnowballArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Objects in an archive
-    #[arg(long = "objs.per", default_value_t = 50, value_name = "N", help_heading = "Objects")]
+    #[arg(
+        long = "objs.per",
+        default_value_t = warp::MEMBERS,
+        value_name = "N",
+        help_heading = "Objects"
+    )]
     pub(crate) objs_per: u32,
     /// Size of each: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,...
     #[arg(
         long = "obj.size",
-        default_value = "512KiB",
+        default_value = Of::Snowball.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]
@@ -458,12 +479,12 @@ pub(crate) struct FanoutArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
     /// Names that each content is written under
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = "Objects")]
+    #[arg(long, default_value_t = warp::COPIES, value_name = "N", help_heading = "Objects")]
     pub(crate) copies: u32,
     /// Size: SIZE, MIN,MAX (log-uniform) or SIZE:WEIGHT,... (KB is 1000, KiB is 1024)
     #[arg(
         long = "obj.size",
-        default_value = "1MiB",
+        default_value = Of::Fanout.size(),
         value_name = "SIZE",
         help_heading = "Objects"
     )]

@@ -4,18 +4,22 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_conduct::output::Named;
+use plimsoll_dialects::warp::layout::{self as warp_layout, WarpNames};
+use plimsoll_dialects::warp::{WarpShown, aggregated};
 use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_report::segments::{self, Separator};
-use plimsoll_report::warp::WarpNames;
-use plimsoll_report::{Report, aggregated, csv, json, text};
-use plimsoll_results::{Asked, Opened, Origin, Record, Source, open};
+use plimsoll_report::{Report, csv, json, text};
+use plimsoll_results::{Asked, Opened, Record, open};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs, overwrite};
 use crate::shown::{self, look};
 use crate::ui::Ui;
+
+/// Names the file that segments are written to.
+const OUT: &str = "--analyze.out";
 
 /// Analyses each record by itself.
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
@@ -81,6 +85,22 @@ pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
     outcome.show(if has_segments { &of_raw } else { &of_sums }, &ui)
 }
 
+/// Prints a run of ours as warp does.
+pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Result<()> {
+    let endpoint = |host: &String| {
+        record.endpoint(host).map_err(|error| anyhow!("--analyze.host {host}: {error}"))
+    };
+    let host = shown.host.as_ref().map(endpoint).transpose()?;
+    let mut outcome = Outcome::default();
+    outcome.in_warps_words(record, &WarpQuestion { host, ..shown.question })?;
+    if let Some(path) = shown.out.as_ref().map(Path::new) {
+        let named = Named { name: OUT, path, overwrite: overwrite(true) };
+        write_segments(named, &outcome.segments, ui)?;
+    }
+    ui.result(&outcome.texts.concat())?;
+    Ok(())
+}
+
 /// What all records gave.
 #[derive(Default)]
 struct Outcome {
@@ -113,7 +133,7 @@ impl Outcome {
     /// Prints everything, and writes the segments.
     fn show(self, args: &AnalyzeArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(path) = &args.out {
-            let named = Named { name: "--analyze.out", path, overwrite: overwrite(args.overwrite) };
+            let named = Named { name: OUT, path, overwrite: overwrite(args.overwrite) };
             write_segments(named, &self.segments, ui)?;
         }
         let printed = match args.print.json {
@@ -170,13 +190,13 @@ impl Outcome {
 
     /// Analyses a raw file as `warp analyze --full` does.
     fn warps(&mut self, record: &Record, args: &AnalyzeArgs, ui: &Ui) -> Result<()> {
-        let (Origin::Warp { end }, Source::Warp(file)) = (&record.origin, &record.source) else {
+        if record.manifest().is_some() {
             bail!(
                 "the method of warp is for raw files of warp's; {} is a run of plimsoll's, which \
                  `plimsoll export` turns into one",
                 record.path.display()
             );
-        };
+        }
         if args.print.json {
             bail!("--method warp prints warp's text; leave --json out");
         }
@@ -191,7 +211,7 @@ impl Outcome {
         let asked = &args.analysis;
         let host = asked.host.as_deref().map(|host| record.endpoint(host)).transpose();
         let host = host.map_err(|error| shown::in_flags(error, asked))?;
-        let analysis = file.analyze(&WarpQuestion {
+        let question = WarpQuestion {
             segment: asked.dur.map(|dur| dur.0),
             op: asked.kind()?,
             host,
@@ -199,12 +219,17 @@ impl Outcome {
             offset: asked.offset,
             limit: asked.limit,
             verbose: asked.details,
-        })?;
-        let offset = end.utc_offset_seconds.unwrap_or_default();
-        let names = file.names();
-        let names = WarpNames { endpoints: &names.endpoints, clients: &names.clients };
-        self.segments.warps += &plimsoll_report::warp::segments_tsv(&analysis, names, offset);
-        let report = plimsoll_report::warp::text(&analysis, names, offset);
+        };
+        self.in_warps_words(record, &question)
+    }
+
+    fn in_warps_words(&mut self, record: &Record, question: &WarpQuestion) -> Result<()> {
+        let record = record.as_warp()?;
+        let analysis = record.analyze(question);
+        let names = WarpNames { endpoints: &record.endpoints, clients: &record.clients };
+        let offset = record.utc_offset_seconds;
+        self.segments.warps += &warp_layout::segments_tsv(&analysis, names, offset);
+        let report = warp_layout::text(&analysis, names, offset);
         self.texts.push(format!("method: warp analyze --full (docs/method-warp.md)\n{report}"));
         Ok(())
     }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use plimsoll_analysis::compare::{Comparison, Difference, Gate, Margin, exit_code, judge};
 use plimsoll_conduct::output::Named;
-use plimsoll_report::{aggregated, compare as report, warp_cmp};
+use plimsoll_dialects::warp::{aggregated, cmp};
+use plimsoll_report::compare as report;
 use plimsoll_results::{Opened, Side, open, runs};
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
@@ -53,7 +54,7 @@ pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
         ui.warn("--json: the document is plimsoll's, as of `plimsoll compare --json`");
         ui.result(&format!("{:#}\n", report::json::json(&comparison, &differences, &[])))?;
     } else {
-        ui.result(&warp_cmp::text(&comparison, &differences))?;
+        ui.result(&cmp::text(&comparison, &differences))?;
     }
     Ok(ExitCode::SUCCESS)
 }

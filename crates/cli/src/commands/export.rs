@@ -45,20 +45,6 @@ pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the operations of a run as warp's raw file.
-pub(crate) fn to_warp(run: &Path, path: &Path, ui: &Ui) -> Result<()> {
-    let record = Record::open(run)?;
-    let export = Export::of(&record);
-    let export = export.with_context(|| format!("{} is not a run of plimsoll's", run.display()))?;
-    // As warp does, whose file it stands for.
-    let named = Named { name: "--benchdata", path, overwrite: overwrite(true) };
-    let mut file = named.create()?;
-    let written = export.write(Format::Warp, Box::new(&mut file));
-    let written = written.with_context(|| format!("cannot write {}", path.display()))?;
-    warn_of_workers(written, Format::Warp, ui);
-    Ok(named.finish(file)?)
-}
-
 /// Warns of workers that warp itself cannot read.
 pub(super) fn warn_of_workers(worker_max: u32, format: Format, ui: &Ui) {
     if format == Format::Warp && worker_max > THREAD_MAX_OF_WARP {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_conduct::{RunTime, machine};
+use plimsoll_dialects::on_files;
 use plimsoll_driver_file::facts::{probe, size_bytes};
 
 use crate::args::file::FileCommand;
@@ -17,7 +18,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let spec = lower_files::workload(command, ground(command)?, seed)?;
-    let file = lower_files::as_plan(&spec).map_err(lower_files::in_flags)?;
+    let file = on_files(&spec).map_err(|refused| lower_files::in_flags(refused.into()))?;
     let ui = Ui::new(&common.output.print);
     if common.explain {
         ui.result(&file.to_yaml())?;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{ConductError, StandIn, input};
+use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
 use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
 use plimsoll_workload::plan::{Source, WORKLOAD_SCHEMA, WorkloadFile};
@@ -33,7 +34,7 @@ struct Given {
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = read(&args.file)?;
     let conduct = args.file_conduct();
-    if fio::is_job_file(&text) {
+    if is_job_file(&text) {
         return run_job_file(args, &text, &conduct);
     }
     refuse_reading(args)?;

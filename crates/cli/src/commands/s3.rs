@@ -7,17 +7,12 @@ use plimsoll_conduct::{Consent, RunTime};
 
 use crate::args::YES;
 use crate::args::s3::S3Command;
-use crate::conducted::{self, Settings, Show, fresh_seed};
+use crate::conducted::{self, Settings, fresh_seed};
 use crate::lower;
 use crate::ui::Ui;
 
 /// Runs one `s3` command.
 pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
-    run_shown(command, None)
-}
-
-/// Runs one `s3` command and has it shown in another way than ours.
-pub(crate) fn run_shown(command: &S3Command, show: Option<Show<'_>>) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let file = lower::workload(command, common.store.host.is_none(), seed)?;
@@ -30,7 +25,6 @@ pub(crate) fn run_shown(command: &S3Command, show: Option<Show<'_>>) -> Result<E
     let settings = Settings {
         store: Some(&common.store),
         keeps_data: common.objects.noclear || common.objects.keep_data,
-        show,
         ..Settings::plain(&common.output, consent).conducting(&common.load.conduct)
     };
     conducted::run(&file, &settings).map_err(lower::in_our_words)

@@ -9,11 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::{Chosen, Consent, Done, Recording, RunTime};
+use plimsoll_dialects::s3_benchmark::layout::{self, Test, TestFigures, TestResult};
 use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
-use plimsoll_engine::StageOutcome;
-use plimsoll_model::{ErrorClass, OpKind};
-use plimsoll_report::s3_benchmark::{self as layout, Parameters, Test, TestFigures, TestResult};
-use plimsoll_stats::Histogram;
 use plimsoll_workload::plan::Plan;
 
 use crate::args::requests::{RequestArgs, SignatureArg as Signing};
@@ -29,8 +26,6 @@ const LOG: &str = "benchmark.log";
 /// How often cleaning is tried: the store was just driven hard.
 const CLEAN_TRIES_MAX: u32 = 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The answers that it counts as slowdowns.
-const SLOWDOWNS: [u16; 2] = [429, 503];
 
 /// Takes s3-benchmark's command line and prints its lines.
 pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
@@ -42,7 +37,7 @@ pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
         );
     }
     let file = asked.workload(args.seed);
-    let parameters = layout::parameters_line(&parameters(&asked));
+    let parameters = layout::parameters_line(&asked);
     if args.explain {
         let notes: String =
             dialect::CORRECTIONS.iter().map(|correction| format!("# {correction}\n")).collect();
@@ -99,18 +94,6 @@ fn judge(results: &[TestResult], recording: &Recording, max_error_rate: f64, ui:
     percent <= max_error_rate
 }
 
-fn parameters(asked: &Benchmark) -> Parameters<'_> {
-    Parameters {
-        url: &asked.url,
-        bucket: &asked.bucket,
-        region: &asked.region,
-        duration_s: asked.duration_s,
-        threads: asked.threads,
-        loops: asked.loops,
-        size: &asked.size,
-    }
-}
-
 /// The tests of a run, one after the other.
 struct Tests {
     /// The line that says what was asked for.
@@ -158,7 +141,7 @@ impl Tests {
         while self.next < plan.stages.len() && self.failed.is_none() {
             let stage = self.next;
             self.next += 1;
-            let (loop_number, test) = place(stage);
+            let (loop_number, test) = Test::at(stage);
             let is_offered = !self.left_out.contains(&stage);
             if test == Test::Put || (self.has_objects && is_offered) {
                 self.under_way = Some(stage);
@@ -173,8 +156,9 @@ impl Tests {
     /// Takes what came of the test that was under way, if it has ended.
     fn take(&mut self, done: &[Done]) {
         let (Some(last), Some(stage)) = (done.last(), self.under_way.take()) else { return };
-        let (loop_number, test) = place(stage);
-        let figures = figures(&last.outcome);
+        let (loop_number, test) = Test::at(stage);
+        let (outcome, took) = (&last.outcome, last.outcome.ended.since(last.outcome.started));
+        let figures = TestFigures::of(outcome.timeline.clone(), took, &outcome.failed_statuses);
         if test == Test::Put {
             self.has_objects = figures.ops_ok > 0;
         }
@@ -204,38 +188,6 @@ impl Tests {
         if let Err(error) = self.ui.result(&format!("{line}\n")) {
             self.failed.get_or_insert(error);
         }
-    }
-}
-
-/// Returns the loop, from 1 on, and the test that a stage of the plan is.
-fn place(stage: usize) -> (u32, Test) {
-    let tests = Test::ALL.len();
-    ((stage / tests) as u32 + 1, Test::ALL[stage % tests])
-}
-
-fn figures(outcome: &StageOutcome) -> TestFigures {
-    let mut timeline = outcome.timeline.clone();
-    timeline.close();
-    let (mut rows_micro, mut latency) = (0, Histogram::new());
-    let mut failed = [0; ErrorClass::ALL.len()];
-    for (key, lane) in timeline.lanes() {
-        for cell in lane.cells() {
-            rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };
-            failed.iter_mut().zip(cell.ended).for_each(|(sum, count)| *sum += count);
-        }
-        lane.times().iter().for_each(|times| latency.merge_compact(&times.latency));
-    }
-    let is_failure = |(class, count): &(ErrorClass, u64)| !class.is_ok() && *count > 0;
-    let failed = ErrorClass::ALL.map(|class| (class, failed[class as usize]));
-    let slowdowns = SLOWDOWNS.iter().filter_map(|status| outcome.failed_statuses.get(status));
-    TestFigures {
-        took: outcome.ended.since(outcome.started),
-        ops_ok: outcome.ops_count - outcome.failed_count,
-        bytes: outcome.jobs.iter().map(|job| job.bytes).sum(),
-        rows: rows_micro / 1_000_000,
-        slowdowns: slowdowns.sum(),
-        failed: failed.into_iter().filter(is_failure).collect(),
-        latency,
     }
 }
 

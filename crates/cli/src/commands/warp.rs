@@ -1,44 +1,66 @@
 //! `plimsoll as warp`: warp's benchmarks with its flags and its report, on our engine and with our
 //! safety.
 
-use std::path::Path;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Parser;
-use plimsoll_conduct::{Recording, input};
-use plimsoll_dialects::warp::{self, WarpBenchmark, WarpCommand, WarpLine};
+use plimsoll_conduct::{Consent, Recording, RunTime, input};
+use plimsoll_dialects::warp::{
+    self, Sizes, WarpBenchmark, WarpCommand, WarpLine, WarpRun, WarpSignature, WarpStore,
+};
+use plimsoll_results::Record;
+use plimsoll_workload::plan::spec::Lookup;
 
-use crate::args::{AsCommand, Cli, Command, WarpCommand as FileCommand};
-use crate::commands::{analyze, export, s3};
-use crate::environment;
+use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
+use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
+use crate::args::{
+    ByteSize, CredentialArgs, Duration as DurationArg, OutputArgs, PrintArgs, TelemetryArgs,
+    TlsArgs, YES,
+};
+use crate::commands::analyze;
+use crate::conducted::{self, Settings, fresh_seed};
+use crate::secret::Secret;
 use crate::ui::Ui;
+use crate::{environment, lower};
 
-/// How the operations of a run are kept for warp's own report.
-const RAW_FILE: &str = "operations.csv.zst";
 const EXPLAIN: &str = "--explain";
 /// Leave to remove what no run wrote, as warp's flags may be written.
-const YES: [&str; 2] = ["--yes", "-yes"];
+const YESES: [&str; 2] = [YES, "-yes"];
+/// What warp has no flags for.
+const OP_TIMEOUT: Duration = Duration::from_secs(120);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ERROR_PERCENT: f64 = 1.0;
 
 /// Carries out a command line of warp's; `words` begin with the command.
 pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     let explains = words.iter().any(|word| word == EXPLAIN);
     let runs_file = words.first().is_some_and(|word| word == "run");
-    let is_yes = |word: &String| runs_file && YES.contains(&&**word);
+    let is_yes = |word: &String| runs_file && YESES.contains(&&**word);
     let consents = words.iter().any(is_yes);
     let ours = |word: &&String| **word == EXPLAIN || is_yes(word);
     let words: Vec<String> = words.iter().filter(|word| !ours(word)).cloned().collect();
-    let line = warp::from_args(&words, &environment::variable)?;
+    let line = warp::from_args(&words, &variable)?;
     let line = if line.command == WarpCommand::Run { of_file(&line, consents)? } else { line };
-    let ui = Ui::plain();
-    if explains {
-        ui.result(&line.explain())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let WarpCommand::Benchmark(benchmark) = line.command else {
+        if explains {
+            Ui::plain().result(&line.explain())?;
+            return Ok(ExitCode::SUCCESS);
+        }
         bail!("put {} before its flags: plimsoll as warp {} ...", words[0], words[0]);
     };
-    carry_out(benchmark, &line)
+    carry_out(benchmark, &line, explains)
+}
+
+/// Returns the value of a variable that warp knows; ours counts where that of warp's name is not
+/// set. A host of ours says nothing of where warp goes.
+fn variable(name: &str) -> Option<String> {
+    let ours = name.strip_prefix("WARP_").filter(|name| *name != "HOST");
+    let ours = || environment::variable(&format!("PLIMSOLL_{}", ours?));
+    environment::variable(name).or_else(ours)
 }
 
 /// Returns what a file of `warp run` asks for.
@@ -47,51 +69,193 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
 fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
     let [path] = &line.operands[..] else { bail!("run takes one file") };
     let text = input::read_given(Path::new(path)).with_context(|| format!("cannot read {path}"))?;
-    let mut asked = warp::from_yaml(&text, &line.variables, &environment::variable)
-        .with_context(|| path.clone())?;
-    asked.flags.retain(|(name, _)| name != YES[0]);
-    asked.flags.extend(consents.then(|| (YES[0].to_owned(), None)));
+    let mut asked =
+        warp::from_yaml(&text, &line.variables, &variable).with_context(|| path.clone())?;
+    asked.flags.retain(|(name, _)| name != YES);
+    asked.flags.extend(consents.then(|| (YES.to_owned(), None)));
     asked.notes.extend(line.notes.iter().cloned());
     asked.flags.extend(line.flags.iter().cloned());
     Ok(asked)
 }
 
-fn carry_out(benchmark: WarpBenchmark, line: &WarpLine) -> Result<ExitCode> {
-    let Command::S3(command) = parsed(&["s3", benchmark.name()], &line.flags)?.command else {
-        unreachable!("the words begin with it")
-    };
-    let print = &command.common().output.print;
-    let ui = Ui::new(print);
-    line.notes.iter().for_each(|note| ui.note(&format!("{}: {}", note.flag, note.what)));
-    if print.json {
-        return s3::run(&command);
+fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Result<ExitCode> {
+    let mut run = line.run(benchmark)?;
+    if let Some(Sizes::Written(text)) = &run.workload.size {
+        run.workload.size = Some(lower::sizes(text)?);
     }
-    let show = |recording: &mut Recording, ui: &Ui| show(recording.directory.path(), line, ui);
-    s3::run_shown(&command, Some(&show))
+    let file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
+    let output = output(&run)?;
+    let ui = Ui::new(&output.print);
+    if explains {
+        ui.result(&format!("{}{}", line.explain(), file.to_yaml()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    line.notes.iter().for_each(|note| ui.note(&note.to_string()));
+    let serverprof = parsed("serverprof", &run.serverprof)?;
+    let show = |recording: &mut Recording, ui: &Ui| {
+        let record = Record::of_run(&recording.directory)?;
+        analyze::print_as_warp(&record, &run.shown, ui)
+    };
+    let settings = Settings {
+        store: Some(&store(&run.store)),
+        op_timeout: OP_TIMEOUT,
+        max_error_rate: MAX_ERROR_PERCENT,
+        syncstart: parsed("syncstart", &run.syncstart)?,
+        serverprof: serverprof.as_ref(),
+        keeps_data: run.keeps_data,
+        show: if run.json { None } else { Some(&show) },
+        ..Settings::plain(&output, Consent { given: run.consents, flag: YES })
+    };
+    conducted::run(&file, &settings).map_err(lower::in_our_words)
 }
 
-/// Prints a run as warp does.
-fn show(directory: &Path, line: &WarpLine, ui: &Ui) -> Result<()> {
-    let raw = directory.join(RAW_FILE);
-    export::to_warp(directory, &raw, ui)?;
-    let raw = raw.display().to_string();
-    let parsed = parsed(&["as", "warp", "analyze", &raw], &line.analysis)?;
-    let Command::As(AsCommand::Warp(FileCommand::Analyze(args))) = parsed.command else {
-        unreachable!("the words begin with it")
-    };
-    analyze::as_warp(&args).map(|_| ())
-}
-
-/// Returns flags as our own command line understands them.
-fn parsed(words: &[&str], flags: &[(String, Option<String>)]) -> Result<Cli> {
-    let flag = |(name, value): &(String, Option<String>)| match value {
-        Some(value) => format!("{name}={value}"),
-        None => name.clone(),
-    };
-    let words = ["plimsoll"].iter().chain(words).map(|word| (*word).to_owned());
-    Cli::try_parse_from(words.chain(flags.iter().map(flag))).map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default();
-        anyhow!("{}", first.strip_prefix("error: ").unwrap_or(first))
+fn output(run: &WarpRun) -> Result<OutputArgs> {
+    let (metrics, otlp) = ("PLIMSOLL_METRICS", "PLIMSOLL_OTLP");
+    let metrics = environment::variable(metrics).map(|at| at.parse().context(metrics));
+    Ok(OutputArgs {
+        print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },
+        run_dir: run.run_directory.as_ref().map(PathBuf::from),
+        full_span: false,
+        certificate: None,
+        telemetry: TelemetryArgs {
+            metrics: metrics.transpose()?,
+            otlp: secret(&environment::variable(otlp)),
+            influxdb: secret(&run.influxdb),
+        },
     })
+}
+
+/// Returns a value of warp's line as our own flag takes it.
+fn parsed<T: FromStr<Err: Display>>(name: &str, given: &Option<String>) -> Result<Option<T>> {
+    let parse =
+        |text: &String| text.parse::<T>().map_err(|error| anyhow!("`--{name}={text}`: {error}"));
+    given.as_ref().map(parse).transpose()
+}
+
+fn secret(text: &Option<String>) -> Option<Secret> {
+    text.as_ref().and_then(|text| text.parse().ok())
+}
+
+/// Returns how the store is reached that a line names.
+fn store(of: &WarpStore) -> StoreArgs {
+    StoreArgs {
+        host: of.hosts.clone(),
+        credentials: CredentialArgs {
+            access_key: secret(&of.access_key),
+            secret_key: secret(&of.secret_key),
+            session_token: secret(&of.session_token),
+        },
+        tls: of.tls,
+        tls_trust: TlsArgs { insecure: of.insecure, tls_ca: None },
+        region: of.region.clone(),
+        bucket: of.bucket.clone(),
+        host_select: match of.round_robin {
+            true => HostSelectArg::Roundrobin,
+            false => HostSelectArg::Weighed,
+        },
+        lookup: match of.lookup {
+            None => LookupArg::Auto,
+            Some(Lookup::Path) => LookupArg::Path,
+            Some(Lookup::Host) => LookupArg::Dns,
+        },
+        disable_sha256_payload: false,
+        sha256_payload: false,
+        md5: of.md5,
+        disable_http_keepalive: of.disable_http_keepalive,
+        connect_timeout: DurationArg(CONNECT_TIMEOUT),
+        requests: requests(of),
+    }
+}
+
+fn requests(of: &WarpStore) -> RequestArgs {
+    let pairs = |pairs: &[(String, String)]| {
+        pairs.iter().map(|(name, value)| Pair(name.clone(), value.clone())).collect()
+    };
+    RequestArgs {
+        encrypt: of.encrypt,
+        sse_s3_encrypt: of.sse_s3_encrypt,
+        checksum: of.checksum.clone(),
+        storage_class: of.storage_class.clone(),
+        tag: pairs(&of.tags),
+        add_metadata: pairs(&of.metadata),
+        part_size: of.part_size.map(ByteSize),
+        disable_multipart: of.disable_multipart,
+        signature: match of.signature {
+            WarpSignature::V4 => SignatureArg::S3v4,
+            WarpSignature::V2 => SignatureArg::S3v2,
+            WarpSignature::Iam => SignatureArg::Iam,
+        },
+        sts_web_token: secret(&of.sts_web_token),
+        resolve_host: of.resolve_host,
+        http2: of.http2,
+        proxy: ProxyArg::Env,
+        ..RequestArgs::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    /// Lines of warp's, of every benchmark and every sort of flag.
+    const LINES: [&str; 20] = [
+        "mixed --objects 500 --obj.size 1KiB,4KiB --obj.randsize --get-distrib 40 --put-distrib 20",
+        "get --autoterm --autoterm.dur 5s --autoterm.pct 5 --range --versions 3",
+        "get --list-existing --list-flat --objects 7 --range-size 4KiB --prefix p --noprefix",
+        "stat --list-existing --host-select roundrobin --lookup path --resolve-host",
+        "put --post --checksum crc32c --storage-class COLD --tag a=b --tag c=d --add-metadata e=f",
+        "put --tls --encrypt --insecure --part.size 8MiB --obj.size 1KiB:10,1MiB:20",
+        "put --disable-multipart --sse-s3-encrypt --http2 --lookup host --signature s3v2",
+        "delete --objects 9000 --batch 10 --rps-limit 12.5 --disable-http-keepalive",
+        "delete --list-existing --yes --objects 0",
+        "list --versions 2 --max-keys 1000 --region eu --md5",
+        "stat --objects 5000 --signature IAM",
+        "stat --signature STS_WEB_TOKEN --sts-web-token file:t",
+        "versioned --delete-distrib 5 --bucket b --access-key A --secret-key S --session-token T",
+        "retention --objects 30 --versions 2 --concurrent 3",
+        "multipart --parts 7 --part.size 5MiB",
+        "multipart-put --parts 7 --part.concurrent 3",
+        "append --duration 1m30s",
+        "zip --files 30",
+        "snowball --objs.per 5 --compress",
+        "fanout --copies 5",
+    ];
+
+    #[test]
+    fn a_line_runs_as_what_it_is_explained_to_be_typed_as_here() {
+        for line in LINES {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            let read = warp::from_args(&words, &|_| None).unwrap();
+            let WarpCommand::Benchmark(benchmark) = read.command else { unreachable!() };
+            let run = read.run(benchmark).unwrap();
+            let typed = read.flags.iter().map(|(name, value)| match value {
+                Some(value) => format!("{name}={value}"),
+                None => name.clone(),
+            });
+            let start = ["plimsoll", "s3", benchmark.name()].map(str::to_owned);
+            let Command::S3(ours) = Cli::parse_from(start.into_iter().chain(typed)).command else {
+                unreachable!("it begins so")
+            };
+            let common = ours.common();
+            let file = lower::workload(&ours, false, 7).unwrap();
+            assert_eq!(run.workload.workload(7).unwrap().to_yaml(), file.to_yaml(), "{line}");
+            assert_eq!(
+                format!("{:#?}", store(&run.store)),
+                format!("{:#?}", common.store),
+                "{line}"
+            );
+            assert_eq!(
+                (run.keeps_data, OP_TIMEOUT, MAX_ERROR_PERCENT),
+                (
+                    common.objects.noclear || common.objects.keep_data,
+                    common.load.conduct.op_timeout.0,
+                    common.load.conduct.max_error_rate.0
+                ),
+                "{line}"
+            );
+        }
+    }
 }

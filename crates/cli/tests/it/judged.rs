@@ -1,6 +1,6 @@
 //! Workload files that are judged and not run.
 
-use crate::harness::{counts, plimsoll, run, stderr};
+use crate::harness::{counts, plimsoll, refused, run, stderr};
 
 /// A workload file is judged by the same checks that a run makes, whatever language it is in.
 #[test]
@@ -75,6 +75,66 @@ fn a_file_of_each_language_is_run() {
     assert!(explained.starts_with("schema: plimsoll.workload/2\n"), "{explained}");
 }
 
+/// What the language says and no engine does yet is refused by its place in the file, as the manual
+/// lists it.
+#[test]
+fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
+    const FILLED: &str = "sets: {o: {count: 9, size: 1KiB}}\nstages:\n\
+                          - {prepares: true, jobs: [{work: {fill: o}}]}\n";
+    let directory = tempfile::tempdir().unwrap();
+    for (text, said) in [
+        (
+            format!(
+                "{FILLED}- {{search: {{rate: 50/s..90/s, slo: ['p99<=20ms'], budget: 10m, stage: \
+                 {{duration: 3s, jobs: [{{work: {{objects: [{{get: o}}]}}}}]}}}}}}\n"
+            ),
+            "w.yaml:6:3: stages[1]: a search cannot be run yet",
+        ),
+        (
+            "sets: {c: {named: {bucket: b, key: k}, size: 1KB, touch: true}}\nstages:\n\
+             - {jobs: [{work: {buckets: {make: c}}}]}\n"
+                .to_owned(),
+            "w.yaml:5:18: stages[0].jobs[0].work: making and removing buckets cannot be run yet",
+        ),
+        (
+            "sets: {o: {}}\nstages:\n- {jobs: [{work: {trace: {file: a.log, into: o}}}]}\n".to_owned(),
+            "w.yaml:5:18: stages[0].jobs[0].work: replaying a trace cannot be run yet",
+        ),
+        (
+            "targets: {files: {directory: d}}\nsets: {f: {files: 1, size: 1MiB}}\nstages:\n\
+             - {prepares: true, jobs: [{work: {fill: f}}]}\n- {jobs: [{work: {remove: f}}]}\n"
+                .to_owned(),
+            "w.yaml:7:18: stages[1].jobs[0].work: removing files before the run ends cannot be run",
+        ),
+        (
+            "targets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: {on: a, count: 3, size: 1KiB, also_on: \
+             {target: b, path: x/}}}\nstages:\n- {prepares: true, jobs: [{work: {fill: o}}]}\n\
+             - {ops: 3, jobs: [{on: b, work: {objects: [{get: o}]}}]}\n"
+                .to_owned(),
+            "w.yaml:7:33: stages[1].jobs[0].work: work on members as another target shows them",
+        ),
+        (
+            format!("targets: {{seaweedfs: {{master: 'm:9333'}}}}\n{FILLED}"),
+            "w.yaml:3:22: targets.seaweedfs: its kind cannot be run yet",
+        ),
+        (
+            format!("targets: {{t: {{swift: {{auth: 'm:1', user: u, container: c}}}}}}\n{FILLED}"),
+            "w.yaml:3:22: targets.t.swift: its kind cannot be run yet",
+        ),
+        (
+            format!("targets: {{s3: {{hosts: 'm:1', profile: p}}}}\n{FILLED}"),
+            "w.yaml:3:39: targets.s3.profile: profiles cannot be used yet",
+        ),
+    ] {
+        let text = format!("schema: plimsoll.workload/2\nname: t\n{text}");
+        std::fs::write(directory.path().join("w.yaml"), &text).unwrap();
+        for line in ["run w.yaml --check", "run w.yaml"] {
+            let refused = refused(directory.path(), line);
+            assert!(refused.contains(said), "{refused}{text}");
+        }
+    }
+}
+
 /// A run on a store and on files cleans both up, and says so once.
 #[test]
 fn what_lies_in_a_store_and_in_files_is_removed_as_one_step() {
@@ -83,7 +143,8 @@ fn what_lies_in_a_store_and_in_files_is_removed_as_one_step() {
                 targets: {store: {s3: {}}, disk: {files: {directory: .}}}\n\
                 sets: {o: {on: store, count: 5, size: 1KiB}, f: {on: disk, files: 2, size: 8KiB}}\n\
                 stages:\n\
-                - {prepares: true, jobs: [{name: a, work: {fill: o}}, {name: b, work: {fill: f}}]}\n\
+                - {prepares: true, jobs: [{name: a, work: {fill: o}},\n\
+                \x20                          {name: b, work: {fill: f}}]}\n\
                 - jobs:\n\
                 \x20 - {name: a, ops: 9, work: {objects: [{get: o}]}}\n\
                 \x20 - {name: b, ops: 9, work: {blocks: {on: f, read: {block: 4KiB}}}}\n";

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod analysis;
+mod as_warp;
 mod autoterm;
 mod bad_input;
 mod check;
@@ -23,3 +24,4 @@ mod safety_s3;
 mod secrets;
 mod signals;
 mod telemetry;
+mod workloads;

@@ -13,8 +13,8 @@ fn workload(directory: &Path, line: &str) {
     fs::write(directory.join("workload.yaml"), yaml).unwrap();
 }
 
-/// A job of a stage is measured from the end of its own ramp to its own end, and what it was offered
-/// is what arrived in its own time.
+/// A job of a stage is measured from the end of its own ramp to its own end, and what it was
+/// offered is what arrived in its own time.
 #[test]
 fn jobs_of_one_stage_are_measured_each_over_its_own_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -38,7 +38,7 @@ stages:
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = &report["stages"][1]["rows"];
     let rate = |row: &serde_json::Value| {
-        row["kinds"][0]["rate"]["ops_per_sec"].as_f64().unwrap().round() as u64
+        row["kinds"][0]["rates"]["ops_per_sec"].as_f64().unwrap().round() as u64
     };
     assert_eq!((rate(&rows[0]), rate(&rows[1])), (100, 50), "{rows:#}");
     let offered = &rows[0]["schedules"][0];

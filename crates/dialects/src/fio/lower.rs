@@ -12,15 +12,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use plimsoll_model::Interface;
+use plimsoll_workload::InvalidWorkload;
 use plimsoll_workload::files::{
     FILES_SCHEMA, FileJobSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec,
 };
+use plimsoll_workload::plan::WorkloadFile;
 
 use self::files::{KnownFile, Placed};
 use self::names::Trees;
 use self::scale::Scale;
 use super::error::{FioError, Problem};
 use super::job::{Direction, Engine, Job, JobFile, Note};
+use crate::on_files;
 
 /// Bytes of one write where files are filled.
 const FILL_BLOCK_BYTES: u32 = 1 << 20;
@@ -71,6 +74,19 @@ pub struct LoweredStage {
     pub jobs: Vec<usize>,
     /// Whether it reads back what those jobs have written.
     pub verifies: bool,
+}
+
+impl Lowered {
+    /// Returns the run in today's language, if it is sound.
+    pub fn workload(&self) -> Result<WorkloadFile, InvalidWorkload> {
+        on_files(&self.spec)
+    }
+
+    /// Tells whether all jobs of a stage ask for one row of them together.
+    pub fn is_grouped(&self, file: &JobFile, stage: usize) -> bool {
+        let groups = |job: &usize| file.jobs[*job].flow.group_reporting;
+        self.stages.get(stage).is_some_and(|stage| stage.jobs.iter().all(groups))
+    }
 }
 
 /// Returns what the jobs of `file` come to on a machine.

@@ -2,7 +2,11 @@
 
 use std::fmt;
 
+use plimsoll_workload::InvalidWorkload;
 use plimsoll_workload::files::FilesSpec;
+use plimsoll_workload::plan::WorkloadFile;
+
+use crate::on_files;
 
 /// A command line of mdtest as a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +34,14 @@ pub struct MdtestPlan {
     pub notes: Vec<Note>,
 }
 
+impl MdtestPlan {
+    /// Returns the run in today's language, if it is sound; where the command line gives no seed,
+    /// with this one.
+    pub fn workload(&self, fresh_seed: u64) -> Result<WorkloadFile, InvalidWorkload> {
+        on_files(&FilesSpec { seed: self.seed.unwrap_or(fresh_seed), ..self.spec.clone() })
+    }
+}
+
 /// A row of mdtest's table, and where its figures come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedRow {
@@ -46,7 +58,7 @@ pub struct PlannedRow {
 }
 
 /// What the table shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// Operations per second.
     pub rates: bool,

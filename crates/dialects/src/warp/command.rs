@@ -19,9 +19,10 @@ pub enum WarpCommand {
 }
 
 /// A benchmark of warp's that there is here too, under the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WarpBenchmark {
     /// Downloads, looks, uploads and deletions, mixed by weight.
+    #[default]
     Mixed,
     /// Downloads.
     Get,

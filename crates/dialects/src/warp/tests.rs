@@ -3,6 +3,7 @@
 mod arguments;
 mod document;
 mod every_flag;
+mod run;
 mod yaml;
 
 use proptest::prelude::*;

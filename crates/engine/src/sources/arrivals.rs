@@ -131,6 +131,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 continue;
             };
             let Start::Now { intended } = stream.pacer.start(&op, now) else {
+                stream.stream.withdrawn(&op);
                 stream.is_done = true;
                 continue;
             };

@@ -67,7 +67,10 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
                 self.pending = Some(op);
                 return Step::WaitUntil(at);
             }
-            Start::Never => return Step::Done(EndReason::OutOfWork),
+            Start::Never => {
+                self.stream.withdrawn(&op);
+                return Step::Done(EndReason::OutOfWork);
+            }
         }
         let mut records = self.context.records.borrow_mut();
         let job = self.context.facts.job;
@@ -101,6 +104,9 @@ impl Drop for PlannedOps<'_, '_> {
     /// Says what the worker has changed about who is in its sets.
     fn drop(&mut self) {
         let facts = self.context.facts;
+        if let Some(op) = self.pending.take() {
+            self.stream.withdrawn(&op);
+        }
         self.context.records.borrow_mut().note_changes(facts.job, self.stream.changes());
     }
 }

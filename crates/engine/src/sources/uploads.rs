@@ -223,7 +223,10 @@ impl<'a, 'd> Uploads<'a, 'd> {
                 // Who ended this one goes on with whatever comes next.
                 return;
             }
-            State::Ending(name) if !outcome.is_ok() => State::Lost(name),
+            State::Ending(name) if !outcome.is_ok() => {
+                self.ops.ended(op, outcome, 0, end);
+                State::Lost(name)
+            }
             State::Ending(_) | State::Aborting => State::None,
             State::None | State::Lost(_) => unreachable!("nothing of an upload was under way"),
         };

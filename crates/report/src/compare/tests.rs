@@ -7,7 +7,6 @@ use quick_xml::events::Event;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::warp_cmp;
 
 const PLAIN: Look = Look { width: 80, color: false };
 const MIB: f64 = 1_048_576.0;
@@ -286,34 +285,4 @@ fn gates_for_build_servers() {
             .to_owned(),
     ]);
     assert!(document.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));
-}
-
-#[test]
-fn the_layout_of_warp() {
-    // The figures of warp's own reports on get-default and get-default-b, whose `cmp` is in
-    // testdata/warp/cmp-samples.txt; the average before is put so that 24 % are lost, as printed.
-    let figures = |after: bool| {
-        let pick = |before: f64, change: f64| if after { before + change } else { before };
-        let mut run = run(
-            "",
-            Some(OpKind::Get),
-            &[
-                (Metric::Throughput, pick(14.48 * MIB, 15.6 * MIB)),
-                (Metric::Objects, pick(926.5, 998.1)),
-                (Metric::Mean, pick(8.5 * MS, -2.0 * MS)),
-                (Metric::P50, pick(4.2 * MS, 0.3 * MS)),
-                (Metric::P99, pick(84.1 * MS, -22.7 * MS)),
-                (Metric::Min, 0.3 * MS),
-                (Metric::Max, pick(172.0 * MS, -70.5 * MS)),
-                (Metric::StdDev, pick(15.2 * MS, -4.7 * MS)),
-                (Metric::TtfbP50, pick(3_796_835.0, 645_462.0)),
-                (Metric::TtfbMin, pick(300_000.0, 260.0)),
-                (Metric::SlowestObjects, pick(511.2, 737.7)),
-            ],
-        );
-        run.kinds[0].operations = Some(if after { 19_253 } else { 9_277 });
-        run
-    };
-    let text = warp_cmp::text(&compare(&[figures(false)], &[figures(true)]), &differences()[..1]);
-    insta::assert_snapshot!(text);
 }

@@ -221,7 +221,8 @@ impl Writer<'_> {
                 }
             },
         );
-        if stage.kinds().any(|(_, kind)| is_delayed(kind)) {
+        let mut on_files = stage.kinds().filter(|(row, _)| row.is_on_files);
+        if on_files.any(|(_, kind)| is_delayed(kind)) {
             paragraph("  ", FROM_INTENDED, self.width, &mut self.out);
         }
     }

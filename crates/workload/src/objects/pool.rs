@@ -125,6 +125,23 @@ impl Pool {
         }
     }
 
+    /// Takes note that `held` is not written after all: where it was to overwrite another content,
+    /// that one, of version `before`, is still there.
+    pub(super) fn unwritten(&mut self, held: Held, before: Option<u32>) {
+        let Some((index, _)) = self.under_way(held) else { return };
+        self.busy.remove(&index);
+        self.changing_count -= 1;
+        match before {
+            Some(version) => self.set_version(index, version),
+            None => _ = self.drop_at(index),
+        }
+    }
+
+    /// Takes note that `held`, which was drawn to be deleted, is still there.
+    pub(super) fn put_back(&mut self, held: Held) {
+        self.push(held);
+    }
+
     /// Returns what is there, without what is being changed.
     pub(super) fn settled(&self) -> Vec<Held> {
         let is_settled = |index: &usize| self.busy.get(index) != Some(&CHANGING);

@@ -133,6 +133,18 @@ impl ObjectSource {
         }
     }
 
+    /// Takes note that the operation drawn last never begins, so that nothing became of it.
+    pub fn withdrawn(&mut self, op: &PlannedOp) {
+        let (job, worker) = (&*self.job, self.worker);
+        match &mut self.kind {
+            Kind::Fill(fill) => fill.completed(job, worker, op, false),
+            Kind::Mix(mix) => mix.withdrawn(op),
+            Kind::Removal(_) | Kind::Picked { .. } => {}
+            Kind::New(new) => new.completed(op, false),
+            Kind::Appends(appends) => appends.completed(op, false),
+        }
+    }
+
     /// Returns what it has changed about its sets.
     pub fn changes(&self) -> Vec<(SetIndex, Change)> {
         let mut changes = match &self.kind {

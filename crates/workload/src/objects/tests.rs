@@ -359,3 +359,54 @@ fn a_set_without_members_has_no_page_to_list() {
     assert!(source.may_end());
     assert_eq!(source.next_op(Moment::EPOCH), None);
 }
+
+/// What was drawn and never begins is as if it had not been drawn: what it would have put is not
+/// there, what it would have changed or removed still is.
+#[test]
+fn an_operation_that_never_begins_changes_nothing() {
+    let put = |op: &str| {
+        placed(&format!(
+            "schema: plimsoll.workload/2\nname: w\nsets: {{o: {{count: 9, size: 1KiB}}}}\nstages:\n\
+             - {{prepares: true, jobs: [{{workers: 1, work: {{fill: o}}}}]}}\n\
+             - {{name: m, duration: 1s, jobs: [{{workers: 1, work: {{objects: [{op}]}}}}]}}\n\
+             - {{name: get, duration: 1s, jobs: [{{workers: 1, work: {{objects: [{{get: o, \
+             pick: sequential}}]}}}}]}}\n\
+             - {{name: del, jobs: [{{workers: 1, work: {{objects: [{{delete: o}}]}}}}]}}\n"
+        ))
+    };
+    for op in [
+        "{put: o}",
+        "{put: o, as: overwrite}",
+        "{put: o}, {get: o}, {delete: o}",
+        "{put: o}, {stat: o, pick: own}",
+    ] {
+        let placed = put(op);
+        let mut members = Arc::clone(&placed.members);
+        let filled = stage(&placed, &mut members, 0, (9, &|_| true));
+        let work = Arc::new(placed.stages[1].objects[0].work.with_members(Arc::clone(&members)));
+        // Each kind is once the one that never begins.
+        for begun in 0..6 {
+            let mut source = work.source(WorkerId(0));
+            let mut there: HashMap<ObjectId, u32> =
+                filled.iter().map(|op| (object(op).id, object(op).version)).collect();
+            for _ in 0..begun {
+                let op = source.next_op(Moment::EPOCH).unwrap();
+                match op.kind {
+                    OpKind::Put => _ = there.insert(object(&op).id, object(&op).version),
+                    OpKind::Delete => _ = there.remove(&object(&op).id),
+                    _ => {}
+                }
+                source.completed(&op, true, Moment::EPOCH);
+            }
+            let never = source.next_op(Moment::EPOCH).unwrap();
+            source.withdrawn(&never);
+            let mut after = placed.after(&members, source.changes());
+            let read = stage(&placed, &mut after, 2, (there.len(), &|_| true));
+            let read: HashMap<ObjectId, u32> =
+                read.iter().map(|op| (object(op).id, object(op).version)).collect();
+            assert_eq!(read, there, "{op}: {never:?} after {begun}");
+            let removed = stage(&placed, &mut after, 3, (99, &|_| true));
+            assert_eq!(removed.len(), there.len(), "{op}: {never:?} after {begun}");
+        }
+    }
+}

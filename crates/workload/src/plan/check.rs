@@ -124,17 +124,19 @@ fn in_range(path: &FieldPath, value: u64, max: impl Into<u64> + Display) -> Chec
 }
 
 fn targets(path: &FieldPath, targets: &Targets) -> Checked<Vec<Target>> {
+    let given = || Target { name: String::new(), spec: None, path: path.clone() };
     let several: &Named<TargetSpec> = match targets {
-        Targets::Given => return Ok(vec![Target { name: String::new(), spec: None }]),
+        Targets::Given => return Ok(vec![given()]),
         Targets::One(spec) => {
-            target(&path.field(spec.kind()), spec)?;
+            let path = path.field(spec.kind());
+            target(&path, spec)?;
             let name = spec.kind().to_owned();
-            return Ok(vec![Target { name, spec: Some(spec.clone()) }]);
+            return Ok(vec![Target { name, spec: Some(spec.clone()), path }]);
         }
         Targets::Several(several) => several,
     };
     if several.is_empty() {
-        return Ok(vec![Target { name: String::new(), spec: None }]);
+        return Ok(vec![given()]);
     }
     let mut found = Vec::with_capacity(several.len());
     for (name, spec) in several.iter() {
@@ -143,8 +145,9 @@ fn targets(path: &FieldPath, targets: &Targets) -> Checked<Vec<Target>> {
         if TargetSpec::KINDS.contains(&name) {
             return Err(at.refuse(format!("`{name}` is a kind of target; take another name")));
         }
-        target(&at.field(spec.kind()), spec)?;
-        found.push(Target { name: name.to_owned(), spec: Some(spec.clone()) });
+        let path = at.field(spec.kind());
+        target(&path, spec)?;
+        found.push(Target { name: name.to_owned(), spec: Some(spec.clone()), path });
     }
     Ok(found)
 }

@@ -51,6 +51,8 @@ pub struct Target {
     pub name: String,
     /// What it is; `None`: it is named when the run starts.
     pub spec: Option<TargetSpec>,
+    /// Where it is described: the map of its own kind.
+    pub path: FieldPath,
 }
 
 /// A population.

@@ -1,4 +1,4 @@
-//! The examples of `docs/workloads` are read, checked, printed and read again.
+//! The examples of `testdata` are read, checked, printed and read again.
 #![expect(clippy::disallowed_methods, reason = "tests read files of the repository")]
 
 use plimsoll_model::Ability;
@@ -10,7 +10,7 @@ use super::*;
 
 /// Returns the examples with their names, in the order of these.
 pub(super) fn examples() -> Vec<(String, String)> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workloads"));
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata"));
     let entries = fs::read_dir(folder).expect("the examples are there");
     let read = |path: PathBuf| {
         let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();

@@ -140,7 +140,7 @@ const OWN: [(&str, Is); 68] = [
     ("retention --obj.size 1KiB", Taken("--obj.size=1KiB")),
     ("multipart --part.size 5MiB", Taken("--part.size=5MiB")),
     ("multipart --parts 7", Taken("--parts=7")),
-    ("multipart --obj.name o.bin", Taken("--obj.name=o.bin")),
+    ("multipart --obj.name o.bin", Noted),
     ("multipart --_upload-id u", Refused),
     ("multipart --_part-start 5", Refused),
     ("multipart-put --parts 7", Taken("--parts=7")),

@@ -107,11 +107,7 @@ fn every_benchmark_has_a_file() {
             ],
         ),
         (file!("retention"), Retention, &["--objects=2500", "--obj.size=1KiB", "--versions=5"]),
-        (
-            file!("multipart"),
-            Multipart,
-            &["--obj.name=parts.bin", "--parts=50", "--part.size=5MiB"],
-        ),
+        (file!("multipart"), Multipart, &["--parts=50", "--part.size=5MiB"]),
         (
             file!("multipart-put"),
             MultipartPut,

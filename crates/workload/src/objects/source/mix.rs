@@ -259,6 +259,32 @@ impl Mix {
         }
     }
 
+    pub(super) fn withdrawn(&mut self, op: &PlannedOp) {
+        let Subject::Object(object, _) = op.subject else { return };
+        let Some(used) = self.sets.iter_mut().find(|used| used.index == op.set) else { return };
+        let held = Held { id: object.id, version: object.version };
+        let is_put = matches!(op.kind, OpKind::Put | OpKind::Post);
+        let is_version = used.versions.iter().any(|(id, _)| *id == held.id);
+        match (&mut used.pool, op.kind) {
+            (Some(pool), _) if is_put => {
+                let before = held.version.checked_sub(1).filter(|_| !is_version);
+                pool.unwritten(held, before);
+            }
+            (Some(pool), OpKind::Delete) => pool.put_back(held),
+            (Some(pool), _) => pool.was_read(held),
+            (None, _) if is_put => used.missing.push(ObjectSet::split(held.id)),
+            // It was put for a time, and is there beyond it.
+            (None, OpKind::Delete) => {
+                let of = ObjectSet::split(held.id);
+                used.missing.retain(|missing| *missing != of);
+            }
+            (None, _) => {}
+        }
+        if is_put {
+            self.for_a_time.retain(|(id, _)| *id != held.id);
+        }
+    }
+
     pub(super) fn changes(&self, job: &ObjectsJob, worker: WorkerId) -> Vec<(SetIndex, Change)> {
         let owner = job.owner(worker);
         let mut changes = Vec::new();

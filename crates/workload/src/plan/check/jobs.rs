@@ -118,7 +118,7 @@ impl Context<'_> {
         needs: &[Ability],
         work: &Work,
     ) -> Checked<()> {
-        let Target { name, spec: Some(spec) } = &self.targets[target.0] else { return Ok(()) };
+        let Target { name, spec: Some(spec), .. } = &self.targets[target.0] else { return Ok(()) };
         if let Some(missing) = needs.iter().find(|need| !spec.offers(**need)) {
             let reason = format!(
                 "target `{name}` is of the kind {}, which does not offer {}",

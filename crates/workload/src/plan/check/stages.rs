@@ -182,7 +182,7 @@ impl Context<'_> {
         let stop_rules = stop_rules(&path.field("until"), &spec.until, &jobs)?;
         Ok(Stage {
             name,
-            kind: if spec.prepares { StageKind::Prepare } else { StageKind::Measure },
+            kind: kind_of(spec),
             if_offered: spec.if_offered,
             iteration: round.iteration.max(spec.iteration),
             step: None,
@@ -274,6 +274,14 @@ impl Context<'_> {
             max_in_flight,
         });
         Ok(stage)
+    }
+}
+
+/// Returns what a stage is: of a pause there is no result.
+fn kind_of(spec: &WorkStage) -> StageKind {
+    match spec.prepares || spec.jobs.is_empty() {
+        true => StageKind::Prepare,
+        false => StageKind::Measure,
     }
 }
 

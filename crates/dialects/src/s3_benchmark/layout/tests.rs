@@ -70,17 +70,13 @@ fn lines_are_those_that_the_program_printed() {
             if let Some(rest) = printed.strip_prefix("Parameters: ") {
                 let fields: Vec<&str> =
                     rest.split(", ").map(|field| field.split_once('=').unwrap().1).collect();
-                let of = Parameters {
-                    url: fields[0],
-                    bucket: fields[1],
-                    region: fields[2],
-                    duration_s: fields[3].parse().unwrap(),
-                    threads: fields[4].parse().unwrap(),
-                    loops: fields[5].parse().unwrap(),
-                    size: fields[6],
-                };
+                let flags = ["-u", "-b", "-r", "-d", "-t", "-l", "-z"];
+                let words = flags.into_iter().zip(fields).flat_map(|(flag, value)| [flag, value]);
+                let words: Vec<String> =
+                    ["-a", "A", "-s", "S"].into_iter().chain(words).map(str::to_owned).collect();
+                let of = crate::s3_benchmark::from_args(&words).unwrap();
                 assert_eq!(parameters_line(&of), printed);
-                bytes = match of.size {
+                bytes = match &*of.size {
                     "1B" => 1,
                     "1K" => 1 << 10,
                     "1M" => 1 << 20,

@@ -8,6 +8,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::*;
+use crate::fio::DEFAULT_PERCENTILES;
 
 pub(super) const PAIR_JSON: &str = sample!("pair.json");
 pub(super) const PAIR_TEXT: &str = sample!("pair.normal.txt");
@@ -221,7 +222,7 @@ impl Job {
         let kept = |one: &'a Histogram| Some(one).filter(|one| !one.is_empty());
         let figures = [&self.read, &self.write].map(|side| side.clat_ns.percentile.as_ref());
         let percentiles = figures.into_iter().flatten().next();
-        let percentiles = percentiles.map_or(PERCENTILES.to_vec(), |all| {
+        let percentiles = percentiles.map_or(DEFAULT_PERCENTILES.to_vec(), |all| {
             all.0.iter().map(|(percent, _)| percent.parse().unwrap()).collect()
         });
         let counts = |shares: &Pairs<f64>| {

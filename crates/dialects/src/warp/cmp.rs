@@ -8,11 +8,11 @@ use std::time::Duration;
 use plimsoll_analysis::compare::{
     Comparison, Difference, KindComparison, Metric, Presence, Row, Unit,
 };
+use plimsoll_report::compare::kind_name;
+use plimsoll_report::format::UNKNOWN;
+use plimsoll_report::table::harmless;
 
-use crate::compare::kind_name;
-use crate::format::UNKNOWN;
-use crate::table::harmless;
-use crate::warp::words::go_duration;
+use super::layout::words::go_duration;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -115,4 +115,57 @@ fn time_change(row: Option<&Row>) -> String {
         .percent
         .map_or_else(|| UNKNOWN.to_owned(), |percent| format!("{}{:.0}%", sign(ns), percent.abs()));
     format!("{}{time} ({percent})", sign(ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_analysis::compare::{KindFigures, RunFigures, compare, differing};
+    use plimsoll_model::OpKind;
+
+    use super::*;
+
+    const MS: f64 = 1e6;
+
+    #[test]
+    fn the_layout_of_warp() {
+        // The figures of warp's own reports on get-default and get-default-b, whose `cmp` is in
+        // testdata/warp/cmp-samples.txt; the average before is put so that 24 % are lost, as
+        // printed.
+        let figures = |after: bool| {
+            let pick = |before: f64, change: f64| if after { before + change } else { before };
+            let mut of = KindFigures::new(Some(OpKind::Get), true);
+            of.operations = Some(if after { 19_253 } else { 9_277 });
+            for (metric, value) in [
+                (Metric::Throughput, pick(14.48 * MIB, 15.6 * MIB)),
+                (Metric::Objects, pick(926.5, 998.1)),
+                (Metric::Mean, pick(8.5 * MS, -2.0 * MS)),
+                (Metric::P50, pick(4.2 * MS, 0.3 * MS)),
+                (Metric::P99, pick(84.1 * MS, -22.7 * MS)),
+                (Metric::Min, 0.3 * MS),
+                (Metric::Max, pick(172.0 * MS, -70.5 * MS)),
+                (Metric::StdDev, pick(15.2 * MS, -4.7 * MS)),
+                (Metric::TtfbP50, pick(3_796_835.0, 645_462.0)),
+                (Metric::TtfbMin, pick(300_000.0, 260.0)),
+                (Metric::SlowestObjects, pick(511.2, 737.7)),
+            ] {
+                of.set(metric, Some(value));
+            }
+            RunFigures { name: String::new(), kinds: vec![of] }
+        };
+        let side = |concurrency: &str| vec![("concurrency".to_owned(), concurrency.to_owned())];
+        let differences = differing(&[side("8")], &[side("16")]);
+        let text = text(&compare(&[figures(false)], &[figures(true)]), &differences);
+        let expected = [
+            "-------------------",
+            "Operation: GET",
+            "Operations: 9277 -> 19253",
+            "concurrency: 8 -> 16",
+            "* Average: +107.73% (+15.6 MiB/s) throughput, +107.73% (+998.1) obj/s",
+            "* Requests: Avg: -2ms (-24%), P50: +300µs (+7%), P99: -22.7ms (-27%), Best: 0s (0%), \
+             Worst: -70.5ms (-41%) StdDev: -4.7ms (-31%)",
+            "* TTFB: Avg: –, P50: +645.462µs (+17%), P99: –, Best: +260ns (+0%), Worst: – StdDev: –",
+            "* Slowest: +144.31% (+737.7) obj/s",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), expected);
+    }
 }

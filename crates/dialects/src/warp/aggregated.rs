@@ -10,9 +10,9 @@ mod page;
 use plimsoll_analysis::compare::{KindFigures, Metric, RunFigures};
 use plimsoll_foreign::warp::aggregated::{Aggregate, Aggregated};
 use plimsoll_model::OpKind;
+use plimsoll_report::text::Look;
 use schemars::generate::SchemaSettings;
 
-use crate::text::Look;
 use measured::{Bounds, Kind, Rate, Times, kinds};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
@@ -114,5 +114,4 @@ fn has_hosts(all: &Aggregate) -> bool {
 }
 
 #[cfg(test)]
-#[path = "aggregated_tests.rs"]
 mod tests;

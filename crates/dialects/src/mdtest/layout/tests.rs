@@ -8,11 +8,11 @@ use serde_json::json;
 use super::*;
 
 const OUTPUTS: [&str; 5] = [
-    include_str!("../../../../testdata/mdtest-output/ext4_np2_F_shared_25000.txt"),
-    include_str!("../../../../testdata/mdtest-output/ext4_np2_tree_z3b3_I20.txt"),
-    include_str!("../../../../testdata/mdtest-output/ext4_np2_w3901_10000.txt"),
-    include_str!("../../../../testdata/mdtest-output/quiet-tmp-np1.txt"),
-    include_str!("../../../../testdata/mdtest-output/shm_np2_all_10000.txt"),
+    include_str!("../../../../../testdata/mdtest-output/ext4_np2_F_shared_25000.txt"),
+    include_str!("../../../../../testdata/mdtest-output/ext4_np2_tree_z3b3_I20.txt"),
+    include_str!("../../../../../testdata/mdtest-output/ext4_np2_w3901_10000.txt"),
+    include_str!("../../../../../testdata/mdtest-output/quiet-tmp-np1.txt"),
+    include_str!("../../../../../testdata/mdtest-output/shm_np2_all_10000.txt"),
 ];
 
 /// Returns a step of so many operations of 1 ms each.
@@ -58,7 +58,7 @@ fn report() -> MdtestReport {
         shift: 1,
         entries: "200 files".to_owned(),
         iterations: 2,
-        shows: MdtestShows { rates: true, times: false, each_iteration: false },
+        shows: TableOptions { rates: true, ..TableOptions::default() },
         rows: vec![
             row("File creation", 0, vec![step(200, 0, 1_000), step(200, 0, 500)]),
             row("File stat", 1, vec![step(200, 0, 100), step(190, 10, 100)]),
@@ -162,7 +162,7 @@ note     `-e 0`: file-read reads nothing
 #[test]
 fn times_iterations_and_ranks_are_shown_where_asked_for() {
     let mut report = report();
-    report.shows = MdtestShows { rates: false, times: true, each_iteration: true };
+    report.shows = TableOptions { times: true, each_iteration: true, ..TableOptions::default() };
     report.rows.truncate(1);
     report.rows[0].iterations[0].rank_rates = vec![Some(100.0), Some(102.0)];
     report.rows[0].iterations[1].rank_rates = vec![Some(200.0), None];

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use plimsoll_analysis::warp::{WarpAnalysis, WarpSegment, WarpTable};
 use plimsoll_model::OpKind;
+use plimsoll_report::segments::COLUMNS;
 
 use super::WarpNames;
 use super::words::date_time;
-use crate::segments::COLUMNS;
 
 /// Returns the segments of each kind, and of each endpoint of it, in the order of time; every
 /// table begins with its header line.

@@ -1,6 +1,7 @@
 //! A run of mdtest's steps: as mdtest's own table with what it leaves out below, and as JSON.
 
 pub mod json;
+mod run;
 pub mod text;
 
 #[cfg(test)]
@@ -9,6 +10,10 @@ mod tests;
 use std::time::Duration;
 
 use plimsoll_stats::Histogram;
+
+pub use run::RunFacts;
+
+use super::TableOptions;
 
 /// A run that has ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +43,7 @@ pub struct MdtestReport {
     /// How often everything was done.
     pub iterations: u32,
     /// What the tables show.
-    pub shows: MdtestShows,
+    pub shows: TableOptions,
     /// The rows, in the table's order.
     pub rows: Vec<MdtestRow>,
     /// What differs from mdtest, and other remarks.
@@ -56,17 +61,6 @@ pub struct FileSystem {
     pub inodes_count: u64,
     /// How many of them are free.
     pub inodes_free_count: u64,
-}
-
-/// What the tables show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MdtestShows {
-    /// A table of rates.
-    pub rates: bool,
-    /// A table of times (`-P`, `-Z`).
-    pub times: bool,
-    /// Lines of each iteration (`-v`).
-    pub each_iteration: bool,
 }
 
 /// One row: a step in all iterations.

@@ -20,6 +20,7 @@
 mod figures;
 mod json;
 mod log;
+mod run;
 mod terse;
 mod text;
 
@@ -32,16 +33,25 @@ mod tests;
 
 use plimsoll_stats::Histogram;
 
+use super::OutputFormat;
+
 pub use json::{json, json_plus};
 pub use log::{FioLog, FioLogKind, FioLogOp};
+pub use run::{CloneLogs, RATE_WINDOW, Ran, Writing};
 pub use terse::terse;
 pub use text::normal;
 
-/// The percentiles that fio prints unless told otherwise.
-pub const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
+/// Returns a run in each of the formats, one after the other; none stands for `normal`.
+pub fn render(run: &FioRun<'_>, formats: &[OutputFormat]) -> String {
+    let formats = if formats.is_empty() { &[OutputFormat::Normal] } else { formats };
+    let one = |format: &OutputFormat| match format {
+        OutputFormat::Normal => normal(run),
+        OutputFormat::Terse => terse(run),
+        OutputFormat::Json => json(run),
+        OutputFormat::JsonPlus => json_plus(run),
+    };
+    formats.iter().map(one).collect()
+}
 
 /// A run as fio tells it. What fio has no word for, such as an unknown figure, is 0.
 #[derive(Clone, Debug)]

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use plimsoll_foreign::warp::aggregated::{Aggregated, Throughput};
 use plimsoll_model::{ByteRate, OpRate};
+use plimsoll_report::format::{
+    UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, percent,
+};
+use plimsoll_report::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use plimsoll_report::text::Look;
 
 use super::has_hosts;
 use super::measured::{Bounds, Kind, Rate, Times};
-use crate::format::{UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, percent};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
-use crate::text::Look;
 
 /// How many texts of errors of one type of operation are shown.
 const MESSAGES_MAX: usize = 3;

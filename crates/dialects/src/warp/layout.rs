@@ -1,7 +1,7 @@
 //! A recording analysed by warp's method, in the layout of warp's own report.
 
 mod table;
-pub(crate) mod words;
+pub(super) mod words;
 
 #[cfg(test)]
 mod tests;

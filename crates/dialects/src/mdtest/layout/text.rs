@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use plimsoll_report::format::{UNKNOWN, count, duration, known, number};
+use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 use plimsoll_stats::Histogram;
 
 use super::{FileSystem, MdtestReport, MdtestRow, MdtestStep, Summary};
-use crate::format::{UNKNOWN, count, duration, known, number};
-use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 
 /// The columns of remarks.
 const WIDTH: usize = 100;

@@ -1,41 +1,26 @@
 //! A run of s3-benchmark's tests: its lines, the lines of its `benchmark.log`, and what it leaves
 //! out below them.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, WallTime};
-use plimsoll_stats::Histogram;
+use plimsoll_model::{ErrorClass, OpKind, SeriesKey, WallTime};
+use plimsoll_report::format::{count, duration, known};
+use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless};
+use plimsoll_stats::{Histogram, Timeline};
 
-use crate::format::{count, duration, known};
-use crate::table::{Cell, Paint, Table, Tone, harmless};
+use super::Benchmark;
 
 /// The first line that s3-benchmark prints; it is in no log.
 pub const GREETING: &str = "Wasabi benchmark program v2.0";
 
 /// The percentiles of a test, in percent.
 const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
+/// The answers that count as slowdowns.
+const SLOWDOWNS: [u16; 2] = [429, 503];
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
-/// What a run was asked for, as written on its command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters<'a> {
-    /// Where the store is.
-    pub url: &'a str,
-    /// The bucket.
-    pub bucket: &'a str,
-    /// The region that requests are signed for.
-    pub region: &'a str,
-    /// Seconds of each test but DELETE.
-    pub duration_s: u32,
-    /// Workers.
-    pub threads: u32,
-    /// How often the tests are done.
-    pub loops: u32,
-    /// The size of an object: `1M`.
-    pub size: &'a str,
-}
 
 /// One of the five tests of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +68,12 @@ pub struct TestFigures {
 }
 
 impl Test {
+    /// Returns the loop, from 1 on, and the test that a stage of the workload is.
+    pub fn at(stage: usize) -> (u32, Self) {
+        let tests = Self::ALL.len();
+        ((stage / tests) as u32 + 1, Self::ALL[stage % tests])
+    }
+
     /// Every test, in the order of a loop.
     pub const ALL: [Self; 5] = [Self::Put, Self::Get, Self::List2, Self::ListVer, Self::Delete];
 
@@ -99,6 +90,37 @@ impl Test {
 }
 
 impl TestFigures {
+    /// Returns those of a stage; `statuses` says how often which status came with a failure.
+    pub fn of(
+        mut timeline: Timeline<SeriesKey>,
+        took: Duration,
+        statuses: &BTreeMap<u16, u64>,
+    ) -> Self {
+        timeline.close();
+        let (mut bytes, mut rows_micro, mut latency) = (0, 0, Histogram::new());
+        let mut ended = [0; ErrorClass::ALL.len()];
+        for (key, series) in timeline.lanes() {
+            for cell in series.cells() {
+                bytes += cell.bytes;
+                rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };
+                ended.iter_mut().zip(cell.ended).for_each(|(sum, count)| *sum += count);
+            }
+            series.times().iter().for_each(|times| latency.merge_compact(&times.latency));
+        }
+        let is_failure = |(class, count): &(ErrorClass, u64)| !class.is_ok() && *count > 0;
+        let failed = ErrorClass::ALL.map(|class| (class, ended[class as usize]));
+        let slowdowns = SLOWDOWNS.iter().filter_map(|status| statuses.get(status));
+        Self {
+            took,
+            ops_ok: ended[ErrorClass::Ok as usize],
+            bytes,
+            rows: rows_micro / 1_000_000,
+            slowdowns: slowdowns.sum(),
+            failed: failed.into_iter().filter(is_failure).collect(),
+            latency,
+        }
+    }
+
     /// Returns how many operations failed.
     pub fn failed_count(&self) -> u64 {
         self.failed.iter().map(|(_, count)| count).sum()
@@ -111,8 +133,8 @@ impl TestFigures {
 }
 
 /// Returns the line that says what was asked for.
-pub fn parameters_line(of: &Parameters<'_>) -> String {
-    let Parameters { url, bucket, region, duration_s, threads, loops, size } = of;
+pub fn parameters_line(of: &Benchmark) -> String {
+    let Benchmark { url, bucket, region, duration_s, threads, loops, size, .. } = of;
     format!(
         "Parameters: url={}, bucket={}, region={}, duration={duration_s}, threads={threads}, \
          loops={loops}, size={}",

@@ -1,0 +1,257 @@
+//! The workload files of the manual, each as its head says that it is run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use plimsoll_model::StageKind;
+use plimsoll_testkit::{LiveKind, live};
+use plimsoll_workload::plan::{Plan, WorkloadFile};
+use serde_json::Value;
+
+use crate::harness::{self, Target, oracle, plimsoll, printed, run, stderr};
+
+/// How many objects are in the bucket before; some of them have the names that `existing.yaml`
+/// asks for.
+const PLANTED: u64 = 8;
+
+/// Files that need a store that can do more than the embedded one, and what that one is told to
+/// lack.
+const NOT_EMBEDDED: [(&str, &str); 2] = [
+    ("archive.yaml", "the store does not read files out of zip archives"),
+    ("versions.yaml", "the store keeps no versions"),
+];
+
+/// Files that need a real store, and why virtual time refuses them.
+const NOT_VIRTUAL: [(&str, &str); 4] = [
+    ("archive.yaml", "does not know `archive get_from_zip`"),
+    ("existing.yaml", "sets.photos: nothing was there before"),
+    ("parts.yaml", "does not know `parts`"),
+    ("versions.yaml", "does not know `versions`"),
+];
+
+/// A workload file of the manual.
+struct File {
+    name: String,
+    path: PathBuf,
+    plan: Plan,
+}
+
+fn repository() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// Returns the files, read from their directory: a new one is tested by being there.
+fn files() -> Vec<File> {
+    let directory = repository().join("docs/workloads");
+    let mut files: Vec<File> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path().canonicalize().unwrap();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let plan = plan(&name, &fs::read_to_string(&path).unwrap());
+            File { name, path, plan }
+        })
+        .collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(files.len() >= 12);
+    files
+}
+
+fn plan(name: &str, text: &str) -> Plan {
+    WorkloadFile::from_yaml(name, text).unwrap().check().unwrap()
+}
+
+/// Returns a directory with what the files ask for: a place for files, and the scripts.
+fn place() -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir(place.path().join("scratch")).unwrap();
+    fs::create_dir_all(place.path().join("docs/examples")).unwrap();
+    let script = "docs/examples/oracle-queue.yaml";
+    fs::copy(repository().join(script), place.path().join(script)).unwrap();
+    place
+}
+
+fn assert_scratch_is_empty(place: &Path, name: &str) {
+    let left = fs::read_dir(place.join("scratch")).unwrap().count();
+    assert_eq!(left, 0, "{name} leaves files behind");
+}
+
+#[test]
+fn each_is_sound_and_is_explained_as_it_is_meant() {
+    for File { name, path, plan: meant } in files() {
+        let place = tempfile::tempdir().unwrap();
+        let path = path.display();
+        let sound = printed(place.path(), &format!("run {path} --check"));
+        assert_eq!(sound, format!("{path}: sound\n"));
+        let explained = printed(place.path(), &format!("run {path} --explain"));
+        assert_eq!(plan(&name, &explained).fingerprint(), meant.fingerprint(), "{explained}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "{name}: nothing was made");
+    }
+}
+
+#[test]
+fn each_runs_on_the_embedded_store_and_on_files() {
+    for file in files() {
+        let target = oracle();
+        target.plant(PLANTED);
+        match NOT_EMBEDDED.iter().find(|(name, _)| *name == file.name) {
+            Some((_, why)) => refused(&target, &file, why),
+            None => runs(&target, &file),
+        }
+        target.assert_only_planted(PLANTED);
+        for bucket in (1..=16).map(|number| format!("bench{number}")) {
+            if file.name == "load-serve-delete.yaml" {
+                let of_set = Target { bucket, ..oracle_at(&target) };
+                assert_eq!(of_set.listed(), [""; 0], "{}", file.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_embedded_store_lacks_runs_on_minio() {
+    let Some(server) = live(LiveKind::Minio) else { return };
+    for file in files().iter().filter(|file| NOT_EMBEDDED.iter().any(|(of, _)| *of == file.name)) {
+        let bucket = format!("workloads-{}-{}", file.plan.name, std::process::id());
+        let target = harness::live(&server, &bucket);
+        runs(&target, file);
+        assert_eq!(target.listed(), [""; 0], "{}", file.name);
+    }
+}
+
+#[test]
+fn each_has_the_same_figures_in_virtual_time_again() {
+    for file in files() {
+        let place = place();
+        let simulate = || {
+            let mut command = plimsoll(place.path());
+            command.arg("run").arg(&file.path).args(["--virtual", "--seed", "5", "--json"]);
+            run(command)
+        };
+        let first = simulate();
+        let said = stderr(&first);
+        if let Some((_, why)) = NOT_VIRTUAL.iter().find(|(name, _)| *name == file.name) {
+            assert_eq!(first.status.code(), Some(2), "{}: {said}", file.name);
+            assert!(said.lines().last().unwrap().contains(why), "{}: {said}", file.name);
+            continue;
+        }
+        assert_eq!(first.status.code(), Some(0), "{}: {said}", file.name);
+        assert_measured(&file, &report_of(&first));
+        let again = simulate();
+        assert!(first.stdout == again.stdout, "{}: the figures differ", file.name);
+        assert_scratch_is_empty(place.path(), &file.name);
+    }
+}
+
+/// Returns the same store, to be looked at by another bucket.
+fn oracle_at(target: &Target) -> Target {
+    Target {
+        host: target.host.clone(),
+        access_key: target.access_key.clone(),
+        secret_key: target.secret_key.clone(),
+        tls_ca: None,
+        bucket: String::new(),
+        oracle: None,
+    }
+}
+
+fn on(target: &Target, file: &File, place: &Path) -> Output {
+    let line = format!("run {} --run-dir run --json", file.path.display());
+    run(target.command(place, &line))
+}
+
+fn refused(target: &Target, file: &File, why: &str) {
+    let place = place();
+    let output = on(target, file, place.path());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{}: {said}", file.name);
+    assert!(said.lines().last().unwrap().contains(why), "{}: {said}", file.name);
+    assert!(!place.path().join("run").exists(), "{}: nothing is kept of it", file.name);
+}
+
+/// Runs a file, which must do all that it says and leave nothing but its record.
+fn runs(target: &Target, file: &File) {
+    let place = place();
+    let output = on(target, file, place.path());
+    let said = stderr(&output);
+    let name = &file.name;
+    match output.status.code() {
+        Some(0) => {}
+        // A machine that is busy with other tests does not keep every schedule.
+        Some(1) => {
+            let warnings = said.lines().filter(|line| line.starts_with("warning: "));
+            for warning in warnings {
+                assert!(warning.contains("SCHEDULE NOT KEPT"), "{name}: {said}");
+            }
+        }
+        code => panic!("{name} ended with {code:?}: {said}"),
+    }
+    let report = report_of(&output);
+    assert_measured(file, &report);
+    assert_scratch_is_empty(place.path(), name);
+    let again: Value = serde_json::from_str(&printed(place.path(), "analyze run --json")).unwrap();
+    assert_eq!(again["stages"], report["stages"], "{name}: its record says the same");
+}
+
+fn report_of(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Checks that each stage has the jobs of the file in rows of their own, each with operations of
+/// which none failed.
+fn assert_measured(file: &File, report: &Value) {
+    let stages = report["stages"].as_array().unwrap();
+    let names = |stages: &[Value], is_result: bool| -> Vec<String> {
+        let of = stages.iter().filter(|stage| stage["is_result"] == is_result);
+        of.map(|stage| stage["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let planned = |is_result: bool| -> Vec<String> {
+        let of = file.plan.stages.iter();
+        let of = of.filter(|stage| (stage.kind == StageKind::Measure) == is_result);
+        of.map(|stage| stage.name.clone()).collect()
+    };
+    for is_result in [true, false] {
+        assert_eq!(names(stages, is_result), planned(is_result), "{}", file.name);
+    }
+    for (stage, planned) in stages.iter().zip(&file.plan.stages) {
+        let place = format!("{}, stage {}", file.name, planned.name);
+        let rows = stage["rows"].as_array().unwrap().iter();
+        let counts: BTreeMap<&str, &Value> =
+            rows.map(|row| (row["name"].as_str().unwrap(), &row["total"]["stage_total"])).collect();
+        for job in &planned.jobs {
+            let total = counts[&*job.name];
+            assert!(total["ops_ok_count"].as_u64() > Some(0), "{place}, job {}", job.name);
+            assert_eq!(total["ops_failed_count"], 0, "{place}, job {}: {report:#}", job.name);
+        }
+        assert_eq!(counts.len(), planned.jobs.len().max(1), "{place}");
+    }
+    let op_log = &report["stages"][0]["op_log"];
+    assert_eq!(op_log["rows_count"], op_log["ops_counted_count"], "{}", file.name);
+}
+
+/// In virtual time, so that nothing but the figures can differ: 20/s of arrivals are 20/s beside a
+/// job that lasts three times as long, and where a ramp comes first.
+#[test]
+fn a_rate_is_over_the_time_of_its_own_job() {
+    let place = place();
+    let text = "schema: plimsoll.workload/2\nname: t\nsets: {o: {count: 9, size: 1KiB}}\nstages:\n\
+                - {prepares: true, jobs: [{work: {fill: o}}]}\n\
+                - jobs:\n\
+                \x20 - {name: a, duration: 2s, pacing: {open: 20/s}, work: {objects: [{stat: \
+                o}]}}\n\
+                \x20 - {name: b, duration: 6s, work: {objects: [{get: o}]}}\n\
+                - {duration: 2s, jobs: [{ramp: 3s, pacing: {open: 20/s}, work: {objects: [{get: \
+                o}]}}]}\n";
+    fs::write(place.path().join("w.yaml"), text).unwrap();
+    let report = printed(place.path(), "run w.yaml --virtual --seed 1 --json");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    for (stage, lasted_s, in_ramp) in [(1, 2, 0), (2, 5, 60)] {
+        let row = &report["stages"][stage]["rows"][0];
+        assert_eq!(row["schedules"][0]["duration_ns"], lasted_s * 1_000_000_000_u64, "{row:#}");
+        assert_eq!(row["schedules"][0]["offered_count"], 40 + in_ramp, "{row:#}");
+        let rate = row["total"]["rates"]["ops_per_sec"].as_f64().unwrap();
+        assert!((rate - 20.0).abs() < 1e-6, "{rate}");
+    }
+}

@@ -1,0 +1,280 @@
+//! A job file that was run: what fio's layouts and logs say of it, out of the report of the run.
+
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use plimsoll_analysis::{KindAnalysis, RowAnalysis};
+use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_report::{ErrorSample, Report, RowReport, StageReport};
+
+use super::{
+    FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp, FioPercentilesOf, FioRecord,
+    FioRun, FioSection,
+};
+use crate::fio::{Blocks, Job, JobFile, Lowered};
+
+/// The windows that fio takes its rates over.
+pub const RATE_WINDOW: Duration = Duration::from_millis(500);
+
+/// Linux's number of a failure that has none of its own.
+const EIO: i32 = 5;
+/// Linux's number of wrong content, as fio has it.
+const EILSEQ: i32 = 84;
+
+/// A job file that was run.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'a> {
+    /// The job file.
+    pub file: &'a JobFile,
+    /// What it came to.
+    pub lowered: &'a Lowered,
+    /// What came of that: stages in rows of jobs where [`Lowered::is_grouped`] says so and else in
+    /// rows of workers, with whole distributions, in segments of [`RATE_WINDOW`].
+    pub report: &'a Report,
+}
+
+/// By whom and when a result is written.
+#[derive(Clone, Debug)]
+pub struct Writing {
+    /// The program with its version.
+    pub program: String,
+    /// The number of its process.
+    pub pid: u32,
+    /// When, in milliseconds since 1970.
+    pub unix_ms: u64,
+    /// The same in local time, as C's `ctime` has it.
+    pub time: String,
+}
+
+impl<'a> Ran<'a> {
+    /// Returns the run as fio tells it.
+    pub fn run(&self, writing: Writing) -> FioRun<'a> {
+        FioRun {
+            records: self.records(writing.pid),
+            version: writing.program,
+            timestamp_ms: writing.unix_ms,
+            time: writing.time,
+            global_options: self.file.global_options.clone(),
+            sections: self.file.jobs.iter().map(section).collect(),
+        }
+    }
+
+    /// Returns each stage that is a result, with its number.
+    fn results(&self) -> impl Iterator<Item = (usize, &'a StageReport)> {
+        let planned = self.lowered.spec.stages.iter();
+        let stages = self.report.stages.iter().zip(planned).enumerate();
+        stages.filter(|(_, (_, planned))| !planned.prepares).map(|(at, (stage, _))| (at, stage))
+    }
+
+    /// Returns a row for each row of each stage that is a result.
+    fn records(&self, pid: u32) -> Vec<FioRecord<'a>> {
+        let rows = self.results().flat_map(|(at, stage)| {
+            let jobs = &self.lowered.stages[at].jobs;
+            let job = |row: &RowReport| &self.file.jobs[jobs[row.jobs[0]]];
+            stage.rows.iter().map(move |row| record(job(row), stage, row, pid))
+        });
+        rows.collect()
+    }
+
+    /// Returns the logs that jobs ask for, empty.
+    pub fn logs(&self) -> Vec<CloneLogs> {
+        let mut logs = Vec::new();
+        for (at, stage) in self.results() {
+            let Some(bounds) = stage.rows.first().map(|row| &row.analysis) else { continue };
+            let mut worker = 0;
+            let clones = self.lowered.spec.stages[at].jobs.iter().map(|job| job.clones);
+            for (clones, index) in clones.zip(&self.lowered.stages[at].jobs) {
+                let of_clone = |clone: u32| CloneLogs {
+                    stage: StageId(at as u8),
+                    worker: WorkerId(worker + clone),
+                    started: bounds.started,
+                    ended: bounds.ended,
+                    files: log_files(&self.file.jobs[*index], clone + 1),
+                };
+                logs.extend((0..clones).map(of_clone).filter(|logs| !logs.files.is_empty()));
+                worker += clones;
+            }
+        }
+        logs
+    }
+}
+
+/// The logs of one clone of a job, each in a file of its own as fio does.
+#[derive(Debug)]
+pub struct CloneLogs {
+    stage: StageId,
+    worker: WorkerId,
+    started: Moment,
+    ended: Moment,
+    files: Vec<LogFile>,
+}
+
+#[derive(Debug)]
+struct LogFile {
+    name: String,
+    log: FioLog,
+    text: String,
+}
+
+impl CloneLogs {
+    /// Takes an operation of the run; those of others are passed over.
+    pub fn add(&mut self, op: &OpRecord) {
+        let is_block = matches!(op.kind, OpKind::Read | OpKind::Write);
+        if (op.stage, op.worker) != (self.stage, self.worker) || !is_block || !op.outcome.is_ok() {
+            return;
+        }
+        let entry = FioLogOp {
+            ended_ms: self.ms(op.end),
+            write: op.kind == OpKind::Write,
+            bytes: op.bytes,
+            ns: op.service_time().as_nanos() as u64,
+        };
+        self.files.iter_mut().for_each(|file| file.log.add(&entry, &mut file.text));
+    }
+
+    /// Returns the name of each file, and what is written to it.
+    pub fn finish(self) -> impl Iterator<Item = (String, String)> {
+        let ended_ms = self.ms(self.ended);
+        self.files.into_iter().map(move |LogFile { name, log, mut text }| {
+            log.finish(ended_ms, &mut text);
+            (name, text)
+        })
+    }
+
+    fn ms(&self, at: Moment) -> u64 {
+        at.as_ns().saturating_sub(self.started.as_ns()) / 1_000_000
+    }
+}
+
+fn log_files(job: &Job, number: u32) -> Vec<LogFile> {
+    let logs = &job.reporting.logs;
+    let window = logs.average.and_then(|average| NonZeroU64::new(average.as_millis() as u64));
+    let kinds = [
+        (&logs.bw, "bw", FioLogKind::Throughput),
+        (&logs.iops, "iops", FioLogKind::Iops),
+        (&logs.lat, "lat", FioLogKind::Time),
+        (&logs.lat, "clat", FioLogKind::Time),
+    ];
+    let file = |(prefix, name, kind): (&Option<String>, &str, FioLogKind)| {
+        let name = format!("{}_{name}.{number}.log", prefix.as_ref()?);
+        Some(LogFile { name, log: FioLog::new(kind, window), text: String::new() })
+    };
+    kinds.into_iter().filter_map(file).collect()
+}
+
+fn section(job: &Job) -> FioSection {
+    let span = |blocks: &Blocks| (blocks.size_bytes_min(), blocks.size_bytes_max());
+    let (read, write) = (span(&job.pattern.blocks.read), span(&job.pattern.blocks.write));
+    FioSection {
+        name: job.name.clone(),
+        group: job.flow.group,
+        clones: job.flow.numjobs,
+        rw: job.pattern.rw_name().to_owned(),
+        block_bytes: [read, write, write],
+        engine: job.queue.engine_written.clone().unwrap_or_else(|| "psync".to_owned()),
+        depth: job.queue.iodepth,
+    }
+}
+
+fn record<'a>(job: &'a Job, stage: &StageReport, row: &'a RowReport, pid: u32) -> FioRecord<'a> {
+    let figures = &row.analysis;
+    let of = |kind: OpKind| figures.kinds.iter().find(|of| of.kind == kind);
+    let reporting = &job.reporting;
+    FioRecord {
+        name: job.name.clone(),
+        group: job.flow.group,
+        clones: row.worker.map_or(figures.workers_count, |_| 1),
+        description: job.description.clone(),
+        options: job.options.clone(),
+        pid,
+        error: stage.errors.first().map_or(0, errno_of),
+        errors_count: figures.total.stage.failed.count(),
+        elapsed_s: figures.ended.as_ns().div_ceil(1_000_000_000),
+        job_runtime_ms: whole_ms(figures.worker_took_sum),
+        read: direction(of(OpKind::Read), figures),
+        write: direction(of(OpKind::Write), figures),
+        sync: of(OpKind::Sync).and_then(|kind| kind.figures.service().histogram.as_deref()),
+        cpu: cpu(stage, figures),
+        depth: job.queue.depth(),
+        // Not counted here; fio's layout has no word for that but 0.
+        depths: FioDepths::default(),
+        percentiles: reporting.percentiles.clone(),
+        percentiles_of: FioPercentilesOf {
+            slat: reporting.slat_percentiles,
+            clat: reporting.clat_percentiles,
+            lat: reporting.lat_percentiles,
+        },
+    }
+}
+
+/// Returns what the whole program used in a stage, as parts of the clones' time.
+fn cpu(stage: &StageReport, figures: &RowAnalysis) -> FioCpu {
+    let usage = stage.usage.unwrap_or_default();
+    let time = figures.worker_took_sum.as_nanos() as f64;
+    let percent =
+        |used: Duration| if time > 0.0 { used.as_nanos() as f64 / time * 100.0 } else { 0.0 };
+    FioCpu {
+        user_percent: percent(usage.user),
+        system_percent: percent(usage.system),
+        context_switches: usage.context_switches,
+        major_faults: usage.faults_major,
+        minor_faults: usage.faults_minor,
+    }
+}
+
+/// Returns a time in milliseconds, rounded up as fio does it: what took any time took one.
+fn whole_ms(time: Duration) -> u64 {
+    time.as_nanos().div_ceil(1_000_000) as u64
+}
+
+fn direction<'a>(kind: Option<&'a KindAnalysis>, row: &'a RowAnalysis) -> FioDirection<'a> {
+    let Some(kind) = kind else { return FioDirection::default() };
+    let details = row.details.iter().flat_map(|details| &details.kinds);
+    let series = details.filter(|of| of.kind == kind.kind).flat_map(|of| &of.series);
+    let windows: Vec<_> = series.filter(|window| window.length >= RATE_WINDOW).collect();
+    let per_second = |count: f64, window: Duration| count / window.as_secs_f64();
+    let bytes = windows.iter().map(|window| per_second(window.bytes as f64, window.length));
+    let ops = windows.iter().map(|window| per_second(window.ended as f64, window.length));
+    let (kind, failed) = (&kind.figures, &kind.figures.stage.failed);
+    FioDirection {
+        bytes: kind.stage.bytes,
+        runtime_ms: whole_ms(row.took().unwrap_or_default()),
+        ops: kind.stage.ops_ok,
+        short_ops: failed.of(ErrorClass::Truncated),
+        dropped_ops: 0,
+        slat: None,
+        clat: kind.service().histogram.as_deref(),
+        lat: kind.latency.histogram.as_deref(),
+        bw_kib_per_sec: bytes.map(|bytes| bytes / 1024.0).collect(),
+        iops: ops.collect(),
+    }
+}
+
+/// Returns the system's number of a failure.
+fn errno_of(error: &ErrorSample) -> i32 {
+    match error.class {
+        ErrorClass::Corrupt => EILSEQ,
+        _ => error.status.map_or(EIO, i32::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_failure_is_not_read_out_of_its_sentence() {
+        let error = |class, status, message: &str| ErrorSample {
+            class,
+            kind: OpKind::Write,
+            endpoint: None,
+            status,
+            message: message.to_owned(),
+        };
+        // Whatever the sentence says, in whatever words.
+        assert_eq!(errno_of(&error(ErrorClass::Io, Some(28), "no room")), 28);
+        assert_eq!(errno_of(&error(ErrorClass::Io, Some(28), "io (5): no room")), 28);
+        assert_eq!(errno_of(&error(ErrorClass::Io, None, "x (9): y")), 5);
+        assert_eq!(errno_of(&error(ErrorClass::Corrupt, Some(5), "older version")), 84);
+    }
+}
