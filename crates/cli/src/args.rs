@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use crate::secret::Secret;
 use crate::shown::Form;
 use clap::{ArgAction, Args, Parser, Subcommand};
+use plimsoll_conduct::Consent;
 
 pub(crate) use analysis::{
     AnalysisArgs, AnalyzeArgs, AsCommand, CompareArgs, ExportArgs, ExportFormat, MergeArgs,
@@ -39,6 +40,11 @@ pub(crate) use value::{Age, ByteSize, Duration, Percent, TimeOfDay};
 pub(crate) const YES: &str = "--yes";
 /// Gives leave to change files and devices that no run wrote.
 pub(crate) const DESTROYS: &str = "--i-know-this-destroys-data";
+
+/// Returns whether a file that is there may be replaced.
+pub(crate) fn overwrite(given: bool) -> Consent {
+    Consent { given, flag: "--overwrite" }
+}
 
 /// A storage benchmark that can prove its own numbers.
 #[derive(Debug, Parser)]

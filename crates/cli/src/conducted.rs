@@ -1,14 +1,18 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Recorded, Recording,
-    RunRequest, RunSettings, RunTime, Stop, Target, hosts, machine,
+    AskedStore, BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Reached,
+    Recorded, Recording, RunRequest, RunSettings, RunTime, Scripted, StandIn, Stop, Target,
+    Targets, embedded, hosts, machine,
 };
+use plimsoll_credentials::Found;
+use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
@@ -20,15 +24,16 @@ use plimsoll_workload::plan::{Plan, WorkloadFile};
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::server_profile::{ProfileKinds, ServerProfile};
-use crate::store::{self, Store};
-use crate::targets::{Scripted, StandIn, Targets};
+use crate::store::Stores;
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the server gathered is called in the run directory.
+const SERVER_PROFILES: &str = "server-profiles.zip";
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&mut Recording, &Ui) -> Result<()>;
@@ -99,12 +104,14 @@ impl<'a> Settings<'a> {
         }
     }
 
-    fn run_settings(&self, embedded: bool) -> RunSettings {
-        let cores = machine::cores();
-        let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
+    fn run_settings(&self, is_embedded: bool) -> RunSettings {
         let files = FileSettings {
             interface: self.files.and_then(|files| files.interface).map(Interface::from),
-            threads: self.files.and_then(|files| files.threads).unwrap_or(cores).max(1),
+            threads: self
+                .files
+                .and_then(|files| files.threads)
+                .unwrap_or_else(machine::cores)
+                .max(1),
             drop_machine_caches: self.files.is_some_and(|files| files.drop_machine_caches),
             keeps_data: self.keeps_data,
         };
@@ -112,7 +119,7 @@ impl<'a> Settings<'a> {
             // A simulation is one thread's.
             threads: match &self.stand_in {
                 StandIn::Script(_) => 1,
-                _ => self.threads.unwrap_or(free).max(1),
+                _ => self.threads.unwrap_or(embedded::cores_free(is_embedded)).max(1),
             },
             op_timeout: self.op_timeout,
             retries: self.retries,
@@ -131,7 +138,7 @@ impl<'a> Settings<'a> {
 pub(crate) struct Conducted {
     pub(crate) run: BegunRun,
     pub(crate) ui: Ui,
-    stores: Vec<Store>,
+    stores: Vec<Reached>,
     scripted: Option<Scripted>,
     profile: Option<ServerProfile>,
     /// Where the record of a simulation lies that nobody keeps.
@@ -141,7 +148,8 @@ pub(crate) struct Conducted {
 /// Judges a workload as a run would before it touches anything.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<()> {
     let plan = Arc::new(file.check().map_err(ConductError::from)?);
-    let targets = Targets::judged(&plan, settings.store)?;
+    let bucket = settings.store.map_or("", |args| &args.bucket);
+    let targets = Targets::judged(&plan, bucket)?;
     request(plan, targets, RunTime::machine(), settings.run_settings(false)).lay_out()?;
     Ok(())
 }
@@ -176,8 +184,12 @@ impl Conducted {
         let mut request =
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
         let (seed, id) = (request.seed, request.id.clone());
-        let on = Targets::of(&plan, settings.store, &settings.stand_in, (seed, &time))?;
+        let (args, found) = (settings.store, Vec::new());
+        let mut reached = Stores { args, time: &time, seed: seed.0, found };
+        let mut reach = |asked: AskedStore<'_>| reached.reach(asked);
+        let on = Targets::of(&plan, &mut reach, &settings.stand_in, seed, &time)?;
         let Targets { all, stores, scripted } = on;
+        let found = reached.found;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
             check_embedded_memory(&plan)?;
@@ -196,7 +208,8 @@ impl Conducted {
         let profile = settings.serverprof.zip(stores.first());
         let profile = profile
             .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
-            .transpose()?;
+            .transpose();
+        let profile = profile.map_err(unprofiled)?;
         let passing = is_simulated && settings.output.run_dir.is_none();
         let passing = passing.then(tempfile::tempdir).transpose();
         let passing = passing.context("cannot make a temporary directory")?;
@@ -210,7 +223,7 @@ impl Conducted {
         let endpoints = manifest.target.endpoints.clone();
         let terminal = Terminal::observer(ui, &stop, telemetry);
         let run = open.begin(directory, manifest, terminal, stop)?;
-        announce(&ui, &run, &plan, &stores, (&endpoints, seed));
+        announce(&ui, &run, &plan, is_embedded, &found, (&endpoints, seed));
         Ok(Self { run, ui, stores, scripted, profile, passing })
     }
 
@@ -227,7 +240,7 @@ impl Conducted {
             if let Some(scripted) = scripted {
                 scripted.begin(recording.now());
             }
-            profile.as_mut().map_or(Ok(()), |profile| profile.start())?;
+            profile.as_mut().map_or(Ok(()), |profile| profile.start()).map_err(unprofiled)?;
             Ok(())
         });
         Ok(run.run(Some(before), choose)?)
@@ -237,7 +250,7 @@ impl Conducted {
     pub(crate) fn end(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<ExitCode> {
         let Self { run, ui, stores: _stores, profile, passing, .. } = self;
         let show = |recording: &mut Recording, recorded: &Recorded| {
-            if let Some(Err(error)) = profile.map(|profile| profile.save(&recording.directory)) {
+            if let Some(Err(error)) = profile.map(|profile| save(profile, &recording.directory)) {
                 // What was measured is worth no less without it.
                 ui.warn(&format!("{error:#}"));
             }
@@ -245,6 +258,40 @@ impl Conducted {
         };
         let good = run.finish(done, show)?;
         Ok(shown::exit_code(good))
+    }
+}
+
+/// Ends the profiling of a server, if it began, and keeps what it gathered in the run directory.
+fn save(mut profile: ServerProfile, directory: &RunDirectory) -> Result<()> {
+    if !profile.runs() {
+        return Ok(());
+    }
+    let mut refused = None;
+    let written = directory.write_beside(SERVER_PROFILES, |file| match profile.finish(file) {
+        Ok(()) => Ok(()),
+        Err(ServerProfileError::Write(error)) => Err(error),
+        Err(error) => {
+            refused = Some(error);
+            Err(io::Error::other("there are no profiles"))
+        }
+    });
+    match refused {
+        Some(error) => Err(unprofiled(error)),
+        None => Ok(written.map(drop)?),
+    }
+}
+
+/// Returns why a server is not profiled, with what the user can change.
+fn unprofiled(error: ServerProfileError) -> anyhow::Error {
+    match error {
+        ServerProfileError::NoCredentials => {
+            anyhow!("--serverprof needs credentials (--access-key, --secret-key)")
+        }
+        ServerProfileError::NotAllowed(..) => anyhow!("--serverprof: {error} (--access-key)"),
+        ServerProfileError::NotMinio(..) => {
+            anyhow!("--serverprof: {error}; leave --serverprof out")
+        }
+        other => anyhow::Error::from(other).context("--serverprof"),
     }
 }
 
@@ -293,10 +340,11 @@ fn announce(
     ui: &Ui,
     run: &BegunRun,
     plan: &Plan,
-    stores: &[Store],
+    is_embedded: bool,
+    found: &[Found],
     (endpoints, Seed(seed)): (&[String], Seed),
 ) {
-    if stores.iter().any(|store| store.embedded.is_some()) {
+    if is_embedded {
         ui.note(
             "no --host: running on the embedded in-memory store, which shares this machine's cores",
         );
@@ -311,7 +359,7 @@ fn announce(
     };
     ui.note(&format!("{} {place}, seed {seed}", plan.name));
     let recording = &run.recording;
-    for found in stores.iter().filter_map(|store| store.found.as_ref()) {
+    for found in found {
         ui.note(&format!("credentials from {}", found.source));
         let end = recording.time.wall_epoch.after(plan.owed().duration_max.unwrap_or_default());
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));
@@ -322,7 +370,7 @@ fn announce(
 /// The embedded store keeps everything in memory, so what is filled must fit.
 fn check_embedded_memory(plan: &Plan) -> Result<()> {
     let owed = plan.owed();
-    let capacity = store::embedded_capacity();
+    let capacity = embedded::capacity_bytes();
     if owed.bytes_filled > capacity as f64 {
         const GIB: f64 = (1u64 << 30) as f64;
         let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;

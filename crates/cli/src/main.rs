@@ -4,21 +4,16 @@
 mod args;
 mod commands;
 mod conducted;
-mod credentials;
 mod environment;
 mod lower;
 mod lower_files;
 mod manifest;
-mod new_file;
-mod prove;
 mod said;
 mod secret;
-mod server_profile;
 mod shown;
 mod signals;
 mod store;
 mod store_url;
-mod targets;
 mod terminal;
 mod ui;
 

@@ -4,10 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use plimsoll_conduct::input;
-use plimsoll_model::{RunId, WallTime};
-use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, Machine, Manifest, RunSchema, RunState, Target, Tool,
-};
+use plimsoll_model::RunId;
 use plimsoll_report::proof::{Certificate, PROOF_SCHEMA};
 use serde_json::Value;
 
@@ -27,40 +24,4 @@ pub(crate) fn certificate(path: Option<&Path>) -> Result<Option<Value>> {
         bail!("{}: `{}` is not {PROOF_SCHEMA}", named(), certificate.schema);
     }
     Ok(Some(serde_json::from_str(&text)?))
-}
-
-/// Returns the manifest of a record that another tool made.
-pub(crate) fn foreign(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Manifest {
-    Manifest {
-        schema: RunSchema::V1,
-        run_id: id.as_str().to_owned(),
-        state: RunState::Complete,
-        state_reason: None,
-        tool: Tool { name: "warp".to_owned(), version: "unknown".to_owned(), commit: None },
-        command_line: Vec::new(),
-        started_unix_ns: epoch.as_unix_ns(),
-        started_at: epoch.to_string(),
-        clock: ClockInfo {
-            source: "wall clock, as recorded by warp".to_owned(),
-            resolution_ns: None,
-        },
-        seed: 0,
-        machine: Machine::default(),
-        target: Target::bare("s3", endpoints),
-        more_targets: Vec::new(),
-        workload: Value::Null.into(),
-        stages: Vec::new(),
-        recorder: None,
-        cleanup: Cleanup {
-            state: CleanupState::NotNeeded,
-            objects_removed_count: None,
-            took_ns: None,
-        },
-        advice: Vec::new(),
-        notes: Vec::new(),
-        first_errors: Vec::new(),
-        merged: Vec::new(),
-        virtual_time: false,
-        certificate: None,
-    }
 }

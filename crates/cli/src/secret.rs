@@ -13,12 +13,6 @@ pub(crate) const HIDDEN: &str = "*REDACTED*";
 pub(crate) struct Secret(String);
 
 impl Secret {
-    /// Returns the text, for whoever signs with it; `None` where it is empty, which counts as not
-    /// given.
-    pub(crate) fn given(secret: Option<&Self>) -> Option<String> {
-        secret.map(|secret| secret.0.clone()).filter(|text| !text.is_empty())
-    }
-
     /// Returns the text.
     pub(crate) fn expose(&self) -> &str {
         &self.0

@@ -1,26 +1,25 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
-#![expect(clippy::disallowed_methods, reason = "reads random bytes of the kernel")]
 
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{RunTime, input, machine};
+use plimsoll_conduct::{AskedStore, CallerError, Reached, RunTime, embedded, input};
+use plimsoll_credentials::{Chain, Found, Given, Keys, Names};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
-    S3Config, Signature,
+    S3Config, Signature, fresh,
 };
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsConfig,
     TlsOptions, expand_hosts, resolve_all, split_scheme,
 };
 use plimsoll_model::Bytes;
-use plimsoll_oracle::{Oracle, OracleConfig, Script};
+use plimsoll_oracle::Script;
+use plimsoll_workload::plan::spec::{Lookup as SpecLookup, S3Target};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, CredentialArgs, TlsArgs};
-use crate::credentials::{self, ChainArgs, Resolved};
 use crate::environment;
 use crate::secret::Secret;
 
@@ -28,22 +27,68 @@ use crate::secret::Secret;
 const FILE_SCHEME: &str = "file:";
 /// More than any list of hosts has.
 const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
-/// The embedded store's credentials; it listens on loopback only and lives as long as the run.
-pub(crate) const EMBEDDED_KEY: &str = "plimsoll-embedded";
+/// What the keys are called here.
+const NAMES: Names = Names {
+    keys: "the flags",
+    access_key: "--access-key",
+    secret_key: "--secret-key",
+    session_token: "--session-token",
+    web_token: "--sts-web-token",
+};
 
-/// A store to be measured.
-pub(crate) struct Store {
-    /// How the driver reaches it.
-    pub(crate) config: S3Config,
-    /// The embedded store; it ends when this is dropped.
-    pub(crate) embedded: Option<Oracle>,
-    /// Where the credentials were found, if they were looked for.
-    pub(crate) found: Option<Resolved>,
+/// How stores are reached, as the flags say.
+pub(crate) struct Stores<'a> {
+    /// Without them there is none.
+    pub(crate) args: Option<&'a StoreArgs>,
+    pub(crate) time: &'a RunTime,
+    /// Fixes the choices of scripts.
+    pub(crate) seed: u64,
+    /// Whose credentials were found, where they were looked for.
+    pub(crate) found: Vec<Found>,
 }
 
-/// Returns the store that the flags name, starting the embedded one when they name none.
-pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
-    let Some(hosts) = &args.host else { return open_embedded(args, None, 0, time) };
+impl Stores<'_> {
+    /// Returns how a store is reached, starting it where it is an embedded one.
+    pub(crate) fn reach(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+        let args = self.args.context("this command has no store to work on")?;
+        let (reached, found) = match asked {
+            AskedStore::Own => open(args, self.time)?,
+            AskedStore::Named(spec) => open(&named(args, spec), self.time)?,
+            AskedStore::Embedded(script) => {
+                let script = script.map(|script| *script);
+                (open_embedded(args, script, self.seed, self.time)?, None)
+            }
+        };
+        self.found.extend(found);
+        Ok(reached)
+    }
+}
+
+/// Returns how a store is reached that a workload names.
+fn named(args: &StoreArgs, spec: &S3Target) -> StoreArgs {
+    let mut named = args.clone();
+    if !spec.hosts.is_empty() {
+        named.host = Some(spec.hosts.0.join(","));
+        named.tls = spec.tls;
+    }
+    if let Some(bucket) = &spec.bucket {
+        named.bucket.clone_from(bucket);
+    }
+    named.region = spec.region.clone().or(named.region);
+    named.lookup = match spec.lookup {
+        None => named.lookup,
+        Some(SpecLookup::Path) => LookupArg::Path,
+        Some(SpecLookup::Host) => LookupArg::Dns,
+    };
+    named
+}
+
+/// Returns the store that the flags name, starting the embedded one when they name none, and whose
+/// credentials were found, if they were looked for.
+pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<(Reached, Option<Found>)> {
+    let Some(hosts) = &args.host else {
+        return Ok((open_embedded(args, None, 0, time)?, None));
+    };
     let requests = &args.requests;
     let proxies = proxies(requests)?;
     let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
@@ -55,25 +100,25 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<Store> {
     }
     let found = look_for_credentials(args, speaks_tls, &endpoints[0], proxies.clone(), time)?;
     let credentials = match &found {
-        Some(found) => found.credentials.clone(),
+        Some(found) => of_keys(found.keys.clone()),
         None => credentials(&args.credentials)?,
     };
     let tls = tls(speaks_tls, &args.tls_trust)?;
-    let config = S3Config { tls, ..config(args, endpoints, credentials, time)? };
-    Ok(Store { config, embedded: None, found })
+    let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
+    let config = config(args, S3Config { tls, credentials, ..plain })?;
+    Ok((Reached { config, embedded: None }, found))
 }
 
 /// Starts the embedded store, which does as the script says, and returns how to reach it.
-pub(crate) fn open_embedded(
+fn open_embedded(
     args: &StoreArgs,
     script: Option<Script>,
     seed: u64,
     time: &RunTime,
-) -> Result<Store> {
-    let oracle = start_embedded(script, seed)?;
-    let endpoints = vec![embedded_endpoint(&oracle)];
-    let config = config(args, endpoints, embedded_credentials(), time)?;
-    Ok(Store { config, embedded: Some(oracle), found: None })
+) -> Result<Reached> {
+    let oracle = embedded::start(script, seed).context("cannot start the embedded store")?;
+    let config = config(args, embedded::config(&oracle, &args.bucket, time.wall_epoch))?;
+    Ok(Reached { config, embedded: Some(oracle) })
 }
 
 fn proxies(requests: &RequestArgs) -> Result<Option<Proxies>> {
@@ -83,20 +128,11 @@ fn proxies(requests: &RequestArgs) -> Result<Option<Proxies>> {
     }
 }
 
-/// Returns how a store is reached that does not speak TLS.
-fn config(
-    args: &StoreArgs,
-    endpoints: Vec<Endpoint>,
-    credentials: Credentials,
-    time: &RunTime,
-) -> Result<S3Config> {
+/// Returns how a store is reached, with all that the flags say.
+fn config(args: &StoreArgs, plain: S3Config) -> Result<S3Config> {
     let requests = &args.requests;
     Ok(S3Config {
-        endpoints,
-        tls: None,
-        credentials,
         region: args.region.clone(),
-        bucket: args.bucket.clone(),
         lookup: match args.lookup {
             LookupArg::Auto => Lookup::Auto,
             LookupArg::Path => Lookup::Path,
@@ -112,8 +148,8 @@ fn config(
         keep_alive: !args.disable_http_keepalive,
         http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
         proxies: proxies(requests)?,
-        wall_epoch: time.wall_epoch,
         options: request_options(requests)?,
+        ..plain
     })
 }
 
@@ -124,12 +160,13 @@ fn look_for_credentials(
     store: &Endpoint,
     proxies: Option<Proxies>,
     time: &RunTime,
-) -> Result<Option<Resolved>> {
+) -> Result<Option<Found>> {
     let requests = &args.requests;
     let web_token = requests.sts_web_token.as_ref().map(|token| token.expose());
     match (requests.signature, web_token) {
         (SignatureArg::S3v4 | SignatureArg::S3v2, None) => {
-            return credentials::of_amazon_variables(&args.credentials, &environment::variable);
+            let given = given(&args.credentials);
+            return Ok(given.or_amazon_variables(&environment::variable)?);
         }
         (SignatureArg::StsWebToken, None) => {
             bail!("--signature STS_WEB_TOKEN needs --sts-web-token");
@@ -137,8 +174,8 @@ fn look_for_credentials(
         _ => {}
     }
     let (insecure, ca_file) = (args.tls_trust.insecure, args.tls_trust.tls_ca.clone());
-    credentials::resolve(&ChainArgs {
-        flags: &args.credentials,
+    let chain = Chain {
+        given: given(&args.credentials),
         web_token,
         store,
         store_tls: speaks_tls,
@@ -147,8 +184,9 @@ fn look_for_credentials(
         clock: &time.clock,
         wall_epoch: time.wall_epoch,
         variable: &environment::variable,
-    })
-    .map(Some)
+        read: &input::read_text,
+    };
+    Ok(Some(chain.resolve()?))
 }
 
 /// Returns what the flags change about requests.
@@ -157,7 +195,7 @@ fn request_options(args: &RequestArgs) -> Result<RequestOptions> {
         bail!("--part.size: a part of {} is below the {} of S3", Bytes(size), Bytes(PART_SIZE_MIN));
     }
     let encryption = match (args.encrypt, args.sse_s3_encrypt, &args.sse_kms_key) {
-        (true, ..) => Encryption::SseC { key: random_key()? },
+        (true, ..) => fresh::own_key().context("/dev/urandom")?,
         (_, true, _) => Encryption::SseS3,
         (_, _, Some(key)) => {
             Encryption::SseKms { key_id: Some(key.clone()).filter(|key| !key.is_empty()) }
@@ -199,63 +237,9 @@ fn pairs(flag: &str, pairs: &[Pair]) -> Result<Vec<(String, String)>> {
             return Ok((name.clone(), value.clone()));
         };
         let count: usize = count.parse().with_context(|| format!("{flag} {name}={value}"))?;
-        let bytes = random_bytes(count)?;
-        let letters = bytes.iter().map(|byte| char::from(b'a' + byte % 26));
-        Ok((name.clone(), letters.collect()))
+        Ok((name.clone(), fresh::letters(count).context("/dev/urandom")?))
     };
     pairs.iter().map(value).collect()
-}
-
-/// Returns a key that nobody else has.
-fn random_key() -> Result<[u8; 32]> {
-    let bytes = random_bytes(32)?;
-    Ok(bytes.try_into().expect("as many bytes as were asked for"))
-}
-
-fn random_bytes(count: usize) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; count];
-    let mut source = std::fs::File::open("/dev/urandom").context("/dev/urandom")?;
-    source.read_exact(&mut bytes).context("/dev/urandom")?;
-    Ok(bytes)
-}
-
-/// Returns how many threads the embedded store takes; the workers get the rest.
-pub(crate) fn embedded_threads() -> usize {
-    (machine::cores() / 2).max(1)
-}
-
-/// Returns how much the embedded store holds.
-pub(crate) fn embedded_capacity() -> u64 {
-    machine::memory_bytes() / 2
-}
-
-/// Returns where the embedded store listens.
-pub(crate) fn embedded_endpoint(oracle: &Oracle) -> Endpoint {
-    let addr = oracle.addr();
-    Endpoint::new(addr.ip().to_string(), addr.port())
-}
-
-/// Returns whom the embedded store serves.
-pub(crate) fn embedded_credentials() -> Credentials {
-    let key = EMBEDDED_KEY.to_owned();
-    Credentials::Keys { access_key: key.clone(), secret_key: key, session_token: None }
-}
-
-/// Starts the embedded store, which does as the script says.
-pub(crate) fn start_embedded(script: Option<Script>, seed: u64) -> Result<Oracle> {
-    let config = OracleConfig {
-        listen: ([127, 0, 0, 1], 0).into(),
-        access_key: EMBEDDED_KEY.to_owned(),
-        secret_key: EMBEDDED_KEY.to_owned(),
-        capacity_bytes: embedded_capacity(),
-        threads: embedded_threads(),
-        anonymous: false,
-        domain: None,
-        tls: None,
-        script,
-        seed,
-    };
-    Oracle::start(config).context("cannot start the embedded store")
 }
 
 /// What `--host` names.
@@ -294,15 +278,22 @@ fn hosts_of(hosts: &str, tls: bool) -> Result<Hosts> {
 
 /// Returns who asks.
 pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
-    let given = |value: &Option<Secret>| Secret::given(value.as_ref());
-    match (given(&args.access_key), given(&args.secret_key), given(&args.session_token)) {
-        (Some(access_key), Some(secret_key), session_token) => {
-            Ok(Credentials::Keys { access_key, secret_key, session_token })
-        }
-        (None, None, None) => Ok(Credentials::Anonymous),
-        (Some(_), None, _) => bail!("--access-key is given without --secret-key"),
-        (None, ..) => bail!("--secret-key or --session-token is given without --access-key"),
+    Ok(given(args).keys()?.map_or(Credentials::Anonymous, of_keys))
+}
+
+fn given(args: &CredentialArgs) -> Given {
+    let text = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
+    Given {
+        access_key: text(&args.access_key),
+        secret_key: text(&args.secret_key),
+        session_token: text(&args.session_token),
+        names: NAMES,
     }
+}
+
+fn of_keys(keys: Keys) -> Credentials {
+    let Keys { access_key, secret_key, session_token, .. } = keys;
+    Credentials::Keys { access_key, secret_key, session_token }
 }
 
 /// Returns how connections are encrypted, `None` for not at all.
@@ -318,33 +309,9 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::time::Duration;
-
-    use plimsoll_model::WallTime;
-
+#[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
+mod tests {
     use super::*;
-
-    /// Returns a configuration for these hosts.
-    pub(crate) fn config_of(hosts: &str) -> S3Config {
-        S3Config {
-            endpoints: hosts_of(hosts, false).unwrap().endpoints,
-            tls: None,
-            credentials: embedded_credentials(),
-            region: None,
-            bucket: "bucket".to_owned(),
-            lookup: Lookup::Path,
-            host_select: HostSelect::Weighed,
-            sign_payload: false,
-            content_md5: false,
-            connect_timeout: Duration::from_secs(10),
-            keep_alive: true,
-            http_version: HttpVersion::One,
-            proxies: None,
-            wall_epoch: WallTime::from_unix_ns(0),
-            options: RequestOptions::default(),
-        }
-    }
 
     #[test]
     fn a_scheme_before_a_host_means_tls_or_none() {

@@ -100,6 +100,14 @@ pub enum ConductError {
         #[source]
         source: io::Error,
     },
+    /// Something of the run failed.
+    #[error("{what}")]
+    Of {
+        /// Which.
+        what: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// What the caller had to do with the run failed.
     #[error(transparent)]
     Caller(Box<dyn std::error::Error + Send + Sync>),

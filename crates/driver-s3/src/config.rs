@@ -12,6 +12,9 @@ use crate::options::Settings;
 /// The longest bucket name that any server takes (the limit of S3 before 2018).
 const BUCKET_NAME_BYTES_MAX: usize = 255;
 
+/// How long making a connection may take where nobody says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// How many endpoints an `EndpointId` can tell apart.
 const ENDPOINTS_COUNT_MAX: usize = 1 << 16;
 
@@ -154,6 +157,27 @@ pub enum ConfigError {
 }
 
 impl S3Config {
+    /// Returns how a store is asked that speaks plain HTTP, by nobody, in the plainest way.
+    pub fn new(endpoints: Vec<Endpoint>, bucket: &str, wall_epoch: WallTime) -> Self {
+        Self {
+            endpoints,
+            tls: None,
+            credentials: Credentials::Anonymous,
+            region: None,
+            bucket: bucket.to_owned(),
+            lookup: Lookup::default(),
+            host_select: HostSelect::Weighed,
+            sign_payload: false,
+            content_md5: false,
+            connect_timeout: CONNECT_TIMEOUT,
+            keep_alive: true,
+            http_version: HttpVersion::One,
+            proxies: None,
+            wall_epoch,
+            options: RequestOptions::default(),
+        }
+    }
+
     /// Returns the first thing that cannot work, apart from addressing.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.endpoints.is_empty() {
@@ -220,27 +244,16 @@ pub(crate) mod tests {
 
     /// A configuration that works, for tests to change.
     pub(crate) fn sample() -> S3Config {
+        // 2013-05-24T00:00:00Z, the day of the examples in the S3 documentation.
+        let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
+        let endpoints = vec![Endpoint::new("s3.example", 80)];
         S3Config {
-            endpoints: vec![Endpoint::new("s3.example", 80)],
-            tls: None,
-            credentials: Credentials::Keys {
-                access_key: "AKIAIOSFODNN7EXAMPLE".to_owned(),
-                secret_key: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned(),
-                session_token: None,
-            },
-            region: None,
-            bucket: "examplebucket".to_owned(),
-            lookup: Lookup::Auto,
-            host_select: HostSelect::Weighed,
-            sign_payload: false,
-            content_md5: false,
-            connect_timeout: Duration::from_secs(5),
-            keep_alive: true,
-            http_version: HttpVersion::One,
-            proxies: None,
-            // 2013-05-24T00:00:00Z, the day of the examples in the S3 documentation.
-            wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
-            options: RequestOptions::default(),
+            credentials: keys(
+                "AKIAIOSFODNN7EXAMPLE",
+                "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+                None,
+            ),
+            ..S3Config::new(endpoints, "examplebucket", wall_epoch)
         }
     }
 

@@ -13,12 +13,14 @@ mod digests;
 mod encode;
 mod error;
 mod form;
+pub mod fresh;
 mod headers;
 mod line;
 mod listing;
 mod minio_admin;
 mod options;
 mod request;
+mod server_profile;
 mod session;
 mod sigv2;
 mod sigv4;
@@ -39,11 +41,11 @@ use crate::line::Lines;
 
 pub use admin::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Admin};
 pub use config::{ConfigError, Credentials, Lookup, S3Config};
-pub use minio_admin::admin_head;
 pub use options::{
     Checksum, Encryption, PART_SIZE_DEFAULT, PART_SIZE_MIN, PARTS_COUNT_MAX, RequestOptions,
     Signature,
 };
+pub use server_profile::{ProfileKinds, ServerProfile, ServerProfileError};
 pub use session::S3Session;
 
 /// Makes sessions for one bucket on one or several endpoints of an S3 server.

@@ -14,7 +14,7 @@ const REGION_DEFAULT: &str = "us-east-1";
 /// credentials.
 ///
 /// `path` and `query` are encoded, the query's parameters sorted and each with its `=`.
-pub fn admin_head(
+pub(crate) fn admin_head(
     config: &S3Config,
     endpoint: usize,
     method: &str,

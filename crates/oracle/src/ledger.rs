@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::{ErrorClass, OpKind};
+use serde_json::{Map, Value, json};
 
 use crate::behaviour::{Act, Lie};
+
+/// The schema of its document: its name and version.
+const SCHEMA: &str = "plimsoll.ledger/1";
 
 /// What a scripted store truly did, by kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,6 +100,25 @@ impl Ledger {
     /// right client must see succeed, in order of arrival; empty unless they are kept.
     pub fn latencies_ns(&self, kind: OpKind) -> &[u64] {
         &self.of(kind).latencies_ns
+    }
+
+    /// Returns all of it as one document.
+    pub fn to_json(&self) -> Value {
+        let done = OpKind::ALL.into_iter().filter(|kind| self.operations_count(*kind) > 0);
+        let kinds = done.map(|kind| {
+            let counts = ErrorClass::ALL.map(|class| (class.name(), self.count(kind, class)));
+            let classes = counts.into_iter().filter(|(_, count)| *count > 0);
+            let classes: Map<String, Value> =
+                classes.map(|(name, count)| (name.to_owned(), count.into())).collect();
+            json!({
+                "kind": kind.name(),
+                "operations_count": self.operations_count(kind),
+                "classes": classes,
+                "content_bytes": self.content_bytes(kind),
+                "acts": self.acts(kind),
+            })
+        });
+        json!({ "schema": SCHEMA, "kinds": kinds.collect::<Vec<_>>() })
     }
 }
 

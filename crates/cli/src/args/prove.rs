@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use plimsoll_proof::Rival;
+
 use super::PrintArgs;
-use crate::prove::Rival;
 
 #[derive(Args, Debug)]
 pub(crate) struct ProveArgs {

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_dialects::warp::{self, WarpBenchmark as Of};
 
-use crate::server_profile::ProfileKinds;
+use plimsoll_driver_s3::ProfileKinds;
 
 use super::requests::{DataArgs, RequestArgs};
 use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, value};

@@ -108,7 +108,7 @@ const OTHERS: [(&[&str], &[&str]); 8] = [
     (&["crates/report/src/html"], &["dim", "frame", "grid", "s0", "s1"]),
     // The name of a thing, not of one.
     (&["crates/cli/src/args"], &["flag"]),
-    (&["crates/cli/src/credentials"], &["secret"]),
+    (&["crates/credentials"], &["secret"]),
 ];
 
 fn repository() -> PathBuf {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_analysis::warp::WarpQuestion;
+use plimsoll_conduct::output::Named;
 use plimsoll_dialects::warp::layout::{self as warp_layout, WarpNames};
 use plimsoll_dialects::warp::{WarpShown, aggregated};
 use plimsoll_foreign::warp::aggregated::Aggregated;
@@ -13,8 +14,7 @@ use plimsoll_report::segments::{self, Separator};
 use plimsoll_report::{Report, csv, json, text};
 use plimsoll_results::{Asked, Opened, Record, open};
 
-use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs};
-use crate::new_file::Named;
+use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs, overwrite};
 use crate::shown::{self, look};
 use crate::ui::Ui;
 
@@ -94,7 +94,7 @@ pub(crate) fn print_as_warp(record: &Record, shown: &WarpShown, ui: &Ui) -> Resu
     let mut outcome = Outcome::default();
     outcome.in_warps_words(record, &WarpQuestion { host, ..shown.question })?;
     if let Some(path) = shown.out.as_ref().map(Path::new) {
-        let named = Named { flag: OUT, path, overwrite: true };
+        let named = Named { name: OUT, path, overwrite: overwrite(true) };
         write_segments(named, &outcome.segments, ui)?;
     }
     ui.result(&outcome.texts.concat())?;
@@ -133,7 +133,7 @@ impl Outcome {
     /// Prints everything, and writes the segments.
     fn show(self, args: &AnalyzeArgs, ui: &Ui) -> Result<ExitCode> {
         if let Some(path) = &args.out {
-            let named = Named { flag: OUT, path, overwrite: args.overwrite };
+            let named = Named { name: OUT, path, overwrite: overwrite(args.overwrite) };
             write_segments(named, &self.segments, ui)?;
         }
         let printed = match args.print.json {
@@ -257,7 +257,7 @@ fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> 
             let rows = segments_columns(&segments.rows);
             plimsoll_record::write_segments(file.path(path), &rows)
                 .with_context(|| format!("--analyze.out: cannot write {}", path.display()))?;
-            return named.finish(file);
+            return Ok(named.finish(file)?);
         }
         Some("csv") => segments::delimited(&segments.rows, Separator::Comma),
         _ => segments::delimited(&segments.rows, Separator::Tab),
@@ -266,7 +266,7 @@ fn write_segments(named: Named<'_>, segments: &Segments, ui: &Ui) -> Result<()> 
         ui.result(&text)?;
         return Ok(());
     }
-    named.write(text.as_bytes())
+    Ok(named.write(text.as_bytes())?)
 }
 
 fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::SegmentRow> {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{
-    AdminOf, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped, Store, lease,
-    machine,
+    AdminOf, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped, Store,
+    embedded, lease,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
         take_url(url, &mut store_args)?;
     }
     let time = RunTime::machine();
-    let store = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&store_args, &time)?;
     let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", time.wall_epoch, entropy);
@@ -151,11 +151,10 @@ pub(crate) fn take_url(url: &str, args: &mut StoreArgs) -> Result<()> {
     Ok(())
 }
 
-fn config(args: &CheckArgs, id: &RunId, seed: u64, salt: u64, embedded: bool) -> CheckConfig {
-    let cores = machine::cores();
-    let free = if embedded { cores - store::embedded_threads().min(cores - 1) } else { cores };
+fn config(args: &CheckArgs, id: &RunId, seed: u64, salt: u64, is_embedded: bool) -> CheckConfig {
     let workers = args.concurrent;
-    let threads = args.threads.unwrap_or(free).clamp(1, workers as usize);
+    let threads =
+        args.threads.unwrap_or(embedded::cores_free(is_embedded)).clamp(1, workers as usize);
     let duration = args.duration.map(|duration| duration.0);
     CheckConfig {
         prefix: format!("plimsoll/{id}/"),

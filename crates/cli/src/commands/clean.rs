@@ -1,20 +1,18 @@
 //! `plimsoll clean`: removes what an earlier run left in its bucket, and nothing else.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_conduct::leftovers::{Root, id_of, own_roots, targets};
 use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_driver_s3::{S3Config, S3Driver};
 use plimsoll_engine::RunClock;
-use plimsoll_model::{Clock, RunId, Seed};
+use plimsoll_model::Clock;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
-use plimsoll_workload::plan::{Placed, Placing, TargetIndex};
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
@@ -72,19 +70,6 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn targets(manifest: &Manifest) -> impl Iterator<Item = &Target> {
-    std::iter::once(&manifest.target).chain(&manifest.more_targets)
-}
-
-/// Where objects of a run lie.
-struct Root {
-    /// The place of its target in the record.
-    target: usize,
-    bucket: String,
-    /// What their keys begin with.
-    prefix: String,
-}
-
 /// Removes what a run left in the buckets of a store.
 fn clean_objects(
     args: &CleanArgs,
@@ -99,7 +84,7 @@ fn clean_objects(
     if !is_named {
         confirm(args, target, roots, ui)?;
     }
-    let store = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&store_args, &time)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -157,7 +142,7 @@ fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Resul
 
 /// Removes what a run on files left in the directories that it was given.
 fn clean_files(directories: &[String], manifest: &Manifest, ui: &Ui) -> Result<u64> {
-    let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
+    let id = id_of(manifest)?;
     let mut removed = 0;
     for place in directories {
         refuse_living(Path::new(place), id.as_str())?;
@@ -199,58 +184,6 @@ fn clean_work_dir(args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
         })?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Returns where the objects of the run lie, checked: a manifest that somebody edited must not
-/// empty a bucket.
-fn own_roots(manifest: &Manifest) -> Result<Vec<Root>> {
-    let id = RunId::parse(&manifest.run_id).context("the manifest's run_id")?;
-    let own = format!("plimsoll/{id}/");
-    let checked = |prefix: String| {
-        let is_own = *prefix == own || prefix.ends_with(&format!("/{own}"));
-        if !is_own || !clean_bucket::is_run(id.as_str()) {
-            bail!("run.json names the prefix `{prefix}`, which does not belong to run {id}");
-        }
-        Ok(prefix)
-    };
-    let placed = placed(manifest, &id);
-    let mut roots = Vec::new();
-    for (target, recorded) in targets(manifest).enumerate() {
-        let Some(prefix) = recorded.prefix.as_ref().filter(|_| recorded.files.is_none()) else {
-            continue;
-        };
-        let bucket = recorded.bucket.clone().context("run.json names no bucket")?;
-        let index = TargetIndex(target);
-        let (mut prefixes, buckets) = match &placed {
-            Some(placed) => (placed.bases(index), placed.own_buckets(index)),
-            None => (Vec::new(), vec![None]),
-        };
-        if !prefixes.contains(prefix) {
-            prefixes.push(prefix.clone());
-        }
-        for prefix in prefixes {
-            let prefix = checked(prefix)?;
-            roots.extend(buckets.iter().map(|named| Root {
-                target,
-                bucket: named.clone().unwrap_or_else(|| bucket.clone()),
-                prefix: prefix.clone(),
-            }));
-        }
-    }
-    Ok(roots)
-}
-
-/// Returns the workload of a run as it was laid out, as far as the record says.
-fn placed(manifest: &Manifest, id: &RunId) -> Option<Placed> {
-    let bucket = |target: &Target| target.bucket.clone().unwrap_or_default();
-    let buckets: Vec<String> = targets(manifest).map(bucket).collect();
-    let placing = Placing {
-        run: id.as_str(),
-        seed: Seed(manifest.seed),
-        buckets: &buckets,
-        found: &BTreeMap::new(),
-    };
-    Arc::new(manifest.workload.plan()?).place(&placing).ok()
 }
 
 /// Tells whether the user names the hosts: on the command line, or in the environment the same as

@@ -1,32 +1,18 @@
 //! `plimsoll compare` and `plimsoll as warp cmp`: what changed between runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use plimsoll_analysis::compare::{
-    Comparison, Difference, Gate, Margin, RunFigures, compare_within, differing, exit_code, judge,
-};
+use plimsoll_analysis::compare::{Comparison, Difference, Gate, Margin, exit_code, judge};
+use plimsoll_conduct::output::Named;
 use plimsoll_dialects::warp::{aggregated, cmp};
-use plimsoll_foreign::warp::aggregated::Aggregated;
-use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::{Report, compare as report};
-use plimsoll_results::{Opened, Origin, Record, open, runs};
-use serde_json::Value;
+use plimsoll_report::compare as report;
+use plimsoll_results::{Opened, Side, open, runs};
 
-use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
-use crate::new_file::Named;
+use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
 use crate::shown;
 use crate::ui::Ui;
-
-/// Names and values of what a run was made with.
-type Parameters = Vec<(String, String)>;
-
-/// One side of a comparison.
-struct Side {
-    figures: Vec<RunFigures>,
-    parameters: Vec<Parameters>,
-}
 
 /// Compares, and judges the gates.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
@@ -36,8 +22,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if args.junit.is_some() && gates.is_empty() {
         bail!("--junit writes what --gate found; give at least one --gate");
     }
-    let overwrite = args.overwrite;
-    let junit = args.junit.as_ref().map(|path| Named { flag: "--junit", path, overwrite });
+    let overwrite = overwrite(args.overwrite);
+    let junit = args.junit.as_ref().map(|path| Named { name: "--junit", path, overwrite });
     junit.as_ref().map_or(Ok(()), Named::check)?;
     let before: Vec<PathBuf> =
         std::iter::once(&args.before).chain(&args.more_before).cloned().collect();
@@ -81,143 +67,32 @@ fn compared(
     ui: &Ui,
 ) -> Result<(Comparison, Vec<Difference>)> {
     let asked = AnalysisArgs { details: true, ..analysis.clone() };
-    let (mut before, mut after) = (side(before, &asked, ui)?, side(after, &asked, ui)?);
-    if before.figures.iter().chain(&after.figures).all(is_of_one_row) {
-        // Whatever it is called on either side.
-        before.forget_rows();
-        after.forget_rows();
-    }
-    let comparison = compare_within(&before.figures, &after.figures, margin);
-    Ok((comparison, differing(&before.parameters, &after.parameters)))
+    Ok(side(before, &asked, ui)?.compare(side(after, &asked, ui)?, margin))
 }
 
-/// Tells whether a run has but one stage with one job.
-fn is_of_one_row(run: &RunFigures) -> bool {
-    run.kinds.windows(2).all(|pair| pair[0].of == pair[1].of)
-}
-
-fn side(paths: &[PathBuf], asked: &AnalysisArgs, ui: &Ui) -> Result<Side> {
-    let mut side = Side { figures: Vec::new(), parameters: Vec::new() };
+fn side(paths: &[PathBuf], args: &AnalysisArgs, ui: &Ui) -> Result<Side> {
+    let asked = args.asked()?;
+    let mut side = Side::default();
     for path in runs(paths)? {
         match open(&path)? {
-            Opened::Record(record) => side.add(&path, &record, asked, ui)?,
-            Opened::Aggregated(file) => side.add_aggregated(&path, *file, asked)?,
+            Opened::Record(record) => {
+                let warn = |loss: &String| ui.warn(&format!("{}: {loss}", path.display()));
+                record.losses.iter().for_each(warn);
+                let added = side.add(&path, &record, &asked);
+                added.map_err(|error| shown::in_flags(error, args))?;
+            }
+            Opened::Aggregated(mut file) => {
+                if let Some(flag) = args.needing_operations().next() {
+                    bail!(
+                        "{flag} needs every operation, and {} holds only warp's sums and figures",
+                        path.display()
+                    );
+                }
+                shown::narrow(&mut file, &path, args)?;
+                let figures = aggregated::figures(&path.display().to_string(), &file);
+                side.add_figures(figures, file.commandline.as_deref());
+            }
         }
     }
     Ok(side)
-}
-
-/// Returns the figures of each row of each result.
-fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
-    let mut figures = RunFigures { name, kinds: Vec::new() };
-    let results: Vec<_> = match report.results().next() {
-        Some(_) => report.results().collect(),
-        // One that prepares may be asked for by name.
-        None => report.stages.iter().collect(),
-    };
-    // Of a foreign file the last stage is what was measured.
-    let first = if is_foreign { results.len().saturating_sub(1) } else { 0 };
-    for stage in &results[first..] {
-        let repeated = match stage.iteration {
-            0 => String::new(),
-            again => format!(", iteration {}", again + 1),
-        };
-        for row in &stage.rows {
-            let job = match &stage.rows[..] {
-                [_] => String::new(),
-                _ => format!(", {}", row.name),
-            };
-            figures.add(&format!("{}{repeated}{job}", stage.name), &row.analysis);
-        }
-    }
-    figures
-}
-
-impl Side {
-    fn add(&mut self, path: &Path, record: &Record, asked: &AnalysisArgs, ui: &Ui) -> Result<()> {
-        record.losses.iter().for_each(|loss| ui.warn(&format!("{}: {loss}", path.display())));
-        let report = record.report(&asked.asked()?);
-        let report = report.map_err(|error| shown::in_flags(error, asked))?;
-        let is_foreign = report.foreign.is_some();
-        self.figures.push(figures(path.display().to_string(), &report, is_foreign));
-        self.parameters.push(match &record.origin {
-            Origin::Run { manifest, .. } => parameters(manifest),
-            Origin::Warp { end } => flags(end.command_line.as_deref()),
-        });
-        Ok(())
-    }
-
-    /// Has figures compared whatever the rows are called.
-    fn forget_rows(&mut self) {
-        let kinds = self.figures.iter_mut().flat_map(|run| &mut run.kinds);
-        kinds.for_each(|kind| kind.of = None);
-    }
-
-    fn add_aggregated(
-        &mut self,
-        path: &Path,
-        mut file: Aggregated,
-        asked: &AnalysisArgs,
-    ) -> Result<()> {
-        if let Some(flag) = asked.needing_operations().next() {
-            bail!(
-                "{flag} needs every operation, and {} holds only warp's sums and figures",
-                path.display()
-            );
-        }
-        shown::narrow(&mut file, path, asked)?;
-        self.figures.push(aggregated::figures(&path.display().to_string(), &file));
-        self.parameters.push(flags(file.commandline.as_deref()));
-        Ok(())
-    }
-}
-
-/// Returns the flags of a command line of warp's, but for where it wrote to.
-fn flags(command: Option<&str>) -> Parameters {
-    let words = command.unwrap_or_default().split_whitespace().filter_map(|word| {
-        let (name, value) = word.split_once('=').unwrap_or((word, "true"));
-        let telling = name.starts_with("--") && name != "--benchdata";
-        telling.then(|| (name.to_owned(), value.to_owned()))
-    });
-    words.collect()
-}
-
-/// Returns what a run was made with, but for what differs between any two runs.
-fn parameters(manifest: &Manifest) -> Parameters {
-    let mut all = Vec::new();
-    let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
-    let schedule =
-        measured.and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
-    let target = serde_json::json!({
-        "loop": measured.map(|stage| stage.loop_model),
-        "rate": schedule.map(|schedule| &schedule.rate),
-        "tool": manifest.tool.version,
-        "machine": serde_json::to_value(&manifest.machine).unwrap_or_default(),
-        "endpoints": manifest.target.endpoints.join(", "),
-        "bucket": manifest.target.bucket,
-        "lookup": manifest.target.lookup,
-        "tls": manifest.target.tls,
-        "payload_signing": manifest.target.payload_signing,
-        "workload": manifest.workload.to_value(),
-    });
-    flatten("", &target, &mut all);
-    all.retain(|(name, _)| name != "workload.seed");
-    all
-}
-
-fn flatten(name: &str, value: &Value, all: &mut Parameters) {
-    let inner =
-        |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
-    match value {
-        Value::Null => {}
-        Value::Object(fields) => {
-            fields.iter().for_each(|(field, value)| flatten(&inner(field), value, all));
-        }
-        Value::Array(values) => {
-            let each = values.iter().enumerate();
-            each.for_each(|(index, value)| flatten(&inner(&index.to_string()), value, all));
-        }
-        Value::String(text) => all.push((name.to_owned(), text.clone())),
-        other => all.push((name.to_owned(), other.to_string())),
-    }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
-use plimsoll_conduct::{Consent, Recording, RunTime, input, machine};
+use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
 use plimsoll_dialects::fio::layout::{self, Ran, Writing};
 use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
@@ -20,7 +20,6 @@ use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::conducted::{self, fresh_seed};
 use crate::environment;
-use crate::targets::StandIn;
 use crate::ui::Ui;
 
 /// How a job file is run.

@@ -5,12 +5,11 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use plimsoll_conduct::{Consent, machine};
+use plimsoll_conduct::{Consent, StandIn, machine};
 use plimsoll_workload::plan::WorkloadFile;
 
 use crate::args::{NullArgs, YES};
 use crate::conducted::{self, Settings};
-use crate::targets::StandIn;
 
 /// More than anybody has a use for.
 const WORKERS_MAX: u32 = 100_000;

@@ -1,32 +1,23 @@
 //! `plimsoll oracle`: the embedded store on its own.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "waits for Ctrl-C and has nothing else to do; cli reads and writes the user's files"
-)]
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use plimsoll_conduct::{input, machine};
+use plimsoll_conduct::output::Named;
+use plimsoll_conduct::{embedded, input, machine};
 use plimsoll_driver_s3::Credentials;
-use plimsoll_model::{ErrorClass, OpKind};
-use plimsoll_oracle::{Ledger, Oracle, OracleConfig, Script};
-use serde_json::{Map, Value, json};
+use plimsoll_oracle::{Oracle, OracleConfig, Script};
 
-use crate::args::OracleArgs;
-use crate::new_file::Named;
+use crate::args::{OracleArgs, overwrite};
 use crate::ui::Ui;
 use crate::{signals, store};
 
-/// How often the wish to end is looked at.
+/// The longest rest until the wish to end is looked at again.
 const LOOK: Duration = Duration::from_millis(100);
 /// What is taken when no credentials are given.
 const DEFAULT_KEY: &str = "plimsoll";
-/// The ledger's schema: its name and version.
-const LEDGER_SCHEMA: &str = "plimsoll.ledger/1";
 
 /// Serves the embedded store until Ctrl-C, then tells what its script did where it has one.
 pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
@@ -37,9 +28,9 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
     let script = args.script.as_deref().map(read_script).transpose()?;
     // Made at once, so that a place that cannot be written to is no surprise at the end.
     let named = args.ledger.as_deref().map(|path| Named {
-        flag: "--ledger",
+        name: "--ledger",
         path,
-        overwrite: args.overwrite,
+        overwrite: overwrite(args.overwrite),
     });
     let ledger_file = named.map(Named::create).transpose()?;
     let stop = signals::listen()?;
@@ -47,7 +38,7 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         listen: args.listen,
         access_key,
         secret_key,
-        capacity_bytes: args.capacity.map_or_else(store::embedded_capacity, |size| size.0),
+        capacity_bytes: args.capacity.map_or_else(embedded::capacity_bytes, |size| size.0),
         threads: args.threads.unwrap_or_else(machine::cores),
         anonymous: args.anonymous,
         domain: args.domain.clone(),
@@ -62,16 +53,15 @@ pub(crate) fn run(args: &OracleArgs) -> Result<ExitCode> {
         ui.note(&format!("access key and secret key are `{DEFAULT_KEY}`; Ctrl-C ends"));
     }
     while !stop.flag().is_set() {
-        std::thread::sleep(LOOK);
+        stop.rest(LOOK);
     }
     let ledger = oracle.ledger();
     oracle.shutdown();
     let Some(ledger) = ledger else { return Ok(ExitCode::SUCCESS) };
-    let text = format!("{:#}\n", as_json(&ledger));
+    let text = format!("{:#}\n", ledger.to_json());
     match (ledger_file, named) {
-        (Some(mut file), Some(named)) => {
-            file.write_all(text.as_bytes()).with_context(|| named.failed())?;
-            named.finish(file)?;
+        (Some(file), Some(named)) => {
+            named.complete(file, text.as_bytes())?;
             ui.note(&format!("the ledger is in {}", named.path.display()));
         }
         _ => ui.result(&text)?,
@@ -83,22 +73,4 @@ fn read_script(path: &Path) -> Result<Script> {
     let text = input::read_given(path)
         .with_context(|| format!("--script: cannot read {}", path.display()))?;
     Script::from_yaml(&text).with_context(|| format!("--script: {}", path.display()))
-}
-
-fn as_json(ledger: &Ledger) -> Value {
-    let done = OpKind::ALL.into_iter().filter(|kind| ledger.operations_count(*kind) > 0);
-    let kinds = done.map(|kind| {
-        let counts = ErrorClass::ALL.map(|class| (class.name(), ledger.count(kind, class)));
-        let classes = counts.into_iter().filter(|(_, count)| *count > 0);
-        let classes: Map<String, Value> =
-            classes.map(|(name, count)| (name.to_owned(), count.into())).collect();
-        json!({
-            "kind": kind.name(),
-            "operations_count": ledger.operations_count(kind),
-            "classes": classes,
-            "content_bytes": ledger.content_bytes(kind),
-            "acts": ledger.acts(kind),
-        })
-    });
-    json!({ "schema": LEDGER_SCHEMA, "kinds": kinds.collect::<Vec<_>>() })
 }

@@ -2,47 +2,48 @@
 
 use std::cell::RefCell;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use plimsoll_conduct::machine;
+use plimsoll_conduct::output::Named;
 use plimsoll_engine::RunClock;
+use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
-use crate::args::ProveArgs;
-use crate::new_file::Named;
-use crate::prove::{Bench, LOOPBACK_PROOFS, NamedProof, PROOFS, RIVALS};
-use crate::shown;
-use crate::signals;
+use crate::args::{ProveArgs, overwrite};
 use crate::ui::Ui;
-use plimsoll_conduct::machine;
+use crate::{said, shown, signals};
 
 /// Makes the proofs that were asked for.
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.print);
     let chosen = chosen(args)?;
-    let overwrite = args.overwrite;
+    let overwrite = overwrite(args.overwrite);
     let kept = args.certificate.as_ref();
-    let kept = kept.map(|path| Named { flag: "--certificate", path, overwrite });
+    let kept = kept.map(|path| Named { name: "--certificate", path, overwrite });
     kept.as_ref().map_or(Ok(()), Named::check)?;
-    let bench = Bench {
+    let prover = Prover {
         seed: args.seed,
         rival: args.against.clone(),
         explained: RefCell::default(),
         stop: signals::listen()?,
-        ui: ui.silent(),
+        observer: Arc::new(ui.silent()),
+        command_line: said::command_line(),
     };
     let mut proofs: Vec<Proof> = Vec::new();
     for named in chosen {
         if !args.print.json {
             ui.note(&format!("proving {} ...", named.name));
         }
-        let proof = named.prove(&bench);
-        if bench.stop.flag().is_set() {
+        let proof = named.prove(&prover);
+        if prover.stop.flag().is_set() {
             bail!("stopped; nothing was proved");
         }
         if !args.print.json {
             ui.result(&(proof::text(&proof, ui.color) + "\n"))?;
         }
-        let explained = bench.explained.take();
+        let explained = prover.explained.take();
         if args.explain {
             ui.result(&in_full(named.name, &explained))?;
         }

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use plimsoll_conduct::output::Named;
 use plimsoll_model::Bytes;
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::html::{self, Environment};
 use plimsoll_results::{Asked, Record};
 
-use crate::args::ReportArgs;
-use crate::new_file::Named;
+use crate::args::{ReportArgs, overwrite};
 use crate::shown;
 use crate::ui::Ui;
 
@@ -23,7 +23,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
 }
 
 fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {
-    Named { flag: "-o", path: &args.output, overwrite: args.overwrite }.write(page.as_bytes())?;
+    Named { name: "-o", path: &args.output, overwrite: overwrite(args.overwrite) }
+        .write(page.as_bytes())?;
     let size = plimsoll_report::format::bytes(page.len() as u64);
     Ui::plain().note(&format!("written to {}, {size}", args.output.display()));
     Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{ConductError, input};
+use plimsoll_conduct::{ConductError, StandIn, input};
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
 use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
@@ -16,7 +16,6 @@ use crate::args::file::FileConductArgs;
 use crate::commands::fio;
 use crate::conducted::{self, Settings};
 use crate::lower;
-use crate::targets::StandIn;
 use crate::ui::Ui;
 
 /// What a scripted store does that nobody has described.

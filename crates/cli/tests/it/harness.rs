@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
 use plimsoll_driver::{Admin, ByteRange, ContentSink, ContentSource, Driver, Operation, Session};
-use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Driver};
-use plimsoll_http::{HostSelect, HttpVersion, TlsConfig, TlsOptions, expand_hosts};
+use plimsoll_driver_s3::{Credentials, S3Config, S3Driver};
+use plimsoll_http::{TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Clock, SharedClock};
 use plimsoll_oracle::{Oracle, OracleConfig, Script};
 use plimsoll_testkit::LiveServer;
@@ -129,26 +129,15 @@ impl Target {
             .tls_ca
             .clone()
             .map(|ca| TlsConfig::load(&TlsOptions { insecure: false, ca_file: Some(ca) }).unwrap());
+        let endpoints = expand_hosts(&self.host, 80).unwrap();
         let config = S3Config {
-            endpoints: expand_hosts(&self.host, 80).unwrap(),
             tls,
             credentials: Credentials::Keys {
                 access_key: self.access_key.clone(),
                 secret_key: self.secret_key.clone(),
                 session_token: None,
             },
-            region: None,
-            bucket: self.bucket.clone(),
-            lookup: Lookup::Auto,
-            host_select: HostSelect::Weighed,
-            sign_payload: false,
-            content_md5: false,
-            connect_timeout: std::time::Duration::from_secs(10),
-            keep_alive: true,
-            http_version: HttpVersion::One,
-            proxies: None,
-            wall_epoch: wall_now(),
-            options: Default::default(),
+            ..S3Config::new(endpoints, &self.bucket, wall_now())
         };
         S3Driver::new(config).unwrap()
     }

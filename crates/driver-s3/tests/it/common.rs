@@ -3,13 +3,12 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, DriverError, EntrySink, Operation, Session,
 };
-use plimsoll_driver_s3::{Credentials, Lookup, S3Config, S3Session};
-use plimsoll_http::{Endpoint, HostSelect, HttpVersion};
+use plimsoll_driver_s3::{Credentials, S3Config, S3Session};
+use plimsoll_http::Endpoint;
 use plimsoll_model::{Clock, ErrorClass, Moment, SharedClock, WallTime};
 
 /// A clock that is a microsecond further on every time it is read.
@@ -28,27 +27,15 @@ pub(crate) fn clock() -> SharedClock {
 
 /// Returns a configuration for `127.0.0.1:port`.
 pub(crate) fn config(port: u16) -> S3Config {
+    // 2013-05-24T00:00:00Z.
+    let wall_epoch = WallTime::from_unix_ns(1_369_353_600_000_000_000);
     S3Config {
-        endpoints: vec![Endpoint::new("127.0.0.1", port)],
-        tls: None,
         credentials: Credentials::Keys {
             access_key: "AKID".to_owned(),
             secret_key: "secret".to_owned(),
             session_token: None,
         },
-        region: None,
-        bucket: "bucket".to_owned(),
-        lookup: Lookup::Auto,
-        host_select: HostSelect::Weighed,
-        sign_payload: false,
-        content_md5: false,
-        connect_timeout: Duration::from_secs(10),
-        keep_alive: true,
-        http_version: HttpVersion::One,
-        proxies: None,
-        // 2013-05-24T00:00:00Z.
-        wall_epoch: WallTime::from_unix_ns(1_369_353_600_000_000_000),
-        options: Default::default(),
+        ..S3Config::new(vec![Endpoint::new("127.0.0.1", port)], "bucket", wall_epoch)
     }
 }
 

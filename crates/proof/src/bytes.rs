@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::{RangeSpec, WorkloadSpec};
 
-use super::measured::Measured;
-use super::{Bench, Load, grouped, open, same};
+use crate::error::Result;
+use crate::measured::Measured;
+use crate::{Load, Prover, grouped, open, same};
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     1,000 wrong contents of 8 kinds, planted in 1,000,000 reads of whole objects and ranges, \
     are all found, nothing right is called wrong, and at least 99 % are given their right \
     name";
@@ -29,12 +29,12 @@ const PLANTED: [(&str, WrongKind); 8] = [
 ];
 
 /// How much is read, and how fast.
-pub(super) struct Scale {
+pub(crate) struct Scale {
     /// Planted of each kind; half of them in whole objects and half in ranges.
-    pub(super) planted_each: u64,
-    pub(super) reads: u64,
-    pub(super) ops_per_sec: u64,
-    pub(super) objects: u64,
+    pub(crate) planted_each: u64,
+    pub(crate) reads: u64,
+    pub(crate) ops_per_sec: u64,
+    pub(crate) objects: u64,
 }
 
 const SCALE: Scale =
@@ -67,16 +67,17 @@ impl Scale {
     }
 }
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
-    let (mut checks, enough) = found(bench, &SCALE, &|spec, script| bench.simulate(spec, script))?;
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
+    let (mut checks, enough) =
+        found(prover, &SCALE, &|spec, script| prover.simulate(spec, script))?;
     checks.push(enough);
     Ok(checks)
 }
 
 /// Measures stores with each kind of wrong content in turn, and returns what was found, and whether
 /// it was as much as there should be.
-pub(super) fn found(
-    bench: &Bench,
+pub(crate) fn found(
+    prover: &Prover,
     scale: &Scale,
     measure: &dyn Fn(&WorkloadSpec, &str) -> Result<Measured>,
 ) -> Result<(Vec<Check>, Check)> {
@@ -92,7 +93,7 @@ pub(super) fn found(
                  plant: {{count: {count}, of: {}, kinds: [{planted}]}}",
                 scale.reads / PARTS * PLANTED_WITHIN_PERCENT / 100
             );
-            let measured = measure(&scale.spec(bench.seed, ranges), &script)?;
+            let measured = measure(&scale.spec(prover.seed, ranges), &script)?;
             let gets = measured.kind(OpKind::Get)?.figures.stage;
             reads += gets.ops_ok + gets.failed.count();
             let truly: u64 = measured.ledger.acts(OpKind::Get).values().sum();

@@ -1,4 +1,4 @@
-//! Profiles of the server while it is measured (`--serverprof`), by MinIO's admin API.
+//! Profiles of the server while it is measured, by MinIO's admin API.
 //!
 //! MinIO offers two ways: a pair of calls, `profiling/start` and `profiling/download`, and one
 //! call, `profile`, that lasts as long as it is told at the start. How long a run will be measured
@@ -13,17 +13,18 @@ use std::rc::Rc;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use plimsoll_driver_s3::{S3Config, admin_head};
 use plimsoll_http::{Body, Client, ExchangeError, Options, Request, ResponseHead, ResponseSink};
 use plimsoll_model::{Moment, SharedClock};
-use plimsoll_record::RunDirectory;
 use serde_json::Value;
+use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-/// What the file in the run directory is called.
-pub(crate) const FILE_NAME: &str = "server-profiles.zip";
+use crate::S3Config;
+use crate::minio_admin::admin_head;
+
+type Result<T, E = ServerProfileError> = std::result::Result<T, E>;
+
 /// Kinds of profile that MinIO takes.
 const KINDS: [&str; 7] = ["cpu", "cpuio", "mem", "block", "mutex", "threads", "trace"];
 /// No kind of profile: what is started under it shows who may profile, and profiles nothing.
@@ -38,13 +39,14 @@ const ABANDON_MAX: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// How large the profiles may be, which go to the file as they come; a trace of a long run is what
 /// could be larger.
-const PROFILES_BYTES_MAX: u64 = 4 << 30;
+const PROFILES_GIB_MAX: u64 = 4;
+const PROFILES_BYTES_MAX: u64 = PROFILES_GIB_MAX << 30;
 /// How many endpoints are tried until one can be reached.
 const ENDPOINTS_TRIED_MAX: usize = 16;
 
 /// Which profiles are wanted, each kind once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ProfileKinds(Vec<&'static str>);
+pub struct ProfileKinds(Vec<&'static str>);
 
 impl FromStr for ProfileKinds {
     type Err = String;
@@ -76,8 +78,60 @@ impl fmt::Display for ProfileKinds {
     }
 }
 
+/// Why a server is not profiled.
+#[derive(Debug, Error)]
+pub enum ServerProfileError {
+    /// Nobody asks.
+    #[error("no credentials are given")]
+    NoCredentials,
+    /// It is MinIO, and these credentials may not.
+    #[error(
+        "{0} does not let this access key profile it ({1}); it needs the right admin:Profiling"
+    )]
+    NotAllowed(String, String),
+    /// It is a MinIO that cannot.
+    #[error("this MinIO, {0}, offers no profiling ({1})")]
+    NotOffered(String, String),
+    /// It is something else, or a proxy stands before it.
+    #[error("{0} is no MinIO, or lets nobody profile it ({1})")]
+    NotMinio(String, String),
+    /// One of its nodes cannot.
+    #[error("the server cannot profile {kinds} ({node}: {why})")]
+    Node {
+        /// What was asked for.
+        kinds: String,
+        /// The first node that cannot.
+        node: String,
+        /// What it says.
+        why: String,
+    },
+    /// It gathered something else than an archive.
+    #[error("{0} gave no profiles ({1})")]
+    NoProfiles(String, String),
+    /// It gathered too much.
+    #[error("what {0} gathered is more than {PROFILES_GIB_MAX} GiB and was not kept")]
+    TooLarge(String),
+    /// It is silent.
+    #[error("{host} did not answer within {seconds} s")]
+    Silent {
+        /// Which host.
+        host: String,
+        /// For how long.
+        seconds: u64,
+    },
+    /// It cannot be reached, or breaks off.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// There is no event loop.
+    #[error("cannot start the event loop")]
+    Runtime(#[source] io::Error),
+    /// What it gathered cannot be written.
+    #[error(transparent)]
+    Write(io::Error),
+}
+
 /// A server that profiles itself. Dropped while it does, it is made to stop.
-pub(crate) struct ServerProfile {
+pub struct ServerProfile {
     kinds: ProfileKinds,
     config: S3Config,
     clock: SharedClock,
@@ -90,11 +144,7 @@ pub(crate) struct ServerProfile {
 
 impl ServerProfile {
     /// Asks the server whether it can be profiled by these credentials; profiles nothing yet.
-    pub(crate) fn check(
-        kinds: &ProfileKinds,
-        config: &S3Config,
-        clock: &SharedClock,
-    ) -> Result<Self> {
+    pub fn check(kinds: &ProfileKinds, config: &S3Config, clock: &SharedClock) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let options = Options {
             connect_timeout: config.connect_timeout,
@@ -112,7 +162,7 @@ impl ServerProfile {
             clock: clock.clone(),
             client,
             endpoint: 0,
-            runtime: runtime.context("cannot start the event loop")?,
+            runtime: runtime.map_err(ServerProfileError::Runtime)?,
             runs: false,
         };
         let answer = profile.reach()?;
@@ -128,70 +178,52 @@ impl ServerProfile {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let exchange = error.downcast_ref::<ExchangeError>();
-            if self.endpoint == last || !exchange.is_some_and(|error| error.kind.is_connect()) {
-                return Err(error);
+            match &error {
+                ServerProfileError::Exchange(exchange)
+                    if self.endpoint < last && exchange.kind.is_connect() =>
+                {
+                    self.endpoint += 1;
+                }
+                _ => return Err(error),
             }
-            self.endpoint += 1;
         }
     }
 
     /// Begins to profile.
-    pub(crate) fn start(&mut self) -> Result<()> {
+    pub fn start(&mut self) -> Result<()> {
         let kinds = self.kinds.to_string();
         let answer = self.start_call(&kinds)?;
         self.runs = true;
         let nodes = self.started(&answer)?;
-        let failed = nodes.iter().filter_map(|node| {
-            let text = |name: &str| node.get(name).and_then(Value::as_str).unwrap_or_default();
-            (node.get("success") != Some(&Value::Bool(true)))
-                .then(|| format!("{}: {}", text("nodeName"), text("error")))
-        });
-        match failed.collect::<Vec<_>>().first() {
-            Some(first) => bail!("--serverprof: the server cannot profile {kinds} ({first})"),
-            None => Ok(()),
-        }
+        let failed = nodes.iter().find(|node| node.get("success") != Some(&Value::Bool(true)));
+        let Some(node) = failed else { return Ok(()) };
+        let text = |name| node.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Err(ServerProfileError::Node { kinds, node: text("nodeName"), why: text("error") })
     }
 
-    /// Ends profiling, if it began, and writes what the server gathered into the run directory.
-    pub(crate) fn save(mut self, directory: &RunDirectory) -> Result<()> {
-        if !std::mem::take(&mut self.runs) {
-            return Ok(());
-        }
-        let mut refused = None;
-        let written = directory.write_beside(FILE_NAME, |file| match self.download(file) {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(error),
-            Err(error) => {
-                refused = Some(error);
-                Err(io::Error::other("there are no profiles"))
-            }
-        });
-        match refused {
-            Some(error) => Err(error),
-            None => written.map(drop).map_err(Into::into),
-        }
-    }
-
-    /// Writes what the server gathered to a file as it comes; an error within is the file's.
-    fn download(&mut self, file: &mut dyn Write) -> Result<io::Result<()>> {
+    /// Ends profiling and writes what the server gathered, as it comes.
+    pub fn finish(&mut self, to: &mut dyn Write) -> Result<()> {
+        self.runs = false;
         let mut download =
-            Download { file, answer: Answer::default(), written: 0, failed: None, too_long: false };
+            Download { to, answer: Answer::default(), written: 0, failed: None, too_long: false };
         self.call("GET", "download", "", DOWNLOAD_MAX, &mut download)?;
         let Download { answer, failed, too_long, .. } = download;
-        let host = self.host();
         if let Some(error) = failed {
-            return Ok(Err(error));
+            return Err(ServerProfileError::Write(error));
         }
         if too_long {
-            let most = PROFILES_BYTES_MAX >> 30;
-            bail!("--serverprof: what {host} gathered is more than {most} GiB and was not kept");
+            return Err(ServerProfileError::TooLarge(self.host()));
         }
         // What a zip archive begins with.
         if answer.status != 200 || !answer.body.starts_with(b"PK") {
-            bail!("--serverprof: {host} gave no profiles ({}{})", answer.status, answer.code());
+            return Err(ServerProfileError::NoProfiles(self.host(), answer.said()));
         }
-        Ok(Ok(()))
+        Ok(())
+    }
+
+    /// Tells whether the server profiles itself.
+    pub fn runs(&self) -> bool {
+        self.runs
     }
 
     fn start_call(&mut self, kinds: &str) -> Result<Answer> {
@@ -203,26 +235,17 @@ impl ServerProfile {
 
     /// Returns what each node says, or why this is not what MinIO would say.
     fn started(&self, answer: &Answer) -> Result<Vec<Value>> {
-        let host = self.host();
-        let (status, code) = (answer.status, answer.code());
-        if status == 200
+        if answer.status == 200
             && let Ok(Value::Array(nodes)) = serde_json::from_slice(&answer.body)
         {
             return Ok(nodes);
         }
-        if status == 403 && answer.is_minio {
-            bail!(
-                "--serverprof: {host} does not let this access key profile it ({status}{code}); \
-                 it needs the right admin:Profiling (--access-key)"
-            );
-        }
-        if answer.is_minio {
-            bail!("--serverprof: this MinIO, {host}, offers no profiling ({status}{code})");
-        }
-        bail!(
-            "--serverprof: {host} is no MinIO, or lets nobody profile it ({status}{code}); \
-             leave --serverprof out"
-        )
+        let refused = match (answer.is_minio, answer.status) {
+            (true, 403) => ServerProfileError::NotAllowed,
+            (true, _) => ServerProfileError::NotOffered,
+            (false, _) => ServerProfileError::NotMinio,
+        };
+        Err(refused(self.host(), answer.said()))
     }
 
     fn call(
@@ -236,16 +259,14 @@ impl ServerProfile {
         let now = self.config.wall_epoch.after(self.clock.now().since(Moment::EPOCH));
         let path = format!("{PATH}{name}");
         let head = admin_head(&self.config, self.endpoint, method, &path, query, now)
-            .context("--serverprof needs credentials (--access-key, --secret-key)")?;
+            .ok_or(ServerProfileError::NoCredentials)?;
         let request = Request { head: &head, method_is_head: false, body: Body::Empty };
         let (client, endpoint) = (&mut self.client, self.endpoint);
         let exchange = self
             .runtime
             .block_on(async { timeout(most, client.exchange(endpoint, request, sink)).await });
-        let (host, seconds) = (self.host(), most.as_secs());
-        exchange
-            .with_context(|| format!("--serverprof: {host} did not answer within {seconds} s"))?
-            .context("--serverprof")?;
+        let silent = |_| ServerProfileError::Silent { host: self.host(), seconds: most.as_secs() };
+        exchange.map_err(silent)??;
         Ok(())
     }
 
@@ -276,11 +297,12 @@ struct Answer {
 }
 
 impl Answer {
-    /// Returns the code of a refusal, after a blank; nothing where there is none.
-    fn code(&self) -> String {
+    /// Returns the status and, where there is one, the code of a refusal.
+    fn said(&self) -> String {
         let json: Option<Value> = serde_json::from_slice(&self.body).ok();
         let code = json.as_ref().and_then(|json| json.get("Code")).and_then(Value::as_str);
-        code.map_or(String::new(), |code| format!(" {code}"))
+        let code = code.map_or(String::new(), |code| format!(" {code}"));
+        format!("{}{code}", self.status)
     }
 }
 
@@ -298,7 +320,7 @@ impl ResponseSink for Answer {
 
 /// Profiles on their way to a file.
 struct Download<'a> {
-    file: &'a mut dyn Write,
+    to: &'a mut dyn Write,
     answer: Answer,
     written: u64,
     failed: Option<io::Error>,
@@ -317,7 +339,7 @@ impl ResponseSink for Download<'_> {
             return;
         }
         self.written += bytes.len() as u64;
-        self.failed = self.file.write_all(bytes).err();
+        self.failed = self.to.write_all(bytes).err();
     }
 }
 
@@ -373,15 +395,15 @@ mod tests {
         // Nobody listens where somebody did.
         let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let hosts = format!("127.0.0.1:{},127.0.0.1:{port}", gone.port());
-        let mut config = crate::store::tests::config_of(&hosts);
-        config.connect_timeout = Duration::from_secs(10);
+        let endpoints = plimsoll_http::expand_hosts(&hosts, 80).unwrap();
+        let config = S3Config { endpoints, ..crate::config::tests::sample() };
         let clock: SharedClock = std::sync::Arc::new(plimsoll_engine::RunClock::start());
         let kinds = "cpu".parse().unwrap();
         let mut profile = ServerProfile::check(&kinds, &config, &clock).unwrap();
         profile.start().unwrap();
         let mut file = Vec::new();
-        profile.runs = false;
-        profile.download(&mut file).unwrap().unwrap();
+        profile.finish(&mut file).unwrap();
+        assert!(!profile.runs());
         assert!(file == zip, "all of it, as it came");
         let asked = server.join().unwrap();
         assert_eq!(asked.len(), 3);

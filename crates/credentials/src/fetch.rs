@@ -3,16 +3,15 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_http::{
     Body, Client, Endpoint, Options, Proxies, Request, ResponseHead, ResponseSink, TlsConfig,
-    TlsOptions,
+    TlsOptions, Url,
 };
 use plimsoll_model::SharedClock;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use plimsoll_http::Url;
+use crate::{CredentialsError, Result};
 
 /// How long a connection may take: a machine without such a service often says nothing at all.
 const CONNECT_MAX: Duration = Duration::from_secs(2);
@@ -22,19 +21,21 @@ const EXCHANGE_MAX: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 
 /// Where a service is.
-pub(super) struct Service {
-    pub(super) tls: bool,
-    pub(super) endpoint: Endpoint,
+pub(crate) struct Service {
+    pub(crate) tls: bool,
+    pub(crate) endpoint: Endpoint,
     /// What comes before the path of each request; empty, or beginning with `/`.
-    pub(super) base: String,
+    pub(crate) base: String,
 }
 
 impl Service {
-    /// Returns the service at a URL.
-    pub(super) fn parse(url: &str) -> Result<Self> {
-        let parsed = Url::parse(url).map_err(|reason| anyhow!("{reason}"))?;
+    /// Returns the service at the URL of a variable.
+    pub(crate) fn parse(variable: &'static str, url: &str) -> Result<Self> {
+        let refused =
+            |reason: &str| CredentialsError::Address { variable, reason: reason.to_owned() };
+        let parsed = Url::parse(url).map_err(refused)?;
         if parsed.user.is_some() {
-            bail!("the address names a user");
+            return Err(refused("the address names a user"));
         }
         let query = parsed.query.map(|query| format!("?{query}")).unwrap_or_default();
         let base = format!("{}{query}", parsed.path);
@@ -43,19 +44,19 @@ impl Service {
 }
 
 /// One request.
-pub(super) struct Ask<'a> {
-    pub(super) method: &'a str,
-    pub(super) path: &'a str,
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
     /// Names and values; what an HTTP head cannot hold is refused.
-    pub(super) fields: &'a [(&'a str, &'a str)],
-    pub(super) body: &'a str,
+    pub(crate) fields: &'a [(&'a str, &'a str)],
+    pub(crate) body: &'a str,
 }
 
 /// An answer, kept whole.
 #[derive(Default)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
     too_long: bool,
 }
 
@@ -72,8 +73,16 @@ impl ResponseSink for Answer {
     }
 }
 
+impl Answer {
+    /// Returns the error of an answer that is no credentials, with a remark on it.
+    pub(crate) fn refused(&self, service: &Service, remark: impl Into<String>) -> CredentialsError {
+        let service = service.endpoint.to_string();
+        CredentialsError::Refused { service, status: self.status, remark: remark.into() }
+    }
+}
+
 /// Asks services, each request on a connection of its own.
-pub(super) struct Fetcher {
+pub(crate) struct Fetcher {
     runtime: Runtime,
     clock: SharedClock,
     trust: TlsOptions,
@@ -81,27 +90,22 @@ pub(super) struct Fetcher {
 }
 
 impl Fetcher {
-    pub(super) fn new(
+    pub(crate) fn new(
         clock: &SharedClock,
         trust: &TlsOptions,
         proxies: Option<Proxies>,
     ) -> Result<Self> {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("cannot start the event loop")?;
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(CredentialsError::Runtime)?;
         Ok(Self { runtime, clock: clock.clone(), trust: trust.clone(), proxies })
     }
 
     /// Does one exchange; any status is an answer.
-    pub(super) fn fetch(&self, service: &Service, ask: &Ask<'_>) -> Result<Answer> {
-        let tls = match service.tls {
-            true => Some(TlsConfig::load(&self.trust).context("cannot set TLS up")?),
-            false => None,
-        };
+    pub(crate) fn fetch(&self, service: &Service, ask: &Ask<'_>) -> Result<Answer> {
+        let tls = service.tls.then(|| TlsConfig::load(&self.trust)).transpose();
         let options = Options {
             connect_timeout: CONNECT_MAX,
-            tls,
+            tls: tls.map_err(CredentialsError::Tls)?,
             keep_alive: false,
             proxies: self.proxies.clone(),
             ..Options::default()
@@ -118,9 +122,11 @@ impl Fetcher {
         let exchange = self.runtime.block_on(async {
             timeout(EXCHANGE_MAX, client.exchange(0, request, &mut answer)).await
         });
-        exchange.with_context(|| format!("{} does not answer", service.endpoint))??;
+        let name = || service.endpoint.to_string();
+        exchange.map_err(|_| CredentialsError::Silent(name()))??;
         if answer.too_long {
-            bail!("the answer of {} is longer than credentials are", service.endpoint);
+            let words = format!("the answer of {} is longer than credentials are", name());
+            return Err(CredentialsError::Answer(words));
         }
         Ok(answer)
     }
@@ -132,7 +138,7 @@ fn head_of(service: &Service, ask: &Ask<'_>) -> Result<String> {
     let mut head = format!("{method} {}{path} HTTP/1.1\r\nHost: {authority}\r\n", service.base);
     for (name, value) in ask.fields {
         if !value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
-            bail!("the value for {name} holds a character that a request cannot hold");
+            return Err(CredentialsError::Field((*name).to_owned()));
         }
         head.push_str(&format!("{name}: {value}\r\n"));
     }

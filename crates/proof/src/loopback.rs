@@ -8,24 +8,23 @@ use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use plimsoll_conduct::{Recording, RunTime, Store, machine};
-use plimsoll_driver_s3::{Lookup, S3Config};
+use plimsoll_conduct::{Recording, RunTime, Store, embedded};
+use plimsoll_driver_s3::S3Config;
 use plimsoll_engine::EngineConfig;
-use plimsoll_http::{HostSelect, HttpVersion};
-use plimsoll_model::{OpKind, WallTime};
-use plimsoll_oracle::{Ledger, Oracle};
+use plimsoll_http::HostSelect;
+use plimsoll_model::OpKind;
+use plimsoll_oracle::Ledger;
 use plimsoll_report::format;
 use plimsoll_report::proof::Check;
 use plimsoll_workload::{PacingSpec, WorkloadSpec};
 
-use super::bytes::Scale;
-use super::measured::{Measured, Measurement};
-use super::{Bench, Load, NamedProof, Skipped, bare, bytes, errors, open, quantiles, stall, times};
-use crate::store;
+use crate::bytes::Scale;
+use crate::error::{Context, ProofError, Result};
+use crate::measured::{Measured, Measurement};
+use crate::{Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, stall, times};
 
 /// The proofs over sockets.
-pub(crate) const PROOFS: [NamedProof; 4] = [
+pub const PROOFS: [NamedProof; 4] = [
     NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
     NamedProof { name: "stall", claim: STALL, make: stall_checks },
     NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
@@ -48,7 +47,7 @@ const BYTES: &str = "\
     given their right name";
 
 /// Where the objects are.
-pub(super) const BUCKET: &str = "proof";
+pub(crate) const BUCKET: &str = "proof";
 /// Generous: only what is never answered takes as long.
 const OP_TIMEOUT: Duration = Duration::from_secs(5);
 /// By how much a time may be off: by a part of it, and by what sockets and two programs add.
@@ -67,10 +66,10 @@ const SERVICES: [(&str, &str); 3] = [
 
 /// Frozen for whole seconds of whole periods, wherever in a period the measurement begins; the
 /// objects are there before the first of them.
-pub(super) const STALLED: &str =
+pub(crate) const STALLED: &str =
     "service: {time: {constant: 2ms}}\nstalls: {every: 5s, lasting: 1s, offset: 2s}";
 /// How long each period is.
-pub(super) const STALL_PERIOD_S: u64 = 5;
+pub(crate) const STALL_PERIOD_S: u64 = 5;
 /// A fifth of the arrivals find the store frozen and wait for an even share of 1 s, so the part p
 /// of all waits longer than 1 s · (1 − p / 0.2), and then 2 ms.
 const STALL_PERCENTS: [f64; 3] = [90.0, 95.0, 99.0];
@@ -81,9 +80,9 @@ const MS: u64 = 1_000_000;
 
 const READ: Scale = Scale { planted_each: 20, reads: 20_000, ops_per_sec: 2_000, objects: 100 };
 
-fn quantiles_checks(bench: &Bench) -> Result<Vec<Check>> {
+fn quantiles_checks(prover: &Prover) -> Result<Vec<Check>> {
     const PERCENTS: [f64; 3] = [50.0, 90.0, 99.0];
-    let mut noise = Noise::of_machine(bench)?;
+    let mut noise = Noise::of_machine(prover)?;
     let (mut counts, mut timings) = (Vec::new(), Vec::new());
     for (name, time) in SERVICES {
         let load = Load {
@@ -95,22 +94,22 @@ fn quantiles_checks(bench: &Bench) -> Result<Vec<Check>> {
             size: 1_000,
         };
         let script = format!("service: {{time: {time}}}");
-        let measured = measure(bench, &load.spec(bench.seed), &script)?;
+        let measured = measure(prover, &load.spec(prover.seed), &script)?;
         noise.note(&measured);
         let exact = quantiles::exact(&measured.ledger, PERCENTS);
         let measured_times = measured.percentiles(OpKind::Get, PERCENTS)?;
         timings.extend(near_each(name, PERCENTS, &exact, &measured_times));
         counts.push(quantiles::counted(name, &measured)?);
     }
-    noise.note_machine(bench)?;
+    noise.note_machine(prover)?;
     judged(counts, timings, &noise)
 }
 
-fn stall_checks(bench: &Bench) -> Result<Vec<Check>> {
-    let mut noise = Noise::of_machine(bench)?;
-    let (opened, closed) = stalled_loops(bench, 2, 1)?;
+fn stall_checks(prover: &Prover) -> Result<Vec<Check>> {
+    let mut noise = Noise::of_machine(prover)?;
+    let (opened, closed) = stalled_loops(prover, 2, 1)?;
     noise.note(&opened);
-    noise.note_machine(bench)?;
+    noise.note_machine(prover)?;
     let open_times = opened.percentiles(OpKind::Get, STALL_PERCENTS)?;
     let [p99] = closed.percentiles(OpKind::Get, [99.0])?;
     let mut timings = near_each("open loop", STALL_PERCENTS, &STALL_TRUTH, &open_times);
@@ -131,8 +130,8 @@ fn stall_checks(bench: &Bench) -> Result<Vec<Check>> {
 
 /// Measures the store that freezes, for so many of its periods, by an open loop and by a closed one
 /// of 16 workers.
-pub(super) fn stalled_loops(
-    bench: &Bench,
+pub(crate) fn stalled_loops(
+    prover: &Prover,
     open_periods: u64,
     closed_periods: u64,
 ) -> Result<(Measured, Measured)> {
@@ -145,14 +144,14 @@ pub(super) fn stalled_loops(
         objects: 64,
         size: 1_024,
     };
-    let opened = measure(bench, &load.spec(bench.seed), STALLED)?;
+    let opened = measure(prover, &load.spec(prover.seed), STALLED)?;
     load.pacing = PacingSpec::Closed;
     load.seconds = closed_periods * STALL_PERIOD_S;
-    let closed = measure(bench, &load.spec(bench.seed), STALLED)?;
+    let closed = measure(prover, &load.spec(prover.seed), STALLED)?;
     Ok((opened, closed))
 }
 
-fn errors_checks(bench: &Bench) -> Result<Vec<Check>> {
+fn errors_checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
         operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
         pacing: open("4000/s", "poisson", 256),
@@ -161,13 +160,13 @@ fn errors_checks(bench: &Bench) -> Result<Vec<Check>> {
         objects: 200,
         size: 512,
     };
-    Ok(errors::counted(&measure(bench, &load.spec(bench.seed), errors::SCRIPT)?))
+    Ok(errors::counted(&measure(prover, &load.spec(prover.seed), errors::SCRIPT)?))
 }
 
-fn bytes_checks(bench: &Bench) -> Result<Vec<Check>> {
-    let noise = RefCell::new(Noise::of_machine(bench)?);
-    let (counts, enough) = bytes::found(bench, &READ, &|spec, script| {
-        let measured = measure(bench, spec, script)?;
+fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
+    let noise = RefCell::new(Noise::of_machine(prover)?);
+    let (counts, enough) = bytes::found(prover, &READ, &|spec, script| {
+        let measured = measure(prover, spec, script)?;
         noise.borrow_mut().note(&measured);
         Ok(measured)
     })?;
@@ -177,16 +176,18 @@ fn bytes_checks(bench: &Bench) -> Result<Vec<Check>> {
 
 /// Runs a workload over loopback against a server that the script rules, and analyses the whole of
 /// it.
-fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured> {
+fn measure(prover: &Prover, spec: &WorkloadSpec, script: &str) -> Result<Measured> {
     let script = format!("grace_count: {}\n{script}", spec.objects.count);
-    let oracle = store::start_embedded(Some(bench.script(spec, &script)?), spec.seed)?;
+    let oracle = prover.serve(spec, &script)?;
     let time = RunTime::machine();
-    let engine = EngineConfig {
-        threads: (machine::cores() - store::embedded_threads().min(machine::cores() - 1)).max(1),
-        op_timeout: OP_TIMEOUT,
-        retries: 0,
+    let engine =
+        EngineConfig { threads: embedded::cores_free(true), op_timeout: OP_TIMEOUT, retries: 0 };
+    let config = S3Config {
+        host_select: HostSelect::RoundRobin,
+        connect_timeout: OP_TIMEOUT,
+        ..embedded::config(&oracle, BUCKET, time.wall_epoch)
     };
-    let target = Store::s3(config(&oracle, time.wall_epoch), false)?.into();
+    let target = Store::s3(config, false)?.into();
     let measurement = Measurement { spec, target, time, engine, run_dir: None };
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
     let prepared = RefCell::new(Ledger::default());
@@ -195,31 +196,11 @@ fn measure(bench: &Bench, spec: &WorkloadSpec, script: &str) -> Result<Measured>
         prepared.replace(ledger()?);
         Ok(())
     };
-    measurement.run(bench, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())))
-}
-
-fn config(oracle: &Oracle, wall_epoch: WallTime) -> S3Config {
-    S3Config {
-        endpoints: vec![store::embedded_endpoint(oracle)],
-        tls: None,
-        credentials: store::embedded_credentials(),
-        region: None,
-        bucket: BUCKET.to_owned(),
-        lookup: Lookup::Path,
-        host_select: HostSelect::RoundRobin,
-        sign_payload: false,
-        content_md5: false,
-        connect_timeout: OP_TIMEOUT,
-        keep_alive: true,
-        http_version: HttpVersion::One,
-        proxies: None,
-        wall_epoch,
-        options: Default::default(),
-    }
+    measurement.run(prover, Box::new(begin), || Ok(ledger()?.since(&prepared.borrow())))
 }
 
 /// Returns the check of times that must be within the band.
-pub(super) fn near(what: String, truth: &[u64], measured: &[u64]) -> Check {
+pub(crate) fn near(what: String, truth: &[u64], measured: &[u64]) -> Check {
     let is_near = |(truth, measured): (&u64, &u64)| {
         (*measured as f64 - *truth as f64).abs() <= OFF_PART * *truth as f64 + OFF_NS
     };
@@ -250,7 +231,7 @@ fn near_each<const N: usize>(
 ///
 /// Noise moves the tail of some of several distributions, not every percentile of all of them:
 /// where no time holds at all, the instrument is wrong and the proof fails on any machine.
-pub(super) fn judged(
+pub(crate) fn judged(
     mut counts: Vec<Check>,
     timings: Vec<Check>,
     noise: &Noise,
@@ -269,11 +250,11 @@ pub(super) fn judged(
     };
     let figures: Vec<String> = off.iter().map(figure).collect();
     let reason = format!("noisy machine ({noise}); {}", figures.join("; "));
-    Err(Skipped { reason, checks: counts }.into())
+    Err(ProofError::Skipped { reason, checks: counts })
 }
 
 /// How late this machine does what is due.
-pub(super) struct Noise {
+pub(crate) struct Noise {
     /// The longest time that a hundredth of the operations of a run started late.
     delay_p99: Duration,
     schedules_kept: bool,
@@ -284,14 +265,14 @@ impl Noise {
     const DELAY_P99_MAX: Duration = Duration::from_millis(1);
 
     /// Returns how late the engine starts operations that take no time.
-    pub(super) fn of_machine(bench: &Bench) -> Result<Self> {
+    pub(crate) fn of_machine(prover: &Prover) -> Result<Self> {
         let mut noise = Self { delay_p99: Duration::ZERO, schedules_kept: true };
-        noise.note_machine(bench)?;
+        noise.note_machine(prover)?;
         Ok(noise)
     }
 
     /// Looks at the machine again.
-    pub(super) fn note_machine(&mut self, bench: &Bench) -> Result<()> {
+    pub(crate) fn note_machine(&mut self, prover: &Prover) -> Result<()> {
         let load = Load {
             operations: &[("STAT", 1)],
             pacing: open("1000/s", "constant", 64),
@@ -300,7 +281,7 @@ impl Noise {
             objects: 1,
             size: 1,
         };
-        let mut spec = load.spec(bench.seed);
+        let mut spec = load.spec(prover.seed);
         spec.measure.duration_ns = Duration::from_millis(300).as_nanos() as u64;
         let (_, ops) = bare::run(&spec, &RunTime::machine())?;
         let mut delays: Vec<Duration> = ops.iter().map(|op| op.start.since(op.intended)).collect();
@@ -311,7 +292,7 @@ impl Noise {
     }
 
     /// Looks at how late the operations of an open loop started.
-    pub(super) fn note(&mut self, measured: &Measured) {
+    pub(crate) fn note(&mut self, measured: &Measured) {
         let delay =
             measured.row().analysis.total.schedule_delay.as_ref().and_then(|delay| delay.p99);
         self.delay_p99 = self.delay_p99.max(delay.unwrap_or_default());
@@ -366,15 +347,19 @@ mod tests {
         assert_eq!(judged(bad(), bad(), &loud).unwrap(), [check(false), check(false)]);
         // Noise spoils some of several times, and never all of them.
         let both = || vec![check(false), check(true)];
-        let some: Skipped = judged(good(), both(), &loud).unwrap_err().downcast().unwrap();
-        assert_eq!(some.checks, [check(true), check(true)]);
+        let skipped = |judgement| match judgement {
+            Err(ProofError::Skipped { reason, checks }) => (reason, checks),
+            _ => panic!("it is skipped"),
+        };
+        let (_, some) = skipped(judged(good(), both(), &loud));
+        assert_eq!(some, [check(true), check(true)]);
         let none = || vec![check(false), check(false)];
         let failed = judged(good(), none(), &loud).unwrap();
         assert_eq!(failed, [check(false), check(false), check(true)]);
-        let skipped: Skipped = judged(good(), bad(), &loud).unwrap_err().downcast().unwrap();
-        assert_eq!(skipped.checks, good());
+        let (reason, checks) = skipped(judged(good(), bad(), &loud));
+        assert_eq!(checks, good());
         let expected = "noisy machine (operations start up to 33.8 ms late at p99, and 1.00 ms is \
                         allowed); p99: 2 ms instead of 952 ms";
-        assert_eq!(skipped.reason, expected);
+        assert_eq!(reason, expected);
     }
 }

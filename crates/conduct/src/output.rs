@@ -6,23 +6,56 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
 use tempfile::NamedTempFile;
+use thiserror::Error;
+
+use crate::Consent;
 
 /// What new files may be, less what the umask takes.
 const MODE: u32 = 0o666;
 
-/// A file to write, and the flag that named it.
+/// A file to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Named<'a> {
-    pub(crate) flag: &'static str,
-    pub(crate) path: &'a Path,
+pub struct Named<'a> {
+    /// What messages call it, such as the flag that named it.
+    pub name: &'static str,
+    /// Where it is to be.
+    pub path: &'a Path,
     /// Whether a file that is there already may be replaced.
-    pub(crate) overwrite: bool,
+    pub overwrite: Consent,
 }
 
+/// Why a file is not written.
+#[derive(Debug, Error)]
+pub enum OutputError {
+    /// There is one already.
+    #[error("{name}: {} is there already; {flag} replaces it", path.display())]
+    Exists {
+        /// What messages call it.
+        name: &'static str,
+        /// Where it is.
+        path: PathBuf,
+        /// Which flag gives leave to replace it.
+        flag: &'static str,
+    },
+    /// The system refused.
+    #[error("{name}: cannot write {}", path.display())]
+    Write {
+        /// What messages call it.
+        name: &'static str,
+        /// Where it was to be.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+type Result<T, E = OutputError> = std::result::Result<T, E>;
+
 /// A file that is being written.
-pub(crate) enum NewFile {
+pub struct NewFile(Kind);
+
+enum Kind {
     /// Gets its name when it is whole.
     Whole { file: NamedTempFile, name: PathBuf, overwrite: bool },
     /// A pipe, a device, or what a descriptor leads to: nothing there is replaced.
@@ -31,31 +64,36 @@ pub(crate) enum NewFile {
 
 impl Named<'_> {
     /// Writes all of it.
-    pub(crate) fn write(self, content: &[u8]) -> Result<()> {
-        let mut file = self.create()?;
-        file.write_all(content).with_context(|| self.failed())?;
+    pub fn write(self, content: &[u8]) -> Result<()> {
+        self.complete(self.create()?, content)
+    }
+
+    /// Writes all of it to the file that was begun.
+    pub fn complete(self, mut file: NewFile, content: &[u8]) -> Result<()> {
+        file.write_all(content).map_err(|source| self.failed(source))?;
         self.finish(file)
     }
 
     /// Refuses a file that is there and is not to be replaced; to be asked before long work.
-    pub(crate) fn check(&self) -> Result<()> {
-        let Self { flag, path, overwrite } = *self;
+    pub fn check(&self) -> Result<()> {
+        let Self { name, path, overwrite: Consent { given, flag } } = *self;
         let of_descriptor = is_of_descriptor(path);
-        if !overwrite && !of_descriptor && fs::metadata(path).is_ok_and(|there| there.is_file()) {
-            bail!("{flag}: {} is there already; --overwrite replaces it", path.display());
+        if !given && !of_descriptor && fs::metadata(path).is_ok_and(|there| there.is_file()) {
+            return Err(OutputError::Exists { name, path: path.to_owned(), flag });
         }
         Ok(())
     }
 
     /// Begins to write.
-    pub(crate) fn create(self) -> Result<NewFile> {
+    pub fn create(self) -> Result<NewFile> {
         let Self { path, overwrite, .. } = self;
         let there = fs::metadata(path).ok();
         if is_of_descriptor(path)
             || there.as_ref().is_some_and(|there| !there.is_file() && !there.is_dir())
         {
             let file = OpenOptions::new().append(true).open(path);
-            return file.map(NewFile::Stream).with_context(|| self.failed());
+            let file = file.map_err(|source| self.failed(source));
+            return file.map(Kind::Stream).map(NewFile);
         }
         self.check()?;
         // A link stays one: what it leads to is replaced.
@@ -69,17 +107,17 @@ impl Named<'_> {
         temporary.prefix(".plimsoll-").suffix(".part").permissions(mode);
         // The directory is looked at first, as only then the system's own words say what is wrong.
         let made = fs::metadata(directory).and_then(|_| temporary.tempfile_in(directory));
-        let file = made.map_err(error_of).with_context(|| self.failed())?;
-        Ok(NewFile::Whole { file, name, overwrite })
+        let file = made.map_err(|error| self.failed(error_of(error)))?;
+        Ok(NewFile(Kind::Whole { file, name, overwrite: overwrite.given }))
     }
 
     /// Gives the file its name.
-    pub(crate) fn finish(self, file: NewFile) -> Result<()> {
-        file.finish().with_context(|| self.failed())
+    pub fn finish(self, file: NewFile) -> Result<()> {
+        file.finish().map_err(|source| self.failed(source))
     }
 
-    pub(crate) fn failed(&self) -> String {
-        format!("{}: cannot write {}", self.flag, self.path.display())
+    fn failed(&self, source: io::Error) -> OutputError {
+        OutputError::Write { name: self.name, path: self.path.to_owned(), source }
     }
 }
 
@@ -95,21 +133,21 @@ fn error_of(error: io::Error) -> io::Error {
 
 impl NewFile {
     /// Returns where it is being written.
-    pub(crate) fn path<'a>(&'a self, asked: &'a Path) -> &'a Path {
-        match self {
-            Self::Whole { file, .. } => file.path(),
-            Self::Stream(_) => asked,
+    pub fn path<'a>(&'a self, asked: &'a Path) -> &'a Path {
+        match &self.0 {
+            Kind::Whole { file, .. } => file.path(),
+            Kind::Stream(_) => asked,
         }
     }
 
     fn finish(self) -> io::Result<()> {
-        match self {
-            Self::Stream(mut file) => file.flush(),
-            Self::Whole { file, name, overwrite: true } => {
+        match self.0 {
+            Kind::Stream(mut file) => file.flush(),
+            Kind::Whole { file, name, overwrite: true } => {
                 file.persist(name).map(|_| ()).map_err(|failed| failed.error)
             }
             // Another may have made the file in the meantime.
-            Self::Whole { file, name, overwrite: false } => {
+            Kind::Whole { file, name, overwrite: false } => {
                 file.persist_noclobber(name).map(|_| ()).map_err(|failed| failed.error)
             }
         }
@@ -118,16 +156,16 @@ impl NewFile {
 
 impl Write for NewFile {
     fn write(&mut self, content: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Whole { file, .. } => file.write(content),
-            Self::Stream(file) => file.write(content),
+        match &mut self.0 {
+            Kind::Whole { file, .. } => file.write(content),
+            Kind::Stream(file) => file.write(content),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Whole { file, .. } => file.flush(),
-            Self::Stream(file) => file.flush(),
+        match &mut self.0 {
+            Kind::Whole { file, .. } => file.flush(),
+            Kind::Stream(file) => file.flush(),
         }
     }
 }
@@ -138,7 +176,7 @@ mod tests {
     use super::*;
 
     fn named(path: &Path, overwrite: bool) -> Named<'_> {
-        Named { flag: "-o", path, overwrite }
+        Named { name: "-o", path, overwrite: Consent { given: overwrite, flag: "--overwrite" } }
     }
 
     fn entries(directory: &Path) -> usize {
@@ -193,7 +231,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         assert!(named(place.path(), true).write(b"").is_err());
         let nowhere = place.path().join("no/such/place");
-        let failed = format!("{:#}", named(&nowhere, false).write(b"").unwrap_err());
+        let failed = crate::in_one_line(&named(&nowhere, false).write(b"").unwrap_err());
         assert!(failed.contains("no/such/place: No such file"), "{failed}");
         assert!(!failed.contains(".plimsoll-"), "{failed}");
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use plimsoll_conduct::RunTime;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::{
@@ -17,8 +16,10 @@ use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::Members;
 use plimsoll_workload::plan::{Placing, WorkloadFile};
 
+use crate::error::{Context, Result};
+
 /// Runs the measured stage of a workload on one thread and returns every operation.
-pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, Vec<OpRecord>)> {
+pub(crate) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, Vec<OpRecord>)> {
     let plan = Arc::new(WorkloadFile::try_from(spec)?.check()?);
     let placing = Placing {
         run: "proof",
@@ -49,6 +50,7 @@ pub(super) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
     let timing = JobTiming::of_job(&stage.jobs[0], stage.duration);
     let job = ObjectsJob { timing, ..ObjectsJob::alone(&NullDriver, &work, &generators) };
     let work = StageWork::of_objects(StageId(0), job);
-    let outcome = run_stage(&work, &config, &context, &mut kept)?;
+    let outcome = run_stage(&work, &config, &context, &mut kept)
+        .map_err(plimsoll_conduct::ConductError::from)?;
     Ok((outcome, kept.0))
 }

@@ -1,14 +1,14 @@
 //! Arrivals of many users who know nothing of each other.
 
-use anyhow::Result;
 use plimsoll_model::OpRecord;
 use plimsoll_report::proof::Check;
 use plimsoll_stats::KolmogorovSmirnov;
 
-use super::{Bench, Load, bare, open};
+use crate::error::Result;
+use crate::{Load, Prover, bare, open};
 use plimsoll_conduct::RunTime;
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     the times between Poisson arrivals are exponential: a Kolmogorov-Smirnov test at the \
     level of 5 % rejects about 5 of 100 seeds, and every one of 100 schedules of constant \
     arrivals";
@@ -20,7 +20,7 @@ const LEVEL: f64 = 0.05;
 /// binomial distribution).
 const REJECTED_MAX: usize = 13;
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let rejected = |arrivals: &str| -> Result<usize> {
         let mut rejected = 0;
         for number in 0..SEEDS {
@@ -32,7 +32,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
                 objects: 100,
                 size: 1,
             };
-            let spec = load.spec(bench.seed.wrapping_add(number));
+            let spec = load.spec(prover.seed.wrapping_add(number));
             let (_, ops) = bare::run(&spec, &RunTime::simulated())?;
             rejected += usize::from(p_value(&ops) < LEVEL);
         }

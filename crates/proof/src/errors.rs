@@ -1,19 +1,19 @@
 //! Every class of failure, counted.
 
-use anyhow::Result;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 
-use super::measured::Measured;
-use super::{Bench, Load, open, same};
+use crate::error::Result;
+use crate::measured::Measured;
+use crate::{Load, Prover, open, same};
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     of 1,000,000 operations each failure is counted once and in its class; what moved \
     rightly and wholly is the goodput, and nothing else; a store that only fails has none, \
     and the exit code is 1";
 
-pub(super) const SCRIPT: &str = "service: {time: {exponential: {mean: 2ms}}}
+pub(crate) const SCRIPT: &str = "service: {time: {exponential: {mean: 2ms}}}
 faults:
   all:
     slow_down: 0.02
@@ -25,7 +25,7 @@ faults:
     silence: 0.001
 lies: {zeroed: 0.002, flipped: 0.002}";
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
         operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
         pacing: open("10000/s", "poisson", 60_000),
@@ -34,11 +34,11 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         objects: 1_000,
         size: 512,
     };
-    let mut checks = counted(&bench.simulate(&load.spec(bench.seed), SCRIPT)?);
+    let mut checks = counted(&prover.simulate(&load.spec(prover.seed), SCRIPT)?);
 
     let short = Load { seconds: 1, ..load };
-    let failing = bench.simulate(
-        &short.spec(bench.seed),
+    let failing = prover.simulate(
+        &short.spec(prover.seed),
         "service: {time: {constant: 1ms}}\nfaults: {all: {status: {500: 1.0}}}",
     )?;
     let total = &failing.row().analysis.total;
@@ -51,7 +51,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
 
 /// Returns the checks of every class, of the goodput and of what the report says of load that was
 /// shed.
-pub(super) fn counted(measured: &Measured) -> Vec<Check> {
+pub(crate) fn counted(measured: &Measured) -> Vec<Check> {
     let (total, ledger) = (&measured.row().analysis.total.stage, &measured.ledger);
     let mut checks = Vec::new();
     for class in ErrorClass::ALL {

@@ -3,6 +3,7 @@
 
 mod bare;
 mod bytes;
+mod error;
 mod errors;
 mod loopback;
 mod measured;
@@ -15,14 +16,16 @@ mod stall;
 
 use std::cell::RefCell;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
 use plimsoll_analysis::KindAnalysis;
-use plimsoll_conduct::{Recording, RunTime, Stop, Store};
+use plimsoll_conduct::{
+    Observer, Recording, RunTime, Scripted, Stop, Store, embedded, in_one_line,
+};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{OpKind, Seed};
-use plimsoll_oracle::{SCRIPT_SCHEMA, Script};
+use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
 use plimsoll_results::Asked;
 use plimsoll_stats::Percentile;
@@ -31,23 +34,23 @@ use plimsoll_workload::{
     WorkloadSpec,
 };
 
-use crate::targets::Scripted;
-use crate::ui::Ui;
-
+use error::{Context, ProofError, Result};
 use measured::{Measured, Measurement};
 
-pub(crate) use loopback::PROOFS as LOOPBACK_PROOFS;
-pub(crate) use rivals::{PROOF as RIVALS, Rival};
+pub use loopback::PROOFS as LOOPBACK_PROOFS;
+pub use rivals::{PROOF as RIVALS, Rival};
 
 /// One proof by name.
-pub(crate) struct NamedProof {
-    pub(crate) name: &'static str,
-    pub(crate) claim: &'static str,
-    make: fn(&Bench) -> Result<Vec<Check>>,
+pub struct NamedProof {
+    /// Its name.
+    pub name: &'static str,
+    /// What it claims.
+    pub claim: &'static str,
+    make: fn(&Prover) -> Result<Vec<Check>>,
 }
 
 /// All proofs in virtual time.
-pub(crate) const PROOFS: [NamedProof; 7] = [
+pub const PROOFS: [NamedProof; 7] = [
     NamedProof { name: "quantiles", claim: quantiles::CLAIM, make: quantiles::checks },
     NamedProof { name: "stall", claim: stall::CLAIM, make: stall::checks },
     NamedProof { name: "errors", claim: errors::CLAIM, make: errors::checks },
@@ -58,42 +61,33 @@ pub(crate) const PROOFS: [NamedProof; 7] = [
 ];
 
 impl NamedProof {
-    /// Makes the proof; what keeps it from being made is a failure, unless it is [`Skipped`].
-    pub(crate) fn prove(&self, bench: &Bench) -> Proof {
-        let error = match (self.make)(bench) {
-            Ok(checks) => return Proof::of(self.name, self.claim, checks),
-            Err(error) => error,
-        };
-        match error.downcast() {
-            Ok(Skipped { reason, checks }) => {
+    /// Makes the proof; what keeps it from being made is a failure, unless it is to be skipped.
+    pub fn prove(&self, prover: &Prover) -> Proof {
+        match (self.make)(prover) {
+            Ok(checks) => Proof::of(self.name, self.claim, checks),
+            Err(ProofError::Skipped { reason, checks }) => {
                 let skipped = Proof::without(self.name, self.claim, Verdict::Skip, reason);
                 Proof { checks, ..skipped }
             }
-            Err(error) => {
-                Proof::without(self.name, self.claim, Verdict::Fail, format!("{error:#}"))
-            }
+            Err(error) => Proof::without(self.name, self.claim, Verdict::Fail, in_one_line(&error)),
         }
     }
 }
 
-/// Why a proof cannot be judged here.
-#[derive(Debug, thiserror::Error)]
-#[error("{reason}")]
-struct Skipped {
-    reason: String,
-    /// What was judged all the same, and holds.
-    checks: Vec<Check>,
-}
-
 /// What proofs are made with.
-pub(crate) struct Bench {
-    pub(crate) seed: u64,
+pub struct Prover {
+    /// Fixes every choice.
+    pub seed: u64,
     /// The other program that measures, for the proof that wants one.
-    pub(crate) rival: Option<Rival>,
+    pub rival: Option<Rival>,
     /// Every workload with its script as they were measured, in YAML.
-    pub(crate) explained: RefCell<Vec<(String, String)>>,
-    pub(crate) stop: Stop,
-    pub(crate) ui: Ui,
+    pub explained: RefCell<Vec<(String, String)>>,
+    /// What ends it.
+    pub stop: Stop,
+    /// Who is told of what is measured.
+    pub observer: Arc<dyn Observer>,
+    /// The command line for the records.
+    pub command_line: Vec<String>,
 }
 
 /// After so long an operation is given up in virtual time.
@@ -145,12 +139,18 @@ fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
     PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight }
 }
 
-impl Bench {
+impl Prover {
     /// Returns the script of a measurement, and notes what is measured.
     fn script(&self, spec: &WorkloadSpec, script: &str) -> Result<Script> {
         let script = format!("schema: {SCRIPT_SCHEMA}\n{script}\n");
         self.explained.borrow_mut().push((spec.to_yaml(), script.clone()));
         Script::from_yaml(&script).context("the script of the proof")
+    }
+
+    /// Starts a server that behaves as a script says.
+    fn serve(&self, spec: &WorkloadSpec, script: &str) -> Result<Oracle> {
+        let script = self.script(spec, script)?;
+        embedded::start(Some(script), spec.seed).context("cannot start the embedded store")
     }
 
     /// Runs a workload against a script in virtual time and analyses the whole of it.
@@ -183,7 +183,7 @@ impl Measured {
     /// Returns the figures of a kind.
     fn kind(&self, kind: OpKind) -> Result<&KindAnalysis> {
         let mut kinds = self.row().analysis.kinds.iter();
-        kinds.find(|each| each.kind == kind).with_context(|| format!("no {}", kind.name()))
+        kinds.find(|each| each.kind == kind).context(format!("no {}", kind.name()))
     }
 
     /// Returns percentiles of the latency of a kind, in nanoseconds.

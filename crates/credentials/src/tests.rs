@@ -45,9 +45,34 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.map_or(0, |length| length.parse().unwrap())
 }
 
+/// What the command line calls what it hands over.
+const NAMES: Names = Names {
+    keys: "the flags",
+    access_key: "--access-key",
+    secret_key: "--secret-key",
+    session_token: "--session-token",
+    web_token: "--sts-web-token",
+};
+
+fn given(keys: [Option<&str>; 3]) -> Given {
+    let [access_key, secret_key, session_token] = keys.map(|key| key.map(str::to_owned));
+    Given { access_key, secret_key, session_token, names: NAMES }
+}
+
+/// Returns an error with its causes.
+fn in_full(error: &CredentialsError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
 /// What a test sets.
 #[derive(Default)]
-struct Given<'a> {
+struct Asked<'a> {
     flags: [Option<&'a str>; 3],
     web_token: Option<&'a str>,
     store: Option<&'a str>,
@@ -57,15 +82,13 @@ struct Given<'a> {
 /// The wall time at the epoch of the tests, 2026-11-21T09:00:00Z.
 const EPOCH: WallTime = WallTime::from_unix_ns(1_795_251_600_000_000_000);
 
-impl Given<'_> {
-    fn resolve(&self) -> Result<Resolved> {
-        let [access_key, secret_key, session_token] =
-            self.flags.map(|flag| flag.and_then(|text| text.parse().ok()));
+impl Asked<'_> {
+    fn resolve(&self) -> Result<Found> {
         let variables: HashMap<&str, &str> = self.variables.iter().copied().collect();
         let clock: SharedClock = std::sync::Arc::new(RunClock::start());
         let store = plimsoll_http::expand_hosts(self.store.unwrap_or("store.invalid"), 80).unwrap();
-        resolve(&ChainArgs {
-            flags: &CredentialArgs { access_key, secret_key, session_token },
+        let chain = Chain {
+            given: given(self.flags),
             web_token: self.web_token,
             store: &store[0],
             store_tls: false,
@@ -74,21 +97,20 @@ impl Given<'_> {
             clock: &clock,
             wall_epoch: EPOCH,
             variable: &|name| variables.get(name).map(|value| (*value).to_owned()),
-        })
+            read: &plimsoll_conduct::input::read_text,
+        };
+        chain.resolve()
     }
 
     fn refusal(&self) -> String {
-        format!("{:#}", self.resolve().unwrap_err())
+        in_full(&self.resolve().unwrap_err())
     }
 
     /// Returns access key, secret key, token and source.
     fn keys(&self) -> (String, String, Option<String>, String) {
         let resolved = self.resolve().unwrap();
-        let Credentials::Keys { access_key, secret_key, session_token } = resolved.credentials
-        else {
-            panic!("keys were found");
-        };
-        (access_key, secret_key, session_token, resolved.source)
+        let Keys { access_key, secret_key, session_token, .. } = resolved.keys;
+        (access_key, secret_key, session_token, resolved.source.to_string())
     }
 }
 
@@ -120,32 +142,32 @@ fn the_first_source_that_has_keys_wins() {
         ("AWS_SHARED_CREDENTIALS_FILE", path),
     ];
     let flags = [Some("FA"), Some("fs"), None];
-    let given = Given { flags, variables: &all, ..Given::default() };
+    let given = Asked { flags, variables: &all, ..Asked::default() };
     assert_eq!(given.keys(), found("FA", "fs", None, "the flags"));
-    let given = Given { variables: &all, ..Given::default() };
+    let given = Asked { variables: &all, ..Asked::default() };
     let source = "the environment (AWS_ACCESS_KEY_ID)";
     assert_eq!(given.keys(), found("EA", "es", Some("et"), source));
-    let given = Given { variables: &all[3..], ..Given::default() };
+    let given = Asked { variables: &all[3..], ..Asked::default() };
     assert_eq!(given.keys(), found("MA", "ms", None, "the environment (MINIO_ROOT_USER)"));
-    let given = Given { variables: &all[5..], ..Given::default() };
+    let given = Asked { variables: &all[5..], ..Asked::default() };
     assert_eq!(given.keys(), found("PA", "ps", None, "profile `default`"));
     let disabled = [("AWS_EC2_METADATA_DISABLED", "true")];
-    let refusal = Given { variables: &disabled, ..Given::default() }.refusal();
+    let refusal = Asked { variables: &disabled, ..Asked::default() }.refusal();
     assert!(refusal.starts_with("no credentials found: looked at --access-key"), "{refusal}");
 }
 
 #[test]
 fn half_a_pair_and_an_unknown_profile_are_refused() {
     let half = [("AWS_SECRET_ACCESS_KEY", "hush")];
-    let refusal = Given { variables: &half, ..Given::default() }.refusal();
+    let refusal = Asked { variables: &half, ..Asked::default() }.refusal();
     assert_eq!(refusal, "AWS_SECRET_ACCESS_KEY is set without AWS_ACCESS_KEY_ID");
     let flags = [None, Some("hush"), None];
-    let refusal = Given { flags, ..Given::default() }.refusal();
+    let refusal = Asked { flags, ..Asked::default() }.refusal();
     assert_eq!(refusal, "--secret-key or --session-token is given without --access-key");
-    let refusal = Given { variables: &[("AWS_PROFILE", "work")], ..Given::default() }.refusal();
+    let refusal = Asked { variables: &[("AWS_PROFILE", "work")], ..Asked::default() }.refusal();
     assert!(refusal.starts_with("there is no profile `work` (AWS_PROFILE)"), "{refusal}");
     let missing = [("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials")];
-    let refusal = Given { variables: &missing, ..Given::default() }.refusal();
+    let refusal = Asked { variables: &missing, ..Asked::default() }.refusal();
     assert!(refusal.starts_with("cannot read the profile file /nonexistent"), "{refusal}");
 }
 
@@ -157,7 +179,7 @@ fn an_instance_is_asked_for_a_token_then_its_role_then_the_keys() {
     let (authority, server) = serve(&[(200, "TOKEN=="), (200, "my-role\n"), (200, JSON)]);
     let url = format!("http://{authority}/");
     let variables = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.as_str())];
-    let given = Given { variables: &variables, ..Given::default() };
+    let given = Asked { variables: &variables, ..Asked::default() };
     assert_eq!(given.keys(), found("JA", "js", Some("jt"), "the instance's role `my-role`"));
     let asked = server.join().unwrap();
     assert!(asked[0].starts_with("PUT /latest/api/token HTTP/1.1\r\n"), "{}", asked[0]);
@@ -175,7 +197,7 @@ fn an_instance_that_gives_no_keys_is_told_apart() {
         let (authority, server) = serve(answers);
         let url = format!("http://{authority}");
         let variables = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", url.as_str())];
-        let refusal = Given { variables: &variables, ..Given::default() }.refusal();
+        let refusal = Asked { variables: &variables, ..Asked::default() }.refusal();
         server.join().unwrap();
         refusal.replace(&authority, "HERE")
     };
@@ -210,20 +232,20 @@ fn a_container_is_asked_with_its_token_and_only_near_or_over_tls() {
         ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "not-this"),
         ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", token_path),
     ];
-    let given = Given { variables: &variables, ..Given::default() };
+    let given = Asked { variables: &variables, ..Asked::default() };
     assert_eq!(given.keys(), found("JA", "js", Some("jt"), "the container"));
     let asked = server.join().unwrap();
     assert!(asked[0].starts_with("GET /v1/keys?id=7 HTTP/1.1\r\n"), "{}", asked[0]);
     assert!(asked[0].contains("\r\nAuthorization: Bearer abc\r\n"), "{}", asked[0]);
 
     let far = [("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://10.0.0.1/keys")];
-    let refusal = Given { variables: &far, ..Given::default() }.refusal();
+    let refusal = Asked { variables: &far, ..Asked::default() }.refusal();
     assert!(refusal.contains("leads to 10.0.0.1:80 in the clear"), "{refusal}");
     let split = [
         ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url.as_str()),
         ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "hush\r\nX: y"),
     ];
-    let refusal = Given { variables: &split, ..Given::default() }.refusal();
+    let refusal = Asked { variables: &split, ..Asked::default() }.refusal();
     assert!(refusal.ends_with("holds a character that a request cannot hold"), "{refusal}");
     assert!(!refusal.contains("hush"), "{refusal}");
 }
@@ -249,7 +271,7 @@ fn a_web_token_is_exchanged_at_the_store_or_at_the_named_service() {
         ];
         let store = (!named).then_some(authority.as_str());
         let web_token = Some(web_token);
-        let given = Given { web_token, store, variables: &variables, ..Given::default() };
+        let given = Asked { web_token, store, variables: &variables, ..Asked::default() };
         let source = "the token service (--sts-web-token)";
         assert_eq!(given.keys(), found("SA", "ss/+", Some("st&1"), source));
         let asked = server.join().unwrap();
@@ -268,11 +290,11 @@ fn a_refused_token_is_said_without_the_token() {
     for (body, said) in [(refused, ": InvalidIdentityToken: … is no token"), ("hush.token", "")] {
         let (authority, server) = serve(&[(400, body)]);
         let (web_token, store) = (Some("hush.token"), Some(authority.as_str()));
-        let refusal = Given { web_token, store, ..Given::default() }.refusal();
+        let refusal = Asked { web_token, store, ..Asked::default() }.refusal();
         assert_eq!(refusal, format!("--sts-web-token: {authority} answered 400{said}"));
         server.join().unwrap();
     }
-    let refusal = Given { web_token: Some(" "), ..Given::default() }.refusal();
+    let refusal = Asked { web_token: Some(" "), ..Asked::default() }.refusal();
     assert_eq!(refusal, "--sts-web-token: the token is empty");
 }
 
@@ -280,10 +302,10 @@ fn a_refused_token_is_said_without_the_token() {
 fn what_expires_within_a_run_is_warned_of_and_what_has_expired_is_refused() {
     let (authority, server) = serve(&[(200, XML)]);
     let store = Some(authority.as_str());
-    let resolved = Given { web_token: Some("t"), store, ..Given::default() }.resolve().unwrap();
+    let resolved = Asked { web_token: Some("t"), store, ..Asked::default() }.resolve().unwrap();
     server.join().unwrap();
     let hour = std::time::Duration::from_secs(3600);
-    assert_eq!(resolved.expires, Some(EPOCH.after(hour)));
+    assert_eq!(resolved.keys.expires, Some(EPOCH.after(hour)));
     assert_eq!(resolved.outlived(EPOCH.after(hour)), None);
     let warning = resolved.outlived(EPOCH.after(hour * 2)).unwrap();
     assert!(warning.contains("expire at 2026-11-21T10:00:00"), "{warning}");
@@ -292,7 +314,7 @@ fn what_expires_within_a_run_is_warned_of_and_what_has_expired_is_refused() {
 
     let (authority, server) = serve(&[(200, &XML.replace("T10:00", "T09:00"))]);
     let store = Some(authority.as_str());
-    let refusal = Given { web_token: Some("t"), store, ..Given::default() }.refusal();
+    let refusal = Asked { web_token: Some("t"), store, ..Asked::default() }.refusal();
     server.join().unwrap();
     let start = "the credentials from the token service (--sts-web-token) have expired at ";
     assert!(refusal.starts_with(start), "{refusal}");
@@ -301,18 +323,14 @@ fn what_expires_within_a_run_is_warned_of_and_what_has_expired_is_refused() {
 #[test]
 fn amazons_variables_are_taken_where_no_flag_is_given() {
     let take = |flags: [Option<&str>; 3], variables: &[(&str, &str)]| {
-        let [access_key, secret_key, session_token] =
-            flags.map(|flag| flag.and_then(|text| text.parse().ok()));
-        let flags = CredentialArgs { access_key, secret_key, session_token };
         let variables: HashMap<&str, &str> = variables.iter().copied().collect();
-        of_amazon_variables(&flags, &|name| variables.get(name).map(|value| (*value).to_owned()))
+        given(flags)
+            .or_amazon_variables(&|name| variables.get(name).map(|value| (*value).to_owned()))
     };
     let both = [("AWS_ACCESS_KEY_ID", "EA"), ("AWS_SECRET_ACCESS_KEY", "es")];
     let found = take([None; 3], &both).unwrap().unwrap();
-    assert_eq!(found.source, "the environment (AWS_ACCESS_KEY_ID)");
-    let Credentials::Keys { access_key, secret_key, session_token } = found.credentials else {
-        panic!("keys were found");
-    };
+    assert_eq!(found.source.to_string(), "the environment (AWS_ACCESS_KEY_ID)");
+    let Keys { access_key, secret_key, session_token, .. } = found.keys;
     assert_eq!((&*access_key, &*secret_key, session_token), ("EA", "es", None));
     // A flag wins, and an empty one means nobody.
     assert!(take([Some("A"), Some("s"), None], &both).unwrap().is_none());
@@ -327,8 +345,8 @@ fn amazons_variables_are_taken_where_no_flag_is_given() {
 #[test]
 fn files_without_an_end_are_refused() {
     let variables = [("AWS_SHARED_CREDENTIALS_FILE", "/dev/zero")];
-    let refusal = Given { variables: &variables, ..Given::default() }.refusal();
+    let refusal = Asked { variables: &variables, ..Asked::default() }.refusal();
     assert!(refusal.ends_with("/dev/zero: it is not a regular file"), "{refusal}");
-    let refusal = Given { web_token: Some("file:/dev/zero"), ..Given::default() }.refusal();
+    let refusal = Asked { web_token: Some("file:/dev/zero"), ..Asked::default() }.refusal();
     assert!(refusal.ends_with("/dev/zero: it is not a regular file"), "{refusal}");
 }

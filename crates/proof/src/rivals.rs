@@ -7,7 +7,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
 use plimsoll_analysis::warp::{WarpQuestion, WarpSizes};
 use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, OpKind};
@@ -15,12 +14,14 @@ use plimsoll_report::proof::Check;
 use plimsoll_results::WarpFile;
 use plimsoll_workload::PacingSpec;
 
-use super::loopback::{self, Noise, STALL_PERIOD_S, STALLED};
-use super::{Bench, Load, NamedProof, Skipped, grouped, quantiles, stall, times};
-use crate::store::{self, EMBEDDED_KEY};
+use crate::error::{Context, ProofError, Result};
+use crate::loopback::{self, Noise, STALL_PERIOD_S, STALLED};
+use crate::{Load, NamedProof, Prover, grouped, quantiles, stall, times};
+use plimsoll_conduct::ConductError;
+use plimsoll_conduct::embedded::KEY;
 
 /// The proof, which is made only by name.
-pub(crate) const PROOF: NamedProof = NamedProof { name: "rivals", claim: CLAIM, make: checks };
+pub const PROOF: NamedProof = NamedProof { name: "rivals", claim: CLAIM, make: checks };
 
 const CLAIM: &str = "\
     of a store that serves in 2 ms and freezes for 1 s in every 5 s the open loop shows what \
@@ -48,7 +49,7 @@ const OUTPUT_TOLD_MAX: usize = 300;
 
 /// The other program.
 #[derive(Clone, Debug)]
-pub(crate) struct Rival {
+pub struct Rival {
     program: PathBuf,
 }
 
@@ -71,13 +72,13 @@ impl FromStr for Rival {
     }
 }
 
-fn checks(bench: &Bench) -> Result<Vec<Check>> {
-    let rival = bench.rival.as_ref().context("nothing is named to measure against")?;
+fn checks(prover: &Prover) -> Result<Vec<Check>> {
+    let rival = prover.rival.as_ref().context("nothing is named to measure against")?;
     let version = rival.version()?;
-    let mut noise = Noise::of_machine(bench)?;
-    let theirs = rival.measure(bench)?;
-    noise.note_machine(bench)?;
-    let (opened, closed) = loopback::stalled_loops(bench, PERIODS, PERIODS)?;
+    let mut noise = Noise::of_machine(prover)?;
+    let theirs = rival.measure(prover)?;
+    noise.note_machine(prover)?;
+    let (opened, closed) = loopback::stalled_loops(prover, PERIODS, PERIODS)?;
     noise.note(&opened);
     let ours = opened.percentiles(OpKind::Get, PERCENTS)?;
     let timings =
@@ -113,28 +114,28 @@ fn told(what: String, said: &[u64]) -> Check {
 impl Rival {
     /// Returns what it calls itself; without it there is nothing to prove.
     fn version(&self) -> Result<String> {
-        let skipped = |reason: String| Skipped { reason, checks: Vec::new() };
+        let skipped = |reason| Err(ProofError::Skipped { reason, checks: Vec::new() });
         let program = self.program.display();
         let output =
             match Command::new(&self.program).arg("--version").stdin(Stdio::null()).output() {
                 Ok(output) => output,
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let reason = format!("no `{program}` is found; --against warp=PATH names one");
-                    return Err(skipped(reason).into());
+                    return skipped(reason);
                 }
                 Err(error) => {
-                    return Err(skipped(format!("cannot run `{program}`: {error}")).into());
+                    return skipped(format!("cannot run `{program}`: {error}"));
                 }
             };
         let said = String::from_utf8_lossy(&output.stdout);
         match said.trim().strip_prefix("warp version ") {
             Some(version) => Ok(format!("warp {}", version.lines().next().unwrap_or_default())),
-            None => Err(skipped(format!("`{program}` is not the benchmark warp")).into()),
+            None => skipped(format!("`{program}` is not the benchmark warp")),
         }
     }
 
     /// Has it measure the store that stalls.
-    fn measure(&self, bench: &Bench) -> Result<Told> {
+    fn measure(&self, prover: &Prover) -> Result<Told> {
         let seconds = PERIODS * STALL_PERIOD_S;
         let load = Load {
             operations: &[("GET", 1)],
@@ -144,8 +145,7 @@ impl Rival {
             objects: OBJECTS,
             size: 1_024,
         };
-        let script = bench.script(&load.spec(bench.seed), STALLED)?;
-        let oracle = store::start_embedded(Some(script), bench.seed)?;
+        let oracle = prover.serve(&load.spec(prover.seed), STALLED)?;
         let place = tempfile::tempdir().context("cannot make a temporary directory")?;
         let output = tempfile::tempfile().context("cannot make a temporary file")?;
         let mut command = Command::new(&self.program);
@@ -156,8 +156,8 @@ impl Rival {
             .args(["--objects", &OBJECTS.to_string(), "--obj.size", "1KiB"])
             .args(["--concurrent", &WORKERS.to_string(), "--duration", &format!("{seconds}s")])
             .args(["--benchdata", "told"])
-            .env("WARP_ACCESS_KEY", EMBEDDED_KEY)
-            .env("WARP_SECRET_KEY", EMBEDDED_KEY)
+            .env("WARP_ACCESS_KEY", KEY)
+            .env("WARP_SECRET_KEY", KEY)
             .stdin(Stdio::null())
             .stdout(output.try_clone().context("cannot keep what it prints")?)
             .stderr(output.try_clone().context("cannot keep what it prints")?);
@@ -166,9 +166,12 @@ impl Rival {
         }
         let child = command.spawn().context("cannot start the other program")?;
         let within = Duration::from_secs(seconds) + BESIDE_MAX;
-        let ended = Running(child).wait(bench, within)?;
+        let ended = Running(child).wait(prover, within)?;
         if !ended.success() {
-            bail!("the other program ended with {ended}: {}", last_words(output)?);
+            let words = last_words(output)?;
+            return Err(ProofError::Missing(format!(
+                "the other program ended with {ended}: {words}"
+            )));
         }
         read(&place.path().join("told.csv.zst"))
     }
@@ -207,20 +210,22 @@ struct Running(Child);
 
 impl Running {
     /// Waits for its end, as long as the user does.
-    fn wait(mut self, bench: &Bench, within: Duration) -> Result<ExitStatus> {
+    fn wait(mut self, prover: &Prover, within: Duration) -> Result<ExitStatus> {
         let clock = RunClock::start();
         let started = clock.now();
         loop {
             if let Some(ended) = self.0.try_wait().context("cannot wait for the other program")? {
                 return Ok(ended);
             }
-            if bench.stop.flag().is_set() {
-                bail!("stopped");
+            if prover.stop.flag().is_set() {
+                return Err(ConductError::Stopped.into());
             }
             if clock.now().since(started) > within {
-                bail!("the other program was not done after {} s", within.as_secs());
+                let seconds = within.as_secs();
+                let late = format!("the other program was not done after {seconds} s");
+                return Err(ProofError::Missing(late));
             }
-            bench.stop.rest(within);
+            prover.stop.rest(within);
         }
     }
 }

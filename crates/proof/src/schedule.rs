@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 
-use super::{Bench, Load, bare, grouped, open, same};
+use crate::error::Result;
+use crate::{Load, Prover, bare, grouped, open, same};
 use plimsoll_conduct::RunTime;
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     a schedule that was not kept is never passed over: neither when the store holds too many \
     operations up, nor when the generator is too slow";
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = |rate: &str, max_in_flight| Load {
         operations: &[("STAT", 1)],
         pacing: open(rate, "constant", max_in_flight),
@@ -24,8 +24,8 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
     };
     let script = "service: {time: {constant: 10ms}}";
     // 10 ms each: 20 under way are needed for 2,000 a second, and 5 serve 500 of them.
-    let held_up = bench.simulate(&load("2000/s", 5).spec(bench.seed), script)?;
-    let kept = bench.simulate(&load("2000/s", 40).spec(bench.seed), script)?;
+    let held_up = prover.simulate(&load("2000/s", 5).spec(prover.seed), script)?;
+    let kept = prover.simulate(&load("2000/s", 40).spec(prover.seed), script)?;
     let mut checks = Vec::new();
     for (what, simulated, is_kept) in [("5 in flight", &held_up, false), ("40", &kept, true)] {
         let shown = text::render(&simulated.report, &Look { width: 80, color: false });
@@ -42,7 +42,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
     checks.push(same("issued in 10 s with 5 in flight", 5_000, issued));
 
     // Ten million a second are 100 ns each, less than any operation takes to issue.
-    let mut spec = load("10000k/s", 8).spec(bench.seed);
+    let mut spec = load("10000k/s", 8).spec(prover.seed);
     spec.measure.duration_ns = Duration::from_millis(200).as_nanos() as u64;
     let (slow, _) = bare::run(&spec, &RunTime::machine())?;
     let schedule = slow

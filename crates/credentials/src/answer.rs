@@ -1,47 +1,50 @@
 //! What services answer: keys as JSON or XML.
 
-use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_model::WallTime;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::Event;
 use serde_json::Value;
 
-use super::Keys;
+use crate::{CredentialsError, Keys, Result};
 
 /// How much of what a service says of its refusal is shown.
 const MESSAGE_CHARS_MAX: usize = 300;
 
 /// Reads the JSON with which containers and instances get their keys.
-pub(super) fn keys_of_json(json: &[u8]) -> Result<Keys> {
+pub(crate) fn keys_of_json(json: &[u8]) -> Result<Keys> {
     // The text is secret, and its place in it is all that serde's error would say.
-    let document: Value =
-        serde_json::from_slice(json).map_err(|_| anyhow!("the answer is not JSON"))?;
+    let document: Value = serde_json::from_slice(json)
+        .map_err(|_| CredentialsError::answer("the answer is not JSON"))?;
     let text = |name: &str| {
         let value = document.get(name).and_then(Value::as_str);
         value.filter(|value| !value.is_empty()).map(str::to_owned)
     };
     if let Some(code) = text("Code").filter(|code| code != "Success") {
-        bail!("the answer is a refusal: {}", shown(&code));
+        let refusal = format!("the answer is a refusal: {}", shown(&code));
+        return Err(CredentialsError::Answer(refusal));
     }
     keys_of(text)
 }
 
 /// Reads the XML with which a token service hands out keys.
-pub(super) fn keys_of_xml(xml: &[u8]) -> Result<Keys> {
+pub(crate) fn keys_of_xml(xml: &[u8]) -> Result<Keys> {
     let elements = elements(xml)?;
     keys_of(|name| find(&elements, name))
 }
 
 /// Returns what the XML of a refusal says, in one line; empty if it says nothing.
-pub(super) fn refusal_of_xml(xml: &[u8]) -> String {
+pub(crate) fn refusal_of_xml(xml: &[u8]) -> String {
     let elements = elements(xml).unwrap_or_default();
     let parts = ["Code", "Message"].map(|name| find(&elements, name));
     shown(&parts.into_iter().flatten().collect::<Vec<_>>().join(": "))
 }
 
 fn keys_of(text: impl Fn(&str) -> Option<String>) -> Result<Keys> {
-    let required = |name| text(name).with_context(|| format!("the answer holds no {name}"));
+    let required = |name| {
+        let missing = || CredentialsError::answer(format!("the answer holds no {name}"));
+        text(name).ok_or_else(missing)
+    };
     let session_token = text("Token").or_else(|| text("SessionToken"));
     let expires = text("Expiration").map(|time| wall_time(&time)).transpose()?;
     let (access_key, secret_key) = (required("AccessKeyId")?, required("SecretAccessKey")?);
@@ -49,15 +52,17 @@ fn keys_of(text: impl Fn(&str) -> Option<String>) -> Result<Keys> {
 }
 
 fn wall_time(text: &str) -> Result<WallTime> {
-    let time: jiff::Timestamp = text
-        .parse()
-        .map_err(|_| anyhow!("`{}`, when the credentials expire, is no time", shown(text)))?;
+    let no_time = |_| {
+        let words = format!("`{}`, when the credentials expire, is no time", shown(text));
+        CredentialsError::Answer(words)
+    };
+    let time: jiff::Timestamp = text.parse().map_err(no_time)?;
     Ok(WallTime::from_unix_ns(u64::try_from(time.as_nanosecond()).unwrap_or(0)))
 }
 
 /// Returns every element without elements in it, with its text.
 fn elements(xml: &[u8]) -> Result<Vec<(String, String)>> {
-    let no_xml = || anyhow!("the answer is not the XML of a token service");
+    let no_xml = || CredentialsError::answer("the answer is not the XML of a token service");
     let mut reader = Reader::from_reader(xml);
     let (mut found, mut text, mut is_leaf) = (Vec::new(), String::new(), false);
     loop {

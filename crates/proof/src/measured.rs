@@ -3,19 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use plimsoll_conduct::{BeforeMeasuring, RunRequest, RunSettings, RunTime, Target};
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, Seed, StageKind};
 use plimsoll_oracle::Ledger;
 use plimsoll_record::RunDirectory;
 use plimsoll_report::{Report, RowReport};
+use plimsoll_results::Record;
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::{WorkloadSpec, mix64};
 
-use super::{Bench, asked};
-use crate::terminal::Terminal;
-use crate::{said, shown};
+use crate::error::{Context, Result};
+use crate::{Prover, asked};
 
 /// What came of a measurement.
 pub(crate) struct Measured {
@@ -36,21 +35,21 @@ impl Measured {
 }
 
 /// What is measured, and on what.
-pub(super) struct Measurement<'a> {
-    pub(super) spec: &'a WorkloadSpec,
-    pub(super) target: Target,
-    pub(super) time: RunTime,
-    pub(super) engine: EngineConfig,
+pub(crate) struct Measurement<'a> {
+    pub(crate) spec: &'a WorkloadSpec,
+    pub(crate) target: Target,
+    pub(crate) time: RunTime,
+    pub(crate) engine: EngineConfig,
     /// Where the record is kept; without a place it is gone with the measurement.
-    pub(super) run_dir: Option<&'a Path>,
+    pub(crate) run_dir: Option<&'a Path>,
 }
 
 impl Measurement<'_> {
     /// Measures. `before` is called when the stage begins that counts, and `ledger` when it has
     /// ended.
-    pub(super) fn run(
+    pub(crate) fn run(
         self,
-        bench: &Bench,
+        prover: &Prover,
         before: BeforeMeasuring<'_>,
         ledger: impl FnOnce() -> Result<Ledger>,
     ) -> Result<Measured> {
@@ -67,13 +66,15 @@ impl Measurement<'_> {
             settings: RunSettings { engine, ..RunSettings::default() },
         };
         let open = request.lay_out()?;
-        let manifest = open.manifest(said::command_line(), None, None);
+        let manifest = open.manifest(prover.command_line.clone(), None, None);
         let directory = RunDirectory::create(&path, &manifest)?;
-        let terminal = Terminal::observer(bench.ui, &bench.stop, None);
-        let mut run = open.begin(directory, manifest, terminal, bench.stop.clone())?;
+        let observer = Arc::clone(&prover.observer);
+        let mut run = open.begin(directory, manifest, observer, prover.stop.clone())?;
         let recorded = run.run(Some(before), None)?;
         run.recording.settle_measured(&recorded)?;
-        let report = shown::report_of_run(&mut run.recording, &asked())?;
+        let record =
+            Record::of_run(&run.recording.directory).context("cannot read the record back");
+        let report = record?.report(&asked())?;
         let measured = recorded.stages.into_iter().find(|done| done.kind == StageKind::Measure);
         let outcome = measured.context("nothing was measured")?.outcome;
         Ok(Measured { report, outcome, ledger: ledger()? })

@@ -1,14 +1,15 @@
 //! Credentials that the machine itself hands out: to a container, or to an instance by its role.
 
 use std::net::IpAddr;
-use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use crate::error::At;
+use crate::fetch::{Ask, Service};
+use crate::{Chain, CredentialsError, Keys, Result, answer};
 
-use super::fetch::{Ask, Service};
-use super::{ChainArgs, Keys, TOKEN_BYTES_MAX, answer};
-use plimsoll_conduct::input;
-
+const RELATIVE_URI: &str = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI";
+const FULL_URI: &str = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+const TOKEN_FILE: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
+const INSTANCE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 /// Where containers of ECS ask; the path is in the environment.
 const CONTAINER_HOST: &str = "http://169.254.170.2";
 /// Link-local addresses at which ECS and EKS hand out credentials, of whom no name can be false.
@@ -21,37 +22,32 @@ const INSTANCE_ROLES: &str = "/latest/meta-data/iam/security-credentials/";
 const INSTANCE_TOKEN_SECONDS: &str = "60";
 
 /// Returns the credentials of the container we run in; `None` outside of one.
-pub(super) fn of_container(args: &ChainArgs<'_>) -> Result<Option<Keys>> {
-    let url = match (
-        args.set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
-        args.set("AWS_CONTAINER_CREDENTIALS_FULL_URI"),
-    ) {
+pub(crate) fn of_container(chain: &Chain<'_>) -> Result<Option<Keys>> {
+    let refused = |variable, reason: String| Err(CredentialsError::Address { variable, reason });
+    let url = match (chain.set(RELATIVE_URI), chain.set(FULL_URI)) {
         (Some(path), _) if path.starts_with('/') => format!("{CONTAINER_HOST}{path}"),
-        (Some(_), _) => bail!("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI does not begin with `/`"),
+        (Some(_), _) => return refused(RELATIVE_URI, "it does not begin with `/`".to_owned()),
         (None, Some(url)) => url,
         (None, None) => return Ok(None),
     };
-    let service = Service::parse(&url).context("AWS_CONTAINER_CREDENTIALS_FULL_URI")?;
+    let service = Service::parse(FULL_URI, &url)?;
     if !service.tls && !is_near(&service.endpoint.host) {
-        bail!(
-            "AWS_CONTAINER_CREDENTIALS_FULL_URI leads to {} in the clear; only https:// and \
-             loopback are asked for credentials",
+        let reason = format!(
+            "it leads to {} in the clear; only https:// and loopback are asked for credentials",
             service.endpoint
         );
+        return refused(FULL_URI, reason);
     }
-    let token = match args.set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
-        Some(path) => Some(
-            input::read_text(Path::new(&path), TOKEN_BYTES_MAX)
-                .with_context(|| format!("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: {path}"))?,
-        ),
-        None => args.set("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
+    let token = match chain.set(TOKEN_FILE) {
+        Some(path) => Some(chain.token_file(&path).at(TOKEN_FILE)?),
+        None => chain.set("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
     };
     let fields: Vec<(&str, &str)> =
         token.iter().map(|token| ("Authorization", token.trim())).collect();
     let ask = Ask { method: "GET", path: "", fields: &fields, body: "" };
-    let answer = args.local_fetcher()?.fetch(&service, &ask)?;
+    let answer = chain.local_fetcher()?.fetch(&service, &ask)?;
     if answer.status != 200 {
-        bail!("{} answered {}", service.endpoint, answer.status);
+        return Err(answer.refused(&service, ""));
     }
     answer::keys_of_json(&answer.body).map(Some)
 }
@@ -66,15 +62,14 @@ fn is_near(host: &str) -> bool {
 
 /// Returns the credentials of the role of the instance we run on, and the role's name; `None` where
 /// no service answers, or none has a role.
-pub(super) fn of_instance(args: &ChainArgs<'_>) -> Result<Option<(Keys, String)>> {
-    if args.set("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
+pub(crate) fn of_instance(chain: &Chain<'_>) -> Result<Option<(Keys, String)>> {
+    if chain.set("AWS_EC2_METADATA_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
         return Ok(None);
     }
-    let named = args.set("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    let mut service = Service::parse(named.as_deref().unwrap_or(INSTANCE_HOST))
-        .context("AWS_EC2_METADATA_SERVICE_ENDPOINT")?;
+    let named = chain.set(INSTANCE);
+    let mut service = Service::parse(INSTANCE, named.as_deref().unwrap_or(INSTANCE_HOST))?;
     service.base.truncate(service.base.trim_end_matches('/').len());
-    let fetcher = args.local_fetcher()?;
+    let fetcher = chain.local_fetcher()?;
     let fields = [("X-aws-ec2-metadata-token-ttl-seconds", INSTANCE_TOKEN_SECONDS)];
     let ask = Ask { method: "PUT", path: "/latest/api/token", fields: &fields, body: "" };
     let answer = match fetcher.fetch(&service, &ask) {
@@ -84,9 +79,10 @@ pub(super) fn of_instance(args: &ChainArgs<'_>) -> Result<Option<(Keys, String)>
         Err(error) => return Err(error),
     };
     if answer.status != 200 {
-        bail!("{} answered {} to the wish for a token", service.endpoint, answer.status);
+        return Err(answer.refused(&service, " to the wish for a token"));
     }
-    let token = String::from_utf8(answer.body).context("the token is no text")?;
+    let token = String::from_utf8(answer.body);
+    let token = token.map_err(|_| CredentialsError::answer("the token is no text"))?;
     let token = token.trim();
     let get = |path: &str| {
         let fields = [("X-aws-ec2-metadata-token", token)];
@@ -100,11 +96,11 @@ pub(super) fn of_instance(args: &ChainArgs<'_>) -> Result<Option<(Keys, String)>
     let role = listed.lines().next().unwrap_or_default().trim();
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@_-".contains(&byte);
     if roles.status != 200 || role.is_empty() || !role.bytes().all(fits) {
-        bail!("{} answered {} and names no role", service.endpoint, roles.status);
+        return Err(roles.refused(&service, " and names no role"));
     }
     let answer = get(&format!("{INSTANCE_ROLES}{role}"))?;
     if answer.status != 200 {
-        bail!("{} answered {} for role `{role}`", service.endpoint, answer.status);
+        return Err(answer.refused(&service, format!(" for role `{role}`")));
     }
     Ok(Some((answer::keys_of_json(&answer.body)?, role.to_owned())))
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, Result};
 use plimsoll_model::{OpRecord, RunId, StageId, WallTime, WorkerId};
 use plimsoll_record::schema::Manifest;
 use plimsoll_record::{MergePart, OpLog, RecordError, RunDirectory, merge};
 use plimsoll_report::proof::Check;
 use plimsoll_workload::Random;
 
-use super::{Bench, Load, open, same};
+use crate::error::{Context, Result};
+use crate::{Load, Prover, open, same};
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     a run cut into 64 shards and merged in any order gives the summary of the whole, byte \
     for byte: no percentile is averaged";
 
@@ -22,7 +22,7 @@ const ORDERS: u64 = 8;
 /// Sets the orders apart from everything else that the seed fixes.
 const ORDER_DOMAIN: u64 = 0x6f72_6465;
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
         operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
         pacing: open("2000/s", "poisson", 10_000),
@@ -35,7 +35,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
                   faults: {all: {status: {500: 0.01}}}";
     let place = tempfile::tempdir().context("cannot make a temporary directory")?;
     let whole_path = place.path().join("whole");
-    bench.simulate_into(&load.spec(bench.seed), script, Some(&whole_path))?;
+    prover.simulate_into(&load.spec(prover.seed), script, Some(&whole_path))?;
     let directory = RunDirectory::open(&whole_path)?;
     let manifest = directory.read_manifest()?;
     let mut shards = vec![Vec::new(); SHARDS as usize];
@@ -46,7 +46,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
     })?;
     let whole = summary(&whole_path)?;
     let mut checks = Vec::new();
-    let mut random = Random::new(bench.seed, ORDER_DOMAIN, 0);
+    let mut random = Random::new(prover.seed, ORDER_DOMAIN, 0);
     let (mut alike, mut merged_rows) = (0, 0);
     for number in 0..ORDERS {
         let mut order: Vec<usize> = (0..SHARDS as usize).collect();
@@ -54,7 +54,8 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         let parts = order.iter().map(|shard| part(&manifest, *shard, &shards[*shard]));
         let path = place.path().join(format!("merged-{number}"));
         let id = RunId::new("merged", WallTime::from_unix_ns(0), number);
-        let merged = merge(parts.collect(), &path, &id, Vec::new())?;
+        let merged = merge(parts.collect(), &path, &id, Vec::new());
+        let merged = merged.context("cannot merge the shards")?;
         alike += u64::from(summary(&path)? == whole);
         let recorder = merged.read_manifest()?.recorder;
         merged_rows += recorder.map_or(0, |recorder| recorder.rows_count);
@@ -85,5 +86,5 @@ fn part<'a>(manifest: &Manifest, shard: usize, ops: &'a [OpRecord]) -> MergePart
 #[expect(clippy::disallowed_methods, reason = "compares the very bytes of what was written")]
 fn summary(path: &Path) -> Result<Vec<u8>> {
     let path = path.join("summary.json");
-    fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+    fs::read(&path).context(format!("cannot read {}", path.display()))
 }

@@ -1,15 +1,15 @@
 //! A store that stands still for a second in every ten, seen by an open and by a closed loop.
 
-use anyhow::Result;
 use plimsoll_model::OpKind;
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
 use plimsoll_workload::PacingSpec;
 
-use super::measured::Measured;
-use super::{Bench, Load, is_near, open, times};
+use crate::error::Result;
+use crate::measured::Measured;
+use crate::{Load, Prover, is_near, open, times};
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     a store that serves in 2 ms and freezes for 1 s in every 10 s has, for users who do not \
     wait for each other (1000/s), p95, p99 and p99.9 of 502, 902 and 992 ms; a closed loop \
     does not see it, and is labelled";
@@ -23,7 +23,7 @@ const TRUTH: [u64; 3] = [502 * MS, 902 * MS, 992 * MS];
 const OFF_MAX: f64 = 0.05;
 const MS: u64 = 1_000_000;
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut load = Load {
         operations: &[("GET", 1)],
         pacing: open("1000/s", "constant", 4_096),
@@ -32,7 +32,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         objects: 64,
         size: 1_000,
     };
-    let opened = bench.simulate(&load.spec(bench.seed), SCRIPT)?;
+    let opened = prover.simulate(&load.spec(prover.seed), SCRIPT)?;
     let measured = opened.percentiles(OpKind::Get, PERCENTS)?;
     let mut checks = vec![Check {
         what: "open loop: p95, p99, p99.9, each ± 5 %".to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
         holds: TRUTH.iter().zip(&measured).all(|(a, b)| is_near(*a, *b, OFF_MAX)),
     }];
     load.pacing = PacingSpec::Closed;
-    let closed = bench.simulate(&load.spec(bench.seed), SCRIPT)?;
+    let closed = prover.simulate(&load.spec(prover.seed), SCRIPT)?;
     let [p99] = closed.percentiles(OpKind::Get, [99.0])?;
     checks.push(Check {
         what: "closed loop, 16 workers: p99, with the freeze left out".to_owned(),
@@ -54,7 +54,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
 }
 
 /// Returns the check of what a report calls its loop.
-pub(super) fn labelled(label: &str, measured: &Measured) -> Check {
+pub(crate) fn labelled(label: &str, measured: &Measured) -> Check {
     let look = Look { width: 80, color: false };
     let shown = text::render(&measured.report, &look).contains(label);
     Check {

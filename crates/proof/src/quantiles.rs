@@ -1,14 +1,14 @@
 //! Percentiles, counts and bytes of eight service times.
 
-use anyhow::Result;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::Ledger;
 use plimsoll_report::proof::Check;
 
-use super::measured::Measured;
-use super::{Bench, Load, grouped, is_near, open, times};
+use crate::error::Result;
+use crate::measured::Measured;
+use crate::{Load, Prover, grouped, is_near, open, times};
 
-pub(super) const CLAIM: &str = "\
+pub(crate) const CLAIM: &str = "\
     p50, p90, p99 and p99.9 of the latency are within 0.5 % of those of the operations \
     themselves; counts and bytes are exact";
 
@@ -32,7 +32,7 @@ const SCRIPTS: [(&str, &str); 8] = [
     ("drift", "{time: {exponential: {mean: 2ms}}, drift: {percent_per_minute: 50}}"),
 ];
 
-pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
+pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for (name, script) in SCRIPTS {
         let load = Load {
@@ -43,7 +43,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
             objects: 64,
             size: 1_000,
         };
-        let simulated = bench.simulate(&load.spec(bench.seed), &format!("service: {script}"))?;
+        let simulated = prover.simulate(&load.spec(prover.seed), &format!("service: {script}"))?;
         let exact = exact(&simulated.ledger, PERCENTS);
         let measured = simulated.percentiles(OpKind::Get, PERCENTS)?;
         checks.push(Check {
@@ -59,7 +59,7 @@ pub(super) fn checks(bench: &Bench) -> Result<Vec<Check>> {
 
 /// Returns percentiles of the latencies of GETs that the store knows of: the smallest value that is
 /// not exceeded by that part of all (nearest rank).
-pub(super) fn exact<const N: usize>(ledger: &Ledger, percents: [f64; N]) -> [u64; N] {
+pub(crate) fn exact<const N: usize>(ledger: &Ledger, percents: [f64; N]) -> [u64; N] {
     let mut latencies = ledger.latencies_ns(OpKind::Get).to_vec();
     latencies.sort_unstable();
     percents.map(|percent| {
@@ -69,7 +69,7 @@ pub(super) fn exact<const N: usize>(ledger: &Ledger, percents: [f64; N]) -> [u64
 }
 
 /// Returns the check of how many GETs there were and what they moved.
-pub(super) fn counted(name: &str, measured: &Measured) -> Result<Check> {
+pub(crate) fn counted(name: &str, measured: &Measured) -> Result<Check> {
     let (kind, ledger) = (OpKind::Get, &measured.ledger);
     let figures = &measured.kind(kind)?.figures;
     let counted =

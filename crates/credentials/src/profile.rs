@@ -1,9 +1,9 @@
 //! The profile files of Amazon's tools: sections of `name = value`.
 
-use anyhow::{Result, bail};
+use crate::{CredentialsError, Keys, Result};
 
-use super::Keys;
-
+const ACCESS_KEY: &str = "aws_access_key_id";
+const SECRET_KEY: &str = "aws_secret_access_key";
 /// Settings by which a profile gets its keys from elsewhere, in ways that are not known here.
 const OTHER_WAYS: [&str; 5] =
     ["credential_process", "role_arn", "sso_session", "sso_start_url", "credential_source"];
@@ -20,12 +20,14 @@ struct Profile<'a> {
 
 /// Returns the keys of a profile, those of the credentials file before those of the config file;
 /// `None` if it is in neither of them or holds none.
-pub(super) fn keys(credentials: &str, config: &str, name: &str) -> Result<Option<Keys>> {
+pub(crate) fn keys(credentials: &str, config: &str, name: &str) -> Result<Option<Keys>> {
     let first = Profile::read(credentials, |section| section == name);
     let second = Profile::read(config, |section| match section.strip_prefix("profile ") {
         Some(named) => named.trim() == name,
         None => section == "default" && name == "default",
     });
+    let half =
+        |has, lacks| Err(CredentialsError::HalfProfile { profile: name.to_owned(), has, lacks });
     for profile in [&first, &second] {
         let token = profile.session_token.map(str::to_owned);
         match (profile.access_key, profile.secret_key) {
@@ -33,22 +35,15 @@ pub(super) fn keys(credentials: &str, config: &str, name: &str) -> Result<Option
                 return Ok(Some(Keys::lasting(access.to_owned(), secret.to_owned(), token)));
             }
             (None, None) => {}
-            (Some(_), None) => {
-                bail!("profile `{name}` has an aws_access_key_id without aws_secret_access_key");
-            }
-            (None, Some(_)) => {
-                bail!("profile `{name}` has an aws_secret_access_key without aws_access_key_id");
-            }
+            (Some(_), None) => return half(ACCESS_KEY, SECRET_KEY),
+            (None, Some(_)) => return half(SECRET_KEY, ACCESS_KEY),
         }
     }
     if let Some(way) = first.other_way.or(second.other_way) {
-        bail!(
-            "profile `{name}` gets its keys by `{way}`, which is not known here; export them with \
-             `aws configure export-credentials --format env`"
-        );
+        return Err(CredentialsError::OtherWay { profile: name.to_owned(), way });
     }
     if (first.found || second.found) && name != "default" {
-        bail!("profile `{name}` holds no keys");
+        return Err(CredentialsError::EmptyProfile(name.to_owned()));
     }
     Ok(None)
 }
@@ -78,9 +73,9 @@ impl<'a> Profile<'a> {
         if value.is_empty() {
             return;
         }
-        if is("aws_access_key_id") {
+        if is(ACCESS_KEY) {
             self.access_key = Some(value);
-        } else if is("aws_secret_access_key") {
+        } else if is(SECRET_KEY) {
             self.secret_key = Some(value);
         } else if is("aws_session_token") {
             self.session_token = Some(value);

@@ -1,0 +1,239 @@
+//! What runs left behind: found in a bucket by what it is called, or in a record by what it says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use plimsoll_driver::{Admin, DriverError};
+use plimsoll_driver_s3::S3Admin;
+use plimsoll_model::{RunId, Seed, WallTime};
+use plimsoll_record::schema::{Manifest, Target};
+use plimsoll_workload::plan::{Placed, Placing, TargetIndex};
+
+use crate::error::refused;
+use crate::{ConductError, lease};
+
+/// Below it every run has a prefix of its own.
+const HOME: &str = "plimsoll/";
+
+/// What one run left in a bucket.
+#[derive(Default)]
+pub struct Left {
+    /// Objects, or versions of them.
+    pub versions: u64,
+    /// Marks of deletion.
+    pub markers: u64,
+    /// Uploads that were not completed.
+    pub uploads: u64,
+    /// Content of the objects.
+    pub bytes: u64,
+    /// Whether the run is under way.
+    pub is_alive: bool,
+}
+
+/// What runs left in a bucket.
+pub struct Found {
+    /// What all of it lies below.
+    pub home: String,
+    /// By run; what belongs to none is under a name that is no run's.
+    pub runs: BTreeMap<String, Left>,
+    now: WallTime,
+}
+
+impl Found {
+    /// Looks below the prefix that the runs were given.
+    pub async fn below(
+        admin: &mut S3Admin,
+        prefix: &str,
+        now: WallTime,
+    ) -> Result<Self, DriverError> {
+        let home = home_below(prefix);
+        let mut found = Self { home: home.clone(), runs: BTreeMap::new(), now };
+        // A server without versions has a plain listing.
+        match admin.survey_versions(&home, None).await {
+            Ok(versions) => {
+                for version in versions {
+                    let Some(left) = found.of(&version.key) else { continue };
+                    left.markers += u64::from(version.is_marker);
+                    left.versions += u64::from(!version.is_marker);
+                    left.bytes += version.size;
+                }
+            }
+            Err(error) if error.status.is_none() => return Err(error),
+            Err(_) => {
+                for object in admin.survey(&home, None, true).await? {
+                    let Some(left) = found.of(&object.key) else { continue };
+                    left.versions += 1;
+                    left.bytes += object.size;
+                }
+            }
+        }
+        let uploads = match admin.survey_uploads(&home).await {
+            // Nor does every server list uploads.
+            Err(error) if error.status.is_some() => Vec::new(),
+            uploads => uploads?,
+        };
+        for upload in uploads {
+            found.of(&upload.key).into_iter().for_each(|left| left.uploads += 1);
+        }
+        Ok(found)
+    }
+
+    /// Keeps what runs left that are meant: this one, and such as began that long ago.
+    pub fn retain(&mut self, id: Option<&str>, older_than: Option<Duration>) {
+        let now = self.now;
+        self.runs.retain(|run, _| is_meant(run, id, older_than, now));
+    }
+
+    /// Returns what is counted for the run that a key belongs to; keys that belong to none are
+    /// counted under a name that is no run's. A mark of a run that is under way is noted and not
+    /// counted.
+    fn of(&mut self, key: &str) -> Option<&mut Left> {
+        let rest = key.strip_prefix(&self.home).unwrap_or_default();
+        if let Some((run, mark)) = lease::read(rest) {
+            let left = self.runs.entry(run.to_owned()).or_default();
+            left.is_alive |= lease::holds(mark, self.now);
+            return None;
+        }
+        let run = rest.split_once('/').map_or("", |(run, _)| run);
+        Some(self.runs.entry(run.to_owned()).or_default())
+    }
+}
+
+fn home_below(prefix: &str) -> String {
+    let prefix = prefix.trim_matches('/');
+    if prefix.is_empty() { HOME.to_owned() } else { format!("{prefix}/{HOME}") }
+}
+
+/// Tells whether it is a run's, and one that is asked for.
+fn is_meant(run: &str, id: Option<&str>, older_than: Option<Duration>, now: WallTime) -> bool {
+    let Some(began) = began_at(run) else { return false };
+    let age = Duration::from_nanos(now.as_unix_ns().saturating_sub(began.as_unix_ns()));
+    id.is_none_or(|id| id == run) && older_than.is_none_or(|limit| age > limit)
+}
+
+/// Tells whether a name is one that a run has.
+pub fn is_run(name: &str) -> bool {
+    began_at(name).is_some()
+}
+
+/// Returns when a run began, as its id says: `<what>-<UTC time>-<4 characters>`.
+fn began_at(run: &str) -> Option<WallTime> {
+    RunId::parse(run).ok()?;
+    let mut parts = run.rsplit('-');
+    let (suffix, time) = (parts.next()?, parts.next()?);
+    if suffix.len() != 4 {
+        return None;
+    }
+    let time = DateTime::strptime("%Y%m%dt%H%M%Sz", time).ok()?;
+    let at = time.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    u64::try_from(at.as_nanosecond()).ok().map(WallTime::from_unix_ns)
+}
+
+/// Where objects of a run lie.
+pub struct Root {
+    /// The place of its target in the record.
+    pub target: usize,
+    /// The bucket.
+    pub bucket: String,
+    /// What their keys begin with.
+    pub prefix: String,
+}
+
+/// Returns the targets of a run.
+pub fn targets(manifest: &Manifest) -> impl Iterator<Item = &Target> {
+    std::iter::once(&manifest.target).chain(&manifest.more_targets)
+}
+
+/// Returns the id of a run, as its record says.
+pub fn id_of(manifest: &Manifest) -> Result<RunId, ConductError> {
+    let refused = |error: plimsoll_model::RunIdError| ConductError::Of {
+        what: "the manifest's run_id".to_owned(),
+        source: error.into(),
+    };
+    RunId::parse(&manifest.run_id).map_err(refused)
+}
+
+/// Returns where the objects of the run lie, checked: a manifest that somebody edited must not
+/// empty a bucket.
+pub fn own_roots(manifest: &Manifest) -> Result<Vec<Root>, ConductError> {
+    let id = id_of(manifest)?;
+    let own = format!("plimsoll/{id}/");
+    let checked = |prefix: String| {
+        let is_own = *prefix == own || prefix.ends_with(&format!("/{own}"));
+        if !is_own || !is_run(id.as_str()) {
+            return refused(format!(
+                "run.json names the prefix `{prefix}`, which does not belong to run {id}"
+            ));
+        }
+        Ok(prefix)
+    };
+    let placed = placed(manifest, &id);
+    let mut roots = Vec::new();
+    for (target, recorded) in targets(manifest).enumerate() {
+        let Some(prefix) = recorded.prefix.as_ref().filter(|_| recorded.files.is_none()) else {
+            continue;
+        };
+        let Some(bucket) = recorded.bucket.clone() else {
+            return refused("run.json names no bucket");
+        };
+        let index = TargetIndex(target);
+        let (mut prefixes, buckets) = match &placed {
+            Some(placed) => (placed.bases(index), placed.own_buckets(index)),
+            None => (Vec::new(), vec![None]),
+        };
+        if !prefixes.contains(prefix) {
+            prefixes.push(prefix.clone());
+        }
+        for prefix in prefixes {
+            let prefix = checked(prefix)?;
+            roots.extend(buckets.iter().map(|named| Root {
+                target,
+                bucket: named.clone().unwrap_or_else(|| bucket.clone()),
+                prefix: prefix.clone(),
+            }));
+        }
+    }
+    Ok(roots)
+}
+
+/// Returns the workload of a run as it was laid out, as far as the record says.
+fn placed(manifest: &Manifest, id: &RunId) -> Option<Placed> {
+    let bucket = |target: &Target| target.bucket.clone().unwrap_or_default();
+    let buckets: Vec<String> = targets(manifest).map(bucket).collect();
+    let placing = Placing {
+        run: id.as_str(),
+        seed: Seed(manifest.seed),
+        buckets: &buckets,
+        found: &BTreeMap::new(),
+    };
+    Arc::new(manifest.workload.plan()?).place(&placing).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_runs_that_are_asked_for_are_meant() {
+        // 2026-11-21 09:00:00 UTC, checked with `date -u -d @1795251600`.
+        let now = WallTime::from_unix_ns(1_795_251_600_000_000_000 + 7_200_000_000_000);
+        let run = "s3-get-20261121t090000z-aaaa";
+        let hours = |hours: u64| Some(Duration::from_secs(hours * 3_600));
+        assert!(is_meant(run, None, None, now));
+        assert!(is_meant(run, Some(run), hours(1), now));
+        assert!(!is_meant(run, None, hours(3), now));
+        assert!(!is_meant(run, Some("s3-put-20261121t090000z-aaaa"), None, now));
+        for foreign in ["", "backup", "s3-get", "2026-backup-aaaa", "x-20261121t090000z-toolong"] {
+            assert!(!is_meant(foreign, None, None, now), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn the_home_lies_below_the_prefix() {
+        assert_eq!(home_below(""), "plimsoll/");
+        assert_eq!(home_below("/a/b/"), "a/b/plimsoll/");
+    }
+}

@@ -1,0 +1,142 @@
+//! The two sides of a comparison, read out of records.
+
+use std::path::Path;
+
+use plimsoll_analysis::compare::{
+    Comparison, Difference, Margin, RunFigures, compare_within, differing,
+};
+use plimsoll_record::schema::{Manifest, StageKind};
+use plimsoll_report::Report;
+use serde_json::Value;
+
+use crate::asked::Asked;
+use crate::error::ResultsError;
+use crate::open::{Origin, Record};
+
+/// Names and values of what a run was made with.
+type Parameters = Vec<(String, String)>;
+
+/// One side of a comparison.
+#[derive(Default)]
+pub struct Side {
+    figures: Vec<RunFigures>,
+    parameters: Vec<Parameters>,
+}
+
+impl Side {
+    /// Adds a run.
+    pub fn add(&mut self, path: &Path, record: &Record, asked: &Asked) -> Result<(), ResultsError> {
+        let report = record.report(asked)?;
+        let is_foreign = report.foreign.is_some();
+        self.figures.push(figures(path.display().to_string(), &report, is_foreign));
+        self.parameters.push(match &record.origin {
+            Origin::Run { manifest, .. } => parameters(manifest),
+            Origin::Warp { end } => flags(end.command_line.as_deref()),
+        });
+        Ok(())
+    }
+
+    /// Adds figures that warp made, with its command line.
+    pub fn add_figures(&mut self, figures: RunFigures, command_line: Option<&str>) {
+        self.figures.push(figures);
+        self.parameters.push(flags(command_line));
+    }
+
+    /// Compares what was before with what came after.
+    pub fn compare(mut self, mut after: Self, margin: Margin) -> (Comparison, Vec<Difference>) {
+        if self.figures.iter().chain(&after.figures).all(is_of_one_row) {
+            // Whatever it is called on either side.
+            self.forget_rows();
+            after.forget_rows();
+        }
+        let comparison = compare_within(&self.figures, &after.figures, margin);
+        (comparison, differing(&self.parameters, &after.parameters))
+    }
+
+    /// Has figures compared whatever the rows are called.
+    fn forget_rows(&mut self) {
+        let kinds = self.figures.iter_mut().flat_map(|run| &mut run.kinds);
+        kinds.for_each(|kind| kind.of = None);
+    }
+}
+
+/// Tells whether a run has but one stage with one job.
+fn is_of_one_row(run: &RunFigures) -> bool {
+    run.kinds.windows(2).all(|pair| pair[0].of == pair[1].of)
+}
+
+/// Returns the figures of each row of each result.
+fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
+    let mut figures = RunFigures { name, kinds: Vec::new() };
+    let results: Vec<_> = match report.results().next() {
+        Some(_) => report.results().collect(),
+        // One that prepares may be asked for by name.
+        None => report.stages.iter().collect(),
+    };
+    // Of a foreign file the last stage is what was measured.
+    let first = if is_foreign { results.len().saturating_sub(1) } else { 0 };
+    for stage in &results[first..] {
+        let repeated = match stage.iteration {
+            0 => String::new(),
+            again => format!(", iteration {}", again + 1),
+        };
+        for row in &stage.rows {
+            let job = match &stage.rows[..] {
+                [_] => String::new(),
+                _ => format!(", {}", row.name),
+            };
+            figures.add(&format!("{}{repeated}{job}", stage.name), &row.analysis);
+        }
+    }
+    figures
+}
+
+/// Returns the flags of a command line of warp's, but for where it wrote to.
+fn flags(command: Option<&str>) -> Parameters {
+    let words = command.unwrap_or_default().split_whitespace().filter_map(|word| {
+        let (name, value) = word.split_once('=').unwrap_or((word, "true"));
+        let telling = name.starts_with("--") && name != "--benchdata";
+        telling.then(|| (name.to_owned(), value.to_owned()))
+    });
+    words.collect()
+}
+
+/// Returns what a run was made with, but for what differs between any two runs.
+fn parameters(manifest: &Manifest) -> Parameters {
+    let mut all = Vec::new();
+    let measured = manifest.stages.iter().find(|stage| stage.kind == StageKind::Measure);
+    let schedule =
+        measured.and_then(|stage| stage.jobs.iter().find_map(|job| job.schedule.as_ref()));
+    let target = serde_json::json!({
+        "loop": measured.map(|stage| stage.loop_model),
+        "rate": schedule.map(|schedule| &schedule.rate),
+        "tool": manifest.tool.version,
+        "machine": serde_json::to_value(&manifest.machine).unwrap_or_default(),
+        "endpoints": manifest.target.endpoints.join(", "),
+        "bucket": manifest.target.bucket,
+        "lookup": manifest.target.lookup,
+        "tls": manifest.target.tls,
+        "payload_signing": manifest.target.payload_signing,
+        "workload": manifest.workload.to_value(),
+    });
+    flatten("", &target, &mut all);
+    all.retain(|(name, _)| name != "workload.seed");
+    all
+}
+
+fn flatten(name: &str, value: &Value, all: &mut Parameters) {
+    let inner =
+        |inner: &str| if name.is_empty() { inner.to_owned() } else { format!("{name}.{inner}") };
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            fields.iter().for_each(|(field, value)| flatten(&inner(field), value, all));
+        }
+        Value::Array(values) => {
+            let each = values.iter().enumerate();
+            each.for_each(|(index, value)| flatten(&inner(&index.to_string()), value, all));
+        }
+        Value::String(text) => all.push((name.to_owned(), text.clone())),
+        other => all.push((name.to_owned(), other.to_string())),
+    }
+}
