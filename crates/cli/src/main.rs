@@ -6,6 +6,7 @@ mod commands;
 mod conducted;
 mod credentials;
 mod environment;
+mod flags;
 mod lower;
 mod lower_files;
 mod manifest;
@@ -22,6 +23,7 @@ mod targets;
 mod terminal;
 mod ui;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -37,8 +39,10 @@ fn main() -> ExitCode {
     environment::accept_warp_names();
     machine::allow_open_files();
     let command = Cli::command();
-    let matches = command.clone().get_matches();
+    let matches =
+        command.clone().try_get_matches().unwrap_or_else(|error| refuse(&command, &error));
     said::keep(&command, &matches);
+    flags::keep(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
@@ -71,4 +75,18 @@ fn main() -> ExitCode {
     // A server is ended by a signal and by nothing else.
     let serves = matches!(cli.command, Command::Oracle(_));
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
+}
+
+/// Ends the process with what clap says, as it would itself, in the flags of the command line.
+fn refuse(command: &clap::Command, error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render();
+    let text = match std::io::stderr().is_terminal() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    ui::write_stderr(flags::in_any_flags(command, &text).trim_end());
+    std::process::exit(error.exit_code())
 }

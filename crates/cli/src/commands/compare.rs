@@ -15,6 +15,7 @@ use plimsoll_results::{Opened, Origin, Record, open, runs};
 use serde_json::Value;
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs};
+use crate::flags;
 use crate::new_file::Named;
 use crate::shown;
 use crate::ui::Ui;
@@ -47,7 +48,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let printed = if args.print.json {
         format!("{:#}\n", report::json::json(&comparison, &differences, &results))
     } else {
-        report::text(&comparison, &differences, &results, &shown::look(&ui))
+        let text = report::text(&comparison, &differences, &results, &shown::look(&ui));
+        flags::in_flags(&text)
     };
     ui.result(&printed)?;
     junit.map_or(Ok(()), |file| file.write(report::junit::junit(&results).as_bytes()))?;
