@@ -70,11 +70,17 @@ fn lines_are_those_that_the_program_printed() {
             if let Some(rest) = printed.strip_prefix("Parameters: ") {
                 let fields: Vec<&str> =
                     rest.split(", ").map(|field| field.split_once('=').unwrap().1).collect();
-                let flags = ["-u", "-b", "-r", "-d", "-t", "-l", "-z"];
-                let words = flags.into_iter().zip(fields).flat_map(|(flag, value)| [flag, value]);
-                let words: Vec<String> =
-                    ["-a", "A", "-s", "S"].into_iter().chain(words).map(str::to_owned).collect();
-                let of = crate::s3_benchmark::from_args(&words).unwrap();
+                let keys = ["-a", "A", "-s", "S"].map(str::to_owned);
+                let of = Benchmark {
+                    url: fields[0].to_owned(),
+                    bucket: fields[1].to_owned(),
+                    region: fields[2].to_owned(),
+                    duration_s: fields[3].parse().unwrap(),
+                    threads: fields[4].parse().unwrap(),
+                    loops: fields[5].parse().unwrap(),
+                    size: fields[6].to_owned(),
+                    ..crate::s3_benchmark::from_args(&keys).unwrap()
+                };
                 assert_eq!(parameters_line(&of), printed);
                 bytes = match &*of.size {
                     "1B" => 1,
