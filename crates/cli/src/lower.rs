@@ -13,6 +13,7 @@ use plimsoll_workload::{DataFileSpec, GeneratorSpec, RangeSpec, StopRule};
 
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, MixedArgs, S3Command};
+use crate::flags;
 
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -256,7 +257,7 @@ fn in_our_flags(error: ConductError) -> anyhow::Error {
 
 /// Returns an error of a store with what a user can change about it.
 pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
-    let told = error.message.contains("--");
+    let told = flags::in_flags(&error.message) != error.message;
     anyhow!("{}{}", error.message, if told { "" } else { advice_for(error.class) })
 }
 

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod conducted;
 mod environment;
+mod flags;
 mod lower;
 mod lower_files;
 mod manifest;
@@ -17,6 +18,7 @@ mod store_url;
 mod terminal;
 mod ui;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
@@ -32,8 +34,12 @@ fn main() -> ExitCode {
     environment::accept_warp_names();
     machine::allow_open_files();
     let command = Cli::command();
-    let matches = command.clone().get_matches();
+    let matches = match command.clone().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return refuse(&command, &error),
+    };
     said::keep(&command, &matches);
+    flags::keep(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
@@ -66,4 +72,16 @@ fn main() -> ExitCode {
     // A server is ended by a signal and by nothing else.
     let serves = matches!(cli.command, Command::Oracle(_));
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
+}
+
+/// Prints what clap says, as it would itself, in the flags of the command line.
+fn refuse(command: &clap::Command, error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render();
+    let colored = std::io::stderr().is_terminal() && !environment::wants_no_color();
+    let text = if colored { text.ansi().to_string() } else { text.to_string() };
+    ui::write_stderr(flags::in_any_flags(command, &text).trim_end());
+    ExitCode::from(EXIT_COULD_NOT_RUN)
 }

@@ -13,6 +13,7 @@ use plimsoll_report::{Report, json, text};
 use plimsoll_results::{Asked, AskedFor, Record, ResultsError, flaws};
 
 use crate::args::AnalysisArgs;
+use crate::flags;
 use crate::ui::Ui;
 
 /// Ran, but something about the result is not as it should be.
@@ -75,7 +76,7 @@ pub(crate) fn narrow(file: &mut Aggregated, path: &Path, asked: &AnalysisArgs) -
 /// Returns a report as it is printed.
 pub(crate) fn render(report: &Report, form: Form, ui: &Ui) -> String {
     match form {
-        Form::Text => text::render(report, &look(ui)),
+        Form::Text => flags::in_flags(&text::render(report, &look(ui))),
         Form::Json => format!("{:#}\n", json::render(report)),
     }
 }

@@ -14,7 +14,7 @@ use plimsoll_report::format;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::args::PrintArgs;
-use crate::environment;
+use crate::{environment, flags};
 
 /// How often the live display is drawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -34,9 +34,10 @@ pub(crate) fn complain(error: &anyhow::Error) {
     write_stderr(&format!("plimsoll: {}", text.join(": ")));
 }
 
-fn write_stderr(line: &str) {
+/// Prints a line for people.
+pub(crate) fn write_stderr(line: &str) {
     // There is nobody to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", flags::in_flags(line));
 }
 
 /// Puts the terminal's modes back as they were found.
@@ -104,6 +105,11 @@ impl Ui {
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer).context("cannot read the answer")?;
         Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes")))
+    }
+
+    /// Prints a text that people read, in the flags of the command.
+    pub(crate) fn text(&self, text: &str) -> Result<()> {
+        self.result(&flags::in_flags(text))
     }
 
     /// Prints a result. A reader that has gone away is no error.

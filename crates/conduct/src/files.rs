@@ -25,7 +25,7 @@ use crate::{Cleaning, ConductError, FilesOn, Recording, machine};
 
 /// Why caches are in use where they were to be dropped.
 const NAMES_CACHED: &str =
-    "those of names only go with all that the machine has cached (--drop-machine-caches)";
+    "those of names only go with all that the machine has cached (`drop_machine_caches`)";
 
 /// How a workload on files is run.
 #[derive(Clone, Copy, Debug)]

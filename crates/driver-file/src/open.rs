@@ -109,7 +109,7 @@ fn refused(path: &Path, mode: OpenMode, errno: Errno) -> DriverError {
         let file_system = facts::probe(path).map_or("–".to_owned(), |facts| facts.file_system);
         let path = path.display();
         let text = format!(
-            "the file system at {path} ({file_system}) refuses O_DIRECT; leave --direct out"
+            "the file system at {path} ({file_system}) refuses O_DIRECT; leave `direct` out"
         );
         return trouble::with_text(errno, text);
     }

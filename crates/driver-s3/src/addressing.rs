@@ -208,9 +208,9 @@ mod tests {
     #[test]
     fn dns_lookup_is_refused_where_no_name_can_hold_the_bucket() {
         for (host, bucket, flag) in [
-            ("10.0.0.1", "abc", "--host"),
-            ("::1", "abc", "--host"),
-            ("minio.lan", "a_c", "--bucket"),
+            ("10.0.0.1", "abc", "`host`"),
+            ("::1", "abc", "`host`"),
+            ("minio.lan", "a_c", "`bucket`"),
         ] {
             let endpoint = Endpoint::new(host, 80);
             let refused = Address::resolve(&endpoint, bucket, Lookup::Dns, false).unwrap_err();

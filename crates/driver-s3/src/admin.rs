@@ -219,7 +219,7 @@ impl S3Admin {
         }
         let message = format!(
             "the list of bucket `{}` below `{prefix}` is longer than {} entries, or their names \
-             than {} GiB; ask for a number of them (--objects) or below another --prefix",
+             than {} GiB; ask for a number of them (`objects`) or below another `prefix`",
             self.bucket(),
             self.limits.entries_max,
             SURVEY_NAMES_BYTES_MAX >> 30,
@@ -262,7 +262,7 @@ impl S3Admin {
         }
         let why = match state {
             RootState::Existed => {
-                "cannot retain objects; name another --bucket, to be made with that"
+                "cannot retain objects; name another `bucket`, to be made with that"
             }
             RootState::Created => "was made, but the server cannot retain objects",
         };
@@ -461,8 +461,8 @@ impl S3Admin {
         let error = if list_error.status == head_error.status { list_error } else { head_error };
         let because = match error.class {
             ErrorClass::Denied if self.is_nobody() => {
-                "cannot be read without credentials, and none are given (--access-key and \
-                 --secret-key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+                "cannot be read without credentials, and none are given (`access_key` and \
+                 `secret_key`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
             }
             ErrorClass::Denied => "cannot be read with these credentials",
             _ => "cannot be read",
@@ -481,8 +481,8 @@ impl S3Admin {
         }
         let because = match error.class {
             ErrorClass::Denied if self.is_nobody() => {
-                "is not there and cannot be made without credentials; none are given (--access-key \
-                 and --secret-key, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
+                "is not there and cannot be made without credentials; none are given (`access_key` \
+                 and `secret_key`, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
             }
             _ => "is not there and cannot be made",
         };

@@ -97,33 +97,33 @@ pub enum Lookup {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// There is no endpoint.
-    #[error("there is no host to speak to; give one with --host")]
+    #[error("there is no host to speak to; give one with `host`")]
     NoEndpoint,
     /// There are more endpoints than ids for them.
-    #[error("{0} hosts are too many, {ENDPOINTS_COUNT_MAX} are the most (--host)")]
+    #[error("{0} hosts are too many, {ENDPOINTS_COUNT_MAX} are the most (`host`)")]
     TooManyEndpoints(usize),
     /// An endpoint's name cannot be one.
-    #[error("`{0}` is no host name (--host)")]
+    #[error("`{0}` is no host name (`host`)")]
     Host(String),
     /// The bucket's name cannot be one.
     #[error(
         "`{0}` is no bucket name: 1 to {BUCKET_NAME_BYTES_MAX} letters, digits, `.`, `-` or `_`, \
-         beginning with a letter or digit (--bucket)"
+         beginning with a letter or digit (`bucket`)"
     )]
     Bucket(String),
     /// The bucket's name cannot be part of a host's name.
     #[error(
         "bucket `{0}` cannot stand in a host name: 3 to 63 lower-case letters, digits, `-` or `.` \
-         can (--lookup path or another --bucket)"
+         can (`lookup` path or another `bucket`)"
     )]
     BucketNotDns(String),
     /// The host is a numeric address, before which no bucket can stand.
     #[error(
-        "a bucket cannot stand before the numeric address `{0}` (--lookup path or another --host)"
+        "a bucket cannot stand before the numeric address `{0}` (`lookup` path or another `host`)"
     )]
     NumericHost(String),
     /// One half of the credentials is missing.
-    #[error("the {0} is empty; give both --access-key and --secret-key")]
+    #[error("the {0} is empty; give both `access_key` and `secret_key`")]
     EmptyKey(&'static str),
     /// A part of the credentials, or the region, cannot stand in a header.
     #[error("the {name} holds a blank or a character that is not plain ASCII ({flag})")]
@@ -134,16 +134,16 @@ pub enum ConfigError {
         flag: &'static str,
     },
     /// A key would go over the wire for everyone to read.
-    #[error("a key of your own (SSE-C) goes with every request, so it needs --tls")]
+    #[error("a key of your own (SSE-C) goes with every request, so it needs `tls`")]
     KeyInTheClear,
     /// A trailing checksum and something it cannot go with.
-    #[error("--checksum cannot go with {0}; leave one of them out")]
+    #[error("`checksum` cannot go with {0}; leave one of them out")]
     ChecksumWith(&'static str),
     /// No part can have that size.
-    #[error("parts of {0} bytes are no parts, 1 byte to 5 GiB are (--part.size)")]
+    #[error("parts of {0} bytes are no parts, 1 byte to 5 GiB are (`part_size`)")]
     PartSize(u64),
     /// Not so many parts can be on their way at once.
-    #[error("{0} parts at once cannot be, 1 to 1000 can (--part.parallel)")]
+    #[error("{0} parts at once cannot be, 1 to 1000 can (`part_parallel`)")]
     PartConcurrency(u32),
     /// A text that S3 or HTTP does not take.
     #[error(
@@ -152,7 +152,7 @@ pub enum ConfigError {
     )]
     Text(&'static str),
     /// More tags than an object may have.
-    #[error("{0} tags are too many, an object has at most {1} (--tag)")]
+    #[error("{0} tags are too many, an object has at most {1} (`tag`)")]
     TooManyTags(usize, usize),
 }
 
@@ -196,7 +196,7 @@ impl S3Config {
             return Err(ConfigError::Bucket(self.bucket.clone()));
         }
         if let Some(region) = &self.region {
-            check_plain("region", "--region", region)?;
+            check_plain("region", "`region`", region)?;
         }
         self.check_credentials()?;
         self.options.check(Settings {
@@ -216,9 +216,9 @@ impl S3Config {
         if secret_key.is_empty() {
             return Err(ConfigError::EmptyKey("secret key"));
         }
-        check_plain("access key", "--access-key", access_key)?;
+        check_plain("access key", "`access_key`", access_key)?;
         match session_token {
-            Some(token) => check_plain("session token", "--session-token", token),
+            Some(token) => check_plain("session token", "`session_token`", token),
             None => Ok(()),
         }
     }
@@ -274,19 +274,19 @@ pub(crate) mod tests {
             config.check().err().map(|error| error.to_string()).unwrap_or_default()
         };
         let cases: [(&Change, &str); 10] = [
-            (&|c| c.endpoints.clear(), "--host"),
+            (&|c| c.endpoints.clear(), "`host`"),
             (
                 &|c| c.endpoints = vec![c.endpoints[0].clone(); 65_537],
-                "65536 are the most (--host)",
+                "65536 are the most (`host`)",
             ),
-            (&|c| c.endpoints[0].host.clear(), "`` is no host name (--host)"),
-            (&|c| c.endpoints[0].host = "http://x".to_owned(), "--host"),
-            (&|c| c.bucket.clear(), "--bucket"),
+            (&|c| c.endpoints[0].host.clear(), "`` is no host name (`host`)"),
+            (&|c| c.endpoints[0].host = "http://x".to_owned(), "`host`"),
+            (&|c| c.bucket.clear(), "`bucket`"),
             (&|c| c.bucket = "a/b".to_owned(), "`a/b` is no bucket name"),
             (&|c| c.bucket = "..".to_owned(), "`..` is no bucket name"),
-            (&|c| c.region = Some("eu west".to_owned()), "--region"),
+            (&|c| c.region = Some("eu west".to_owned()), "`region`"),
             (&|c| c.credentials = keys("", "s", None), "the access key is empty"),
-            (&|c| c.credentials = keys("a", "s", Some("t\r\nx: y")), "--session-token"),
+            (&|c| c.credentials = keys("a", "s", Some("t\r\nx: y")), "`session_token`"),
         ];
         for (change, text) in cases {
             let message = refused(change);

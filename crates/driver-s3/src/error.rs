@@ -137,7 +137,7 @@ fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
         return Some("set the clock of this machine".to_owned());
     }
     if is_of_keys(code) {
-        return Some("check --sse-kms-key".to_owned());
+        return Some("check `sse_kms_key`".to_owned());
     }
     let wrong_region =
         matches!(code, "AuthorizationHeaderMalformed" | "IllegalLocationConstraintException");
@@ -146,11 +146,11 @@ fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
             text.map(|text| text.region.as_str()).filter(|region| !region.is_empty());
         let region = stated_region.unwrap_or(&answer.bucket_region);
         return Some(match (region.is_empty(), answer.location.is_empty()) {
-            (false, _) => format!("set --region {} or another --host", one_line(region)),
+            (false, _) => format!("set `region` {} or another `host`", one_line(region)),
             (true, false) => {
-                format!("it redirects to `{}`: set --host or --region", one_line(&answer.location))
+                format!("it redirects to `{}`: set `host` or `region`", one_line(&answer.location))
             }
-            (true, true) => "set --region or another --host".to_owned(),
+            (true, true) => "set `region` or another `host`".to_owned(),
         });
     }
     None
@@ -261,24 +261,24 @@ mod tests {
             "RequestTimeTooSkewed: The difference is too large.; set the clock of this machine"
         );
         let no_key = error_xml("kms:KeyNotFound", "no such key");
-        assert_eq!(message(404, &no_key), "kms:KeyNotFound: no such key; check --sse-kms-key");
+        assert_eq!(message(404, &no_key), "kms:KeyNotFound: no such key; check `sse_kms_key`");
         let redirect = error_xml("PermanentRedirect", "Elsewhere");
         assert_eq!(
             message(301, &redirect),
-            "PermanentRedirect: Elsewhere; set --region or another --host"
+            "PermanentRedirect: Elsewhere; set `region` or another `host`"
         );
         let mut elsewhere = answer(301, "");
         elsewhere.bucket_region = "eu-west-1".to_owned();
         assert_eq!(
             of_answer(&elsewhere).message,
-            "the answer 301 says nothing more; set --region eu-west-1 or another --host"
+            "the answer 301 says nothing more; set `region` eu-west-1 or another `host`"
         );
         elsewhere.bucket_region.clear();
         elsewhere.location = "https://a.example/".to_owned();
         assert!(of_answer(&elsewhere).message.contains("`https://a.example/`"));
         let malformed = "<Error><Code>AuthorizationHeaderMalformed</Code><Message>m</Message>\
                          <Region>eu-central-1</Region></Error>";
-        assert!(message(400, malformed).ends_with("; set --region eu-central-1 or another --host"));
+        assert!(message(400, malformed).ends_with("; set `region` eu-central-1 or another `host`"));
     }
 
     #[test]

@@ -203,9 +203,9 @@ impl RequestOptions {
         }
         if self.checksum.is_some() {
             for (is_set, with) in [
-                (settings.sign_payload, "--sha256-payload"),
-                (settings.content_md5, "--md5"),
-                (self.signature == Signature::V2, "--signature S3V2"),
+                (settings.sign_payload, "`sha256_payload`"),
+                (settings.content_md5, "`md5`"),
+                (self.signature == Signature::V2, "`signature` S3V2"),
             ] {
                 if is_set {
                     return Err(ConfigError::ChecksumWith(with));
@@ -229,22 +229,22 @@ impl RequestOptions {
             plain && !text.is_empty() && text.trim_matches(' ') == text && !text.contains("  ")
         };
         if self.storage_class.as_deref().is_some_and(|class| !fits(class)) {
-            return Err(ConfigError::Text("--storage-class"));
+            return Err(ConfigError::Text("`storage_class`"));
         }
         if let Encryption::SseKms { key_id: Some(key_id) } = &self.encryption
             && !fits(key_id)
         {
-            return Err(ConfigError::Text("--sse-kms-key"));
+            return Err(ConfigError::Text("`sse_kms_key`"));
         }
         let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
         for (name, value) in &self.metadata {
             let named = !name.is_empty() && name.bytes().all(is_token);
             if !named || !(value.is_empty() || fits(value)) {
-                return Err(ConfigError::Text("--add-metadata"));
+                return Err(ConfigError::Text("`add_metadata`"));
             }
         }
         if self.tags.iter().any(|(name, _)| name.is_empty()) {
-            return Err(ConfigError::Text("--tag"));
+            return Err(ConfigError::Text("`tag`"));
         }
         if self.tags.len() > TAGS_COUNT_MAX {
             return Err(ConfigError::TooManyTags(self.tags.len(), TAGS_COUNT_MAX));
@@ -276,17 +276,17 @@ mod tests {
         };
         assert_eq!(refused(&|_, _| ()), "");
         let key = Encryption::SseC { key: [7; 32] };
-        assert!(refused(&|o, _| o.encryption = key.clone()).contains("--tls"));
+        assert!(refused(&|o, _| o.encryption = key.clone()).contains("`tls`"));
         assert_eq!(refused(&|o, s| (o.encryption, s.tls) = (key.clone(), true)), "");
         let summed = |o: &mut RequestOptions| o.checksum = Some(Checksum::Sha1);
         assert_eq!(refused(&|o, _| summed(o)), "");
         for (flag, change) in [
             (
-                "--sha256-payload",
+                "`sha256_payload`",
                 (|_, s| s.sign_payload = true) as fn(&mut RequestOptions, &mut Settings),
             ),
-            ("--md5", |_, s| s.content_md5 = true),
-            ("--signature S3V2", |o, _| o.signature = Signature::V2),
+            ("`md5`", |_, s| s.content_md5 = true),
+            ("`signature` S3V2", |o, _| o.signature = Signature::V2),
         ] {
             let both = |o: &mut RequestOptions, s: &mut Settings| {
                 summed(o);
@@ -294,17 +294,17 @@ mod tests {
             };
             assert!(refused(&both).contains(flag), "{flag}");
         }
-        assert!(refused(&|o, _| o.part_size = Some(0)).contains("--part.size"));
-        assert!(refused(&|o, _| o.part_concurrency = 0).contains("--part.parallel"));
+        assert!(refused(&|o, _| o.part_size = Some(0)).contains("`part_size`"));
+        assert!(refused(&|o, _| o.part_concurrency = 0).contains("`part_parallel`"));
         for (name, value) in [("", "v"), ("a b", "v"), ("a", "v\r\nx: y"), ("a", " v"), ("a", "é")]
         {
             let pair = vec![(name.to_owned(), value.to_owned())];
             let message = refused(&|o, _| o.metadata = pair.clone());
-            assert!(message.contains("--add-metadata"), "{name} {value}: {message}");
+            assert!(message.contains("`add_metadata`"), "{name} {value}: {message}");
         }
         let tags = |count| vec![("é".to_owned(), String::new()); count];
         assert_eq!(refused(&|o, _| o.tags = tags(10)), "");
-        assert!(refused(&|o, _| o.tags = tags(11)).contains("--tag"));
+        assert!(refused(&|o, _| o.tags = tags(11)).contains("`tag`"));
     }
 
     #[test]

@@ -177,7 +177,7 @@ async fn handshake(
             Some(name) => format!("offered {name} instead"),
             None => "offered no version at all (ALPN)".to_owned(),
         };
-        return Err(failed(format!("{NO_HTTP2}: it {instead}; leave out --http2")));
+        return Err(failed(format!("{NO_HTTP2}: it {instead}; leave out `http2`")));
     }
     Ok(Connection::Tls(Box::new(stream)))
 }
@@ -190,33 +190,33 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
         Some(Error::InvalidCertificate(cause)) => match cause {
             CertificateError::UnknownIssuer => {
                 "certificate is not trusted (unknown issuer); give the certificate of who issued \
-                 it, or this one itself, by --tls-ca, or use --insecure"
+                 it, or this one itself, by `tls_ca`, or use `insecure`"
                     .to_owned()
             }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 "certificate has expired; have it renewed or set the clock of this machine, or use \
-                 --insecure to go on nevertheless"
+                 `insecure` to go on nevertheless"
                     .to_owned()
             }
             CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-                "certificate is not valid yet; set the clock of this machine, or use --insecure to \
+                "certificate is not valid yet; set the clock of this machine, or use `insecure` to \
                  go on nevertheless"
                     .to_owned()
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "certificate is made out to another name; give --host one of its names, or use \
-                 --insecure to go on nevertheless"
+                "certificate is made out to another name; give `host` one of its names, or use \
+                 `insecure` to go on nevertheless"
                     .to_owned()
             }
-            other => format!("certificate is not trusted ({other}); use --tls-ca or --insecure"),
+            other => format!("certificate is not trusted ({other}); use `tls_ca` or `insecure`"),
         },
         Some(Error::InvalidMessage(_)) => {
-            "the server does not speak TLS; leave out --tls for plain HTTP".to_owned()
+            "the server does not speak TLS; leave out `tls` for plain HTTP".to_owned()
         }
         Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol))
             if version == HttpVersion::Two =>
         {
-            format!("{NO_HTTP2}; leave out --http2")
+            format!("{NO_HTTP2}; leave out `http2`")
         }
         Some(other) => other.to_string(),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {

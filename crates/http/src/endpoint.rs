@@ -23,7 +23,7 @@ pub struct Endpoint {
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
     /// The name has no address, or the resolver does not answer.
-    #[error("cannot resolve host `{host}` (--resolve-host)")]
+    #[error("cannot resolve host `{host}` (`resolve_host`)")]
     Host {
         /// The name.
         host: String,
@@ -32,7 +32,7 @@ pub enum ResolveError {
         source: io::Error,
     },
     /// More addresses than an endpoint's number can tell apart.
-    #[error("the hosts have more than {ENDPOINTS_COUNT_MAX} addresses (--resolve-host)")]
+    #[error("the hosts have more than {ENDPOINTS_COUNT_MAX} addresses (`resolve_host`)")]
     TooMany,
 }
 
@@ -157,6 +157,6 @@ mod tests {
         assert_eq!(found.iter().collect::<HashSet<_>>().len(), found.len(), "each one once");
         // RFC 6761: no name below `invalid` has an address.
         let refused = resolve_all(&[Endpoint::new("nowhere.invalid", 1)]).unwrap_err();
-        assert_eq!(refused.to_string(), "cannot resolve host `nowhere.invalid` (--resolve-host)");
+        assert_eq!(refused.to_string(), "cannot resolve host `nowhere.invalid` (`resolve_host`)");
     }
 }

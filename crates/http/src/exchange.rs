@@ -254,7 +254,7 @@ impl<'a> Carrier<'a> {
             self.marks.first_body_byte = Some(at);
         }
         if self.parser.status() == 400 && !self.connection.is_tls() && complains_of_plain(bytes) {
-            let message = " speaks TLS, but plain HTTP was sent; use --tls";
+            let message = " speaks TLS, but plain HTTP was sent; use `tls`";
             return Err(Failure::new(ExchangeErrorKind::Tls, message));
         }
         let is_early = self.is_early();
@@ -312,7 +312,7 @@ impl<'a> Carrier<'a> {
 fn invalid(error: ParseError) -> Failure {
     match error {
         ParseError::Tls => {
-            Failure::new(ExchangeErrorKind::Tls, " speaks TLS, but plain HTTP was sent; use --tls")
+            Failure::new(ExchangeErrorKind::Tls, " speaks TLS, but plain HTTP was sent; use `tls`")
         }
         _ => {
             let message = format!(" sent an answer that is not valid HTTP/1.1: {error}");

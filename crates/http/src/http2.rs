@@ -321,11 +321,11 @@ impl Http2Carrier<'_> {
     fn broken_off(&mut self, error: Option<&h2::Error>) -> Failure {
         let watch = &self.connection.watch;
         if watch.first_words() == Some(FirstWords::HttpOne) {
-            let message = " speaks HTTP/1.1, not HTTP/2; leave out --http2";
+            let message = " speaks HTTP/1.1, not HTTP/2; leave out `http2`";
             return Failure::new(ExchangeErrorKind::Protocol, message);
         }
         if watch.first_words() == Some(FirstWords::Tls) {
-            let message = " speaks TLS, but plain HTTP was sent; use --tls";
+            let message = " speaks TLS, but plain HTTP was sent; use `tls`";
             return Failure::new(ExchangeErrorKind::Tls, message);
         }
         let in_body = matches!(self.answer, Answer::Body(_));

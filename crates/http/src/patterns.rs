@@ -18,7 +18,7 @@ pub enum PatternError {
     #[error("there is an empty host in `{0}`")]
     EmptyHost(String),
     /// It starts with a scheme.
-    #[error("`{0}` is a URL: give host:port, and use --tls for https")]
+    #[error("`{0}` is a URL: give host:port, and use `tls` for https")]
     Scheme(String),
     /// It starts with the scheme of something else.
     #[error("`{0}://` leads to no store; http:// and https:// do")]
@@ -27,12 +27,12 @@ pub enum PatternError {
     #[error("some hosts begin with http:// and some with https://; all are spoken to alike")]
     Schemes,
     /// A URL goes on behind its host and port.
-    #[error("`{0}` is a host; what follows it in the URL is none (a bucket is named by --bucket)")]
+    #[error("`{0}` is a host; what follows it in the URL is none (a bucket is named by `bucket`)")]
     Path(String),
     /// Something is wrong with a list that may hold a password, so that nothing of it is shown.
     #[error(
         "a host is not HOST[:PORT], and is not repeated here, as a user name and a password may \
-         stand before its `@`; give credentials by --access-key and --secret-key"
+         stand before its `@`; give credentials by `access_key` and `secret_key`"
     )]
     User,
     /// It holds a character that no host has.
@@ -385,8 +385,8 @@ mod tests {
             ("a,,b", "there is an empty host in `a,,b`"),
             ("a,", "there is an empty host in `a,`"),
             (":9000", "there is an empty host in `:9000`"),
-            ("https://a:9", "`https://a:9` is a URL: give host:port, and use --tls for https"),
-            ("http://a", "`http://a` is a URL: give host:port, and use --tls for https"),
+            ("https://a:9", "`https://a:9` is a URL: give host:port, and use `tls` for https"),
+            ("http://a", "`http://a` is a URL: give host:port, and use `tls` for https"),
             ("a/b", "`a/b` is not host:port: `/` is out of place"),
             ("a b", "`a b` is not host:port: ` ` is out of place"),
             ("h{9...1}", "the range `{9...1}` runs backwards"),

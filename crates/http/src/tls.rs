@@ -50,7 +50,7 @@ pub struct TlsConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     /// The file of `--tls-ca` could not be read as PEM.
-    #[error("cannot read certificates from `{}` (--tls-ca)", path.display())]
+    #[error("cannot read certificates from `{}` (`tls_ca`)", path.display())]
     CaFile {
         /// The file.
         path: PathBuf,
@@ -59,7 +59,7 @@ pub enum TlsSetupError {
         source: rustls_pki_types::pem::Error,
     },
     /// The file of `--tls-ca` holds a certificate that cannot be used.
-    #[error("`{}` (--tls-ca) holds a certificate that cannot be used", path.display())]
+    #[error("`{}` (`tls_ca`) holds a certificate that cannot be used", path.display())]
     CaCertificate {
         /// The file.
         path: PathBuf,
@@ -68,13 +68,13 @@ pub enum TlsSetupError {
         source: rustls::Error,
     },
     /// The file of `--tls-ca` is no PEM file or an empty one.
-    #[error("`{}` (--tls-ca) holds no PEM certificate", path.display())]
+    #[error("`{}` (`tls_ca`) holds no PEM certificate", path.display())]
     CaFileEmpty {
         /// The file.
         path: PathBuf,
     },
     /// There is nobody to trust.
-    #[error("this system has no trusted certificates; use --tls-ca FILE or --insecure")]
+    #[error("this system has no trusted certificates; use `tls_ca` FILE or `insecure`")]
     NoRoots,
     /// The TLS library refused the settings.
     #[error("cannot set up TLS")]

@@ -156,7 +156,7 @@ fn violations(report: &CheckReport, paint: Paint, out: &mut String) {
     let shown = report.history.violations.len() as u64;
     if shown < report.violations_count() {
         let rest = count(report.violations_count() - shown);
-        out.push_str(&format!("\nand {rest} more; --show sets how many are shown\n"));
+        out.push_str(&format!("\nand {rest} more; `show` sets how many are shown\n"));
     }
 }
 

@@ -280,7 +280,7 @@ impl Writer<'_> {
             let margin = percent_spread(self.comparison.margin.percent());
             self.remark(&format!(
                 "better, worse: the interval holds no 0; same: all of it lies within ± {margin} % \
-                 (--margin); unclear: neither, more runs tell. Each line is judged by itself: of \
+                 (`margin`); unclear: neither, more runs tell. Each line is judged by itself: of \
                  20 without a true change, about one is called better or worse"
             ));
         }

@@ -134,7 +134,7 @@ pub fn text(proof: &Proof, color: bool) -> String {
         let _ = writeln!(out, "        measured  {}{mark}", check.measured);
     }
     if left_out > 0 {
-        let _ = writeln!(out, "      and {left_out} more that hold; --json has them all");
+        let _ = writeln!(out, "      and {left_out} more that hold; `json` has them all");
     }
     out
 }
@@ -200,7 +200,7 @@ mod tests {
         let shown = text(&Proof::of("stall", claim, checks), false);
         assert!(shown.starts_with("FAIL  stall\n      claim     a claim of so many words"));
         assert_eq!(shown.matches("WRONG").count(), 1);
-        assert!(shown.contains("and 18 more that hold; --json has them all"));
+        assert!(shown.contains("and 18 more that hold; `json` has them all"));
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
         let skipped = Proof::without("a", "b", Verdict::Skip, "noisy machine".to_owned());
         assert!(text(&skipped, false).starts_with("SKIP  a: noisy machine\n"));

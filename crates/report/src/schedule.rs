@@ -122,8 +122,8 @@ impl ScheduleReport {
         let limit = count(u64::from(limit));
         if let Some((needed, rate, time)) = needs(observed.service_mean, u64::MAX) {
             return format!(
-                "--max-in-flight {limit} is below the {} that {}/s needs at the observed {}: raise \
-                 it, or lower --rate; if the achieved rate does not rise with it, the store \
+                "`max_in_flight` {limit} is below the {} that {}/s needs at the observed {}: raise \
+                 it, or lower `rate`; if the achieved rate does not rise with it, the store \
                  completes no more",
                 count(needed),
                 number(rate),
@@ -133,7 +133,7 @@ impl ScheduleReport {
         if let Some((needed, rate, time)) = needs(observed.service_max, self.backlog_max()) {
             return format!(
                 "While the store was slow, up to {} for an operation, {}/s needed up to {} in \
-                 flight, and --max-in-flight is {limit}: raise it; if that does not help, the \
+                 flight, and `max_in_flight` is {limit}: raise it; if that does not help, the \
                  machine that makes the load is too slow",
                 duration(time),
                 number(rate),
@@ -142,13 +142,13 @@ impl ScheduleReport {
         }
         if observed.failed_count > 0 || observed.service_max.is_none() {
             return format!(
-                "Operations that failed may have taken all of --max-in-flight {limit}: see first \
-                 why they failed; a store that sheds load needs a lower --rate, not more in flight"
+                "Operations that failed may have taken all of `max_in_flight` {limit}: see first \
+                 why they failed; a store that sheds load needs a lower `rate`, not more in flight"
             );
         }
         format!(
-            "--max-in-flight {limit} was enough at the observed {}, so the machine that makes the \
-             load is too slow or too busy for {}: lower --rate, or take another",
+            "`max_in_flight` {limit} was enough at the observed {}, so the machine that makes the \
+             load is too slow or too busy for {}: lower `rate`, or take another",
             known(observed.service_mean, duration),
             rate.map_or_else(|| self.rate.clone(), |rate| format!("{}/s", number(rate)))
         )
@@ -185,7 +185,7 @@ impl ScheduleReport {
         });
         format!(
             "{who} completes about {}/s and cannot carry {offered}: more in flight only made \
-             each operation take longer{grew}. Lower --rate; a higher --max-in-flight would make \
+             each operation take longer{grew}. Lower `rate`; a higher `max_in_flight` would make \
              the queue longer and no operation faster",
             number(full.completed.0)
         )

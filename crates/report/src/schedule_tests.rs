@@ -63,20 +63,20 @@ fn the_hint_follows_littles_law() {
     // Mean service time: (102 + … + 83 ms + 1,980 · 2 ms) / 2,000 = 2.905 ms; 1,000/s need 2.905.
     check_hint(
         &with(|of| of.max_in_flight = 2),
-        "--max-in-flight 2 is below the 3 that 1,000/s needs at the observed 2.90 ms: raise it, or \
-         lower --rate; if the achieved rate does not rise with it, the store completes no more",
+        "`max_in_flight` 2 is below the 3 that 1,000/s needs at the observed 2.90 ms: raise it, or \
+         lower `rate`; if the achieved rate does not rise with it, the store completes no more",
     );
     // 102 ms, the longest, need 102.
     check_hint(
         &with(|of| of.max_in_flight = 101),
         "While the store was slow, up to 102 ms for an operation, 1,000/s needed up to 102 in \
-         flight, and --max-in-flight is 101: raise it; if that does not help, the machine that \
+         flight, and `max_in_flight` is 101: raise it; if that does not help, the machine that \
          makes the load is too slow",
     );
     check_hint(
         &with(|of| of.max_in_flight = 102),
-        "--max-in-flight 102 was enough at the observed 2.90 ms, so the machine that makes the \
-         load is too slow or too busy for 1,000/s: lower --rate, or take another",
+        "`max_in_flight` 102 was enough at the observed 2.90 ms, so the machine that makes the \
+         load is too slow or too busy for 1,000/s: lower `rate`, or take another",
     );
 }
 
@@ -89,7 +89,7 @@ fn one_slow_operation_among_many_needs_no_more_than_what_waited() {
     check_hint(
         &report,
         "While the store was slow, up to 15.0 s for an operation, 1,000/s needed up to 102 in \
-         flight, and --max-in-flight is 20: raise it; if that does not help, the machine that \
+         flight, and `max_in_flight` is 20: raise it; if that does not help, the machine that \
          makes the load is too slow",
     );
 }
@@ -120,7 +120,7 @@ fn a_saturated_store_is_not_asked_for_more_in_flight() {
         hint.starts_with("The store completes about 500/s and cannot carry 1,000/s: more in "),
         "{hint}"
     );
-    assert!(hint.contains(" with 20). Lower --rate; "), "{hint}");
+    assert!(hint.contains(" with 20). Lower `rate`; "), "{hint}");
     assert!(!hint.contains("raise it"), "{hint}");
     // Who computes all the time may be as slow as the store.
     let mut busy = overloaded();
@@ -142,8 +142,8 @@ fn failures_may_have_taken_all_places() {
     fixture::row(&mut report).schedules = schedules;
     check_hint(
         &report,
-        "Operations that failed may have taken all of --max-in-flight 20: see first why they \
-         failed; a store that sheds load needs a lower --rate, not more in flight",
+        "Operations that failed may have taken all of `max_in_flight` 20: see first why they \
+         failed; a store that sheds load needs a lower `rate`, not more in flight",
     );
 }
 

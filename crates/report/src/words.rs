@@ -307,7 +307,7 @@ pub(crate) fn recorder_warning(wait: Duration) -> Option<String> {
     (!wait.is_zero()).then(|| {
         format!(
             "workers waited {} in all for the recorder, so it may have slowed the load: a core \
-             that the load leaves free helps (fewer --threads), or a faster disk for the run \
+             that the load leaves free helps (fewer `threads`), or a faster disk for the run \
              directory",
             duration(wait)
         )

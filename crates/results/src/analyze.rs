@@ -115,7 +115,7 @@ impl Record {
             let names = names();
             return Err(ResultsError::Nothing(format!(
                 "{}: nothing was measured, so there is nothing to analyse; of its stages there is \
-                 {} (--stage NAME shows one)",
+                 {} (`stage` NAME shows one)",
                 self.path.display(),
                 if names.is_empty() { "nothing" } else { &names }
             )));
@@ -143,7 +143,7 @@ impl Record {
         let results = wanted.iter().filter(|stage| self.is_result(stage)).count();
         let field = if asked.limit.is_some() { AskedFor::Limit } else { AskedFor::Offset };
         let reason = format!(
-            "counts the operations of one stage, and {} has several; name one with --stage",
+            "counts the operations of one stage, and {} has several; name one with `stage`",
             self.path.display()
         );
         if results > 1 { Err(ResultsError::Asked { field, reason }) } else { Ok(()) }

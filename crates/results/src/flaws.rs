@@ -43,7 +43,7 @@ fn of_stage(stage: &StageReport, lead: &str, max_error_rate: f64, flaws: &mut Ve
         let allowed = format!("its max_error_rate of {percent}%");
         flaws.extend(too_many_failed(lead, (ok, failed), percent, &allowed));
     }
-    let allowed = format!("--max-error-rate {max_error_rate}%");
+    let allowed = format!("`max_error_rate` {max_error_rate}%");
     flaws.extend(too_many_failed(lead, others, max_error_rate, &allowed));
     let count = stage.rows.iter().map(|row| row.schedules.len()).sum::<usize>();
     let schedules = stage.rows.iter().flat_map(|row| &row.schedules);

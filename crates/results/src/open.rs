@@ -110,7 +110,7 @@ impl Record {
             Opened::Record(record) => Ok(*record),
             Opened::Aggregated(_) => Err(ResultsError::Nothing(format!(
                 "{} holds warp's sums and figures, not the operations; name a run directory or a \
-                 raw file (.csv.zst, which warp writes with --full)",
+                 raw file (.csv.zst, which warp writes with `full`)",
                 path.display()
             ))),
         }

@@ -46,10 +46,10 @@ pub enum Limit {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GateError {
     /// There is no comparison in it.
-    #[error("--gate `{0}` has neither <= nor >=: write it like p99<=+5%")]
+    #[error("`gate` `{0}` has neither <= nor >=: write it like p99<=+5%")]
     NoComparison(String),
     /// It names no metric.
-    #[error("--gate `{gate}`: `{name}` is no metric: take one of {}", metric_names())]
+    #[error("`gate` `{gate}`: `{name}` is no metric: take one of {}", metric_names())]
     UnknownMetric {
         /// The gate.
         gate: String,
@@ -57,7 +57,7 @@ pub enum GateError {
         name: String,
     },
     /// It names no kind of operation.
-    #[error("--gate `{gate}`: `{name}` is no kind of operation: take one of {}", kind_names())]
+    #[error("`gate` `{gate}`: `{name}` is no kind of operation: take one of {}", kind_names())]
     UnknownKind {
         /// The gate.
         gate: String,
@@ -65,7 +65,7 @@ pub enum GateError {
         name: String,
     },
     /// It limits the better side.
-    #[error("--gate `{gate}`: {} {} is better, so write {} before the limit",
+    #[error("`gate` `{gate}`: {} {} is better, so write {} before the limit",
         if *.wanted == ">=" { "more" } else { "less" }, metric.name(), .wanted)]
     WrongWay {
         /// The gate.
@@ -76,7 +76,7 @@ pub enum GateError {
         wanted: &'static str,
     },
     /// The limit cannot be read.
-    #[error("--gate `{gate}`: `{limit}` is no limit for {}: {}",
+    #[error("`gate` `{gate}`: `{limit}` is no limit for {}: {}",
         metric.name(), limit_forms(*metric))]
     BadLimit {
         /// The gate.
@@ -87,7 +87,7 @@ pub enum GateError {
         metric: Metric,
     },
     /// No kind of operation in the runs is meant by it.
-    #[error("--gate `{gate}` is about no kind of operation in these runs; they hold {present}")]
+    #[error("`gate` `{gate}` is about no kind of operation in these runs; they hold {present}")]
     NoKind {
         /// The gate.
         gate: String,

@@ -370,7 +370,7 @@ fn what_is_no_gate_is_refused_with_its_reason() {
         ("<=5%", "`` is no metric"),
     ] {
         let error = text.parse::<Gate>().unwrap_err().to_string();
-        assert!(error.starts_with(&format!("--gate `{text}`")), "{error}");
+        assert!(error.starts_with(&format!("`gate` `{text}`")), "{error}");
         assert!(error.contains(reason), "{error}");
     }
 }
@@ -476,7 +476,7 @@ fn gates_of_several_kinds() {
     assert_eq!(judged("total.throughput>=-5%").unwrap(), [(None, Metric::Throughput)]);
     assert_eq!(
         judged("put.p99<=+5%").unwrap_err(),
-        "--gate `put.p99<=+5%` is about no kind of operation in these runs; they hold GET, STAT"
+        "`gate` `put.p99<=+5%` is about no kind of operation in these runs; they hold GET, STAT"
     );
     assert!(judged("stat.throughput>=-5%").is_err());
 }

@@ -15,6 +15,7 @@ use plimsoll_report::{Report, csv, json, text};
 use plimsoll_results::{Asked, Opened, Record, open};
 
 use crate::args::{AnalysisArgs, AnalyzeArgs, MethodArg, WarpAnalyzeArgs, overwrite};
+use crate::flags;
 use crate::shown::{self, look};
 use crate::ui::Ui;
 
@@ -157,7 +158,7 @@ impl Outcome {
             let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
             rows.for_each(|row| row.analysis.details = None);
         }
-        self.texts.push(text::render(&report, &look(ui)));
+        self.texts.push(flags::in_flags(&text::render(&report, &look(ui))));
         self.documents.push(json::render(&report));
         Ok(())
     }

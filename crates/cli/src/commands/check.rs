@@ -20,6 +20,7 @@ use plimsoll_workload::mix64;
 use crate::args::CheckArgs;
 use crate::args::s3::StoreArgs;
 use crate::conducted::fresh_seed;
+use crate::flags;
 use crate::lower::in_words;
 use crate::shown::{self, Form};
 use crate::store_url::StoreUrl;
@@ -201,7 +202,7 @@ fn must_tell_something(report: &CheckReport, outcome: &CheckOutcome) -> Result<(
 fn print(report: &CheckReport, form: Form, ui: &Ui) -> Result<()> {
     ui.result(&match form {
         Form::Json => format!("{:#}\n", check::json(report)),
-        Form::Text => check::text(report, ui.color),
+        Form::Text => flags::in_flags(&check::text(report, ui.color)),
     })?;
     Ok(())
 }

@@ -11,6 +11,7 @@ use plimsoll_report::compare as report;
 use plimsoll_results::{Opened, Side, open, runs};
 
 use crate::args::{AnalysisArgs, CompareArgs, WarpCmpArgs, overwrite};
+use crate::flags;
 use crate::shown;
 use crate::ui::Ui;
 
@@ -33,7 +34,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let printed = if args.print.json {
         format!("{:#}\n", report::json::json(&comparison, &differences, &results))
     } else {
-        report::text(&comparison, &differences, &results, &shown::look(&ui))
+        let text = report::text(&comparison, &differences, &results, &shown::look(&ui));
+        flags::in_flags(&text)
     };
     ui.result(&printed)?;
     junit.map_or(Ok(()), |file| file.write(report::junit::junit(&results).as_bytes()))?;

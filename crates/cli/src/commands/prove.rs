@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
             bail!("stopped; nothing was proved");
         }
         if !args.print.json {
-            ui.result(&(proof::text(&proof, ui.color) + "\n"))?;
+            ui.text(&(proof::text(&proof, ui.color) + "\n"))?;
         }
         let explained = prover.explained.take();
         if args.explain {

@@ -242,5 +242,9 @@ fn in_its_words(error: anyhow::Error) -> anyhow::Error {
         Some((path, why)) if path.starts_with("stages[") => format!("-t: {why}"),
         _ => text.to_owned(),
     };
-    anyhow!(flags.iter().fold(text, |text, (ours, its)| text.replace(ours, its)))
+    let with_its = |text: String, (ours, its): &(&str, &str)| {
+        let field = ours.trim_start_matches('-').replace('-', "_");
+        text.replace(ours, its).replace(&format!("`{field}`"), its)
+    };
+    anyhow!(flags.iter().fold(text, with_its))
 }

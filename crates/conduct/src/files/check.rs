@@ -30,7 +30,7 @@ pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, C
         }
         if is_device(path) && !destroys(plan, &entry.path) {
             return refused(format!(
-                "{} is a device; a run on it needs --i-know-this-destroys-data, also to read it",
+                "{} is a device; a run on it needs `i_know_this_destroys_data`, also to read it",
                 entry.path
             ));
         }
@@ -62,7 +62,7 @@ fn check_space(plan: &FilePlan, needed: u64) -> Result<(), ConductError> {
         && facts.free_bytes < needed
     {
         return refused(format!(
-            "the files need {}, and {} has {} free; make them smaller (--file-size, --scale)",
+            "the files need {}, and {} has {} free; make them smaller (`file_size`, `scale`)",
             format::bytes(needed),
             directory.display(),
             format::bytes(facts.free_bytes)

@@ -17,7 +17,7 @@ pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), C
         let (name, threads) = (&spec.name, ring_threads(plan, stage, config));
         if threads > THREADS_MAX {
             return refused(format!(
-                "--jobs: stage {name} needs {} threads, as each job of its kind has one of its \
+                "`jobs`: stage {name} needs {} threads, as each job of its kind has one of its \
                  own; at most {}",
                 format::count(threads as u64),
                 format::count(THREADS_MAX as u64)
@@ -26,9 +26,9 @@ pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), C
         let slots = ring_slots(plan, stage, config);
         if slots > SLOTS_MAX as u64 {
             return refused(format!(
-                "--depth: one thread of stage {name} would have {} operations in flight, and the \
-                 kernel takes {} at most; lower --depth or --jobs (with --rate: --max-in-flight), \
-                 or spread the jobs over more --threads",
+                "`depth`: one thread of stage {name} would have {} operations in flight, and the \
+                 kernel takes {} at most; lower `depth` or `jobs` (with `rate`: `max_in_flight`), \
+                 or spread the jobs over more `threads`",
                 format::count(slots),
                 format::count(SLOTS_MAX as u64)
             ));

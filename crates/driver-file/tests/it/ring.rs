@@ -332,7 +332,7 @@ fn a_refusal_of_direct_blocks_is_explained() {
     assert_eq!((error.class, error.status), (ErrorClass::Io, Some(22)));
     assert_eq!(
         error.message,
-        "the file system at /proc/self/status (proc) refuses O_DIRECT; leave --direct out"
+        "the file system at /proc/self/status (proc) refuses O_DIRECT; leave `direct` out"
     );
 }
 

@@ -24,7 +24,7 @@ impl S3Admin {
             }
             if root == RootState::Existed && !self.keeps_versions().await? {
                 // Once switched on it can never be undone, and others use the bucket.
-                let why = "the bucket keeps no versions; name another --bucket, to be made with \
+                let why = "the bucket keeps no versions; name another `bucket`, to be made with \
                            that, or switch them on yourself";
                 return Ok(lack(LackReason::OfRoot(why.to_owned())));
             }

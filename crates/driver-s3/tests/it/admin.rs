@@ -258,7 +258,7 @@ fn a_bucket_without_a_lock_is_refused_and_left_alone() {
 
     let none = answer(404, &error_xml("ObjectLockConfigurationNotFoundError"));
     let (state, fake) = ensure(vec![head(200), none]);
-    assert!(state.unwrap_err().contains("name another --bucket"));
+    assert!(state.unwrap_err().contains("name another `bucket`"));
     assert!(fake.requests().iter().all(|request| !request.starts_with("PUT")));
 }
 

@@ -76,7 +76,7 @@ fn an_answer_that_is_no_http_is_a_protocol_error() {
 
 #[test]
 fn plain_http_on_a_tls_port_is_recognised() {
-    let message = "ADDRESS speaks TLS, but plain HTTP was sent; use --tls";
+    let message = "ADDRESS speaks TLS, but plain HTTP was sent; use `tls`";
     // The alert of a TLS library (fatal, unexpected message), and what Go and nginx answer.
     check(b"\x15\x03\x01\x00\x02\x02\x0a", Kind::Tls, message, 0);
     let go = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";

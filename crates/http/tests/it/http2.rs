@@ -88,9 +88,9 @@ fn it_is_known_beforehand_where_there_is_no_tls() {
 fn a_server_without_it_is_recognised() {
     let certificates = certificates("ours");
     for (protocols, reason) in [
-        (&["http/1.1"][..], "it offered http/1.1 instead; leave out --http2"),
-        (&[], "it offered no version at all (ALPN); leave out --http2"),
-        (&["http/1.0"], "leave out --http2"),
+        (&["http/1.1"][..], "it offered http/1.1 instead; leave out `http2`"),
+        (&[], "it offered no version at all (ALPN); leave out `http2`"),
+        (&["http/1.0"], "leave out `http2`"),
     ] {
         let acceptor = acceptor(&certificates, rustls::ALL_VERSIONS, protocols);
         let serve = async |stream| drop(acceptor.accept(stream).await);
@@ -110,7 +110,7 @@ fn a_server_without_it_is_recognised() {
     });
     crate::support::block_on(async {
         let error = get(&mut plain_client(address.port()), "/").await.0.unwrap_err();
-        let expected = format!("{address} speaks HTTP/1.1, not HTTP/2; leave out --http2");
+        let expected = format!("{address} speaks HTTP/1.1, not HTTP/2; leave out `http2`");
         assert_eq!((error.kind, error.message), (Kind::Protocol, expected));
     });
     server.join().unwrap();
@@ -124,7 +124,7 @@ fn a_server_without_it_is_recognised() {
     let serve = async |stream| drop(acceptor.accept(stream).await);
     beside(serve, async |port| {
         let error = get(&mut plain_client(port), "/").await.0.unwrap_err();
-        let expected = format!("127.0.0.1:{port} speaks TLS, but plain HTTP was sent; use --tls");
+        let expected = format!("127.0.0.1:{port} speaks TLS, but plain HTTP was sent; use `tls`");
         assert_eq!((error.kind, error.message), (Kind::Tls, expected));
     });
 }

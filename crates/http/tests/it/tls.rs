@@ -128,12 +128,12 @@ fn a_certificate_that_is_not_trusted_is_refused_with_what_to_change() {
         let (kind, message) = refusal("localhost", port, trusting(&unknown.authority_pem)).await;
         assert_eq!(kind, Kind::Tls);
         let expected = "certificate is not trusted (unknown issuer); give the certificate of who \
-                        issued it, or this one itself, by --tls-ca, or use --insecure";
+                        issued it, or this one itself, by `tls_ca`, or use `insecure`";
         assert_eq!(message, expected);
         let (kind, message) = refusal("127.0.0.1", port, trusting(&known.authority_pem)).await;
         assert_eq!(kind, Kind::Tls);
-        let expected = "certificate is made out to another name; give --host one of its names, or \
-                        use --insecure to go on nevertheless";
+        let expected = "certificate is made out to another name; give `host` one of its names, or \
+                        use `insecure` to go on nevertheless";
         assert_eq!(message, expected);
         for host in ["localhost", "127.0.0.1"] {
             let mut client = tls_client(host, port, insecure());
@@ -266,7 +266,7 @@ fn a_port_without_tls_is_recognised() {
     block_on(async {
         let (kind, message) = refusal("127.0.0.1", address.port(), insecure()).await;
         assert_eq!(kind, Kind::Tls);
-        assert_eq!(message, "the server does not speak TLS; leave out --tls for plain HTTP");
+        assert_eq!(message, "the server does not speak TLS; leave out `tls` for plain HTTP");
     });
     server.join().unwrap();
 }
@@ -276,7 +276,7 @@ fn a_tls_port_without_tls_from_us_is_recognised() {
     with_tls_server(&certificates("ours"), rustls::ALL_VERSIONS, async |port| {
         let mut client = client_of("127.0.0.1", port, options(None));
         let error = get(&mut client, "/").await.0.unwrap_err();
-        let expected = format!("127.0.0.1:{port} speaks TLS, but plain HTTP was sent; use --tls");
+        let expected = format!("127.0.0.1:{port} speaks TLS, but plain HTTP was sent; use `tls`");
         assert_eq!((error.kind, error.message), (Kind::Tls, expected));
     });
 }
@@ -299,7 +299,7 @@ fn a_ca_file_that_is_none_is_refused() {
     let empty = tempfile::NamedTempFile::new().unwrap();
     let refused = load(empty.path());
     assert!(matches!(refused, Err(TlsSetupError::CaFileEmpty { .. })), "{refused:?}");
-    assert!(refused.unwrap_err().to_string().ends_with("(--tls-ca) holds no PEM certificate"));
+    assert!(refused.unwrap_err().to_string().ends_with("(`tls_ca`) holds no PEM certificate"));
 }
 
 #[test]

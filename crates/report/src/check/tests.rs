@@ -114,7 +114,7 @@ violations    count
    20.000 to 21.000 ms  w10  GET bytes 10 to 99   gave w0#8
    and 3 more looks told the same
 
-and 11 more; --show sets how many are shown
+and 11 more; `show` sets how many are shown
 "
     );
 }

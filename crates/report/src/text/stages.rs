@@ -396,7 +396,7 @@ fn seen_late(stage: &StageReport) -> Option<String> {
         format!(
             "{}: {} of {} may have ended before half of their time was over, as this program was \
              busy with the content of others (for {} at most): their latency is its own speed \
-             rather than the disk's. Lower --depth, take more --threads (up to one per core), or \
+             rather than the disk's. Lower `depth`, take more `threads` (up to one per core), or \
              do not verify what is read",
             words::name(stage),
             count(late),

@@ -117,7 +117,7 @@ fn ends_that_were_seen_late_are_told_with_what_helps() {
     stage.uncertain_count = Some(one_percent + 1);
     let warnings = warnings(&report);
     let warning = warnings.iter().find(|text| text.contains("busy with the content")).unwrap();
-    for word in ["read-latency: ", "800 µs", "--depth", "--threads"] {
+    for word in ["read-latency: ", "800 µs", "`depth`", "`threads`"] {
         assert!(warning.contains(word), "{warning}");
     }
 }
