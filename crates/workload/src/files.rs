@@ -7,6 +7,8 @@ mod check;
 mod examples;
 mod fill;
 pub(crate) mod laws;
+#[cfg(test)]
+pub(crate) mod layout_tests;
 mod names;
 mod plan;
 mod spec;

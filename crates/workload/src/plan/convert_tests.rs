@@ -403,7 +403,8 @@ fn what_commands_of_version_1_came_to_is_expressed() {
         if text.contains("plimsoll.workload/1") {
             same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
         } else {
-            same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+            let plan = same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+            crate::files::layout_tests::same_layout(&name, plan);
         }
         count += 1;
     }
