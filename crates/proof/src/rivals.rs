@@ -12,11 +12,10 @@ use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_results::WarpFile;
-use plimsoll_workload::PacingSpec;
 
 use crate::error::{Context, ProofError, Result};
 use crate::loopback::{self, Noise, STALL_PERIOD_S, STALLED};
-use crate::{Load, NamedProof, Prover, grouped, quantiles, stall, times};
+use crate::{CLOSED, Load, NamedProof, Prover, grouped, quantiles, stall, times};
 use plimsoll_conduct::ConductError;
 use plimsoll_conduct::embedded::KEY;
 
@@ -138,14 +137,14 @@ impl Rival {
     fn measure(&self, prover: &Prover) -> Result<Told> {
         let seconds = PERIODS * STALL_PERIOD_S;
         let load = Load {
-            operations: &[("GET", 1)],
-            pacing: PacingSpec::Closed,
-            seconds,
+            operations: "{get: o}",
+            pacing: CLOSED.to_owned(),
+            lasts: Duration::from_secs(seconds),
             workers: WORKERS as u32,
             objects: OBJECTS,
             size: 1_024,
         };
-        let oracle = prover.serve(&load.spec(prover.seed), STALLED)?;
+        let oracle = prover.serve(&load.file(prover.seed), STALLED)?;
         let place = tempfile::tempdir().context("cannot make a temporary directory")?;
         let output = tempfile::tempfile().context("cannot make a temporary file")?;
         let mut command = Command::new(&self.program);

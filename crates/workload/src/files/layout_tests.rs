@@ -60,9 +60,11 @@ const SAMPLES: [(&str, &str, &[&str]); 12] = [
         "own: {files: 2, size: 1MiB, workers: 2}",
         &[
             "{workers: 2, work: {fill: own}}",
-            "{name: r, workers: 4, depth: 8, work: {blocks: {on: own, read: {block: {range: 4KiB..40KiB}}, \
+            "{name: r, workers: 4, depth: 8, work: {blocks: {on: own, read: {block: {range: \
+             4KiB..40KiB}}, \
            order: sequential, repeats: false}}}",
-            "{name: w, workers: 3, work: {blocks: {on: own, write: {block: 24KiB}, order: sequential, \
+            "{name: w, workers: 3, work: {blocks: {on: own, write: {block: 24KiB}, order: \
+             sequential, \
            fsync_every: 3, fdatasync_every: 2, end_fsync: true}}}",
             "{name: r, workers: 2, ops: 700, work: {blocks: {on: own, read: {block: 4KiB}}}}",
         ],
@@ -87,7 +89,8 @@ const SAMPLES: [(&str, &str, &[&str]); 12] = [
         "blocks by Zipf's law",
         "own: {names: [data], size: 5MiB}",
         &[
-            "{name: m, workers: 2, bytes: 3MiB, work: {blocks: {on: own, write: {block: 4KiB}, order: \
+            "{name: m, workers: 2, bytes: 3MiB, work: {blocks: {on: own, write: {block: 4KiB}, \
+             order: \
            {zipf: 1.2}}}}",
             "{name: n, workers: 2, ops: 901, work: {blocks: {on: own, read: {block: 4KiB}, order: \
            {zipf: 0.8}}}}",
@@ -108,14 +111,14 @@ const SAMPLES: [(&str, &str, &[&str]); 12] = [
     (
         "paths that are there",
         "there: {paths: [/dev/sdx, c/d], size: 1MiB, touch: true}",
-        &[
-            "{name: m, workers: 2, ops: 901, work: {blocks: {on: there, write: {block: 4KiB}, read: \
-           {block: 16KiB}}}}",
-        ],
+        &["{name: m, workers: 2, ops: 901, work: {blocks: {on: there, write: {block: 4KiB}, \
+             read: \
+           {block: 16KiB}}}}"],
     ),
     (
         "names in trees of each worker",
-        "t: {tree: {name: top/t, depth: 2, branching: 3, entries: 4, leaves_only: true, per_worker: \
+        "t: {tree: {name: top/t, depth: 2, branching: 3, entries: 4, leaves_only: true, \
+         per_worker: \
          true}}",
         &[
             "{name: a, workers: 3, work: {names: {make_tree: t}}}",
@@ -123,7 +126,8 @@ const SAMPLES: [(&str, &str, &[&str]); 12] = [
             "{name: c, workers: 3, deal: {shift: 1}, work: {names: {stat: t, shuffled: true}}}",
             "{name: d, workers: 3, deal: {shift: 2}, work: {names: {open: t, bytes: 5KiB}}}",
             "{name: e, workers: 3, work: {names: {rename: t}}}",
-            "{name: f, workers: 3, ops: 50, deal: {shift: 1}, work: {names: {open: t, bytes: 3901B, \
+            "{name: f, workers: 3, ops: 50, deal: {shift: 1}, work: {names: {open: t, bytes: \
+             3901B, \
            shuffled: true}}}",
             "{name: g, workers: 3, deal: {shift: 1}, work: {names: {remove: t, shuffled: true}}}",
             "{name: h, workers: 3, work: {names: {remove_tree: t}}}",
@@ -149,7 +153,8 @@ const SAMPLES: [(&str, &str, &[&str]); 12] = [
         "own: {files: 2, size: 1MiB, workers: 2}, data: {files: 1, size: 3MiB}, \
          t: {tree: {entries: 9, per_worker: true}}",
         &[
-            "{name: f, workers: 2, work: {fill: own}}, {name: t, workers: 3, work: {names: {make_tree: \
+            "{name: f, workers: 2, work: {fill: own}}, {name: t, workers: 3, work: {names: \
+             {make_tree: \
            t}}}",
             "{name: r, workers: 2, verify: false, ops: 300, work: {blocks: {on: own, read: {block: \
            4KiB}}}}, {name: c, workers: 3, work: {names: {create: t, bytes: 10B}}}, {name: w, \
