@@ -22,7 +22,7 @@ fn sample(start_ns: u64, end_ns: u64, bytes: u64, outcome: u8) -> Sample {
 
 fn lane(timeline: &mut Timeline<u8>) -> (Vec<Cell>, Vec<Times>) {
     timeline.close();
-    let (_, lane) = timeline.lanes().next().expect("something was recorded");
+    let (_, lane) = timeline.series().next().expect("something was recorded");
     (lane.cells().collect(), lane.times().to_vec())
 }
 
@@ -157,8 +157,8 @@ proptest! {
         parts.iter().rev().for_each(|part| merged.merge(part));
         whole.close();
         merged.close();
-        prop_assert!(whole.lanes().eq(merged.lanes()));
-        let cells = whole.lanes().flat_map(|(_, lane)| lane.cells());
+        prop_assert!(whole.series().eq(merged.series()));
+        let cells = whole.series().flat_map(|(_, lane)| lane.cells());
         let bytes: u64 = cells.map(|cell| cell.bytes).sum();
         let expected: u64 = ops.iter().filter(|op| op.3 == 0).map(|op| op.2).sum();
         prop_assert_eq!(bytes, expected);
@@ -184,18 +184,18 @@ proptest! {
             timeline.record(lane, &sample);
         }
         timeline.close();
-        let lane = |(_, lane): (u8, LaneView<'_>)| (lane.cells().collect(), lane.times().to_vec());
-        let got: Vec<_> = timeline.lanes().map(lane).collect();
+        let lane = |(_, lane): (u8, SeriesView<'_>)| (lane.cells().collect(), lane.times().to_vec());
+        let got: Vec<_> = timeline.series().map(lane).collect();
         let expected: Vec<_> =
             naive.iter().filter(|lane| !lane.cells.is_empty()).map(Naive::lane).collect();
         prop_assert_eq!(got, expected);
         // As a summary is read: cell by cell, then stretch by stretch.
         let mut read = Timeline::new(0, SECOND);
-        for (key, lane) in timeline.lanes() {
+        for (key, lane) in timeline.series() {
             lane.cells().enumerate().for_each(|(at, cell)| read.insert_cell(key, at, &cell));
             let times = lane.times().iter().enumerate();
             times.for_each(|(at, times)| read.insert_times(key, at, times));
         }
-        prop_assert!(read.lanes().eq(timeline.lanes()));
+        prop_assert!(read.series().eq(timeline.series()));
     }
 }
