@@ -141,8 +141,8 @@ fn times_to(stretch: usize, times: &Times) -> schema::Times {
     }
 }
 
-/// The most intervals a series may have: ten years of seconds, so that a damaged index cannot eat the
-/// memory.
+/// The most intervals a series may have: ten years of seconds, so that a damaged index cannot eat
+/// the memory.
 const INTERVALS_MAX: u64 = 1 << 28;
 
 fn cell_from(file: schema::Cell) -> Result<(usize, Cell), String> {

@@ -10,7 +10,7 @@ use plimsoll_stats::{Histogram, Percentile};
 
 use super::axis::{Axis, short};
 use super::distribution::{column_width, columns, curve, outline};
-use super::plot::{Color, HALF, Mark, OTHER_COLORS_COUNT, Plot, Stroke, WIDE};
+use super::plot::{HALF, Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
 use crate::LoopModel;
 use crate::format::{self, duration};
 use crate::report::RowView;
@@ -19,7 +19,7 @@ const MIB: f64 = 1_048_576.0;
 
 /// What a colour stands for.
 pub(super) struct Entry {
-    pub(super) color: Color,
+    pub(super) color: SeriesColor,
     pub(super) stroke: Stroke,
     pub(super) name: String,
 }
@@ -132,7 +132,7 @@ impl<'a> Charts<'a> {
             let average = average.map_or(String::new(), |rate| format!(", {rate} on average"));
             let name = format!("{}{average}", kind.kind.name());
             let rates = kind.series.iter().map(|row| measure.rate(row)).collect();
-            (Color::of_kind(kind.kind), name, rates)
+            (SeriesColor::of_kind(kind.kind), name, rates)
         });
         self.rate_chart(id, format!("{title} over time"), measure, lines.collect())
     }
@@ -160,7 +160,7 @@ impl<'a> Charts<'a> {
         }
         hosts.sort_by_key(|(endpoint, _)| *endpoint);
         let lines = hosts.into_iter().enumerate().map(|(index, (endpoint, rates))| {
-            (Color::of_other(index), self.report.endpoint(endpoint), rates)
+            (SeriesColor::of_other(index), self.report.endpoint(endpoint), rates)
         });
         let title = match count {
             ..=OTHER_COLORS_COUNT => "Each host over time".to_owned(),
@@ -174,10 +174,10 @@ impl<'a> Charts<'a> {
         id: &'static str,
         title: String,
         measure: Measure,
-        lines: Vec<(Color, String, Vec<f64>)>,
+        lines: Vec<(SeriesColor, String, Vec<f64>)>,
     ) -> Chart {
         let max = lines.iter().flat_map(|(.., rates)| rates).copied().fold(0.0, f64::max);
-        let mark = |(color, _, rates): &(Color, String, Vec<f64>)| {
+        let mark = |(color, _, rates): &(SeriesColor, String, Vec<f64>)| {
             let points = rates.iter().enumerate().map(|(at, rate)| (self.middle(at), Some(*rate)));
             Mark::line(*color, Stroke::Solid, points)
         };
@@ -244,7 +244,7 @@ impl<'a> Charts<'a> {
             self.details.kinds.iter().flat_map(|kind| heights.iter().map(move |h| (kind, *h)))
         {
             let Some((of, what)) = line_of(kind, height) else { continue };
-            let color = Color::of_kind(kind.kind);
+            let color = SeriesColor::of_kind(kind.kind);
             let dashed = height == Height::P99 && heights.len() > 1;
             let stroke = if dashed { Stroke::Dashed } else { Stroke::Solid };
             let points = kind
@@ -334,8 +334,9 @@ impl<'a> Charts<'a> {
         let y = Axis::from_zero(highest.fold(0.0, f64::max));
         let outline = |(kind, columns): &(OpKind, Vec<(f64, f64)>)| {
             let outline = outline(columns, width);
-            [Stroke::Shade, Stroke::Solid]
-                .map(|stroke| Mark::line(Color::of_kind(*kind), stroke, outline.iter().copied()))
+            [Stroke::Shade, Stroke::Solid].map(|stroke| {
+                Mark::line(SeriesColor::of_kind(*kind), stroke, outline.iter().copied())
+            })
         };
         let marks = shares.iter().flat_map(outline).collect();
         let entry = |(kind, histogram): &(OpKind, &Histogram)| {
@@ -361,7 +362,7 @@ impl<'a> Charts<'a> {
         let known = self.known(timing, 10);
         let samples = known.iter().map(|(_, histogram)| histogram.count()).max()?;
         let line = |(kind, histogram): &(OpKind, &Histogram)| {
-            Mark::line(Color::of_kind(*kind), Stroke::Solid, curve(histogram))
+            Mark::line(SeriesColor::of_kind(*kind), Stroke::Solid, curve(histogram))
         };
         let marks: Vec<_> = known.iter().map(line).collect();
         let (min, max) = ends(&marks)?;
@@ -430,7 +431,7 @@ impl<'a> Charts<'a> {
         let (mut marks, mut legend) = (Vec::new(), Vec::new());
         for kind in self.details.kinds.iter().filter(|kind| !kind.sizes.is_empty()) {
             for (name, stroke, of) in chart.lines {
-                let color = Color::of_kind(kind.kind);
+                let color = SeriesColor::of_kind(kind.kind);
                 let value = |(min, _): &(u64, u64)| {
                     let class = kind.sizes.iter().find(|class| class.bytes_min == *min);
                     class.and_then(of)
@@ -486,7 +487,7 @@ impl<'a> Charts<'a> {
             };
             let points = corners(&top).into_iter().chain(corners(&base).into_iter().rev());
             // The first colour is that of the first host.
-            let color = Color::of_other(index + 1);
+            let color = SeriesColor::of_other(index + 1);
             marks.push(Mark::line(color, Stroke::Full, points));
             legend.push(Entry { color, stroke: Stroke::Full, name: class.name().to_owned() });
             base = top;
@@ -507,7 +508,7 @@ impl<'a> Charts<'a> {
 
 impl Entry {
     fn of_kind(kind: OpKind, name: String) -> Self {
-        Self { color: Color::of_kind(kind), stroke: Stroke::Solid, name }
+        Self { color: SeriesColor::of_kind(kind), stroke: Stroke::Solid, name }
     }
 }
 

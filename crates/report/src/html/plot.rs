@@ -23,9 +23,9 @@ pub(super) const OTHER_COLORS_COUNT: usize = 8;
 
 /// One of the colours of the style sheet, `--s0`, `--s1`, ….
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Color(u8);
+pub(super) struct SeriesColor(u8);
 
-impl Color {
+impl SeriesColor {
     /// Returns the colour of a kind, the same in all charts.
     pub(super) fn of_kind(kind: plimsoll_model::OpKind) -> Self {
         Self(kind as u8)
@@ -71,7 +71,7 @@ const TEXT: RGBColor = RGBColor(PLACEHOLDER, NEUTRAL, 0);
 const GRID: RGBColor = RGBColor(PLACEHOLDER, NEUTRAL, 1);
 const FRAME: RGBColor = RGBColor(PLACEHOLDER, NEUTRAL, 2);
 
-fn placeholder(color: Color, stroke: Stroke) -> RGBColor {
+fn placeholder(color: SeriesColor, stroke: Stroke) -> RGBColor {
     RGBColor(PLACEHOLDER, stroke as u8 + 1, color.0)
 }
 
@@ -85,7 +85,7 @@ pub(super) fn style_rules() -> String {
         name(GRID),
         name(FRAME)
     );
-    for color in (0..COLORS).map(Color) {
+    for color in (0..COLORS).map(SeriesColor) {
         let variable = color.variable();
         for (stroke, of, more) in [
             (Stroke::Solid, "stroke", ""),
@@ -103,7 +103,7 @@ pub(super) fn style_rules() -> String {
 /// A line or an area through values; a gap where there is none.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
-    pub(super) color: Color,
+    pub(super) color: SeriesColor,
     pub(super) stroke: Stroke,
     pub(super) points: Vec<(f64, Option<f64>)>,
     /// Whether each point shows.
@@ -112,7 +112,7 @@ pub(super) struct Mark {
 
 impl Mark {
     pub(super) fn line(
-        color: Color,
+        color: SeriesColor,
         stroke: Stroke,
         points: impl IntoIterator<Item = (f64, Option<f64>)>,
     ) -> Self {

@@ -7,7 +7,7 @@ use plimsoll_model::{ErrorClass, Interface};
 
 use super::axis::Axis;
 use super::charts::{Chart, Entry};
-use super::plot::{Color, Mark, OTHER_COLORS_COUNT, Plot, Stroke, WIDE};
+use super::plot::{Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
 use super::tables::{self, Table, Tone};
 use super::{escaped, figure_as, section};
 use crate::format::{bytes, count, duration, known};
@@ -194,7 +194,7 @@ fn chart(stage: &StageReport) -> Option<Chart> {
     let mut legend = Vec::new();
     let mut highest = 0.0_f64;
     for (index, (row, kind, series)) in drawn.iter().take(OTHER_COLORS_COUNT).enumerate() {
-        let color = Color::of_other(index);
+        let color = SeriesColor::of_other(index);
         // What is left of a window at either end says little.
         let windows = series.iter().filter(|of| of.length * 4 >= row.analysis.segment);
         let points: Vec<(f64, Option<f64>)> = windows
