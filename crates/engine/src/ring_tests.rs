@@ -267,8 +267,8 @@ impl Ran {
 
     /// Returns the bytes that count.
     fn bytes(&self) -> u64 {
-        let lanes = self.outcome.timeline.lanes();
-        lanes.flat_map(|(_, lane)| lane.cells().map(|cell| cell.bytes)).sum()
+        let series = self.outcome.timeline.series();
+        series.flat_map(|(_, each)| each.cells().map(|cell| cell.bytes)).sum()
     }
 }
 

@@ -53,7 +53,7 @@ pub struct Rival {
 }
 
 /// What it says.
-struct Told {
+struct RivalFigures {
     times: [u64; 4],
     ops_per_sec: f64,
 }
@@ -134,7 +134,7 @@ impl Rival {
     }
 
     /// Has it measure the store that stalls.
-    fn measure(&self, prover: &Prover) -> Result<Told> {
+    fn measure(&self, prover: &Prover) -> Result<RivalFigures> {
         let seconds = PERIODS * STALL_PERIOD_S;
         let load = Load {
             operations: "{get: o}",
@@ -187,7 +187,7 @@ fn last_words(mut output: std::fs::File) -> Result<String> {
 }
 
 /// Reads its raw file by its own method.
-fn read(path: &Path) -> Result<Told> {
+fn read(path: &Path) -> Result<RivalFigures> {
     let file = WarpFile::at(path)?;
     let question = WarpQuestion { op: Some(OpKind::Get), verbose: true, ..WarpQuestion::default() };
     let analysis = file.analyze(&question).context("the other program's record")?;
@@ -198,7 +198,7 @@ fn read(path: &Path) -> Result<Told> {
         _ => None,
     };
     let times = &times.context("the other program recorded no times")?.durations;
-    Ok(Told {
+    Ok(RivalFigures {
         times: PERCENTS.map(|percent| times.percentile(percent as usize).as_nanos() as u64),
         ops_per_sec: figures.throughput.objects_per_second().context("it recorded no span")?,
     })
