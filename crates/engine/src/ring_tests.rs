@@ -473,9 +473,9 @@ fn depth_is_kept_until_the_time_is_up() {
 
 #[test]
 fn a_cap_is_exact_and_its_waiting_is_no_latency() {
-    for cap in ["ops_per_sec: 100", "bytes_per_sec: 409600"] {
+    for cap in ["100/s", "400KiB/s"] {
         let job =
-            format!("workers: 1, depth: 4, duration: 1s, pacing: {{capped: {{read: {{{cap}}}}}}}");
+            format!("workers: 1, depth: 4, duration: 1s, pacing: {{capped_each: {{read: {cap}}}}}");
         let ran = run(&job, 100, "", one_ms);
         let every_10_ms: Vec<u64> = (0..100).map(|number| 10 * number).collect();
         assert_eq!(ran.starts_ms(), every_10_ms, "{cap}");
