@@ -10,6 +10,7 @@ mod checked;
 mod from_files;
 mod from_v1;
 mod full;
+mod older;
 mod path;
 mod pattern;
 pub(crate) mod place;

@@ -36,8 +36,8 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("--dir short/below", &["short/below", "not a directory"]),
         ("--dir /proc --direct off", &["/proc"]),
         ("--dir DIR --dir nowhere", &["nowhere", "not there"]),
-        ("--dir DIR --jobs 0", &["--jobs", "at least 1"]),
-        ("--dir DIR --depth 0", &["--depth", "at least 1"]),
+        ("--dir DIR --jobs 0", &["--jobs", "1 to 1000000"]),
+        ("--dir DIR --depth 0", &["--depth", "1 to 65536"]),
         ("--dir DIR --files 0", &["--files", "at least 1"]),
         ("--dir DIR --jobs 1 --depth 32769", &["--depth", "32,769", "32,768"]),
         ("--dir DIR --jobs 65 --depth 1024 --threads 2", &["--depth", "33,792", "--threads"]),
@@ -45,16 +45,16 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("--dir DIR --jobs 10001 --interface psync", &["--jobs", "10,001", "10,000"]),
         ("--dir DIR --threads 4097", &["--threads", "4096"]),
         ("--dir DIR --ops 0", &["--ops", "at least 1"]),
-        ("--dir DIR --duration 0s", &["--duration", "at least 1"]),
+        ("--dir DIR --duration 0s", &["--duration", "longer than 0s"]),
         ("--dir DIR --bytes 0", &["--bytes", "at least 1"]),
         ("--dir DIR --block 0", &["--block"]),
         ("--dir DIR --block 1000 --direct on", &["--block", "1000", "512"]),
-        ("--dir DIR --block 8GiB --file-size 16GiB", &["--block", "1 GiB"]),
-        ("--dir DIR --block 8KiB --file-size 4KiB", &["--file-size", "4096", "8192"]),
+        ("--dir DIR --block 8GiB --file-size 16GiB", &["--block", "8GiB", "1GiB"]),
+        ("--dir DIR --block 8KiB --file-size 4KiB", &["--file-size", "4KiB", "8KiB"]),
         ("--dir DIR --file-size 100TiB", &["free", "--file-size"]),
         ("--dir DIR --order zipfy", &["--order", "zipf:THETA"]),
-        ("--dir DIR --order zipf:1", &["--order", "theta"]),
-        ("--dir DIR --order normal:101", &["--order", "100 percent"]),
+        ("--dir DIR --order zipf:1", &["--order", "above 0 and not 1"]),
+        ("--dir DIR --order normal:101", &["--order", "to 100%"]),
         ("--dir DIR --order sequential:3", &["--order", "takes no number"]),
         ("--dir DIR --rate banana", &["--rate", "1000/s"]),
         ("--dir DIR --rate 10/s --arrivals never", &["--arrivals", "poisson"]),
@@ -83,7 +83,7 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
     }
     for (line, words) in [
         ("metadata --dir DIR --files 0", ["--files", "at least 1"].as_slice()),
-        ("metadata --dir DIR --jobs 0", &["--jobs", "at least 1"]),
+        ("metadata --dir DIR --jobs 0", &["--jobs", "1 to 1000000"]),
         ("metadata --dir DIR --iterations 100", &["--iterations", "256"]),
         ("metadata --dir DIR --iterations 4000000000", &["--iterations", "256"]),
         ("metadata --dir DIR --jobs 1000000", &["--jobs", "10,000"]),
@@ -135,6 +135,10 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         ("as mdtest -F -n 5 -d nowhere", &["nowhere", "not there"]),
         ("as mdtest -Q -n 5 -d DIR", &["-Q", "no flag"]),
         ("as mdtest -F -n 50 -i 60 -d DIR", &["-i 60", "256"]),
+        (
+            "file metadata --dir DIR --dir DIR/x --shared-directory",
+            &["--dir", "--shared-directory"],
+        ),
     ] {
         check(&ground, line, words);
     }
