@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::ConductError;
-use plimsoll_dialects::on_files::{FilesIn, OnFiles};
 use plimsoll_dialects::{flag_of, schedule};
 use plimsoll_model::{Bytes, Interface};
 use plimsoll_workload::plan::spec::{
@@ -13,7 +12,9 @@ use plimsoll_workload::plan::spec::{
     RemoveNames, RemoveTree, SetSpec, StatNames, SyncSpec, TreeOf, TreeSet, WorkSpec, WorkStage,
     WriteBlocks,
 };
-use plimsoll_workload::plan::{Cap, Percent, Size, SizeRange, Time, WorkloadFile};
+use plimsoll_workload::plan::{
+    Cap, FilesIn, OnFiles, Percent, Size, SizeRange, Time, WorkloadFile,
+};
 
 use crate::args::file::{
     BlocksArgs, DirectArg, FileArgs, FileCommand, MetadataArgs, OpArg, SuiteArgs,

@@ -6,7 +6,6 @@
 
 pub mod fio;
 pub mod mdtest;
-pub mod on_files;
 pub mod s3_benchmark;
 pub mod warp;
 

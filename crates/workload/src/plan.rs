@@ -11,6 +11,7 @@ mod from_files;
 mod from_v1;
 mod full;
 mod older;
+mod on_files;
 mod path;
 mod pattern;
 pub(crate) mod place;
@@ -26,6 +27,7 @@ pub use checked::{
     Amount, Change, Consent, Files, Job, JobPacing, Members, NamedObjects, Objects, Owed, Plan,
     Search, Set, SetIndex, Stage, Target, TargetIndex, Think,
 };
+pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
 pub use place::{Placed, PlacedJob, PlacedStage, Placing};

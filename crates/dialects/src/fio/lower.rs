@@ -12,15 +12,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use plimsoll_model::Interface;
-use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::plan::spec::{InterfaceSpec, JobSpec, WorkSpec, WorkStage};
+use plimsoll_workload::plan::{OnFiles, WorkloadFile};
 
 use self::files::{KnownFile, Placed};
 use self::names::Trees;
 use self::scale::Scale;
 use super::error::{FioError, Problem};
 use super::job::{Direction, Engine, Job, JobFile, Note};
-use crate::on_files::{OnFiles, first_free};
 
 /// How many jobs a stage's name says before it counts the others.
 const NAMED_JOBS_MAX: usize = 3;
@@ -262,7 +261,7 @@ impl<'a> Lowering<'a> {
 
     /// Returns a stage whose first failure ends the run or not.
     fn ending(&self, name: &str, jobs: Vec<JobSpec>, end_on_failure: bool) -> WorkStage {
-        let name = first_free(name, |name| !self.on_files.has_stage(name));
+        let name = self.on_files.stage_name(name);
         WorkStage { end_on_failure, ..WorkStage::of(&name, jobs) }
     }
 

@@ -8,12 +8,11 @@ use plimsoll_workload::plan::spec::{
     CreateNames, DealSpec, InterfaceSpec, JobSpec, MakeTree, NamesSpec, OpenNames, RemoveNames,
     RemoveTree, RenameNames, SetSpec, StatNames, TreeOf, TreeSet, WorkStage,
 };
-use plimsoll_workload::plan::{Size, TimeRange};
+use plimsoll_workload::plan::{FilesIn, OnFiles, Size, TimeRange};
 
 use super::error::MdtestError;
 use super::plan::{MdtestPlan, PlannedRow, TableOptions};
 use super::written::Written;
-use crate::on_files::{FilesIn, OnFiles};
 
 /// Paths with more levels are too long.
 const DEPTH_MAX: u32 = 256;

@@ -201,10 +201,14 @@ impl WarpWorkload {
             _ => "--objects",
         };
         let size = if self.benchmark.has_parts() { "--part.size" } else { "--obj.size" };
-        let mut flags = vec![("count", objects), ("of", objects), ("size", size)];
+        // What is wrong with how work uses its set is how many objects there are.
+        let mut flags = vec![("count", objects), ("work", objects), ("size", size)];
         flags.extend(FLAGS);
-        flags.extend(self.is_mix().then_some(("work", DISTRIB)));
-        let Some(flag) = flag_of(&refused.path, &flags) else { return refused.to_string() };
+        let flag = match flag_of(&refused.path, &flags) {
+            Some(_) if refused.path.form().ends_with("work.objects") => DISTRIB,
+            Some(flag) => flag,
+            None => return refused.to_string(),
+        };
         match self.count() {
             0 if flag == objects => format!("{flag}: must be at least 1"),
             _ => format!("{flag}: {}", refused.reason),
@@ -531,9 +535,8 @@ fn refused<T>(text: String) -> Result<T, WarpArgError> {
     Err(WarpArgError::Form(text))
 }
 
-/// The fields of a workload that mean the same of every benchmark, and their flags. What is wrong
-/// with how an operation uses its set is how many objects there are.
-const FLAGS: [(&str, &str); 32] = [
+/// The fields of a workload that mean the same of every benchmark, and their flags.
+const FLAGS: [(&str, &str); 25] = [
     ("workers", "--concurrent"),
     ("prefix", "--prefix"),
     ("existing", "--list-existing"),
@@ -548,13 +551,6 @@ const FLAGS: [(&str, &str); 32] = [
     ("capped", "--rps-limit"),
     ("max_in_flight", "--max-in-flight"),
     ("open", "--rate"),
-    ("get", "--objects"),
-    ("put", "--objects"),
-    ("post", "--objects"),
-    ("stat", "--objects"),
-    ("delete", "--objects"),
-    ("list", "--objects"),
-    ("get_from_zip", "--files"),
     ("batch", "--batch"),
     ("page", "--max-keys"),
     ("range", "--range-size"),

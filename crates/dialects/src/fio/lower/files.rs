@@ -2,14 +2,13 @@
 
 use std::collections::HashSet;
 
-use plimsoll_workload::plan::SizeRange;
 use plimsoll_workload::plan::spec::{FileSet, ListedSet, PathSet, SetSpec};
+use plimsoll_workload::plan::{FilesIn, SizeRange};
 
 use super::super::error::FioError;
 use super::super::job::{Amount, Direction, Engine, Files, Job};
 use super::scale::block_bytes_max;
 use super::{Lowering, label, refuse};
-use crate::on_files::FilesIn;
 
 /// How many files a job may have, over all clones.
 const FILES_MAX: u64 = 10_000_000;

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 
-use plimsoll_workload::plan::Size;
 use plimsoll_workload::plan::spec::{
     CreateNames, JobSpec, Limit, MakeTree, NamesSpec, RemoveNames, SetSpec, StatNames, TreeOf,
     TreeSet, WorkSpec,
 };
+use plimsoll_workload::plan::{FilesIn, Size};
 
 use super::super::error::FioError;
 use super::super::job::{Engine, Job};
 use super::{Lowering, label, refuse};
-use crate::on_files::FilesIn;
 
 /// The trees that the run has made for names so far, by where they lie.
 pub(super) type Trees = HashMap<TreePlace, Tree>;

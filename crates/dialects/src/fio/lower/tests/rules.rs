@@ -112,6 +112,37 @@ fn a_file_is_filled_once_before_it_is_read() {
 }
 
 #[test]
+fn each_writer_of_a_file_has_a_set_of_its_own() {
+    let lowered = of("[global]\nfilename=f\n[a]\nrw=write\n[b]\nrw=randrw\n[c]\nrw=read\n");
+    let ons: Vec<&str> =
+        stage(&lowered, 1).jobs.iter().map(|job| blocks(job).on.as_str()).collect();
+    // A set is called as the first job that has it; the file is filled for [b].
+    assert_eq!(ons, ["b", "b-2", "b"]);
+    let sets: Vec<&SetSpec> = lowered.workload.sets.iter().map(|(_, set)| set).collect();
+    assert!(sets.len() == 2 && sets[0] == sets[1], "{sets:?}");
+    let WorkSpec::Fill(fill) = &first(&lowered, 0).work else { panic!() };
+    assert_eq!(fill.sets.0, ["b", "b-2"]);
+}
+
+#[test]
+fn what_no_job_alone_has_written_is_filled_before_everything_else() {
+    let lowered = of("[a]\nrw=write\nfilename=f\n[b]\nrw=write\nfilename=g\n\
+                      [c]\nstonewall\nrw=read\nfilename=f:g\nsize=128k\n");
+    assert_eq!(
+        stages(&lowered),
+        [("prepare", true, &[][..]), ("a+b", false, &[0, 1]), ("c", false, &[2])]
+    );
+    // More than is read was written by one job.
+    let lowered = of("[a]\nrw=write\nfilename=f:g\nsize=128k\n\
+                      [c]\nstonewall\nrw=read\nfilename=f\n");
+    assert_eq!(stages(&lowered), [("a", false, &[0][..]), ("c", false, &[1])]);
+    // Files of two jobs are not the same.
+    let lowered = of("[global]\nioengine=null\n[a]\nrw=randread\n[b]\nrw=read\n");
+    let WorkSpec::Fill(fill) = &first(&lowered, 0).work else { panic!() };
+    assert_eq!(fill.sets.0, ["a", "b"]);
+}
+
+#[test]
 fn making_files_is_a_stage_of_its_own_and_knows_its_size() {
     let lowered =
         of("[make]\nrw=write\ncreate_only=1\nfilename=f\n[use]\nrw=read\nwait_for=make\n\

@@ -1,10 +1,9 @@
 //! Workloads on files while they are put together: which sets there are, who writes them, and what
 //! must be written before it is read.
 
-use plimsoll_workload::plan::WorkloadFile;
-use plimsoll_workload::plan::spec::{
+use super::spec::{
     BlocksSpec, FileSet, FilesTarget, FillSpec, JobSpec, ListedSet, NamesSpec, OneOrMany, SetSpec,
-    StageSpec, TargetSpec, Targets, WorkSpec, WorkStage,
+    StageSpec, TargetSpec, Targets, WorkSpec, WorkStage, WorkloadFile,
 };
 
 /// What stands first in a workload that reads files which nothing in it writes.
@@ -98,9 +97,10 @@ impl OnFiles {
         self.stages.push(stage);
     }
 
-    /// Tells whether there is a stage of that name.
-    pub fn has_stage(&self, name: &str) -> bool {
-        self.stages.iter().any(|stage| stage.name.as_deref() == Some(name))
+    /// Returns a name that no stage has: `name`, or with a number behind it.
+    pub fn stage_name(&self, name: &str) -> String {
+        let is_called = |stage: &WorkStage, name: &str| stage.name.as_deref() == Some(name);
+        first_free(name, |name| !self.stages.iter().any(|stage| is_called(stage, name)))
     }
 
     /// Tells whether a stage will stand first that writes what is read without having been written.
@@ -191,7 +191,7 @@ impl OnFiles {
 }
 
 /// Returns a name that is free: `name`, or with a number behind it.
-pub(crate) fn first_free(name: &str, is_free: impl Fn(&String) -> bool) -> String {
+fn first_free(name: &str, is_free: impl Fn(&String) -> bool) -> String {
     let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(is_free).expect("numbers do not run out before names do")
