@@ -198,9 +198,12 @@ pub(crate) fn late_stop_rules(plan: &Plan) -> Vec<String> {
         for rule in stage.stop_rules.iter().filter(|rule| stop_time_min(rule) >= time) {
             let (what, advice) = match rule {
                 StopRule::Steady { .. } => {
-                    ("`steady` (--autoterm)", "lower its window or raise the duration")
+                    ("`steady`".to_owned(), "lower its window or raise the duration")
                 }
-                StopRule::Until(_) => ("`until` (--until)", "raise the duration"),
+                StopRule::Until(figures) => {
+                    let figures: Vec<String> = figures.iter().map(ToString::to_string).collect();
+                    (figures.join(" and "), "raise the duration")
+                }
             };
             let of = if is_alone { "this run".to_owned() } else { format!("stage {}", stage.name) };
             warnings.push(format!(

@@ -126,9 +126,9 @@ fn a_job_that_says_how_many_may_fail_is_judged_by_that() {
 
 #[test]
 fn a_command_line_can_be_typed_again() {
-    let words = ["plimsoll", "s3", "get", "`rate`", "1/s..9/s over 2m", "`host`", "a{1...3}"];
+    let words = ["plimsoll", "s3", "get", "--rate", "1/s..9/s over 2m", "--host", "a{1...3}"];
     let words = words.map(str::to_owned);
     let line = typed_again(&words);
     assert_eq!(shlex::split(&line).unwrap(), words);
-    assert!(line.starts_with("plimsoll s3 get `rate` '1/s..9/s over 2m' `host` "), "{line}");
+    assert!(line.starts_with("plimsoll s3 get --rate '1/s..9/s over 2m' --host "), "{line}");
 }

@@ -242,7 +242,7 @@ impl WarpWorkload {
     /// Refuses what the workload itself would not, or not in words that say enough.
     fn check(&self) -> Result<(), WarpArgError> {
         let [get, stat, put, delete] = self.weights.unwrap_or(WEIGHTS);
-        if self.is_mix() && get == 0 && stat == 0 && put == 0 {
+        if self.is_mix() && [get, stat, put] == [0; 3] {
             if delete == 0 {
                 return Err(refuse(DISTRIB, "one kind needs a weight above 0"));
             }
@@ -250,6 +250,11 @@ impl WarpWorkload {
                 let why = "versioned is for GET, STAT and PUT, with DELETE or not";
                 return Err(refuse(DISTRIB, why));
             }
+        }
+        if self.benchmark == Mixed && delete > put && [get, stat, put] != [0; 3] {
+            let why = "the weight of DELETE must not be above the weight of PUT, or the objects \
+                       would run out";
+            return Err(refuse("--delete-distrib", why));
         }
         let parts_max = u64::from(PARTS_MAX);
         if self.benchmark == Multipart && !(1..=parts_max).contains(&self.count()) {
@@ -536,7 +541,7 @@ fn refused<T>(text: String) -> Result<T, WarpArgError> {
 }
 
 /// The fields of a workload that mean the same of every benchmark, and their flags.
-const FLAGS: [(&str, &str); 25] = [
+const FLAGS: [(&str, &str); 24] = [
     ("workers", "--concurrent"),
     ("prefix", "--prefix"),
     ("existing", "--list-existing"),
@@ -554,7 +559,6 @@ const FLAGS: [(&str, &str); 25] = [
     ("batch", "--batch"),
     ("page", "--max-keys"),
     ("range", "--range-size"),
-    ("weight", "--delete-distrib"),
     ("pick", "--pick"),
     ("hold", "--hold"),
     ("parts", "--parts"),

@@ -448,7 +448,7 @@ fn only_who_asks_for_it_has_all_caches_of_the_machine_dropped() {
         // What the reader has open is as cached as it was.
         assert_eq!(last["caches"], caches, "{line}");
         let why = last["caches_reason"].as_str().unwrap_or_default();
-        assert_eq!(why.contains("--drop-machine-caches"), line.contains("file meta"), "{why}");
+        assert_eq!(why.contains("`drop_machine_caches`"), line.contains("file meta"), "{why}");
     }
 }
 
