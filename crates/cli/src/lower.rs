@@ -412,11 +412,13 @@ mod tests {
         let warnings = |line: &str| late_stop_rules(&lowered(line).unwrap().check().unwrap());
         assert!(warnings("get --autoterm --until ci(p99)<=5%").is_empty());
         let late = warnings("get --autoterm --until ci(p99)<=5% --duration 10s");
-        assert!(late[0].starts_with(
-            "the stop rule `steady` (--autoterm) cannot end this run: it needs more than 53.6 s"
-        ));
+        assert!(
+            late[0].starts_with(
+                "the stop rule `steady` cannot end this run: it needs more than 53.6 s"
+            )
+        );
         assert!(late[1].starts_with(
-            "the stop rule `until` (--until) cannot end this run: it needs more than 11.0 s"
+            "the stop rule ci(p99)<=5% cannot end this run: it needs more than 11.0 s"
         ));
     }
 

@@ -201,7 +201,7 @@ fn shape(to: &mut Written) -> Result<Shape, MdtestError> {
     Ok(Shape { directories_count, entries_per_directory, entries_count })
 }
 
-/// Returns how many directories a tree has, the top one included, and how many of them hold entries.
+/// Returns how many directories a tree has, the top one included, and how many hold entries.
 fn directories(of: &Written) -> Option<(u64, u64)> {
     if of.depth > DEPTH_MAX {
         return None;

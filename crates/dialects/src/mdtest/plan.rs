@@ -8,8 +8,8 @@ use plimsoll_workload::plan::WorkloadFile;
 #[derive(Clone, Debug, PartialEq)]
 pub struct MdtestPlan {
     /// The run: for each iteration a stage for each of mdtest's steps, in mdtest's order. A stage
-    /// is called as its row of the table is, such as `file-creation`. Where the command line gives no
-    /// seed, it has none.
+    /// is called as its row of the table is, such as `file-creation`. It has a seed only where the
+    /// command line gives one.
     pub workload: WorkloadFile,
     /// How many ranks there are; each is a clone.
     pub ranks: u32,
