@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reached, RunTime, embedded, input};
-use plimsoll_credentials::{Chain, Found, Given, Keys, Names};
+use plimsoll_credentials::{Chain, Found, Keys, Names, StaticKeys};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
     S3Config, Signature, fresh,
@@ -281,9 +281,9 @@ pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
     Ok(given(args).keys()?.map_or(Credentials::Anonymous, of_keys))
 }
 
-fn given(args: &CredentialArgs) -> Given {
+fn given(args: &CredentialArgs) -> StaticKeys {
     let text = |secret: &Option<Secret>| secret.as_ref().map(|secret| secret.expose().to_owned());
-    Given {
+    StaticKeys {
         access_key: text(&args.access_key),
         secret_key: text(&args.secret_key),
         session_token: text(&args.session_token),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use plimsoll_report::format;
 use plimsoll_workload::Keys;
-use plimsoll_workload::plan::{self, Change, Members, Placed, SetIndex};
+use plimsoll_workload::plan::{self, Change, FileNames, Files, Members, Placed, SetIndex};
 
 use crate::{ConductError, Observer, Target};
 
@@ -74,8 +74,8 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
         }
     };
     match (&set.members, wanted.change) {
-        (Members::Files(files), _) => {
-            let names: BTreeSet<&str> = files.spec.names.iter().map(String::as_str).collect();
+        (Members::Files(Files { names: FileNames::Paths(paths), .. }), _) => {
+            let names: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
             format!("overwrite {}", names.into_iter().collect::<Vec<_>>().join(", "))
         }
         (Members::Existing(of), _) => {
@@ -95,7 +95,7 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
                 Change::Buckets => format!("make or remove {buckets}"),
             }
         }
-        (Members::Objects(_) | Members::Tree(_), _) => {
+        (Members::Objects(_) | Members::Files(_) | Members::Tree(_), _) => {
             unreachable!("what the run made itself asks for no leave")
         }
     }

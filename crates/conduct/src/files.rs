@@ -13,12 +13,13 @@ use plimsoll_driver_file::in_use::Held;
 use plimsoll_driver_file::work_dir::{WorkDir, sweep};
 use plimsoll_driver_file::{available, best};
 use plimsoll_engine::RingConfig;
-use plimsoll_model::{Interface, WorkerId};
+use plimsoll_model::{Interface, StageKind, WorkerId};
 use plimsoll_record::schema::{
     self, Cleanup, CleanupState, FilesStage, ProcessUsage, StageJob, Target,
 };
 use plimsoll_report::format;
-use plimsoll_workload::files::{FileJobSpec, FilePlan, FileStageSpec, FileWorkSpec, FilesSpec};
+use plimsoll_workload::files::FilePlan;
+use plimsoll_workload::plan::{Job, Stage, Work};
 
 use self::limits::check_counts;
 use crate::{Cleaning, ConductError, FilesOn, Recording, machine};
@@ -69,7 +70,7 @@ impl FilesRun {
         on: FilesOn,
     ) -> Result<Self, ConductError> {
         let mut notes = Vec::new();
-        let interface = settle_interfaces(&mut plan.spec, &settings, &mut notes);
+        let interface = settle_interfaces(&mut plan, &settings, &mut notes);
         let config = RingConfig { threads: settings.threads, interface };
         check_counts(&plan, &config)?;
         let held = match on {
@@ -168,7 +169,8 @@ impl FilesRun {
 
     /// Makes directories and files that the stage needs, and drops caches where it asks for that.
     fn make_ready(&mut self, stage: usize) -> Result<(String, Option<String>), ConductError> {
-        let spec = &self.plan.spec.stages[stage];
+        let of: &Stage = &self.plan.plan.stages[stage];
+        let jobs = || self.plan.jobs(stage).map(|(job, _)| job);
         let directories = self.plan.directories_before(stage);
         for path in directories.iter().map(Path::new) {
             work_dir_of(&self.work_dirs, path)?.make_directories([path])?;
@@ -184,11 +186,11 @@ impl FilesRun {
                 }
             }
         }
-        let invalidates = |job: &FileJobSpec| match &job.work {
-            FileWorkSpec::Blocks(blocks) => blocks.invalidates && !blocks.direct,
-            FileWorkSpec::Fill(_) | FileWorkSpec::Names(_) => false,
+        let invalidates = |job: &Job| match &job.work {
+            Work::Blocks(blocks) => blocks.invalidates && !blocks.direct,
+            _ => false,
         };
-        let direct = !spec.jobs.is_empty() && spec.jobs.iter().all(is_direct);
+        let direct = jobs().next().is_some() && jobs().all(is_direct);
         paths.sort_unstable();
         paths.dedup();
         let mut places =
@@ -196,11 +198,12 @@ impl FilesRun {
         let in_memory = places.next().and_then(|path| probe(path).ok());
         if in_memory.is_some_and(|facts| facts.is_memory) {
             let why = "the file system lies in memory".to_owned();
-            return Ok(("cached".to_owned(), spec.drop_caches.then_some(why)));
+            return Ok(("cached".to_owned(), of.drop_caches.then_some(why)));
         }
         let kept = if direct { "bypassed" } else { "cached" };
-        let of_machine = self.settings.drop_machine_caches && !direct && !spec.prepares;
-        if !spec.drop_caches && !of_machine && !spec.jobs.iter().any(invalidates) {
+        let of_machine =
+            self.settings.drop_machine_caches && !direct && of.kind != StageKind::Prepare;
+        if !of.drop_caches && !of_machine && !jobs().any(invalidates) {
             return Ok((kept.to_owned(), None));
         }
         let dropped = drop_files(&paths);
@@ -210,7 +213,7 @@ impl FilesRun {
             (false, Ok(true)) => ("dropped-machine".to_owned(), None),
             // Names and attributes have no pages of their own.
             (false, Ok(false)) if paths.is_empty() => {
-                (kept.to_owned(), spec.drop_caches.then(|| NAMES_CACHED.to_owned()))
+                (kept.to_owned(), of.drop_caches.then(|| NAMES_CACHED.to_owned()))
             }
             (false, of_machine) => {
                 let state =
@@ -224,20 +227,18 @@ impl FilesRun {
     /// kernel.
     fn facts_of(
         &self,
-        spec: &FileStageSpec,
+        stage: usize,
         jobs: &mut [&mut StageJob],
         made: Option<(String, Option<String>)>,
     ) -> FilesStage {
-        let interface = |job: &FileJobSpec| match (&job.work, &self.on) {
-            (_, FilesOn::Null) => "null".to_owned(),
-            (_, FilesOn::Scripted(_)) => "scripted".to_owned(),
-            (FileWorkSpec::Names(_), FilesOn::Machine) => Interface::Psync.name().to_owned(),
-            (_, FilesOn::Machine) => {
-                job.interface.unwrap_or(self.config.interface).name().to_owned()
-            }
-        };
-        for (job, spec) in jobs.iter_mut().zip(&spec.jobs) {
-            job.interface = Some(interface(spec));
+        for (entry, (job, interface)) in jobs.iter_mut().zip(self.plan.jobs(stage)) {
+            let name = match (&job.work, &self.on) {
+                (_, FilesOn::Null) => "null",
+                (_, FilesOn::Scripted(_)) => "scripted",
+                (Work::Names { .. }, FilesOn::Machine) => Interface::Psync.name(),
+                (_, FilesOn::Machine) => interface.unwrap_or(self.config.interface).name(),
+            };
+            entry.interface = Some(name.to_owned());
         }
         let (caches, caches_reason) = made.unwrap_or_else(|| ("unknown".to_owned(), None));
         FilesStage { caches, caches_reason, ..FilesStage::default() }
@@ -253,7 +254,7 @@ impl FilesRun {
         jobs: &mut [&mut StageJob],
     ) -> Result<FilesStage, ConductError> {
         let made = if self.is_real() { Some(self.make_ready(stage)?) } else { None };
-        let facts = self.facts_of(&self.plan.spec.stages[stage], jobs, made);
+        let facts = self.facts_of(stage, jobs, made);
         self.before = (machine::usage(), self.plan.table.unverified_bytes());
         Ok(facts)
     }
@@ -312,7 +313,7 @@ impl Cleaning for FilesRun {
 
 /// Gives every job an interface that the machine allows, and returns that of jobs without one.
 fn settle_interfaces(
-    spec: &mut FilesSpec,
+    plan: &mut FilePlan,
     settings: &FileSettings,
     notes: &mut Vec<String>,
 ) -> Interface {
@@ -328,9 +329,7 @@ fn settle_interfaces(
             instead
         }
     };
-    for job in spec.stages.iter_mut().flat_map(|stage| &mut stage.jobs) {
-        job.interface = job.interface.map(&mut settle);
-    }
+    plan.settle_interfaces(&mut settle);
     asked.map_or_else(best, settle)
 }
 
@@ -360,11 +359,11 @@ fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }
 
-fn is_direct(job: &FileJobSpec) -> bool {
+fn is_direct(job: &Job) -> bool {
     match &job.work {
-        FileWorkSpec::Blocks(blocks) => blocks.direct,
-        FileWorkSpec::Fill(fill) => fill.direct,
-        FileWorkSpec::Names(_) => false,
+        Work::Blocks(blocks) => blocks.direct,
+        Work::Fill { direct, .. } => *direct,
+        _ => false,
     }
 }
 
@@ -376,15 +375,16 @@ fn ops_expected(plan: &FilePlan, stage: usize) -> u64 {
     files.sort_unstable();
     files.dedup();
     let bytes: u64 = files.iter().map(|file| plan.table.entry(*file).size).sum();
-    let of_job = |job: &FileJobSpec| match &job.work {
-        FileWorkSpec::Names(names) => {
-            (0..job.clones).map(|clone| names.operations_count(clone)).sum()
+    let of_job = |(job, _): (&Job, _)| match &job.work {
+        Work::Names { set, act, .. } => {
+            let shape = &plan.plan.tree(*set).shape;
+            (0..job.workers.get()).map(|worker| shape.operations_count(*act, worker)).sum()
         }
-        FileWorkSpec::Fill(fill) => bytes / u64::from(fill.block_bytes.max(1)),
-        FileWorkSpec::Blocks(_) => {
+        Work::Fill { block_bytes, .. } => bytes / u64::from(*block_bytes),
+        _ => {
             let block = plan.buffer_bytes(stage, WorkerId(0)).max(1) as u64;
-            job.ops_max.map_or(bytes / block, |ops| ops * u64::from(job.clones))
+            job.ops_max.map_or(bytes / block, |ops| ops.total(job.workers))
         }
     };
-    plan.spec.stages[stage].jobs.iter().map(of_job).sum()
+    plan.jobs(stage).map(of_job).sum()
 }

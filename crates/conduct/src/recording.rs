@@ -330,7 +330,7 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
     entry.ended_because = outcome.ended_because.clone();
     entry.ops_count = Some(outcome.ops_count);
     entry.ops_failed_count = Some(outcome.failed_count);
-    let cells = outcome.timeline.lanes().flat_map(|(_, lane)| lane.cells());
+    let cells = outcome.timeline.series().flat_map(|(_, series)| series.cells());
     entry.bytes = Some(cells.map(|cell| cell.bytes).sum());
     entry.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
     entry.uploads_given_up_count = outcome.settled.given_up_count;

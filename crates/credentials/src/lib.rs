@@ -51,7 +51,7 @@ pub struct Names {
 }
 
 /// Keys that the caller was given; an empty one counts as none.
-pub struct Given {
+pub struct StaticKeys {
     /// The public name of the key.
     pub access_key: Option<String>,
     /// Its secret.
@@ -65,7 +65,7 @@ pub struct Given {
 /// Where credentials are looked for.
 pub struct Chain<'a> {
     /// The keys that win over everything else.
-    pub given: Given,
+    pub given: StaticKeys,
     /// A token or `file:PATH`. Taken to the store, or to `AWS_ENDPOINT_URL_STS`, in exchange for
     /// keys; nothing else is tried then.
     pub web_token: Option<&'a str>,
@@ -91,7 +91,7 @@ pub struct Chain<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The caller has them; what it calls them.
-    Given(&'static str),
+    StaticKeys(&'static str),
     /// The environment; the variable of the access key.
     Variable(&'static str),
     /// A profile file; the profile.
@@ -109,7 +109,7 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Given(name) => f.write_str(name),
+            Self::StaticKeys(name) => f.write_str(name),
             Self::Variable(name) => write!(f, "the environment ({name})"),
             Self::Profile(name) => write!(f, "profile `{name}`"),
             Self::WebToken(name) => write!(f, "the token service ({name})"),
@@ -168,7 +168,7 @@ impl Found {
     }
 }
 
-impl Given {
+impl StaticKeys {
     /// Returns the keys, if there are any.
     pub fn keys(&self) -> Result<Option<Keys>> {
         let given = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
@@ -251,7 +251,7 @@ impl Chain<'_> {
     fn first(&self) -> Result<Option<Found>> {
         let found = |keys, source| Ok(Some(Found { keys, source }));
         if let Some(keys) = self.given.keys()? {
-            return found(keys, Source::Given(self.given.names.keys));
+            return found(keys, Source::StaticKeys(self.given.names.keys));
         }
         if let Some(of_environment) = of_variables(&VARIABLES, self.variable)? {
             return Ok(Some(of_environment));

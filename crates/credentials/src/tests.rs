@@ -54,9 +54,9 @@ const NAMES: Names = Names {
     web_token: "--sts-web-token",
 };
 
-fn given(keys: [Option<&str>; 3]) -> Given {
+fn given(keys: [Option<&str>; 3]) -> StaticKeys {
     let [access_key, secret_key, session_token] = keys.map(|key| key.map(str::to_owned));
-    Given { access_key, secret_key, session_token, names: NAMES }
+    StaticKeys { access_key, secret_key, session_token, names: NAMES }
 }
 
 /// Returns an error with its causes.

@@ -13,9 +13,9 @@ use plimsoll_driver::{Admin, DELETE_BATCH_MAX, DriverError, FoundObject, Lack, R
 use plimsoll_model::{Ability, ErrorClass};
 
 use crate::Credentials;
-use crate::call::{Call, Property};
 use crate::listing::{Listing, Walk};
-use crate::session::{BucketCall, S3Session};
+use crate::s3_request::{Property, S3Request};
+use crate::session::{BucketRequest, S3Session};
 use crate::xml::{self, Listed};
 
 mod mark;
@@ -237,13 +237,13 @@ impl S3Admin {
         if self.versioning().await == Ok(Versioning::Enabled) {
             return Ok(());
         }
-        let result = self.call(BucketCall::EnableVersioning).await;
+        let result = self.call(BucketRequest::EnableVersioning).await;
         result.map_err(|error| self.explained("cannot be made to keep versions", error))
     }
 
     /// Tells whether objects of the bucket can be retained.
     pub async fn has_lock(&mut self) -> Result<bool, DriverError> {
-        let call = BucketCall::Get(Property::ObjectLock);
+        let call = BucketRequest::Get(Property::ObjectLock);
         // A bucket without it is answered with 404, a server without it with others.
         if optional(self.call(call).await)?.is_none() {
             return Ok(false);
@@ -387,8 +387,8 @@ impl S3Admin {
         let found = optional(self.survey_uploads(prefix).await)?.unwrap_or_default();
         for FoundUpload { key, upload } in &found {
             let lease = self.session.lease();
-            let call = Call::AbortUpload { key, upload };
-            let aborted = self.session.line.call(&lease, &call, &[204, 200, 404]).await;
+            let call = S3Request::AbortUpload { key, upload };
+            let aborted = self.session.connection.call(&lease, &call, &[204, 200, 404]).await;
             aborted.result.map_err(|error| self.overdue("giving up uploads of", error))?;
         }
         Ok(())
@@ -402,7 +402,7 @@ impl S3Admin {
     }
 
     /// Does a request about the bucket itself.
-    async fn call(&mut self, call: BucketCall) -> Result<(), DriverError> {
+    async fn call(&mut self, call: BucketRequest) -> Result<(), DriverError> {
         let result = self.session.call_bucket(call).await.result;
         result.map_err(|error| self.overdue("asking for", error))
     }
@@ -417,7 +417,7 @@ impl S3Admin {
     }
 
     async fn versioning(&mut self) -> Result<Versioning, DriverError> {
-        let call = BucketCall::Get(Property::Versioning);
+        let call = BucketRequest::Get(Property::Versioning);
         self.call(call).await?;
         let status = xml::parse_value(self.session.answer_body(), "VersioningConfiguration/Status");
         Ok(match status.as_deref() {
@@ -428,12 +428,12 @@ impl S3Admin {
     }
 
     fn bucket(&self) -> &str {
-        &self.session.line.target.place.bucket
+        &self.session.connection.target.place.bucket
     }
 
     /// Tells whether nobody asks.
     fn is_nobody(&self) -> bool {
-        matches!(self.session.lines.config.credentials, Credentials::Anonymous)
+        matches!(self.session.connections.config.credentials, Credentials::Anonymous)
     }
 
     fn explained(&self, what: &str, error: DriverError) -> DriverError {
@@ -442,7 +442,7 @@ impl S3Admin {
     }
 
     async fn ensure(&mut self, lock: bool) -> Result<RootState, DriverError> {
-        let Err(error) = self.call(BucketCall::Head).await else {
+        let Err(error) = self.call(BucketRequest::Head).await else {
             return Ok(RootState::Existed);
         };
         match error.status {
@@ -471,7 +471,7 @@ impl S3Admin {
     }
 
     async fn create(&mut self, lock: bool) -> Result<RootState, DriverError> {
-        let Err(error) = self.call(BucketCall::Create { lock }).await else {
+        let Err(error) = self.call(BucketRequest::Create { lock }).await else {
             return Ok(RootState::Created);
         };
         // Someone with the same credentials was faster.

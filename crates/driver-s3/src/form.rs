@@ -10,10 +10,10 @@ use plimsoll_model::{ErrorClass, WallTime};
 use serde_json::{Value, json};
 
 use crate::answer::{DOCUMENT_BYTES_MAX, ERROR_BYTES_MAX};
-use crate::call::{Call, HeaderSet};
+use crate::connection::{Connection, FirstByte, Lease};
 use crate::digests::PayloadDigests;
 use crate::error;
-use crate::line::{FirstByte, Lease, Line};
+use crate::s3_request::{HeaderSet, S3Request};
 
 /// How long a form may be used.
 const POLICY_TIME: Duration = Duration::from_secs(15 * 60);
@@ -73,7 +73,7 @@ impl Form {
     }
 }
 
-impl Line {
+impl Connection {
     /// Writes a whole object by a form.
     pub(crate) async fn post(
         &mut self,
@@ -152,7 +152,7 @@ impl Line {
     ) -> Completion {
         let size = content.size();
         let len = form.len(size);
-        let call = Call::Form { content_type: &form.content_type, size: len };
+        let call = S3Request::Form { content_type: &form.content_type, size: len };
         let mut fill = |offset: u64, buffer: &mut [u8]| form.fill(content, offset, buffer);
         let body = Body::Source { len, fill: &mut fill };
         let digests = &PayloadDigests::NONE;

@@ -3,8 +3,8 @@
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use md5::{Digest as _, Md5};
 
-use crate::call::HeaderSet;
 use crate::encode;
+use crate::s3_request::HeaderSet;
 use crate::{Checksum, Encryption, RequestOptions};
 
 /// Has MinIO take an archive apart.

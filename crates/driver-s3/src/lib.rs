@@ -6,20 +6,20 @@
 mod addressing;
 mod admin;
 mod answer;
-mod call;
 mod checksum;
 mod config;
+mod connection;
 mod digests;
 mod encode;
 mod error;
 mod form;
 pub mod fresh;
 mod headers;
-mod line;
 mod listing;
 mod minio_admin;
 mod options;
 mod request;
+mod s3_request;
 mod server_profile;
 mod session;
 mod sigv2;
@@ -37,7 +37,7 @@ use plimsoll_http::{Endpoint, HostChooser, Options};
 use plimsoll_model::SharedClock;
 
 use crate::addressing::Target;
-use crate::line::Lines;
+use crate::connection::Connections;
 
 pub use admin::{AdminLimits, Feature, FoundUpload, FoundVersion, S3Admin};
 pub use config::{ConfigError, Credentials, Lookup, S3Config};
@@ -91,7 +91,7 @@ impl S3Driver {
             proxies: self.config.proxies.clone(),
         });
         let chooser = Rc::new(HostChooser::new(self.config.host_select, endpoints.len()));
-        let lines = Rc::new(Lines {
+        let connections = Rc::new(Connections {
             config: self.config.clone(),
             target: self.target.clone(),
             places: RefCell::default(),
@@ -99,7 +99,7 @@ impl S3Driver {
             options,
             clock: clock.clone(),
         });
-        (0..count).map(|_| S3Session::new(lines.clone(), chooser.clone())).collect()
+        (0..count).map(|_| S3Session::new(connections.clone(), chooser.clone())).collect()
     }
 }
 

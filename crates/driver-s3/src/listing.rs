@@ -8,10 +8,10 @@ use plimsoll_driver::Completion;
 use plimsoll_http::Body;
 
 use crate::answer::DOCUMENT_BYTES_MAX;
-use crate::call::{Call, MarkedPage, Page};
+use crate::connection::{FirstByte, Lease};
 use crate::digests::PayloadDigests;
 use crate::error;
-use crate::line::{FirstByte, Lease};
+use crate::s3_request::{MarkedPage, Page, S3Request};
 use crate::session::S3Session;
 use crate::xml::{Entry, Listed};
 
@@ -104,7 +104,7 @@ impl S3Session {
                     !enough
                 });
                 if let Err(why) = handed_on {
-                    completion.result = Err(error::of_document(&self.line.answer, &why));
+                    completion.result = Err(error::of_document(&self.connection.answer, &why));
                 }
             }
             completion.objects_count = u32::try_from(taken).unwrap_or(u32::MAX);
@@ -119,7 +119,7 @@ impl S3Session {
                 _ => pages.follow(next, taken == taken_before),
             };
             if let Err(why) = followed {
-                completion.result = Err(error::of_document(&self.line.answer, &why));
+                completion.result = Err(error::of_document(&self.connection.answer, &why));
                 return completion;
             }
             std::mem::swap(&mut place.0, &mut page.next_token);
@@ -140,22 +140,22 @@ impl S3Session {
         let (call, listed) = match walk {
             Walk::Objects { recursive } => {
                 let token = (!token.is_empty()).then_some(token);
-                (Call::List(Page { prefix, page_size, recursive, token }), Listed::Objects)
+                (S3Request::List(Page { prefix, page_size, recursive, token }), Listed::Objects)
             }
-            Walk::Marked(listed @ Listed::Uploads) => (Call::ListUploads(marked), listed),
-            Walk::Marked(listed) => (Call::ListVersions(marked), listed),
+            Walk::Marked(listed @ Listed::Uploads) => (S3Request::ListUploads(marked), listed),
+            Walk::Marked(listed) => (S3Request::ListVersions(marked), listed),
         };
-        let line = &mut self.line;
+        let connection = &mut self.connection;
         let (digests, body) = (&PayloadDigests::NONE, Body::Empty);
-        let outcome = line.exchange(lease, &call, digests, body, DOCUMENT_BYTES_MAX).await;
-        let mut completion = line.complete(lease, &outcome, FirstByte::OfBody, &[200]);
+        let outcome = connection.exchange(lease, &call, digests, body, DOCUMENT_BYTES_MAX).await;
+        let mut completion = connection.complete(lease, &outcome, FirstByte::OfBody, &[200]);
         if completion.result.is_ok() {
-            let parsed = match line.answer.overflowed {
+            let parsed = match connection.answer.overflowed {
                 true => Err(String::new()),
-                false => self.page.parse(listed, &line.answer.body),
+                false => self.page.parse(listed, &connection.answer.body),
             };
             if let Err(why) = parsed {
-                completion.result = Err(error::of_document(&line.answer, &why));
+                completion.result = Err(error::of_document(&connection.answer, &why));
             }
         }
         completion

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use plimsoll_model::WallTime;
 
 use crate::addressing::{Address, Target};
-use crate::call::{Call, PutHow};
 use crate::checksum;
 use crate::digests::{PayloadDigests, PayloadHash};
 use crate::encode;
 use crate::headers::{Header, OptionHeaders};
+use crate::s3_request::{PutHow, S3Request};
 use crate::sigv2::SignerV2;
 use crate::sigv4::{Dated, HeadWriter, Signer, Signing, Stamp};
 use crate::{Checksum, Credentials, S3Config, Signature};
@@ -51,7 +51,7 @@ impl Requests {
     /// Renders the head of `call` to an address at a time; [`Self::head`] then holds it.
     pub(crate) fn render(
         &mut self,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         digests: &PayloadDigests,
         address: &Address,
         now: WallTime,
@@ -81,7 +81,7 @@ impl Requests {
         if let Some(content_type) = call.content_type() {
             self.writer.signed_header("content-type", content_type);
         }
-        if let Call::Form { .. } = call {
+        if let S3Request::Form { .. } = call {
             // The form brings its own signature.
             self.writer.plain_header("host", address.host_header.as_bytes());
             self.writer.finish_unsigned();
@@ -95,7 +95,7 @@ impl Requests {
         if target.headers.if_none_match && call.makes_object() {
             self.writer.signed_header("if-none-match", b"*");
         }
-        if let Call::Get { range: Some(range), .. } = call {
+        if let S3Request::Get { range: Some(range), .. } = call {
             self.value.clear();
             let last = range.offset + range.len - 1;
             write!(self.value, "bytes={}-{last}", range.offset)
@@ -110,28 +110,28 @@ impl Requests {
     fn render_amz(
         &mut self,
         options: &OptionHeaders,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         digests: &PayloadDigests,
         dated: &Dated,
     ) {
         let mut amz =
             Ascending { writer: &mut self.writer, options: options.of(call.header_set()) };
         match call {
-            Call::Retain { .. } | Call::DeleteMany { bypass: true, .. } => {
+            S3Request::Retain { .. } | S3Request::DeleteMany { bypass: true, .. } => {
                 amz.push("x-amz-bypass-governance-retention", b"true");
             }
-            Call::CreateBucket { lock: true, .. } => {
+            S3Request::CreateBucket { lock: true, .. } => {
                 amz.push("x-amz-bucket-object-lock-enabled", b"true");
             }
             _ => {}
         }
         if let Some(checksum) = options.checksum {
             match call {
-                Call::CreateUpload { .. } => {
+                S3Request::CreateUpload { .. } => {
                     amz.push("x-amz-checksum-algorithm", checksum.algorithm().as_bytes());
                     amz.push("x-amz-checksum-type", checksum.kind().as_bytes());
                 }
-                Call::CompleteUpload { .. } => {
+                S3Request::CompleteUpload { .. } => {
                     amz.push("x-amz-checksum-type", checksum.kind().as_bytes());
                 }
                 _ => {}
@@ -155,12 +155,12 @@ impl Requests {
         if let PayloadHash::Trailing(checksum) = digests.hash {
             amz.push("x-amz-trailer", checksum.header().as_bytes());
         }
-        if let Call::Put { how: PutHow::Append(offset), .. } = call {
+        if let S3Request::Put { how: PutHow::Append(offset), .. } = call {
             self.value.clear();
             write!(self.value, "{offset}").expect("writing to memory does not fail");
             amz.push("x-amz-write-offset-bytes", &self.value);
         }
-        if let Call::GetMember { .. } = call {
+        if let S3Request::GetMember { .. } = call {
             amz.push("x-minio-extract", b"true");
         }
         amz.finish();
@@ -183,7 +183,7 @@ impl Requests {
         self.session_token.as_deref()
     }
 
-    fn render_path(&mut self, prefix: &str, call: &Call<'_>) {
+    fn render_path(&mut self, prefix: &str, call: &S3Request<'_>) {
         self.path.clear();
         self.path.extend_from_slice(prefix.as_bytes());
         match call.key() {
@@ -194,7 +194,7 @@ impl Requests {
             None if prefix.is_empty() => self.path.push(b'/'),
             None => {}
         }
-        if let Call::GetMember { member, .. } = call {
+        if let S3Request::GetMember { member, .. } = call {
             self.path.push(b'/');
             encode::push_path(&mut self.path, member);
         }

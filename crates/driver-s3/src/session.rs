@@ -9,21 +9,21 @@ use plimsoll_model::{EndpointId, ErrorClass};
 
 use crate::addressing::Place;
 use crate::answer::{DOCUMENT_BYTES_MAX, Wanted};
-use crate::call::{Call, Property, PutHow};
-use crate::line::{Lease, Line, Lines};
+use crate::connection::{Connection, Connections, Lease};
 use crate::listing::{Listing, Walk};
+use crate::s3_request::{Property, PutHow, S3Request};
 use crate::upload::Unfinished;
 use crate::xml::{self, Listed, ListedPage};
 use crate::{error, request};
 
 /// A session of [`S3Driver`](crate::S3Driver).
 pub struct S3Session {
-    pub(crate) lines: Rc<Lines>,
+    pub(crate) connections: Rc<Connections>,
     chooser: Rc<HostChooser>,
-    pub(crate) line: Line,
+    pub(crate) connection: Connection,
     /// Carries parts of an object that is written in parts, several at once; opened when first
     /// needed.
-    pub(crate) lanes: Vec<Line>,
+    pub(crate) part_connections: Vec<Connection>,
     /// Uploads that are to be given up, because the operation that began them failed or was
     /// abandoned.
     pub(crate) unfinished: Vec<Unfinished>,
@@ -33,7 +33,7 @@ pub struct S3Session {
 
 /// A request about the bucket itself.
 #[derive(Clone, Copy)]
-pub(crate) enum BucketCall {
+pub(crate) enum BucketRequest {
     Head,
     Create { lock: bool },
     Get(Property),
@@ -42,7 +42,7 @@ pub(crate) enum BucketCall {
 
 impl Session for S3Session {
     async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
-        let place = match self.lines.place(bucket) {
+        let place = match self.connections.place(bucket) {
             Ok(place) => place,
             Err(refused) => {
                 let error = DriverError::new(ErrorClass::Client, refused.to_string());
@@ -53,10 +53,10 @@ impl Session for S3Session {
         match operation {
             Operation::Put { key, content } => {
                 let size = content.size();
-                match self.lines.config.options.part_size_of(size) {
+                match self.connections.config.options.part_size_of(size) {
                     None => {
-                        let call = Call::Put { key, size, how: PutHow::Plain };
-                        self.line.send(lease, &call, content).await
+                        let call = S3Request::Put { key, size, how: PutHow::Plain };
+                        self.connection.send(lease, &call, content).await
                     }
                     Some(part_size) => {
                         Box::pin(self.put_in_parts(lease, key, content, part_size)).await
@@ -65,7 +65,9 @@ impl Session for S3Session {
             }
             Operation::Get { key, range, version, sink } => {
                 let wanted = range.map_or(Wanted::Whole, Wanted::Range);
-                self.line.receive(lease, &Call::Get { key, range, version }, wanted, sink).await
+                self.connection
+                    .receive(lease, &S3Request::Get { key, range, version }, wanted, sink)
+                    .await
             }
             Operation::Stat { key, version } => self.stat(lease, key, version).await,
             Operation::Delete { keys: [key] } => self.delete_one(lease, key, None).await,
@@ -102,12 +104,12 @@ impl Session for S3Session {
 }
 
 impl S3Session {
-    pub(crate) fn new(lines: Rc<Lines>, chooser: Rc<HostChooser>) -> Self {
+    pub(crate) fn new(connections: Rc<Connections>, chooser: Rc<HostChooser>) -> Self {
         Self {
-            line: lines.open(),
-            lines,
+            connection: connections.open(),
+            connections,
             chooser,
-            lanes: Vec::new(),
+            part_connections: Vec::new(),
             unfinished: Vec::new(),
             endpoint: EndpointId(0),
             page: ListedPage::default(),
@@ -130,44 +132,48 @@ impl S3Session {
                 self.list(lease, listing, &mut take).await
             }
             Operation::GetPart { key, number, sink } => {
-                let call = Call::GetPart { key, number };
-                self.line.receive(lease, &call, Wanted::Part, sink).await
+                let call = S3Request::GetPart { key, number };
+                self.connection.receive(lease, &call, Wanted::Part, sink).await
             }
             Operation::GetMember { key, member, sink } => {
-                let call = Call::GetMember { key, member };
-                self.line.receive(lease, &call, Wanted::Whole, sink).await
+                let call = S3Request::GetMember { key, member };
+                self.connection.receive(lease, &call, Wanted::Whole, sink).await
             }
             Operation::Retain { key, version, until } => {
-                self.line.body.clear();
-                request::push_retention_body(&mut self.line.body, until);
-                let call = Call::Retain { key, version, body_len: self.line.body.len() };
-                self.line.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
+                self.connection.body.clear();
+                request::push_retention_body(&mut self.connection.body, until);
+                let call = S3Request::Retain { key, version, body_len: self.connection.body.len() };
+                self.connection.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
             }
-            Operation::CreateUpload { key } => self.line.create_upload(lease, key).await,
+            Operation::CreateUpload { key } => self.connection.create_upload(lease, key).await,
             Operation::PutPart { key, upload, number, content } => {
-                self.line.put_part(lease, key, upload, number, content).await
+                self.connection.put_part(lease, key, upload, number, content).await
             }
             Operation::CompleteUpload { key, upload, parts } => {
-                self.line.complete_upload(lease, key, upload, parts).await
+                self.connection.complete_upload(lease, key, upload, parts).await
             }
             Operation::AbortUpload { key, upload } => {
-                self.line.call(lease, &Call::AbortUpload { key, upload }, &[204, 200]).await
+                self.connection
+                    .call(lease, &S3Request::AbortUpload { key, upload }, &[204, 200])
+                    .await
             }
             Operation::Append { key, offset, content } => {
                 let how = PutHow::Append(offset);
-                let call = Call::Put { key, size: content.size(), how };
-                self.line.send(lease, &call, content).await
+                let call = S3Request::Put { key, size: content.size(), how };
+                self.connection.send(lease, &call, content).await
             }
             Operation::PutArchive { key, archive, members } => {
-                let call = Call::Put { key, size: archive.size(), how: PutHow::Extract };
-                let mut completion = self.line.send(lease, &call, archive).await;
+                let call = S3Request::Put { key, size: archive.size(), how: PutHow::Extract };
+                let mut completion = self.connection.send(lease, &call, archive).await;
                 if completion.result.is_ok() {
                     completion.objects_count = members;
                 }
                 completion
             }
-            Operation::Post { key, content } => self.line.post(lease, key, content).await,
-            Operation::Fanout { keys, content } => self.line.fan_out(lease, keys, content).await,
+            Operation::Post { key, content } => self.connection.post(lease, key, content).await,
+            Operation::Fanout { keys, content } => {
+                self.connection.fan_out(lease, keys, content).await
+            }
             Operation::Put { .. }
             | Operation::Get { .. }
             | Operation::Stat { .. }
@@ -177,24 +183,28 @@ impl S3Session {
     }
 
     /// Does a request about the bucket itself, outside of what is measured.
-    pub(crate) async fn call_bucket(&mut self, call: BucketCall) -> Completion {
+    pub(crate) async fn call_bucket(&mut self, call: BucketRequest) -> Completion {
         let lease = &self.lease();
-        let line = &mut self.line;
-        line.body.clear();
+        let connection = &mut self.connection;
+        connection.body.clear();
         match call {
-            BucketCall::Head => line.call(lease, &Call::HeadBucket, &[200]).await,
-            BucketCall::Get(property) => line.call(lease, &Call::GetBucket(property), &[200]).await,
-            BucketCall::Create { lock } => {
-                if line.target.states_location() {
-                    line.body.extend_from_slice(&request::location_body(&line.target.region));
-                }
-                let call = Call::CreateBucket { body_len: line.body.len(), lock };
-                line.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
+            BucketRequest::Head => connection.call(lease, &S3Request::HeadBucket, &[200]).await,
+            BucketRequest::Get(property) => {
+                connection.call(lease, &S3Request::GetBucket(property), &[200]).await
             }
-            BucketCall::EnableVersioning => {
-                line.body.extend_from_slice(request::VERSIONING_BODY);
-                let call = Call::EnableVersioning { body_len: line.body.len() };
-                line.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
+            BucketRequest::Create { lock } => {
+                if connection.target.states_location() {
+                    connection
+                        .body
+                        .extend_from_slice(&request::location_body(&connection.target.region));
+                }
+                let call = S3Request::CreateBucket { body_len: connection.body.len(), lock };
+                connection.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
+            }
+            BucketRequest::EnableVersioning => {
+                connection.body.extend_from_slice(request::VERSIONING_BODY);
+                let call = S3Request::EnableVersioning { body_len: connection.body.len() };
+                connection.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await
             }
         }
     }
@@ -222,15 +232,16 @@ impl S3Session {
 
     /// Returns what is kept of the body of the last answer.
     pub(crate) fn answer_body(&self) -> &[u8] {
-        &self.line.answer.body
+        &self.connection.answer.body
     }
 
     async fn stat(&mut self, lease: &Lease, key: &str, version: Option<&str>) -> Completion {
-        let mut completion = self.line.call(lease, &Call::Stat { key, version }, &[200]).await;
+        let mut completion =
+            self.connection.call(lease, &S3Request::Stat { key, version }, &[200]).await;
         if completion.result.is_ok() {
-            completion.object_size = self.line.answer.content_length;
+            completion.object_size = self.connection.answer.content_length;
             if completion.object_size.is_none() {
-                completion.result = Err(error::of_no_size(&self.line.answer));
+                completion.result = Err(error::of_no_size(&self.connection.answer));
                 completion.objects_count = 0;
             }
         }
@@ -238,10 +249,10 @@ impl S3Session {
     }
 
     async fn delete_one(&mut self, lease: &Lease, key: &str, version: Option<&str>) -> Completion {
-        let call = Call::Delete { key, version };
-        let mut completion = self.line.call(lease, &call, &[204, 200]).await;
+        let call = S3Request::Delete { key, version };
+        let mut completion = self.connection.call(lease, &call, &[204, 200]).await;
         // S3 answers 204 for a key that is not there; those that answer 404 mean the same.
-        let answer = &self.line.answer;
+        let answer = &self.connection.answer;
         if completion.result.is_err()
             && answer.status == 404
             && xml::parse_error(&answer.body)
@@ -261,23 +272,23 @@ impl S3Session {
     ) -> Completion {
         let objects_count = objects.len();
         assert!((1..=DELETE_BATCH_MAX).contains(&objects_count), "a batch holds 1 to 1000 keys");
-        let line = &mut self.line;
-        line.body.clear();
-        request::push_delete_body(&mut line.body, objects);
-        let call = Call::DeleteMany { body_len: line.body.len(), bypass };
-        let mut completion = line.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await;
+        let connection = &mut self.connection;
+        connection.body.clear();
+        request::push_delete_body(&mut connection.body, objects);
+        let call = S3Request::DeleteMany { body_len: connection.body.len(), bypass };
+        let mut completion = connection.call_with_document(lease, &call, DOCUMENT_BYTES_MAX).await;
         if completion.result.is_err() {
             return completion;
         }
-        if line.answer.overflowed {
-            completion.result = Err(error::of_document(&line.answer, ""));
+        if connection.answer.overflowed {
+            completion.result = Err(error::of_document(&connection.answer, ""));
             return completion;
         }
-        match xml::parse_delete_result(&line.answer.body) {
-            Err(why) => completion.result = Err(error::of_document(&line.answer, &why)),
+        match xml::parse_delete_result(&connection.answer.body) {
+            Err(why) => completion.result = Err(error::of_document(&connection.answer, &why)),
             Ok(failures) => {
                 if let Some(first) = &failures.first {
-                    completion.result = Err(error::of_success(line.answer.status, first));
+                    completion.result = Err(error::of_success(connection.answer.status, first));
                 }
                 completion.objects_count = (objects_count as u32).saturating_sub(failures.count);
             }
@@ -286,11 +297,11 @@ impl S3Session {
     }
 
     pub(crate) fn lease(&mut self) -> Lease {
-        self.lease_in(Arc::clone(&self.lines.target.place))
+        self.lease_in(Arc::clone(&self.connections.target.place))
     }
 
     pub(crate) fn lease_in(&mut self, place: Arc<Place>) -> Lease {
-        let lease = Lease::take(&self.chooser, &self.lines.clock, place);
+        let lease = Lease::take(&self.chooser, &self.connections.clock, place);
         self.endpoint = lease.endpoint_id();
         lease
     }

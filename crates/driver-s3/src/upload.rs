@@ -11,8 +11,8 @@ use plimsoll_model::{ErrorClass, Moment};
 
 use crate::addressing::Place;
 use crate::answer::ERROR_BYTES_MAX;
-use crate::call::Call;
-use crate::line::{Lease, Line};
+use crate::connection::{Connection, Lease};
+use crate::s3_request::S3Request;
 use crate::session::S3Session;
 use crate::{error, request, xml};
 
@@ -29,10 +29,10 @@ pub(crate) struct Unfinished {
     upload: String,
 }
 
-impl Line {
+impl Connection {
     /// Begins an upload; the completion's tag names it.
     pub(crate) async fn create_upload(&mut self, lease: &Lease, key: &str) -> Completion {
-        let mut completion = self.call(lease, &Call::CreateUpload { key }, &[200]).await;
+        let mut completion = self.call(lease, &S3Request::CreateUpload { key }, &[200]).await;
         if completion.result.is_ok() {
             let path = "InitiateMultipartUploadResult/UploadId";
             match xml::parse_value(&self.answer.body, path).filter(|upload| !upload.is_empty()) {
@@ -55,7 +55,7 @@ impl Line {
         number: u32,
         content: &mut dyn ContentSource,
     ) -> Completion {
-        let call = Call::PutPart { key, upload, number, size: content.size() };
+        let call = S3Request::PutPart { key, upload, number, size: content.size() };
         let mut completion = self.send(lease, &call, content).await;
         if completion.result.is_ok() && completion.server_name.is_none() {
             let message = "the part was taken without an ETag, so no object can be made of it";
@@ -76,7 +76,7 @@ impl Line {
     ) -> Completion {
         self.body.clear();
         request::push_parts_body(&mut self.body, parts, self.target.headers.checksum);
-        let call = Call::CompleteUpload { key, upload, body_len: self.body.len() };
+        let call = S3Request::CompleteUpload { key, upload, body_len: self.body.len() };
         let mut completion = self.call_with_document(lease, &call, ERROR_BYTES_MAX).await;
         if completion.result.is_ok() {
             let body = self.answer.body.trim_ascii_start();
@@ -114,7 +114,7 @@ struct Sent {
 impl Job<'_> {
     /// Writes one part after the other until there are no more; the completion of the first that
     /// fails ends that.
-    async fn send_on(&self, line: &mut Line) -> Result<(), Completion> {
+    async fn send_on(&self, connection: &mut Connection) -> Result<(), Completion> {
         loop {
             let index = self.begun_count.get();
             if index == self.parts_count {
@@ -126,7 +126,7 @@ impl Job<'_> {
             let mut part = Part { content: &self.content, offset, size };
             self.lease.refresh();
             let completion =
-                line.put_part(self.lease, self.key, self.upload, index + 1, &mut part).await;
+                connection.put_part(self.lease, self.key, self.upload, index + 1, &mut part).await;
             if completion.result.is_err() {
                 return Err(completion);
             }
@@ -167,7 +167,7 @@ impl S3Session {
         content: &mut dyn ContentSource,
         part_size: u64,
     ) -> Completion {
-        let mut created = self.line.create_upload(lease, key).await;
+        let mut created = self.connection.create_upload(lease, key).await;
         let upload = match (&created.result, created.server_name.take()) {
             (Ok(()), Some(upload)) => String::from(upload),
             _ => return created,
@@ -198,7 +198,7 @@ impl S3Session {
             None => {
                 lease.refresh();
                 let mut completed =
-                    self.line.complete_upload(lease, key, &upload, &sent.tags).await;
+                    self.connection.complete_upload(lease, key, &upload, &sent.tags).await;
                 completed.last_byte_sent = sent.last_byte_sent;
                 completed
             }
@@ -214,12 +214,14 @@ impl S3Session {
     /// Writes all parts and returns the completion of the first that failed; those that are on
     /// their way by then are abandoned.
     async fn send_parts(&mut self, job: &Job<'_>) -> Option<Completion> {
-        let lanes_max = self.lines.config.options.part_concurrency.min(job.parts_count) as usize;
-        while self.lanes.len() < lanes_max {
-            self.lanes.push(self.lines.open());
+        let connections_max =
+            self.connections.config.options.part_concurrency.min(job.parts_count) as usize;
+        while self.part_connections.len() < connections_max {
+            self.part_connections.push(self.connections.open());
         }
-        let lanes = self.lanes[..lanes_max].iter_mut();
-        let mut running: FuturesUnordered<_> = lanes.map(|line| job.send_on(line)).collect();
+        let part_connections = self.part_connections[..connections_max].iter_mut();
+        let mut running: FuturesUnordered<_> =
+            part_connections.map(|connection| job.send_on(connection)).collect();
         while let Some(ended) = running.next().await {
             if let Err(failed) = ended {
                 return Some(failed);
@@ -236,9 +238,9 @@ impl S3Session {
         let each = async {
             for Unfinished { place, key, upload } in &uploads {
                 let lease = self.lease_in(Arc::clone(place));
-                let call = Call::AbortUpload { key, upload };
+                let call = S3Request::AbortUpload { key, upload };
                 // An upload that is not there any more has no parts.
-                let aborted = self.line.call(&lease, &call, &[204, 200, 404]).await;
+                let aborted = self.connection.call(&lease, &call, &[204, 200, 404]).await;
                 if aborted.result.is_ok() {
                     settled.given_up_count += 1;
                     settled.left_count -= 1;

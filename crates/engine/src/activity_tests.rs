@@ -320,14 +320,14 @@ fn every_request_of_an_upload_is_recorded() {
         } else {
             assert!((75..=80).contains(&counts[&OpKind::PutPart]), "{counts:?}");
         }
-        let lanes: HashSet<WorkerId> = records.iter().map(|op| op.worker).collect();
-        assert_eq!(lanes, (0..12).map(WorkerId).collect());
-        // A lane has one operation under way at a time, and an object one upload.
-        for lane in lanes {
-            let mut own: Vec<_> = records.iter().filter(|op| op.worker == lane).collect();
+        let workers: HashSet<WorkerId> = records.iter().map(|op| op.worker).collect();
+        assert_eq!(workers, (0..12).map(WorkerId).collect());
+        // A worker has one operation under way at a time, and an object one upload.
+        for worker in workers {
+            let mut own: Vec<_> = records.iter().filter(|op| op.worker == worker).collect();
             own.sort_by_key(|op| op.start);
             assert!(own.windows(2).all(|pair| pair[0].end <= pair[1].start));
-            assert!(own.iter().all(|op| op.object.unwrap().owner().0 == lane.0 / 3));
+            assert!(own.iter().all(|op| op.object.unwrap().owner().0 == worker.0 / 3));
         }
         let right = setup.workload.keys();
         let mut key = String::new();

@@ -30,7 +30,7 @@ use crate::clock::{STOP_CHECK, Waiting};
 use crate::job::JobFacts;
 use crate::records::Finished;
 use crate::source::{Issued, OpNames};
-use crate::verify::{Expected, FoundEntries, Given, Taken, in_class};
+use crate::verify::{CheckingSink, Expected, FoundEntries, SourceContent, in_class};
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
 const RETRY_PAUSE_FIRST: Duration = Duration::from_millis(100);
@@ -236,7 +236,7 @@ impl<'a> Executor<'a> {
     ) -> Completion {
         let (facts, key) = (self.facts, &self.key);
         let (offset, size) = range.unwrap_or((0, object.size.unwrap_or(0)));
-        let mut given = Given { content: self.content(object.version), offset, size };
+        let mut given = SourceContent { content: self.content(object.version), offset, size };
         let operation = match kind {
             OpKind::Get => {
                 let version = names.as_version();
@@ -292,13 +292,13 @@ impl<'a> Executor<'a> {
         start: Moment,
     ) -> Completion {
         if kind == OpKind::PutPart {
-            let mut given = Given { content: self.content(0), offset, size: bytes };
+            let mut given = SourceContent { content: self.content(0), offset, size: bytes };
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
             let done = in_bucket!(self, session, put, start);
             return expect_name(done, &self.key, "part");
         }
-        let mut taken = Taken::new(self.checked_content(0), offset);
+        let mut taken = CheckingSink::new(self.checked_content(0), offset);
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
         let done = in_bucket!(self, session, get, start);
         self.judged(done, &taken, bytes)
@@ -315,7 +315,7 @@ impl<'a> Executor<'a> {
             Some((offset, len)) => (offset, Some(len)),
             None => (0, object.size),
         };
-        let mut taken = Taken::new(self.checked_content(object.version), offset);
+        let mut taken = CheckingSink::new(self.checked_content(object.version), offset);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
         let done = in_bucket!(self, session, get, start);
@@ -326,7 +326,7 @@ impl<'a> Executor<'a> {
 
     /// Returns the completion of reading `len` bytes of what is under the present key, with what
     /// was wrong with them.
-    fn judged(&mut self, mut done: Completion, taken: &Taken<'_>, len: u64) -> Completion {
+    fn judged(&mut self, mut done: Completion, taken: &CheckingSink<'_>, len: u64) -> Completion {
         match &done.result {
             Ok(()) if taken.is_error_document() => {
                 let message = format!("the success of reading `{}` holds an error", self.key);

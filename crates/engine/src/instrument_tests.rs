@@ -216,7 +216,7 @@ fn eight_workers_at_10_ms_do_800_operations_a_second() {
     assert!(records.iter().all(|op| op.outcome.is_ok() && op.intended == op.start));
     assert!(records.iter().all(|op| op.latency() == Duration::from_millis(10)));
     assert_eq!(outcome.ended_by, EndReason::Duration);
-    let cells: Vec<_> = outcome.timeline.lanes().next().unwrap().1.cells().collect();
+    let cells: Vec<_> = outcome.timeline.series().next().unwrap().1.cells().collect();
     // The last eight end exactly at the border, which belongs to the second interval; their bytes
     // do not.
     assert_eq!((cells[0].ended[0], cells[1].ended[0]), (792, 8));
@@ -265,7 +265,7 @@ fn wrong_and_short_content_have_classes_of_their_own() {
     assert_eq!(kept, 10);
     let latencies: u64 = outcome
         .timeline
-        .lanes()
+        .series()
         .flat_map(|(_, lane)| lane.times())
         .map(|t| t.latency.count())
         .sum();

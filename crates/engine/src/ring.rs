@@ -15,14 +15,14 @@ use std::time::Duration;
 use plimsoll_driver::{Access, OpenMode, Reply, Request, Ring, RingDriver};
 use plimsoll_model::{Clock, EndpointId, ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::files::{
-    BlockOp, BlockOrderSpec, FileJobSpec, FileOp, FilePlan, FileWorkSpec,
-};
+use plimsoll_workload::files::{BlockOp, FileOp, FilePlan};
+use plimsoll_workload::plan::spec::BlockOrder;
+use plimsoll_workload::plan::{Job, Work};
 
 use self::looks::{Looks, Seen};
 use self::ops::{describe, falls_short, fell_short, fingerprint, is_checked, judge, name_request};
 pub use self::teams::{FilesJob, RingConfig, ring_slots, ring_threads};
-pub(crate) use self::teams::{Team, kinds_of, teams, virtual_teams};
+pub(crate) use self::teams::{Team, teams, virtual_teams};
 use self::worker::{FileStep, FileWorker};
 use crate::clock::{STOP_CHECK, block_for};
 use crate::context::StageContext;
@@ -92,22 +92,22 @@ pub(crate) struct RingThread<'a, R> {
 }
 
 /// Returns how a job opens its files.
-fn open_mode(job: &FileJobSpec) -> OpenMode {
+fn open_mode(job: &Job) -> OpenMode {
     let filling =
         OpenMode { access: Access::Write, direct: false, sync: Default::default(), random: false };
     match &job.work {
-        FileWorkSpec::Fill(fill) => OpenMode { direct: fill.direct, ..filling },
-        FileWorkSpec::Names(_) => filling,
-        FileWorkSpec::Blocks(blocks) => OpenMode {
-            access: match blocks.read_percent {
-                0 => Access::Write,
-                100 => Access::Read,
-                _ => Access::ReadWrite,
+        Work::Fill { direct, .. } => OpenMode { direct: *direct, ..filling },
+        Work::Blocks(blocks) => OpenMode {
+            access: match (blocks.reads(), blocks.writes()) {
+                (false, _) => Access::Write,
+                (true, false) => Access::Read,
+                (true, true) => Access::ReadWrite,
             },
             direct: blocks.direct,
             sync: blocks.sync,
-            random: blocks.order != BlockOrderSpec::Sequential,
+            random: blocks.order != BlockOrder::Sequential,
         },
+        _ => filling,
     }
 }
 
@@ -150,7 +150,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             ended: vec![None; team.workers.len()],
             started: Moment::EPOCH,
             paths: Default::default(),
-            verifies: facts.plan.spec.verify,
+            verifies: facts.plan.verifies,
         };
         let mut slot = 0;
         for (worker, depth) in &team.workers {
@@ -204,9 +204,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
         let (job, clone) = plan.job_of(stage, worker);
         let place = WorkerPlace {
             worker: WorkerId(clone),
-            workers: plan.job(stage, worker).clones.try_into().expect("a job has clones"),
+            workers: plan.job(stage, worker).workers,
             number: WorkerId(number_first + worker.0),
-            seed: plan.spec.seed,
+            seed: plan.seed.0,
         };
         let (duration, ops_left) = (self.facts.stage_duration, self.facts.stage_ops_left);
         Pacer::new(&jobs[job].timing, place, StageEnd { duration, ops_left }, started)

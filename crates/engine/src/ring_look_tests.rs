@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_model::{Moment, WorkerId};
 
 use crate::ring_tests::Answer::Right;
-use crate::ring_tests::{FILL, Pace, Ran, Script, blocks, run_at, spec};
+use crate::ring_tests::{FILL, Pace, Ran, Script, blocks, run_at, stages, workload};
 
 const US: u64 = 1_000;
 /// Each slot's content takes this long.
@@ -15,15 +15,9 @@ const PACE: Pace = Pace { unit: Duration::from_micros(1), content: CONTENT };
 const TEN_US: Script = |_| (10, Right);
 
 /// Runs 320 operations of a job on files that take 10 us for each.
-fn run(clones: u32, depth: u32, read_percent: u32) -> Ran {
-    let each = 320 / clones;
-    let job = format!("clones: {clones}, depth: {depth}, pacing: closed, ops_max: {each}");
-    let job = format!("{job}, {}", blocks(read_percent, ""));
-    run_at(
-        &spec(&[&FILL.replace("clones: 1", &format!("clones: {clones}")), &job]),
-        &[TEN_US; 2],
-        PACE,
-    )
+fn run(workers: u32, depth: u32, read_percent: u32) -> Ran {
+    let job = format!("workers: {workers}, depth: {depth}, ops: 320, {}", blocks(read_percent, ""));
+    run_at(&stages(&[FILL, &job]), &[TEN_US; 2], PACE)
 }
 
 #[test]
@@ -60,17 +54,14 @@ fn the_longest_time_without_a_look_is_told() {
     let looks = run(1, 1, 0).outcome.looks.unwrap();
     assert_eq!((looks.gap_max, looks.uncertain_count), (Duration::ZERO, 0));
     // What is done while it is sent is stamped right after the call.
-    let job = format!("clones: 1, depth: 16, pacing: closed, ops_max: 320, {}", blocks(100, ""));
+    let job = format!("workers: 1, depth: 16, ops: 320, {}", blocks(100, ""));
     let at_once: Script = |_| (0, Right);
-    let ran = run_at(&spec(&[FILL, &job]), &[TEN_US, at_once], PACE);
+    let ran = run_at(&stages(&[FILL, &job]), &[TEN_US, at_once], PACE);
     assert!(ran.records.iter().all(|op| op.latency() == Duration::ZERO));
     assert_eq!(ran.outcome.looks.unwrap().uncertain_count, 0);
     // What is done at once is stamped when the call returns.
-    let job = format!(
-        "clones: 1, depth: 1, interface: psync, pacing: closed, ops_max: 20, {}",
-        blocks(100, "")
-    );
-    let ran = run_at(&spec(&[FILL, &job]), &[TEN_US; 2], PACE);
+    let job = format!("workers: 1, depth: 1, interface: psync, ops: 20, {}", blocks(100, ""));
+    let ran = run_at(&stages(&[FILL, &job]), &[TEN_US; 2], PACE);
     assert_eq!(ran.outcome.looks, None);
     assert!(ran.records.iter().all(|op| op.latency() == Duration::from_micros(10)));
 }
@@ -80,16 +71,12 @@ fn who_spins_between_operations_looks_at_those_of_others() {
     // The one that spins has an operation of 10 us beside one of 15, and spins when it has ended.
     let turns: Script = |number| (if number % 2 == 0 { 10 } else { 15 }, Right);
     let job = |name: &str, more: &str| {
-        let work = blocks(100, "");
-        format!("{{name: {name}, group: 0, clones: 1, depth: 1, pacing: closed, {more}, {work}}}")
+        let work = blocks(100, "").replace("on: f", &format!("on: {name}"));
+        format!("{{name: {name}, {more}, {work}}}")
     };
-    let spins = job("a", "ops_max: 4, think: {pause_ns: 500000, spin_ns: 500000, every_ops: 1}");
-    let other = job("b", "ops_max: 8");
-    let mut both = spec(&[&FILL.replace("job: j", "job: a"), &FILL.replace("job: j", "job: b")]);
-    let stage = format!("{{name: s, jobs: [{spins}, {other}]}}");
-    let text =
-        format!("schema: plimsoll.files/1\nname: t\nseed: 7\nverify: true\nstages: [{stage}]");
-    both.stages.extend(plimsoll_workload::files::FilesSpec::from_yaml(&text).unwrap().stages);
+    let spins = job("a", "ops: 4, think: {pause: 500us, spin: 500us, every: 1}");
+    let fill = |name| format!("{{{}}}", FILL.replace("sets: f", &format!("sets: {name}")));
+    let both = workload(&[fill("a"), fill("b"), format!("{spins}, {}", job("b", "ops: 8"))]);
     let ran = run_at(&both, &[TEN_US, TEN_US, turns], Pace { content: Duration::ZERO, ..PACE });
     let of_other = ran.records.iter().filter(|op| op.worker == WorkerId(1));
     let latencies: Vec<_> = of_other.map(|op| op.latency().as_micros()).collect();

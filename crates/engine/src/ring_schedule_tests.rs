@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, JobId, Moment};
-use plimsoll_workload::files::FilesSpec;
 
 use crate::instrument_tests::MS;
 use crate::ring_tests::Answer::{Fail, Right};
-use crate::ring_tests::{FILL, blocks, one_ms, run, run_spec, spec, ten_ms};
+use crate::ring_tests::{FILL, blocks, one_ms, run, run_file, stages, ten_ms, workload};
+use crate::testing::files_of;
 use crate::{EndReason, JobTiming, ScheduleOutcome, start_delay};
 
 #[test]
 fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {
-    let job = "clones: 1, depth: 1, pacing: closed, start_delay_ns: {min: 30000000, max: \
-               30000000}, ramp_ns: 20000000, duration_ns: 100000000";
+    let job = "workers: 1, depth: 1, start_delay: 30ms..30ms, ramp: 20ms, duration: 100ms";
     let ran = run(job, 100, "", ten_ms);
     let expected: Vec<u64> = (3..15).map(|tens| 10 * tens).collect();
     assert_eq!(ran.starts_ms(), expected);
@@ -22,7 +21,7 @@ fn a_job_begins_after_its_delay_and_its_ramp_comes_on_top() {
 
 #[test]
 fn a_schedule_is_kept_and_a_stall_is_in_the_latency_of_what_was_due() {
-    let job = "clones: 1, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+    let job = "workers: 1, depth: 1, duration: 1s, pacing: {open: {rate: 100/s, \
                arrivals: constant, max_in_flight: 2}}";
     let ran =
         run(job, 100, "", |number| (if number == 50 || number == 51 { 300 } else { 5 }, Right));
@@ -43,7 +42,7 @@ fn a_schedule_is_kept_and_a_stall_is_in_the_latency_of_what_was_due() {
 
 #[test]
 fn what_never_found_a_slot_is_counted_as_skipped() {
-    let job = "clones: 2, depth: 1, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+    let job = "workers: 2, depth: 1, duration: 1s, pacing: {open: {rate: 100/s, \
                arrivals: constant, max_in_flight: 2}}";
     let ran = run(job, 0, "", |_| (2_000, Right));
     let schedule = ran.outcome.schedule.as_ref().unwrap();
@@ -54,9 +53,9 @@ fn what_never_found_a_slot_is_counted_as_skipped() {
 #[test]
 fn what_there_was_no_work_for_is_not_skipped() {
     // Ten operations fit into the second, and 20 are all there is.
-    for more in ["ops_max: 20", "bytes_max: 81920"] {
+    for more in ["ops: 20", "bytes: 80KiB"] {
         let job = format!(
-            "clones: 1, depth: 1, duration_ns: 1000000000, {more}, pacing: {{open: {{rate: 100/s, \
+            "workers: 1, depth: 1, duration: 1s, {more}, pacing: {{open: {{rate: 100/s, \
              arrivals: constant, max_in_flight: 1}}}}"
         );
         let ran = run(&job, 0, "", |_| (100, Right));
@@ -68,7 +67,7 @@ fn what_there_was_no_work_for_is_not_skipped() {
 
 #[test]
 fn a_failure_does_not_make_the_arrivals_after_it_late() {
-    let job = "clones: 1, depth: 2, duration_ns: 1000000000, pacing: {open: {rate: 100/s, \
+    let job = "workers: 1, depth: 2, duration: 1s, pacing: {open: {rate: 100/s, \
                arrivals: constant, max_in_flight: 2}}";
     let ran = run(job, 100, "", |number| {
         let is_bad = (10..20).contains(&number);
@@ -82,25 +81,16 @@ fn a_failure_does_not_make_the_arrivals_after_it_late() {
 #[test]
 fn each_job_is_held_against_its_own_schedule() {
     let job = |name: &str, pacing: &str| {
-        let work = blocks(100, "");
-        format!(
-            "{{name: {name}, group: 0, clones: 1, depth: 16, duration_ns: 1000000000, pacing: \
-             {pacing}, {work}}}"
-        )
+        let work = blocks(100, "").replace("on: f", &format!("on: {name}"));
+        format!("{{name: {name}, depth: 16, duration: 1s, pacing: {pacing}, {work}}}")
     };
     let open = |rate: u32, at_once: u32| {
         format!("{{open: {{rate: {rate}/s, arrivals: constant, max_in_flight: {at_once}}}}}")
     };
     let jobs = [job("a", "closed"), job("b", &open(1_000, 1)), job("c", &open(10, 16))].join(", ");
-    let text = format!(
-        "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: true\nstages:\n- {{name: s, jobs: \
-         [{jobs}]}}\n"
-    );
-    let mut all = FilesSpec::from_yaml(&text).unwrap();
-    let fills = ["a", "b", "c"].map(|name| FILL.replace("job: j", &format!("job: {name}")));
-    let fills = spec(&[&fills[0], &fills[1], &fills[2]]);
-    all.stages = [fills.stages, all.stages].concat();
-    let ran = run_spec(&all, &[one_ms, one_ms, one_ms, ten_ms]);
+    let fill = |name| format!("{{{}}}", FILL.replace("sets: f", &format!("sets: {name}")));
+    let file = workload(&[fill("a"), fill("b"), fill("c"), jobs]);
+    let ran = run_file(&file, &[one_ms, one_ms, one_ms, ten_ms]);
     // Sixteen at a time, and 10 ms each: 1,600 that nobody wanted at a certain moment.
     assert_eq!(ran.records.len(), 1_600 + 100 + 10);
     // Of the thousand that were to come, one each ms, one each 10 ms did: the hundredth, due at 99
@@ -123,15 +113,14 @@ fn each_job_is_held_against_its_own_schedule() {
 
 #[test]
 fn workers_begin_when_the_drawn_delay_is_over() {
-    let job = "clones: 8, depth: 1, pacing: closed, ops_max: 1, start_delay_ns: {min: 1000000, \
-               max: 30000000000}";
-    let fill = FILL.replace("clones: 1", "clones: 8");
-    let spec = spec(&[&fill, &format!("{job}, {}", blocks(100, ""))]);
-    let ran = run_spec(&spec, &[one_ms, one_ms]);
-    let range = JobTiming::of_files(&spec.stages[1].jobs[0]).start_delay;
+    let job = "workers: 8, ops: 8, start_delay: 1ms..30s";
+    let file = stages(&[FILL, &format!("{job}, {}", blocks(100, ""))]);
+    let ran = run_file(&file, &[one_ms, one_ms]);
+    let plan = files_of(&file);
+    let range = JobTiming::of_files(&plan.plan.stages[1].jobs[0], None).start_delay;
     let mut drawn = Vec::new();
     for op in &ran.records {
-        let delay = start_delay(&range, spec.seed, op.worker);
+        let delay = start_delay(&range, plan.seed.0, op.worker);
         assert_eq!(op.start, Moment::EPOCH.after(delay), "{:?}", op.worker);
         drawn.push(delay);
     }
@@ -143,7 +132,7 @@ fn workers_begin_when_the_drawn_delay_is_over() {
 
 #[test]
 fn arrivals_for_which_there_is_no_work_are_not_offered() {
-    let job = "clones: 1, depth: 1, ops_max: 20, pacing: {open: {rate: 100/s, arrivals: constant, \
+    let job = "workers: 1, depth: 1, ops: 20, pacing: {open: {rate: 100/s, arrivals: constant, \
                max_in_flight: 2}}";
     let ran = run(job, 100, "", |number| (if number == 19 { 500 } else { 5 }, Right));
     let schedule = ran.outcome.schedule.as_ref().unwrap();

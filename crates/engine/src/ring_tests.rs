@@ -10,9 +10,11 @@ use plimsoll_model::{
     Clock, ErrorClass, Interface, Moment, OpKind, OpRecord, SharedClock, StageId, WorkerId,
 };
 use plimsoll_workload::data::{Generator, WrongKind};
-use plimsoll_workload::files::FilesSpec;
+use plimsoll_workload::plan::WorkloadFile;
+use plimsoll_workload::plan::spec::StageSpec;
 
 use crate::instrument_tests::MS;
+use crate::testing::files_of;
 use crate::{
     EndReason, EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageOutcome,
     StageWork, StopFlag, VirtualTime, run_stage,
@@ -265,52 +267,70 @@ impl Ran {
 
     /// Returns the bytes that count.
     fn bytes(&self) -> u64 {
-        let lanes = self.outcome.timeline.lanes();
-        lanes.flat_map(|(_, lane)| lane.cells().map(|cell| cell.bytes)).sum()
+        let series = self.outcome.timeline.series();
+        series.flat_map(|(_, each)| each.cells().map(|cell| cell.bytes)).sum()
     }
 }
 
-/// Returns a spec of stages of one job each, which are YAML without braces.
-pub(crate) fn spec(jobs: &[&str]) -> FilesSpec {
-    let stage = |(number, job): (usize, &&str)| {
-        format!("- {{name: stage{number}, jobs: [{{name: j, group: 0, {job}}}]}}\n")
+/// Returns a workload of stages of one job each, which are YAML without braces.
+pub(crate) fn stages(jobs: &[&str]) -> WorkloadFile {
+    let stages = jobs.iter().map(|job| format!("{{name: j, {job}}}"));
+    workload(&stages.collect::<Vec<_>>())
+}
+
+/// Returns a workload of stages of these jobs on files of 64 KiB, one for each of up to eight
+/// workers, and on a tree.
+pub(crate) fn workload(stages: &[String]) -> WorkloadFile {
+    let most = (2..9).rev().find(|most| {
+        let workers = format!("workers: {most},");
+        stages.iter().any(|jobs| jobs.contains(&workers))
+    });
+    let workers = most.unwrap_or(1);
+    let set = |(set, job): (&str, &str)| {
+        format!("  {set}: {{files: 1, size: 64KiB, workers: {workers}, job: {job}}}\n")
     };
-    let stages: String = jobs.iter().enumerate().map(stage).collect();
-    let head = "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: true\nstages:\n";
-    FilesSpec::from_yaml(&format!("{head}{stages}")).unwrap()
+    let sets: String = [("f", "j"), ("a", "a"), ("b", "b"), ("c", "c")].map(set).concat();
+    let stage =
+        |(number, jobs): (usize, &String)| format!("- {{name: stage{number}, jobs: [{jobs}]}}\n");
+    let stages: String = stages.iter().enumerate().map(stage).collect();
+    let text = format!(
+        "schema: plimsoll.workload/2\nname: test\nseed: 7\ntargets: {{files: {{directory: /d}}}}\n\
+         sets:\n  t: {{tree: {{entries: 5, per_worker: true}}}}\n{sets}stages:\n{stages}"
+    );
+    WorkloadFile::from_yaml("test", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Returns the work on blocks of a file of 64 KiB.
+/// Returns the work on blocks of a worker's file.
 pub(crate) fn blocks(read_percent: u32, more: &str) -> String {
-    format!(
-        "work: {{blocks: {{files: {FILES}, read_percent: {read_percent}, read_blocks: \
-         {{fixed_bytes: {BLOCK}}}, write_blocks: {{fixed_bytes: {BLOCK}}}, order: sequential, \
-         repeats: true{more}}}}}"
-    )
+    let sizes = match read_percent {
+        0 => format!("write: {{block: {BLOCK}B}}"),
+        100 => format!("read: {{block: {BLOCK}B}}"),
+        percent => {
+            format!("read: {{block: {BLOCK}B, percent: {percent}%}}, write: {{block: {BLOCK}B}}")
+        }
+    };
+    format!("work: {{blocks: {{on: f, {sizes}, order: sequential, repeats: true{more}}}}}")
 }
 
-const FILES: &str = "{directories: [/d], size_bytes: {min: 65536, max: 65536}}";
-pub(crate) const FILL: &str = "clones: 1, depth: 1, pacing: closed, work: {fill: {block_bytes: \
-                               65536, direct: false, files: [{job: j, clones: 1, files: \
-                               {directories: [/d], size_bytes: {min: 65536, max: 65536}}}]}}";
+pub(crate) const FILL: &str = "workers: 1, work: {fill: {sets: f, block: 64KiB}}";
 
 /// Runs all stages, each with its script, and returns what the last came to.
-pub(crate) fn run_spec(spec: &FilesSpec, scripts: &[Script]) -> Ran {
-    run_at(spec, scripts, Pace::MS)
+pub(crate) fn run_file(file: &WorkloadFile, scripts: &[Script]) -> Ran {
+    run_at(file, scripts, Pace::MS)
 }
 
 /// Runs all stages, each with its script, at a pace.
-pub(crate) fn run_at(spec: &FilesSpec, scripts: &[Script], pace: Pace) -> Ran {
-    let plan = spec.validate("run").unwrap();
+pub(crate) fn run_at(file: &WorkloadFile, scripts: &[Script], pace: Pace) -> Ran {
+    let plan = files_of(file);
     let files = Arc::new(Mutex::new(Files::default()));
     let mut last = None;
-    assert_eq!(scripts.len(), spec.stages.len());
+    assert_eq!(scripts.len(), plan.plan.stages.len());
     for (stage, &script) in scripts.iter().enumerate() {
         let time = Arc::new(VirtualTime::new());
         let clock: SharedClock = Arc::clone(&time) as SharedClock;
         (lock(&files).count, lock(&files).seen) = (0, Vec::new());
         let world = World { time: Arc::clone(&time), script, files: Arc::clone(&files), pace };
-        let (live, generator) = (Live::new(1), Arc::new(Generator::new(spec.seed)));
+        let (live, generator) = (Live::new(1), Arc::new(Generator::new(plan.seed.0)));
         let (stop, mut kept) = (StopFlag::default(), KeptOps::default());
         let context = StageContext {
             clock: &clock,
@@ -345,12 +365,12 @@ pub(crate) fn ten_ms(_: u64) -> (u64, Answer) {
 /// Runs a job on a file that was filled before.
 pub(crate) fn run(job: &str, read_percent: u32, more: &str, script: Script) -> Ran {
     let job = format!("{job}, {}", blocks(read_percent, more));
-    run_spec(&spec(&[FILL, &job]), &[one_ms, script])
+    run_file(&stages(&[FILL, &job]), &[one_ms, script])
 }
 
 #[test]
 fn every_kind_of_failure_has_its_class_and_counts_for_nothing() {
-    let ran = run("clones: 1, depth: 1, pacing: closed, ops_max: 10", 100, "", |number| {
+    let ran = run("workers: 1, depth: 1, ops: 10", 100, "", |number| {
         let answer = match number {
             3 => Flip,
             5 => Short(1_000),
@@ -380,14 +400,14 @@ fn every_kind_of_failure_has_its_class_and_counts_for_nothing() {
 
 #[test]
 fn what_was_written_before_the_last_write_is_an_old_version() {
-    let pass = "clones: 1, depth: 4, pacing: closed, ops_max: 16";
+    let pass = "workers: 1, depth: 4, ops: 16";
     let (write, read) =
         (format!("{pass}, {}", blocks(0, "")), format!("{pass}, {}", blocks(100, "")));
-    let stages = spec(&[FILL, &write, &read]);
-    let right = run_spec(&stages, &[one_ms as Script; 3]);
+    let passes = stages(&[FILL, &write, &read]);
+    let right = run_file(&passes, &[one_ms as Script; 3]);
     assert_eq!((right.outcome.failed_count, right.bytes()), (0, 65_536));
     let ran =
-        run_spec(&stages, &[one_ms, one_ms, |number| (1, if number == 6 { Old } else { Right })]);
+        run_file(&passes, &[one_ms, one_ms, |number| (1, if number == 6 { Old } else { Right })]);
     assert_eq!(ran.outcome.failed_count, 1);
     assert_eq!(ran.outcome.wrong.get(&WrongKind::OldVersion), Some(&1));
     let text = ran.message(ErrorClass::Corrupt);
@@ -396,11 +416,11 @@ fn what_was_written_before_the_last_write_is_an_old_version() {
 
 #[test]
 fn a_failed_or_short_write_is_counted_and_its_content_is_then_either() {
-    let pass = "clones: 1, depth: 1, pacing: closed, ops_max: 16";
+    let pass = "workers: 1, depth: 1, ops: 16";
     let (write, read) =
         (format!("{pass}, {}", blocks(0, "")), format!("{pass}, {}", blocks(100, "")));
-    let writing = run_spec(
-        &spec(&[FILL, &write]),
+    let writing = run_file(
+        &stages(&[FILL, &write]),
         &[one_ms, |number| {
             let full = Fail(ErrorClass::Io, "no space is left");
             (
@@ -429,14 +449,14 @@ fn a_failed_or_short_write_is_counted_and_its_content_is_then_either() {
                 _ => |number| (1, if number == 3 { Old } else { Right }),
             },
         ];
-        let reading = run_spec(&spec(&[FILL, &write, &read]), &scripts);
+        let reading = run_file(&stages(&[FILL, &write, &read]), &scripts);
         assert_eq!(reading.outcome.failed_count, failed, "block {old}");
     }
 }
 
 #[test]
 fn depth_is_kept_until_the_time_is_up() {
-    let job = "clones: 1, depth: 4, pacing: closed, duration_ns: 100000000";
+    let job = "workers: 1, depth: 4, duration: 100ms";
     let ran = run(job, 100, "", ten_ms);
     assert_eq!(ran.records.len(), 40);
     assert_eq!(ran.outcome.ended_by, EndReason::Duration);
@@ -454,9 +474,8 @@ fn depth_is_kept_until_the_time_is_up() {
 #[test]
 fn a_cap_is_exact_and_its_waiting_is_no_latency() {
     for cap in ["ops_per_sec: 100", "bytes_per_sec: 409600"] {
-        let job = format!(
-            "clones: 1, depth: 4, duration_ns: 1000000000, pacing: {{capped: {{read: {{{cap}}}}}}}"
-        );
+        let job =
+            format!("workers: 1, depth: 4, duration: 1s, pacing: {{capped: {{read: {{{cap}}}}}}}");
         let ran = run(&job, 100, "", one_ms);
         let every_10_ms: Vec<u64> = (0..100).map(|number| 10 * number).collect();
         assert_eq!(ran.starts_ms(), every_10_ms, "{cap}");
@@ -472,13 +491,13 @@ fn a_cap_is_exact_and_its_waiting_is_no_latency() {
 
 #[test]
 fn pauses_count_from_the_last_end_and_do_not_outlast_the_job() {
-    let think = "think: {pause_ns: 50000000, spin_ns: 20000000, every_ops: 4}";
-    let job = format!("clones: 1, depth: 2, pacing: closed, ops_max: 10, {think}");
+    let think = "think: {pause: 50ms, spin: 20ms, every: 4}";
+    let job = format!("workers: 1, depth: 2, ops: 10, {think}");
     let ran = run(&job, 100, "", ten_ms);
     assert_eq!(ran.starts_ms(), [0, 0, 10, 10, 70, 70, 80, 80, 140, 140]);
     for spin in [0, 10_000_000_000_u64] {
-        let think = format!("think: {{pause_ns: 10000000000, spin_ns: {spin}, every_ops: 1}}");
-        let job = format!("clones: 1, depth: 1, pacing: closed, duration_ns: 100000000, {think}");
+        let think = format!("think: {{pause: 10s, spin: {spin}ns, every: 1}}");
+        let job = format!("workers: 1, depth: 1, duration: 100ms, {think}");
         let ran = run(&job, 100, "", ten_ms);
         assert_eq!(ran.records.len(), 1);
         assert_eq!(ran.outcome.ended, Moment::from_ns(100 * MS), "spin {spin}");
@@ -489,7 +508,7 @@ fn pauses_count_from_the_last_end_and_do_not_outlast_the_job() {
 fn nothing_is_in_flight_beside_a_sync() {
     use OpKind::{Sync, Write};
     for every in ["fsync_every", "fdatasync_every"] {
-        let job = "clones: 1, depth: 4, pacing: closed, ops_max: 9";
+        let job = "workers: 1, depth: 4, ops: 9";
         let ran = run(job, 0, &format!(", {every}: 3, end_fsync: true"), ten_ms);
         let three = [Write, Write, Write, Sync];
         let expected: Vec<_> = [three, three, three].concat().into_iter().chain([Sync]).collect();
@@ -500,7 +519,7 @@ fn nothing_is_in_flight_beside_a_sync() {
         assert_eq!(rounds, [0, 0, 0, 10, 20, 20, 20, 30, 40, 40, 40, 50, 60]);
     }
     // When the time is up the files are put on the medium all the same.
-    let job = "clones: 1, depth: 4, pacing: closed, duration_ns: 35000000";
+    let job = "workers: 1, depth: 4, duration: 35ms";
     let ran = run(job, 0, ", end_fsync: true", ten_ms);
     assert_eq!(ran.kinds().last(), Some(&Sync));
     assert_eq!(*ran.seen.last().unwrap(), Seen { at_ms: 40, kind: Sync, in_flight: 0 });
@@ -509,24 +528,15 @@ fn nothing_is_in_flight_beside_a_sync() {
 
 #[test]
 fn jobs_side_by_side_keep_to_their_own_pace() {
-    let closed = format!(
-        "{{name: a, group: 0, clones: 1, depth: 1, pacing: closed, duration_ns: \
-                          1000000000, {}}}",
-        blocks(100, "")
-    );
+    let blocks = |name: &str, read_percent| blocks(read_percent, "").replace("on: f", name);
+    let closed = format!("{{name: a, duration: 1s, {}}}", blocks("on: a", 100));
     let capped = format!(
-        "{{name: b, group: 0, clones: 2, depth: 1, pacing: {{capped: {{write: \
-                          {{ops_per_sec: 10}}}}}}, duration_ns: 1000000000, {}}}",
-        blocks(0, "")
+        "{{name: b, workers: 2, pacing: {{capped_each: {{write: 10/s}}}}, duration: 1s, {}}}",
+        blocks("on: b", 0)
     );
-    let text = format!(
-        "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: true\nstages:\n- \
-                        {{name: s, jobs: [{closed}, {capped}]}}\n"
-    );
-    let spec = FilesSpec::from_yaml(&text).unwrap();
-    let fill = self::spec(&[&FILL.replace("job: j", "job: a")]);
-    let stages = [fill.stages, spec.stages.clone()].concat();
-    let ran = run_spec(&FilesSpec { stages, ..spec }, &[one_ms, ten_ms]);
+    let fill = format!("{{{}}}", FILL.replace("sets: f", "sets: a"));
+    let file = workload(&[fill, format!("{closed}, {capped}")]);
+    let ran = run_file(&file, &[one_ms, ten_ms]);
     let of = |worker| ran.records.iter().filter(|op| op.worker == WorkerId(worker)).count();
     assert_eq!([of(0), of(1), of(2)], [100, 10, 10]);
     assert_eq!(ran.outcome.failed_count, 0);
@@ -534,11 +544,12 @@ fn jobs_side_by_side_keep_to_their_own_pace() {
 
 #[test]
 fn the_first_failure_ends_a_stage_that_wants_it() {
-    let job = format!("clones: 1, depth: 4, pacing: closed, {}", blocks(100, ""));
-    let mut spec = spec(&[FILL, &job.replace("pacing", "duration_ns: 1000000000, pacing")]);
-    spec.stages[1].end_on_failure = true;
-    let ran = run_spec(
-        &spec,
+    let job = format!("workers: 1, depth: 4, {}", blocks(100, ""));
+    let mut file = stages(&[FILL, &format!("duration: 1s, {job}")]);
+    let StageSpec::Jobs(reads) = &mut file.stages[1] else { panic!("it has jobs") };
+    reads.end_on_failure = true;
+    let ran = run_file(
+        &file,
         &[one_ms, |number| {
             (10, if number == 9 { Fail(ErrorClass::Io, "bad sector") } else { Right })
         }],
@@ -552,23 +563,16 @@ fn the_first_failure_ends_a_stage_that_wants_it() {
 
 #[test]
 fn names_fail_without_a_pause_and_their_content_is_checked() {
-    let names = |act: &str| {
-        format!(
-            "clones: 1, depth: 1, interface: psync, pacing: closed, work: {{names: {{tree: \
-         {{directories: [/d], name: t, depth: 0, branching: 1, entries_per_directory: 5, \
-         per_clone: true}}, act: {act}}}}}"
-        )
-    };
-    let jobs =
-        ["make_tree", "{create: {bytes: 600, fsync: false}}", "stat", "{open: {bytes: 600}}"];
+    let names = |act: &str| format!("interface: psync, work: {{names: {{{act}}}}}");
+    let jobs = ["make_tree: t", "create: t, bytes: 600B", "stat: t", "open: t, bytes: 600B"];
     let jobs = jobs.map(names);
     let jobs: Vec<&str> = jobs.iter().map(String::as_str).collect();
     let absent: Script =
         |number| (1, if number < 3 { Fail(ErrorClass::NotFound, "no such file") } else { Right });
-    let ran = run_spec(&spec(&jobs[..3]), &[one_ms, one_ms, absent]);
+    let ran = run_file(&stages(&jobs[..3]), &[one_ms, one_ms, absent]);
     assert_eq!((ran.outcome.failed_count, ran.starts_ms()), (3, vec![0, 1, 2, 3, 4]));
     let flipped: Script = |number| (1, if number == 2 { Flip } else { Right });
-    let ran = run_spec(&spec(&jobs), &[one_ms, one_ms, one_ms, flipped]);
+    let ran = run_file(&stages(&jobs), &[one_ms, one_ms, one_ms, flipped]);
     use ErrorClass::{Corrupt, Ok};
     assert_eq!(ran.outcomes(), [Ok, Ok, Corrupt, Ok, Ok]);
     let text = ran.message(Corrupt);

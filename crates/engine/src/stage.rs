@@ -20,7 +20,7 @@ use crate::objects::{ObjectsRun, deal, run_thread};
 use crate::outcome::{EngineError, OpSink, OpSinkError, StageOutcome};
 use crate::pump::runtime;
 use crate::records::{Outlet, ThreadOutcome, ThreadRecords};
-use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, kinds_of, teams, virtual_teams};
+use crate::ring::{FilesJob, RingConfig, RingFacts, RingThread, teams, virtual_teams};
 use crate::server_names::ServerNames;
 use crate::sources::shared_upload::SharedUpload;
 use crate::threads::{BUFFER_OPS, Begun, Body, Gate, Recorder, RunJob, StageThreads, sum};
@@ -122,21 +122,20 @@ impl<'a, R> FilesJobs<'a, R> {
 impl<R> FilesJobs<'_, R> {
     /// Returns the jobs as far as rules watch them.
     fn watched(&self) -> Vec<WatchedJob<'_>> {
-        let specs = &self.plan.spec.stages[self.stage].jobs;
         let mut first = self.number_first;
-        let watched = specs.iter().zip(&self.jobs).map(|(spec, job)| {
+        let watched = self.plan.jobs(self.stage).zip(&self.jobs).map(|((of, _), job)| {
             let number_first = first + job.workers.start;
-            first += spec.clones;
+            first += of.workers.get();
             WatchedJob {
                 id: job.id,
-                name: &spec.name,
-                kinds: kinds_of(&spec.work),
+                name: &of.name,
+                kinds: self.plan.kinds_of(of),
                 number_first,
                 numbers: job.workers.len() as u32,
                 numbers_each: 1,
                 ramp: job.timing.ramp,
                 start_delay: job.timing.start_delay.clone(),
-                seed: self.plan.spec.seed,
+                seed: self.plan.seed.0,
             }
         });
         watched.collect()
@@ -153,7 +152,7 @@ impl<'a, D> StageWork<'a, D, NullRings> {
 impl<'a, R> StageWork<'a, NullDriver, R> {
     /// Returns a stage of jobs on files.
     pub fn of_files(stage: StageId, files: FilesJobs<'a, R>) -> Self {
-        let end_on_failure = files.plan.spec.stages[files.stage].end_on_failure;
+        let end_on_failure = files.plan.plan.stages[files.stage].end_on_failure;
         let limits = StageLimits { end_on_failure, ..StageLimits::default() };
         Self { stage, objects: Vec::new(), files: Some(files), limits }
     }

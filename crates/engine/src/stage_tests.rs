@@ -13,13 +13,12 @@ use plimsoll_model::{
     StageKind, WallTime, WorkerId,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::files::FilesSpec;
 use plimsoll_workload::plan::{Amount, Think};
 use plimsoll_workload::{PacingSpec, StopRule};
 
 use crate::instrument_tests::{Answer, MS, Script, Scripted, spec};
-use crate::ring_tests::{FILL, Pace, World, blocks, one_ms, spec as files_spec};
-use crate::testing::Laid;
+use crate::ring_tests::{FILL, Pace, World, blocks, one_ms, stages};
+use crate::testing::{Laid, files_of};
 use crate::{
     EndReason, EngineConfig, FilesJobs, JobTiming, KeptOps, Live, ObjectsJob, RingConfig, RunClock,
     StageContext, StageLimits, StageOutcome, StageWork, StopFlag, VirtualTime, run_stage,
@@ -99,16 +98,8 @@ const SECOND: Option<Duration> = Some(Duration::from_secs(1));
 #[test]
 fn jobs_on_objects_and_files_run_at_once() {
     let time = Arc::new(VirtualTime::new());
-    let reads = files_spec(&[
-        FILL,
-        &format!(
-            "clones: 2, depth: 2, pacing: closed, duration_ns: 1000000000, {}",
-            blocks(100, "")
-        ),
-    ]);
-    let fill = files_spec(&[&FILL.replace("clones: 1", "clones: 2")]);
-    let plan = FilesSpec { stages: [fill.stages, reads.stages[1..].to_vec()].concat(), ..reads };
-    let plan = plan.validate("run").unwrap();
+    let reads = format!("workers: 2, depth: 2, duration: 1s, {}", blocks(100, ""));
+    let plan = files_of(&stages(&[FILL, &reads]));
     let files = Arc::new(Mutex::default());
     let world = World { time: Arc::clone(&time), script: one_ms, files, pace: Pace::MS };
     let filled = StageWork::of_files(StageId(0), FilesJobs::alone(&world, &plan, 0, RINGS));
@@ -259,12 +250,11 @@ fn until_known() -> StageLimits {
 fn rules_watch_operations_on_files_and_of_every_job() {
     let job = |pacing: &str| {
         let work = blocks(100, "");
-        format!("clones: 2, depth: 4, duration_ns: 60000000000, pacing: {pacing}, {work}")
+        format!("workers: 2, depth: 4, duration: 60s, pacing: {pacing}, {work}")
     };
     let open = "{open: {rate: 1000/s, arrivals: poisson, max_in_flight: 64}}";
-    for pacing in ["closed", "{capped: {read: {ops_per_sec: 100}}}", open] {
-        let spec = files_spec(&[&FILL.replace("clones: 1", "clones: 2"), &job(pacing)]);
-        let plan = spec.validate("run").unwrap();
+    for pacing in ["closed", "{capped_each: {read: 100/s}}", open] {
+        let plan = files_of(&stages(&[FILL, &job(pacing)]));
         let time = Arc::new(VirtualTime::new());
         let files = Arc::new(Mutex::default());
         let world = World { time: Arc::clone(&time), script: one_ms, files, pace: Pace::MS };
@@ -378,8 +368,8 @@ fn run_real<D: Driver, R: RingDriver>(
 fn engines_on_threads_divide_the_same_operations() {
     let clock: SharedClock = Arc::new(RunClock::start());
     let workload = workload("GET", 8, PacingSpec::Closed);
-    let job = format!("clones: 8, depth: 2, pacing: closed, ops_max: 50, {}", blocks(50, ""));
-    let plan = files_spec(&[&job]).validate("run").unwrap();
+    let job = format!("workers: 8, depth: 2, ops: 400, {}", blocks(50, ""));
+    let plan = files_of(&stages(&[&job]));
     let mut sums = Vec::new();
     for ranges in DIVISIONS {
         let (mut hashes, mut counts) = ([0u64; 2], [0u64; 2]);

@@ -1,10 +1,11 @@
-//! Workloads of version 1 laid out for tests: what prepares and what is measured.
+//! Workloads laid out for tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, Seed, StageKind};
 use plimsoll_workload::data::Generator;
+use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::objects::ObjectSet;
 use plimsoll_workload::plan::{Placed, Placing, SetIndex, Stage, WorkloadFile};
 use plimsoll_workload::{ExistingObject, Keys, StopRule, WorkloadSpec, objects};
@@ -111,4 +112,13 @@ impl Laid {
     pub(crate) fn prepare_ops_count(&self) -> u64 {
         self.prepare.as_ref().and_then(|work| work.ops_count()).unwrap_or(0)
     }
+}
+
+/// Lays the jobs on files of a workload out for the run `run`, whether or not a stage before makes
+/// what they read.
+pub(crate) fn files_of(file: &WorkloadFile) -> FilePlan {
+    let plan = file.recorded().unwrap_or_else(|error| panic!("{error}\n{}", file.to_yaml()));
+    let (seed, found) = (Seed(file.seed.unwrap()), BTreeMap::new());
+    let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
+    Arc::new(plan).place(&placing).unwrap().files.expect("it works on files")
 }

@@ -10,8 +10,8 @@ use plimsoll_workload::PacingSpec;
 use plimsoll_workload::data::Generator;
 
 use crate::instrument_tests::spec;
-use crate::ring_tests::{FILL, spec as files_spec};
-use crate::testing::Laid;
+use crate::ring_tests::{FILL, stages};
+use crate::testing::{Laid, files_of};
 use crate::{
     EngineConfig, FilesJobs, Live, OpSink, OpSinkError, RingConfig, RunClock, StageContext,
     StageWork, StopFlag, run_stage,
@@ -59,7 +59,7 @@ fn a_stage_ends_with_its_last_worker_and_not_with_the_recorder() {
     let ran = run_stage(&work, &config, &context, &mut last).unwrap();
     assert!(ran.started < last.op && last.op <= ran.ended && ran.ended <= last.tick);
 
-    let plan = files_spec(&[FILL]).validate("run").unwrap();
+    let plan = files_of(&stages(&[FILL]));
     let rings = RingConfig { threads: 2, interface: Interface::Psync };
     let mut last = Last::default();
     let files = FilesJobs::alone(&NullRings, &plan, 0, rings);

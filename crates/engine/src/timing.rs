@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use plimsoll_model::WorkerId;
-use plimsoll_workload::files::{CapSpec, FileJobSpec, FilePacingSpec};
-use plimsoll_workload::plan::{self, Amount, Cap, JobPacing, Think};
-use plimsoll_workload::{ArrivalLaw, OpenLoop, Pacing, Random, StopRule};
+use plimsoll_workload::plan::{self, Amount, JobPacing, Think};
+use plimsoll_workload::{OpenLoop, Pacing, Random, StopRule};
 
 use crate::live::StopFlag;
 use crate::outcome::EndReason;
@@ -68,37 +67,8 @@ impl JobTiming {
 
     /// Returns that of a job on files, but for how many operations and bytes it has: of these its
     /// streams give no more.
-    pub fn of_files(job: &FileJobSpec) -> Self {
-        let cap = |cap: CapSpec| match cap {
-            CapSpec::OpsPerSec(rate) => Cap::OpsPerSec(rate),
-            CapSpec::BytesPerSec(rate) => Cap::BytesPerSec(rate),
-        };
-        let pacing = match &job.pacing {
-            FilePacingSpec::Closed => JobPacing::Shared(Pacing::Closed),
-            FilePacingSpec::Capped { read, write, poisson } => JobPacing::CappedEach {
-                read: read.map(cap),
-                write: write.map(cap),
-                arrivals: if *poisson { ArrivalLaw::Poisson } else { ArrivalLaw::Constant },
-            },
-            FilePacingSpec::Open { .. } => {
-                let open = job.pacing.open_loop().expect("it is one");
-                JobPacing::Shared(Pacing::Open(open))
-            }
-        };
-        let ns = Duration::from_nanos;
-        Self {
-            pacing,
-            duration: job.duration_ns.map(ns),
-            ramp: ns(job.ramp_ns),
-            start_delay: ns(job.start_delay_ns.min)..=ns(job.start_delay_ns.max),
-            think: job.think.map(|think| Think {
-                pause: ns(think.pause_ns),
-                spin: ns(think.spin_ns),
-                every_ops: NonZeroU32::new(think.every_ops).unwrap_or(NonZeroU32::MIN),
-            }),
-            ops_max: None,
-            bytes_max: None,
-        }
+    pub fn of_files(job: &plan::Job, stage_duration: Option<Duration>) -> Self {
+        Self { ops_max: None, bytes_max: None, ..Self::of_job(job, stage_duration) }
     }
 
     /// Returns the schedule, where operations have one.
@@ -120,14 +90,7 @@ pub fn start_delay(range: &RangeInclusive<Duration>, seed: u64, worker: WorkerId
 
 /// Returns what one worker, the one of that number out of so many, is given of a limit.
 pub(crate) fn share_of(amount: Option<Amount>, worker: WorkerId, workers: NonZeroU32) -> u64 {
-    match amount {
-        None => u64::MAX,
-        Some(Amount::Each(amount)) => amount,
-        Some(Amount::All(amount)) => {
-            let workers = u64::from(workers.get());
-            amount / workers + u64::from(u64::from(worker.0) < amount % workers)
-        }
-    }
+    amount.map_or(u64::MAX, |amount| amount.share(worker.0, workers))
 }
 
 /// What ends a whole stage, whatever its jobs' own limits say.

@@ -10,14 +10,14 @@ use plimsoll_workload::hash_text;
 use plimsoll_workload::objects::{Listed, ObjectSet};
 
 /// Gives the content of one object, or of one part of it.
-pub(crate) struct Given<'a> {
+pub(crate) struct SourceContent<'a> {
     pub(crate) content: Content<'a>,
     /// Where in the object it begins.
     pub(crate) offset: u64,
     pub(crate) size: u64,
 }
 
-impl ContentSource for Given<'_> {
+impl ContentSource for SourceContent<'_> {
     fn size(&self) -> u64 {
         self.size
     }
@@ -28,7 +28,7 @@ impl ContentSource for Given<'_> {
 }
 
 /// Takes the content of one object or range and checks it.
-pub(crate) struct Taken<'a> {
+pub(crate) struct CheckingSink<'a> {
     /// `None`: the bytes are counted only.
     content: Option<Content<'a>>,
     offset: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Taken<'a> {
     evidence: Option<Evidence>,
 }
 
-impl<'a> Taken<'a> {
+impl<'a> CheckingSink<'a> {
     pub(crate) fn new(content: Option<Content<'a>>, offset: u64) -> Self {
         Self { content, offset, received: 0, evidence: None }
     }
@@ -77,7 +77,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-impl ContentSink for Taken<'_> {
+impl ContentSink for CheckingSink<'_> {
     fn restart(&mut self) {
         self.received = 0;
         self.evidence = None;
@@ -201,7 +201,7 @@ mod tests {
         let mut bytes = vec![0; 20_000];
         content.fill(300, &mut bytes);
         for cut in [1, 100, 9_999, 20_000] {
-            let mut taken = Taken::new(Some(content), 300);
+            let mut taken = CheckingSink::new(Some(content), 300);
             bytes.chunks(cut).for_each(|piece| taken.accept(piece));
             assert_eq!(taken.judge("k", 20_000), None);
             bytes[12_345] ^= 0x40;
@@ -243,7 +243,7 @@ mod tests {
             (long, WrongKind::Long, "`k` gave 60009 bytes instead of 60000"),
         ] {
             for cut in [7, 16_384, 1 << 20] {
-                let mut taken = Taken::new(Some(right), 0);
+                let mut taken = CheckingSink::new(Some(right), 0);
                 given.chunks(cut).for_each(|piece| taken.accept(piece));
                 let wrong = Wrong { kind, text: text.to_owned() };
                 assert_eq!(taken.judge("k", 60_000), Some(wrong), "cut at {cut}");
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn content_that_is_not_checked_still_has_a_length() {
-        let mut taken = Taken::new(None, 0);
+        let mut taken = CheckingSink::new(None, 0);
         taken.accept(&[0; 10]);
         assert_eq!(taken.judge("k", 10), None);
         assert_eq!(taken.judge("k", 9).map(|wrong| wrong.kind), Some(WrongKind::Long));
@@ -264,7 +264,7 @@ mod tests {
     fn an_error_document_is_told_from_wrong_content() {
         let generator = Generator::new(1);
         let is_error = |body: &[u8]| {
-            let mut taken = Taken::new(Some(generator.content(5, 0)), 300);
+            let mut taken = CheckingSink::new(Some(generator.content(5, 0)), 300);
             taken.accept(body);
             taken.is_error_document()
         };
@@ -282,7 +282,7 @@ mod tests {
             generator.content(*key, 0).fill(0, &mut first);
             first == *b"<"
         });
-        let mut taken = Taken::new(Some(generator.content(key.unwrap(), 0)), 0);
+        let mut taken = CheckingSink::new(Some(generator.content(key.unwrap(), 0)), 0);
         taken.accept(b"<Error><Code>InternalError</Code></Error>");
         assert!(taken.is_error_document());
     }

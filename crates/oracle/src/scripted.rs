@@ -40,7 +40,7 @@ struct Store {
 }
 
 /// What a lie will say, made ready while it is decided whether it is told.
-enum Told {
+enum Reply {
     Nothing,
     Content(Vec<u8>),
     /// The state before the last write.
@@ -176,7 +176,7 @@ impl Store {
         let (from, until) = part.unwrap_or((0, 0));
         let content_bytes = (until - from) as u64;
         let request = Request { kind: OpKind::Get, key, content_bytes, honest };
-        let mut told = Told::Nothing;
+        let mut told = Reply::Nothing;
         let verdict = behaviour.decide(now, &request, &mut |lie, salt| {
             let class;
             (told, class) = objects.prepare_get(lie, salt, key, (from, until), range)?;
@@ -203,8 +203,10 @@ impl Store {
                 Completion { objects_count: 0, result: fault(verdict.act), ..given }
             }
             Act::Lie(_) => match told {
-                Told::Content(bytes) => give(&verdict, sink, &bytes, object.map_or(0, <[u8]>::len)),
-                Told::Before(Some(before)) => match part_of(before.len(), range) {
+                Reply::Content(bytes) => {
+                    give(&verdict, sink, &bytes, object.map_or(0, <[u8]>::len))
+                }
+                Reply::Before(Some(before)) => match part_of(before.len(), range) {
                     Some((from, until)) => give(&verdict, sink, &before[from..until], before.len()),
                     None => completed(&verdict, Err(beyond_the_end())),
                 },
@@ -313,7 +315,7 @@ impl Objects {
         key: &str,
         (from, until): (usize, usize),
         range: Option<ByteRange>,
-    ) -> Option<(Told, ErrorClass)> {
+    ) -> Option<(Reply, ErrorClass)> {
         let current = self.current(key);
         if lie == Lie::StaleRead {
             let before = self.before(key)?;
@@ -328,7 +330,7 @@ impl Objects {
                     spoil::class_of_content(&before[from..until], here?)?
                 }
             };
-            return Some((Told::Before(before.cloned()), class));
+            return Some((Reply::Before(before.cloned()), class));
         }
         let object = &current?[..];
         let other = match lie {
@@ -337,7 +339,7 @@ impl Objects {
         };
         let older = self.before(key).flatten().map(|before| &before[..]);
         let source = spoil::Source { object, offset: from, len: until - from, older, other };
-        Some((Told::Content(spoil::spoil(lie, salt, &source)?), ErrorClass::Corrupt))
+        Some((Reply::Content(spoil::spoil(lie, salt, &source)?), ErrorClass::Corrupt))
     }
 }
 

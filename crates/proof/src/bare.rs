@@ -10,20 +10,20 @@ use plimsoll_engine::{
     EngineConfig, JobTiming, KeptOps, Live, ObjectsJob, StageContext, StageOutcome, StageWork,
     StopFlag, run_stage,
 };
-use plimsoll_model::{OpRecord, Seed, StageId, StageKind};
-use plimsoll_workload::WorkloadSpec;
+use plimsoll_model::{OpRecord, StageId, StageKind};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::Members;
 use plimsoll_workload::plan::{Placing, WorkloadFile};
 
 use crate::error::{Context, Result};
+use crate::seed_of;
 
 /// Runs the measured stage of a workload on one thread and returns every operation.
-pub(crate) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, Vec<OpRecord>)> {
-    let plan = Arc::new(WorkloadFile::try_from(spec)?.check()?);
+pub(crate) fn run(file: &WorkloadFile, time: &RunTime) -> Result<(StageOutcome, Vec<OpRecord>)> {
+    let plan = Arc::new(file.check()?);
     let placing = Placing {
         run: "proof",
-        seed: Seed(spec.seed),
+        seed: seed_of(file),
         buckets: &[String::new()],
         found: &BTreeMap::new(),
     };
@@ -33,7 +33,7 @@ pub(crate) fn run(spec: &WorkloadSpec, time: &RunTime) -> Result<(StageOutcome, 
     let there = placed.sets.iter().map(|_| Members::all()).collect();
     let work = Arc::new(placed.stages[index].objects[0].work.with_members(there));
     let stage = &plan.stages[index];
-    let generator = Arc::new(Generator::new(spec.seed));
+    let generator = Arc::new(Generator::new(seed_of(file).0));
     let generators = [Arc::clone(&generator)].into();
     let live = Live::new(1);
     let context = StageContext {

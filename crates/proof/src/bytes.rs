@@ -5,7 +5,7 @@ use std::time::Duration;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_workload::data::WrongKind;
-use plimsoll_workload::{RangeSpec, WorkloadSpec};
+use plimsoll_workload::plan::WorkloadFile;
 
 use crate::error::Result;
 use crate::measured::Measured;
@@ -47,29 +47,26 @@ const PARTS: u64 = 2 * PLANTED.len() as u64;
 
 impl Scale {
     /// Returns the workload of one part.
-    fn spec(&self, seed: u64, ranges: bool) -> WorkloadSpec {
+    fn file(&self, seed: u64, ranges: bool) -> WorkloadFile {
+        // Nine of ten are reads.
+        let operations = self.reads / PARTS * 10 / 9;
+        let tenths = (10 * operations).div_ceil(self.ops_per_sec);
+        let range = if ranges { ", range: 1500B" } else { "" };
         let load = Load {
-            operations: &[("GET", 9), ("PUT", 1)],
+            operations: &format!("{{get: o, weight: 9{range}}}, {{put: o, as: overwrite}}"),
             pacing: open(&format!("{}/s", self.ops_per_sec), "constant", 256),
-            seconds: 0,
+            lasts: Duration::from_millis(100 * tenths),
             workers: 8,
             objects: self.objects,
             size: 4_096,
         };
-        let mut spec = load.spec(seed);
-        // Nine of ten are reads.
-        let operations = self.reads / PARTS * 10 / 9;
-        let tenths = (10 * operations).div_ceil(self.ops_per_sec);
-        spec.measure.duration_ns = Duration::from_millis(100 * tenths).as_nanos() as u64;
-        spec.measure.overwrite = true;
-        spec.measure.range = ranges.then_some(RangeSpec::FixedBytes(1_500));
-        spec
+        load.file(seed)
     }
 }
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let (mut checks, enough) =
-        found(prover, &SCALE, &|spec, script| prover.simulate(spec, script))?;
+        found(prover, &SCALE, &|file, script| prover.simulate(file, script))?;
     checks.push(enough);
     Ok(checks)
 }
@@ -79,7 +76,7 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
 pub(crate) fn found(
     prover: &Prover,
     scale: &Scale,
-    measure: &dyn Fn(&WorkloadSpec, &str) -> Result<Measured>,
+    measure: &dyn Fn(&WorkloadFile, &str) -> Result<Measured>,
 ) -> Result<(Vec<Check>, Check)> {
     let planted_each = scale.planted_each;
     let (mut checks, mut all, mut named) = (Vec::new(), 0, 0);
@@ -93,7 +90,7 @@ pub(crate) fn found(
                  plant: {{count: {count}, of: {}, kinds: [{planted}]}}",
                 scale.reads / PARTS * PLANTED_WITHIN_PERCENT / 100
             );
-            let measured = measure(&scale.spec(prover.seed, ranges), &script)?;
+            let measured = measure(&scale.file(prover.seed, ranges), &script)?;
             let gets = measured.kind(OpKind::Get)?.figures.stage;
             reads += gets.ops_ok + gets.failed.count();
             let truly: u64 = measured.ledger.acts(OpKind::Get).values().sum();

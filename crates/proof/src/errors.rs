@@ -1,5 +1,7 @@
 //! Every class of failure, counted.
 
+use std::time::Duration;
+
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
@@ -27,18 +29,18 @@ lies: {zeroed: 0.002, flipped: 0.002}";
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
-        operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
+        operations: "{get: o, weight: 6}, {stat: o, weight: 3}, {put: o}",
         pacing: open("10000/s", "poisson", 60_000),
-        seconds: 100,
+        lasts: Duration::from_secs(100),
         workers: 16,
         objects: 1_000,
         size: 512,
     };
-    let mut checks = counted(&prover.simulate(&load.spec(prover.seed), SCRIPT)?);
+    let mut checks = counted(&prover.simulate(&load.file(prover.seed), SCRIPT)?);
 
-    let short = Load { seconds: 1, ..load };
+    let short = Load { lasts: Duration::from_secs(1), ..load };
     let failing = prover.simulate(
-        &short.spec(prover.seed),
+        &short.file(prover.seed),
         "service: {time: {constant: 1ms}}\nfaults: {all: {status: {500: 1.0}}}",
     )?;
     let total = &failing.row().analysis.total;

@@ -29,10 +29,7 @@ use plimsoll_oracle::{Oracle, SCRIPT_SCHEMA, Script};
 use plimsoll_report::proof::{Check, Proof, Verdict};
 use plimsoll_results::Asked;
 use plimsoll_stats::Percentile;
-use plimsoll_workload::{
-    KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
-    WorkloadSpec,
-};
+use plimsoll_workload::plan::{WORKLOAD_SCHEMA, WorkloadFile};
 
 use error::{Context, ProofError, Result};
 use measured::{Measured, Measurement};
@@ -98,79 +95,77 @@ fn asked() -> Asked {
     Asked { full_span: true, details: true, ..Asked::default() }
 }
 
-/// A workload of a proof in short.
+/// A workload of a proof in short, the parts in the words of a workload file.
 struct Load<'a> {
-    operations: &'a [(&'a str, u32)],
-    pacing: PacingSpec,
-    seconds: u64,
+    /// What is done to set `o`.
+    operations: &'a str,
+    pacing: String,
+    lasts: Duration,
     workers: u32,
     objects: u64,
     size: u64,
 }
 
+/// The pacing of workers who issue the next operation when the one before has ended.
+const CLOSED: &str = "closed";
+
 impl Load<'_> {
-    fn spec(&self, seed: u64) -> WorkloadSpec {
-        let weight =
-            |(op, weight): &(&str, u32)| OpWeightSpec { op: (*op).to_owned(), weight: *weight };
-        WorkloadSpec {
-            schema: SPEC_SCHEMA.to_owned(),
-            name: "proof".to_owned(),
-            seed,
-            concurrency: self.workers,
-            keys: KeysSpec { prefix: String::new(), per_worker: true },
-            objects: ObjectsSpec {
-                count: self.objects,
-                size: SizeSpec::FixedBytes(self.size),
-                ..ObjectsSpec::default()
-            },
-            measure: MeasureSpec {
-                operations: self.operations.iter().map(weight).collect(),
-                duration_ns: Duration::from_secs(self.seconds).as_nanos() as u64,
-                ..MeasureSpec::default()
-            },
-            pacing: self.pacing.clone(),
-            verify: true,
-        }
+    fn file(&self, seed: u64) -> WorkloadFile {
+        let Self { operations, pacing, lasts, workers, objects, size } = self;
+        let text = format!(
+            "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\n\
+             sets: {{o: {{count: {objects}, size: {size}}}}}\nstages:\n\
+             - name: prepare\n  prepares: true\n  jobs: [{{workers: {workers}, work: {{fill: o}}}}]\n\
+             - name: measure\n  duration: {}ms\n  jobs:\n  - workers: {workers}\n    \
+             pacing: {pacing}\n    work: {{objects: [{operations}]}}\n",
+            lasts.as_millis(),
+        );
+        WorkloadFile::from_yaml("proof", &text).expect("the parts of a load are sound")
     }
 }
 
-/// A schedule of evenly spaced arrivals that nothing keeps from being sent.
-fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> PacingSpec {
-    PacingSpec::Open { rate: rate.to_owned(), arrivals: arrivals.to_owned(), max_in_flight }
+/// The pacing by a schedule that nothing keeps from being sent.
+fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> String {
+    format!("{{open: {{rate: {rate}, arrivals: {arrivals}, max_in_flight: {max_in_flight}}}}}")
+}
+
+/// Returns the seed of a workload, which every one of a proof has.
+fn seed_of(file: &WorkloadFile) -> Seed {
+    Seed(file.seed.unwrap_or_default())
 }
 
 impl Prover {
     /// Returns the script of a measurement, and notes what is measured.
-    fn script(&self, spec: &WorkloadSpec, script: &str) -> Result<Script> {
+    fn script(&self, file: &WorkloadFile, script: &str) -> Result<Script> {
         let script = format!("schema: {SCRIPT_SCHEMA}\n{script}\n");
-        self.explained.borrow_mut().push((spec.to_yaml(), script.clone()));
+        self.explained.borrow_mut().push((file.to_yaml(), script.clone()));
         Script::from_yaml(&script).context("the script of the proof")
     }
 
     /// Starts a server that behaves as a script says.
-    fn serve(&self, spec: &WorkloadSpec, script: &str) -> Result<Oracle> {
-        let script = self.script(spec, script)?;
-        embedded::start(Some(script), spec.seed).context("cannot start the embedded store")
+    fn serve(&self, file: &WorkloadFile, script: &str) -> Result<Oracle> {
+        let script = self.script(file, script)?;
+        embedded::start(Some(script), seed_of(file).0).context("cannot start the embedded store")
     }
 
     /// Runs a workload against a script in virtual time and analyses the whole of it.
-    fn simulate(&self, spec: &WorkloadSpec, script: &str) -> Result<Measured> {
-        self.simulate_into(spec, script, None)
+    fn simulate(&self, file: &WorkloadFile, script: &str) -> Result<Measured> {
+        self.simulate_into(file, script, None)
     }
 
     /// The same, with a place where the record is kept.
     fn simulate_into(
         &self,
-        spec: &WorkloadSpec,
+        file: &WorkloadFile,
         script: &str,
         run_dir: Option<&Path>,
     ) -> Result<Measured> {
-        let script = self.script(spec, script)?;
+        let script = self.script(file, script)?;
         let time = RunTime::simulated();
-        let scripted = Scripted::new(&script, Seed(spec.seed), &time, true);
+        let scripted = Scripted::new(&script, seed_of(file), &time, true);
         let engine = EngineConfig { threads: 1, op_timeout: OP_TIMEOUT, retries: 0 };
         let target = Store::without_admin(scripted.driver.clone(), "oracle").into();
-        let measurement = Measurement { spec, target, time, engine, run_dir };
+        let measurement = Measurement { file, target, time, engine, run_dir };
         let begin = |recording: &Recording| {
             scripted.begin(recording.now());
             Ok(())

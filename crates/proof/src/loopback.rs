@@ -16,12 +16,12 @@ use plimsoll_model::OpKind;
 use plimsoll_oracle::Ledger;
 use plimsoll_report::format;
 use plimsoll_report::proof::Check;
-use plimsoll_workload::{PacingSpec, WorkloadSpec};
+use plimsoll_workload::plan::WorkloadFile;
 
 use crate::bytes::Scale;
 use crate::error::{Context, ProofError, Result};
 use crate::measured::{Measured, Measurement};
-use crate::{Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, stall, times};
+use crate::{CLOSED, Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, stall, times};
 
 /// The proofs over sockets.
 pub const PROOFS: [NamedProof; 4] = [
@@ -86,15 +86,15 @@ fn quantiles_checks(prover: &Prover) -> Result<Vec<Check>> {
     let (mut counts, mut timings) = (Vec::new(), Vec::new());
     for (name, time) in SERVICES {
         let load = Load {
-            operations: &[("GET", 1)],
+            operations: "{get: o}",
             pacing: open("400/s", "poisson", 256),
-            seconds: 3,
+            lasts: Duration::from_secs(3),
             workers: 8,
             objects: 64,
             size: 1_000,
         };
         let script = format!("service: {{time: {time}}}");
-        let measured = measure(prover, &load.spec(prover.seed), &script)?;
+        let measured = measure(prover, &load.file(prover.seed), &script)?;
         noise.note(&measured);
         let exact = quantiles::exact(&measured.ledger, PERCENTS);
         let measured_times = measured.percentiles(OpKind::Get, PERCENTS)?;
@@ -136,37 +136,37 @@ pub(crate) fn stalled_loops(
     closed_periods: u64,
 ) -> Result<(Measured, Measured)> {
     let mut load = Load {
-        operations: &[("GET", 1)],
+        operations: "{get: o}",
         // A freeze holds 200 of them up; each takes three open files.
         pacing: open("200/s", "constant", 300),
-        seconds: open_periods * STALL_PERIOD_S,
+        lasts: Duration::from_secs(open_periods * STALL_PERIOD_S),
         workers: 16,
         objects: 64,
         size: 1_024,
     };
-    let opened = measure(prover, &load.spec(prover.seed), STALLED)?;
-    load.pacing = PacingSpec::Closed;
-    load.seconds = closed_periods * STALL_PERIOD_S;
-    let closed = measure(prover, &load.spec(prover.seed), STALLED)?;
+    let opened = measure(prover, &load.file(prover.seed), STALLED)?;
+    load.pacing = CLOSED.to_owned();
+    load.lasts = Duration::from_secs(closed_periods * STALL_PERIOD_S);
+    let closed = measure(prover, &load.file(prover.seed), STALLED)?;
     Ok((opened, closed))
 }
 
 fn errors_checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
-        operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
+        operations: "{get: o, weight: 6}, {stat: o, weight: 3}, {put: o}",
         pacing: open("4000/s", "poisson", 256),
-        seconds: 5,
+        lasts: Duration::from_secs(5),
         workers: 16,
         objects: 200,
         size: 512,
     };
-    Ok(errors::counted(&measure(prover, &load.spec(prover.seed), errors::SCRIPT)?))
+    Ok(errors::counted(&measure(prover, &load.file(prover.seed), errors::SCRIPT)?))
 }
 
 fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
     let noise = RefCell::new(Noise::of_machine(prover)?);
-    let (counts, enough) = bytes::found(prover, &READ, &|spec, script| {
-        let measured = measure(prover, spec, script)?;
+    let (counts, enough) = bytes::found(prover, &READ, &|file, script| {
+        let measured = measure(prover, file, script)?;
         noise.borrow_mut().note(&measured);
         Ok(measured)
     })?;
@@ -176,9 +176,10 @@ fn bytes_checks(prover: &Prover) -> Result<Vec<Check>> {
 
 /// Runs a workload over loopback against a server that the script rules, and analyses the whole of
 /// it.
-fn measure(prover: &Prover, spec: &WorkloadSpec, script: &str) -> Result<Measured> {
-    let script = format!("grace_count: {}\n{script}", spec.objects.count);
-    let oracle = prover.serve(spec, &script)?;
+fn measure(prover: &Prover, file: &WorkloadFile, script: &str) -> Result<Measured> {
+    let filled = file.check()?.owed().members_filled;
+    let script = format!("grace_count: {filled}\n{script}");
+    let oracle = prover.serve(file, &script)?;
     let time = RunTime::machine();
     let engine =
         EngineConfig { threads: embedded::cores_free(true), op_timeout: OP_TIMEOUT, retries: 0 };
@@ -188,7 +189,7 @@ fn measure(prover: &Prover, spec: &WorkloadSpec, script: &str) -> Result<Measure
         ..embedded::config(&oracle, BUCKET, time.wall_epoch)
     };
     let target = Store::s3(config, false)?.into();
-    let measurement = Measurement { spec, target, time, engine, run_dir: None };
+    let measurement = Measurement { file, target, time, engine, run_dir: None };
     let ledger = || oracle.ledger().context("a scripted store keeps a ledger");
     let prepared = RefCell::new(Ledger::default());
     let begin = |_: &Recording| {
@@ -274,16 +275,14 @@ impl Noise {
     /// Looks at the machine again.
     pub(crate) fn note_machine(&mut self, prover: &Prover) -> Result<()> {
         let load = Load {
-            operations: &[("STAT", 1)],
+            operations: "{stat: o}",
             pacing: open("1000/s", "constant", 64),
-            seconds: 0,
+            lasts: Duration::from_millis(300),
             workers: 1,
             objects: 1,
             size: 1,
         };
-        let mut spec = load.spec(prover.seed);
-        spec.measure.duration_ns = Duration::from_millis(300).as_nanos() as u64;
-        let (_, ops) = bare::run(&spec, &RunTime::machine())?;
+        let (_, ops) = bare::run(&load.file(prover.seed), &RunTime::machine())?;
         let mut delays: Vec<Duration> = ops.iter().map(|op| op.start.since(op.intended)).collect();
         delays.sort_unstable();
         let p99 = delays.get(delays.len() * 99 / 100).copied().unwrap_or(Duration::MAX);

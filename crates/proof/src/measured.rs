@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use plimsoll_conduct::{BeforeMeasuring, RunRequest, RunSettings, RunTime, Target};
 use plimsoll_engine::{EngineConfig, StageOutcome};
-use plimsoll_model::{RunId, Seed, StageKind};
+use plimsoll_model::{RunId, StageKind};
 use plimsoll_oracle::Ledger;
 use plimsoll_record::RunDirectory;
 use plimsoll_report::{Report, RowReport};
 use plimsoll_results::Record;
+use plimsoll_workload::mix64;
 use plimsoll_workload::plan::WorkloadFile;
-use plimsoll_workload::{WorkloadSpec, mix64};
 
 use crate::error::{Context, Result};
-use crate::{Prover, asked};
+use crate::{Prover, asked, seed_of};
 
 /// What came of a measurement.
 pub(crate) struct Measured {
@@ -36,7 +36,7 @@ impl Measured {
 
 /// What is measured, and on what.
 pub(crate) struct Measurement<'a> {
-    pub(crate) spec: &'a WorkloadSpec,
+    pub(crate) file: &'a WorkloadFile,
     pub(crate) target: Target,
     pub(crate) time: RunTime,
     pub(crate) engine: EngineConfig,
@@ -53,14 +53,14 @@ impl Measurement<'_> {
         before: BeforeMeasuring<'_>,
         ledger: impl FnOnce() -> Result<Ledger>,
     ) -> Result<Measured> {
-        let Self { spec, target, time, engine, run_dir } = self;
-        let plan = Arc::new(WorkloadFile::try_from(spec)?.check()?);
+        let Self { file, target, time, engine, run_dir } = self;
+        let (plan, seed) = (Arc::new(file.check()?), seed_of(file));
         let place = tempfile::tempdir().context("cannot make a temporary directory")?;
         let path = run_dir.map_or_else(|| place.path().join("run"), Path::to_path_buf);
         let request = RunRequest {
-            id: RunId::new(&plan.name, time.wall_epoch, mix64(spec.seed)),
+            id: RunId::new(&plan.name, time.wall_epoch, mix64(seed.0)),
             plan,
-            seed: Seed(spec.seed),
+            seed,
             time,
             targets: vec![target],
             settings: RunSettings { engine, ..RunSettings::default() },

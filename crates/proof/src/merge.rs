@@ -1,5 +1,7 @@
 //! Sixty-four shards of a run, merged in any order, are the run.
 
+use std::time::Duration;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -24,9 +26,9 @@ const ORDER_DOMAIN: u64 = 0x6f72_6465;
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = Load {
-        operations: &[("GET", 6), ("STAT", 3), ("PUT", 1)],
+        operations: "{get: o, weight: 6}, {stat: o, weight: 3}, {put: o}",
         pacing: open("2000/s", "poisson", 10_000),
-        seconds: 20,
+        lasts: Duration::from_secs(20),
         workers: SHARDS,
         objects: 640,
         size: 256,
@@ -35,7 +37,7 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
                   faults: {all: {status: {500: 0.01}}}";
     let place = tempfile::tempdir().context("cannot make a temporary directory")?;
     let whole_path = place.path().join("whole");
-    prover.simulate_into(&load.spec(prover.seed), script, Some(&whole_path))?;
+    prover.simulate_into(&load.file(prover.seed), script, Some(&whole_path))?;
     let directory = RunDirectory::open(&whole_path)?;
     let manifest = directory.read_manifest()?;
     let mut shards = vec![Vec::new(); SHARDS as usize];

@@ -1,5 +1,7 @@
 //! Arrivals of many users who know nothing of each other.
 
+use std::time::Duration;
+
 use plimsoll_model::OpRecord;
 use plimsoll_report::proof::Check;
 use plimsoll_stats::KolmogorovSmirnov;
@@ -25,15 +27,15 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
         let mut rejected = 0;
         for number in 0..SEEDS {
             let load = Load {
-                operations: &[("STAT", 1)],
+                operations: "{stat: o}",
                 pacing: open(&format!("{RATE}/s"), arrivals, 1_000),
-                seconds: 2,
+                lasts: Duration::from_secs(2),
                 workers: 20,
                 objects: 100,
                 size: 1,
             };
-            let spec = load.spec(prover.seed.wrapping_add(number));
-            let (_, ops) = bare::run(&spec, &RunTime::simulated())?;
+            let file = load.file(prover.seed.wrapping_add(number));
+            let (_, ops) = bare::run(&file, &RunTime::simulated())?;
             rejected += usize::from(p_value(&ops) < LEVEL);
         }
         Ok(rejected)

@@ -1,5 +1,7 @@
 //! Percentiles, counts and bytes of eight service times.
 
+use std::time::Duration;
+
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_oracle::Ledger;
 use plimsoll_report::proof::Check;
@@ -36,14 +38,14 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for (name, script) in SCRIPTS {
         let load = Load {
-            operations: &[("GET", 1)],
+            operations: "{get: o}",
             pacing: open("1000/s", "poisson", 20_000),
-            seconds: 100,
+            lasts: Duration::from_secs(100),
             workers: 8,
             objects: 64,
             size: 1_000,
         };
-        let simulated = prover.simulate(&load.spec(prover.seed), &format!("service: {script}"))?;
+        let simulated = prover.simulate(&load.file(prover.seed), &format!("service: {script}"))?;
         let exact = exact(&simulated.ledger, PERCENTS);
         let measured = simulated.percentiles(OpKind::Get, PERCENTS)?;
         checks.push(Check {

@@ -12,11 +12,10 @@ use plimsoll_engine::RunClock;
 use plimsoll_model::{Clock, OpKind};
 use plimsoll_report::proof::Check;
 use plimsoll_results::WarpFile;
-use plimsoll_workload::PacingSpec;
 
 use crate::error::{Context, ProofError, Result};
 use crate::loopback::{self, Noise, STALL_PERIOD_S, STALLED};
-use crate::{Load, NamedProof, Prover, grouped, quantiles, stall, times};
+use crate::{CLOSED, Load, NamedProof, Prover, grouped, quantiles, stall, times};
 use plimsoll_conduct::ConductError;
 use plimsoll_conduct::embedded::KEY;
 
@@ -54,7 +53,7 @@ pub struct Rival {
 }
 
 /// What it says.
-struct Told {
+struct RivalFigures {
     times: [u64; 4],
     ops_per_sec: f64,
 }
@@ -135,17 +134,17 @@ impl Rival {
     }
 
     /// Has it measure the store that stalls.
-    fn measure(&self, prover: &Prover) -> Result<Told> {
+    fn measure(&self, prover: &Prover) -> Result<RivalFigures> {
         let seconds = PERIODS * STALL_PERIOD_S;
         let load = Load {
-            operations: &[("GET", 1)],
-            pacing: PacingSpec::Closed,
-            seconds,
+            operations: "{get: o}",
+            pacing: CLOSED.to_owned(),
+            lasts: Duration::from_secs(seconds),
             workers: WORKERS as u32,
             objects: OBJECTS,
             size: 1_024,
         };
-        let oracle = prover.serve(&load.spec(prover.seed), STALLED)?;
+        let oracle = prover.serve(&load.file(prover.seed), STALLED)?;
         let place = tempfile::tempdir().context("cannot make a temporary directory")?;
         let output = tempfile::tempfile().context("cannot make a temporary file")?;
         let mut command = Command::new(&self.program);
@@ -188,7 +187,7 @@ fn last_words(mut output: std::fs::File) -> Result<String> {
 }
 
 /// Reads its raw file by its own method.
-fn read(path: &Path) -> Result<Told> {
+fn read(path: &Path) -> Result<RivalFigures> {
     let file = WarpFile::at(path)?;
     let question = WarpQuestion { op: Some(OpKind::Get), verbose: true, ..WarpQuestion::default() };
     let analysis = file.analyze(&question).context("the other program's record")?;
@@ -199,7 +198,7 @@ fn read(path: &Path) -> Result<Told> {
         _ => None,
     };
     let times = &times.context("the other program recorded no times")?.durations;
-    Ok(Told {
+    Ok(RivalFigures {
         times: PERCENTS.map(|percent| times.percentile(percent as usize).as_nanos() as u64),
         ops_per_sec: figures.throughput.objects_per_second().context("it recorded no span")?,
     })

@@ -15,17 +15,17 @@ pub(crate) const CLAIM: &str = "\
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let load = |rate: &str, max_in_flight| Load {
-        operations: &[("STAT", 1)],
+        operations: "{stat: o}",
         pacing: open(rate, "constant", max_in_flight),
-        seconds: 10,
+        lasts: Duration::from_secs(10),
         workers: 4,
         objects: 8,
         size: 1,
     };
     let script = "service: {time: {constant: 10ms}}";
     // 10 ms each: 20 under way are needed for 2,000 a second, and 5 serve 500 of them.
-    let held_up = prover.simulate(&load("2000/s", 5).spec(prover.seed), script)?;
-    let kept = prover.simulate(&load("2000/s", 40).spec(prover.seed), script)?;
+    let held_up = prover.simulate(&load("2000/s", 5).file(prover.seed), script)?;
+    let kept = prover.simulate(&load("2000/s", 40).file(prover.seed), script)?;
     let mut checks = Vec::new();
     for (what, simulated, is_kept) in [("5 in flight", &held_up, false), ("40", &kept, true)] {
         let shown = text::render(&simulated.report, &Look { width: 80, color: false });
@@ -42,9 +42,8 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     checks.push(same("issued in 10 s with 5 in flight", 5_000, issued));
 
     // Ten million a second are 100 ns each, less than any operation takes to issue.
-    let mut spec = load("10000k/s", 8).spec(prover.seed);
-    spec.measure.duration_ns = Duration::from_millis(200).as_nanos() as u64;
-    let (slow, _) = bare::run(&spec, &RunTime::machine())?;
+    let load = Load { lasts: Duration::from_millis(200), ..load("10000k/s", 8) };
+    let (slow, _) = bare::run(&load.file(prover.seed), &RunTime::machine())?;
     let schedule = slow
         .schedule
         .map_or((0, 0), |kept| (kept.offered_count, kept.late_count + kept.skipped_count));

@@ -1,13 +1,14 @@
 //! A store that stands still for a second in every ten, seen by an open and by a closed loop.
 
+use std::time::Duration;
+
 use plimsoll_model::OpKind;
 use plimsoll_report::proof::Check;
 use plimsoll_report::text::{self, Look};
-use plimsoll_workload::PacingSpec;
 
 use crate::error::Result;
 use crate::measured::Measured;
-use crate::{Load, Prover, is_near, open, times};
+use crate::{CLOSED, Load, Prover, is_near, open, times};
 
 pub(crate) const CLAIM: &str = "\
     a store that serves in 2 ms and freezes for 1 s in every 10 s has, for users who do not \
@@ -25,14 +26,14 @@ const MS: u64 = 1_000_000;
 
 pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     let mut load = Load {
-        operations: &[("GET", 1)],
+        operations: "{get: o}",
         pacing: open("1000/s", "constant", 4_096),
-        seconds: 60,
+        lasts: Duration::from_secs(60),
         workers: 16,
         objects: 64,
         size: 1_000,
     };
-    let opened = prover.simulate(&load.spec(prover.seed), SCRIPT)?;
+    let opened = prover.simulate(&load.file(prover.seed), SCRIPT)?;
     let measured = opened.percentiles(OpKind::Get, PERCENTS)?;
     let mut checks = vec![Check {
         what: "open loop: p95, p99, p99.9, each ± 5 %".to_owned(),
@@ -40,8 +41,8 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
         measured: times(&measured),
         holds: TRUTH.iter().zip(&measured).all(|(a, b)| is_near(*a, *b, OFF_MAX)),
     }];
-    load.pacing = PacingSpec::Closed;
-    let closed = prover.simulate(&load.spec(prover.seed), SCRIPT)?;
+    load.pacing = CLOSED.to_owned();
+    let closed = prover.simulate(&load.file(prover.seed), SCRIPT)?;
     let [p99] = closed.percentiles(OpKind::Get, [99.0])?;
     checks.push(Check {
         what: "closed loop, 16 workers: p99, with the freeze left out".to_owned(),

@@ -21,7 +21,7 @@ pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
-pub use summary::{Cell, Lane, Summary, SummarySchema, Times};
+pub use summary::{Cell, Series, Summary, SummarySchema, Times};
 pub use workload::RecordedWorkload;
 
 /// A document with the checksum of its file.

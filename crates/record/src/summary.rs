@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, SeriesKey, StageId};
-use plimsoll_stats::{Cell, CompactHistogram, INTERVALS_PER_STRETCH, LaneView, Timeline, Times};
+use plimsoll_stats::{Cell, CompactHistogram, INTERVALS_PER_STRETCH, SeriesView, Timeline, Times};
 use serde::ser::{Error as _, SerializeStruct};
 use serde::{Serialize, Serializer};
 
@@ -25,16 +25,16 @@ pub(crate) fn to_timeline(summary: schema::Summary) -> Result<Timeline<SeriesKey
         return Err("its intervals have no length".to_owned());
     }
     let mut timeline = Timeline::new(summary.origin_ns, summary.interval_ns);
-    for lane in summary.lanes {
-        let kind = OpKind::from_name(&lane.kind)
-            .ok_or_else(|| format!("`{}` is no kind of operation", lane.kind))?;
-        let stage = StageId(lane.stage);
-        let key = SeriesKey { stage, kind, endpoint: EndpointId(lane.endpoint) };
-        for cell in lane.cells {
+    for series in summary.lanes {
+        let kind = OpKind::from_name(&series.kind)
+            .ok_or_else(|| format!("`{}` is no kind of operation", series.kind))?;
+        let stage = StageId(series.stage);
+        let key = SeriesKey { stage, kind, endpoint: EndpointId(series.endpoint) };
+        for cell in series.cells {
             let (index, cell) = cell_from(cell)?;
             timeline.insert_cell(key, index, &cell);
         }
-        for times in lane.times {
+        for times in series.times {
             let (stretch, times) = times_from(times)?;
             timeline.insert_times(key, stretch, &times);
         }
@@ -51,39 +51,39 @@ impl Serialize for SummaryOf<'_> {
         summary.serialize_field("schema", &SummarySchema::default())?;
         summary.serialize_field("origin_ns", &self.0.origin_ns())?;
         summary.serialize_field("interval_ns", &self.0.interval_ns())?;
-        summary.serialize_field("lanes", &Lanes(self.0))?;
+        summary.serialize_field("lanes", &AllSeries(self.0))?;
         summary.serialize_field("checksum", UNSEALED)?;
         summary.end()
     }
 }
 
-struct Lanes<'a>(&'a Timeline<SeriesKey>);
+struct AllSeries<'a>(&'a Timeline<SeriesKey>);
 
-impl Serialize for Lanes<'_> {
+impl Serialize for AllSeries<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.lanes().map(|(key, lane)| LaneOf { key, lane }))
+        serializer.collect_seq(self.0.series().map(|(key, series)| SeriesOf { key, series }))
     }
 }
 
-/// Serialises as [`schema::Lane`].
-struct LaneOf<'a> {
+/// Serialises as [`schema::Series`].
+struct SeriesOf<'a> {
     key: SeriesKey,
-    lane: LaneView<'a>,
+    series: SeriesView<'a>,
 }
 
-impl Serialize for LaneOf<'_> {
+impl Serialize for SeriesOf<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut lane = serializer.serialize_struct("Lane", 5)?;
-        lane.serialize_field("stage", &self.key.stage.0)?;
-        lane.serialize_field("kind", self.key.kind.name())?;
-        lane.serialize_field("endpoint", &self.key.endpoint.0)?;
-        lane.serialize_field("cells", &Cells(self.lane))?;
-        lane.serialize_field("times", &Stretches(self.lane.times()))?;
-        lane.end()
+        let mut series = serializer.serialize_struct("Series", 5)?;
+        series.serialize_field("stage", &self.key.stage.0)?;
+        series.serialize_field("kind", self.key.kind.name())?;
+        series.serialize_field("endpoint", &self.key.endpoint.0)?;
+        series.serialize_field("cells", &Cells(self.series))?;
+        series.serialize_field("times", &Stretches(self.series.times()))?;
+        series.end()
     }
 }
 
-struct Cells<'a>(LaneView<'a>);
+struct Cells<'a>(SeriesView<'a>);
 
 impl Serialize for Cells<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -141,8 +141,8 @@ fn times_to(stretch: usize, times: &Times) -> schema::Times {
     }
 }
 
-/// The most intervals a lane may have: ten years of seconds, so that a damaged index cannot eat the
-/// memory.
+/// The most intervals a series may have: ten years of seconds, so that a damaged index cannot eat
+/// the memory.
 const INTERVALS_MAX: u64 = 1 << 28;
 
 fn cell_from(file: schema::Cell) -> Result<(usize, Cell), String> {

@@ -299,7 +299,7 @@ fn figure_as(id: &str, chart: &Chart) -> String {
     let title = escaped(&chart.title);
     let caption = escaped(&chart.caption);
     let entry = |entry: &charts::Entry| {
-        let (look, variable) = (entry.stroke.class(), entry.ink.variable());
+        let (look, variable) = (entry.stroke.class(), entry.color.variable());
         let name = escaped(&entry.name);
         format!("<li><i class=\"{look}\" style=\"color:var({variable})\"></i>{name}</li>")
     };

@@ -1,48 +1,63 @@
 //! What rows take from the record: runs of the real engine in virtual time, on nothing.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::{Depth, Question, RowAsked, Rows as RowsAsked, Span, Survey, measure};
 use plimsoll_driver::NullRings;
 use plimsoll_engine::{
-    EngineConfig, FilesJobs, JobTiming, KeptOps, Live, RingConfig, StageContext, StageWork,
-    StopFlag, VirtualTime, run_stage, start_delay,
+    EngineConfig, FilesJobs, KeptOps, Live, RingConfig, StageContext, StageWork, StopFlag,
+    VirtualTime, run_stage, start_delay,
 };
-use plimsoll_model::{Interface, Moment, OpRecord, SharedClock, StageId, WallTime, WorkerId};
+use plimsoll_model::{Interface, Moment, OpRecord, Seed, SharedClock, StageId, WallTime, WorkerId};
 use plimsoll_record::schema::{
     self, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule, Stage,
     StageKind,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::files::FilesSpec;
+use plimsoll_workload::plan::{Placing, Plan, WorkloadFile};
 
 use super::*;
 use crate::described;
 use crate::tests::manifest;
 
-/// Returns a spec of one stage of these jobs, which are YAML without braces.
-fn spec(jobs: &[&str]) -> FilesSpec {
-    let work = "work: {blocks: {files: {directories: [/d], size_bytes: {min: 65536, max: 65536}}, \
-                read_percent: 0, read_blocks: {fixed_bytes: 4096}, write_blocks: {fixed_bytes: \
-                4096}, order: sequential, repeats: true}}";
+/// Returns a workload of one stage of these jobs, which are YAML without braces; each writes files
+/// of its own.
+fn workload(jobs: &[&str]) -> WorkloadFile {
+    let set = |number: usize| format!("f{number}: {{files: 1, size: 64KiB, workers: 2}}");
+    let sets: Vec<String> = (0..jobs.len()).map(set).collect();
     let job = |(number, job): (usize, &&str)| {
-        format!("{{name: job{number}, group: {number}, depth: 1, interface: psync, {job}, {work}}}")
+        format!(
+            "{{name: job{number}, group: {number}, interface: psync, {job}, work: {{blocks: {{on: \
+             f{number}, write: {{block: 4KiB}}, order: sequential, repeats: true}}}}}}"
+        )
     };
     let jobs: Vec<String> = jobs.iter().enumerate().map(job).collect();
     let text = format!(
-        "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: false\nstages:\n- {{name: s, jobs: \
-         [{}]}}\n",
+        "schema: plimsoll.workload/2\nname: test\nseed: 7\nverify: false\n\
+         targets: {{files: {{directory: /d}}}}\nsets: {{{}}}\nstages:\n- {{name: s, jobs: [{}]}}\n",
+        sets.join(", "),
         jobs.join(", ")
     );
-    FilesSpec::from_yaml(&text).unwrap()
+    WorkloadFile::from_yaml("test", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn plan_of(file: &WorkloadFile) -> Plan {
+    file.check().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns the start delays of a job.
+fn delays_of(file: &WorkloadFile, job: usize) -> RangeInclusive<Duration> {
+    plan_of(file).stages[0].jobs[job].start_delay.clone()
 }
 
 /// Returns a manifest of that workload with its stage, which so many workers did.
-fn of_spec(spec: &FilesSpec, workers: u32, loop_model: LoopModel) -> Manifest {
+fn of_workload(file: &WorkloadFile, workers: u32, loop_model: LoopModel) -> Manifest {
     let mut manifest = manifest("fio-job");
-    manifest.seed = spec.seed;
-    manifest.workload = serde_json::to_value(spec).unwrap().into();
+    manifest.seed = file.seed.unwrap();
+    manifest.workload = file.clone().into();
     let mut stage = Stage::begun(0, StageKind::Measure, "s", loop_model, (workers, 1));
     stage.describe(manifest.workload.plan().as_ref());
     stage.jobs.iter_mut().for_each(|job| job.interface = Some("null".to_owned()));
@@ -51,11 +66,14 @@ fn of_spec(spec: &FilesSpec, workers: u32, loop_model: LoopModel) -> Manifest {
 }
 
 /// Runs the stage and returns what its record says.
-fn run(spec: &FilesSpec) -> (Vec<OpRecord>, Manifest) {
-    let plan = spec.validate("run").unwrap();
+fn run(file: &WorkloadFile) -> (Vec<OpRecord>, Manifest) {
+    let (seed, found) = (Seed(file.seed.unwrap()), BTreeMap::new());
+    let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
+    let placed = Arc::new(plan_of(file)).place(&placing).unwrap();
+    let plan = placed.files.expect("it works on files");
     let virtual_time = Arc::new(VirtualTime::new());
     let clock: SharedClock = Arc::clone(&virtual_time) as SharedClock;
-    let (live, generator) = (Live::new(8), Arc::new(Generator::new(spec.seed)));
+    let (live, generator) = (Live::new(8), Arc::new(Generator::new(seed.0)));
     let context = StageContext {
         clock: &clock,
         virtual_time: Some(&virtual_time),
@@ -70,7 +88,7 @@ fn run(spec: &FilesSpec) -> (Vec<OpRecord>, Manifest) {
     let mut kept = KeptOps::default();
     let work = StageWork::of_files(StageId(0), FilesJobs::alone(&NullRings, &plan, 0, rings));
     let ran = run_stage(&work, &config, &context, &mut kept).unwrap();
-    let mut manifest = of_spec(spec, plan.workers(0), LoopModel::Open);
+    let mut manifest = of_workload(file, plan.workers(0), LoopModel::Open);
     manifest.stages[0].started_ns = Some(ran.started.as_ns());
     manifest.stages[0].ended_ns = Some(ran.ended.as_ns());
     (kept.0, manifest)
@@ -79,15 +97,14 @@ fn run(spec: &FilesSpec) -> (Vec<OpRecord>, Manifest) {
 #[test]
 fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
     for ramp in [0, 2_000_000_000] {
-        let spec = spec(&[&format!(
-            "clones: 1, start_delay_ns: {{min: 0, max: 30000000000}}, ramp_ns: {ramp}, \
-             duration_ns: 10000000000, pacing: {{capped: {{write: {{ops_per_sec: 1000}}}}}}"
+        let file = workload(&[&format!(
+            "workers: 1, start_delay: 0s..30s, ramp: {ramp}ns, duration: 10s, pacing: \
+             {{capped_each: {{write: 1000/s}}}}"
         )]);
         // A delay that the least of the range is nowhere near.
-        let range = JobTiming::of_files(&spec.stages[0].jobs[0]).start_delay;
-        let drawn = start_delay(&range, spec.seed, WorkerId(0));
+        let drawn = start_delay(&delays_of(&file, 0), 7, WorkerId(0));
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
-        let (records, manifest) = run(&spec);
+        let (records, manifest) = run(&file);
         let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
         let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, |_, _| ());
         let row = RowAsked { workers: 1, span: Span::FromRamps, open: false, ends: None };
@@ -111,39 +128,34 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
 #[test]
 fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     const SECOND: u64 = 1_000_000_000;
-    let one = spec(
-        &[
-            "clones: 1, ops_max: 9, ramp_ns: 5",
-            "clones: 2, ops_max: 9, start_delay_ns: {min: 0, max: 30000000000}, ramp_ns: 7",
-        ]
-        .map(|job| format!("{job}, pacing: closed"))
-        .each_ref()
-        .map(String::as_str),
-    );
-    let mut other = one.clone();
-    other.stages[0].jobs[1].clones = 1;
-    let mut manifest = of_spec(&one, 5, LoopModel::Closed);
-    let job = |(worker_first, workers_count): (u32, u32)| MergedJob { worker_first, workers_count };
-    let run = |number: u32, workers: (u32, u32), jobs: [(u32, u32); 2], own: Option<&FilesSpec>| {
-        MergedRun {
-            run_id: format!("run-{number}"),
-            hostname: None,
-            started_unix_ns: 0,
-            seed: Some(u64::from(number)),
-            prefix: None,
-            worker_index_first: workers.0,
-            workers_count: workers.1,
-            stages: vec![MergedStage {
-                index: 0,
-                own_index: 0,
-                started_ns: Some(u64::from(number) * SECOND),
-                ended_ns: None,
-                ended_by: None,
-                jobs: jobs.map(job).to_vec(),
-            }],
-            workload: own.map(|spec| serde_json::to_value(spec).unwrap().into()),
-        }
+    let delayed = |workers: u32| {
+        let delayed = format!("workers: {workers}, ops: 9, start_delay: 0s..30s, ramp: 7ns");
+        workload(&["ops: 9, ramp: 5ns", &delayed])
     };
+    let (one, other) = (delayed(2), delayed(1));
+    let mut manifest = of_workload(&one, 5, LoopModel::Closed);
+    let job = |(worker_first, workers_count): (u32, u32)| MergedJob { worker_first, workers_count };
+    let run =
+        |number: u32, workers: (u32, u32), jobs: [(u32, u32); 2], own: Option<&WorkloadFile>| {
+            MergedRun {
+                run_id: format!("run-{number}"),
+                hostname: None,
+                started_unix_ns: 0,
+                seed: Some(u64::from(number)),
+                prefix: None,
+                worker_index_first: workers.0,
+                workers_count: workers.1,
+                stages: vec![MergedStage {
+                    index: 0,
+                    own_index: 0,
+                    started_ns: Some(u64::from(number) * SECOND),
+                    ended_ns: None,
+                    ended_by: None,
+                    jobs: jobs.map(job).to_vec(),
+                }],
+                workload: own.map(|file| file.clone().into()),
+            }
+        };
     // The first has another stage with four workers, so one number here is nobody's.
     manifest.merged = vec![
         run(1, (0, 4), [(0, 1), (1, 2)], None),
@@ -155,8 +167,7 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), worker: None };
     assert_eq!(rows, [row_of(&[0]), row_of(&[1])]);
     let of = |row: u32, seed: u64, own: u32, ramp: u64| {
-        let range = JobTiming::of_files(&one.stages[0].jobs[row as usize]).start_delay;
-        let delay = start_delay(&range, seed, WorkerId(own));
+        let delay = start_delay(&delays_of(&one, row as usize), seed, WorkerId(own));
         let began = Moment::from_ns(seed * SECOND).after(delay);
         Some(WorkerRow { row, measured_from: began.after(Duration::from_nanos(ramp)) })
     };
@@ -171,12 +182,12 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
 fn the_job_that_missed_its_schedule_is_named() {
     let open = |rate: u32| {
         format!(
-            "clones: 1, duration_ns: 1000, pacing: {{open: {{rate: {rate}/s, arrivals: constant, \
-             max_in_flight: 1}}}}"
+            "duration: 1us, pacing: {{open: {{rate: {rate}/s, arrivals: constant, max_in_flight: \
+             1}}}}"
         )
     };
-    let spec = spec(&["clones: 1, pacing: closed, ops_max: 1", &open(1_000), &open(10)]);
-    let mut manifest = of_spec(&spec, 3, LoopModel::Open);
+    let file = workload(&["ops: 1", &open(1_000), &open(10)]);
+    let mut manifest = of_workload(&file, 3, LoopModel::Open);
     let stage = &mut manifest.stages[0];
     (stage.started_ns, stage.ended_ns) = (Some(0), Some(1_000));
     stage.files = Some(FilesStage::default());

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_model::Bytes;
-use plimsoll_workload::files::{BlockSizesSpec, NamesSpec};
-use plimsoll_workload::plan::{self, Blocks, Members, Plan, Work};
+use plimsoll_workload::plan::spec::{BlockLaw, BlockSizes};
+use plimsoll_workload::plan::{self, Blocks, Members, Plan, SizeRange, Work};
 
 use crate::clients::{ClientStage, RowJobs};
 
@@ -65,25 +65,18 @@ fn of_job(plan: &Plan, job: &plan::Job, limit: Option<Duration>) -> Described {
             Described { block, direct: *direct, ..known }
         }
         Work::Blocks(blocks) => {
-            let Members::Files(files) = &plan.set(blocks.set).members else { return known };
-            let size = files.spec.size_bytes;
-            let count = match files.spec.names.len() {
-                0 => u64::from(files.spec.count) * u64::from(files.workers),
-                names => names as u64,
-            };
+            let files = plan.files(blocks.set);
             Described {
                 block: Some(blocks_text(blocks)),
                 direct: blocks.direct,
-                files_count: Some(count),
-                file_size: Some(span_text(size.min, size.max)),
+                files_count: Some(files.count()),
+                file_size: Some(range_text(files.size)),
                 ..known
             }
         }
-        Work::Names { set, act, shuffled } => {
-            let Members::Tree(tree) = &plan.set(*set).members else { return known };
-            let tree = tree.clone();
-            let names = NamesSpec { tree, act: *act, shift: 0, shuffled: *shuffled };
-            let files_count = Some(names.names_count(job.workers.get()));
+        Work::Names { set, act, .. } => {
+            let shape = &plan.tree(*set).shape;
+            let files_count = Some(shape.names_count(*act, job.workers.get()));
             Described { depth: Some(1), files_count, ..known }
         }
         _ => known,
@@ -100,17 +93,18 @@ fn blocks_text(blocks: &Blocks) -> String {
     }
 }
 
-fn sizes_text(sizes: &BlockSizesSpec) -> String {
+fn sizes_text(sizes: &BlockSizes) -> String {
     match sizes {
-        BlockSizesSpec::FixedBytes(bytes) => Bytes(*bytes).to_string(),
-        BlockSizesSpec::RangeBytes(range) => span_text(range.min, range.max),
-        BlockSizesSpec::Shares(shares) => {
-            let sizes = || shares.iter().map(|share| share.size_bytes);
-            span_text(sizes().min().unwrap_or_default(), sizes().max().unwrap_or_default())
+        BlockSizes::Fixed(size) => Bytes(size.0).to_string(),
+        BlockSizes::Drawn(BlockLaw::Range(range)) => range_text(*range),
+        BlockSizes::Drawn(BlockLaw::Shares(shares)) => {
+            let sizes = || shares.0.iter().map(|share| share.value.0);
+            let (min, max) = (sizes().min(), sizes().max());
+            range_text(SizeRange { min: min.unwrap_or_default(), max: max.unwrap_or_default() })
         }
     }
 }
 
-fn span_text(min: u64, max: u64) -> String {
+fn range_text(SizeRange { min, max }: SizeRange) -> String {
     if min == max { Bytes(min).to_string() } else { format!("{}–{}", Bytes(min), Bytes(max)) }
 }

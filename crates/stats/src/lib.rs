@@ -21,5 +21,7 @@ pub use coarse::CoarseHistogram;
 pub use goodness::KolmogorovSmirnov;
 pub use histogram::{Bin, CompactHistogram, Histogram, Percentile};
 pub use steady::{AmountSeries, STEADY_PARTS, STEADY_PARTS_COMPARED, Steady, SteadyRule};
-pub use timeline::{Cell, INTERVALS_PER_STRETCH, LaneView, OUTCOMES_MAX, Sample, Timeline, Times};
+pub use timeline::{
+    Cell, INTERVALS_PER_STRETCH, OUTCOMES_MAX, Sample, SeriesView, Timeline, Times,
+};
 pub use welch::{Interval, Welch, mean, std_dev, student_t_quantile};

@@ -1,4 +1,4 @@
-//! What happened in each interval of a run, per lane: counts, shares and histograms that merge
+//! What happened in each interval of a run, per series: counts, shares and histograms that merge
 //! exactly.
 
 mod cells;
@@ -20,7 +20,7 @@ pub const INTERVALS_PER_STRETCH: usize = 60;
 /// Objects are shared between intervals in millionths.
 const MICRO: u64 = 1_000_000;
 
-/// One finished operation, as a lane counts it. All times are nanoseconds on one clock.
+/// One finished operation, as a series counts it. All times are nanoseconds on one clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// When it was issued.
@@ -39,7 +39,7 @@ pub struct Sample {
     pub outcome: u8,
 }
 
-/// One interval of one lane.
+/// One interval of one series.
 ///
 /// Bytes and objects are those of successes, each interval getting its share by time; the parts of
 /// one operation add up to the whole. Everything else counts in the interval in which the operation
@@ -63,14 +63,14 @@ pub struct Times {
     pub ttfb: CompactHistogram,
 }
 
-/// One lane to look at.
+/// One series to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LaneView<'a> {
+pub struct SeriesView<'a> {
     cells: &'a Cells,
     times: &'a [Times],
 }
 
-impl<'a> LaneView<'a> {
+impl<'a> SeriesView<'a> {
     /// Returns the intervals from the origin on.
     pub fn cells(self) -> impl Iterator<Item = Cell> + 'a {
         self.cells.iter()
@@ -118,15 +118,15 @@ impl Open {
     }
 }
 
-/// One lane.
+/// One series.
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct Series {
     cells: Cells,
     times: Vec<Times>,
     open: Option<Box<Open>>,
 }
 
-impl Lane {
+impl Series {
     fn stretch(&mut self, index: usize) -> &mut Times {
         if self.times.len() <= index {
             self.times.resize_with(index + 1, Times::default);
@@ -198,54 +198,54 @@ impl Lane {
 pub struct Timeline<K> {
     origin_ns: u64,
     interval_ns: u64,
-    lanes: BTreeMap<K, Lane>,
+    series: BTreeMap<K, Series>,
 }
 
 impl<K: Ord + Copy> Timeline<K> {
     /// Returns an empty time line.
     pub fn new(origin_ns: u64, interval_ns: u64) -> Self {
         assert!(interval_ns > 0);
-        Self { origin_ns, interval_ns, lanes: BTreeMap::new() }
+        Self { origin_ns, interval_ns, series: BTreeMap::new() }
     }
 
     /// Counts one finished operation. What happened before the origin counts as at the origin.
     pub fn record(&mut self, key: K, sample: &Sample) {
         let start_ns = sample.start_ns.saturating_sub(self.origin_ns);
         let end_ns = sample.end_ns.saturating_sub(self.origin_ns).max(start_ns);
-        let lane = self.lanes.entry(key).or_default();
-        lane.record(sample, start_ns, end_ns, self.interval_ns);
+        let series = self.series.entry(key).or_default();
+        series.record(sample, start_ns, end_ns, self.interval_ns);
     }
 
     /// Adds all of `other`, which must have the same origin and interval.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.origin_ns, other.origin_ns);
         assert_eq!(self.interval_ns, other.interval_ns);
-        for (key, theirs) in &other.lanes {
-            self.lanes.entry(*key).or_default().merge(theirs);
+        for (key, theirs) in &other.series {
+            self.series.entry(*key).or_default().merge(theirs);
         }
     }
 
     /// Puts a cell as it was stored; it is added to what is there.
     pub fn insert_cell(&mut self, key: K, interval: usize, cell: &Cell) {
-        self.lanes.entry(key).or_default().cells.change(interval, |mine| mine.merge(cell));
+        self.series.entry(key).or_default().cells.change(interval, |mine| mine.merge(cell));
     }
 
     /// Puts the times of a stretch as they were stored; they are added to what is there.
     pub fn insert_times(&mut self, key: K, stretch: usize, times: &Times) {
-        self.lanes.entry(key).or_default().stretch(stretch).merge(times);
+        self.series.entry(key).or_default().stretch(stretch).merge(times);
     }
 
-    /// Puts every histogram at rest, so that [`Self::lanes`] shows all.
+    /// Puts every histogram at rest, so that [`Self::series`] shows all.
     pub fn close(&mut self) {
         // They are given back, too: a stage that is over needs them no more.
-        self.lanes.values_mut().for_each(|lane| drop(lane.rest()));
+        self.series.values_mut().for_each(|series| drop(series.rest()));
     }
 
-    /// Returns the lanes in key order.
-    pub fn lanes(&self) -> impl Iterator<Item = (K, LaneView<'_>)> {
-        self.lanes.iter().map(|(key, lane)| {
-            assert!(lane.open.is_none(), "close() comes before lanes()");
-            (*key, LaneView { cells: &lane.cells, times: &lane.times })
+    /// Returns the series in key order.
+    pub fn series(&self) -> impl Iterator<Item = (K, SeriesView<'_>)> {
+        self.series.iter().map(|(key, series)| {
+            assert!(series.open.is_none(), "close() comes before series()");
+            (*key, SeriesView { cells: &series.cells, times: &series.times })
         })
     }
 
@@ -265,11 +265,11 @@ impl<K> Timeline<K> {
     /// Returns how many bytes the cells hold, and how many are held in all but the open
     /// histograms.
     fn held_bytes(&self) -> (usize, usize) {
-        let cells = self.lanes.values().map(|lane| lane.cells.held_bytes()).sum();
-        let times = self.lanes.values().map(|lane| {
-            let bins = lane.times.iter().flat_map(|times| [&times.latency, &times.ttfb]);
+        let cells = self.series.values().map(|series| series.cells.held_bytes()).sum();
+        let times = self.series.values().map(|series| {
+            let bins = series.times.iter().flat_map(|times| [&times.latency, &times.ttfb]);
             let bins: usize = bins.map(CompactHistogram::held_bytes).sum();
-            lane.times.capacity() * size_of::<Times>() + bins
+            series.times.capacity() * size_of::<Times>() + bins
         });
         (cells, cells + times.sum::<usize>())
     }

@@ -20,10 +20,10 @@ fn sample(start_ns: u64, end_ns: u64, bytes: u64, outcome: u8) -> Sample {
     }
 }
 
-fn lane(timeline: &mut Timeline<u8>) -> (Vec<Cell>, Vec<Times>) {
+fn series(timeline: &mut Timeline<u8>) -> (Vec<Cell>, Vec<Times>) {
     timeline.close();
-    let (_, lane) = timeline.lanes().next().expect("something was recorded");
-    (lane.cells().collect(), lane.times().to_vec())
+    let (_, each) = timeline.series().next().expect("something was recorded");
+    (each.cells().collect(), each.times().to_vec())
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn an_operation_across_a_border_gives_each_side_its_share() {
     // From 0.5 s to 2.0 s: a third before the first border, the rest after it, nothing in the
     // third interval.
     timeline.record(0, &sample(10 * SECOND + SECOND / 2, 12 * SECOND, 300, 0));
-    let (cells, times) = lane(&mut timeline);
+    let (cells, times) = series(&mut timeline);
     let bytes: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
     assert_eq!(bytes, [100, 200, 0]);
     let objects: Vec<u64> = cells.iter().map(|cell| cell.objects_micro).collect();
@@ -45,7 +45,7 @@ fn an_operation_across_a_border_gives_each_side_its_share() {
 fn a_failed_operation_is_counted_and_nothing_else() {
     let mut timeline = Timeline::new(0, SECOND);
     timeline.record(0, &sample(0, SECOND / 2, 300, 5));
-    let (cells, times) = lane(&mut timeline);
+    let (cells, times) = series(&mut timeline);
     assert_eq!((cells[0].ended[5], cells[0].ended[0]), (1, 0));
     assert_eq!((cells[0].bytes, cells[0].objects_micro), (0, 0));
     assert_eq!(times, []);
@@ -57,7 +57,7 @@ fn times_are_kept_for_sixty_intervals_at_a_time() {
     for second in [0, 59, 60, 125, 59] {
         timeline.record(0, &sample(second * SECOND, second * SECOND + 5, 1, 0));
     }
-    let (cells, times) = lane(&mut timeline);
+    let (cells, times) = series(&mut timeline);
     let counts: Vec<u64> = times.iter().map(|times| times.latency.count()).collect();
     assert_eq!((cells.len(), counts), (126, vec![3, 1, 1]));
 }
@@ -92,7 +92,7 @@ impl Naive {
         self.times[stretch].1.record(sample.ttfb_ns.unwrap());
     }
 
-    fn lane(&self) -> (Vec<Cell>, Vec<Times>) {
+    fn series(&self) -> (Vec<Cell>, Vec<Times>) {
         let times = |(latency, ttfb): &(Histogram, Histogram)| Times {
             latency: latency.compact(),
             ttfb: ttfb.compact(),
@@ -101,7 +101,7 @@ impl Naive {
     }
 }
 
-/// Records `per_second` operations of each of four lanes in each of so many seconds.
+/// Records `per_second` operations of each of four series in each of so many seconds.
 fn busy(seconds: u64, per_second: u64) -> Timeline<u8> {
     let mut timeline = Timeline::new(0, SECOND);
     let mut state = 1u64;
@@ -111,13 +111,13 @@ fn busy(seconds: u64, per_second: u64) -> Timeline<u8> {
         state >> 33
     };
     for op in 0..seconds * per_second {
-        for lane in 0..4 {
+        for each in 0..4 {
             // From 1 to 5 ms, a few of them much longer; sizes differ; some fail.
             let tail = if random() % 100 == 0 { random() % 300_000_000 } else { 0 };
             let took = 1_000_000 + random() % 2_000_000 + random() % 2_000_000 + tail;
             let start = op * SECOND / per_second + random() % SECOND;
             let outcome = if random() % 1_000 == 0 { 5 } else { 0 };
-            timeline.record(lane, &sample(start, start + took, random() % (1 << 20), outcome));
+            timeline.record(each, &sample(start, start + took, random() % (1 << 20), outcome));
         }
     }
     timeline.close();
@@ -125,7 +125,7 @@ fn busy(seconds: u64, per_second: u64) -> Timeline<u8> {
 }
 
 #[test]
-fn ten_hours_of_four_lanes_take_less_than_five_mebibytes() {
+fn ten_hours_of_four_series_take_less_than_five_mebibytes() {
     let hour = busy(3_600, 20);
     let (cells, whole) = hour.held_bytes();
     // With a cell of 144 bytes for each second these would be 2 MiB.
@@ -148,17 +148,17 @@ proptest! {
     ) {
         let mut whole = Timeline::new(0, SECOND);
         let mut parts = vec![Timeline::new(0, SECOND); shards];
-        for (index, &(start, took, bytes, outcome, lane)) in ops.iter().enumerate() {
+        for (index, &(start, took, bytes, outcome, each)) in ops.iter().enumerate() {
             let sample = sample(start, start + took, bytes, outcome);
-            whole.record(lane, &sample);
-            parts[index % shards].record(lane, &sample);
+            whole.record(each, &sample);
+            parts[index % shards].record(each, &sample);
         }
         let mut merged = Timeline::new(0, SECOND);
         parts.iter().rev().for_each(|part| merged.merge(part));
         whole.close();
         merged.close();
-        prop_assert!(whole.lanes().eq(merged.lanes()));
-        let cells = whole.lanes().flat_map(|(_, lane)| lane.cells());
+        prop_assert!(whole.series().eq(merged.series()));
+        let cells = whole.series().flat_map(|(_, each)| each.cells());
         let bytes: u64 = cells.map(|cell| cell.bytes).sum();
         let expected: u64 = ops.iter().filter(|op| op.3 == 0).map(|op| op.2).sum();
         prop_assert_eq!(bytes, expected);
@@ -177,25 +177,25 @@ proptest! {
         }
         let mut naive = [Naive::default(), Naive::default()];
         let mut timeline = Timeline::new(0, SECOND);
-        for &(start, took, bytes, outcome, lane) in &ops {
+        for &(start, took, bytes, outcome, each) in &ops {
             let start = start + later * 1_000 * SECOND;
             let sample = sample(start, start + took, bytes.into(), outcome);
-            naive[usize::from(lane)].record(&sample);
-            timeline.record(lane, &sample);
+            naive[usize::from(each)].record(&sample);
+            timeline.record(each, &sample);
         }
         timeline.close();
-        let lane = |(_, lane): (u8, LaneView<'_>)| (lane.cells().collect(), lane.times().to_vec());
-        let got: Vec<_> = timeline.lanes().map(lane).collect();
+        let each = |(_, each): (u8, SeriesView<'_>)| (each.cells().collect(), each.times().to_vec());
+        let got: Vec<_> = timeline.series().map(each).collect();
         let expected: Vec<_> =
-            naive.iter().filter(|lane| !lane.cells.is_empty()).map(Naive::lane).collect();
+            naive.iter().filter(|each| !each.cells.is_empty()).map(Naive::series).collect();
         prop_assert_eq!(got, expected);
         // As a summary is read: cell by cell, then stretch by stretch.
         let mut read = Timeline::new(0, SECOND);
-        for (key, lane) in timeline.lanes() {
-            lane.cells().enumerate().for_each(|(at, cell)| read.insert_cell(key, at, &cell));
-            let times = lane.times().iter().enumerate();
+        for (key, each) in timeline.series() {
+            each.cells().enumerate().for_each(|(at, cell)| read.insert_cell(key, at, &cell));
+            let times = each.times().iter().enumerate();
             times.for_each(|(at, times)| read.insert_times(key, at, times));
         }
-        prop_assert!(read.lanes().eq(timeline.lanes()));
+        prop_assert!(read.series().eq(timeline.series()));
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use plimsoll_engine::LiveDetail;
 use plimsoll_model::{EndpointId, OpKind, SeriesKey, WallTime};
-use plimsoll_stats::{LaneView, OUTCOMES_MAX, Timeline};
+use plimsoll_stats::{OUTCOMES_MAX, SeriesView, Timeline};
 
 use percent_encoding::percent_decode_str;
 use plimsoll_http::Url;
@@ -212,14 +212,14 @@ struct Whole {
 }
 
 impl Whole {
-    fn add_lane(&mut self, lane: &LaneView<'_>) {
-        for cell in lane.cells() {
+    fn add_lane(&mut self, series: &SeriesView<'_>) {
+        for cell in series.cells() {
             self.totals.requests += cell.ended.iter().sum::<u64>();
             self.totals.errors += cell.ended[1..OUTCOMES_MAX].iter().sum::<u64>();
             self.totals.bytes += cell.bytes;
             self.objects_micro += cell.objects_micro;
         }
-        for times in lane.times() {
+        for times in series.times() {
             for (spread, histogram) in
                 [(&mut self.latency, &times.latency), (&mut self.ttfb, &times.ttfb)]
             {
@@ -252,9 +252,9 @@ pub(super) fn summary(
     timeline: &Timeline<SeriesKey>,
 ) -> String {
     let mut wholes: BTreeMap<(OpKind, Option<EndpointId>), Whole> = BTreeMap::new();
-    for (SeriesKey { kind, endpoint, .. }, lane) in timeline.lanes() {
+    for (SeriesKey { kind, endpoint, .. }, series) in timeline.series() {
         for endpoint in [None, Some(endpoint)] {
-            wholes.entry((kind, endpoint)).or_default().add_lane(&lane);
+            wholes.entry((kind, endpoint)).or_default().add_lane(&series);
         }
     }
     let at = board.now();

@@ -140,7 +140,7 @@ impl Telemetry {
         let (end, ended) = watch::channel(None);
         let start = |what| move |source| TelemetryError::Start { what, source };
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        let teller = Teller {
+        let teller = Sender {
             runtime: runtime.map_err(start("the event loop"))?,
             page: page.map(|(listener, _)| listener),
             receivers,
@@ -219,7 +219,7 @@ fn tls(url: &Url<'_>, facts: &RunFacts<'_>) -> Result<Option<TlsConfig>, Telemet
 }
 
 /// What the thread works with.
-struct Teller {
+struct Sender {
     runtime: Runtime,
     page: Option<StdTcpListener>,
     receivers: Vec<Receiver>,
@@ -228,7 +228,7 @@ struct Teller {
     tell: Tell,
 }
 
-impl Teller {
+impl Sender {
     fn run(self, ended: watch::Receiver<Option<Arc<End>>>) {
         let Self { runtime, page, receivers, board, clock, tell } = self;
         runtime.block_on(async {

@@ -1,30 +1,27 @@
-//! Runs on files: what is written, what it means, and the operations of each clone in order.
+//! Files: how jobs on them are laid out, and the operations of each worker in order.
 
 mod blocks;
-mod by_name;
-mod check;
-#[cfg(test)]
-mod examples;
 mod fill;
 pub(crate) mod laws;
+#[cfg(test)]
+pub(crate) mod layout_tests;
 mod names;
 mod plan;
-mod spec;
 mod stream;
 mod table;
 mod versions;
 
-pub use names::NameOp;
+pub use names::{NameAct, NameOp};
 pub use plan::FilePlan;
-pub(crate) use plan::JobLayout;
-pub use spec::{
+pub use stream::{BlockOp, FileOp, FileStream};
+pub(crate) use table::below;
+pub use table::{FileEntry, FileTable};
+// Until no command makes version 1 any more.
+pub use crate::v1::files::{
     BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FILES_SCHEMA, FileJobSpec,
     FilePacingSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec,
     NameActSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
 };
-pub use stream::{BlockOp, FileOp, FileStream};
-pub(crate) use table::below;
-pub use table::{FileEntry, FileTable};
 
 /// Returns the greatest common divisor; of 0 and another number the other.
 pub(crate) const fn greatest_common(a: u64, b: u64) -> u64 {

@@ -2,9 +2,8 @@
 //! each worker.
 //!
 //! A [`plan::WorkloadFile`] is the workload as written, a [`plan::Plan`] the checked one, and what
-//! a run makes of it is [`plan::Placed`]. Older languages ([`WorkloadSpec`], [`files::FilesSpec`])
-//! are read and converted. Everything here is a function of the seed: no driver, no async, no
-//! clock.
+//! a run makes of it is [`plan::Placed`]. The older languages of [`v1`] are read and converted.
+//! Everything here is a function of the seed: no driver, no async, no clock.
 
 pub mod archive;
 pub mod data;
@@ -16,21 +15,23 @@ mod pacing;
 pub mod plan;
 mod seed;
 mod sizes;
-mod spec;
 mod stop;
+pub mod v1;
 
 pub use keys::{ExistingObject, KeyLayout, Keys};
 pub use objects::Verify;
 pub(crate) use pacing::MAX_IN_FLIGHT_MAX;
 pub use pacing::{ArrivalLaw, Arrivals, MAX_IN_FLIGHT_DEFAULT, OpenLoop, Pacing, RateProfile};
+pub use plan::spec::DataFileSpec;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
-pub use spec::{
-    ActivitySpec, DataFileSpec, ExistingSpec, GeneratorSpec, InvalidWorkload, KeysSpec,
-    MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec, SPEC_SCHEMA,
-    SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
-};
 pub use stop::{Metric, Precision, StopRule};
+// Until no command makes version 1 any more.
+pub use v1::InvalidWorkload;
+pub use v1::objects::{
+    ActivitySpec, ExistingSpec, GeneratorSpec, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec,
+    PacingSpec, PickSpec, RangeSpec, SPEC_SCHEMA, SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
+};
 
 #[cfg(test)]
 mod testing;

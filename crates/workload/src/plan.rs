@@ -7,8 +7,6 @@
 mod ability;
 mod check;
 mod checked;
-mod from_files;
-mod from_v1;
 mod full;
 mod older;
 mod on_files;
@@ -24,8 +22,8 @@ mod units;
 mod work;
 
 pub use checked::{
-    Amount, Change, Consent, Files, Job, JobPacing, Members, NamedObjects, Objects, Owed, Plan,
-    Search, Set, SetIndex, Stage, Target, TargetIndex, Think,
+    Amount, Change, Consent, FileNames, Files, Job, JobPacing, Members, NamedObjects, Objects,
+    Owed, Plan, Search, Set, SetIndex, Stage, Target, TargetIndex, Think, Tree,
 };
 pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};
@@ -49,8 +47,6 @@ pub fn title_of(name: &str) -> String {
 
 #[cfg(test)]
 mod anything_tests;
-#[cfg(test)]
-mod convert_tests;
 #[cfg(test)]
 mod example_tests;
 #[cfg(test)]

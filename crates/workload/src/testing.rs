@@ -1,4 +1,4 @@
-//! Workloads of version 1 laid out for tests: what prepares and what is measured.
+//! Workloads laid out for tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use plimsoll_model::Seed;
 
 use crate::WorkloadSpec;
+use crate::files::FilePlan;
 use crate::objects::{Members, ObjectsJob};
 use crate::plan::{Placing, Plan, WorkloadFile};
 
@@ -40,4 +41,28 @@ impl Laid {
     pub(crate) fn prepare_ops_count(&self) -> u64 {
         self.prepare.as_ref().and_then(|work| work.ops_count()).unwrap_or(0)
     }
+}
+
+/// Returns a workload on files of the directory `/mnt/a`; `stages` holds the jobs of each.
+#[track_caller]
+pub(crate) fn on_files(sets: &str, stages: &[impl AsRef<str>]) -> WorkloadFile {
+    let stage = |jobs: &_| format!("- {{name: s, jobs: [{}]}}\n", AsRef::<str>::as_ref(jobs));
+    let stages: String = stages.iter().map(stage).collect();
+    let text = format!(
+        "schema: plimsoll.workload/2\nname: t\nseed: 7\ntargets: {{files: {{directory: /mnt/a}}}}\n\
+         sets: {{{sets}}}\nstages:\n{stages}"
+    );
+    WorkloadFile::from_yaml("t.yaml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Lays the jobs on files of a workload out for the run `r`, whether or not a stage before makes
+/// what they read.
+#[track_caller]
+pub(crate) fn files_of(file: &WorkloadFile) -> FilePlan {
+    let plan = file.recorded().unwrap_or_else(|error| panic!("{error}\n{}", file.to_yaml()));
+    let (buckets, found) = ([String::new()], BTreeMap::new());
+    let seed = Seed(file.seed.unwrap());
+    let placing = Placing { run: "r", seed, buckets: &buckets, found: &found };
+    let placed = Arc::new(plan).place(&placing).unwrap_or_else(|error| panic!("{error}"));
+    placed.files.expect("it works on files")
 }

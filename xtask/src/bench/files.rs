@@ -187,20 +187,20 @@ const CASES: [Case; 7] = [
 ];
 
 /// Where everything is done; removed in the end.
-struct Ground {
+struct Scratch {
     memory: PathBuf,
     disk: PathBuf,
 }
 
-impl Ground {
+impl Scratch {
     fn make() -> Result<Self> {
         let name = format!("plimsoll-bench-files-{}", std::process::id());
         let memory = PathBuf::from("/dev/shm").join(&name);
         let disk = process::root().join("target/tmp").join(&name);
-        let ground = Self { memory, disk };
-        std::fs::create_dir_all(&ground.memory)?;
-        std::fs::create_dir_all(&ground.disk)?;
-        Ok(ground)
+        let scratch = Self { memory, disk };
+        std::fs::create_dir_all(&scratch.memory)?;
+        std::fs::create_dir_all(&scratch.disk)?;
+        Ok(scratch)
     }
 
     fn of(&self, case: &Case) -> &PathBuf {
@@ -208,7 +208,7 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+impl Drop for Scratch {
     fn drop(&mut self) {
         for folder in [&self.memory, &self.disk] {
             if let Err(error) = std::fs::remove_dir_all(folder) {
@@ -231,7 +231,7 @@ pub(crate) fn files(plan: &Plan) -> Result<()> {
         let mut build = process::cargo(&["build", "--release", "-p", "plimsoll-cli"]);
         process::check(&mut build, "the build")?;
     }
-    let ground = Ground::make()?;
+    let scratch = Scratch::make()?;
     let is_there = |peer: &&Peer| process::on_path(peer.program).is_some();
     let rounds = |case: &'static Case| {
         let peers = case.peers.iter().filter(is_there).map(|peer| (peer, Vec::new())).collect();
@@ -245,13 +245,13 @@ pub(crate) fn files(plan: &Plan) -> Result<()> {
             // Who comes first changes from round to round.
             let ours_last = round % 2 == 0;
             if !ours_last {
-                rounds.ours.push(ours::run(rounds.case, &ground, plan)?);
+                rounds.ours.push(ours::run(rounds.case, &scratch, plan)?);
             }
             for (peer, samples) in &mut rounds.peers {
-                samples.push(run_peer(peer, rounds.case, &ground, plan)?);
+                samples.push(run_peer(peer, rounds.case, &scratch, plan)?);
             }
             if ours_last {
-                rounds.ours.push(ours::run(rounds.case, &ground, plan)?);
+                rounds.ours.push(ours::run(rounds.case, &scratch, plan)?);
             }
         }
     }
@@ -259,8 +259,8 @@ pub(crate) fn files(plan: &Plan) -> Result<()> {
     Ok(())
 }
 
-fn run_peer(peer: &Peer, case: &Case, ground: &Ground, plan: &Plan) -> Result<Vec<Sample>> {
-    let folder = ground.of(case);
+fn run_peer(peer: &Peer, case: &Case, scratch: &Scratch, plan: &Plan) -> Result<Vec<Sample>> {
+    let folder = scratch.of(case);
     match case.work {
         Work::Blocks(blocks) => fio::run(Some(&blocks), folder, plan),
         Work::Null => fio::run(None, folder, plan),

@@ -8,7 +8,8 @@ use plimsoll_driver_file::in_use::{Held, hold_for_writing};
 use plimsoll_engine::{RingConfig, ring_threads};
 use plimsoll_model::WorkerId;
 use plimsoll_report::format;
-use plimsoll_workload::files::{BlocksSpec, FilePlan, FileWorkSpec};
+use plimsoll_workload::files::FilePlan;
+use plimsoll_workload::plan::{Blocks, FileNames, Work};
 
 use super::asked_directory;
 use crate::error::refused;
@@ -74,7 +75,7 @@ fn check_space(plan: &FilePlan, needed: u64) -> Result<(), ConductError> {
 /// Refuses more open files than the process may have.
 fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<(), ConductError> {
     let limit = machine::open_files_max();
-    for stage in 0..plan.spec.stages.len() {
+    for (stage, of) in plan.plan.stages.iter().enumerate() {
         let workers = (0..plan.workers(stage)).map(WorkerId);
         let files: usize = workers.map(|worker| plan.files_of(stage, worker).len()).sum();
         let threads = ring_threads(plan, stage, config);
@@ -83,7 +84,7 @@ fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<(), Conduct
             return refused(format!(
                 "stage {} keeps {wanted} files open, and this process may have {limit}; raise \
                  `ulimit -n`, or use fewer files or jobs",
-                plan.spec.stages[stage].name
+                of.name
             ));
         }
     }
@@ -92,22 +93,21 @@ fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<(), Conduct
 
 /// Tells whether the plan may write to a file that was there before.
 fn destroys(plan: &FilePlan, path: &str) -> bool {
-    jobs_on(plan, path).any(|blocks| blocks.files.destroys)
+    jobs_on(plan, path).any(|blocks| plan.plan.set(blocks.set).touch)
 }
 
 /// Tells whether the plan does write to a file that was there before.
 fn writes(plan: &FilePlan, path: &str) -> bool {
-    jobs_on(plan, path).any(BlocksSpec::writes)
+    jobs_on(plan, path).any(Blocks::writes)
 }
 
 /// Returns what is done to the blocks of a file that was there before.
-fn jobs_on<'p>(plan: &'p FilePlan, path: &'p str) -> impl Iterator<Item = &'p BlocksSpec> {
-    let jobs = plan.spec.stages.iter().flat_map(|stage| &stage.jobs);
-    jobs.filter_map(move |job| match &job.work {
-        FileWorkSpec::Blocks(blocks) => {
-            let names = |name: &String| name == path;
-            (blocks.files.existing && blocks.files.names.iter().any(names)).then_some(blocks)
+fn jobs_on<'p>(plan: &'p FilePlan, path: &'p str) -> impl Iterator<Item = &'p Blocks> {
+    plan.plan.jobs().filter_map(move |job| {
+        let Work::Blocks(blocks) = &job.work else { return None };
+        match &plan.plan.files(blocks.set).names {
+            FileNames::Paths(paths) => paths.iter().any(|each| each == path).then_some(&**blocks),
+            _ => None,
         }
-        _ => None,
     })
 }

@@ -13,8 +13,8 @@ const THREADS_MAX: usize = 10_000;
 
 /// Refuses more threads, or more operations in flight, than a run can have.
 pub(super) fn check_counts(plan: &FilePlan, config: &RingConfig) -> Result<(), ConductError> {
-    for (stage, spec) in plan.spec.stages.iter().enumerate() {
-        let (name, threads) = (&spec.name, ring_threads(plan, stage, config));
+    for (stage, of) in plan.plan.stages.iter().enumerate() {
+        let (name, threads) = (&of.name, ring_threads(plan, stage, config));
         if threads > THREADS_MAX {
             return refused(format!(
                 "`jobs`: stage {name} needs {} threads, as each job of its kind has one of its \

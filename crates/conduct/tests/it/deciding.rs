@@ -61,7 +61,7 @@ fn p99(outcome: &StageOutcome) -> Duration {
     let mut timeline = outcome.timeline.clone();
     timeline.close();
     let mut latency = Histogram::new();
-    for times in timeline.lanes().flat_map(|(_, lane)| lane.times()) {
+    for times in timeline.series().flat_map(|(_, lane)| lane.times()) {
         latency.merge_compact(&times.latency);
     }
     Duration::from_nanos(latency.percentile(Percentile::new(99.0).unwrap()).unwrap())

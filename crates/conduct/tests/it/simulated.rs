@@ -14,7 +14,7 @@ use plimsoll_model::{
 };
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver, ScriptedFiles};
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::files::{FilePlan, FilesSpec};
+use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::plan::{Placed, Placing, WorkloadFile};
 use plimsoll_workload::{StopRule, objects};
 
@@ -27,37 +27,31 @@ const CONFIG: EngineConfig =
     EngineConfig { threads: 1, op_timeout: Duration::from_secs(60), retries: 0 };
 const RINGS: RingConfig = RingConfig { threads: 2, interface: Interface::IoUring };
 
+/// Lays a workload out whose sets and stages are these.
+fn placed(body: &str) -> Placed {
+    let text = format!("schema: plimsoll.workload/2\nname: t\n{body}");
+    let plan = Arc::new(WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().unwrap());
+    let (seed, found) = (Seed(SEED), BTreeMap::new());
+    let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
+    plan.place(&placing).unwrap()
+}
+
 /// A stage that fills two files, one that reads and writes them, and names.
 fn plan() -> FilePlan {
-    let files = "{directories: [/d], size_bytes: {min: 1048576, max: 1048576}}";
-    let blocks = format!(
-        "work: {{blocks: {{files: {files}, read_percent: 70, read_blocks: {{fixed_bytes: 4096}}, \
-         write_blocks: {{fixed_bytes: 4096}}, order: uniform, repeats: true}}}}"
+    let placed = placed(
+        "targets: {files: {directory: /d}}\n\
+         sets:\n\
+         \x20 f: {files: 1, size: 1MiB, workers: 2, job: j}\n\
+         \x20 t: {tree: {entries: 50, per_worker: true}}\n\
+         stages:\n\
+         - {name: s, jobs: [{name: f, depth: 4, work: {fill: {sets: f, block: 64KiB}}}]}\n\
+         - {name: s, jobs: [{name: j, workers: 2, depth: 8, duration: 60s, work: {blocks: {on: f, \
+         read: {block: 4KiB, percent: 70%}, write: {block: 4KiB}, order: uniform}}}]}\n\
+         - {name: s, jobs: [{name: m, workers: 3, work: {names: {make_tree: t}}}]}\n\
+         - {name: s, jobs: [{name: c, workers: 3, work: {names: {create: t, bytes: 600B}}}]}\n\
+         - {name: s, jobs: [{name: o, workers: 3, work: {names: {open: t, bytes: 600B}}}]}\n",
     );
-    let tree = "tree: {directories: [/d], name: t, depth: 0, branching: 1, entries_per_directory: \
-                50, per_clone: true}";
-    let names = |name: &str, act: &str| {
-        format!(
-            "{{name: {name}, group: 0, clones: 3, depth: 1, pacing: closed, work: {{names: {{{tree}, \
-             act: {act}}}}}}}"
-        )
-    };
-    let head = "schema: plimsoll.files/1\nname: test\nseed: 7\nverify: true\nstages:\n";
-    let fill = format!(
-        "{{name: f, group: 0, clones: 1, depth: 4, pacing: closed, work: {{fill: {{block_bytes: \
-         65536, direct: false, files: [{{job: j, clones: 2, files: {files}}}]}}}}}}"
-    );
-    let load = format!(
-        "{{name: j, group: 0, clones: 2, depth: 8, pacing: closed, duration_ns: 60000000000, \
-         {blocks}}}"
-    );
-    let made = [names("m", "make_tree"), names("c", "{create: {bytes: 600, fsync: false}}")];
-    let stages = [fill, load, made[0].clone(), made[1].clone(), names("o", "{open: {bytes: 600}}")];
-    let stages = stages.iter().map(|job| format!("- {{name: s, jobs: [{job}]}}\n"));
-    FilesSpec::from_yaml(&format!("{head}{}", stages.collect::<String>()))
-        .unwrap()
-        .validate("run")
-        .unwrap()
+    placed.files.expect("it works on files")
 }
 
 /// Files, a store and the time that they live in.
@@ -130,16 +124,11 @@ struct Gets {
 
 impl Gets {
     fn new() -> Self {
-        let file = WorkloadFile::from_yaml(
-            "gets",
-            "schema: plimsoll.workload/2\nname: gets\nsets: {o: {count: 16, size: 512B}}\nstages:\n\
+        let placed = placed(
+            "sets: {o: {count: 16, size: 512B}}\nstages:\n\
              - {name: prepare, prepares: true, jobs: [{workers: 4, work: {fill: o}}]}\n\
              - {name: measure, duration: 15s, jobs: [{workers: 4, work: {objects: [{get: o}]}}]}\n",
         );
-        let plan = Arc::new(file.unwrap().check().unwrap());
-        let (seed, found) = (Seed(SEED), BTreeMap::new());
-        let placing = Placing { run: "run", seed, buckets: &[String::new()], found: &found };
-        let placed = plan.place(&placing).unwrap();
         let there = [objects::Members::all()].into();
         let measure = Arc::new(placed.stages[1].objects[0].work.with_members(there));
         Self { placed, generators: [Arc::new(Generator::new(SEED))].into(), measure }

@@ -99,7 +99,7 @@ impl TestFigures {
         timeline.close();
         let (mut bytes, mut rows_micro, mut latency) = (0, 0, Histogram::new());
         let mut ended = [0; ErrorClass::ALL.len()];
-        for (key, series) in timeline.lanes() {
+        for (key, series) in timeline.series() {
             for cell in series.cells() {
                 bytes += cell.bytes;
                 rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };

@@ -9,8 +9,8 @@ use plimsoll_driver::{
 use plimsoll_model::ErrorClass;
 
 use super::{S3Admin, is_refusal};
-use crate::call::Property;
-use crate::session::BucketCall;
+use crate::s3_request::Property;
+use crate::session::BucketRequest;
 
 /// What a server may offer or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl S3Admin {
     }
 
     async fn offers_versioning(&mut self) -> Result<bool, DriverError> {
-        let call = BucketCall::Get(Property::Versioning);
+        let call = BucketRequest::Get(Property::Versioning);
         match self.call(call).await {
             Ok(()) => Ok(true),
             Err(error) if is_refusal(&error) => Ok(false),

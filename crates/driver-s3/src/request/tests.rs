@@ -13,13 +13,13 @@ use plimsoll_http::Endpoint;
 use proptest::prelude::*;
 
 use super::*;
-use crate::call::{MarkedPage, Page, Property};
 use crate::config::tests::sample;
+use crate::s3_request::{MarkedPage, Page, Property};
 use crate::{Encryption, RequestOptions};
 
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-fn rendered(config: &S3Config, call: &Call<'_>, digests: &PayloadDigests) -> String {
+fn rendered(config: &S3Config, call: &S3Request<'_>, digests: &PayloadDigests) -> String {
     let target = Arc::new(Target::resolve(config).unwrap());
     let mut requests = Requests::new(config, Arc::clone(&target));
     requests.render(call, digests, &target.place.addresses[0], config.wall_epoch);
@@ -27,7 +27,7 @@ fn rendered(config: &S3Config, call: &Call<'_>, digests: &PayloadDigests) -> Str
 }
 
 /// Returns the request line of `call`, and checks that the bucket is where it should be.
-fn request_line(call: &Call<'_>) -> String {
+fn request_line(call: &S3Request<'_>) -> String {
     let line = |config: &S3Config| {
         let head = rendered(config, call, &PayloadDigests::NONE);
         head.lines().next().unwrap().strip_suffix(" HTTP/1.1").unwrap().to_owned()
@@ -41,8 +41,8 @@ fn request_line(call: &Call<'_>) -> String {
     in_path
 }
 
-fn plain_put(key: &str, size: u64) -> Call<'_> {
-    Call::Put { key, size, how: PutHow::Plain }
+fn plain_put(key: &str, size: u64) -> S3Request<'_> {
+    S3Request::Put { key, size, how: PutHow::Plain }
 }
 
 #[test]
@@ -52,58 +52,61 @@ fn request_lines() {
     let inner = Page { prefix: "", recursive: false, token: Some("t/=+"), ..page };
     for (call, line) in [
         (plain_put("a/é", 1), "PUT /examplebucket/a/%C3%A9"),
-        (Call::Get { key: "/x", range: None, version: None }, "GET /examplebucket//x"),
+        (S3Request::Get { key: "/x", range: None, version: None }, "GET /examplebucket//x"),
         (
-            Call::Get { key: "x", range: None, version: Some("v/1") },
+            S3Request::Get { key: "x", range: None, version: Some("v/1") },
             "GET /examplebucket/x?versionId=v%2F1",
         ),
-        (Call::GetPart { key: "x", number: 7 }, "GET /examplebucket/x?partNumber=7"),
-        (Call::GetMember { key: "a.zip", member: "b/c d" }, "GET /examplebucket/a.zip/b/c%20d"),
-        (Call::Stat { key: "a?b", version: None }, "HEAD /examplebucket/a%3Fb"),
-        (Call::Stat { key: "a", version: Some("1") }, "HEAD /examplebucket/a?versionId=1"),
-        (Call::Delete { key: ".", version: None }, "DELETE /examplebucket/."),
-        (Call::Delete { key: "a", version: Some("1") }, "DELETE /examplebucket/a?versionId=1"),
-        (Call::DeleteMany { body_len: 3, bypass: false }, "POST /examplebucket?delete="),
-        (Call::HeadBucket, "HEAD /examplebucket"),
-        (Call::CreateBucket { body_len: 0, lock: false }, "PUT /examplebucket"),
-        (Call::GetBucket(Property::Versioning), "GET /examplebucket?versioning="),
-        (Call::GetBucket(Property::ObjectLock), "GET /examplebucket?object-lock="),
-        (Call::EnableVersioning { body_len: 1 }, "PUT /examplebucket?versioning="),
+        (S3Request::GetPart { key: "x", number: 7 }, "GET /examplebucket/x?partNumber=7"),
         (
-            Call::Retain { key: "k", version: Some("1"), body_len: 1 },
+            S3Request::GetMember { key: "a.zip", member: "b/c d" },
+            "GET /examplebucket/a.zip/b/c%20d",
+        ),
+        (S3Request::Stat { key: "a?b", version: None }, "HEAD /examplebucket/a%3Fb"),
+        (S3Request::Stat { key: "a", version: Some("1") }, "HEAD /examplebucket/a?versionId=1"),
+        (S3Request::Delete { key: ".", version: None }, "DELETE /examplebucket/."),
+        (S3Request::Delete { key: "a", version: Some("1") }, "DELETE /examplebucket/a?versionId=1"),
+        (S3Request::DeleteMany { body_len: 3, bypass: false }, "POST /examplebucket?delete="),
+        (S3Request::HeadBucket, "HEAD /examplebucket"),
+        (S3Request::CreateBucket { body_len: 0, lock: false }, "PUT /examplebucket"),
+        (S3Request::GetBucket(Property::Versioning), "GET /examplebucket?versioning="),
+        (S3Request::GetBucket(Property::ObjectLock), "GET /examplebucket?object-lock="),
+        (S3Request::EnableVersioning { body_len: 1 }, "PUT /examplebucket?versioning="),
+        (
+            S3Request::Retain { key: "k", version: Some("1"), body_len: 1 },
             "PUT /examplebucket/k?retention=&versionId=1",
         ),
-        (Call::CreateUpload { key: "k" }, "POST /examplebucket/k?uploads="),
+        (S3Request::CreateUpload { key: "k" }, "POST /examplebucket/k?uploads="),
         (
-            Call::PutPart { key: "k", upload: "u=", number: 3, size: 1 },
+            S3Request::PutPart { key: "k", upload: "u=", number: 3, size: 1 },
             "PUT /examplebucket/k?partNumber=3&uploadId=u%3D",
         ),
         (
-            Call::CompleteUpload { key: "k", upload: "u", body_len: 1 },
+            S3Request::CompleteUpload { key: "k", upload: "u", body_len: 1 },
             "POST /examplebucket/k?uploadId=u",
         ),
-        (Call::AbortUpload { key: "k", upload: "u" }, "DELETE /examplebucket/k?uploadId=u"),
-        (Call::Form { content_type: "x", size: 1 }, "POST /examplebucket"),
+        (S3Request::AbortUpload { key: "k", upload: "u" }, "DELETE /examplebucket/k?uploadId=u"),
+        (S3Request::Form { content_type: "x", size: 1 }, "POST /examplebucket"),
         (
-            Call::ListVersions(marked),
+            S3Request::ListVersions(marked),
             "GET /examplebucket?encoding-type=url&key-marker=k&max-keys=9&prefix=p\
              &version-id-marker=i&versions=",
         ),
         (
-            Call::ListUploads(marked),
+            S3Request::ListUploads(marked),
             "GET /examplebucket?encoding-type=url&key-marker=k&max-uploads=9&prefix=p\
              &upload-id-marker=i&uploads=",
         ),
         (
-            Call::ListVersions(MarkedPage { key_marker: "", ..marked }),
+            S3Request::ListVersions(MarkedPage { key_marker: "", ..marked }),
             "GET /examplebucket?encoding-type=url&max-keys=9&prefix=p&versions=",
         ),
         (
-            Call::List(page),
+            S3Request::List(page),
             "GET /examplebucket?encoding-type=url&list-type=2&max-keys=7&prefix=a%2Fb%20c",
         ),
         (
-            Call::List(inner),
+            S3Request::List(inner),
             "GET /examplebucket?continuation-token=t%2F%3D%2B&delimiter=%2F&encoding-type=url\
              &list-type=2&max-keys=7&prefix=",
         ),
@@ -119,7 +122,11 @@ fn a_whole_head() {
     let range = Some(ByteRange { offset: 10, len: 5 });
     let agent = USER_AGENT;
     assert_eq!(
-        rendered(&config, &Call::Get { key: "k", range, version: None }, &PayloadDigests::NONE),
+        rendered(
+            &config,
+            &S3Request::Get { key: "k", range, version: None },
+            &PayloadDigests::NONE
+        ),
         format!(
             "GET /examplebucket/k HTTP/1.1\r\nuser-agent: {agent}\r\nhost: s3.example\r\n\
              range: bytes=10-14\r\n\r\n"
@@ -135,7 +142,11 @@ fn a_whole_head() {
         )
     );
     assert_eq!(
-        rendered(&config, &Call::CreateBucket { body_len: 0, lock: false }, &PayloadDigests::NONE),
+        rendered(
+            &config,
+            &S3Request::CreateBucket { body_len: 0, lock: false },
+            &PayloadDigests::NONE
+        ),
         format!(
             "PUT /examplebucket HTTP/1.1\r\ncontent-length: 0\r\nuser-agent: {agent}\r\n\
              host: s3.example\r\n\r\n"
@@ -151,7 +162,7 @@ fn a_signed_head() {
     let range = Some(ByteRange { offset: 0, len: 10 });
     let head = rendered(
         &config,
-        &Call::Get { key: "test.txt", range, version: None },
+        &S3Request::Get { key: "test.txt", range, version: None },
         &PayloadDigests::NONE,
     );
     assert_eq!(
@@ -169,7 +180,7 @@ fn a_signed_head() {
 }
 
 /// The headers between the first line and the signature, without what every head has.
-fn particular(config: &S3Config, call: &Call<'_>, digests: &PayloadDigests) -> Vec<String> {
+fn particular(config: &S3Config, call: &S3Request<'_>, digests: &PayloadDigests) -> Vec<String> {
     let head = rendered(config, call, digests);
     let usual = ["user-agent", "host", "x-amz-date", "authorization"];
     let lines = head.lines().skip(1).filter(|line| !line.is_empty());
@@ -212,15 +223,15 @@ fn each_request_carries_what_belongs_to_it() {
     ];
     assert_eq!(particular(&config, &plain_put("k", 9), &trailing), put.concat());
 
-    let part = Call::PutPart { key: "k", upload: "u", number: 1, size: 9 };
+    let part = S3Request::PutPart { key: "k", upload: "u", number: 1, size: 9 };
     let expected = [&streamed[..], &amz, &["x-amz-trailer: x-amz-checksum-crc32"]].concat();
     assert_eq!(particular(&config, &part, &trailing), expected);
 
-    let append = Call::Put { key: "k", size: 9, how: PutHow::Append(12) };
+    let append = S3Request::Put { key: "k", size: 9, how: PutHow::Append(12) };
     let with_offset = [&expected[..], &["x-amz-write-offset-bytes: 12"]].concat();
     assert_eq!(particular(&config, &append, &trailing), with_offset);
 
-    let completed = Call::CompleteUpload { key: "k", upload: "u", body_len: 5 };
+    let completed = S3Request::CompleteUpload { key: "k", upload: "u", body_len: 5 };
     assert_eq!(
         particular(&config, &completed, &plain),
         [
@@ -231,10 +242,10 @@ fn each_request_carries_what_belongs_to_it() {
             "x-amz-content-sha256: UNSIGNED-PAYLOAD",
         ]
     );
-    let get = Call::Get { key: "k", range: None, version: None };
+    let get = S3Request::Get { key: "k", range: None, version: None };
     let bare = [format!("x-amz-content-sha256: {EMPTY}")];
     assert_eq!(particular(&config, &get, &PayloadDigests::NONE), bare);
-    let member = Call::GetMember { key: "k", member: "m" };
+    let member = S3Request::GetMember { key: "k", member: "m" };
     let extracted = [bare[0].as_str(), "x-minio-extract: true"];
     assert_eq!(particular(&config, &member, &PayloadDigests::NONE), extracted);
 }
@@ -245,7 +256,7 @@ fn a_head_signed_the_old_way() {
     let mut config = sample();
     config.options.signature = crate::Signature::V2;
     config.endpoints = vec![Endpoint::new("s3.amazonaws.com", 80)];
-    let call = Call::PutPart { key: "a b", upload: "u", number: 2, size: 3 };
+    let call = S3Request::PutPart { key: "a b", upload: "u", number: 2, size: 3 };
     let digests = PayloadDigests { hash: PayloadHash::Unsigned, md5: None };
     // By `openssl dgst -sha1 -hmac` of the lines PUT, nothing, application/octet-stream, the date,
     // and /examplebucket/a%20b?partNumber=2&uploadId=u.
@@ -337,7 +348,7 @@ fn reference_signature(config: &S3Config, head: &str) -> String {
     sign(signable, &params).unwrap().signature().to_owned()
 }
 
-fn any_call(kind: u8, key: &str, token: Option<&str>, check: &dyn Fn(&Call<'_>)) {
+fn any_call(kind: u8, key: &str, token: Option<&str>, check: &dyn Fn(&S3Request<'_>)) {
     let page = Page { prefix: key, page_size: 1_000, recursive: kind.is_multiple_of(2), token };
     let range = Some(ByteRange { offset: u64::from(kind), len: 99 });
     let upload = token.unwrap_or("u");
@@ -345,24 +356,24 @@ fn any_call(kind: u8, key: &str, token: Option<&str>, check: &dyn Fn(&Call<'_>))
         MarkedPage { prefix: key, page_size: 2, key_marker: token.unwrap_or(""), id_marker: "i" };
     check(&match kind % 19 {
         0 => plain_put(key, 1_024),
-        1 => Call::Get { key, range: None, version: token },
-        2 => Call::Get { key, range, version: None },
-        3 => Call::Stat { key, version: token },
-        4 => Call::Delete { key, version: token },
-        5 => Call::DeleteMany { body_len: 10, bypass: token.is_some() },
-        6 => Call::CreateBucket { body_len: 0, lock: token.is_some() },
-        7 => Call::Put { key, size: 1_024, how: PutHow::Append(7) },
-        8 => Call::Put { key, size: 1_024, how: PutHow::Extract },
-        9 => Call::GetPart { key, number: 3 },
-        10 => Call::GetMember { key, member: upload },
-        11 => Call::Retain { key, version: token, body_len: 10 },
-        12 => Call::CreateUpload { key },
-        13 => Call::PutPart { key, upload, number: 17, size: 100_000 },
-        14 => Call::CompleteUpload { key, upload, body_len: 10 },
-        15 => Call::AbortUpload { key, upload },
-        16 => Call::ListVersions(marked),
-        17 => Call::ListUploads(marked),
-        _ => Call::List(page),
+        1 => S3Request::Get { key, range: None, version: token },
+        2 => S3Request::Get { key, range, version: None },
+        3 => S3Request::Stat { key, version: token },
+        4 => S3Request::Delete { key, version: token },
+        5 => S3Request::DeleteMany { body_len: 10, bypass: token.is_some() },
+        6 => S3Request::CreateBucket { body_len: 0, lock: token.is_some() },
+        7 => S3Request::Put { key, size: 1_024, how: PutHow::Append(7) },
+        8 => S3Request::Put { key, size: 1_024, how: PutHow::Extract },
+        9 => S3Request::GetPart { key, number: 3 },
+        10 => S3Request::GetMember { key, member: upload },
+        11 => S3Request::Retain { key, version: token, body_len: 10 },
+        12 => S3Request::CreateUpload { key },
+        13 => S3Request::PutPart { key, upload, number: 17, size: 100_000 },
+        14 => S3Request::CompleteUpload { key, upload, body_len: 10 },
+        15 => S3Request::AbortUpload { key, upload },
+        16 => S3Request::ListVersions(marked),
+        17 => S3Request::ListUploads(marked),
+        _ => S3Request::List(page),
     });
 }
 

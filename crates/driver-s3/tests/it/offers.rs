@@ -19,7 +19,7 @@ use crate::whole::{self, wall_now};
 const MIB: u64 = 1 << 20;
 
 /// One row of the table: what is tried, and how.
-type Row = (&'static str, fn(&Bench) -> Result<(), DriverError>);
+type Row = (&'static str, fn(&Fixture) -> Result<(), DriverError>);
 
 const ROWS: [Row; 37] = [
     ("versions: PUT, GET, STAT, LIST, DELETE of one", versions),
@@ -76,12 +76,12 @@ const ROWS: [Row; 37] = [
 ];
 
 /// A server under test, with a bucket of its own.
-struct Bench {
+struct Fixture {
     config: S3Config,
     clock: SharedClock,
 }
 
-impl Bench {
+impl Fixture {
     fn new(mut config: S3Config) -> Self {
         config.bucket = format!("driver-s3-offers-{}", config.wall_epoch.as_unix_ns());
         let bench = Self { config, clock: common::clock() };
@@ -174,11 +174,11 @@ async fn read(
     Ok(kept.bytes)
 }
 
-fn versions(bench: &Bench) -> Result<(), DriverError> {
+fn versions(bench: &Fixture) -> Result<(), DriverError> {
     // A bucket of its own: one that keeps versions cannot be made to stop that.
     let mut config = bench.config.clone();
     config.bucket.push_str("-versions");
-    let bench = Bench { config, clock: bench.clock.clone() };
+    let bench = Fixture { config, clock: bench.clock.clone() };
     bench.with(RequestOptions::default(), async |admin, session| {
         admin.ensure_root().await?;
         admin.ensure_versioning().await?;
@@ -222,11 +222,11 @@ fn versions(bench: &Bench) -> Result<(), DriverError> {
     })
 }
 
-fn retention(bench: &Bench) -> Result<(), DriverError> {
+fn retention(bench: &Fixture) -> Result<(), DriverError> {
     let mut config = bench.config.clone();
     config.bucket.push_str("-lock");
     let until = config.wall_epoch.after(Duration::from_secs(3_600));
-    let bench = Bench { config, clock: bench.clock.clone() };
+    let bench = Fixture { config, clock: bench.clock.clone() };
     bench.with(RequestOptions::default(), async |admin, session| {
         admin.ensure_root_with_lock().await?;
         admin.ensure_root_with_lock().await?;
@@ -251,7 +251,7 @@ fn retention(bench: &Bench) -> Result<(), DriverError> {
     })
 }
 
-fn parts(bench: &Bench) -> Result<(), DriverError> {
+fn parts(bench: &Fixture) -> Result<(), DriverError> {
     bench.with(RequestOptions::default(), async |_, session| {
         let key = "offers/é p";
         let begun = run(session, Operation::CreateUpload { key }).await?;
@@ -275,7 +275,7 @@ fn parts(bench: &Bench) -> Result<(), DriverError> {
     })
 }
 
-fn unfinished_uploads(bench: &Bench) -> Result<(), DriverError> {
+fn unfinished_uploads(bench: &Fixture) -> Result<(), DriverError> {
     bench.with(RequestOptions::default(), async |admin, session| {
         let mut uploads = Vec::new();
         for key in ["offers/u1", "offers/é u2", "other/u3"] {
@@ -300,7 +300,7 @@ fn unfinished_uploads(bench: &Bench) -> Result<(), DriverError> {
     })
 }
 
-fn post(bench: &Bench) -> Result<(), DriverError> {
+fn post(bench: &Fixture) -> Result<(), DriverError> {
     let options = RequestOptions {
         metadata: vec![("name".to_owned(), "value".to_owned())],
         ..RequestOptions::default()
@@ -317,7 +317,7 @@ fn post(bench: &Bench) -> Result<(), DriverError> {
     })
 }
 
-fn if_none_match(bench: &Bench) -> Result<(), DriverError> {
+fn if_none_match(bench: &Fixture) -> Result<(), DriverError> {
     let options = RequestOptions {
         if_none_match: true,
         part_size: Some(5 * MIB),
@@ -367,7 +367,7 @@ fn documented(column: usize) -> Vec<(String, String)> {
 
 /// Tries every row on a server and compares with its column.
 fn check(config: S3Config, column: usize) {
-    let bench = Bench::new(config);
+    let bench = Fixture::new(config);
     let measured: Vec<(String, String)> =
         ROWS.iter().map(|(name, attempt)| ((*name).to_owned(), cell(attempt(&bench)))).collect();
     assert_eq!(measured, documented(column), "docs/drivers/s3.md, column {column}");

@@ -9,7 +9,7 @@ use plimsoll_workload::plan::Work;
 
 use super::built::{Built, GivenArchive, compress};
 use super::{Executor, bounded};
-use crate::verify::{Given, Taken};
+use crate::verify::{CheckingSink, SourceContent};
 
 impl Executor<'_> {
     /// Makes archive `id`, unless it is there from the attempt before.
@@ -81,7 +81,7 @@ impl Executor<'_> {
     ) -> Completion {
         let member = self.zip_member(object.id);
         self.key.clone_from(&member.key);
-        let mut taken = Taken::new(self.checked_content(0), 0);
+        let mut taken = CheckingSink::new(self.checked_content(0), 0);
         self.write_zip_key();
         let (key, sink) = (&self.key, &mut taken);
         let get = Operation::GetMember { key, member: &member.name, sink };
@@ -106,7 +106,7 @@ impl Executor<'_> {
         self.go_to(object.id);
         let name = |copy| format!("{}/copy-{copy}.rnd", self.key);
         self.batch = (0..copies).map(name).collect();
-        let mut given = Given { content: self.content(0), offset: 0, size };
+        let mut given = SourceContent { content: self.content(0), offset: 0, size };
         let fanout = Operation::Fanout { keys: &self.batch, content: &mut given };
         let mut done = in_bucket!(self, session, fanout, start);
         if done.result.is_ok() {

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use plimsoll_model::{Interface, JobId, OpKind, WorkerId};
-use plimsoll_workload::files::{FileJobSpec, FilePlan, FileWorkSpec, NameActSpec};
+use plimsoll_model::{Interface, JobId, WorkerId};
+use plimsoll_workload::files::FilePlan;
+use plimsoll_workload::plan::{Job, Work};
 
 use crate::timing::JobTiming;
 
@@ -31,12 +32,13 @@ pub struct FilesJob {
 impl FilesJob {
     /// Returns the jobs of a stage of a plan with all their workers.
     pub fn all(plan: &FilePlan, stage: usize) -> Vec<Self> {
-        let job = |(index, job): (usize, &FileJobSpec)| Self {
+        let lasts = plan.plan.stages[stage].duration;
+        let job = |(index, (job, _)): (usize, (&Job, Option<Interface>))| Self {
             id: JobId(index as u8),
-            timing: JobTiming::of_files(job),
-            workers: 0..job.clones,
+            timing: JobTiming::of_files(job, lasts),
+            workers: 0..job.workers.get(),
         };
-        plan.spec.stages[stage].jobs.iter().enumerate().map(job).collect()
+        plan.jobs(stage).enumerate().map(job).collect()
     }
 }
 
@@ -49,21 +51,21 @@ pub(crate) struct Team {
 }
 
 /// Returns how operations of a job reach the kernel. Those on names block, whatever it says.
-fn interface_of(job: &FileJobSpec, config: &RingConfig) -> Interface {
+fn interface_of(job: &Job, asked: Option<Interface>, config: &RingConfig) -> Interface {
     match job.work {
-        FileWorkSpec::Names(_) => Interface::Psync,
-        _ => job.interface.unwrap_or(config.interface),
+        Work::Names { .. } => Interface::Psync,
+        _ => asked.unwrap_or(config.interface),
     }
 }
 
 /// Returns how many operations a worker may have under way.
-fn depth_of(job: &FileJobSpec, timing: &JobTiming, interface: Interface) -> usize {
+fn depth_of(job: &Job, timing: &JobTiming, interface: Interface) -> usize {
     let depth = match timing.open_loop() {
         _ if interface == Interface::Psync => 1,
-        Some(open) => open.max_in_flight.get().div_ceil(job.clones.max(1)),
-        None => job.depth,
+        Some(open) => open.max_in_flight.get().div_ceil(job.workers.get()),
+        None => job.depth.get(),
     };
-    depth.max(1) as usize
+    depth as usize
 }
 
 /// Returns the workers of a stage that run here, by interface.
@@ -76,13 +78,13 @@ fn by_interface(
     let team = |interface| Team { interface, workers: Vec::new() };
     let mut teams: Vec<Team> = Interface::ALL.into_iter().map(team).collect();
     let mut first = 0;
-    for (spec, job) in plan.spec.stages[stage].jobs.iter().zip(jobs) {
-        let interface = interface_of(spec, config);
-        let depth = depth_of(spec, &job.timing, interface);
-        let workers = job.workers.clone().map(|clone| (WorkerId(first + clone), depth));
+    for ((of, asked), job) in plan.jobs(stage).zip(jobs) {
+        let interface = interface_of(of, asked, config);
+        let depth = depth_of(of, &job.timing, interface);
+        let workers = job.workers.clone().map(|worker| (WorkerId(first + worker), depth));
         let team = teams.iter_mut().find(|team| team.interface == interface);
         team.expect("every interface has one").workers.extend(workers);
-        first += spec.clones;
+        first += of.workers.get();
     }
     teams.retain(|team| !team.workers.is_empty());
     teams
@@ -132,25 +134,4 @@ pub fn ring_slots(plan: &FilePlan, stage: usize, config: &RingConfig) -> u64 {
     let of_team = |team: &Team| team.workers.iter().map(|(_, depth)| *depth as u64).sum();
     let teams = teams(plan, stage, &FilesJob::all(plan, stage), config);
     teams.iter().map(of_team).max().unwrap_or_default()
-}
-
-/// Returns the kinds of operation that are the result of a job.
-pub(crate) fn kinds_of(work: &FileWorkSpec) -> Vec<OpKind> {
-    match work {
-        FileWorkSpec::Fill(_) => vec![OpKind::Write],
-        FileWorkSpec::Blocks(blocks) => match blocks.read_percent {
-            0 => vec![OpKind::Write],
-            100.. => vec![OpKind::Read],
-            _ => vec![OpKind::Read, OpKind::Write],
-        },
-        FileWorkSpec::Names(names) => vec![match (names.act, names.tree.of_directories) {
-            (NameActSpec::MakeTree, _) | (NameActSpec::Create { .. }, true) => OpKind::Mkdir,
-            (NameActSpec::Create { .. }, false) => OpKind::Create,
-            (NameActSpec::Stat, _) => OpKind::Stat,
-            (NameActSpec::Open { .. }, _) => OpKind::Open,
-            (NameActSpec::Rename, _) => OpKind::Rename,
-            (NameActSpec::Remove, false) => OpKind::Unlink,
-            (NameActSpec::Remove, true) | (NameActSpec::RemoveTree, _) => OpKind::Rmdir,
-        }],
-    }
 }

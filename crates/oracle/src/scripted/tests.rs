@@ -23,9 +23,9 @@ fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-struct Given(Vec<u8>);
+struct SourceContent(Vec<u8>);
 
-impl ContentSource for Given {
+impl ContentSource for SourceContent {
     fn size(&self) -> u64 {
         self.0.len() as u64
     }
@@ -36,9 +36,9 @@ impl ContentSource for Given {
 }
 
 #[derive(Default)]
-struct Taken(Vec<u8>);
+struct CollectingSink(Vec<u8>);
 
-impl ContentSink for Taken {
+impl ContentSink for CollectingSink {
     fn restart(&mut self) {
         self.0.clear();
     }
@@ -99,7 +99,7 @@ impl Client {
 
     fn put(&mut self, key: &str, len: usize) -> ErrorClass {
         let content: Vec<u8> = (0..len).map(|_| self.random.next_u64() as u8).collect();
-        let mut given = Given(content.clone());
+        let mut given = SourceContent(content.clone());
         let done = self.execute(Operation::Put { key, content: &mut given });
         if done.result.is_ok() {
             self.written.insert(key.to_owned(), content);
@@ -108,7 +108,7 @@ impl Client {
     }
 
     fn get(&mut self, key: &str, range: Option<ByteRange>) -> (ErrorClass, Vec<u8>) {
-        let mut taken = Taken::default();
+        let mut taken = CollectingSink::default();
         let done = self.execute(Operation::Get { key, range, version: None, sink: &mut taken });
         assert_eq!(done.bytes, taken.0.len() as u64, "bytes are those given");
         let expected = self.written.get(key);
@@ -190,10 +190,10 @@ fn moments_lie_in_the_future_of_the_clock() {
     let shared: SharedClock = clock.clone();
     let mut session = driver.open_sessions(&shared, 1).remove(0);
     let ms = |moment: Option<Moment>| moment.map(|moment| moment.as_ns() / 1_000_000);
-    let mut content = Given(vec![7; 10]);
+    let mut content = SourceContent(vec![7; 10]);
     let put = block_on(session.execute(None, Operation::Put { key: "a", content: &mut content }));
     assert_eq!((ms(put.last_byte_sent), ms(put.first_byte)), (Some(0), Some(1)));
-    let mut taken = Taken::default();
+    let mut taken = CollectingSink::default();
     let get = Operation::Get { key: "a", range: None, version: None, sink: &mut taken };
     let get = block_on(session.execute(None, get));
     assert_eq!((ms(get.first_byte), ms(Some(get.end))), (Some(3), Some(5)), "after the put");
@@ -278,7 +278,7 @@ fn each_fault_is_what_its_name_says() {
         let driver = driver(&script);
         let mut client = Client::new(&driver);
         client.put("a", 100);
-        let mut taken = Taken::default();
+        let mut taken = CollectingSink::default();
         let done = client.execute(Operation::Get {
             key: "a",
             range: None,

@@ -277,11 +277,11 @@ mod tests {
 
     const T0: WallTime = WallTime::from_unix_ns(1_000);
 
-    struct Bench {
+    struct Fixture {
         store: Store,
     }
 
-    impl Bench {
+    impl Fixture {
         fn new() -> Self {
             let store = Store::new(1 << 30, false);
             store.create_bucket("b", T0).unwrap();
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn an_object_is_the_parts_that_are_named_in_order() {
-        let bench = Bench::new();
+        let bench = Fixture::new();
         let id = bench.begin("k");
         bench.put(&id, 7, vec![7; PART_BYTES_MIN]).unwrap();
         bench.put(&id, 2, vec![1; 3]).unwrap();
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_object_leaves_the_upload_as_it_was() {
-        let bench = Bench::new();
+        let bench = Fixture::new();
         let id = bench.begin("k");
         for number in [1, 2] {
             bench.put(&id, number, vec![0; 10]).unwrap();
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn an_upload_that_is_given_up_gives_its_room_back() {
-        let bench = Bench::new();
+        let bench = Fixture::new();
         let id = bench.begin("k");
         bench.put(&id, 1, vec![0; 1000]).unwrap();
         assert_eq!(bench.bytes(), 1000 + 2 * overhead_bytes("k"));
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn pages_show_every_upload_and_part_once() {
-        let bench = Bench::new();
+        let bench = Fixture::new();
         let ids = ["a", "k", "k", "kk", "z"].map(|key| (key.to_owned(), bench.begin(key)));
         let (mut after, mut seen) = ((String::new(), None), Vec::new());
         loop {

@@ -1,7 +1,8 @@
 //! What the manifest says of the jobs of a stage, and how older records come to say it.
 
 use plimsoll_model::Interface;
-use plimsoll_workload::files::{BlockOrderSpec, NameActSpec};
+use plimsoll_workload::files::NameAct;
+use plimsoll_workload::plan::spec::BlockOrder;
 use plimsoll_workload::plan::{self, JobPacing, Members, OpAct, Plan, Work};
 use plimsoll_workload::{OpenLoop, Pacing};
 use schemars::JsonSchema;
@@ -129,7 +130,7 @@ impl StageJob {
         self.work = Some(work_name(&job.work));
         let is_there = job.work.sets().iter().any(|set| match &plan.set(*set).members {
             Members::Existing(_) => true,
-            Members::Files(files) => files.spec.existing,
+            Members::Files(files) => files.are_there(),
             Members::Named(_) | Members::Objects(_) | Members::Tree(_) => false,
         });
         self.verification = reads(&job.work).then_some(match (job.verify, is_there) {
@@ -356,7 +357,7 @@ fn reads(work: &Work) -> bool {
         Work::Objects(ops) => ops.iter().any(|op| matches!(op.act, OpAct::Get { .. })),
         Work::GetPart { .. } | Work::GetFromZip { .. } | Work::Trace { .. } => true,
         Work::Blocks(blocks) => blocks.read_percent > 0,
-        Work::Names { act, .. } => matches!(act, NameActSpec::Open { bytes: 1.. }),
+        Work::Names { act, .. } => matches!(act, NameAct::Open { bytes: 1.. }),
         _ => false,
     }
 }
@@ -373,7 +374,7 @@ fn work_name(work: &Work) -> String {
         Work::Fanout { .. } => "fanout",
         Work::Retention { .. } => "retention",
         Work::Blocks(blocks) => {
-            let random = blocks.order != BlockOrderSpec::Sequential;
+            let random = blocks.order != BlockOrder::Sequential;
             let name = match (blocks.read_percent, random) {
                 (100, false) => "read",
                 (100, true) => "randread",
@@ -388,13 +389,13 @@ fn work_name(work: &Work) -> String {
             };
         }
         Work::Names { act, .. } => match act {
-            NameActSpec::MakeTree => "make tree",
-            NameActSpec::Create { .. } => "create",
-            NameActSpec::Stat => "stat",
-            NameActSpec::Open { .. } => "open, read, close",
-            NameActSpec::Rename => "rename",
-            NameActSpec::Remove => "remove",
-            NameActSpec::RemoveTree => "remove tree",
+            NameAct::MakeTree => "make tree",
+            NameAct::Create { .. } => "create",
+            NameAct::Stat => "stat",
+            NameAct::Open { .. } => "open, read, close",
+            NameAct::Rename => "rename",
+            NameAct::Remove => "remove",
+            NameAct::RemoveTree => "remove tree",
         },
         Work::Fill { .. } => "fill",
         Work::Remove { .. } => "remove",

@@ -31,13 +31,13 @@ pub struct Summary {
     pub origin_ns: u64,
     /// How long an interval is.
     pub interval_ns: u64,
-    /// One lane per stage, kind and endpoint that saw an operation, in that order.
-    pub lanes: Vec<Lane>,
+    /// One series per stage, kind and endpoint that saw an operation, in that order.
+    pub lanes: Vec<Series>,
 }
 
 /// The operations of one kind that one endpoint saw in one stage.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
-pub struct Lane {
+pub struct Series {
     /// The stage, an index into the manifest's `stages`.
     pub stage: u8,
     /// The kind of operation, as in the op log.
@@ -50,7 +50,7 @@ pub struct Lane {
     pub times: Vec<Times>,
 }
 
-/// One interval of one lane.
+/// One interval of one series.
 ///
 /// Bytes and objects are those of successes, shared by time between the intervals an operation
 /// touched; everything else counts in the interval in which the operation ended.
@@ -67,7 +67,7 @@ pub struct Cell {
     pub objects_micro: u64,
 }
 
-/// The times of the successes that ended in a stretch of sixty intervals of one lane.
+/// The times of the successes that ended in a stretch of sixty intervals of one series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// The first interval of the stretch, a multiple of sixty.

@@ -1,8 +1,7 @@
 //! The workload of a run, read once.
 
-use plimsoll_workload::WorkloadSpec;
-use plimsoll_workload::files::FilesSpec;
 use plimsoll_workload::plan::{Plan, WORKLOAD_SCHEMA, WorkloadFile};
+use plimsoll_workload::v1::{self, FilesSpec, WorkloadSpec};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -51,11 +50,11 @@ impl RecordedWorkload {
     fn read(value: &Value) -> Option<WorkloadFile> {
         match value["schema"].as_str()? {
             WORKLOAD_SCHEMA => serde_json::from_value(value.clone()).ok(),
-            plimsoll_workload::SPEC_SCHEMA => {
+            v1::SPEC_SCHEMA => {
                 let spec: WorkloadSpec = serde_json::from_value(value.clone()).ok()?;
                 WorkloadFile::try_from(&spec).ok()
             }
-            plimsoll_workload::files::FILES_SCHEMA => {
+            v1::FILES_SCHEMA => {
                 let spec: FilesSpec = serde_json::from_value(value.clone()).ok()?;
                 WorkloadFile::try_from(&spec).ok()
             }

@@ -121,7 +121,7 @@ proptest! {
         let directory = new_run(place.path());
         let bytes = written(&directory, &mut whole);
         let mut back = directory.read_summary().unwrap();
-        prop_assert!(back.lanes().eq(whole.lanes()));
+        prop_assert!(back.series().eq(whole.series()));
         prop_assert_eq!(back.origin_ns(), whole.origin_ns());
         prop_assert_eq!(back.interval_ns(), whole.interval_ns());
         prop_assert_eq!(&written(&directory, &mut back), &bytes);

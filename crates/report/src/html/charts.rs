@@ -10,7 +10,7 @@ use plimsoll_stats::{Histogram, Percentile};
 
 use super::axis::{Axis, short};
 use super::distribution::{column_width, columns, curve, outline};
-use super::plot::{HALF, Ink, Mark, OTHER_INKS_COUNT, Plot, Stroke, WIDE};
+use super::plot::{HALF, Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
 use crate::LoopModel;
 use crate::format::{self, duration};
 use crate::report::RowView;
@@ -19,7 +19,7 @@ const MIB: f64 = 1_048_576.0;
 
 /// What a colour stands for.
 pub(super) struct Entry {
-    pub(super) ink: Ink,
+    pub(super) color: SeriesColor,
     pub(super) stroke: Stroke,
     pub(super) name: String,
 }
@@ -132,7 +132,7 @@ impl<'a> Charts<'a> {
             let average = average.map_or(String::new(), |rate| format!(", {rate} on average"));
             let name = format!("{}{average}", kind.kind.name());
             let rates = kind.series.iter().map(|row| measure.rate(row)).collect();
-            (Ink::of_kind(kind.kind), name, rates)
+            (SeriesColor::of_kind(kind.kind), name, rates)
         });
         self.rate_chart(id, format!("{title} over time"), measure, lines.collect())
     }
@@ -155,15 +155,15 @@ impl<'a> Charts<'a> {
         let count = hosts.len();
         // With more hosts than colours the slowest and the fastest are worth seeing.
         hosts.sort_by(|(_, a), (_, b)| a.iter().sum::<f64>().total_cmp(&b.iter().sum::<f64>()));
-        if count > OTHER_INKS_COUNT {
-            hosts.drain(OTHER_INKS_COUNT / 2..count - OTHER_INKS_COUNT / 2);
+        if count > OTHER_COLORS_COUNT {
+            hosts.drain(OTHER_COLORS_COUNT / 2..count - OTHER_COLORS_COUNT / 2);
         }
         hosts.sort_by_key(|(endpoint, _)| *endpoint);
         let lines = hosts.into_iter().enumerate().map(|(index, (endpoint, rates))| {
-            (Ink::of_other(index), self.report.endpoint(endpoint), rates)
+            (SeriesColor::of_other(index), self.report.endpoint(endpoint), rates)
         });
         let title = match count {
-            ..=OTHER_INKS_COUNT => "Each host over time".to_owned(),
+            ..=OTHER_COLORS_COUNT => "Each host over time".to_owned(),
             _ => format!("The slowest and fastest of {count} hosts over time"),
         };
         Some(self.rate_chart("chart-hosts", title, measure, lines.collect()))
@@ -174,15 +174,15 @@ impl<'a> Charts<'a> {
         id: &'static str,
         title: String,
         measure: Measure,
-        lines: Vec<(Ink, String, Vec<f64>)>,
+        lines: Vec<(SeriesColor, String, Vec<f64>)>,
     ) -> Chart {
         let max = lines.iter().flat_map(|(.., rates)| rates).copied().fold(0.0, f64::max);
-        let mark = |(ink, _, rates): &(Ink, String, Vec<f64>)| {
+        let mark = |(color, _, rates): &(SeriesColor, String, Vec<f64>)| {
             let points = rates.iter().enumerate().map(|(at, rate)| (self.middle(at), Some(*rate)));
-            Mark::line(*ink, Stroke::Solid, points)
+            Mark::line(*color, Stroke::Solid, points)
         };
         let marks = lines.iter().map(mark).collect();
-        let entry = |(ink, name, _)| Entry { ink, stroke: Stroke::Solid, name };
+        let entry = |(color, name, _)| Entry { color, stroke: Stroke::Solid, name };
         Chart {
             id,
             title: format!("{title}, {}", measure.unit()),
@@ -244,7 +244,7 @@ impl<'a> Charts<'a> {
             self.details.kinds.iter().flat_map(|kind| heights.iter().map(move |h| (kind, *h)))
         {
             let Some((of, what)) = line_of(kind, height) else { continue };
-            let ink = Ink::of_kind(kind.kind);
+            let color = SeriesColor::of_kind(kind.kind);
             let dashed = height == Height::P99 && heights.len() > 1;
             let stroke = if dashed { Stroke::Dashed } else { Stroke::Solid };
             let points = kind
@@ -252,8 +252,8 @@ impl<'a> Charts<'a> {
                 .iter()
                 .enumerate()
                 .map(|(at, row)| (self.middle(at), of(row).map(|time| time.as_nanos() as f64)));
-            marks.push(Mark::line(ink, stroke, points));
-            legend.push(Entry { ink, stroke, name: format!("{} {what}", kind.kind.name()) });
+            marks.push(Mark::line(color, stroke, points));
+            legend.push(Entry { color, stroke, name: format!("{} {what}", kind.kind.name()) });
         }
         let Some((min, max)) = ends(&marks) else { return Vec::new() };
         vec![Chart {
@@ -334,8 +334,9 @@ impl<'a> Charts<'a> {
         let y = Axis::from_zero(highest.fold(0.0, f64::max));
         let outline = |(kind, columns): &(OpKind, Vec<(f64, f64)>)| {
             let outline = outline(columns, width);
-            [Stroke::Shade, Stroke::Solid]
-                .map(|stroke| Mark::line(Ink::of_kind(*kind), stroke, outline.iter().copied()))
+            [Stroke::Shade, Stroke::Solid].map(|stroke| {
+                Mark::line(SeriesColor::of_kind(*kind), stroke, outline.iter().copied())
+            })
         };
         let marks = shares.iter().flat_map(outline).collect();
         let entry = |(kind, histogram): &(OpKind, &Histogram)| {
@@ -361,7 +362,7 @@ impl<'a> Charts<'a> {
         let known = self.known(timing, 10);
         let samples = known.iter().map(|(_, histogram)| histogram.count()).max()?;
         let line = |(kind, histogram): &(OpKind, &Histogram)| {
-            Mark::line(Ink::of_kind(*kind), Stroke::Solid, curve(histogram))
+            Mark::line(SeriesColor::of_kind(*kind), Stroke::Solid, curve(histogram))
         };
         let marks: Vec<_> = known.iter().map(line).collect();
         let (min, max) = ends(&marks)?;
@@ -430,16 +431,16 @@ impl<'a> Charts<'a> {
         let (mut marks, mut legend) = (Vec::new(), Vec::new());
         for kind in self.details.kinds.iter().filter(|kind| !kind.sizes.is_empty()) {
             for (name, stroke, of) in chart.lines {
-                let ink = Ink::of_kind(kind.kind);
+                let color = SeriesColor::of_kind(kind.kind);
                 let value = |(min, _): &(u64, u64)| {
                     let class = kind.sizes.iter().find(|class| class.bytes_min == *min);
                     class.and_then(of)
                 };
                 let points = classes.iter().enumerate();
                 let points = points.map(|(at, class)| (at as f64, value(class)));
-                marks.push(Mark { dots: true, ..Mark::line(ink, *stroke, points) });
+                marks.push(Mark { dots: true, ..Mark::line(color, *stroke, points) });
                 let name = format!("{} {name}", kind.kind.name()).trim_end().to_owned();
-                legend.push(Entry { ink, stroke: *stroke, name });
+                legend.push(Entry { color, stroke: *stroke, name });
             }
         }
         let (min, max) = ends(&marks)?;
@@ -486,9 +487,9 @@ impl<'a> Charts<'a> {
             };
             let points = corners(&top).into_iter().chain(corners(&base).into_iter().rev());
             // The first colour is that of the first host.
-            let ink = Ink::of_other(index + 1);
-            marks.push(Mark::line(ink, Stroke::Full, points));
-            legend.push(Entry { ink, stroke: Stroke::Full, name: class.name().to_owned() });
+            let color = SeriesColor::of_other(index + 1);
+            marks.push(Mark::line(color, Stroke::Full, points));
+            legend.push(Entry { color, stroke: Stroke::Full, name: class.name().to_owned() });
             base = top;
         }
         let max = base.into_iter().fold(0.0, f64::max);
@@ -507,7 +508,7 @@ impl<'a> Charts<'a> {
 
 impl Entry {
     fn of_kind(kind: OpKind, name: String) -> Self {
-        Self { ink: Ink::of_kind(kind), stroke: Stroke::Solid, name }
+        Self { color: SeriesColor::of_kind(kind), stroke: Stroke::Solid, name }
     }
 }
 

@@ -15,17 +15,17 @@ pub(super) const WIDE: (u32, u32) = (1_000 * SCALE, 250 * SCALE);
 pub(super) const HALF: (u32, u32) = (490 * SCALE, 270 * SCALE);
 
 /// How many colours there are: one for each kind of operation, then those for anything else.
-const INKS: u8 = OTHER_INKS + OTHER_INKS_COUNT as u8;
+const COLORS: u8 = OTHER_COLORS + OTHER_COLORS_COUNT as u8;
 /// The first colour that is no kind's.
-const OTHER_INKS: u8 = plimsoll_model::OpKind::ALL.len() as u8;
+const OTHER_COLORS: u8 = plimsoll_model::OpKind::ALL.len() as u8;
 /// How many colours there are for anything else.
-pub(super) const OTHER_INKS_COUNT: usize = 8;
+pub(super) const OTHER_COLORS_COUNT: usize = 8;
 
 /// One of the colours of the style sheet, `--s0`, `--s1`, ….
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ink(u8);
+pub(super) struct SeriesColor(u8);
 
-impl Ink {
+impl SeriesColor {
     /// Returns the colour of a kind, the same in all charts.
     pub(super) fn of_kind(kind: plimsoll_model::OpKind) -> Self {
         Self(kind as u8)
@@ -33,7 +33,7 @@ impl Ink {
 
     /// Returns the colour of something else by its place in a list.
     pub(super) fn of_other(index: usize) -> Self {
-        Self(OTHER_INKS + (index % OTHER_INKS_COUNT) as u8)
+        Self(OTHER_COLORS + (index % OTHER_COLORS_COUNT) as u8)
     }
 
     /// Returns its name in the style sheet.
@@ -71,8 +71,8 @@ const TEXT: RGBColor = RGBColor(PLACEHOLDER, NEUTRAL, 0);
 const GRID: RGBColor = RGBColor(PLACEHOLDER, NEUTRAL, 1);
 const FRAME: RGBColor = RGBColor(PLACEHOLDER, NEUTRAL, 2);
 
-fn placeholder(ink: Ink, stroke: Stroke) -> RGBColor {
-    RGBColor(PLACEHOLDER, stroke as u8 + 1, ink.0)
+fn placeholder(color: SeriesColor, stroke: Stroke) -> RGBColor {
+    RGBColor(PLACEHOLDER, stroke as u8 + 1, color.0)
 }
 
 /// Returns the rules that give the placeholders their colours.
@@ -85,15 +85,15 @@ pub(super) fn style_rules() -> String {
         name(GRID),
         name(FRAME)
     );
-    for ink in (0..INKS).map(Ink) {
-        let variable = ink.variable();
+    for color in (0..COLORS).map(SeriesColor) {
+        let variable = color.variable();
         for (stroke, of, more) in [
             (Stroke::Solid, "stroke", ""),
             (Stroke::Dashed, "stroke", ";stroke-dasharray:9 7"),
             (Stroke::Shade, "fill", ";fill-opacity:.16"),
             (Stroke::Full, "fill", ""),
         ] {
-            let placeholder = name(placeholder(ink, stroke));
+            let placeholder = name(placeholder(color, stroke));
             rules += &format!("svg [{of}=\"{placeholder}\"]{{{of}:var({variable}){more}}}");
         }
     }
@@ -103,7 +103,7 @@ pub(super) fn style_rules() -> String {
 /// A line or an area through values; a gap where there is none.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
-    pub(super) ink: Ink,
+    pub(super) color: SeriesColor,
     pub(super) stroke: Stroke,
     pub(super) points: Vec<(f64, Option<f64>)>,
     /// Whether each point shows.
@@ -112,11 +112,11 @@ pub(super) struct Mark {
 
 impl Mark {
     pub(super) fn line(
-        ink: Ink,
+        color: SeriesColor,
         stroke: Stroke,
         points: impl IntoIterator<Item = (f64, Option<f64>)>,
     ) -> Self {
-        Self { ink, stroke, points: points.into_iter().collect(), dots: false }
+        Self { color, stroke, points: points.into_iter().collect(), dots: false }
     }
 }
 
@@ -167,8 +167,8 @@ impl Plot {
             .draw()?;
         for mark in &self.marks {
             for run in self.runs(mark) {
-                let color = placeholder(mark.ink, mark.stroke);
-                let full = placeholder(mark.ink, Stroke::Full);
+                let color = placeholder(mark.color, mark.stroke);
+                let full = placeholder(mark.color, Stroke::Full);
                 let dot = |at: &(f64, f64)| Circle::new(*at, 3 * SCALE, full.filled());
                 if mark.dots || run.len() == 1 {
                     chart.draw_series(run.iter().map(dot))?;

@@ -7,7 +7,7 @@ use plimsoll_model::{ErrorClass, Interface};
 
 use super::axis::Axis;
 use super::charts::{Chart, Entry};
-use super::plot::{Ink, Mark, OTHER_INKS_COUNT, Plot, Stroke, WIDE};
+use super::plot::{Mark, OTHER_COLORS_COUNT, Plot, SeriesColor, Stroke, WIDE};
 use super::tables::{self, Table, Tone};
 use super::{escaped, figure_as, section};
 use crate::format::{bytes, count, duration, known};
@@ -193,8 +193,8 @@ fn chart(stage: &StageReport) -> Option<Chart> {
     let mut marks = Vec::new();
     let mut legend = Vec::new();
     let mut highest = 0.0_f64;
-    for (index, (row, kind, series)) in drawn.iter().take(OTHER_INKS_COUNT).enumerate() {
-        let ink = Ink::of_other(index);
+    for (index, (row, kind, series)) in drawn.iter().take(OTHER_COLORS_COUNT).enumerate() {
+        let color = SeriesColor::of_other(index);
         // What is left of a window at either end says little.
         let windows = series.iter().filter(|of| of.length * 4 >= row.analysis.segment);
         let points: Vec<(f64, Option<f64>)> = windows
@@ -207,10 +207,10 @@ fn chart(stage: &StageReport) -> Option<Chart> {
             })
             .collect();
         highest = points.iter().filter_map(|(_, rate)| *rate).fold(highest, f64::max);
-        marks.push(Mark::line(ink, Stroke::Solid, points));
-        legend.push(Entry { ink, stroke: Stroke::Solid, name: label(stage, row, kind) });
+        marks.push(Mark::line(color, Stroke::Solid, points));
+        legend.push(Entry { color, stroke: Stroke::Solid, name: label(stage, row, kind) });
     }
-    let left_out = match drawn.len().saturating_sub(OTHER_INKS_COUNT) {
+    let left_out = match drawn.len().saturating_sub(OTHER_COLORS_COUNT) {
         0 => String::new(),
         more => format!(" {more} more are not drawn."),
     };

@@ -379,7 +379,7 @@ fn every_kind_has_a_colour_of_its_own_in_the_light_and_in_the_dark() {
         let paper = luminance(block["--paper"]);
         let mut seen: Vec<(OpKind, [f64; 3])> = Vec::new();
         for kind in OpKind::ALL {
-            let variable = plot::Ink::of_kind(kind).variable();
+            let variable = plot::SeriesColor::of_kind(kind).variable();
             let colour = *block.get(&variable).unwrap_or_else(|| panic!("{name}: {kind:?}"));
             assert!(rules.contains(&format!("var({variable})")), "{kind:?} is drawn");
             // 3 : 1 is what WCAG 2.1 (1.4.11) asks of a line.
@@ -392,8 +392,8 @@ fn every_kind_has_a_colour_of_its_own_in_the_light_and_in_the_dark() {
             seen.push((kind, colour));
         }
         // Rows, hosts and sizes have others.
-        for index in 0..plot::OTHER_INKS_COUNT {
-            let variable = plot::Ink::of_other(index).variable();
+        for index in 0..plot::OTHER_COLORS_COUNT {
+            let variable = plot::SeriesColor::of_other(index).variable();
             assert!(block.contains_key(&variable), "{name}: {variable}");
             assert!(rules.contains(&format!("var({variable})")), "{variable} is drawn");
         }

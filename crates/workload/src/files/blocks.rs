@@ -1,4 +1,4 @@
-//! The blocks that one clone reads and writes, in order.
+//! The blocks that one worker reads and writes, in order.
 //!
 //! Positions are counted in *units*, the smallest block there is in the job; what is left at the
 //! end of a file and smaller than a unit is never touched. A larger block begins at a multiple of
@@ -10,9 +10,65 @@
 //! once, when each unit was drawn. With blocks of several sizes these differ: a pass may then leave
 //! out some blocks and hold others twice.
 
+use super::greatest_common;
 use super::laws::{Scatter, Zipf, normal, self_similar};
-use super::spec::{BlockOrderSpec, BlockSizesSpec, BlocksSpec};
 use crate::Random;
+use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes};
+use crate::plan::{Blocks, Percent};
+
+impl BlockSizes {
+    /// Folds all sizes that are drawn: of a range, the least and the most.
+    fn fold<T>(&self, begin: T, each: impl Fn(T, u64) -> T) -> T {
+        match self {
+            Self::Fixed(size) => each(begin, size.0),
+            Self::Drawn(BlockLaw::Range(range)) => {
+                let most = range.max - range.max % range.min.max(1);
+                each(each(begin, range.min), most)
+            }
+            Self::Drawn(BlockLaw::Shares(shares)) => {
+                shares.0.iter().fold(begin, |folded, share| each(folded, share.value.0))
+            }
+        }
+    }
+
+    /// Returns the smallest size.
+    pub(crate) fn smallest(&self) -> u64 {
+        self.fold(u64::MAX, u64::min)
+    }
+}
+
+impl Blocks {
+    /// Tells whether blocks are read.
+    pub const fn reads(&self) -> bool {
+        self.read_percent > 0
+    }
+
+    /// Tells whether blocks are written.
+    pub const fn writes(&self) -> bool {
+        self.read_percent < 100
+    }
+
+    /// Returns the sizes that are used.
+    fn sizes(&self) -> impl Iterator<Item = &BlockSizes> {
+        let reads = self.reads().then_some(&self.read);
+        reads.into_iter().chain(self.writes().then_some(&self.write))
+    }
+
+    /// Returns the size of the smallest block.
+    fn unit(&self) -> u64 {
+        self.sizes().map(BlockSizes::smallest).min().unwrap_or(0)
+    }
+
+    /// Returns the size of the largest block.
+    pub(super) fn largest(&self) -> u64 {
+        self.sizes().fold(0, |largest, sizes| sizes.fold(largest, u64::max))
+    }
+
+    /// Returns what the length of every block is a multiple of.
+    pub(super) fn common(&self) -> u64 {
+        self.sizes().fold(0, |common, sizes| sizes.fold(common, greatest_common))
+    }
+}
 
 /// How large blocks are.
 #[derive(Clone, Debug)]
@@ -27,18 +83,20 @@ pub(super) enum Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(spec: &BlockSizesSpec) -> Self {
-        match spec {
-            BlockSizesSpec::FixedBytes(size) => Self::Fixed(*size),
-            BlockSizesSpec::RangeBytes(span) => Self::Range { min: span.min, max: span.max },
-            BlockSizesSpec::Shares(shares) => {
+    pub(super) fn new(sizes: &BlockSizes) -> Self {
+        match sizes {
+            BlockSizes::Fixed(size) => Self::Fixed(size.0),
+            BlockSizes::Drawn(BlockLaw::Range(range)) => {
+                Self::Range { min: range.min, max: range.max }
+            }
+            BlockSizes::Drawn(BlockLaw::Shares(shares)) => {
                 let mut sum = 0;
-                let mut up_to = |weight: u32| {
-                    sum += u64::from(weight);
+                let mut up_to = |weight: u64| {
+                    sum += weight;
                     sum
                 };
-                let shares = shares.iter().filter(|share| share.weight > 0);
-                Self::Shares(shares.map(|share| (up_to(share.weight), share.size_bytes)).collect())
+                let shares = shares.0.iter();
+                Self::Shares(shares.map(|share| (up_to(share.weight), share.value.0)).collect())
             }
         }
     }
@@ -72,7 +130,7 @@ struct Deck {
 impl Deck {
     fn new(read_percent: u32) -> Self {
         let reads = read_percent.min(100);
-        let common = super::greatest_common(u64::from(reads), 100) as u32;
+        let common = greatest_common(u64::from(reads), 100) as u32;
         let cards = (0..100 / common).map(|index| index < reads / common).collect();
         Self { cards, drawn: 0 }
     }
@@ -102,7 +160,7 @@ enum Law {
     Normal { deviation: f64 },
 }
 
-/// One file of the clone.
+/// One file of the worker.
 #[derive(Clone, Debug)]
 struct Spot {
     file: u32,
@@ -121,9 +179,9 @@ pub(super) struct Planned {
     pub(super) len: u32,
 }
 
-/// The blocks of one clone.
+/// The blocks of one worker.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
+pub(super) struct BlockStream {
     random: Random,
     deck: Deck,
     reads: Sizes,
@@ -139,26 +197,26 @@ pub(super) struct Blocks {
     bytes_left: u64,
 }
 
-impl Blocks {
-    /// Returns the blocks of a clone with these files and as much of each.
-    pub(super) fn new(spec: &BlocksSpec, files: &[(u32, u64)], mut random: Random) -> Self {
+impl BlockStream {
+    /// Returns the blocks of a worker with these files and as much of each.
+    pub(super) fn new(spec: &Blocks, files: &[(u32, u64)], mut random: Random) -> Self {
         let unit = spec.unit();
         let spot = |&(file, size): &(u32, u64)| {
             let units = size / unit;
             let law = match spec.order {
-                BlockOrderSpec::Sequential | BlockOrderSpec::Uniform => Law::Uniform,
-                BlockOrderSpec::EachOnce => {
+                BlockOrder::Sequential | BlockOrder::Uniform => Law::Uniform,
+                BlockOrder::EachOnce => {
                     Law::EachOnce { order: Scatter::new(random.next_u64(), units), next: 0 }
                 }
-                BlockOrderSpec::Zipf { theta } => {
+                BlockOrder::Zipf(theta) => {
                     Law::Zipf(Zipf::new(units, theta), Scatter::new(random.next_u64(), units))
                 }
-                BlockOrderSpec::Pareto { h } => Law::SelfSimilar {
+                BlockOrder::Pareto(h) => Law::SelfSimilar {
                     power: h.ln() / (1.0 - h).ln(),
                     order: Scatter::new(random.next_u64(), units),
                 },
-                BlockOrderSpec::Normal { deviation_percent } => {
-                    Law::Normal { deviation: deviation_percent / 100.0 }
+                BlockOrder::Normal(Percent(deviation)) => {
+                    Law::Normal { deviation: deviation / 100.0 }
                 }
             };
             Spot { file, units, end: units * unit, law }
@@ -168,11 +226,11 @@ impl Blocks {
         Self {
             random,
             deck: Deck::new(spec.read_percent),
-            reads: Sizes::new(&spec.read_blocks),
-            writes: Sizes::new(&spec.write_blocks),
+            reads: Sizes::new(&spec.read),
+            writes: Sizes::new(&spec.write),
             unit,
             spots,
-            place: matches!(spec.order, BlockOrderSpec::Sequential).then_some(0),
+            place: matches!(spec.order, BlockOrder::Sequential).then_some(0),
             turn: 0,
             repeats: spec.repeats,
             bytes_of_pass,

@@ -2,18 +2,48 @@
 
 use std::collections::BTreeSet;
 
-use super::super::examples::{BLOCK, blocks, files};
-use super::super::spec::{BlockShareSpec, SpanSpec};
+use plimsoll_model::SyncMode;
+
 use super::*;
+use crate::plan::spec::{Share, Shares};
+use crate::plan::{SetIndex, Size, SizeRange};
 
 const KIB: u64 = 1_024;
+const BLOCK: u64 = 4_096;
 
-fn all(spec: &BlocksSpec, files: &[(u32, u64)]) -> Vec<Planned> {
+fn blocks(order: BlockOrder, read_percent: u32) -> Blocks {
+    Blocks {
+        set: SetIndex(0),
+        read_percent,
+        read: BlockSizes::Fixed(Size(BLOCK)),
+        write: BlockSizes::Fixed(Size(BLOCK)),
+        order,
+        repeats: false,
+        seed: None,
+        direct: false,
+        sync: SyncMode::Off,
+        fsync_every: None,
+        fdatasync_every: None,
+        end_fsync: false,
+        invalidates: false,
+    }
+}
+
+fn range(min: u64, max: u64) -> BlockSizes {
+    BlockSizes::Drawn(BlockLaw::Range(SizeRange { min, max }))
+}
+
+fn shares(shares: &[(u64, u64)]) -> BlockSizes {
+    let share = |&(size, weight): &(u64, u64)| Share { value: Size(size), weight };
+    BlockSizes::Drawn(BlockLaw::Shares(Shares(shares.iter().map(share).collect())))
+}
+
+fn all(spec: &Blocks, files: &[(u32, u64)]) -> Vec<Planned> {
     stream(spec, files).collect()
 }
 
-fn stream(spec: &BlocksSpec, files: &[(u32, u64)]) -> impl Iterator<Item = Planned> {
-    let mut blocks = Blocks::new(spec, files, Random::new(3, 1, 2));
+fn stream(spec: &Blocks, files: &[(u32, u64)]) -> impl Iterator<Item = Planned> {
+    let mut blocks = BlockStream::new(spec, files, Random::new(3, 1, 2));
     std::iter::from_fn(move || blocks.next())
 }
 
@@ -23,7 +53,7 @@ fn places(planned: &[Planned]) -> Vec<(u32, u64, u32)> {
 
 #[test]
 fn in_order_the_files_of_a_clone_follow_one_another() {
-    let mut spec = blocks(files(2, 0), BlockOrderSpec::Sequential, 100);
+    let mut spec = blocks(BlockOrder::Sequential, 100);
     // The last 100 bytes of file 5 are no block.
     let has = [(5, 2 * BLOCK + 100), (9, BLOCK)];
     let pass = [(5, 0, 4_096), (5, 4_096, 4_096), (9, 0, 4_096)];
@@ -35,10 +65,9 @@ fn in_order_the_files_of_a_clone_follow_one_another() {
 
 #[test]
 fn in_order_blocks_of_several_sizes_leave_no_gap() {
-    let mut spec = blocks(files(1, 0), BlockOrderSpec::Sequential, 50);
-    let share = |size_bytes, weight| BlockShareSpec { size_bytes, weight };
-    spec.read_blocks = BlockSizesSpec::Shares(vec![share(4 * KIB, 1), share(64 * KIB, 1)]);
-    spec.write_blocks = BlockSizesSpec::RangeBytes(SpanSpec { min: 8 * KIB, max: 33 * KIB });
+    let mut spec = blocks(BlockOrder::Sequential, 50);
+    spec.read = shares(&[(4 * KIB, 1), (64 * KIB, 1)]);
+    spec.write = range(8 * KIB, 33 * KIB);
     let found = all(&spec, &[(0, 1 << 20), (1, 1 << 19)]);
     for (file, size) in [(0, 1 << 20), (1, 1 << 19)] {
         let mut at = 0;
@@ -57,7 +86,7 @@ fn in_order_blocks_of_several_sizes_leave_no_gap() {
 
 #[test]
 fn each_block_comes_once_in_every_pass() {
-    let mut spec = blocks(files(2, 0), BlockOrderSpec::EachOnce, 30);
+    let mut spec = blocks(BlockOrder::EachOnce, 30);
     let has = [(0, 100 * BLOCK), (1, 37 * BLOCK + 5)];
     let pass = all(&spec, &has);
     assert_eq!(pass.len(), 137);
@@ -81,14 +110,14 @@ fn each_block_comes_once_in_every_pass() {
 #[test]
 fn blocks_lie_at_multiples_of_their_size() {
     for order in [
-        BlockOrderSpec::EachOnce,
-        BlockOrderSpec::Uniform,
-        BlockOrderSpec::Zipf { theta: 1.2 },
-        BlockOrderSpec::Pareto { h: 0.3 },
-        BlockOrderSpec::Normal { deviation_percent: 20.0 },
+        BlockOrder::EachOnce,
+        BlockOrder::Uniform,
+        BlockOrder::Zipf(1.2),
+        BlockOrder::Pareto(0.3),
+        BlockOrder::Normal(Percent(20.0)),
     ] {
-        let mut spec = blocks(files(1, 0), order, 50);
-        spec.write_blocks = BlockSizesSpec::FixedBytes(64 * KIB);
+        let mut spec = blocks(order, 50);
+        spec.write = BlockSizes::Fixed(Size(64 * KIB));
         spec.repeats = true;
         let size = 300 * KIB;
         let mut cut = 0;
@@ -106,12 +135,11 @@ fn blocks_lie_at_multiples_of_their_size() {
 
 #[test]
 fn a_pass_is_over_when_as_many_bytes_were_moved_as_there_are() {
-    let mut spec = blocks(files(1, 0), BlockOrderSpec::Uniform, 100);
+    let mut spec = blocks(BlockOrder::Uniform, 100);
     assert_eq!(all(&spec, &[(0, 100 * BLOCK)]).len(), 100);
     // Large blocks and small ones in turn by chance: 1 MiB is reached long before 256 units.
-    spec.order = BlockOrderSpec::EachOnce;
-    let share = |size_bytes, weight| BlockShareSpec { size_bytes, weight };
-    spec.read_blocks = BlockSizesSpec::Shares(vec![share(4 * KIB, 50), share(64 * KIB, 50)]);
+    spec.order = BlockOrder::EachOnce;
+    spec.read = shares(&[(4 * KIB, 50), (64 * KIB, 50)]);
     let sum: u64 = all(&spec, &[(0, 1 << 20)]).iter().map(|block| u64::from(block.len)).sum();
     assert!((1 << 20..(1 << 20) + 64 * KIB).contains(&sum), "{sum}");
 }
@@ -119,7 +147,7 @@ fn a_pass_is_over_when_as_many_bytes_were_moved_as_there_are() {
 #[test]
 fn of_a_hundred_operations_as_many_are_reads_as_asked_for() {
     for (percent, deck) in [(0, 1), (100, 1), (70, 10), (33, 100), (50, 2), (25, 4)] {
-        let mut spec = blocks(files(1, 0), BlockOrderSpec::Uniform, percent);
+        let mut spec = blocks(BlockOrder::Uniform, percent);
         spec.repeats = true;
         let found: Vec<_> = stream(&spec, &[(0, BLOCK)]).take(1_000).collect();
         for hand in found.chunks(deck) {
@@ -132,9 +160,7 @@ fn of_a_hundred_operations_as_many_are_reads_as_asked_for() {
 #[test]
 fn shares_come_by_weight_and_ranges_evenly() {
     let mut random = Random::new(1, 2, 3);
-    let share = |size_bytes, weight| BlockShareSpec { size_bytes, weight };
-    let shares = vec![share(1, 10), share(2, 0), share(3, 30), share(4, 60)];
-    let sizes = Sizes::new(&BlockSizesSpec::Shares(shares));
+    let sizes = Sizes::new(&shares(&[(1, 10), (2, 0), (3, 30), (4, 60)]));
     let mut counts = [0u32; 5];
     (0..10_000).for_each(|_| counts[sizes.draw(&mut random) as usize] += 1);
     assert_eq!(counts[2], 0);
@@ -142,7 +168,7 @@ fn shares_come_by_weight_and_ranges_evenly() {
         assert!(counts[size].abs_diff(count) < 200, "{counts:?}");
     }
     // 4 to 13 in steps of 4: 4..8, 8..12, 12..14 are 4, 4 and 2 of 10 numbers.
-    let sizes = Sizes::new(&BlockSizesSpec::RangeBytes(SpanSpec { min: 4, max: 13 }));
+    let sizes = Sizes::new(&range(4, 13));
     let mut counts = [0u32; 13];
     (0..10_000).for_each(|_| counts[sizes.draw(&mut random) as usize] += 1);
     for (size, count) in [(4, 4_000), (8, 4_000), (12, 2_000)] {
@@ -152,7 +178,7 @@ fn shares_come_by_weight_and_ranges_evenly() {
 
 #[test]
 fn hot_blocks_are_spread_over_the_file() {
-    let mut spec = blocks(files(1, 0), BlockOrderSpec::Zipf { theta: 1.2 }, 100);
+    let mut spec = blocks(BlockOrder::Zipf(1.2), 100);
     spec.repeats = true;
     let mut counts = vec![0u32; 1_000];
     for block in stream(&spec, &[(0, 1_000 * BLOCK)]).take(50_000) {

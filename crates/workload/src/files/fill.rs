@@ -1,8 +1,8 @@
-//! Filling files: pieces of 64 MiB of all of them in a row, dealt to the clones in turn.
+//! Filling files: pieces of 64 MiB of all of them in a row, dealt to the workers in turn.
 
 use std::sync::Arc;
 
-/// The part of a file that one clone fills in one go.
+/// The part of a file that one worker fills in one go.
 const PIECE_BYTES: u64 = 64 << 20;
 
 /// What a job fills.
@@ -12,9 +12,9 @@ pub(super) struct FillPlan {
     files: Vec<Filled>,
     block: u64,
     piece: u64,
-    clones: u64,
+    workers: u64,
     pieces_count: u64,
-    /// The files of each clone.
+    /// The files of each worker.
     pub(super) lists: Vec<Arc<[u32]>>,
 }
 
@@ -27,32 +27,33 @@ struct Filled {
 }
 
 impl FillPlan {
-    /// Returns the plan for so many clones to fill files of these sizes by blocks of `block` bytes.
-    pub(super) fn new(files: &[(u32, u64)], block: u32, clones: u32) -> Self {
+    /// Returns the plan for so many workers to fill files of these sizes by blocks of `block`
+    /// bytes.
+    pub(super) fn new(files: &[(u32, u64)], block: u32, workers: u32) -> Self {
         let block = u64::from(block);
         let piece = (PIECE_BYTES - PIECE_BYTES % block).max(block);
         let mut pieces_count = 0;
-        let mut lists = vec![Vec::new(); clones as usize];
+        let mut lists = vec![Vec::new(); workers as usize];
         let mut filled = Vec::new();
         for &(file, size) in files.iter().filter(|(_, size)| *size > 0) {
             filled.push(Filled { file, size, first: pieces_count });
             let count = size.div_ceil(piece);
-            for number in pieces_count..pieces_count + count.min(u64::from(clones)) {
-                lists[(number % u64::from(clones)) as usize].push(file);
+            for number in pieces_count..pieces_count + count.min(u64::from(workers)) {
+                lists[(number % u64::from(workers)) as usize].push(file);
             }
             pieces_count += count;
         }
         let lists = lists.into_iter().map(Arc::from).collect();
-        Self { files: filled, block, piece, clones: u64::from(clones), pieces_count, lists }
+        Self { files: filled, block, piece, workers: u64::from(workers), pieces_count, lists }
     }
 
-    /// Returns where `clone` begins.
-    pub(super) fn begin(&self, clone: u32) -> FillState {
-        FillState { piece: u64::from(clone), index: 0, done: 0 }
+    /// Returns where a worker begins.
+    pub(super) fn begin(&self, worker: u32) -> FillState {
+        FillState { piece: u64::from(worker), index: 0, done: 0 }
     }
 }
 
-/// How far a clone is.
+/// How far a worker is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FillState {
     /// The number of the piece under work.
@@ -79,7 +80,7 @@ impl FillState {
         let len = plan.block.min(end - offset);
         self.done += len;
         if offset + len == end {
-            self.piece += plan.clones;
+            self.piece += plan.workers;
             self.done = 0;
         }
         Some((file, offset, len as u32))
@@ -92,8 +93,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn blocks(plan: &FillPlan, clone: u32) -> Vec<(u32, u64, u32)> {
-        let mut state = plan.begin(clone);
+    fn blocks(plan: &FillPlan, worker: u32) -> Vec<(u32, u64, u32)> {
+        let mut state = plan.begin(worker);
         std::iter::from_fn(|| state.next(plan)).collect()
     }
 
@@ -115,7 +116,7 @@ mod tests {
         for block in [3_000_000, 100 << 20] {
             let sizes = [(0, 200 * MIB + 17), (1, 64 * MIB), (2, 1)];
             let plan = FillPlan::new(&sizes, block, 3);
-            let mut all: Vec<_> = (0..3).flat_map(|clone| blocks(&plan, clone)).collect();
+            let mut all: Vec<_> = (0..3).flat_map(|worker| blocks(&plan, worker)).collect();
             all.sort_unstable();
             for (file, size) in sizes {
                 let mut at = 0;

@@ -2,9 +2,9 @@
 //!
 //! A tree's directories are numbered from the top: those below number k are b·k + 1 to b·k + b.
 //! Entry i lies in directory i / (entries of a directory), so that with entries in the lowest
-//! directories only, the first entry has the number that it would have in a full tree. Of clone c
-//! in a stage with shift s, the names are those of clone c + s. With a tree for each clone, the
-//! names of clone q lie in tree q + N, N being the first shift above 0 that any stage of the tree
+//! directories only, the first entry has the number that it would have in a full tree. Of worker c
+//! in a stage with shift s, the names are those of worker c + s. With a tree for each worker, the
+//! names of worker q lie in tree q + N, N being the first shift above 0 that any stage of the tree
 //! has: mdtest shifts directories by one N more than names each time, so that here, too, each stage
 //! finds what another made.
 
@@ -13,19 +13,78 @@ use std::sync::Arc;
 use plimsoll_model::OpKind;
 
 use super::laws::Scatter;
-use super::spec::{NameActSpec, NamesSpec, TreeSpec};
 use super::versions::{Block, describe, with_length};
 use crate::data::{Generator, Wrong};
+use crate::plan::Tree;
+use crate::plan::spec::TreeOf;
 use crate::{Random, hash_text};
 
 /// The number of a directory's name itself instead of an entry in it.
 const DIRECTORY: u64 = u64::MAX;
-/// The number of the spare name, of which there is one for each clone.
+/// The number of the spare name, of which there is one for each worker.
 const SPARE: u64 = u64::MAX - 1;
 /// The version of what a created file holds.
 const VERSION: u32 = 1;
 
-impl TreeSpec {
+/// What is done to names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameAct {
+    /// Makes the directories of the tree.
+    MakeTree,
+    /// Makes the entries; files get so many bytes.
+    Create {
+        /// Bytes written to each file.
+        bytes: u32,
+        /// Whether each is put on the medium before it is closed.
+        fsync: bool,
+    },
+    /// Reads the entries' attributes.
+    Stat,
+    /// Opens files, reads so many bytes, closes them.
+    Open {
+        /// Bytes read of each file.
+        bytes: u32,
+    },
+    /// Gives entries other names: entry 0 a spare one, entry i that of entry i - 1, and at last the
+    /// spare one that of the last but one, as mdtest does.
+    Rename,
+    /// Removes the entries.
+    Remove,
+    /// Removes the directories of the tree.
+    RemoveTree,
+}
+
+impl NameAct {
+    /// Returns how many bytes of each file are written or read.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Create { bytes, .. } | Self::Open { bytes } => bytes,
+            _ => 0,
+        }
+    }
+
+    /// Returns the kind of its operations.
+    pub const fn kind(self, of_directories: bool) -> OpKind {
+        match self {
+            Self::MakeTree => OpKind::Mkdir,
+            Self::RemoveTree => OpKind::Rmdir,
+            Self::Create { .. } if of_directories => OpKind::Mkdir,
+            Self::Create { .. } => OpKind::Create,
+            Self::Stat => OpKind::Stat,
+            Self::Open { .. } => OpKind::Open,
+            Self::Rename => OpKind::Rename,
+            Self::Remove if of_directories => OpKind::Rmdir,
+            Self::Remove => OpKind::Unlink,
+        }
+    }
+
+    /// Tells whether it is done to the tree's directories instead of the entries in them.
+    const fn is_of_tree(self) -> bool {
+        matches!(self, Self::MakeTree | Self::RemoveTree)
+    }
+}
+
+impl TreeOf {
     /// A path with more levels is too long for any system.
     const DEPTH_MAX: u32 = 200;
 
@@ -59,48 +118,46 @@ impl TreeSpec {
         }
     }
 
-    /// Returns how many entries each clone has.
+    /// Returns how many entries each worker has.
     pub fn entries_count(&self) -> Option<u64> {
         let directories = self.directories_count()? - self.first_with_entries();
-        directories.checked_mul(self.entries_per_directory)
+        directories.checked_mul(self.entries)
     }
-}
 
-impl NamesSpec {
-    /// Returns how many operations a clone has.
-    pub fn operations_count(&self, clone: u32) -> u64 {
-        let tree = &self.tree;
-        let entries = tree.entries_count().unwrap_or(0);
-        match self.act {
-            NameActSpec::MakeTree | NameActSpec::RemoveTree if tree.per_clone || clone == 0 => {
-                tree.directories_count().unwrap_or(0)
+    /// Returns how many operations a worker has.
+    pub fn operations_count(&self, act: NameAct, worker: u32) -> u64 {
+        let entries = self.entries_count().unwrap_or(0);
+        match act {
+            _ if act.is_of_tree() && (self.per_worker || worker == 0) => {
+                self.directories_count().unwrap_or(0)
             }
-            NameActSpec::MakeTree | NameActSpec::RemoveTree => 0,
-            NameActSpec::Remove if tree.shared_names && clone > 0 => 0,
-            NameActSpec::Rename if entries < 2 => 0,
+            NameAct::MakeTree | NameAct::RemoveTree => 0,
+            NameAct::Remove if self.shared_names && worker > 0 => 0,
+            NameAct::Rename if entries < 2 => 0,
             _ => entries,
         }
     }
 
-    /// Returns how many names all clones work on; one that several share counts once.
-    pub fn names_count(&self, clones: u32) -> u64 {
-        let tree = &self.tree;
-        let (each, is_common) = match self.act {
-            NameActSpec::MakeTree | NameActSpec::RemoveTree => {
-                (tree.directories_count(), !tree.per_clone)
-            }
-            _ => (tree.entries_count(), tree.shared_names),
+    /// Returns how many names all workers work on; one that several share counts once.
+    pub fn names_count(&self, act: NameAct, workers: u32) -> u64 {
+        let (each, is_common) = match act.is_of_tree() {
+            true => (self.directories_count(), !self.per_worker),
+            false => (self.entries_count(), self.shared_names),
         };
-        each.unwrap_or(0).saturating_mul(if is_common { 1 } else { u64::from(clones) })
+        each.unwrap_or(0).saturating_mul(if is_common { 1 } else { u64::from(workers) })
     }
 }
 
 /// What a stage's names need from the whole plan.
 #[derive(Clone, Debug)]
 pub(super) struct NamesPlan {
-    pub(super) spec: NamesSpec,
-    pub(super) clones: u32,
-    /// By how many clones a tree's number is ahead of that of the names in it.
+    pub(super) tree: Tree,
+    pub(super) act: NameAct,
+    /// By how many workers the names are moved on.
+    pub(super) shift: u32,
+    pub(super) shuffled: bool,
+    pub(super) workers: u32,
+    /// By how many workers a tree's number is ahead of that of the names in it.
     pub(super) tree_ahead: u32,
     /// The bytes of each file as far as stages before this one tell; `None` where they do not.
     pub(super) written: Option<u32>,
@@ -130,12 +187,12 @@ impl NameOp {
     }
 }
 
-/// The operations of one clone on names.
+/// The operations of one worker on names.
 #[derive(Debug)]
 pub(super) struct Names {
-    tree: TreeSpec,
+    shape: TreeOf,
     kind: OpKind,
-    act: NameActSpec,
+    act: NameAct,
     /// What the paths are relative to.
     directory: String,
     /// From `plimsoll/<run>/` to that directory, as content is named.
@@ -158,32 +215,32 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Returns the operations of `clone`.
-    pub(super) fn new(plan: &NamesPlan, clone: u32, random: &mut Random) -> Self {
-        let NamesSpec { tree, act, shift, shuffled } = &plan.spec;
-        let of_names = (u64::from(clone) + u64::from(*shift)) % u64::from(plan.clones);
-        let makes_tree = matches!(act, NameActSpec::MakeTree | NameActSpec::RemoveTree);
-        let ahead = if makes_tree { 0 } else { u64::from(plan.tree_ahead) };
-        let of_tree = (of_names + ahead) % u64::from(plan.clones);
-        let tree_name = match tree.per_clone {
+    /// Returns the operations of a worker.
+    pub(super) fn new(plan: &NamesPlan, worker: u32, random: &mut Random) -> Self {
+        let NamesPlan { tree, act, shift, workers, .. } = plan;
+        let (shape, workers) = (&tree.shape, u64::from(*workers));
+        let of_names = (u64::from(worker) + u64::from(*shift)) % workers;
+        let ahead = if act.is_of_tree() { 0 } else { u64::from(plan.tree_ahead) };
+        let of_tree = (of_names + ahead) % workers;
+        let tree_name = match shape.per_worker {
             true => format!("mdtest_tree.{of_tree}."),
             false => "mdtest_tree.".to_owned(),
         };
-        let what = if tree.of_directories { "dir" } else { "file" };
-        let entry_name = match tree.shared_names {
+        let what = if shape.of_directories { "dir" } else { "file" };
+        let entry_name = match shape.shared_names {
             true => format!("{what}.mdtest.shared."),
             false => format!("{what}.mdtest.{of_names}."),
         };
         let base = &tree.directories[of_tree as usize % tree.directories.len()];
         let mut key_prefix = format!("plimsoll/{}/{}", plan.run, tree.name);
-        if !makes_tree {
+        if !act.is_of_tree() {
             key_prefix = format!("{key_prefix}/{tree_name}0");
         }
-        let count = plan.spec.operations_count(clone);
-        let order = shuffled.then(|| Scatter::new(random.next_u64(), count.max(1)));
-        let first = tree.first_with_entries();
+        let count = shape.operations_count(*act, worker);
+        let order = plan.shuffled.then(|| Scatter::new(random.next_u64(), count.max(1)));
+        let first = shape.first_with_entries();
         let mut names = Self {
-            kind: kind_of(*act, tree.of_directories),
+            kind: act.kind(shape.of_directories),
             act: *act,
             directory: format!("{}/{key_prefix}", base.trim_end_matches('/')),
             key_prefix,
@@ -191,14 +248,14 @@ impl Names {
             entry_name: entry_name.into_bytes(),
             order,
             written: plan.written,
-            first_item: first * tree.entries_per_directory,
+            first_item: first * shape.entries,
             next: 0,
             count,
             prefix: Vec::new(),
             prefix_node: u64::MAX,
             node: first,
-            left_in_node: tree.entries_per_directory,
-            tree: tree.clone(),
+            left_in_node: shape.entries,
+            shape: shape.clone(),
         };
         names.remember(first);
         names
@@ -219,9 +276,9 @@ impl Names {
         self.next += 1;
         let (mut item, mut to) = (DIRECTORY, DIRECTORY);
         let node = match self.act {
-            NameActSpec::MakeTree => position,
-            NameActSpec::RemoveTree => self.count - 1 - position,
-            NameActSpec::Rename => {
+            NameAct::MakeTree => position,
+            NameAct::RemoveTree => self.count - 1 - position,
+            NameAct::Rename => {
                 (item, to) = self.renamed(position);
                 self.node_of(item)
             }
@@ -237,11 +294,8 @@ impl Names {
         if node != self.prefix_node {
             self.remember(node);
         }
-        let (bytes, fsync) = match self.act {
-            NameActSpec::Create { bytes, fsync } => (bytes, fsync),
-            NameActSpec::Open { bytes } => (bytes, false),
-            _ => (0, false),
-        };
+        let (bytes, fsync) =
+            (self.act.bytes(), matches!(self.act, NameAct::Create { fsync: true, .. }));
         Some(NameOp { kind: self.kind, bytes, fsync, item, node, to })
     }
 
@@ -257,13 +311,13 @@ impl Names {
 
     fn node_of(&self, item: u64) -> u64 {
         let item = if item == SPARE { self.first_item } else { item };
-        item / self.tree.entries_per_directory
+        item / self.shape.entries
     }
 
     /// Returns the directory of the next entry in order.
     fn node_in_order(&mut self) -> u64 {
         if self.left_in_node == 0 {
-            self.left_in_node = self.tree.entries_per_directory;
+            self.left_in_node = self.shape.entries;
             self.node += 1;
         }
         self.left_in_node -= 1;
@@ -286,7 +340,7 @@ impl Names {
         if node == 0 {
             return;
         }
-        self.push_directory((node - 1) / u64::from(self.tree.branching), path);
+        self.push_directory((node - 1) / u64::from(self.shape.branching), path);
         path.extend_from_slice(&self.tree_name);
         push_number(path, node);
         path.push(b'/');
@@ -382,20 +436,6 @@ impl Names {
             return None;
         }
         with_length(&path(), block, wrong, bytes.len())
-    }
-}
-
-fn kind_of(act: NameActSpec, of_directories: bool) -> OpKind {
-    match act {
-        NameActSpec::MakeTree => OpKind::Mkdir,
-        NameActSpec::RemoveTree => OpKind::Rmdir,
-        NameActSpec::Create { .. } if of_directories => OpKind::Mkdir,
-        NameActSpec::Create { .. } => OpKind::Create,
-        NameActSpec::Stat => OpKind::Stat,
-        NameActSpec::Open { .. } => OpKind::Open,
-        NameActSpec::Rename => OpKind::Rename,
-        NameActSpec::Remove if of_directories => OpKind::Rmdir,
-        NameActSpec::Remove => OpKind::Unlink,
     }
 }
 

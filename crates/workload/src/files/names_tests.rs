@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::WorkerId;
 
-use super::super::examples::{job, names, spec, tree};
-use super::super::{FileOp, FilePlan, FileStream, FileWorkSpec};
+use super::super::{FileOp, FilePlan, FileStream};
 use super::*;
 use crate::data::WrongKind;
+use crate::plan::WorkloadFile;
+use crate::plan::spec::{FilesTarget, OneOrMany, SetSpec, TargetSpec, Targets, TreeSet};
+use crate::testing::{files_of, on_files};
 
 const TOP: &str = "/mnt/a/plimsoll/r/test-dir.0-0";
-const CREATE: NameActSpec = NameActSpec::Create { bytes: 0, fsync: false };
+const CREATE: NameAct = NameAct::Create { bytes: 0, fsync: false };
 
 fn text(path: &[u8]) -> String {
     let (zero, path) = path.split_last().unwrap();
@@ -41,9 +43,46 @@ fn paths(stream: FileStream) -> Vec<String> {
     steps(stream).into_iter().map(|(_, path, _)| path).collect()
 }
 
-fn plan(tree: &TreeSpec, clones: u32, stages: &[(NameActSpec, u32)]) -> FilePlan {
-    let stage = |(act, shift): &(NameActSpec, u32)| job(clones, names(tree, *act, *shift));
-    spec(stages.iter().map(stage)).validate("r").unwrap()
+fn tree(depth: u32, branching: u32, entries: u64) -> TreeOf {
+    TreeOf {
+        name: Some("test-dir.0-0".to_owned()),
+        depth,
+        branching,
+        entries,
+        leaves_only: false,
+        per_worker: false,
+        shared_names: false,
+        of_directories: false,
+    }
+}
+
+/// Returns the work in the words of a workload.
+fn work(act: NameAct, more: &str) -> String {
+    let what = match act {
+        NameAct::MakeTree => "make_tree: t".to_owned(),
+        NameAct::Create { bytes, fsync } => format!("create: t, bytes: {bytes}, fsync: {fsync}"),
+        NameAct::Stat => "stat: t".to_owned(),
+        NameAct::Open { bytes } => format!("open: t, bytes: {bytes}"),
+        NameAct::Rename => "rename: t".to_owned(),
+        NameAct::Remove => "remove: t".to_owned(),
+        NameAct::RemoveTree => "remove_tree: t".to_owned(),
+    };
+    format!("work: {{names: {{{what}{more}}}}}")
+}
+
+fn workload(tree: &TreeOf, workers: u32, stages: &[(NameAct, u32)]) -> WorkloadFile {
+    let stage = |(act, shift): &(NameAct, u32)| {
+        format!("{{workers: {workers}, deal: {{shift: {shift}}}, {}}}", work(*act, ""))
+    };
+    let stages: Vec<String> = stages.iter().map(stage).collect();
+    let mut file = on_files("t: {tree: {entries: 1}}", &stages);
+    let set = SetSpec::Tree(TreeSet { on: None, tree: tree.clone() });
+    file.sets = [("t".to_owned(), set)].into_iter().collect();
+    file
+}
+
+fn plan(tree: &TreeOf, workers: u32, stages: &[(NameAct, u32)]) -> FilePlan {
+    files_of(&workload(tree, workers, stages))
 }
 
 fn stream(plan: &FilePlan, stage: usize, clone: u32) -> FileStream {
@@ -53,8 +92,7 @@ fn stream(plan: &FilePlan, stage: usize, clone: u32) -> FileStream {
 #[test]
 fn a_small_tree_by_hand() {
     let tree = tree(2, 2, 2);
-    let plan =
-        plan(&tree, 1, &[(NameActSpec::MakeTree, 0), (CREATE, 0), (NameActSpec::RemoveTree, 0)]);
+    let plan = plan(&tree, 1, &[(NameAct::MakeTree, 0), (CREATE, 0), (NameAct::RemoveTree, 0)]);
     let directories = [
         "mdtest_tree.0",
         "mdtest_tree.0/mdtest_tree.1",
@@ -114,14 +152,14 @@ fn a_tree_with_one_branch_is_a_chain() {
 
 #[test]
 fn each_clone_makes_its_own_tree_and_clone_0_a_common_one() {
-    let stages = [(NameActSpec::MakeTree, 0), (CREATE, 0)];
+    let stages = [(NameAct::MakeTree, 0), (CREATE, 0)];
     let mut tree = tree(1, 1, 1);
     let common = plan(&tree, 2, &stages);
     assert_eq!(paths(stream(&common, 0, 0)), ["mdtest_tree.0", "mdtest_tree.0/mdtest_tree.1"]);
     assert_eq!(paths(stream(&common, 0, 1)), [""; 0]);
     let entries = ["mdtest_tree.0/file.mdtest.1.0", "mdtest_tree.0/mdtest_tree.1/file.mdtest.1.1"];
     assert_eq!(paths(stream(&common, 1, 1)), entries);
-    tree.per_clone = true;
+    tree.per_worker = true;
     let own = plan(&tree, 2, &stages);
     assert_eq!(paths(stream(&own, 0, 1)), ["mdtest_tree.1.0", "mdtest_tree.1.0/mdtest_tree.1.1"]);
     let entries =
@@ -132,8 +170,8 @@ fn each_clone_makes_its_own_tree_and_clone_0_a_common_one() {
 #[test]
 fn a_shift_moves_names_by_n_and_trees_by_one_more() {
     let mut tree = tree(1, 2, 3);
-    tree.per_clone = true;
-    let acts = [CREATE, NameActSpec::Stat, NameActSpec::Open { bytes: 0 }, NameActSpec::Remove];
+    tree.per_worker = true;
+    let acts = [CREATE, NameAct::Stat, NameAct::Open { bytes: 0 }, NameAct::Remove];
     for (clones, n) in [(4, 1), (6, 2), (3, 2)] {
         let stages: Vec<_> =
             acts.iter().zip(0..).map(|(act, number)| (*act, number * n % clones)).collect();
@@ -162,9 +200,11 @@ fn a_shift_moves_names_by_n_and_trees_by_one_more() {
 #[test]
 fn trees_of_clones_are_dealt_to_the_directories() {
     let mut tree = tree(0, 1, 1);
-    tree.per_clone = true;
-    tree.directories = vec!["/mnt/a".to_owned(), "/mnt/b/".to_owned()];
-    let plan = plan(&tree, 3, &[(NameActSpec::MakeTree, 0), (CREATE, 0)]);
+    tree.per_worker = true;
+    let mut file = workload(&tree, 3, &[(NameAct::MakeTree, 0), (CREATE, 0)]);
+    let directory = vec!["/mnt/a".to_owned(), "/mnt/b/".to_owned()];
+    file.targets = Targets::One(TargetSpec::Files(FilesTarget { directory: OneOrMany(directory) }));
+    let plan = files_of(&file);
     let directory = |stage, clone| stream(&plan, stage, clone).directory().unwrap().to_owned();
     assert_eq!(directory(0, 1), "/mnt/b/plimsoll/r/test-dir.0-0");
     assert_eq!(directory(1, 1), "/mnt/b/plimsoll/r/test-dir.0-0/mdtest_tree.1.0");
@@ -178,7 +218,7 @@ fn trees_of_clones_are_dealt_to_the_directories() {
 fn renaming_goes_round() {
     let mut tree = tree(1, 1, 2);
     tree.of_directories = true;
-    let plan = plan(&tree, 1, &[(NameActSpec::Rename, 0), (NameActSpec::Remove, 0), (CREATE, 0)]);
+    let plan = plan(&tree, 1, &[(NameAct::Rename, 0), (NameAct::Remove, 0), (CREATE, 0)]);
     let path = |item: u32| match item {
         0 | 1 => format!("mdtest_tree.0/dir.mdtest.0.{item}"),
         _ => format!("mdtest_tree.0/mdtest_tree.1/dir.mdtest.0.{item}"),
@@ -194,8 +234,8 @@ fn renaming_goes_round() {
     assert!(steps(stream(&plan, 1, 0)).iter().all(|(kind, ..)| *kind == OpKind::Rmdir));
     assert!(steps(stream(&plan, 2, 0)).iter().all(|(kind, ..)| *kind == OpKind::Mkdir));
     let mut two = tree.clone();
-    (two.depth, two.entries_per_directory) = (0, 1);
-    let one = self::plan(&two, 1, &[(NameActSpec::Rename, 0)]);
+    (two.depth, two.entries) = (0, 1);
+    let one = self::plan(&two, 1, &[(NameAct::Rename, 0)]);
     assert_eq!(steps(stream(&one, 0, 0)), []);
 }
 
@@ -203,36 +243,33 @@ fn renaming_goes_round() {
 fn what_is_counted_ahead_is_what_the_clones_do() {
     for case in 0..8 {
         let mut tree = tree(2, 2, 3);
-        (tree.leaves_only, tree.per_clone, tree.shared_names) =
+        (tree.leaves_only, tree.per_worker, tree.shared_names) =
             (case & 1 > 0, case & 2 > 0, case & 4 > 0);
-        let acts = [NameActSpec::MakeTree, CREATE, NameActSpec::Remove, NameActSpec::RemoveTree];
+        let acts = [NameAct::MakeTree, CREATE, NameAct::Remove, NameAct::RemoveTree];
         // A tree of each clone's own holds no names that others share.
-        if tree.shared_names && tree.per_clone {
+        if tree.shared_names && tree.per_worker {
             continue;
         }
         let plan = plan(&tree, 2, &acts.map(|act| (act, 0)));
         for (stage, act) in acts.into_iter().enumerate() {
             let done = [0, 1].map(|clone| paths(stream(&plan, stage, clone)));
-            let spec = names(&tree, act, 0);
-            let FileWorkSpec::Names(spec) = spec else { panic!("{spec:?}") };
-            let ahead = [0, 1].map(|clone| spec.operations_count(clone));
+            let ahead = [0, 1].map(|clone| tree.operations_count(act, clone));
             assert_eq!(ahead, [done[0].len() as u64, done[1].len() as u64], "{tree:?} {act:?}");
             let distinct: BTreeSet<_> = done.iter().flatten().collect();
-            assert_eq!(spec.names_count(2), distinct.len() as u64, "{tree:?} {act:?}");
+            assert_eq!(tree.names_count(act, 2), distinct.len() as u64, "{tree:?} {act:?}");
         }
     }
     // All of a tree is made, whatever is put into its lowest directories only.
     let mut tree = tree(2, 2, 3);
     tree.leaves_only = true;
-    let FileWorkSpec::Names(made) = names(&tree, NameActSpec::MakeTree, 0) else { panic!() };
-    assert_eq!(made.names_count(2), 7);
+    assert_eq!(tree.names_count(NameAct::MakeTree, 2), 7);
 }
 
 #[test]
 fn shared_names_are_made_by_all_and_removed_once() {
     let mut tree = tree(0, 1, 2);
     tree.shared_names = true;
-    let plan = plan(&tree, 2, &[(CREATE, 0), (NameActSpec::Remove, 0)]);
+    let plan = plan(&tree, 2, &[(CREATE, 0), (NameAct::Remove, 0)]);
     let entries = ["mdtest_tree.0/file.mdtest.shared.0", "mdtest_tree.0/file.mdtest.shared.1"];
     for (stage, clone) in [(0, 0), (0, 1), (1, 0)] {
         assert_eq!(paths(stream(&plan, stage, clone)), entries);
@@ -243,13 +280,13 @@ fn shared_names_are_made_by_all_and_removed_once() {
 #[test]
 fn shuffled_entries_are_the_same_ones() {
     let tree = tree(2, 3, 20);
-    let mut written = spec([job(1, names(&tree, NameActSpec::Stat, 0))]);
-    let in_order = paths(stream(&written.validate("r").unwrap(), 0, 0));
-    let super::super::FileWorkSpec::Names(spec) = &mut written.stages[0].jobs[0].work else {
-        panic!("it works on names")
-    };
-    spec.shuffled = true;
-    let plan = written.validate("r").unwrap();
+    let in_order = paths(stream(&plan(&tree, 1, &[(NameAct::Stat, 0)]), 0, 0));
+    let mut shuffles = on_files(
+        "t: {tree: {entries: 1}}",
+        &[format!("{{{}}}", work(NameAct::Stat, ", shuffled: true"))],
+    );
+    shuffles.sets = workload(&tree, 1, &[(NameAct::Stat, 0)]).sets;
+    let plan = files_of(&shuffles);
     let mut shuffled = paths(stream(&plan, 0, 0));
     assert_eq!(shuffled, paths(stream(&plan, 0, 0)));
     assert_ne!(shuffled, in_order);
@@ -262,12 +299,9 @@ fn shuffled_entries_are_the_same_ones() {
 #[test]
 fn what_was_created_is_checked_when_it_is_opened() {
     let tree = tree(1, 2, 3);
-    let create = NameActSpec::Create { bytes: 3_901, fsync: false };
-    let stages = [
-        (create, 0),
-        (NameActSpec::Open { bytes: 5_000 }, 1),
-        (NameActSpec::Open { bytes: 100 }, 1),
-    ];
+    let create = NameAct::Create { bytes: 3_901, fsync: false };
+    let stages =
+        [(create, 0), (NameAct::Open { bytes: 5_000 }, 1), (NameAct::Open { bytes: 100 }, 1)];
     let plan = plan(&tree, 2, &stages);
     let generator = Generator::new(7);
     let mut files = BTreeMap::new();

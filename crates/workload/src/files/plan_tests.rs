@@ -1,16 +1,30 @@
 //! Paths, sizes, workers and streams of a plan.
 
-use super::super::examples::{BLOCK, blocks, files, fill, job, names, spec, tree};
-use super::super::{BlockOrderSpec, FileOp, JobFilesSpec, SpanSpec};
+use super::super::FileOp;
 use super::*;
 use crate::data::Generator;
+use crate::plan::WorkloadFile;
+use crate::plan::spec::{FilesTarget, OneOrMany, StageSpec, TargetSpec, Targets, WorkSpec};
+use crate::testing::{files_of, on_files};
 
-fn reads(files: JobFilesSpec) -> FileWorkSpec {
-    FileWorkSpec::Blocks(blocks(files, BlockOrderSpec::EachOnce, 100))
+const BLOCK: u64 = 4_096;
+
+fn reads(workers: u32) -> String {
+    format!(
+        "{{name: r, workers: {workers}, work: {{blocks: {{on: f, read: {{block: 4KiB}}, repeats: \
+         false}}}}}}"
+    )
 }
 
-fn writes(files: JobFilesSpec) -> FileWorkSpec {
-    FileWorkSpec::Blocks(blocks(files, BlockOrderSpec::EachOnce, 0))
+fn writes(workers: u32) -> String {
+    reads(workers).replace("read:", "write:")
+}
+
+/// Lays work out that lies in these directories.
+fn in_directories(mut file: WorkloadFile, directories: &[&str]) -> FilePlan {
+    let directory = OneOrMany(directories.iter().map(|each| (*each).to_owned()).collect());
+    file.targets = Targets::One(TargetSpec::Files(FilesTarget { directory }));
+    files_of(&file)
 }
 
 fn paths(plan: &FilePlan, stage: usize, worker: u32) -> Vec<&str> {
@@ -19,39 +33,30 @@ fn paths(plan: &FilePlan, stage: usize, worker: u32) -> Vec<&str> {
 }
 
 #[test]
-fn the_schema_is_the_committed_one() {
-    let fresh = format!("{:#}\n", serde_json::Value::from(FilesSpec::json_schema()));
-    plimsoll_testkit::check_format("files.schema.json", &fresh);
-}
-
-#[test]
 fn names_are_made_as_fio_makes_them() {
-    let mut of = files(2, BLOCK);
-    of.directories = vec!["/mnt/a/".to_owned(), "b".to_owned()];
-    let plan = spec([job(3, reads(of.clone()))]).validate("r1").unwrap();
-    assert_eq!(paths(&plan, 0, 0), ["/mnt/a/plimsoll/r1/job.0.0", "/mnt/a/plimsoll/r1/job.0.1"]);
-    assert_eq!(paths(&plan, 0, 1), ["b/plimsoll/r1/job.1.0", "b/plimsoll/r1/job.1.1"]);
-    assert_eq!(paths(&plan, 0, 2), ["/mnt/a/plimsoll/r1/job.2.0", "/mnt/a/plimsoll/r1/job.2.1"]);
-    of.name_format = "$jobnum/$jobname/f$filenum".to_owned();
-    let plan = spec([job(2, reads(of.clone()))]).validate("r1").unwrap();
-    assert_eq!(paths(&plan, 0, 1), ["b/plimsoll/r1/1/job/f0", "b/plimsoll/r1/1/job/f1"]);
-    assert_eq!(plan.directories_before(0), ["/mnt/a/plimsoll/r1/0/job", "b/plimsoll/r1/1/job"]);
-    assert_eq!(plan.run_directories(), ["/mnt/a/plimsoll/r1", "b/plimsoll/r1"]);
-    of.directories = vec!["/".to_owned()];
-    of.names = vec!["x".to_owned(), "./y//z".to_owned()];
-    let plan = spec([job(2, reads(of))]).validate("r1").unwrap();
-    assert_eq!(paths(&plan, 0, 1), ["/plimsoll/r1/x", "/plimsoll/r1/y/z"]);
-    assert_eq!(plan.table.len(), 2, "all clones share them");
+    let two = ["/mnt/a/", "b"];
+    let file = on_files("f: {files: 2, size: 4KiB, workers: 3, job: job}", &[reads(3)]);
+    let plan = in_directories(file, &two);
+    assert_eq!(paths(&plan, 0, 0), ["/mnt/a/plimsoll/r/job.0.0", "/mnt/a/plimsoll/r/job.0.1"]);
+    assert_eq!(paths(&plan, 0, 1), ["b/plimsoll/r/job.1.0", "b/plimsoll/r/job.1.1"]);
+    assert_eq!(paths(&plan, 0, 2), ["/mnt/a/plimsoll/r/job.2.0", "/mnt/a/plimsoll/r/job.2.1"]);
+    let named = "f: {files: 2, size: 4KiB, workers: 2, job: job, name: $jobnum/$jobname/f$filenum}";
+    let plan = in_directories(on_files(named, &[reads(2)]), &two);
+    assert_eq!(paths(&plan, 0, 1), ["b/plimsoll/r/1/job/f0", "b/plimsoll/r/1/job/f1"]);
+    assert_eq!(plan.directories_before(0), ["/mnt/a/plimsoll/r/0/job", "b/plimsoll/r/1/job"]);
+    assert_eq!(plan.run_directories(), ["/mnt/a/plimsoll/r", "b/plimsoll/r"]);
+    let listed = on_files("f: {names: [x, ./y//z], size: 4KiB}", &[reads(2)]);
+    let plan = in_directories(listed, &["/"]);
+    assert_eq!(paths(&plan, 0, 1), ["/plimsoll/r/x", "/plimsoll/r/y/z"]);
+    assert_eq!(plan.table.len(), 2, "all workers share them");
 }
 
 #[test]
 fn one_path_is_one_file() {
-    let mut large = files(1, 8 * BLOCK);
-    large.name_format = "data".to_owned();
-    let small = JobFilesSpec { size_bytes: SpanSpec::of(2 * BLOCK), ..large.clone() };
-    let jobs =
-        [job(2, reads(small.clone())), job(1, fill("x", 3, large)), job(1, fill("x", 1, small))];
-    let plan = spec(jobs).validate("r").unwrap();
+    let sets = "large: {files: 1, size: 32KiB, name: data, workers: 3}, \
+                f: {files: 1, size: 8KiB, name: data}";
+    let fill = |set: &str| format!("{{work: {{fill: {set}}}}}");
+    let plan = files_of(&on_files(sets, &[reads(2), fill("large"), fill("f")]));
     assert_eq!(plan.table.len(), 1);
     assert_eq!(plan.table.entry(0).size, 8 * BLOCK);
     // Each job keeps to its own size.
@@ -67,25 +72,23 @@ fn one_path_is_one_file() {
 
 #[test]
 fn files_that_exist_keep_their_paths() {
-    let mut of = files(1, BLOCK);
-    (of.existing, of.destroys) = (true, true);
-    of.names = vec!["/dev/sdx".to_owned(), "../data".to_owned()];
-    let jobs = [job(2, fill("job", 2, of.clone())), job(2, writes(of))];
-    let plan = spec(jobs).validate("r").unwrap();
-    assert_eq!(plan.files_of(0, WorkerId(0)), [0; 0], "they are not filled");
-    assert_eq!(paths(&plan, 1, 1), ["/dev/sdx", "../data"]);
+    let there = "f: {paths: [/dev/sdx, ../data], size: 4KiB, touch: true}";
+    // They are not filled: a workload cannot ask for it.
+    let fills = on_files(there, &["{work: {fill: f}}"]).recorded();
+    let reason = "stages[0].jobs[0].work.fill: set `f` was there before and is not filled";
+    assert_eq!(fills.unwrap_err().to_string(), reason);
+    let plan = files_of(&on_files(there, &[writes(2)]));
+    assert_eq!(paths(&plan, 0, 1), ["/dev/sdx", "../data"]);
     assert!(plan.table.entry(0).existing);
-    assert!(plan.run_directories().is_empty() && plan.directories_before(1).is_empty());
+    assert!(plan.run_directories().is_empty() && plan.directories_before(0).is_empty());
 }
 
 #[test]
 fn sizes_are_drawn_from_their_range_and_stay_the_same() {
-    let mut of = files(500, 0);
-    of.size_bytes = SpanSpec { min: 5_000, max: 1 << 20 };
+    let sets = "f: {files: 500, size: 5000B..1MiB}";
     let sizes = |seed| {
-        let mut spec = spec([job(1, reads(of.clone())), job(1, fill("job", 1, of.clone()))]);
-        spec.seed = seed;
-        let plan = spec.validate("r").unwrap();
+        let file = on_files(sets, &[reads(1), "{work: {fill: f}}".to_owned()]);
+        let plan = files_of(&WorkloadFile { seed: Some(seed), ..file });
         assert_eq!(plan.table.len(), 500);
         (0..500).map(|file| plan.table.entry(file).size).collect::<Vec<u64>>()
     };
@@ -100,10 +103,10 @@ fn sizes_are_drawn_from_their_range_and_stay_the_same() {
 }
 
 #[test]
-fn workers_are_the_clones_of_all_jobs_in_order() {
-    let mut two = spec([job(3, reads(files(1, BLOCK)))]);
-    two.stages[0].jobs.push(job(2, names(&tree(0, 1, 1), NameActSpec::Stat, 0)));
-    let plan = two.validate("r").unwrap();
+fn workers_are_those_of_all_jobs_in_order() {
+    let sets = "f: {files: 1, size: 4KiB, workers: 3}, t: {tree: {entries: 1}}";
+    let stats = "{name: n, workers: 2, work: {names: {stat: t}}}";
+    let plan = files_of(&on_files(sets, &[format!("{}, {stats}", reads(3))]));
     assert_eq!(plan.workers(0), 5);
     let found: Vec<_> = (0..5).map(|worker| plan.job_of(0, WorkerId(worker))).collect();
     assert_eq!(found, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]);
@@ -113,11 +116,11 @@ fn workers_are_the_clones_of_all_jobs_in_order() {
 
 #[test]
 fn a_stream_depends_on_seed_stage_and_worker_only() {
-    let of = files(3, 1 << 20);
-    let work = FileWorkSpec::Blocks(blocks(of, BlockOrderSpec::Uniform, 70));
-    let jobs = || [job(2, work.clone()), job(2, work.clone())];
-    let ops = |spec: &FilesSpec, stage, worker| -> Vec<(bool, u64, u32)> {
-        let mut stream = spec.validate("r").unwrap().stream(stage, WorkerId(worker));
+    let sets = "f: {files: 3, size: 1MiB, workers: 2}";
+    let job = "{workers: 2, work: {blocks: {on: f, order: uniform, repeats: false, read: {block: \
+               4KiB, percent: 70%}, write: {block: 4KiB}}}}";
+    let ops = |file: &WorkloadFile, stage, worker| -> Vec<(bool, u64, u32)> {
+        let mut stream = files_of(file).stream(stage, WorkerId(worker));
         std::iter::from_fn(move || stream.next_op())
             .map(|op| match op {
                 FileOp::Block(op) => (op.write, op.offset, op.len),
@@ -125,30 +128,30 @@ fn a_stream_depends_on_seed_stage_and_worker_only() {
             })
             .collect()
     };
-    let one = spec(jobs());
+    let one = on_files(sets, &[job, job]);
     let first = ops(&one, 0, 0);
     assert_eq!(first.len(), 768);
     assert_eq!(first, ops(&one, 0, 0));
     assert_ne!(first, ops(&one, 0, 1));
     assert_ne!(first, ops(&one, 1, 0));
-    let mut other = spec(jobs());
-    other.seed = 8;
+    let mut other = on_files(sets, &[job, job]);
+    other.seed = Some(8);
     assert_ne!(first, ops(&other, 0, 0));
     // A job's own seed takes the place of the run's.
-    let FileWorkSpec::Blocks(blocks) = &mut other.stages[0].jobs[0].work else { panic!("blocks") };
+    let StageSpec::Jobs(stage) = &mut other.stages[0] else { panic!("it has jobs") };
+    let WorkSpec::Blocks(blocks) = &mut stage.jobs[0].work else { panic!("blocks") };
     blocks.seed = Some(7);
     assert_eq!(first, ops(&other, 0, 0));
 }
 
 #[test]
 fn versions_are_kept_where_they_can_be_of_use() {
-    let of = || files(1, 1 << 20);
-    let check_later = |jobs: Vec<FileJobSpec>, verify: bool| {
-        let mut written = spec(jobs);
-        written.verify = verify;
-        let plan = written.validate("r").unwrap();
-        let generator = Generator::new(written.seed);
-        let last = written.stages.len() - 1;
+    let check_later = |jobs: &[&str], verify: bool| {
+        let mut file = on_files("f: {files: 1, size: 1MiB}", jobs);
+        file.verify = verify;
+        let plan = files_of(&file);
+        let generator = Generator::new(7);
+        let last = jobs.len() - 1;
         for stage in 0..last {
             let mut stream = plan.stream(stage, WorkerId(0));
             while let Some(op) = stream.next_op() {
@@ -159,26 +162,30 @@ fn versions_are_kept_where_they_can_be_of_use() {
         let Some(FileOp::Block(op)) = stream.next_op() else { panic!("there is no block") };
         stream.check(&op, &generator, &[b'x'; 4_096]).is_some()
     };
-    let (fill, reads, writes) =
-        (|| job(1, fill("job", 1, of())), || job(1, reads(of())), || job(1, writes(of())));
-    assert!(check_later(vec![fill(), reads()], true));
-    assert!(check_later(vec![writes(), reads()], true));
-    assert!(check_later(vec![fill(), writes(), reads()], true));
-    assert!(!check_later(vec![fill(), writes(), reads()], false), "it is switched off");
-    assert!(!check_later(vec![reads()], true), "nothing was written");
-    assert!(check_later(vec![writes(), fill(), reads(), writes(), reads()], true));
+    let (fill, reads, writes) = ("{work: {fill: f}}", &*reads(1), &*writes(1));
+    assert!(check_later(&[fill, reads], true));
+    assert!(check_later(&[writes, reads], true));
+    assert!(check_later(&[fill, writes, reads], true));
+    assert!(!check_later(&[fill, writes, reads], false), "it is switched off");
+    assert!(!check_later(&[reads], true), "nothing was written");
+    assert!(check_later(&[writes, fill, reads, writes, reads], true));
 }
 
 #[test]
-fn a_spec_survives_yaml() {
-    let mut written = spec([
-        job(3, reads(files(2, BLOCK))),
-        job(1, fill("job", 3, files(2, BLOCK))),
-        job(2, names(&tree(1, 2, 3), NameActSpec::Create { bytes: 5, fsync: true }, 1)),
-    ]);
-    written.stages[0].drop_caches = true;
-    let text = written.to_yaml();
-    assert_eq!(FilesSpec::from_yaml(&text), Ok(written));
-    let strange = text.replace("drop_caches", "drop_cashes");
-    assert!(FilesSpec::from_yaml(&strange).unwrap_err().contains("drop_cashes"));
+fn files_that_cannot_be_laid_out_are_refused_with_their_field() {
+    let refused = |sets: &str, job: &str| {
+        let plan = Arc::new(on_files(sets, &[job]).recorded().unwrap());
+        let (seed, found) = (Seed(7), std::collections::BTreeMap::new());
+        let placing = Placing { run: "r", seed, buckets: &[String::new()], found: &found };
+        FilePlan::of(&plan, &placing).err().map(|refused| refused.to_string())
+    };
+    let at = |text: &str| Some(format!("stages[0].jobs[0].work.{text}"));
+    let direct = "{work: {fill: {sets: f, direct: true}}}";
+    let reason = "fill.direct: `/mnt/a/plimsoll/r/f.0.0` of 1000 bytes is not a multiple of 512, \
+                  which `direct` needs";
+    assert_eq!(refused("f: {files: 1, size: 1000B}", direct), at(reason));
+    // What `$jobname` stands for may lead out, too.
+    let named = "f: {files: 1, size: 4KiB, name: $jobname/x, job: ..}";
+    let reason = "blocks.on: `../x` leads out of the run's directory";
+    assert_eq!(refused(named, &reads(1)), at(reason));
 }

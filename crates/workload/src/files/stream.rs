@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::blocks::{Blocks, Planned};
+use super::blocks::{BlockStream, Planned};
 use super::fill::{FillPlan, FillState};
 use super::names::{NameOp, Names};
-use super::spec::{FileJobSpec, FileWorkSpec};
 use super::table::FileTable;
 use super::versions::{Block, VERSION_MAX};
 use crate::data::{Generator, Wrong};
+use crate::plan::Blocks;
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +71,13 @@ impl Drop for FileStream {
 /// Where operations come from.
 pub(super) enum Source {
     Fill(Arc<FillPlan>, FillState),
-    Blocks(Box<Blocks>),
+    Blocks(Box<BlockStream>),
     Names(Box<Names>),
 }
 
 /// When a sync comes.
 #[derive(Default)]
-struct Syncs {
+pub(super) struct Syncs {
     fsync_every: Option<u32>,
     fdatasync_every: Option<u32>,
     writes: u64,
@@ -90,6 +90,20 @@ struct Syncs {
 }
 
 impl Syncs {
+    /// Returns those of a job on these files.
+    pub(super) fn of(blocks: &Blocks, files: &[u32]) -> Self {
+        if !blocks.writes() {
+            return Self::default();
+        }
+        let at_end = if blocks.end_fsync { files } else { &[] };
+        Self {
+            fsync_every: blocks.fsync_every,
+            fdatasync_every: blocks.fdatasync_every,
+            at_end: at_end.iter().rev().copied().collect(),
+            ..Self::default()
+        }
+    }
+
     fn wrote(&mut self, file: u32) {
         self.writes += 1;
         let hits = |every: Option<u32>| {
@@ -106,30 +120,22 @@ impl Syncs {
 }
 
 impl FileStream {
+    /// Returns the stream of so many operations and bytes at most; `drawn` says with which version
+    /// writes begin that nothing tells one.
     pub(super) fn new(
-        (table, files): (&Arc<FileTable>, &[u32]),
+        table: &Arc<FileTable>,
         verify: bool,
-        (job, (ops_max, bytes_max)): (&FileJobSpec, (Option<u64>, Option<u64>)),
-        source: Source,
-        otherwise: u64,
+        (ops_left, bytes_left): (u64, u64),
+        (source, syncs): (Source, Syncs),
+        drawn: u64,
     ) -> Self {
-        let mut syncs = Syncs::default();
-        if let FileWorkSpec::Blocks(blocks) = &job.work
-            && blocks.writes()
-        {
-            syncs.fsync_every = blocks.fsync_every;
-            syncs.fdatasync_every = blocks.fdatasync_every;
-            if blocks.end_fsync {
-                syncs.at_end = files.iter().rev().copied().collect();
-            }
-        }
         Self {
             table: Arc::clone(table),
             verify,
             source,
-            ops_left: ops_max.unwrap_or(u64::MAX),
-            bytes_left: bytes_max.unwrap_or(u64::MAX),
-            version: (otherwise % u64::from(VERSION_MAX)) as u16 + 1,
+            ops_left,
+            bytes_left,
+            version: (drawn % u64::from(VERSION_MAX)) as u16 + 1,
             syncs,
             unverified: Cell::new(0),
         }

@@ -2,17 +2,21 @@
 
 use plimsoll_model::WorkerId;
 
-use super::super::examples::{BLOCK, blocks, files, fill, job, spec};
-use super::super::{
-    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FilePlan, FileWorkSpec, FilesSpec, SpanSpec,
-};
+use super::super::FilePlan;
 use super::*;
 use crate::Random;
+use crate::testing::{files_of, on_files};
 
-fn writing(change: impl Fn(&mut BlocksSpec)) -> FilesSpec {
-    let mut blocks = blocks(files(2, 3 * BLOCK), BlockOrderSpec::Sequential, 0);
-    change(&mut blocks);
-    spec([job(1, FileWorkSpec::Blocks(blocks))])
+const BLOCK: u64 = 4_096;
+
+/// Returns the work of a worker who writes two files of three blocks; `job` and `blocks` say more.
+fn writing(job: &str, blocks: &str) -> FileStream {
+    working("write: {block: 4KiB}, order: sequential", job, blocks)
+}
+
+fn working(work: &str, job: &str, blocks: &str) -> FileStream {
+    let job = format!("{{{job}work: {{blocks: {{on: f, {work}{blocks}}}}}}}");
+    files_of(&on_files("f: {files: 2, size: 12KiB}", &[job])).stream(0, WorkerId(0))
 }
 
 /// Returns a short text of all operations: `w0` is a write to file 0, `f` an fsync, `d` an
@@ -35,39 +39,27 @@ fn told(mut stream: FileStream) -> String {
     text.join(" ")
 }
 
-fn stream(spec: &FilesSpec) -> FileStream {
-    spec.validate("r").unwrap().stream(0, WorkerId(0))
-}
-
 #[test]
 fn syncs_come_after_so_many_writes_and_wait() {
-    let check = |spec: &FilesSpec, text: &str| assert_eq!(told(stream(spec)), text);
-    check(&writing(|_| {}), "w0 w0 w0 w1 w1 w1");
-    check(&writing(|blocks| blocks.fsync_every = Some(2)), "w0 w0 !f0 w0 w1 !f1 w1 w1 !f1");
-    check(&writing(|blocks| blocks.end_fsync = true), "w0 w0 w0 w1 w1 w1 !f0 !f1");
-    let both = writing(|blocks| {
-        (blocks.fsync_every, blocks.fdatasync_every) = (Some(3), Some(1));
-    });
-    check(&both, "w0 !d0 w0 !d0 w0 !f0 w1 !d1 w1 !d1 w1 !f1");
-    let reading = writing(|blocks| (blocks.read_percent, blocks.end_fsync) = (100, true));
-    check(&reading, "r0 r0 r0 r1 r1 r1");
-    let random = writing(|blocks| {
-        (blocks.order, blocks.end_fsync) = (BlockOrderSpec::EachOnce, true);
-    });
-    check(&random, "w0 w1 w0 w1 w0 w1 !f0 !f1");
+    let check = |blocks: &str, text: &str| assert_eq!(told(writing("", blocks)), text);
+    check("", "w0 w0 w0 w1 w1 w1");
+    check(", fsync_every: 2", "w0 w0 !f0 w0 w1 !f1 w1 w1 !f1");
+    check(", end_fsync: true", "w0 w0 w0 w1 w1 w1 !f0 !f1");
+    let both = "w0 !d0 w0 !d0 w0 !f0 w1 !d1 w1 !d1 w1 !f1";
+    check(", fsync_every: 3, fdatasync_every: 1", both);
+    let reading = working("read: {block: 4KiB}, order: sequential", "", ", end_fsync: true");
+    assert_eq!(told(reading), "r0 r0 r0 r1 r1 r1");
+    let random = working("write: {block: 4KiB}, order: each_once", "", ", end_fsync: true");
+    assert_eq!(told(random), "w0 w1 w0 w1 w0 w1 !f0 !f1");
 }
 
 #[test]
 fn a_limit_ends_a_job_and_its_last_syncs_still_come() {
-    let mut limited = writing(|blocks| (blocks.repeats, blocks.end_fsync) = (true, true));
-    limited.stages[0].jobs[0].ops_max = Some(8);
-    assert_eq!(told(stream(&limited)), "w0 w0 w0 w1 w1 w1 w0 w0 !f0 !f1");
-    limited.stages[0].jobs[0].ops_max = None;
+    let limited = |limit: &str| writing(limit, ", repeats: true, end_fsync: true");
+    assert_eq!(told(limited("ops: {each: 8}, ")), "w0 w0 w0 w1 w1 w1 w0 w0 !f0 !f1");
     // The block that reaches the limit is done whole.
-    limited.stages[0].jobs[0].bytes_max = Some(BLOCK + 1);
-    assert_eq!(told(stream(&limited)), "w0 w0 !f0 !f1");
-    limited.stages[0].jobs[0].bytes_max = Some(100 * BLOCK);
-    let mut ended = stream(&limited);
+    assert_eq!(told(limited("bytes: {each: 4097B}, ")), "w0 w0 !f0 !f1");
+    let mut ended = limited("bytes: {each: 400KiB}, ");
     ended.next_op().unwrap();
     ended.end();
     assert_eq!(told(ended), "!f0 !f1");
@@ -83,7 +75,7 @@ impl Disk {
     fn new(plan: &FilePlan) -> Self {
         let sizes = (0..plan.table.len() as u32).map(|file| plan.table.entry(file).size);
         let files = sizes.map(|size| vec![0; size as usize]).collect();
-        Self { files, generator: Generator::new(plan.spec.seed) }
+        Self { files, generator: Generator::new(plan.seed.0) }
     }
 
     fn place(&mut self, op: &BlockOp) -> &mut [u8] {
@@ -112,7 +104,7 @@ fn run(
 ) -> (u64, Option<Wrong>) {
     let mut random = Random::new(1, 2, 3);
     let mut reads = 0;
-    for stage in 0..plan.spec.stages.len() {
+    for stage in 0..plan.plan.stages.len() {
         spoil(stage, disk);
         let mut streams: Vec<FileStream> =
             (0..plan.workers(stage)).map(|worker| plan.stream(stage, WorkerId(worker))).collect();
@@ -150,23 +142,11 @@ fn run(
 }
 
 fn mixed() -> FilePlan {
-    let of = || {
-        let mut of = files(1, 0);
-        of.names = vec!["x".to_owned(), "y".to_owned()];
-        of.size_bytes = SpanSpec { min: 100_000, max: 300_000 };
-        of
-    };
-    let mut mixed = blocks(of(), BlockOrderSpec::Zipf { theta: 0.8 }, 60);
-    mixed.write_blocks = BlockSizesSpec::RangeBytes(SpanSpec { min: 2_048, max: 20_000 });
-    mixed.repeats = true;
-    let mut mixing = job(4, FileWorkSpec::Blocks(mixed));
-    mixing.ops_max = Some(600);
-    let reading = || {
-        let mut reading = blocks(of(), BlockOrderSpec::Sequential, 100);
-        reading.read_blocks = BlockSizesSpec::FixedBytes(30_000);
-        job(1, FileWorkSpec::Blocks(reading))
-    };
-    spec([job(3, fill("job", 4, of())), reading(), mixing, reading()]).validate("r").unwrap()
+    let read = "{work: {blocks: {on: f, read: {block: 30000B}, order: sequential}}}";
+    let mix = "{workers: 4, ops: {each: 600}, work: {blocks: {on: f, order: {zipf: 0.8}, read: \
+               {block: 4KiB, percent: 60%}, write: {block: {range: 2KiB..20000B}}}}}";
+    let stages = ["{workers: 3, work: {fill: f}}", read, mix, read];
+    files_of(&on_files("f: {names: [x, y], size: 100000B..300000B}", &stages))
 }
 
 #[test]
@@ -198,11 +178,12 @@ fn a_byte_that_turned_is_found_with_its_place() {
 #[test]
 fn a_table_has_what_its_streams_could_not_check() {
     // Two files of three blocks each are read that nobody fills.
-    let mut spec = writing(|blocks| blocks.read_percent = 100);
+    let job = "{work: {blocks: {on: f, read: {block: 4KiB}}}}";
+    let mut file = on_files("f: {files: 2, size: 12KiB}", &[job]);
     for (verify, expected) in [(true, 6 * BLOCK), (false, 0)] {
-        spec.verify = verify;
-        let plan = spec.validate("r").unwrap();
-        let generator = Generator::new(spec.seed);
+        file.verify = verify;
+        let plan = files_of(&file);
+        let generator = Generator::new(7);
         let mut stream = plan.stream(0, WorkerId(0));
         while let Some(op) = stream.next_op() {
             let FileOp::Block(block) = op else { panic!("there are only blocks") };

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_model::ObjectId;
 
-use super::spec::{JobFilesSpec, SpanSpec};
 use super::versions::{Cells, Checked, Versions};
+use crate::plan::{FileNames, Files, SizeRange};
 use crate::{Random, hash_text};
 
 const SIZE_DOMAIN: u64 = 0x6673_697a;
@@ -119,61 +119,55 @@ impl<'a> TableBuilder<'a> {
         &mut self.entries[file as usize]
     }
 
-    /// Adds the files of a job; returns how often lists of files differ and each of them: clone c
-    /// has list c modulo their count.
-    pub(super) fn add(
-        &mut self,
-        job: &str,
-        clones: u32,
-        files: &JobFilesSpec,
-    ) -> Result<Vec<Vec<u32>>, String> {
-        let lists = match (files.existing, files.names.is_empty()) {
-            (true, _) => 1,
-            (false, false) => clones.min(files.directories.len() as u32),
-            (false, true) => clones,
-        };
-        (0..lists).map(|clone| self.list(job, clone, files)).collect()
-    }
-
-    fn list(&mut self, job: &str, clone: u32, files: &JobFilesSpec) -> Result<Vec<u32>, String> {
-        let made = |number: u32| {
-            files
-                .name_format
-                .replace("$jobname", job)
-                .replace("$jobnum", &clone.to_string())
-                .replace("$filenum", &number.to_string())
-        };
-        if files.existing {
-            return files.names.iter().map(|name| self.file(None, name, files)).collect();
+    /// Adds files; returns how often lists of files differ and each of them: worker w has list w
+    /// modulo their count.
+    pub(super) fn add(&mut self, files: &Files) -> Result<Vec<Vec<u32>>, String> {
+        let (directories, size) = (&files.directories, files.size);
+        if directories.is_empty() && !files.are_there() {
+            return Err("there is no directory for files of the run's own".to_owned());
         }
-        let directory = &*files.directories[clone as usize % files.directories.len()];
-        match files.names.is_empty() {
-            true => (0..files.count)
-                .map(|number| self.file(Some(directory), &made(number), files))
-                .collect(),
-            false => {
-                files.names.iter().map(|name| self.file(Some(directory), name, files)).collect()
+        match &files.names {
+            FileNames::Paths(paths) => {
+                let file = |path: &String| self.file(None, path, size);
+                Ok(vec![paths.iter().map(file).collect::<Result<_, _>>()?])
             }
+            FileNames::Listed(names) => {
+                let file = |name: &String| self.file(Some(&directories[0]), name, size);
+                Ok(vec![names.iter().map(file).collect::<Result<_, _>>()?])
+            }
+            FileNames::Made { format, job, workers, count } => (0..*workers)
+                .map(|worker| {
+                    let directory = &directories[worker as usize % directories.len()];
+                    let form = format.replace("$jobname", job);
+                    let form = form.replace("$jobnum", &worker.to_string());
+                    (0..*count)
+                        .map(|number| form.replace("$filenum", &number.to_string()))
+                        .map(|name| self.file(Some(directory), &name, size))
+                        .collect()
+                })
+                .collect(),
         }
     }
 
+    /// Returns the number of a file; without a directory it was there before.
     fn file(
         &mut self,
         directory: Option<&str>,
         name: &str,
-        files: &JobFilesSpec,
+        size: SizeRange,
     ) -> Result<u32, String> {
         let name = match directory {
             Some(_) => below(name)?,
             None => name.to_owned(),
         };
         let key = format!("plimsoll/{}/{name}", self.run);
+        let key_hash = hash_text(&key);
+        let size = size_of(self.seed, key_hash, size);
         let path = match directory {
             Some(directory) => format!("{}/{key}", trimmed(directory)),
             None => name,
         };
         if let Some(&file) = self.by_path.get(&path) {
-            let size = size_of(self.seed, self.entries[file as usize].key_hash, files.size_bytes);
             let draft = self.draft(file);
             draft.size = draft.size.max(size);
             return Ok(file);
@@ -182,13 +176,12 @@ impl<'a> TableBuilder<'a> {
             return Err(format!("more than {} files", ObjectId::OWNER_MAX));
         }
         let file = self.entries.len() as u32;
-        let key_hash = hash_text(&key);
         self.by_path.insert(path.clone(), file);
         self.entries.push(Draft {
             path,
             key_hash,
-            size: size_of(self.seed, key_hash, files.size_bytes),
-            existing: files.existing,
+            size,
+            existing: directory.is_none(),
             common: 0,
             filled: None,
             written_first: None,
@@ -214,7 +207,7 @@ impl<'a> TableBuilder<'a> {
 }
 
 /// Draws a file's size.
-pub(super) fn size_of(seed: u64, key_hash: u64, span: SpanSpec) -> u64 {
+pub(super) fn size_of(seed: u64, key_hash: u64, span: SizeRange) -> u64 {
     if span.min >= span.max {
         return span.min;
     }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::SetIndex;
-use crate::spec::tests::spec;
 use crate::testing::Laid;
+use crate::v1::objects::tests::spec;
 use crate::{ActivitySpec, PickSpec, RangeSpec, WorkloadSpec};
 
 /// The time says nothing to these operations.

@@ -28,7 +28,6 @@ const JOBS_MAX: usize = 256;
 /// What the parts of a file are checked against.
 struct Context<'a> {
     file: &'a WorkloadFile,
-    agents: Option<&'a [String]>,
     targets: Vec<Target>,
     sets: Vec<Set>,
 }
@@ -43,27 +42,22 @@ enum Uses {
 impl WorkloadFile {
     /// Returns what the workload means if it is sound.
     pub fn check(&self) -> Result<Plan, InvalidField> {
-        self.check_for(None, Uses::Checked)
+        self.check_with(Uses::Checked)
     }
 
     /// Returns what a workload meant that has run: older ones used members that nothing had made.
     pub fn recorded(&self) -> Result<Plan, InvalidField> {
-        self.check_for(None, Uses::Recorded)
+        self.check_with(Uses::Recorded)
     }
 
-    /// Returns what the workload means if it is sound for a run by these agents.
-    pub fn check_for_agents(&self, agents: &[String]) -> Result<Plan, InvalidField> {
-        self.check_for(Some(agents), Uses::Checked)
-    }
-
-    fn check_for(&self, agents: Option<&[String]>, uses: Uses) -> Checked<Plan> {
+    fn check_with(&self, uses: Uses) -> Checked<Plan> {
         let root = FieldPath::root();
         if self.schema != WORKLOAD_SCHEMA {
             let reason = format!("`{}` is not {WORKLOAD_SCHEMA}", self.schema);
             return Err(root.field("schema").refuse(reason));
         }
         is_label(&root.field("name"), &self.name)?;
-        let mut cx = Context { file: self, agents, targets: Vec::new(), sets: Vec::new() };
+        let mut cx = Context { file: self, targets: Vec::new(), sets: Vec::new() };
         cx.targets = targets(&root.field("targets"), &self.targets)?;
         for (name, spec) in self.sets.iter() {
             let path = root.field("sets").named(name);

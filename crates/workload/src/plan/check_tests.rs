@@ -497,24 +497,11 @@ fn sets_that_cannot_be() {
 }
 
 #[test]
-fn an_agent_that_is_not_there() {
+fn a_job_knows_its_agent() {
     let text = format!(
         "{HEAD}{}",
         one_job("{count: 9, size: 1B}", "agent: d2, work: {objects: [{get: o}]}")
     );
-    let file = WorkloadFile::from_yaml("t.yaml", &text).unwrap();
-    assert!(file.check().is_ok());
-    let refused = |agents: &[&str]| {
-        let agents: Vec<String> = agents.iter().map(|agent| (*agent).to_owned()).collect();
-        file.check_for_agents(&agents).err().map(|error| error.to_string())
-    };
-    assert_eq!(refused(&["d1", "d2"]), None);
-    assert_eq!(
-        refused(&["d1", "d3"]).unwrap(),
-        "stages[1].jobs[0].agent: there is no agent `d2`; there are d1, d3"
-    );
-    assert_eq!(
-        refused(&[]).unwrap(),
-        "stages[1].jobs[0].agent: there is no agent `d2`; the run has none"
-    );
+    let plan = WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().unwrap();
+    assert_eq!(plan.stages[1].jobs[0].agent.as_deref(), Some("d2"));
 }

@@ -9,11 +9,10 @@ use plimsoll_model::{Interface, Seed, StageKind};
 use super::Pattern;
 use super::path::FieldPath;
 use super::rules::SloSpec;
-use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, WorkloadFile};
-use super::units::Cap;
+use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, TreeOf, WorkloadFile};
+use super::units::{Cap, SizeRange};
 use super::work::Work;
 use crate::data::DataRule;
-use crate::files::{JobFilesSpec, TreeSpec};
 use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
 use plimsoll_model::Ability;
 
@@ -84,7 +83,7 @@ pub enum Members {
     /// Files.
     Files(Files),
     /// Directories and the entries in them.
-    Tree(TreeSpec),
+    Tree(Tree),
 }
 
 /// Objects of the run's own.
@@ -126,12 +125,43 @@ pub struct NamedObjects {
 /// Files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
-    /// What `$jobname` stands for in their names.
-    pub job: String,
-    /// How many workers have files of their own: worker w has those of number w modulo this.
-    pub workers: u32,
-    /// Where they lie, how they are called and how large they are.
-    pub spec: JobFilesSpec,
+    /// Where those of the run's own lie; dealt to the workers in turn.
+    pub directories: Vec<String>,
+    /// How they are called.
+    pub names: FileNames,
+    /// How large each is; drawn from the range.
+    pub size: SizeRange,
+}
+
+/// How files are called. Two that come to the same path are the same file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileNames {
+    /// By a form in which `$jobname`, `$jobnum` and `$filenum` are replaced.
+    Made {
+        /// The form.
+        format: String,
+        /// What `$jobname` stands for.
+        job: String,
+        /// How many workers have files of their own: worker w has those of number w modulo this.
+        workers: u32,
+        /// How many files each of them has.
+        count: u32,
+    },
+    /// By a list, which all workers share.
+    Listed(Vec<String>),
+    /// By whole paths: they were there before and are taken as they are.
+    Paths(Vec<String>),
+}
+
+/// Directories and the entries in them. Two trees that are alike are the same tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Where it lies; with several, worker w is in the one of number w modulo their count.
+    pub directories: Vec<String>,
+    /// The top directory's name.
+    pub name: String,
+    /// What it looks like; without a name, which stands above.
+    pub shape: TreeOf,
 }
 
 /// Jobs that run at once.
@@ -266,6 +296,18 @@ impl Amount {
             Self::Each(amount) => amount.saturating_mul(workers.get().into()),
         }
     }
+
+    /// Returns what one worker, the one of that number out of so many, is given of it: a function
+    /// of its number, so that it does not matter who runs which workers.
+    pub fn share(self, worker: u32, workers: NonZeroU32) -> u64 {
+        match self {
+            Self::Each(amount) => amount,
+            Self::All(amount) => {
+                let workers = u64::from(workers.get());
+                amount / workers + u64::from(u64::from(worker) < amount % workers)
+            }
+        }
+    }
 }
 
 /// Pauses between the operations of a worker.
@@ -355,6 +397,22 @@ impl Plan {
         &self.sets[index.0]
     }
 
+    /// Returns the files of a set of work on blocks.
+    pub fn files(&self, set: SetIndex) -> &Files {
+        match &self.set(set).members {
+            Members::Files(files) => files,
+            other => unreachable!("it was checked that {other:?} are files"),
+        }
+    }
+
+    /// Returns the tree of a set of work on names.
+    pub fn tree(&self, set: SetIndex) -> &Tree {
+        match &self.set(set).members {
+            Members::Tree(tree) => tree,
+            other => unreachable!("it was checked that {other:?} are a tree"),
+        }
+    }
+
     /// Returns all jobs, stage after stage.
     pub fn jobs(&self) -> impl Iterator<Item = &Job> {
         self.stages.iter().flat_map(|stage| &stage.jobs)
@@ -414,6 +472,21 @@ impl Plan {
     }
 }
 
+impl Files {
+    /// Tells whether they were there before the run.
+    pub fn are_there(&self) -> bool {
+        matches!(self.names, FileNames::Paths(_))
+    }
+
+    /// Returns how many there are, of all workers.
+    pub fn count(&self) -> u64 {
+        match &self.names {
+            FileNames::Made { workers, count, .. } => u64::from(*workers) * u64::from(*count),
+            FileNames::Listed(names) | FileNames::Paths(names) => names.len() as u64,
+        }
+    }
+}
+
 impl Members {
     /// Returns how many members a fill makes, and how many bytes they hold.
     pub fn amount(&self) -> (u64, f64) {
@@ -428,15 +501,9 @@ impl Members {
                 let count = buckets.saturating_mul(named.keys.count());
                 (count, count as f64 * named.sizes.as_ref().map_or(0.0, SizeDist::mean))
             }
-            Self::Files(files) if !files.spec.existing => {
-                let made = u64::from(files.spec.count) * u64::from(files.workers);
-                let count = match files.spec.names.len() {
-                    0 => made,
-                    listed => listed as u64,
-                };
-                let mean =
-                    files.spec.size_bytes.min as f64 / 2.0 + files.spec.size_bytes.max as f64 / 2.0;
-                (count, count as f64 * mean)
+            Self::Files(files) if !files.are_there() => {
+                let mean = files.size.min as f64 / 2.0 + files.size.max as f64 / 2.0;
+                (files.count(), files.count() as f64 * mean)
             }
             Self::Files(_) | Self::Existing(_) | Self::Tree(_) => (0, 0.0),
         }
@@ -447,7 +514,7 @@ impl Members {
         match self {
             Self::Objects(objects) => objects.sizes.as_ref().map(SizeDist::max),
             Self::Named(named) => named.sizes.as_ref().map(SizeDist::max),
-            Self::Files(files) => Some(files.spec.size_bytes.max),
+            Self::Files(files) => Some(files.size.max),
             Self::Existing(_) | Self::Tree(_) => None,
         }
     }

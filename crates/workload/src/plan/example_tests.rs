@@ -123,9 +123,10 @@ fn workers_are_numbered_once_and_names_are_resolved() {
     assert_eq!(needs, [Ability::Put, Ability::Get, Ability::Stat, Ability::Delete]);
     assert!(plan.consents.is_empty());
     let files = example("fio-two-groups.yaml");
-    let Members::Files(set) = &files.set(SetIndex(0)).members else { panic!("it is of files") };
-    assert_eq!((&*set.job, set.workers, set.spec.count), ("mix", 4, 4));
-    assert_eq!(set.spec.directories, ["/mnt/fs"]);
+    let set = files.files(SetIndex(0));
+    let FileNames::Made { job, workers, count, .. } = &set.names else { panic!("they are made") };
+    assert_eq!((&**job, *workers, *count), ("mix", 4, 4));
+    assert_eq!(set.directories, ["/mnt/fs"]);
 }
 
 #[test]

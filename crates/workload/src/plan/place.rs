@@ -1,7 +1,5 @@
 //! Lays a checked plan out for one run: its own keys and buckets, what was found, who fills what.
 
-mod files;
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -159,7 +157,7 @@ impl Plan {
             stages.push(room.stage(stage, &mut known, &mut salt)?);
         }
         room.complete(&mut stages);
-        let files = files::place(self, placing)?;
+        let files = FilePlan::of(self, placing)?;
         let present = |set: &Option<Arc<ObjectSet>>| match set {
             Some(set) if !set.is_own() => Present::all(),
             _ => Present::default(),

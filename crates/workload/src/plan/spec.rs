@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use choice::{
-    Choice, ContentSpec, LengthLaw, Limit, OneOrMany, PickSpec, RangeSpec, Share, Shares, SizeLaw,
-    SizeSpec,
+    Choice, ContentSpec, DataFileSpec, LengthLaw, Limit, OneOrMany, PickSpec, RangeSpec, Share,
+    Shares, SizeLaw, SizeSpec,
 };
 pub use job::{
     Arrivals, CappedEach, DealBy, DealSpec, InterfaceSpec, JobSpec, OpenSpec, PacingSpec, RateSpec,

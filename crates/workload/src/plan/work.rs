@@ -8,9 +8,9 @@ use plimsoll_model::SyncMode;
 use super::Pattern;
 use super::checked::SetIndex;
 use super::path::FieldPath;
-use super::spec::{Choice, PickSpec, PutAs, VersionPick};
+use super::spec::{BlockOrder, BlockSizes, Choice, PickSpec, PutAs, VersionPick};
 use crate::SizeDist;
-use crate::files::{BlockOrderSpec, BlockSizesSpec, NameActSpec};
+use crate::files::NameAct;
 
 /// What a job does.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ pub enum Work {
         /// The set.
         set: SetIndex,
         /// What is done.
-        act: NameActSpec,
+        act: NameAct,
         /// Whether entries come in random order.
         shuffled: bool,
     },
@@ -235,11 +235,11 @@ pub struct Blocks {
     /// Out of a hundred operations, how many are reads.
     pub read_percent: u32,
     /// How large blocks are that are read; says nothing where none is.
-    pub read: BlockSizesSpec,
+    pub read: BlockSizes,
     /// How large blocks are that are written; says nothing where none is.
-    pub write: BlockSizesSpec,
+    pub write: BlockSizes,
     /// Which block comes next.
-    pub order: BlockOrderSpec,
+    pub order: BlockOrder,
     /// Whether it begins anew when all has been read or written once.
     pub repeats: bool,
     /// Fixes random choices instead of the run's seed.
@@ -316,10 +316,7 @@ impl Work {
             Self::Objects(ops) => {
                 ops.iter().any(|op| matches!(op.act, OpAct::Get { .. } | OpAct::Put { .. }))
             }
-            Self::Names { act, .. } => matches!(
-                act,
-                NameActSpec::Create { bytes: 1.., .. } | NameActSpec::Open { bytes: 1.. }
-            ),
+            Self::Names { act, .. } => act.bytes() > 0,
             Self::Retention { .. }
             | Self::Remove { .. }
             | Self::MakeBuckets(_)

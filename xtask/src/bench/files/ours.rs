@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::super::{cpu, plimsoll};
-use super::{Blocks, Case, Ground, Plan, READ_FILE, Sample, WRITE_FILE, Work};
+use super::{Blocks, Case, Plan, READ_FILE, Sample, Scratch, WRITE_FILE, Work};
 
 /// Runs a case with everything recorded and every byte checked.
-pub(super) fn run(case: &Case, ground: &Ground, plan: &Plan) -> Result<Vec<Sample>> {
-    let folder = ground.of(case);
+pub(super) fn run(case: &Case, scratch: &Scratch, plan: &Plan) -> Result<Vec<Sample>> {
+    let folder = scratch.of(case);
     let mut command = Command::new(plan.program.clone().unwrap_or_else(plimsoll::program));
     let duration = format!("{}s", plan.duration.as_secs());
     match case.work {
@@ -20,7 +20,7 @@ pub(super) fn run(case: &Case, ground: &Ground, plan: &Plan) -> Result<Vec<Sampl
             command.args(["--duration", &duration, "--dir"]).arg(folder);
         }
         Work::Null => {
-            let job = ground.disk.join("null.fio");
+            let job = scratch.disk.join("null.fio");
             std::fs::write(&job, null_job(plan.duration.as_secs()))?;
             command.arg("run").arg(job).arg("--dir").arg(folder);
         }
@@ -31,7 +31,7 @@ pub(super) fn run(case: &Case, ground: &Ground, plan: &Plan) -> Result<Vec<Sampl
                 .arg(folder);
         }
     }
-    let run = ground.disk.join("run");
+    let run = scratch.disk.join("run");
     let finished = cpu::run(command.args(["--json", "-q", "--run-dir"]).arg(&run))?;
     remove(&run)?;
     let said: Value =

@@ -3,11 +3,11 @@
 use plimsoll_model::Bytes;
 
 use super::{Checked, Context, at_least_one};
-use crate::files::{BlockOrderSpec, BlockShareSpec, BlockSizesSpec, NameActSpec, SpanSpec};
+use crate::files::NameAct;
 use crate::plan::checked::Members;
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes, BlocksSpec, JobSpec, NamesSpec};
-use crate::plan::units::{Percent, SizeRange};
+use crate::plan::units::{Percent, Size, SizeRange};
 use crate::plan::work::{Blocks, Work};
 use plimsoll_model::Ability;
 
@@ -33,30 +33,29 @@ impl Context<'_> {
         let read_percent = read_percent(path, spec)?;
         let read_at = path.field("read.block");
         let write_at = path.field("write.block");
-        let read = spec.read.as_ref().map(|read| sizes(&read_at, &read.block, spec.direct));
-        let write = spec.write.as_ref().map(|write| sizes(&write_at, &write.block, spec.direct));
-        let (read, write) = (read.transpose()?, write.transpose()?);
-        let smallest = files.spec.size_bytes.min;
-        for (at, sizes) in [(&read_at, &read), (&write_at, &write)] {
-            let unit = sizes.as_ref().map_or(0, BlockSizesSpec::smallest);
-            if smallest < unit {
-                let (file, block) = (Bytes(smallest), Bytes(unit));
-                return Err(at.refuse(format!("a file of {file} holds no block of {block}")));
-            }
+        let read = spec.read.as_ref().map(|read| &read.block);
+        let write = spec.write.as_ref().map(|write| &write.block);
+        let asked = [(&read_at, read), (&write_at, write)];
+        let asked = || asked.iter().filter_map(|(at, sizes)| Some((at, (*sizes)?)));
+        asked().try_for_each(|(at, of)| sizes(at, of, spec.direct))?;
+        let size = files.size.min;
+        if let Some((at, of)) = asked().find(|(_, of)| size < of.smallest()) {
+            let (file, block) = (Bytes(size), Bytes(of.smallest()));
+            return Err(at.refuse(format!("a file of {file} holds no block of {block}")));
         }
         for (field, every) in
             [("fsync_every", spec.fsync_every), ("fdatasync_every", spec.fdatasync_every)]
         {
             at_least_one(&path.field(field), every.unwrap_or(1))?;
         }
-        let either = || read.clone().or_else(|| write.clone());
-        let unused = BlockSizesSpec::FixedBytes(SECTOR_BYTES);
+        order(&path.field("order"), spec.order)?;
+        let unused = BlockSizes::Fixed(Size(SECTOR_BYTES));
         let blocks = Blocks {
             set,
             read_percent,
-            read: read.clone().or_else(either).unwrap_or(unused.clone()),
-            write: write.clone().or_else(either).unwrap_or(unused),
-            order: order(&path.field("order"), spec.order)?,
+            read: read.or(write).unwrap_or(&unused).clone(),
+            write: write.or(read).unwrap_or(&unused).clone(),
+            order: spec.order,
             // What it is where nothing is said, the job knows.
             repeats: spec.repeats.unwrap_or_default(),
             seed: spec.seed,
@@ -79,22 +78,20 @@ impl Context<'_> {
     ) -> Checked<(Work, Vec<Ability>)> {
         let bytes = |size: u64| size.min(u32::MAX.into()) as u32;
         let (field, name, act, shuffled, size) = match spec {
-            NamesSpec::MakeTree(of) => {
-                ("make_tree", &of.make_tree, NameActSpec::MakeTree, false, 0)
-            }
+            NamesSpec::MakeTree(of) => ("make_tree", &of.make_tree, NameAct::MakeTree, false, 0),
             NamesSpec::Create(of) => {
-                let act = NameActSpec::Create { bytes: bytes(of.bytes.0), fsync: of.fsync };
+                let act = NameAct::Create { bytes: bytes(of.bytes.0), fsync: of.fsync };
                 ("create", &of.create, act, of.shuffled, of.bytes.0)
             }
-            NamesSpec::Stat(of) => ("stat", &of.stat, NameActSpec::Stat, of.shuffled, 0),
+            NamesSpec::Stat(of) => ("stat", &of.stat, NameAct::Stat, of.shuffled, 0),
             NamesSpec::Open(of) => {
-                let act = NameActSpec::Open { bytes: bytes(of.bytes.0) };
+                let act = NameAct::Open { bytes: bytes(of.bytes.0) };
                 ("open", &of.open, act, of.shuffled, of.bytes.0)
             }
-            NamesSpec::Rename(of) => ("rename", &of.rename, NameActSpec::Rename, false, 0),
-            NamesSpec::Remove(of) => ("remove", &of.remove, NameActSpec::Remove, of.shuffled, 0),
+            NamesSpec::Rename(of) => ("rename", &of.rename, NameAct::Rename, false, 0),
+            NamesSpec::Remove(of) => ("remove", &of.remove, NameAct::Remove, of.shuffled, 0),
             NamesSpec::RemoveTree(of) => {
-                ("remove_tree", &of.remove_tree, NameActSpec::RemoveTree, false, 0)
+                ("remove_tree", &of.remove_tree, NameAct::RemoveTree, false, 0)
             }
         };
         let at = path.field(field);
@@ -108,11 +105,11 @@ impl Context<'_> {
                 .field("bytes")
                 .refuse(format!("{size} is out of range: 0B to {most}")));
         }
-        let is_open = matches!(act, NameActSpec::Open { .. });
-        if tree.of_directories && (size > 0 || is_open) {
+        let is_open = matches!(act, NameAct::Open { .. });
+        if tree.shape.of_directories && (size > 0 || is_open) {
             return Err(at.refuse("directories hold no bytes and are not opened"));
         }
-        if act == NameActSpec::Rename && tree.shared_names && job.workers > 1 {
+        if act == NameAct::Rename && tree.shape.shared_names && job.workers > 1 {
             return Err(at.refuse("workers cannot rename the same entries"));
         }
         Ok((Work::Names { set, act, shuffled }, vec![Ability::Names]))
@@ -159,20 +156,16 @@ pub(super) fn block(path: &FieldPath, size: u64, direct: bool) -> Checked<()> {
     Ok(())
 }
 
-fn sizes(path: &FieldPath, sizes: &BlockSizes, direct: bool) -> Checked<BlockSizesSpec> {
+fn sizes(path: &FieldPath, sizes: &BlockSizes, direct: bool) -> Checked<()> {
     match sizes {
-        BlockSizes::Fixed(size) => {
-            block(path, size.0, direct)?;
-            Ok(BlockSizesSpec::FixedBytes(size.0))
-        }
+        BlockSizes::Fixed(size) => block(path, size.0, direct),
         BlockSizes::Drawn(BlockLaw::Range(SizeRange { min, max })) => {
             let at = path.field("range");
             if min > max {
                 return Err(at.refuse("the smallest is above the largest"));
             }
             block(&at, *min, direct)?;
-            block(&at, max - max % min, direct)?;
-            Ok(BlockSizesSpec::RangeBytes(SpanSpec { min: *min, max: *max }))
+            block(&at, max - max % min, direct)
         }
         BlockSizes::Drawn(BlockLaw::Shares(shares)) => {
             let at = path.field("shares");
@@ -181,40 +174,31 @@ fn sizes(path: &FieldPath, sizes: &BlockSizes, direct: bool) -> Checked<BlockSiz
                 let reason = format!("{count} shares are out of range: 1 to {SHARES_MAX}");
                 return Err(at.refuse(reason));
             }
-            let mut found = Vec::with_capacity(shares.0.len());
             for (index, share) in shares.0.iter().enumerate() {
-                let each = at.index(index);
-                block(&each, share.value.0, direct)?;
-                super::in_range(&each, share.weight, u32::MAX)?;
-                let (size_bytes, weight) = (share.value.0, share.weight as u32);
-                found.push(BlockShareSpec { size_bytes, weight });
+                block(&at.index(index), share.value.0, direct)?;
+                super::in_range(&at.index(index), share.weight, u32::MAX)?;
             }
-            Ok(BlockSizesSpec::Shares(found))
+            Ok(())
         }
     }
 }
 
-fn order(path: &FieldPath, order: BlockOrder) -> Checked<BlockOrderSpec> {
-    let number = |field: &str, value: f64, sound: bool, range: &str| match sound {
-        true => Ok(value),
-        false => Err(path.field(field).refuse(format!("{value} is out of range: {range}"))),
-    };
-    Ok(match order {
-        BlockOrder::Sequential => BlockOrderSpec::Sequential,
-        BlockOrder::EachOnce => BlockOrderSpec::EachOnce,
-        BlockOrder::Uniform => BlockOrderSpec::Uniform,
+/// Refuses an order that is no law.
+fn order(path: &FieldPath, order: BlockOrder) -> Checked<()> {
+    let (field, value, is_sound, range) = match order {
+        BlockOrder::Sequential | BlockOrder::EachOnce | BlockOrder::Uniform => return Ok(()),
         BlockOrder::Zipf(theta) => {
-            let sound = theta > 0.0 && theta.is_finite() && theta != 1.0;
-            BlockOrderSpec::Zipf { theta: number("zipf", theta, sound, "above 0 and not 1")? }
+            let is_sound = theta > 0.0 && theta.is_finite() && theta != 1.0;
+            ("zipf", theta, is_sound, "above 0 and not 1")
         }
-        BlockOrder::Pareto(h) => {
-            let sound = h > 0.0 && h < 1.0;
-            BlockOrderSpec::Pareto { h: number("pareto", h, sound, "between 0 and 1")? }
-        }
+        BlockOrder::Pareto(h) => ("pareto", h, h > 0.0 && h < 1.0, "between 0 and 1"),
         BlockOrder::Normal(Percent(deviation)) => {
-            let sound = deviation > 0.0 && deviation <= 100.0;
-            let deviation_percent = number("normal", deviation, sound, "above 0% to 100%")?;
-            BlockOrderSpec::Normal { deviation_percent }
+            let is_sound = deviation > 0.0 && deviation <= 100.0;
+            ("normal", deviation, is_sound, "above 0% to 100%")
         }
-    })
+    };
+    match is_sound {
+        true => Ok(()),
+        false => Err(path.field(field).refuse(format!("{value} is out of range: {range}"))),
+    }
 }

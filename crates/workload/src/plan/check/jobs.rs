@@ -53,7 +53,6 @@ impl Context<'_> {
             return Err(path.field("duration").refuse(reason));
         }
         self.check_deal(path, spec, &work)?;
-        self.check_agent(path, spec)?;
         let on_files = needs.contains(&Ability::Blocks) || needs.contains(&Ability::Names);
         if !on_files {
             check_on_objects(path, spec, &work)?;
@@ -128,7 +127,7 @@ impl Context<'_> {
             return Err(path.field("work").refuse(reason));
         }
         let is_made = |members: &Members| match members {
-            Members::Files(files) => !files.spec.existing,
+            Members::Files(files) => !files.are_there(),
             Members::Tree(_) => true,
             _ => false,
         };
@@ -169,18 +168,6 @@ impl Context<'_> {
             }
             DealBy::None => Ok(()),
         }
-    }
-
-    fn check_agent(&self, path: &FieldPath, spec: &JobSpec) -> Checked<()> {
-        let (Some(agent), Some(agents)) = (&spec.agent, self.agents) else { return Ok(()) };
-        if agents.contains(agent) {
-            return Ok(());
-        }
-        let reason = match agents {
-            [] => format!("there is no agent `{agent}`; the run has none"),
-            agents => format!("there is no agent `{agent}`; there are {}", agents.join(", ")),
-        };
-        Err(path.field("agent").refuse(reason))
     }
 }
 

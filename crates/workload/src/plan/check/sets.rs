@@ -4,12 +4,13 @@ use plimsoll_model::{Bytes, ObjectId};
 
 use super::{Checked, Context, at_least_one, in_range};
 use crate::data::{COMPRESS_RATIO_MAX, DEDUPE_RATIO_MAX, DataRule};
-use crate::files::{JobFilesSpec, SpanSpec, TreeSpec};
-use crate::plan::checked::{Files, Members, NamedObjects, Objects, Set, TargetIndex};
+use crate::plan::checked::{
+    FileNames, Files, Members, NamedObjects, Objects, Set, TargetIndex, Tree,
+};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
-    AlsoOn, ArchiveKind, ContentSpec, FileSet, ListedSet, NAME_FORMAT, NamedSet, ObjectSet,
-    PathSet, SetSpec, Share, Shares, SizeLaw, SizeSpec, TargetSpec, TreeOf,
+    AlsoOn, ArchiveKind, ContentSpec, FileSet, ListedSet, NamedSet, ObjectSet, PathSet, SetSpec,
+    Share, Shares, SizeLaw, SizeSpec, TargetSpec, TreeOf,
 };
 use crate::plan::units::{Size, SizeRange};
 use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX, SIGMA_MAX, is_sigma};
@@ -300,7 +301,8 @@ fn weighted(path: &FieldPath, shares: &Shares<Size>, most: u64) -> Checked<Vec<S
     }
 }
 
-fn span(path: &FieldPath, SizeRange { min, max }: SizeRange) -> Checked<SpanSpec> {
+fn file_size(path: &FieldPath, size: SizeRange) -> Checked<SizeRange> {
+    let SizeRange { min, max } = size;
     if min > max {
         return Err(path.refuse("the smallest is above the largest"));
     }
@@ -308,7 +310,7 @@ fn span(path: &FieldPath, SizeRange { min, max }: SizeRange) -> Checked<SpanSpec
         let (size, most) = (Bytes(if min == 0 { 0 } else { max }), Bytes(FILE_BYTES_MAX));
         return Err(path.refuse(format!("file size {size} is out of range: 1B to {most}")));
     }
-    Ok(SpanSpec { min, max })
+    Ok(size)
 }
 
 fn paths(path: &FieldPath, set: &PathSet) -> Checked<Members> {
@@ -320,16 +322,9 @@ fn paths(path: &FieldPath, set: &PathSet) -> Checked<Members> {
     if let Some(index) = set.paths.iter().position(String::is_empty) {
         return Err(at.index(index).refuse("must not be empty"));
     }
-    let spec = JobFilesSpec {
-        directories: Vec::new(),
-        names: set.paths.clone(),
-        name_format: NAME_FORMAT.to_owned(),
-        count: 1,
-        size_bytes: span(&path.field("size"), set.size)?,
-        existing: true,
-        destroys: set.touch,
-    };
-    Ok(Members::Files(Files { job: String::new(), workers: 1, spec }))
+    let (names, size) =
+        (FileNames::Paths(set.paths.clone()), file_size(&path.field("size"), set.size)?);
+    Ok(Members::Files(Files { directories: Vec::new(), names, size }))
 }
 
 fn below(path: &FieldPath, name: &str) -> Checked<String> {
@@ -345,16 +340,8 @@ fn listed(path: &FieldPath, directories: Vec<String>, set: &ListedSet) -> Checke
     for (index, name) in set.names.iter().enumerate() {
         below(&at.index(index), name)?;
     }
-    let spec = JobFilesSpec {
-        directories,
-        names: set.names.clone(),
-        name_format: NAME_FORMAT.to_owned(),
-        count: 1,
-        size_bytes: span(&path.field("size"), set.size)?,
-        existing: false,
-        destroys: false,
-    };
-    Ok(Members::Files(Files { job: String::new(), workers: 1, spec }))
+    let size = file_size(&path.field("size"), set.size)?;
+    Ok(Members::Files(Files { directories, names: FileNames::Listed(set.names.clone()), size }))
 }
 
 fn files(
@@ -373,17 +360,10 @@ fn files(
         return Err(path.field("files").refuse(reason));
     }
     below(&path.field("name"), &set.name)?;
-    let spec = JobFilesSpec {
-        directories,
-        names: Vec::new(),
-        name_format: set.name.clone(),
-        count: set.files,
-        size_bytes: span(&path.field("size"), set.size)?,
-        existing: false,
-        destroys: false,
-    };
+    let size = file_size(&path.field("size"), set.size)?;
     let job = set.job.clone().unwrap_or_else(|| name.to_owned());
-    Ok(Members::Files(Files { job, workers, spec }))
+    let names = FileNames::Made { format: set.name.clone(), job, workers, count: set.files };
+    Ok(Members::Files(Files { directories, names, size }))
 }
 
 fn tree(path: &FieldPath, name: &str, directories: Vec<String>, tree: &TreeOf) -> Checked<Members> {
@@ -402,27 +382,15 @@ fn tree(path: &FieldPath, name: &str, directories: Vec<String>, tree: &TreeOf) -
     if tree.shared_names && tree.of_directories {
         return Err(path.field("shared_names").refuse("only files can be shared"));
     }
-    let checked = TreeSpec {
-        directories,
-        name,
-        depth: tree.depth,
-        branching: tree.branching,
-        entries_per_directory: tree.entries,
-        leaves_only: tree.leaves_only,
-        per_clone: tree.per_worker,
-        shared_names: tree.shared_names,
-        of_directories: tree.of_directories,
-    };
-    if checked.directories_count().is_none() {
-        let reason = format!(
-            "{} levels of {} directories each are too many",
-            checked.depth, checked.branching
-        );
+    if tree.directories_count().is_none() {
+        let TreeOf { depth, branching, .. } = tree;
+        let reason = format!("{depth} levels of {branching} directories each are too many");
         return Err(path.field("depth").refuse(reason));
     }
-    if checked.entries_count().is_none_or(|count| count > ENTRIES_MAX) {
+    if tree.entries_count().is_none_or(|count| count > ENTRIES_MAX) {
         let reason = format!("more than {ENTRIES_MAX} entries for each worker are too many");
         return Err(path.field("entries").refuse(reason));
     }
-    Ok(Members::Tree(checked))
+    let shape = TreeOf { name: None, ..tree.clone() };
+    Ok(Members::Tree(Tree { directories, name, shape }))
 }

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use plimsoll_model::StageKind;
 
 use super::{Checked, Context};
-use crate::files::NameActSpec;
-use crate::plan::checked::{Change, Consent, Job, Members, SetIndex, Stage};
+use crate::files::NameAct;
+use crate::plan::checked::{Change, Consent, FileNames, Job, Members, SetIndex, Stage};
 use crate::plan::path::{FieldPath, InvalidField};
 use crate::plan::pattern::Pattern;
 use crate::plan::spec::PutAs;
@@ -95,10 +95,10 @@ pub(in crate::plan) fn of(work: &Work) -> Vec<Use<'_>> {
         Work::Names { set, act, .. } => vec![plain(
             *set,
             match act {
-                NameActSpec::MakeTree | NameActSpec::Create { .. } => UseKind::Make,
-                NameActSpec::Stat | NameActSpec::Open { .. } => UseKind::Read,
-                NameActSpec::Rename => UseKind::Change { removes: false },
-                NameActSpec::Remove | NameActSpec::RemoveTree => UseKind::Change { removes: true },
+                NameAct::MakeTree | NameAct::Create { .. } => UseKind::Make,
+                NameAct::Stat | NameAct::Open { .. } => UseKind::Read,
+                NameAct::Rename => UseKind::Change { removes: false },
+                NameAct::Remove | NameAct::RemoveTree => UseKind::Change { removes: true },
             },
         )],
         Work::Fill { sets, .. } => all(sets, UseKind::Make),
@@ -177,7 +177,7 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
         .sets
         .iter()
         .map(|set| match &set.members {
-            Members::Files(files) if files.spec.existing => Known::Some,
+            Members::Files(files) if files.are_there() => Known::Some,
             Members::Named(_) | Members::Existing(_) => Known::Some,
             _ => Known::Empty,
         })
@@ -215,19 +215,22 @@ fn spread(cx: &Context<'_>, known: &mut [Known], from: SetIndex) {
     let Members::Files(made) = cx.members(from) else { return };
     for (index, set) in cx.sets.iter().enumerate() {
         let Members::Files(other) = &set.members else { continue };
-        let is_same = set.target == cx.sets[from.0].target
-            && other.spec.name_format == made.spec.name_format
-            && other.spec.existing == made.spec.existing
-            && match (&*other.spec.names, &*made.spec.names) {
-                ([], []) => {
-                    let name = &made.spec.name_format;
-                    (other.job == made.job || !name.contains("$jobname"))
-                        && (other.workers <= made.workers || !name.contains("$jobnum"))
-                }
-                ([], _) => false,
-                (names, of) => names.iter().all(|name| of.contains(name)),
-            };
-        if is_same {
+        let is_same = match (&other.names, &made.names) {
+            (
+                FileNames::Made { format, job, workers, .. },
+                FileNames::Made { format: of, job: of_job, workers: of_workers, .. },
+            ) => {
+                format == of
+                    && (job == of_job || !of.contains("$jobname"))
+                    && (workers <= of_workers || !of.contains("$jobnum"))
+            }
+            (FileNames::Listed(names), FileNames::Listed(of))
+            | (FileNames::Paths(names), FileNames::Paths(of)) => {
+                names.iter().all(|name| of.contains(name))
+            }
+            _ => false,
+        };
+        if is_same && set.target == cx.sets[from.0].target {
             known[index] = known[from.0];
         }
     }
@@ -314,7 +317,7 @@ fn consent(cx: &Context<'_>, job: &Job, used: &Use<'_>) -> Checked<Option<Consen
     let set = &cx.sets[used.set.0];
     let is_foreign = match &set.members {
         Members::Named(_) | Members::Existing(_) => true,
-        Members::Files(files) => files.spec.existing,
+        Members::Files(files) => files.are_there(),
         Members::Objects(_) | Members::Tree(_) => false,
     };
     let change = match used.kind {

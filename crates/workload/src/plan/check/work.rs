@@ -7,7 +7,7 @@ use plimsoll_model::Bytes;
 use super::sets::{part_size, sizes};
 use super::{Checked, Context, in_range};
 use crate::SizeDist;
-use crate::plan::checked::{Files, Members, SetIndex};
+use crate::plan::checked::{Members, SetIndex};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
     AppendSpec, ArchiveKind, ArchiveSpec, BucketsSpec, Choice, FanoutSpec, FillSpec, GetPart,
@@ -235,7 +235,7 @@ impl Context<'_> {
             Members::Named(_) => {
                 Err(at.refuse(format!("set `{name}` has no size, which a fill needs to know")))
             }
-            Members::Files(Files { spec, .. }) if !spec.existing => Ok(vec![Ability::Blocks]),
+            Members::Files(files) if !files.are_there() => Ok(vec![Ability::Blocks]),
             Members::Files(_) | Members::Existing(_) => {
                 Err(at.refuse(format!("set `{name}` was there before and is not filled")))
             }
@@ -255,7 +255,7 @@ impl Context<'_> {
         let batch = bounded(&path.field("batch"), spec.batch, super::mix::BATCH_MAX)?;
         let delete = if batch.get() > 1 { Ability::DeleteMany } else { Ability::Delete };
         let allowed = |at: &FieldPath, name: &str, members: &Members| match members {
-            Members::Files(Files { spec, .. }) if spec.existing => {
+            Members::Files(files) if files.are_there() => {
                 Err(at.refuse(format!("set `{name}` was there before; its files are not removed")))
             }
             Members::Files(_) | Members::Tree(_) => Ok(vec![Ability::Names]),

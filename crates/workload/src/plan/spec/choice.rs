@@ -8,7 +8,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::DataFileSpec;
 use crate::plan::tree::{Tree, from_tree, scalar_or};
 use crate::plan::units::{NumberRange, Size, SizeRange};
 
@@ -200,6 +199,16 @@ pub enum SizeLaw {
     Histogram(Shares<Size>),
     /// From these sizes, each as likely as the next.
     List(Vec<Size>),
+}
+
+/// One file that objects are made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataFileSpec {
+    /// Where it lies.
+    pub path: String,
+    /// How large it is.
+    pub bytes: u64,
 }
 
 /// What members hold.

@@ -6,7 +6,7 @@ use super::*;
 use crate::data::DataRule;
 use crate::plan::{JobPacing, SetIndex};
 use crate::testing::{Laid, plan};
-use crate::{Pacing, StopRule, Verify};
+use crate::{DataFileSpec, Pacing, StopRule, Verify};
 
 pub(crate) fn spec(operations: &[(&str, u32)]) -> WorkloadSpec {
     WorkloadSpec {

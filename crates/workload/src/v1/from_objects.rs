@@ -1,19 +1,19 @@
-//! Workloads of `plimsoll.workload/1` as ones of this language.
+//! Workloads on objects of version 1 as ones of today's language.
 
 use std::time::Duration;
 
-use super::spec::{
+use super::objects::{
+    self as v1, ActivitySpec, GeneratorSpec, OpWeightSpec, SizeSpec as SizeV1, WorkloadSpec,
+};
+use crate::OpenLoop;
+use crate::plan::spec::{
     AppendSpec, ArchiveKind, ArchiveSpec, Arrivals, Choice, ContentSpec, DeleteOp, ExistingOf,
     ExistingSet, FanoutSpec, FillSpec, GetOp, GetPart, GetZip, JobSpec, KeysSpec, LIST_PAGE,
     ListOp, Named, ObjectSet, OpSpec, OpenSpec, PacingSpec, PartsSpec, PickSpec, PostOp, PutAs,
     PutOp, PutParts, PutTar, RangeSpec, RateSpec, RetentionSpec, SetSpec, Share, Shares, SizeLaw,
     SizeSpec, StageSpec, StatOp, VersionPick, WorkSpec, WorkStage, WorkloadFile,
 };
-use super::units::{Profile, Rate, Size, SizeRange, Time};
-use super::{InvalidField, UntilSpec};
-use crate::{
-    ActivitySpec, GeneratorSpec, OpWeightSpec, OpenLoop, SizeSpec as SizeV1, WorkloadSpec,
-};
+use crate::plan::{FieldPath, InvalidField, Profile, Rate, Size, SizeRange, Time, UntilSpec};
 
 /// What the only set is called.
 const SET: &str = "o";
@@ -21,7 +21,7 @@ const SET: &str = "o";
 type Converted<T> = Result<T, InvalidField>;
 
 fn refuse<T>(field: &str, reason: String) -> Converted<T> {
-    Err(super::FieldPath::root().field(field).refuse(reason))
+    Err(FieldPath::root().field(field).refuse(reason))
 }
 
 impl TryFrom<&WorkloadSpec> for WorkloadFile {
@@ -67,9 +67,9 @@ fn measure(spec: &WorkloadSpec) -> Converted<WorkStage> {
 fn set(spec: &WorkloadSpec) -> Converted<SetSpec> {
     let objects = &spec.objects;
     let KeysSpec { buckets, .. } = KeysSpec::default();
-    let crate::KeysSpec { prefix, per_worker } = spec.keys.clone();
+    let v1::KeysSpec { prefix, per_worker } = spec.keys.clone();
     if let Some(existing) = &objects.existing {
-        let crate::ExistingSpec { limit, recursive, destroys } = *existing;
+        let v1::ExistingSpec { limit, recursive, destroys } = *existing;
         let existing = ExistingOf { prefix, limit, recursive };
         return Ok(SetSpec::Existing(ExistingSet { on: None, existing, touch: destroys }));
     }
@@ -133,11 +133,11 @@ fn sizes(size: &SizeV1) -> SizeSpec {
     })
 }
 
-fn pacing(pacing: &crate::PacingSpec) -> Converted<PacingSpec> {
+fn pacing(pacing: &v1::PacingSpec) -> Converted<PacingSpec> {
     Ok(match pacing {
-        crate::PacingSpec::Closed => PacingSpec::Closed,
-        crate::PacingSpec::Capped { ops_per_sec } => PacingSpec::Capped(Rate(*ops_per_sec)),
-        crate::PacingSpec::Open { rate, arrivals, max_in_flight } => {
+        v1::PacingSpec::Closed => PacingSpec::Closed,
+        v1::PacingSpec::Capped { ops_per_sec } => PacingSpec::Capped(Rate(*ops_per_sec)),
+        v1::PacingSpec::Open { rate, arrivals, max_in_flight } => {
             PacingSpec::Open(open(rate, arrivals, *max_in_flight)?)
         }
     })
@@ -156,9 +156,9 @@ pub(super) fn open(rate: &str, arrivals: &str, max_in_flight: u32) -> Converted<
 
 fn choice(spec: &WorkloadSpec) -> Choice {
     match spec.measure.pick {
-        crate::PickSpec::Uniform => Choice::Uniform,
-        crate::PickSpec::Zipf { theta } => Choice::Zipf(theta),
-        crate::PickSpec::Sequential => Choice::Sequential,
+        v1::PickSpec::Uniform => Choice::Uniform,
+        v1::PickSpec::Zipf { theta } => Choice::Zipf(theta),
+        v1::PickSpec::Sequential => Choice::Sequential,
     }
 }
 
@@ -221,12 +221,12 @@ fn operation(spec: &WorkloadSpec, each: &OpWeightSpec) -> Converted<OpSpec> {
         choice => Some(PickSpec::Member(choice)),
     };
     let range = measure.range.as_ref().map(|range| match range {
-        crate::RangeSpec::Random => RangeSpec::Random,
+        v1::RangeSpec::Random => RangeSpec::Random,
         // Version 1 reads the whole of an object that has less.
-        crate::RangeSpec::FixedBytes(size) if spec.objects.existing.is_none() => {
+        v1::RangeSpec::FixedBytes(size) if spec.objects.existing.is_none() => {
             RangeSpec::Fixed(Size((*size).min(spec.objects.size.max())))
         }
-        crate::RangeSpec::FixedBytes(size) => RangeSpec::Fixed(Size(*size)),
+        v1::RangeSpec::FixedBytes(size) => RangeSpec::Fixed(Size(*size)),
     });
     let put_as = match (is_versioned, measure.overwrite) {
         (true, _) => Some(PutAs::Version),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::sizes::PUT_BYTES_MAX;
-use crate::{SizeBar, SizeDist};
+use crate::{DataFileSpec, SizeBar, SizeDist};
 
 /// What there is when the measured stage begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -119,16 +119,6 @@ pub enum GeneratorSpec {
     Text,
     /// The bytes of these files, one after the other and over again.
     Files(Vec<DataFileSpec>),
-}
-
-/// One file that objects are made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DataFileSpec {
-    /// Where it lies.
-    pub path: String,
-    /// How large it is.
-    pub bytes: u64,
 }
 
 impl GeneratorSpec {

@@ -1,32 +1,30 @@
-//! Runs on files of `plimsoll.files/1` as workloads of this language.
+//! Runs on files of version 1 as workloads of today's language.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::InvalidField;
-use super::from_v1::open;
-use super::spec::{
+use super::files::{
+    self, BlockOrderSpec, BlockSizesSpec, CapSpec, FileJobSpec, FilePacingSpec, FileStageSpec,
+    FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, SpanSpec,
+};
+use super::from_objects::open;
+use crate::ArrivalLaw;
+use crate::plan::spec::{
     Arrivals, BlockLaw, BlockOrder, BlockSizes, BlocksSpec, CappedEach, CreateNames, DealSpec,
     FileSet, FilesTarget, FillSpec, InterfaceSpec, JobSpec, Limit, ListedSet, MakeTree,
     NAME_FORMAT, Named, NamesSpec, OneOrMany, OpenNames, PacingSpec, PathSet, ReadBlocks,
     RemoveNames, RemoveTree, RenameNames, SetSpec, Share, Shares, StageSpec, StatNames, SyncSpec,
-    TargetSpec, Targets, ThinkSpec, TreeOf, TreeSet, WorkSpec, WorkStage, WorkloadFile,
-    WriteBlocks,
+    TargetSpec, Targets, ThinkSpec, TreeSet, WorkSpec, WorkStage, WorkloadFile, WriteBlocks,
 };
-use super::units::{Cap, Percent, Size, SizeRange, Time, TimeRange};
-use crate::ArrivalLaw;
-use crate::files::{
-    self, BlockOrderSpec, BlockSizesSpec, CapSpec, FileJobSpec, FilePacingSpec, FileStageSpec,
-    FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, SpanSpec,
-};
+use crate::plan::{Cap, FieldPath, InvalidField, Percent, Size, SizeRange, Time, TimeRange};
 
 type Converted<T> = Result<T, InvalidField>;
 
 /// Targets and sets that were made so far.
 #[derive(Default)]
-struct Made {
+pub(super) struct Made {
     targets: Vec<Vec<String>>,
-    sets: Vec<(String, SetOf)>,
+    sets: Vec<MadeSet>,
     /// Sets that come to the same paths as another, with that one before them.
     copies: Vec<(String, String)>,
     /// Files that stages so far have written.
@@ -37,6 +35,14 @@ struct Made {
 
 /// What stands first in a workload that reads files which nothing in it writes.
 const PREPARE: &str = "prepare";
+
+/// A set that was made.
+struct MadeSet {
+    name: String,
+    of: SetOf,
+    /// The field that it was made of.
+    origin: String,
+}
 
 /// What a set was made of.
 #[derive(Clone, PartialEq)]
@@ -69,26 +75,39 @@ impl TryFrom<&FilesSpec> for WorkloadFile {
     type Error = InvalidField;
 
     fn try_from(spec: &FilesSpec) -> Converted<Self> {
-        let mut made = Made::default();
+        Made::default().file(spec)
+    }
+}
+
+impl Made {
+    /// Returns the sets' names with the fields that they were made of.
+    pub(super) fn sets(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.sets.iter().map(|set| (&*set.name, &*set.origin))
+    }
+
+    /// Tells whether a stage was put first.
+    pub(super) fn prepares(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// Returns what a run comes to.
+    pub(super) fn file(&mut self, spec: &FilesSpec) -> Converted<WorkloadFile> {
         let mut stages = Vec::with_capacity(spec.stages.len());
-        for stage in &spec.stages {
-            stages.push(made.stage(stage)?);
+        for (index, stage) in spec.stages.iter().enumerate() {
+            stages.push(self.stage(index, stage)?);
         }
-        if !made.unwritten.is_empty() {
-            stages.insert(0, made.prepare());
+        if self.prepares() {
+            stages.insert(0, self.prepare());
         }
-        stages.iter_mut().for_each(|stage| made.fill_copies(stage));
+        stages.iter_mut().for_each(|stage| self.fill_copies(stage));
         let stages = stages.into_iter().map(StageSpec::Jobs).collect();
-        let one = made.targets.len() == 1;
-        let sets = made
-            .sets
-            .iter()
-            .map(|(name, of)| (name.clone(), made.set(of, one)))
-            .collect::<Named<SetSpec>>();
+        let one = self.targets.len() == 1;
+        let sets = self.sets.iter().map(|set| (set.name.clone(), self.set(&set.of, one)));
+        let sets = sets.collect::<Named<SetSpec>>();
         let target = |directories: &Vec<String>| {
             TargetSpec::Files(FilesTarget { directory: OneOrMany(directories.clone()) })
         };
-        let targets = match &*made.targets {
+        let targets = match &*self.targets {
             [] => Targets::Given,
             [one] => Targets::One(target(one)),
             several => {
@@ -96,12 +115,10 @@ impl TryFrom<&FilesSpec> for WorkloadFile {
                 Targets::Several(several.iter().enumerate().map(named).collect())
             }
         };
-        let file = Self::new(&spec.name, sets, stages);
-        Ok(Self { seed: Some(spec.seed), verify: spec.verify, targets, ..file })
+        let file = WorkloadFile::new(&spec.name, sets, stages);
+        Ok(WorkloadFile { seed: Some(spec.seed), verify: spec.verify, targets, ..file })
     }
-}
 
-impl Made {
     /// Returns the number of the target of these directories.
     fn target(&mut self, directories: &[String]) -> usize {
         let known = self.targets.iter().position(|known| known == directories);
@@ -114,21 +131,21 @@ impl Made {
     /// Returns the name of a set of that kind. `taken` are those that another job of the stage
     /// writes: as a member has one writer, the job gets a set of its own, which comes to the same
     /// paths.
-    fn name(&mut self, of: SetOf, taken: &BTreeSet<String>) -> String {
+    fn name(&mut self, of: SetOf, origin: String, taken: &BTreeSet<String>) -> String {
         let directories = match &of {
             SetOf::Files { files, .. } if files.existing => Vec::new(),
             SetOf::Files { files, .. } => files.directories.clone(),
             SetOf::Tree(tree) => tree.directories.clone(),
         };
         self.target(&directories);
-        let mut known = self.sets.iter().filter(|(_, known)| *known == of).map(|(name, _)| name);
+        let mut known = self.sets.iter().filter(|known| known.of == of).map(|known| &known.name);
         if let Some(free) = known.clone().find(|name| !taken.contains(*name)) {
             return free.clone();
         }
         let first = known.next().cloned();
         let word = if matches!(of, SetOf::Tree(_)) { "t" } else { "f" };
         let name = format!("{word}{}", self.sets.len() + 1);
-        self.sets.push((name.clone(), of));
+        self.sets.push(MadeSet { name: name.clone(), of, origin });
         self.copies.extend(first.map(|first| (first, name.clone())));
         name
     }
@@ -141,19 +158,9 @@ impl Made {
         };
         let range = |SpanSpec { min, max }: SpanSpec| SizeRange { min, max };
         match of {
-            SetOf::Tree(tree) => SetSpec::Tree(TreeSet {
-                on: on(&tree.directories),
-                tree: TreeOf {
-                    name: Some(tree.name.clone()),
-                    depth: tree.depth,
-                    branching: tree.branching,
-                    entries: tree.entries_per_directory,
-                    leaves_only: tree.leaves_only,
-                    per_worker: tree.per_clone,
-                    shared_names: tree.shared_names,
-                    of_directories: tree.of_directories,
-                },
-            }),
+            SetOf::Tree(tree) => {
+                SetSpec::Tree(TreeSet { on: on(&tree.directories), tree: tree.shape() })
+            }
             SetOf::Files { files, .. } if files.existing => SetSpec::Paths(PathSet {
                 on: on(&[]),
                 paths: files.names.clone(),
@@ -212,11 +219,12 @@ impl Made {
         }
     }
 
-    fn stage(&mut self, stage: &FileStageSpec) -> Converted<WorkStage> {
+    fn stage(&mut self, number: usize, stage: &FileStageSpec) -> Converted<WorkStage> {
         let mut taken = BTreeSet::new();
         let mut jobs = Vec::with_capacity(stage.jobs.len());
-        for job in &stage.jobs {
-            jobs.push(self.job(job, stage.jobs.len() == 1, &mut taken)?);
+        for (index, job) in stage.jobs.iter().enumerate() {
+            let at = FieldPath::root().field("stages").index(number).field("jobs").index(index);
+            jobs.push(self.job(&at, job, stage.jobs.len() == 1, &mut taken)?);
         }
         Ok(WorkStage {
             prepares: stage.prepares,
@@ -229,6 +237,7 @@ impl Made {
 
     fn job(
         &mut self,
+        at: &FieldPath,
         job: &FileJobSpec,
         is_alone: bool,
         taken: &mut BTreeSet<String>,
@@ -238,8 +247,13 @@ impl Made {
         let work = match &job.work {
             FileWorkSpec::Fill(fill) => {
                 let mut sets: Vec<String> = Vec::new();
-                for of in fill.files.iter().filter(|of| !of.files.existing) {
-                    let name = self.name(SetOf::files(&of.job, of.clones, &of.files), taken);
+                for (index, of) in fill.files.iter().enumerate() {
+                    if of.files.existing {
+                        continue;
+                    }
+                    let origin = format!("{at}.work.fill.files[{index}].files");
+                    let set = SetOf::files(&of.job, of.clones, &of.files);
+                    let name = self.name(set, origin, taken);
                     self.note(&name, &of.files, false);
                     if !sets.contains(&name) {
                         sets.push(name);
@@ -252,7 +266,8 @@ impl Made {
             FileWorkSpec::Blocks(blocks) => {
                 let of = SetOf::files(&job.name, job.clones, &blocks.files);
                 let nobody = BTreeSet::new();
-                let name = self.name(of, if blocks.writes() { taken } else { &nobody });
+                let origin = format!("{at}.work.blocks.files");
+                let name = self.name(of, origin, if blocks.writes() { taken } else { &nobody });
                 if blocks.writes() {
                     taken.insert(name.clone());
                 }
@@ -264,7 +279,8 @@ impl Made {
                 let writes = !matches!(names.act, NameActSpec::Stat | NameActSpec::Open { .. });
                 let nobody = BTreeSet::new();
                 let of = SetOf::Tree(names.tree.clone());
-                let name = self.name(of, if writes { taken } else { &nobody });
+                let origin = format!("{at}.work.names.tree");
+                let name = self.name(of, origin, if writes { taken } else { &nobody });
                 if writes {
                     taken.insert(name.clone());
                 }
@@ -274,7 +290,7 @@ impl Made {
         Ok(JobSpec {
             name: Some(job.name.clone()),
             depth: job.depth,
-            pacing: pacing(&job.pacing)?,
+            pacing: pacing(at, &job.pacing)?,
             duration: job.duration_ns.map(time),
             ops: job.ops_max.map(|each| Limit::Each { each }),
             bytes: job.bytes_max.map(|each| Limit::Each { each: Size(each) }),
@@ -296,7 +312,7 @@ impl Made {
     }
 }
 
-fn pacing(pacing: &FilePacingSpec) -> Converted<PacingSpec> {
+fn pacing(at: &FieldPath, pacing: &FilePacingSpec) -> Converted<PacingSpec> {
     let cap = |cap: &CapSpec| match *cap {
         CapSpec::OpsPerSec(rate) => Cap::OpsPerSec(rate),
         CapSpec::BytesPerSec(rate) => Cap::BytesPerSec(rate),
@@ -309,7 +325,10 @@ fn pacing(pacing: &FilePacingSpec) -> Converted<PacingSpec> {
             arrivals: Arrivals(if *poisson { ArrivalLaw::Poisson } else { ArrivalLaw::Constant }),
         }),
         FilePacingSpec::Open { rate, arrivals, max_in_flight } => {
-            PacingSpec::Open(open(rate, arrivals, *max_in_flight)?)
+            let open = open(rate, arrivals, *max_in_flight);
+            PacingSpec::Open(open.map_err(|InvalidField { path, reason }| {
+                at.field(&path.to_string()).refuse(reason)
+            })?)
         }
     })
 }

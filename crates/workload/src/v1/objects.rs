@@ -1,19 +1,15 @@
-//! A workload of version 1 as written: in YAML, or what a command line was lowered to. It is run as
-//! what it is converted to.
+//! A workload on objects of version 1 as written.
 
 mod activity;
 mod check;
-mod objects;
-
-use std::borrow::Cow;
-use std::fmt;
+mod content;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ArrivalLaw, MAX_IN_FLIGHT_DEFAULT};
 pub use activity::{ActivitySpec, PickSpec};
-pub use objects::{DataFileSpec, ExistingSpec, GeneratorSpec, ObjectsSpec, SizeBarSpec, SizeSpec};
+pub use content::{ExistingSpec, GeneratorSpec, ObjectsSpec, SizeBarSpec, SizeSpec};
 
 /// The schema's name and version.
 pub const SPEC_SCHEMA: &str = "plimsoll.workload/1";
@@ -168,27 +164,6 @@ fn max_in_flight_default() -> u32 {
     MAX_IN_FLIGHT_DEFAULT
 }
 
-/// A workload that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InvalidWorkload {
-    /// The field of the spec, such as `objects.count`.
-    pub field: Cow<'static, str>,
-    /// What is wrong with it.
-    pub reason: String,
-}
-
-impl fmt::Display for InvalidWorkload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.reason)
-    }
-}
-
-impl std::error::Error for InvalidWorkload {}
-
-fn invalid<T>(field: &'static str, reason: impl Into<String>) -> Result<T, InvalidWorkload> {
-    Err(InvalidWorkload { field: field.into(), reason: reason.into() })
-}
-
 impl WorkloadSpec {
     /// Returns the spec as YAML.
     pub fn to_yaml(&self) -> String {
@@ -202,5 +177,5 @@ impl WorkloadSpec {
 }
 
 #[cfg(test)]
-#[path = "spec_tests.rs"]
+#[path = "objects_tests.rs"]
 pub(crate) mod tests;

@@ -13,10 +13,10 @@ use plimsoll_model::{EndpointId, ErrorClass, Moment, SharedClock, WallTime};
 
 use crate::addressing::{Place, Target};
 use crate::answer::{Answer, ContentAnswer, ContentState, ERROR_BYTES_MAX, Wanted};
-use crate::call::Call;
 use crate::checksum::{self, Chunked};
 use crate::digests::{PayloadDigests, PayloadHash};
 use crate::request::Requests;
+use crate::s3_request::S3Request;
 use crate::{ConfigError, S3Config, error, xml};
 
 /// What an exchange came to.
@@ -73,7 +73,7 @@ impl Drop for Lease {
 }
 
 /// Opens lines that share what lines can share.
-pub(crate) struct Lines {
+pub(crate) struct Connections {
     pub(crate) config: Arc<S3Config>,
     pub(crate) target: Arc<Target>,
     /// Other buckets than the target's own that operations have named.
@@ -83,7 +83,7 @@ pub(crate) struct Lines {
     pub(crate) clock: SharedClock,
 }
 
-impl Lines {
+impl Connections {
     /// Returns a bucket of the target by its name, its own where none is named.
     pub(crate) fn place(&self, bucket: Option<&str>) -> Result<Arc<Place>, ConfigError> {
         let Some(bucket) = bucket else { return Ok(Arc::clone(&self.target.place)) };
@@ -97,9 +97,9 @@ impl Lines {
         Ok(place)
     }
 
-    pub(crate) fn open(&self) -> Line {
+    pub(crate) fn open(&self) -> Connection {
         let client = Client::new(self.endpoints.clone(), self.options.clone(), self.clock.clone());
-        Line {
+        Connection {
             requests: Requests::new(&self.config, self.target.clone()),
             target: self.target.clone(),
             sign_payload: self.config.sign_payload,
@@ -113,7 +113,7 @@ impl Lines {
 }
 
 /// One HTTP client and what is needed to make requests on it.
-pub(crate) struct Line {
+pub(crate) struct Connection {
     pub(crate) target: Arc<Target>,
     sign_payload: bool,
     content_md5: bool,
@@ -126,12 +126,12 @@ pub(crate) struct Line {
     piece: Vec<u8>,
 }
 
-impl Line {
+impl Connection {
     /// Does a request without a body and judges its answer.
     pub(crate) async fn call(
         &mut self,
         lease: &Lease,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         expected: &[u16],
     ) -> Completion {
         let outcome =
@@ -144,7 +144,7 @@ impl Line {
     pub(crate) async fn call_with_document(
         &mut self,
         lease: &Lease,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         answer_bytes_max: usize,
     ) -> Completion {
         let document = std::mem::take(&mut self.body);
@@ -163,7 +163,7 @@ impl Line {
     pub(crate) async fn send(
         &mut self,
         lease: &Lease,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         content: &mut dyn ContentSource,
     ) -> Completion {
         let size = content.size();
@@ -177,7 +177,7 @@ impl Line {
                 let body = Body::Source { len, fill: &mut fill };
                 let outcome = self.exchange(lease, call, &digests, body, ERROR_BYTES_MAX).await;
                 let mut completion = self.complete(lease, &outcome, FirstByte::OfAnswer, &[200]);
-                if let (Call::PutPart { .. }, Some(etag)) = (call, &completion.server_name) {
+                if let (S3Request::PutPart { .. }, Some(etag)) = (call, &completion.server_name) {
                     completion.server_name = Some(format!("{etag} {}", chunked.value()).into());
                 }
                 completion
@@ -190,7 +190,7 @@ impl Line {
     async fn send_plain(
         &mut self,
         lease: &Lease,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         content: &mut dyn ContentSource,
     ) -> Completion {
         let (sign, md5) = (self.sign_payload, self.content_md5);
@@ -206,7 +206,7 @@ impl Line {
     pub(crate) async fn receive(
         &mut self,
         lease: &Lease,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         wanted: Wanted,
         content: &mut dyn ContentSink,
     ) -> Completion {
@@ -248,7 +248,7 @@ impl Line {
     pub(crate) async fn exchange(
         &mut self,
         lease: &Lease,
-        call: &Call<'_>,
+        call: &S3Request<'_>,
         digests: &PayloadDigests,
         mut body: Body<'_>,
         answer_bytes_max: usize,
@@ -260,7 +260,7 @@ impl Line {
         self.client.exchange(lease.endpoint, request, sink).await
     }
 
-    fn render(&mut self, lease: &Lease, call: &Call<'_>, digests: &PayloadDigests) {
+    fn render(&mut self, lease: &Lease, call: &S3Request<'_>, digests: &PayloadDigests) {
         let now = self.wall_time(lease);
         let address = &lease.place.addresses[lease.endpoint];
         self.requests.render(call, digests, address, now);

@@ -1,11 +1,14 @@
-//! A run on files as written: stages of jobs, each on blocks of files or on names in directories.
+//! A run on files of version 1 as written: stages of jobs, each on blocks of files or on names in
+//! directories.
+
+mod check;
 
 use plimsoll_model::{Interface, SyncMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::by_name;
-use crate::OpenLoop;
+use crate::plan::spec::TreeOf;
 
 /// The schema's name and version.
 pub const FILES_SCHEMA: &str = "plimsoll.files/1";
@@ -25,6 +28,13 @@ pub struct FilesSpec {
     pub verify: bool,
     /// The stages in order; none begins before the one before it has ended.
     pub stages: Vec<FileStageSpec>,
+}
+
+impl FilesSpec {
+    /// Reads a spec from YAML; the error says where and what.
+    pub fn from_yaml(text: &str) -> Result<Self, String> {
+        serde_saphyr::from_str(text).map_err(|error| error.to_string())
+    }
 }
 
 /// Jobs that run at once.
@@ -174,14 +184,6 @@ pub enum FilePacingSpec {
     },
 }
 
-impl FilePacingSpec {
-    /// Returns the schedule, where there is one, of a job that was validated.
-    pub fn open_loop(&self) -> Option<OpenLoop> {
-        let Self::Open { rate, arrivals, max_in_flight } = self else { return None };
-        Some(OpenLoop::parse(rate, arrivals, *max_in_flight).expect("the job was validated"))
-    }
-}
-
 /// A cap on one clone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -308,6 +310,13 @@ pub struct BlocksSpec {
     pub invalidates: bool,
 }
 
+impl BlocksSpec {
+    /// Tells whether blocks are written.
+    pub const fn writes(&self) -> bool {
+        self.read_percent < 100
+    }
+}
+
 /// How large blocks are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
@@ -374,7 +383,7 @@ pub struct NamesSpec {
 }
 
 /// Directories and the entries in them. Stages with the same tree work on the same names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TreeSpec {
     /// Where they lie; with several, clone c is in the one of number c modulo their count.
@@ -398,6 +407,32 @@ pub struct TreeSpec {
     /// Whether entries are directories instead of files.
     #[serde(default, skip_serializing_if = "is_false")]
     pub of_directories: bool,
+}
+
+impl TreeSpec {
+    /// Returns what it looks like, in today's words.
+    pub(crate) fn shape(&self) -> TreeOf {
+        TreeOf {
+            name: Some(self.name.clone()),
+            depth: self.depth,
+            branching: self.branching,
+            entries: self.entries_per_directory,
+            leaves_only: self.leaves_only,
+            per_worker: self.per_clone,
+            shared_names: self.shared_names,
+            of_directories: self.of_directories,
+        }
+    }
+
+    /// Returns how many directories it has, the top one included.
+    pub fn directories_count(&self) -> Option<u64> {
+        self.shape().directories_count()
+    }
+
+    /// Returns how many entries each clone has.
+    pub fn entries_count(&self) -> Option<u64> {
+        self.shape().entries_count()
+    }
 }
 
 /// What is done to names.

@@ -6,7 +6,7 @@ macro_rules! by_name {
         pub(super) mod $module {
             use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-            pub(in crate::files) fn serialize<S: Serializer>(
+            pub(in crate::v1) fn serialize<S: Serializer>(
                 value: &$value,
                 to: S,
             ) -> Result<S::Ok, S::Error> {
@@ -14,7 +14,7 @@ macro_rules! by_name {
                 write(value).serialize(to)
             }
 
-            pub(in crate::files) fn deserialize<'de, D: Deserializer<'de>>(
+            pub(in crate::v1) fn deserialize<'de, D: Deserializer<'de>>(
                 from: D,
             ) -> Result<$value, D::Error> {
                 let name = Option::<String>::deserialize(from)?;

@@ -4,18 +4,24 @@ use std::time::Duration;
 
 use plimsoll_model::{Seed, SyncMode};
 
-use super::*;
+use super::files::{
+    BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FILES_SCHEMA, FileJobSpec,
+    FilePacingSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec,
+    NameActSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
+};
+use super::objects::tests::spec;
+use super::objects::{
+    ActivitySpec, ExistingSpec, GeneratorSpec, ObjectsSpec, PacingSpec, PickSpec, RangeSpec,
+    SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
+};
 use crate::data::DataRule;
-use crate::files::{
-    BlockOrderSpec, BlockSizesSpec, CapSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
-    FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec, NameActSpec,
-    NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
+use crate::files::{NameAct, layout_tests};
+use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes};
+use crate::plan::{
+    Amount, Change, FileNames, Files, JobPacing, Members, Percent, Plan, Tree, Work, WorkloadFile,
+    place,
 };
-use crate::spec::tests::spec;
-use crate::{
-    ActivitySpec, ExistingSpec, GeneratorSpec, ObjectsSpec, OpenLoop, Pacing, PacingSpec, PickSpec,
-    RangeSpec, SizeBarSpec, SizeDist, SizeSpec, SteadySpec, StopRule, WorkloadSpec,
-};
+use crate::{OpenLoop, Pacing, SizeDist, StopRule};
 
 /// Returns the stop rules of a workload of version 1.
 fn stop_rules(old: &WorkloadSpec) -> Vec<StopRule> {
@@ -107,7 +113,7 @@ fn same(name: &str, old: &WorkloadSpec) -> Plan {
         known.sort_unstable();
         assert_eq!(weights, known, "{name}");
     }
-    super::place::tests::same_operations(name, old, plan.clone());
+    place::tests::same_operations(name, old, plan.clone());
     plan
 }
 
@@ -224,12 +230,12 @@ fn job_files(name: &str, size: u64) -> JobFilesSpec {
     }
 }
 
-fn blocks(files: JobFilesSpec, read_percent: u32) -> crate::files::BlocksSpec {
+fn blocks(files: JobFilesSpec, read_percent: u32) -> BlocksSpec {
     let shares = vec![
-        crate::files::BlockShareSpec { size_bytes: 4_096, weight: 60 },
-        crate::files::BlockShareSpec { size_bytes: 65_536, weight: 40 },
+        BlockShareSpec { size_bytes: 4_096, weight: 60 },
+        BlockShareSpec { size_bytes: 65_536, weight: 40 },
     ];
-    crate::files::BlocksSpec {
+    BlocksSpec {
         files,
         read_percent,
         read_blocks: BlockSizesSpec::Shares(shares),
@@ -251,17 +257,96 @@ fn run(stages: Vec<FileStageSpec>) -> FilesSpec {
     FilesSpec { schema: FILES_SCHEMA.to_owned(), name, seed: 7, verify: true, stages }
 }
 
+/// Returns how large blocks are in the words of version 1.
+fn old_sizes(now: &BlockSizes) -> BlockSizesSpec {
+    match now {
+        BlockSizes::Fixed(size) => BlockSizesSpec::FixedBytes(size.0),
+        BlockSizes::Drawn(BlockLaw::Range(range)) => {
+            BlockSizesSpec::RangeBytes(SpanSpec { min: range.min, max: range.max })
+        }
+        BlockSizes::Drawn(BlockLaw::Shares(shares)) => {
+            let share = |share: &crate::plan::spec::Share<crate::plan::Size>| BlockShareSpec {
+                size_bytes: share.value.0,
+                weight: share.weight as u32,
+            };
+            BlockSizesSpec::Shares(shares.0.iter().map(share).collect())
+        }
+    }
+}
+
+fn old_order(now: BlockOrder) -> BlockOrderSpec {
+    match now {
+        BlockOrder::Sequential => BlockOrderSpec::Sequential,
+        BlockOrder::EachOnce => BlockOrderSpec::EachOnce,
+        BlockOrder::Uniform => BlockOrderSpec::Uniform,
+        BlockOrder::Zipf(theta) => BlockOrderSpec::Zipf { theta },
+        BlockOrder::Pareto(h) => BlockOrderSpec::Pareto { h },
+        BlockOrder::Normal(Percent(deviation_percent)) => {
+            BlockOrderSpec::Normal { deviation_percent }
+        }
+    }
+}
+
+/// Returns files as version 1 says it, with how it makes names where these are listed.
+fn old_files(now: &Files, touch: bool) -> JobFilesSpec {
+    let (existing, names) = match &now.names {
+        FileNames::Made { .. } => (false, Vec::new()),
+        FileNames::Listed(names) => (false, names.clone()),
+        FileNames::Paths(paths) => (true, paths.clone()),
+    };
+    let (name_format, count) = match &now.names {
+        FileNames::Made { format, count, .. } => (format.clone(), *count),
+        _ => ("$jobname.$jobnum.$filenum".to_owned(), 1),
+    };
+    JobFilesSpec {
+        directories: now.directories.clone(),
+        names,
+        name_format,
+        count,
+        size_bytes: SpanSpec { min: now.size.min, max: now.size.max },
+        existing,
+        destroys: touch,
+    }
+}
+
+fn old_tree(now: &Tree) -> TreeSpec {
+    let shape = &now.shape;
+    TreeSpec {
+        directories: now.directories.clone(),
+        name: now.name.clone(),
+        depth: shape.depth,
+        branching: shape.branching,
+        entries_per_directory: shape.entries,
+        leaves_only: shape.leaves_only,
+        per_clone: shape.per_worker,
+        shared_names: shape.shared_names,
+        of_directories: shape.of_directories,
+    }
+}
+
+fn old_act(now: NameAct) -> NameActSpec {
+    match now {
+        NameAct::MakeTree => NameActSpec::MakeTree,
+        NameAct::Create { bytes, fsync } => NameActSpec::Create { bytes, fsync },
+        NameAct::Stat => NameActSpec::Stat,
+        NameAct::Open { bytes } => NameActSpec::Open { bytes },
+        NameAct::Rename => NameActSpec::Rename,
+        NameAct::Remove => NameActSpec::Remove,
+        NameAct::RemoveTree => NameActSpec::RemoveTree,
+    }
+}
+
 /// Converts a run that version 1 takes, and compares what both mean.
 fn same_files(old: &FilesSpec) -> Plan {
-    let before = old.validate("r").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(old.check(), Ok(()));
     let file = WorkloadFile::try_from(old).unwrap_or_else(|error| panic!("{error}"));
     let text = file.to_yaml();
     let plan = file.check().unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(WorkloadFile::from_yaml("v1", &text).as_ref(), Ok(&file), "{text}");
     assert_eq!(plan.stages.len(), old.stages.len());
-    for (index, (stage, known)) in plan.stages.iter().zip(&old.stages).enumerate() {
+    for (stage, known) in plan.stages.iter().zip(&old.stages) {
         assert_eq!((&stage.name, stage.iteration), (&known.name, known.iteration));
-        assert_eq!(stage.workers(), before.workers(index));
+        assert_eq!(stage.workers(), known.jobs.iter().map(|job| job.clones).sum::<u32>());
         for (job, known) in stage.jobs.iter().zip(&known.jobs) {
             assert_eq!((&job.name, job.depth.get()), (&known.name, known.depth));
             assert_eq!(job.duration.map(|time| time.as_nanos() as u64), known.duration_ns);
@@ -271,21 +356,21 @@ fn same_files(old: &FilesSpec) -> Plan {
                 (Work::Blocks(now), FileWorkSpec::Blocks(known)) => {
                     assert_eq!(now.read_percent, known.read_percent);
                     assert_eq!(
-                        (now.order, now.seed, now.sync),
+                        (old_order(now.order), now.seed, now.sync),
                         (known.order, known.seed, known.sync)
                     );
                     if known.read_percent > 0 {
-                        assert_eq!(now.read, known.read_blocks);
+                        assert_eq!(old_sizes(&now.read), known.read_blocks);
                     }
                     if known.read_percent < 100 {
-                        assert_eq!(now.write, known.write_blocks);
+                        assert_eq!(old_sizes(&now.write), known.write_blocks);
                     }
-                    let Members::Files(files) = &plan.set(now.set).members else { panic!() };
-                    assert_eq!(files.spec, known.files);
+                    let files = old_files(plan.files(now.set), plan.set(now.set).touch);
+                    assert_eq!(files, known.files);
                 }
                 (Work::Names { set, act, shuffled }, FileWorkSpec::Names(known)) => {
-                    let Members::Tree(tree) = &plan.set(*set).members else { panic!() };
-                    assert_eq!((tree, act, *shuffled), (&known.tree, &known.act, known.shuffled));
+                    assert_eq!(old_tree(plan.tree(*set)), known.tree);
+                    assert_eq!((old_act(*act), *shuffled), (known.act, known.shuffled));
                     assert_eq!(job.deal.shift, known.shift);
                 }
                 (Work::Fill { block_bytes, direct, .. }, FileWorkSpec::Fill(known)) => {
@@ -403,7 +488,8 @@ fn what_commands_of_version_1_came_to_is_expressed() {
         if text.contains("plimsoll.workload/1") {
             same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
         } else {
-            same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+            let plan = same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+            layout_tests::same_layout(&name, plan);
         }
         count += 1;
     }

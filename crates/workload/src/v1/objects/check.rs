@@ -1,16 +1,12 @@
 //! Says what of a workload of version 1 makes no sense: what the language of today has no word for,
 //! and then whatever that language refuses, in the fields of version 1.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use plimsoll_model::Seed;
-
-use super::{
-    ActivitySpec, GeneratorSpec, InvalidWorkload, PickSpec, SPEC_SCHEMA, WorkloadSpec, invalid,
-};
-use crate::plan::{InvalidField, Placing, WorkloadFile};
+use super::{ActivitySpec, GeneratorSpec, PickSpec, SPEC_SCHEMA, WorkloadSpec};
+use crate::plan::WorkloadFile;
 use crate::sizes::PARTS_MAX;
+use crate::v1::{InvalidWorkload, check_as_run, field_of, invalid};
 
 /// A delete run needs this many batches per worker to be worth measuring (warp's bound).
 const BATCHES_PER_WORKER_MIN: u64 = 4;
@@ -68,21 +64,13 @@ impl WorkloadSpec {
             activity => self.check_activity(activity)?,
         }
         self.check_choices()?;
-        self.check_as_run().map_err(|refused| {
-            let field = field_of(&refused.path.form());
+        WorkloadFile::try_from(self).and_then(|file| check_as_run(&file)).map_err(|refused| {
+            let field = field_of(&refused.path.form(), &FIELDS);
             let too_few = (field == "objects.count").then(|| self.too_few()).flatten();
             // There is one set, which has no name.
             let reason = too_few.unwrap_or_else(|| refused.reason.replace(" of set `o`", ""));
             InvalidWorkload { field: field.into(), reason }
         })
-    }
-
-    /// Checks what it is run as.
-    fn check_as_run(&self) -> Result<(), InvalidField> {
-        let plan = Arc::new(WorkloadFile::try_from(self)?.check()?);
-        let (buckets, found) = ([String::new()], BTreeMap::new());
-        let seed = Seed(self.seed);
-        plan.place(&Placing { run: "check", seed, buckets: &buckets, found: &found }).map(|_| ())
     }
 
     /// Tells whether an operation is asked for.
@@ -251,19 +239,6 @@ impl WorkloadSpec {
             )
         })
     }
-}
-
-/// Returns the field of version 1 that a refused one of today's language comes from.
-fn field_of(form: &str) -> String {
-    for (above, field) in FIELDS {
-        match form.strip_prefix(above) {
-            Some("") => return field.to_owned(),
-            Some(below) if field == "pacing" => return format!("{field}{below}"),
-            Some(below) if below.starts_with(['.', '[']) => return field.to_owned(),
-            _ => {}
-        }
-    }
-    form.to_owned()
 }
 
 /// Refuses the first that holds.

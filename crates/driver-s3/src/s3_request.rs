@@ -8,7 +8,7 @@ use crate::encode;
 
 /// One request.
 #[derive(Clone, Copy)]
-pub(crate) enum Call<'a> {
+pub(crate) enum S3Request<'a> {
     /// Writes a whole object.
     Put {
         key: &'a str,
@@ -134,7 +134,7 @@ pub(crate) enum HeaderSet {
     Extract,
 }
 
-impl Call<'_> {
+impl S3Request<'_> {
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Put { .. }
