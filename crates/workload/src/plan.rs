@@ -8,7 +8,6 @@ mod ability;
 mod check;
 mod checked;
 mod full;
-mod older;
 mod on_files;
 mod path;
 mod pattern;

@@ -1,8 +1,7 @@
 //! Reads workloads that are written in an older language.
 
-use super::WorkloadFile;
-use crate::files::{FILES_SCHEMA, FilesSpec};
-use crate::{SPEC_SCHEMA, WorkloadSpec};
+use super::{FILES_SCHEMA, FilesSpec, SPEC_SCHEMA, WorkloadSpec};
+use crate::plan::WorkloadFile;
 
 impl WorkloadFile {
     /// Reads a workload of an older language and returns the language's name with it; `None` where
