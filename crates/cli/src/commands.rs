@@ -18,3 +18,12 @@ pub(crate) mod run;
 pub(crate) mod s3;
 pub(crate) mod s3_benchmark;
 pub(crate) mod warp;
+
+/// What has the workload printed that another tool's words mean, wherever it stands among them.
+const EXPLAIN: &str = "--explain";
+
+/// Returns whether our own flag stands among another tool's words, and the words without it.
+fn take_explain(words: &[String]) -> (bool, Vec<String>) {
+    let others: Vec<String> = words.iter().filter(|word| *word != EXPLAIN).cloned().collect();
+    (others.len() < words.len(), others)
+}

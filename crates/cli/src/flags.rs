@@ -47,8 +47,10 @@ fn with_flags(text: &str, flags: &BTreeSet<String>) -> String {
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('`') {
         out.push_str(before);
+        // What bears a name of its own is no field.
+        let is_name = ["set ", "target ", "stage ", "job "].iter().any(|of| before.ends_with(of));
         let quoted = behind.split_once('`').and_then(|(word, after)| {
-            let flag = flags.iter().find(|flag| field_of(flag) == word)?;
+            let flag = flags.iter().find(|flag| !is_name && field_of(flag) == word)?;
             Some((flag, after))
         });
         match quoted {
@@ -78,6 +80,7 @@ mod tests {
             ("(`part_size`)", "(--part.size)"),
             ("`` is no host name (`host`)", "`` is no host name (--host)"),
             ("`a b` and `host", "`a b` and `host"),
+            ("set `host` of `host`", "set `host` of --host"),
             ("", ""),
         ] {
             assert_eq!(with_flags(text, &flags), shown);

@@ -1,4 +1,4 @@
-//! What a command line means: flags to the workload as written, refusals in the words of the flags.
+//! What a command line means: flags to what is asked for, refusals in the words of the flags.
 
 use std::path::Path;
 
@@ -8,8 +8,9 @@ use plimsoll_dialects::warp::{Sizes, WarpBenchmark, WarpWorkload};
 use plimsoll_driver::DriverError;
 use plimsoll_engine::stop_time_min;
 use plimsoll_model::{Bytes, ErrorClass, StageKind};
-use plimsoll_workload::plan::{Plan, Stage, WorkloadFile};
-use plimsoll_workload::{DataFileSpec, GeneratorSpec, RangeSpec, StopRule};
+use plimsoll_workload::plan::spec::{ContentSpec, RangeSpec};
+use plimsoll_workload::plan::{Plan, Size, Stage};
+use plimsoll_workload::{DataFileSpec, StopRule};
 
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, MixedArgs, S3Command};
@@ -18,14 +19,8 @@ use crate::flags;
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";
 
-/// Returns the workload that a command means. `is_embedded` tells whether it runs on the embedded
-/// store, whose memory asks for smaller defaults.
-pub(crate) fn workload(command: &S3Command, is_embedded: bool, seed: u64) -> Result<WorkloadFile> {
-    Ok(WarpWorkload { is_embedded, ..asked(command)? }.workload(seed)?)
-}
-
 /// Returns what a command asks for.
-fn asked(command: &S3Command) -> Result<WarpWorkload> {
+pub(crate) fn asked(command: &S3Command) -> Result<WarpWorkload> {
     let of = |benchmark, size: &str| of(benchmark, Some(size), command.common());
     let large = |benchmark, args: &LargeSizeArgs| {
         self::of(benchmark, args.obj_size.as_deref(), command.common())
@@ -35,7 +30,7 @@ fn asked(command: &S3Command) -> Result<WarpWorkload> {
             objects: args.objects,
             versions: Some(args.versions),
             range: match (args.range, args.range_size) {
-                (_, Some(size)) => Some(RangeSpec::FixedBytes(size.0)),
+                (_, Some(size)) => Some(RangeSpec::Fixed(Size(size.0))),
                 (true, None) => Some(RangeSpec::Random),
                 (false, None) => None,
             },
@@ -124,6 +119,8 @@ fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Resu
     let (load, objects, data) = (&common.load, &common.objects, &common.data);
     Ok(WarpWorkload {
         benchmark,
+        // Its memory asks for smaller defaults.
+        is_embedded: common.store.host.is_none(),
         concurrent: Some(load.concurrent),
         duration: load.duration.map(|duration| duration.0),
         autoterm: load.autoterm,
@@ -140,7 +137,7 @@ fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Resu
         size: size.map(sizes).transpose()?,
         random_size: objects.randsize,
         part_size: common.store.requests.part_size.map(|size| size.0),
-        generator: generator(data)?,
+        content: content(data)?,
         compress_ratio: data.data_compress,
         dedupe_ratio: data.data_dedupe,
         pick: data.pick.clone(),
@@ -164,13 +161,13 @@ pub(crate) fn sizes(text: &str) -> Result<Sizes> {
 }
 
 /// Returns what `--obj.generator` asks for.
-fn generator(data: &DataArgs) -> Result<GeneratorSpec> {
-    let Some(kind) = data.generator.as_deref() else { return Ok(GeneratorSpec::Random) };
+fn content(data: &DataArgs) -> Result<ContentSpec> {
+    let Some(kind) = data.generator.as_deref() else { return Ok(ContentSpec::Random) };
     let Some(directory) = kind.strip_prefix(FILE_SCHEME) else {
         return match kind {
-            "random" => Ok(GeneratorSpec::Random),
-            "zero" => Ok(GeneratorSpec::Zero),
-            "text" => Ok(GeneratorSpec::Text),
+            "random" => Ok(ContentSpec::Random),
+            "zero" => Ok(ContentSpec::Zero),
+            "text" => Ok(ContentSpec::Text),
             _ => bail!("--obj.generator {kind}: choose random, zero, text or file:DIR"),
         };
     };
@@ -188,7 +185,7 @@ fn generator(data: &DataArgs) -> Result<GeneratorSpec> {
         bail!("--obj.generator: {directory} holds no file with content");
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(GeneratorSpec::Files(files))
+    Ok(ContentSpec::Files(files))
 }
 
 /// Returns a warning for each stop rule that cannot hold before the time is up.
@@ -220,11 +217,15 @@ pub(crate) fn late_stop_rules(plan: &Plan) -> Vec<String> {
     warnings
 }
 
-/// Puts the error of a run into the words of the flags of `plimsoll s3`.
-pub(crate) fn in_our_words(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast() {
-        Ok(error) => in_our_flags(error),
-        Err(other) => other,
+/// Puts the error of a run into the words of the flags of `plimsoll s3`; `asked` is what it runs.
+pub(crate) fn in_our_words(error: anyhow::Error, asked: Option<&WarpWorkload>) -> anyhow::Error {
+    match (error.downcast(), asked) {
+        (Ok(error @ ConductError::NothingFound { .. }), _) => {
+            anyhow!("--list-existing: {error} (--prefix)")
+        }
+        (Ok(ConductError::Plan(refused)), Some(asked)) => anyhow!(asked.in_flags(&refused)),
+        (Ok(error), _) => with_advice(error),
+        (Err(other), _) => other,
     }
 }
 
@@ -234,27 +235,6 @@ pub(crate) fn with_advice(error: ConductError) -> anyhow::Error {
         ConductError::Target(error) => in_words(error),
         ConductError::Stage { class, .. } => anyhow!("{error}{}", advice_for(class)),
         other => other.into(),
-    }
-}
-
-fn in_our_flags(error: ConductError) -> anyhow::Error {
-    /// Fields that only a look at the store can refuse, and their flags.
-    const FLAGS: [(&str, &str); 4] = [
-        ("sets.objects.existing", "--list-existing"),
-        ("stages[].jobs[].workers", "--concurrent"),
-        ("sets.objects.count", "--objects"),
-        ("sets.objects.size", "--obj.size"),
-    ];
-    match error {
-        ConductError::NothingFound { .. } => anyhow!("--list-existing: {error} (--prefix)"),
-        ConductError::Plan(refused) => {
-            let of_field = |(field, _): &&(&str, &str)| refused.path.is_like(field);
-            match FLAGS.iter().find(of_field) {
-                Some((_, flag)) => anyhow!("{flag}: {}", refused.reason),
-                None => ConductError::Plan(refused).into(),
-            }
-        }
-        other => with_advice(other),
     }
 }
 
@@ -279,35 +259,67 @@ fn advice_for(class: ErrorClass) -> &'static str {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use plimsoll_workload::{ExistingSpec, PacingSpec, SizeSpec, SteadySpec, WorkloadSpec};
+    use plimsoll_workload::ArrivalLaw;
+    use plimsoll_workload::plan::spec::{
+        Arrivals, ExistingOf, ExistingSet, JobSpec, ObjectSet, OpSpec, OpenSpec, PacingSpec,
+        RateSpec, SetSpec, SizeSpec, WorkSpec, WorkStage,
+    };
+    use plimsoll_workload::plan::{Profile, Time, UntilSpec, WorkloadFile};
 
     use super::*;
     use crate::args::{Cli, Command};
 
-    fn lowered(line: &str) -> Result<WorkloadSpec> {
+    fn lowered(line: &str) -> Result<WorkloadFile> {
         let words = ["plimsoll", "s3"].into_iter().chain(line.split_whitespace());
         let Command::S3(command) = Cli::try_parse_from(words)?.command else { unreachable!() };
-        Ok(asked(&command)?.spec(1)?)
+        Ok(WarpWorkload { is_embedded: false, ..asked(&command)? }.workload(1)?)
+    }
+
+    fn measured(file: &WorkloadFile) -> &WorkStage {
+        file.work_stages().last().unwrap()
+    }
+
+    fn job(file: &WorkloadFile) -> &JobSpec {
+        &measured(file).jobs[0]
+    }
+
+    fn set(file: &WorkloadFile) -> &SetSpec {
+        let mut sets = file.sets.iter();
+        let (Some((_, set)), None) = (sets.next(), sets.next()) else { panic!("{file:?}") };
+        set
+    }
+
+    fn ops(file: &WorkloadFile) -> &[OpSpec] {
+        let WorkSpec::Objects(ops) = &job(file).work else { panic!("{file:?}") };
+        ops
     }
 
     #[test]
     fn defaults_are_those_of_warp() {
         let figures = |line| {
-            let spec = lowered(line).unwrap();
-            (spec.objects.count, spec.objects.size, spec.concurrency, spec.measure.duration_ns)
+            let file = lowered(line).unwrap();
+            let SetSpec::Objects(ObjectSet { count, size, .. }) = set(&file) else { panic!() };
+            (*count, size.clone(), job(&file).workers, measured(&file).duration)
         };
-        let five_minutes = 300_000_000_000;
-        let fixed = SizeSpec::FixedBytes;
+        let five_minutes = Some(Time(std::time::Duration::from_secs(300)));
+        let fixed = |size| Some(SizeSpec::Fixed(Size(size)));
         assert_eq!(figures("get"), (2_500, fixed(10 << 20), 20, five_minutes));
         assert_eq!(figures("put"), (0, fixed(10 << 20), 20, five_minutes));
         assert_eq!(figures("delete"), (25_000, fixed(1_024), 20, five_minutes));
         assert_eq!(figures("list"), (10_000, fixed(1_000), 20, five_minutes));
         assert_eq!(figures("stat"), (10_000, fixed(1_000), 20, five_minutes));
         assert_eq!(figures("mixed"), (2_500, fixed(10 << 20), 20, five_minutes));
-        assert_eq!(lowered("delete").unwrap().measure.delete_batch, Some(100));
-        assert_eq!(lowered("list").unwrap().measure.list_page_size, Some(100));
-        let weights: Vec<_> =
-            lowered("mixed").unwrap().measure.operations.iter().map(|op| op.weight).collect();
+        let delete = lowered("delete").unwrap();
+        assert!(matches!(ops(&delete), [OpSpec::Delete(of)] if of.batch == 100));
+        let list = lowered("list").unwrap();
+        assert!(matches!(ops(&list), [OpSpec::List(of)] if of.page == 100));
+        let mixed = lowered("mixed").unwrap();
+        let [OpSpec::Get(get), OpSpec::Stat(stat), OpSpec::Put(put), OpSpec::Delete(delete)] =
+            ops(&mixed)
+        else {
+            panic!("{mixed:?}")
+        };
+        let weights = [get.weight, stat.weight, put.weight, delete.weight];
         assert_eq!(weights, [45, 30, 15, 10]);
     }
 
@@ -316,7 +328,7 @@ mod tests {
         for (line, start) in [
             ("get --obj.size 0", "--obj.size"),
             ("get --obj.size 9,5", "--obj.size"),
-            ("get --objects 19", "--objects: 19 objects are too few for 20 workers"),
+            ("get --objects 19", "--objects: set `objects` has 19 members, too few for 20 workers"),
             ("get --range-size 0", "--range-size"),
             ("get --duration 0", "--duration"),
             ("get --concurrent 0", "--concurrent"),
@@ -325,7 +337,7 @@ mod tests {
             ("get --rate -5/s", "--rate: `-5/s`: a rate must be above 0"),
             ("get --rate 1000", "--rate: `1000` is no rate such as 1000/s"),
             ("get --rate 9/s --arrivals gauss", "--arrivals: `gauss` is no law of arrivals"),
-            ("get --rate 9/s --max-in-flight 0", "--max-in-flight: must be 1 to 100000"),
+            ("get --rate 9/s --max-in-flight 0", "--max-in-flight: 0 is out of range: 1 to 100000"),
             ("get --rate 9/s --rps-limit 9", "--rate is a schedule and --rps-limit a cap"),
             ("get --arrivals poisson", "--arrivals does nothing without --rate; add it"),
             ("get --max-in-flight 5", "--max-in-flight does nothing without --rate; add it"),
@@ -335,10 +347,23 @@ mod tests {
             ("get --autoterm.pct 5", "--autoterm.pct does nothing without --autoterm"),
             ("get --until ci(foo)<=5%", "--until: `ci(foo)<=5%`: there is no metric `foo`"),
             ("stat --until ci(throughput)<=5%", "--until: `ci(throughput)<=5%`: no content"),
-            ("delete --objects 7999", "--objects: 7999 objects are too few"),
+            ("delete --objects 7999", "--objects: set `objects` has 7999 members, too few"),
             ("delete --batch 1001", "--batch"),
             ("list --max-keys 5001", "--max-keys"),
             ("mixed --put-distrib 5", "--delete-distrib"),
+            ("mixed --pick sequential", "--pick: zipf and sequential are for operations"),
+            ("get --objects 0", "--objects: must be at least 1"),
+            ("get --versions 3 --list-existing", "--list-existing: only of objects of the run's"),
+            ("get --data.compress 0.5", "--data.compress: 0.5 is out of range"),
+            ("get --obj.generator zero --data.dedupe 2", "--data.dedupe: needs random content"),
+            ("multipart --parts 10001", "--parts: must be 1 to 10000"),
+            ("multipart-put --part.size 1MiB", "--part.size: part size 1MiB is below"),
+            ("multipart-put --parts 3 --part.concurrent 4", "--part.concurrent: 4 is above"),
+            ("zip --files 0", "--files: must be at least 1"),
+            ("zip --files 70000", "--files: 70000 is out of range"),
+            ("snowball --objs.per 1000 --compress --obj.size 1MiB", "--compress: archives"),
+            ("fanout --copies 0", "--copies: 0 is out of range"),
+            ("retention --hold 0s", "--hold: must be longer than 0s"),
         ] {
             let error = lowered(line).unwrap_err().to_string();
             assert!(error.starts_with(start), "{line}: {error}");
@@ -347,69 +372,66 @@ mod tests {
 
     #[test]
     fn a_rate_is_a_schedule() {
-        assert_eq!(lowered("get").unwrap().pacing, PacingSpec::Closed);
+        let pacing = |line: &str| job(&lowered(line).unwrap()).pacing.clone();
+        let open = |rate: &str, law, max_in_flight| {
+            let rate = RateSpec::Rate(Profile(rate.parse().unwrap()));
+            PacingSpec::Open(OpenSpec { rate, arrivals: Arrivals(law), max_in_flight })
+        };
+        assert_eq!(pacing("get"), PacingSpec::Closed);
         for command in ["get", "put", "delete", "list", "stat", "mixed"] {
             assert_eq!(
-                lowered(&format!("{command} --rate 1k/s")).unwrap().pacing,
-                PacingSpec::Open {
-                    rate: "1k/s".to_owned(),
-                    arrivals: "constant".to_owned(),
-                    max_in_flight: 1_024,
-                }
+                pacing(&format!("{command} --rate 1k/s")),
+                open("1000/s", ArrivalLaw::Constant, 1_024)
             );
         }
         assert_eq!(
-            lowered("get --rate 5/s --arrivals poisson --max-in-flight 7").unwrap().pacing,
-            PacingSpec::Open {
-                rate: "5/s".to_owned(),
-                arrivals: "poisson".to_owned(),
-                max_in_flight: 7,
-            }
+            pacing("get --rate 5/s --arrivals poisson --max-in-flight 7"),
+            open("5/s", ArrivalLaw::Poisson, 7)
         );
     }
 
     #[test]
     fn stop_rules_have_the_defaults_of_warp() {
-        assert_eq!(lowered("get").unwrap().measure.steady, None);
-        let steady = |line: &str| lowered(line).unwrap().measure.steady.unwrap();
-        let defaults = SteadySpec { window_ns: 15_000_000_000, percent: 7.5 };
+        let until = |line: &str| measured(&lowered(line).unwrap()).until.clone();
+        assert_eq!(until("get"), []);
+        let steady = |seconds, percent| {
+            let window = std::time::Duration::from_secs(seconds);
+            [UntilSpec::Steady { window, percent }]
+        };
         for command in ["get", "put", "delete", "list", "stat", "mixed"] {
-            assert_eq!(steady(&format!("{command} --autoterm")), defaults);
+            assert_eq!(until(&format!("{command} --autoterm")), steady(15, 7.5));
         }
-        let asked = SteadySpec { window_ns: 5_000_000_000, percent: 10.0 };
-        assert_eq!(steady("get --autoterm --autoterm.dur=5s --autoterm.pct=10"), asked);
-        let two = lowered("get --until ci(p99)<=5% --until ci(rate)<=1%").unwrap();
-        assert_eq!(two.measure.until, ["ci(p99)<=5%", "ci(rate)<=1%"]);
+        assert_eq!(until("get --autoterm --autoterm.dur=5s --autoterm.pct=10"), steady(5, 10.0));
+        let two = until("get --until ci(p99)<=5% --until ci(rate)<=1%");
+        let texts: Vec<String> = two.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["ci(p99)<=5%", "ci(rate)<=1%"]);
     }
 
     #[test]
     fn a_rule_that_cannot_hold_in_time_is_warned_of() {
-        let warnings = |line: &str| {
-            let file = WorkloadFile::try_from(&lowered(line).unwrap()).unwrap();
-            late_stop_rules(&file.check().unwrap())
-        };
+        let warnings = |line: &str| late_stop_rules(&lowered(line).unwrap().check().unwrap());
         assert!(warnings("get --autoterm --until ci(p99)<=5%").is_empty());
         let late = warnings("get --autoterm --until ci(p99)<=5% --duration 10s");
-        assert!(late[0].starts_with(
-            "the stop rule `steady` (--autoterm) cannot end this run: it needs more than 53.6 s"
-        ));
+        assert!(
+            late[0].starts_with(
+                "the stop rule `steady` cannot end this run: it needs more than 53.6 s"
+            )
+        );
         assert!(late[1].starts_with(
-            "the stop rule `until` (--until) cannot end this run: it needs more than 11.0 s"
+            "the stop rule ci(p99)<=5% cannot end this run: it needs more than 11.0 s"
         ));
     }
 
     #[test]
     fn existing_objects_are_not_uploaded() {
-        let spec = lowered("stat --list-existing --list-flat --objects 5").unwrap();
-        assert_eq!(
-            spec.objects.existing,
-            Some(ExistingSpec { limit: Some(5), recursive: false, destroys: false })
-        );
-        assert_eq!(spec.objects.count, 0);
+        let existing = |limit, recursive| {
+            let existing = ExistingOf { prefix: String::new(), limit, recursive };
+            SetSpec::Existing(ExistingSet { on: None, existing, touch: false })
+        };
+        let some = lowered("stat --list-existing --list-flat --objects 5").unwrap();
+        assert_eq!(set(&some), &existing(Some(5), false));
+        assert_eq!(some.stages.len(), 1);
         let all = lowered("get --list-existing").unwrap();
-        assert_eq!(
-            all.objects.existing,
-            Some(ExistingSpec { limit: None, recursive: true, destroys: false })
-        );
+        assert_eq!(set(&all), &existing(None, true));
     }
 }

@@ -1,13 +1,20 @@
 //! What the flags of `plimsoll file` mean: stages of jobs on files.
 
-use anyhow::{Result, bail};
-use plimsoll_model::Interface;
-use plimsoll_workload::files::{
-    BlockOrderSpec, BlockSizesSpec, BlocksSpec, CapSpec, FILES_SCHEMA, FileJobSpec, FilePacingSpec,
-    FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec, NameActSpec,
-    NamesSpec, SpanSpec, TreeSpec,
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use plimsoll_conduct::ConductError;
+use plimsoll_dialects::{flag_of, schedule};
+use plimsoll_model::{Bytes, Interface};
+use plimsoll_workload::plan::spec::{
+    BlockOrder, BlockSizes, BlocksSpec, CappedEach, CreateNames, DealSpec, FileSet, FillSpec,
+    InterfaceSpec, JobSpec, Limit, MakeTree, NamesSpec, OpenNames, PacingSpec, PathSet, ReadBlocks,
+    RemoveNames, RemoveTree, SetSpec, StatNames, SyncSpec, TreeOf, TreeSet, WorkSpec, WorkStage,
+    WriteBlocks,
 };
-use plimsoll_workload::{InvalidWorkload, MAX_IN_FLIGHT_DEFAULT};
+use plimsoll_workload::plan::{
+    Cap, FilesIn, OnFiles, Percent, Size, SizeRange, Time, WorkloadFile,
+};
 
 use crate::args::file::{
     BlocksArgs, DirectArg, FileArgs, FileCommand, MetadataArgs, OpArg, SuiteArgs,
@@ -15,10 +22,8 @@ use crate::args::file::{
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// Bytes of one write that fills a file.
-const FILL_BLOCK: u32 = 1 << 20;
 /// How long a phase lasts where nothing else is said.
-const DURATION_DEFAULT: std::time::Duration = std::time::Duration::from_secs(30);
+const DURATION_DEFAULT: Duration = Duration::from_secs(30);
 /// How large a file is where nothing else is said and there is room.
 const FILE_SIZE_DEFAULT: u64 = GIB;
 /// The part of the free space that files take where nothing else is said.
@@ -26,7 +31,7 @@ const SPACE_SHARE: u64 = 10;
 
 /// What is known of where the files will lie.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct TargetFacts {
     pub(crate) cores: u32,
     /// What is free there; `None` where it is not known.
     pub(crate) free_bytes: Option<u64>,
@@ -37,36 +42,48 @@ pub(crate) struct Ground {
 }
 
 /// What a group of phases on blocks has in common.
-struct Field<'a> {
-    name: &'a str,
-    files: JobFilesSpec,
-    clones: u32,
+#[derive(Clone)]
+struct Phases {
+    name: &'static str,
+    files: FilesIn,
+    jobs: u32,
     depth: u32,
     block: u64,
-    order: BlockOrderSpec,
+    order: BlockOrder,
     direct: bool,
-    duration: Option<std::time::Duration>,
+    duration: Option<Duration>,
 }
 
 /// Returns the workload that a command means.
-pub(crate) fn workload(command: &FileCommand, ground: Ground, seed: u64) -> Result<FilesSpec> {
-    let (name, stages) = match command {
-        FileCommand::Bandwidth(args) => ("file-bandwidth", blocks(args, "throughput", ground)?),
-        FileCommand::Iops(args) => ("file-iops", blocks(args, "iops", ground)?),
-        FileCommand::Latency(args) => ("file-latency", blocks(args, "latency", ground)?),
-        FileCommand::Metadata(args) => ("file-metadata", metadata(args, ground)?),
-        FileCommand::Suite(args) => ("file-suite", suite(args, ground)),
-    };
-    Ok(FilesSpec {
-        schema: FILES_SCHEMA.to_owned(),
-        name: name.to_owned(),
-        seed,
-        verify: !command.common().no_verify,
-        stages,
-    })
+pub(crate) fn workload(
+    command: &FileCommand,
+    facts: TargetFacts,
+    seed: u64,
+) -> Result<WorkloadFile> {
+    let mut on_files = OnFiles::default();
+    let to = &mut on_files;
+    let name = match command {
+        FileCommand::Bandwidth(args) => blocks(args, "throughput", facts, to).map(|()| "bandwidth"),
+        FileCommand::Iops(args) => blocks(args, "iops", facts, to).map(|()| "iops"),
+        FileCommand::Latency(args) => blocks(args, "latency", facts, to).map(|()| "latency"),
+        FileCommand::Metadata(args) => metadata(args, facts, to).map(|()| "metadata"),
+        FileCommand::Suite(args) => {
+            suite(args, facts, to);
+            Ok("suite")
+        }
+    }?;
+    let file = on_files.workload(&format!("file-{name}"), Some(seed));
+    let file = WorkloadFile { verify: !command.common().no_verify, ..file };
+    file.check().map_err(ConductError::from)?;
+    Ok(file)
 }
 
-fn blocks(args: &BlocksArgs, what: &str, ground: Ground) -> Result<Vec<FileStageSpec>> {
+fn blocks(
+    args: &BlocksArgs,
+    what: &'static str,
+    facts: TargetFacts,
+    to: &mut OnFiles,
+) -> Result<()> {
     let is_throughput = what == "throughput";
     let block = args.block.map_or(if is_throughput { MIB } else { 4 << 10 }, |size| size.0);
     let default_depth = match what {
@@ -74,18 +91,17 @@ fn blocks(args: &BlocksArgs, what: &str, ground: Ground) -> Result<Vec<FileStage
         "iops" => 16,
         _ => 1,
     };
-    let clones = args.jobs.unwrap_or(if what == "latency" { 1 } else { ground.cores });
-    let default_order =
-        if is_throughput { BlockOrderSpec::Sequential } else { BlockOrderSpec::EachOnce };
+    let jobs = args.jobs.unwrap_or(if what == "latency" { 1 } else { facts.cores });
+    let default_order = if is_throughput { BlockOrder::Sequential } else { BlockOrder::EachOnce };
     let bounded = args.ops.is_some() || args.bytes.is_some();
-    let field = Field {
+    let phases = Phases {
         name: what,
-        files: block_files(args, clones, block, ground),
-        clones,
+        files: block_files(args, what, (jobs, block), facts)?,
+        jobs,
         depth: args.depth.unwrap_or(default_depth),
         block,
         order: args.order.map_or(default_order, |order| order.0),
-        direct: is_direct(args.direct, block, ground),
+        direct: is_direct(args.direct, block, facts),
         duration: args
             .duration
             .map(|duration| duration.0)
@@ -94,221 +110,241 @@ fn blocks(args: &BlocksArgs, what: &str, ground: Ground) -> Result<Vec<FileStage
     if args.rate.is_none() && args.max_in_flight.is_some() {
         bail!("--max-in-flight does nothing without --rate; add it");
     }
-    let writes = args.op != OpArg::Read;
-    if field.files.existing && writes && !args.i_know_this_destroys_data {
+    let (writes, exist) = (args.op != OpArg::Read, !args.on.is_empty());
+    if exist && writes && !args.i_know_this_destroys_data {
         bail!(
             "--on {}: writing there destroys what it holds; add --op read, or \
              --i-know-this-destroys-data",
             args.on[0]
         );
     }
-    let phases: &[(&str, u32)] = match args.op {
+    let directions: &[(&str, u32)] = match args.op {
         OpArg::Read => &[("read", 100)],
         OpArg::Write => &[("write", 0)],
         OpArg::Both => &[("read", 100), ("write", 0)],
         OpArg::Mixed => &[("mixed", args.read_share.0.round() as u32)],
     };
-    let mut stages = Vec::new();
-    if !field.files.existing && phases.iter().any(|(_, reads)| *reads > 0) {
-        stages.push(fill_stage("prepare", &[&field], ground));
+    if !exist && directions.iter().any(|(_, reads)| *reads > 0) {
+        fill_stage("prepare", &phases, facts, to);
     }
-    for (name, read_percent) in phases {
-        let mut stage = block_stage(&field, name, *read_percent, stages.len() as u32);
-        let job = &mut stage.jobs[0];
-        job.ramp_ns = args.ramp.0.as_nanos() as u64;
-        job.ops_max = args.ops;
-        job.bytes_max = args.bytes.map(|bytes| bytes.0);
-        job.pacing = pacing(args);
-        if let FileWorkSpec::Blocks(blocks) = &mut job.work {
-            blocks.sync = args.sync.into();
-            blocks.fsync_every = args.fsync;
-            blocks.fdatasync_every = args.fdatasync;
-            blocks.end_fsync = args.end_fsync;
-        }
-        stages.push(stage);
-    }
-    Ok(stages)
-}
-
-fn pacing(args: &BlocksArgs) -> FilePacingSpec {
-    if let Some(rate) = &args.rate {
-        return FilePacingSpec::Open {
-            rate: rate.clone(),
-            arrivals: args.arrivals.clone(),
-            max_in_flight: args.max_in_flight.unwrap_or(MAX_IN_FLIGHT_DEFAULT),
+    let pacing = pacing(args)?;
+    for (name, read_percent) in directions {
+        let work = BlocksSpec {
+            sync: SyncSpec(args.sync.into()),
+            fsync_every: args.fsync,
+            fdatasync_every: args.fdatasync,
+            end_fsync: args.end_fsync,
+            ..phases.work(*read_percent)
         };
+        let job = JobSpec {
+            ramp: Time(args.ramp.0),
+            ops: args.ops.map(|each| Limit::Each { each }),
+            bytes: args.bytes.map(|bytes| Limit::Each { each: Size(bytes.0) }),
+            pacing: pacing.clone(),
+            ..phases.job(work, to)
+        };
+        phases.add(name, job, to);
     }
-    match args.rps_limit {
-        None => FilePacingSpec::Closed,
-        Some(rate) => {
-            let cap = Some(CapSpec::OpsPerSec(rate));
-            FilePacingSpec::Capped { read: cap, write: cap, poisson: false }
-        }
-    }
+    Ok(())
 }
 
-fn is_direct(asked: DirectArg, block: u64, ground: Ground) -> bool {
+fn pacing(args: &BlocksArgs) -> Result<PacingSpec> {
+    if let Some(rate) = &args.rate {
+        return schedule(rate, Some(&args.arrivals), args.max_in_flight)
+            .map_err(|text| anyhow!(text));
+    }
+    Ok(args.rps_limit.map_or(PacingSpec::Closed, |rate| {
+        let cap = Some(Cap::OpsPerSec(rate));
+        PacingSpec::CappedEach(CappedEach { read: cap, write: cap, arrivals: Default::default() })
+    }))
+}
+
+fn is_direct(asked: DirectArg, block: u64, facts: TargetFacts) -> bool {
     match asked {
         DirectArg::On => true,
         DirectArg::Off => false,
         DirectArg::Auto => {
-            ground.direct_align.is_some_and(|align| block.is_multiple_of(align.max(1)))
+            facts.direct_align.is_some_and(|align| block.is_multiple_of(align.max(1)))
         }
     }
 }
 
-fn block_files(args: &BlocksArgs, clones: u32, block: u64, ground: Ground) -> JobFilesSpec {
-    let count = u64::from(clones.max(1)) * u64::from(args.files.max(1));
-    let room = ground.free_bytes.map_or(FILE_SIZE_DEFAULT, |free| free / SPACE_SHARE / count);
-    let default = ground.existing_bytes.unwrap_or(room.min(FILE_SIZE_DEFAULT));
-    let default = whole_blocks(default, block);
-    let size = args.file_size.map_or(default, |size| size.0);
-    JobFilesSpec {
-        names: args.on.clone(),
-        count: args.files,
-        existing: !args.on.is_empty(),
-        destroys: args.i_know_this_destroys_data,
-        ..own_files(&args.common, "$jobname.$jobnum.$filenum", size)
+fn block_files(
+    args: &BlocksArgs,
+    name: &str,
+    (jobs, block): (u32, u64),
+    facts: TargetFacts,
+) -> Result<FilesIn> {
+    let count = u64::from(jobs.max(1)) * u64::from(args.files.max(1));
+    let room = facts.free_bytes.map_or(FILE_SIZE_DEFAULT, |free| free / SPACE_SHARE / count);
+    let default = facts.existing_bytes.unwrap_or(room.min(FILE_SIZE_DEFAULT));
+    let size = args.file_size.map_or(whole_blocks(default, block), |size| size.0);
+    if size < block {
+        let (file, block) = (Bytes(size), Bytes(block));
+        bail!("--file-size: a file of {file} holds no block of {block}");
     }
+    let size = SizeRange::of(size);
+    if args.on.is_empty() {
+        let format = "$jobname.$jobnum.$filenum";
+        return Ok(own_files(&args.common, name, format, jobs, (args.files, size)));
+    }
+    let set =
+        PathSet { on: None, paths: args.on.clone(), size, touch: args.i_know_this_destroys_data };
+    let (label, directories) = (name.to_owned(), Vec::new());
+    Ok(FilesIn { label, directories, set: SetSpec::Paths(set) })
 }
 
 /// Returns the largest number of whole blocks within `size`, at least one.
 fn whole_blocks(size: u64, block: u64) -> u64 {
-    (size / block.max(1)).max(1) * block
+    (size / block.max(1)).max(1) * block.max(1)
 }
 
-fn own_files(args: &FileArgs, name_format: &str, size: u64) -> JobFilesSpec {
-    JobFilesSpec {
+fn own_files(
+    args: &FileArgs,
+    name: &str,
+    format: &str,
+    jobs: u32,
+    (files, size): (u32, SizeRange),
+) -> FilesIn {
+    FilesIn {
+        label: name.to_owned(),
         directories: args.dir.clone(),
-        names: Vec::new(),
-        name_format: name_format.to_owned(),
-        count: 1,
-        size_bytes: SpanSpec::of(size),
-        existing: false,
-        destroys: false,
+        set: SetSpec::Files(FileSet {
+            on: None,
+            files,
+            size,
+            name: format.to_owned(),
+            workers: (jobs > 1).then_some(jobs),
+            job: None,
+        }),
     }
 }
 
 /// Returns a stage before which caches are dropped.
-fn stage(name: &str, jobs: Vec<FileJobSpec>) -> FileStageSpec {
-    FileStageSpec { drop_caches: true, ..FileStageSpec::plain(name, jobs) }
+fn stage(name: &str, jobs: Vec<JobSpec>) -> WorkStage {
+    WorkStage { drop_caches: true, ..WorkStage::of(name, jobs) }
 }
 
-fn fill_stage(name: &str, fields: &[&Field<'_>], ground: Ground) -> FileStageSpec {
-    let files = |field: &&Field<'_>| FillFilesSpec {
-        job: field.name.to_owned(),
-        clones: field.clones,
-        files: field.files.clone(),
-    };
-    let direct = fields.iter().all(|field| field.direct);
-    let fill =
-        FillSpec { files: fields.iter().map(files).collect(), block_bytes: FILL_BLOCK, direct };
-    let fill = FileWorkSpec::Fill(fill);
-    let job = FileJobSpec { depth: 2, ..FileJobSpec::plain(name, ground.cores, fill) };
-    FileStageSpec {
-        prepares: true,
-        drop_caches: false,
-        end_on_failure: true,
-        ..stage(name, vec![job])
+/// Adds the stage that fills the files of phases.
+fn fill_stage(name: &str, of: &Phases, facts: TargetFacts, to: &mut OnFiles) {
+    let fill = FillSpec { direct: of.direct, ..to.fill([&of.files]) };
+    let job = JobSpec { depth: 2, ..JobSpec::of(facts.cores, WorkSpec::Fill(fill)) };
+    let stage = WorkStage::of(name, vec![job]);
+    to.stage(WorkStage { prepares: true, end_on_failure: true, ..stage });
+}
+
+impl Phases {
+    /// Returns what a phase does that reads so much of a hundred blocks and writes the others.
+    fn work(&self, read_percent: u32) -> BlocksSpec {
+        let block = BlockSizes::Fixed(Size(self.block));
+        let mixed = (1..100).contains(&read_percent);
+        let percent = mixed.then(|| Percent(read_percent.into()));
+        BlocksSpec {
+            read: (read_percent > 0).then(|| ReadBlocks { block: block.clone(), percent }),
+            write: (read_percent < 100).then(|| WriteBlocks { block: block.clone() }),
+            order: self.order,
+            repeats: Some(true),
+            direct: self.direct,
+            invalidates: true,
+            ..BlocksSpec::of("")
+        }
+    }
+
+    fn job(&self, work: BlocksSpec, to: &mut OnFiles) -> JobSpec {
+        JobSpec {
+            name: Some(self.name.to_owned()),
+            depth: self.depth,
+            duration: self.duration.map(Time),
+            ..JobSpec::of(self.jobs, to.blocks(&self.files, work))
+        }
+    }
+
+    /// Adds the phase `direction-name`, such as `read-iops`.
+    fn add(&self, direction: &str, job: JobSpec, to: &mut OnFiles) {
+        to.stage(stage(&format!("{direction}-{}", self.name), vec![job]));
     }
 }
 
-/// Returns the phase `direction-field`, such as `read-iops`.
-fn block_stage(field: &Field<'_>, direction: &str, read_percent: u32, group: u32) -> FileStageSpec {
-    let size = BlockSizesSpec::FixedBytes(field.block);
-    let blocks = BlocksSpec {
-        files: field.files.clone(),
-        read_percent,
-        read_blocks: size.clone(),
-        write_blocks: size,
-        order: field.order,
-        repeats: true,
-        seed: None,
-        direct: field.direct,
-        sync: Default::default(),
-        fsync_every: None,
-        fdatasync_every: None,
-        end_fsync: false,
-        invalidates: true,
-    };
-    // The job's name is part of the names of its files, which phases share.
-    let work = FileWorkSpec::Blocks(blocks);
-    let job = FileJobSpec {
-        group,
-        depth: field.depth,
-        duration_ns: field.duration.map(|duration| duration.as_nanos() as u64),
-        ..FileJobSpec::plain(field.name, field.clones, work)
-    };
-    stage(&format!("{direction}-{}", field.name), vec![job])
-}
-
-fn metadata(args: &MetadataArgs, ground: Ground) -> Result<Vec<FileStageSpec>> {
-    let Ok(bytes) = u32::try_from(args.file_size.0) else {
-        bail!("--file-size: {} is too large; the limit is 4 GiB", args.file_size.0);
-    };
+fn metadata(args: &MetadataArgs, facts: TargetFacts, to: &mut OnFiles) -> Result<()> {
+    if args.shared_directory && args.common.dir.len() > 1 {
+        bail!(
+            "--dir: only trees of each job's own can lie in several directories; leave out \
+             --shared-directory"
+        );
+    }
     let names = Names {
         args: &args.common,
-        clones: args.jobs.unwrap_or(ground.cores),
+        jobs: args.jobs.unwrap_or(facts.cores),
         files: args.files,
-        bytes,
+        bytes: Size(args.file_size.0),
         fsync: args.fsync,
-        per_clone: !args.shared_directory,
+        per_worker: !args.shared_directory,
         shifts: !args.no_shift,
         opens: true,
     };
-    Ok((0..args.iterations.max(1)).flat_map(|iteration| names.stages(iteration)).collect())
+    (0..args.iterations.max(1)).for_each(|iteration| names.add(iteration, to));
+    Ok(())
 }
 
 /// What the phases on names have in common.
 struct Names<'a> {
     args: &'a FileArgs,
-    clones: u32,
+    jobs: u32,
     files: u64,
-    bytes: u32,
+    bytes: Size,
     fsync: bool,
-    per_clone: bool,
+    per_worker: bool,
     shifts: bool,
     /// Whether files are also opened and read.
     opens: bool,
 }
 
+/// The phases on names in their order.
+const NAMES_PHASES: [&str; 6] = ["tree", "create", "stat", "open", "delete", "tree-removal"];
+
 impl Names<'_> {
-    fn stages(&self, iteration: u32) -> Vec<FileStageSpec> {
-        let tree = TreeSpec {
-            directories: self.args.dir.clone(),
-            name: format!("names.{iteration}"),
+    fn add(&self, iteration: u32, to: &mut OnFiles) {
+        let tree = TreeOf {
+            name: Some(format!("names.{iteration}")),
             depth: 0,
             branching: 1,
-            entries_per_directory: self.files,
+            entries: self.files,
             leaves_only: false,
-            per_clone: self.per_clone,
+            per_worker: self.per_worker,
             shared_names: false,
             of_directories: false,
         };
-        let create = NameActSpec::Create { bytes: self.bytes, fsync: self.fsync };
-        let mut acts = vec![
-            ("tree", NameActSpec::MakeTree),
-            ("create", create),
-            ("stat", NameActSpec::Stat),
-            ("open", NameActSpec::Open { bytes: self.bytes }),
-            ("delete", NameActSpec::Remove),
-            ("tree-removal", NameActSpec::RemoveTree),
-        ];
-        acts.retain(|(name, _)| self.opens || *name != "open");
-        let mut step = 0;
-        let one = |(name, act): (&str, NameActSpec)| {
-            let of_tree = matches!(act, NameActSpec::MakeTree | NameActSpec::RemoveTree);
-            // Each phase on files moves on by one worker from the one before.
-            let shift = if of_tree || !self.shifts { 0 } else { step % self.clones.max(1) };
-            step += u32::from(!of_tree);
-            let spec = NamesSpec { tree: tree.clone(), act, shift, shuffled: false };
-            let job = FileJobSpec {
-                interface: Some(Interface::Psync),
-                ..FileJobSpec::plain(name, self.clones, FileWorkSpec::Names(spec))
-            };
-            FileStageSpec { iteration, prepares: of_tree, ..stage(name, vec![job]) }
+        let names = FilesIn {
+            label: "names".to_owned(),
+            directories: self.args.dir.clone(),
+            set: SetSpec::Tree(TreeSet { on: None, tree }),
         };
-        acts.into_iter().map(one).collect()
+        let mut step = 0;
+        for phase in NAMES_PHASES.into_iter().filter(|phase| self.opens || *phase != "open") {
+            let of_tree = phase.starts_with("tree");
+            // Each phase on files moves on by one worker from the one before.
+            let shift = if of_tree || !self.shifts { 0 } else { step % self.jobs.max(1) };
+            step += u32::from(!of_tree);
+            let job = JobSpec {
+                interface: Some(InterfaceSpec(Interface::Psync)),
+                deal: DealSpec { shift, ..DealSpec::default() },
+                ..JobSpec::of(self.jobs, to.names(&names, |set| self.act(phase, set)))
+            };
+            to.stage(WorkStage { iteration, prepares: of_tree, ..stage(phase, vec![job]) });
+        }
+    }
+
+    /// Returns what a phase does to the names of a set.
+    fn act(&self, phase: &str, set: String) -> NamesSpec {
+        let (bytes, fsync, shuffled) = (self.bytes, self.fsync, false);
+        match phase {
+            "tree" => NamesSpec::MakeTree(MakeTree { make_tree: set }),
+            "create" => NamesSpec::Create(CreateNames { create: set, bytes, fsync, shuffled }),
+            "stat" => NamesSpec::Stat(StatNames { stat: set, shuffled }),
+            "open" => NamesSpec::Open(OpenNames { open: set, bytes, shuffled }),
+            "delete" => NamesSpec::Remove(RemoveNames { remove: set, shuffled }),
+            _ => NamesSpec::RemoveTree(RemoveTree { remove_tree: set }),
+        }
     }
 }
 
@@ -317,7 +353,7 @@ const THROUGHPUT_JOBS: u32 = 32;
 const THROUGHPUT_FILE: u64 = 128 * GIB;
 const IOPS_JOBS: u32 = 192;
 const IOPS_FILE: u64 = 4 * GIB;
-const DURATION_SUITE: std::time::Duration = std::time::Duration::from_secs(300);
+const DURATION_SUITE: Duration = Duration::from_secs(300);
 /// The guide's metadata test: ranks of one host, and files of each.
 const RANKS: u32 = 136;
 const RANK_FILES: f64 = 18_382.0;
@@ -325,96 +361,93 @@ const RANK_FILES_MIN: f64 = 100.0;
 /// A scale of one over this still has all of the guide's files for each rank.
 const NAMES_WHOLE: f64 = 8_192.0;
 
-fn suite(args: &SuiteArgs, ground: Ground) -> Vec<FileStageSpec> {
+fn suite(args: &SuiteArgs, facts: TargetFacts, to: &mut OnFiles) {
     let whole = f64::from(THROUGHPUT_JOBS) * THROUGHPUT_FILE as f64
         + f64::from(IOPS_JOBS) * IOPS_FILE as f64;
-    let fits = ground.free_bytes.map_or(1.0, |free| (free / SPACE_SHARE) as f64 / whole);
+    let fits = facts.free_bytes.map_or(1.0, |free| (free / SPACE_SHARE) as f64 / whole);
     let scale = args.scale.map_or_else(|| 2f64.powf(fits.log2().floor()).min(1.0), |scale| scale.0);
     let is_whole = scale >= 1.0;
-    let jobs_max = args.jobs.unwrap_or(if is_whole { IOPS_JOBS } else { 16 * ground.cores });
+    let jobs_max = args.jobs.unwrap_or(if is_whole { IOPS_JOBS } else { 16 * facts.cores });
     let duration = if is_whole { DURATION_SUITE } else { DURATION_DEFAULT };
     let duration = args.duration.map_or(duration, |duration| duration.0);
-    let field = |name, format: &str, file: u64, jobs: u32, block, order| {
-        let clones = jobs.min(jobs_max).max(1);
+    let phases = |name, format: &str, file: u64, of: u32, block, order| {
+        let jobs = of.min(jobs_max).max(1);
         // Fewer jobs have larger files: the amount of data is the guide's, scaled.
-        let file = file as f64 * scale * f64::from(jobs) / f64::from(clones);
-        Field {
+        let file = file as f64 * scale * f64::from(of) / f64::from(jobs);
+        let size = SizeRange::of(whole_blocks(file as u64, MIB));
+        Phases {
             name,
-            files: own_files(&args.common, format, whole_blocks(file as u64, MIB)),
-            clones,
+            files: own_files(&args.common, name, format, jobs, (1, size)),
+            jobs,
             depth: 1,
             block,
             order,
-            direct: ground.direct_align.is_some(),
+            direct: facts.direct_align.is_some(),
             duration: Some(duration),
         }
     };
-    let (sequential, random) = (BlockOrderSpec::Sequential, BlockOrderSpec::EachOnce);
+    let (sequential, random) = (BlockOrder::Sequential, BlockOrder::EachOnce);
     let bw = "$jobnum/$filenum/bw.$jobnum.$filenum";
     let iops = "$jobnum/$filenum/iops.$jobnum.$filenum";
-    let throughput = field("throughput", bw, THROUGHPUT_FILE, THROUGHPUT_JOBS, MIB, sequential);
-    let operations = field("iops", iops, IOPS_FILE, IOPS_JOBS, 4 << 10, random);
-    let latency = Field {
-        name: "latency",
-        clones: 1,
-        files: operations.files.clone(),
-        ..field("latency", iops, IOPS_FILE, IOPS_JOBS, 4 << 10, random)
-    };
-    let mut stages = vec![
-        fill_stage("create-iops-files", &[&operations], ground),
-        fill_stage("create-bw-files", &[&throughput], ground),
-    ];
-    for field in [&throughput, &operations, &latency] {
+    let throughput = phases("throughput", bw, THROUGHPUT_FILE, THROUGHPUT_JOBS, MIB, sequential);
+    let operations = phases("iops", iops, IOPS_FILE, IOPS_JOBS, 4 << 10, random);
+    let mut latency = Phases { name: "latency", jobs: 1, ..operations.clone() };
+    latency.files.label = "latency".to_owned();
+    if let SetSpec::Files(files) = &mut latency.files.set {
+        files.workers = None;
+    }
+    fill_stage("create-iops-files", &operations, facts, to);
+    fill_stage("create-bw-files", &throughput, facts, to);
+    for phases in [&throughput, &operations, &latency] {
         for (direction, read_percent) in [("read", 100), ("write", 0)] {
-            stages.push(block_stage(field, direction, read_percent, stages.len() as u32));
+            let job = phases.job(phases.work(read_percent), to);
+            phases.add(direction, job, to);
         }
     }
-    let ranks = RANKS.min(if is_whole { RANKS } else { 2 * ground.cores }).min(jobs_max.max(1));
+    let ranks = RANKS.min(if is_whole { RANKS } else { 2 * facts.cores }).min(jobs_max.max(1));
     let names = Names {
         args: &args.common,
-        clones: ranks,
+        jobs: ranks,
         // Names take little room, so that most of them fit where the guide's data does not.
         files: (RANK_FILES * (scale * NAMES_WHOLE).min(1.0)).max(RANK_FILES_MIN) as u64,
-        bytes: 0,
+        bytes: Size(0),
         fsync: false,
-        per_clone: true,
+        per_worker: true,
         shifts: true,
         opens: false,
     };
-    stages.extend((0..args.iterations.max(1)).flat_map(|iteration| names.stages(iteration)));
-    stages
+    (0..args.iterations.max(1)).for_each(|iteration| names.add(iteration, to));
 }
 
 /// Returns the refusal of a workload in terms of the flags of `plimsoll file`.
 pub(crate) fn in_flags(error: anyhow::Error) -> anyhow::Error {
-    /// The ends of fields' names, the longer ones first, and their flags.
-    const FLAGS: [(&str, &str); 22] = [
-        ("stages", "--iterations"),
-        ("clones", "--jobs"),
+    const FLAGS: [(&str, &str); 16] = [
+        ("workers", "--jobs"),
         ("depth", "--depth"),
-        ("ops_max", "--ops"),
-        ("bytes_max", "--bytes"),
-        ("duration_ns", "--duration"),
-        ("ramp_ns", "--ramp"),
-        ("read_blocks", "--block"),
-        ("write_blocks", "--block"),
+        ("ops", "--ops"),
+        ("bytes", "--bytes"),
+        ("duration", "--duration"),
+        ("ramp", "--ramp"),
+        ("block", "--block"),
         ("order", "--order"),
-        ("pacing.open.rate", "--rate"),
-        ("pacing.open.arrivals", "--arrivals"),
-        ("pacing.open.max_in_flight", "--max-in-flight"),
-        ("pacing.capped.read", "--rps-limit"),
-        ("pacing.capped.write", "--rps-limit"),
-        ("files.count", "--files"),
-        ("entries_per_directory", "--files"),
-        ("size_bytes", "--file-size"),
-        ("names.act", "--file-size"),
-        ("directories", "--dir"),
+        ("open", "--rate"),
+        ("max_in_flight", "--max-in-flight"),
+        ("capped_each", "--rps-limit"),
+        ("files", "--files"),
+        ("entries", "--files"),
+        ("size", "--file-size"),
         ("fdatasync_every", "--fdatasync"),
         ("fsync_every", "--fsync"),
     ];
-    let Some(refused) = error.downcast_ref::<InvalidWorkload>() else { return error };
-    match FLAGS.iter().find(|(field, _)| refused.field.ends_with(field)) {
-        Some((_, flag)) => anyhow::anyhow!("{flag}: {}", refused.reason),
+    let Some(ConductError::Plan(refused)) = error.downcast_ref() else { return error };
+    let flag = match refused.path.form() {
+        form if form == "stages[]" => Some("--iterations"),
+        form if form.ends_with("work.names.bytes") => Some("--file-size"),
+        form if form.starts_with("targets") => Some("--dir"),
+        _ => flag_of(&refused.path, &FLAGS),
+    };
+    match flag {
+        Some(flag) => anyhow!("{flag}: {}", refused.reason),
         None => error,
     }
 }

@@ -40,7 +40,7 @@ fn without_secrets(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let (mut command, mut matches) = (command, matches);
     let mut path: Vec<&str> = Vec::new();
     loop {
-        let mut given: Vec<Given> =
+        let mut given: Vec<TypedFlag> =
             command.get_arguments().flat_map(|arg| given(arg, matches, &path)).collect();
         given.sort_by_key(|given| given.index);
         words.extend(given.into_iter().flat_map(|given| given.words));
@@ -59,13 +59,13 @@ fn without_secrets(command: &Command, matches: &ArgMatches) -> Vec<String> {
 }
 
 /// An argument as it was given once.
-struct Given {
+struct TypedFlag {
     /// Where it stood.
     index: usize,
     words: Vec<String>,
 }
 
-fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<Given> {
+fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<TypedFlag> {
     let id = arg.get_id().as_str();
     if !matches!(matches.value_source(id), Some(ValueSource::CommandLine)) {
         return Vec::new();
@@ -75,7 +75,7 @@ fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<Given> {
     if arg.is_positional() {
         let texts: Vec<String> = occurrences.flatten().map(text).collect();
         let texts = foreign(path, texts);
-        return vec![Given { index: indices.next().unwrap_or_default(), words: texts }];
+        return vec![TypedFlag { index: indices.next().unwrap_or_default(), words: texts }];
     }
     let flag = arg.get_long().map_or_else(
         || arg.get_short().map(|short| format!("-{short}")).unwrap_or_default(),
@@ -97,7 +97,7 @@ fn given(arg: &Arg, matches: &ArgMatches, path: &[&str]) -> Vec<Given> {
             ArgAction::Set | ArgAction::Append => vec![flag.clone(), value],
             _ => vec![flag.clone()],
         };
-        all.push(Given { index, words });
+        all.push(TypedFlag { index, words });
     }
     all
 }

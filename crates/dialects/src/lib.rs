@@ -11,15 +11,31 @@ pub mod warp;
 
 mod spelling;
 
-use plimsoll_workload::InvalidWorkload;
-use plimsoll_workload::files::FilesSpec;
-use plimsoll_workload::plan::WorkloadFile;
+use plimsoll_workload::plan::spec::{Arrivals, OpenSpec, PacingSpec, RateSpec};
+use plimsoll_workload::plan::{FieldPath, Profile, Segment};
 
-/// Returns a run on files in today's language, if it is sound.
-pub fn on_files(spec: &FilesSpec) -> Result<WorkloadFile, InvalidWorkload> {
-    spec.check()?;
-    WorkloadFile::try_from(spec).map_err(|refused| InvalidWorkload {
-        field: refused.path.to_string().into(),
-        reason: refused.reason,
-    })
+/// Returns the flag of a field that was refused: of the last one on the way to it that has any.
+pub fn flag_of<'a>(path: &FieldPath, flags: &[(&str, &'a str)]) -> Option<&'a str> {
+    let fields = path.segments().iter().rev().filter_map(|segment| match segment {
+        Segment::Field(name) => Some(name),
+        Segment::Index(_) => None,
+    });
+    let flag = |name| flags.iter().find(|(field, _)| *field == name).map(|(_, flag)| *flag);
+    fields.map(|name| flag(&**name)).find_map(|flag| flag)
+}
+
+/// Returns the schedule of `--rate`, `--arrivals` and `--max-in-flight`.
+pub fn schedule(
+    rate: &str,
+    arrivals: Option<&str>,
+    max_in_flight: Option<u32>,
+) -> Result<PacingSpec, String> {
+    let rate = rate.parse().map_err(|reason| format!("--rate: {reason}"))?;
+    let open = OpenSpec::of(RateSpec::Rate(Profile(rate)));
+    let arrivals = arrivals.map(|law| law.parse().map(Arrivals)).transpose();
+    Ok(PacingSpec::Open(OpenSpec {
+        arrivals: arrivals.map_err(|reason| format!("--arrivals: {reason}"))?.unwrap_or_default(),
+        max_in_flight: max_in_flight.unwrap_or(open.max_in_flight),
+        ..open
+    }))
 }

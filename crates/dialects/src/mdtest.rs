@@ -16,8 +16,6 @@ pub use plan::{MdtestPlan, Note, PlannedRow, TableOptions};
 
 /// Returns what a command line asks for; `args` begin behind mdtest's name, or with the
 /// `mpiexec -np N mdtest` before it.
-///
-/// Without `--random-seed` the seed of [`MdtestPlan::spec`] is 1; [`MdtestPlan::seed`] tells.
 pub fn from_args(args: &[String]) -> Result<MdtestPlan, MdtestError> {
     lower::lower(arguments::read(args)?)
 }

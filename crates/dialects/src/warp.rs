@@ -6,11 +6,11 @@
 
 pub mod aggregated;
 mod arguments;
+mod asked;
 pub mod cmp;
 mod command;
 mod error;
 mod flags;
-mod given;
 pub mod layout;
 mod lower;
 mod run;

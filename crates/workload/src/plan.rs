@@ -8,6 +8,7 @@ mod ability;
 mod check;
 mod checked;
 mod full;
+mod on_files;
 mod path;
 mod pattern;
 pub(crate) mod place;
@@ -23,6 +24,7 @@ pub use checked::{
     Amount, Change, Consent, FileNames, Files, Job, JobPacing, Members, NamedObjects, Objects,
     Owed, Plan, Search, Set, SetIndex, Stage, Target, TargetIndex, Think, Tree,
 };
+pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
 pub use place::{Placed, PlacedJob, PlacedStage, Placing};

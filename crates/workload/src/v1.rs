@@ -7,6 +7,7 @@ pub mod files;
 mod from_files;
 mod from_objects;
 pub mod objects;
+mod older;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_model::{Interface, SyncMode};
-use plimsoll_workload::files::BlockOrderSpec;
+use plimsoll_workload::plan::Percent as Share;
+use plimsoll_workload::plan::spec::BlockOrder;
 
 use plimsoll_conduct::Consent;
 
@@ -244,7 +245,7 @@ impl From<SyncArg> for SyncMode {
 
 /// Which block comes next.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct OrderArg(pub(crate) BlockOrderSpec);
+pub(crate) struct OrderArg(pub(crate) BlockOrder);
 
 impl FromStr for OrderArg {
     type Err = String;
@@ -256,14 +257,12 @@ impl FromStr for OrderArg {
             parameter.parse().map_err(|_| format!("`{parameter}` is no number"))
         };
         let order = match name {
-            "sequential" => BlockOrderSpec::Sequential,
-            "random" => BlockOrderSpec::EachOnce,
-            "uniform" => BlockOrderSpec::Uniform,
-            "zipf" => return Ok(Self(BlockOrderSpec::Zipf { theta: number()? })),
-            "pareto" => return Ok(Self(BlockOrderSpec::Pareto { h: number()? })),
-            "normal" => {
-                return Ok(Self(BlockOrderSpec::Normal { deviation_percent: number()? }));
-            }
+            "sequential" => BlockOrder::Sequential,
+            "random" => BlockOrder::EachOnce,
+            "uniform" => BlockOrder::Uniform,
+            "zipf" => return Ok(Self(BlockOrder::Zipf(number()?))),
+            "pareto" => return Ok(Self(BlockOrder::Pareto(number()?))),
+            "normal" => return Ok(Self(BlockOrder::Normal(Share(number()?)))),
             _ => {
                 return Err("choose sequential, random, uniform, zipf:THETA, pareto:H or \
                             normal:PERCENT"

@@ -5,20 +5,19 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_conduct::{RunTime, machine};
-use plimsoll_dialects::on_files;
 use plimsoll_driver_file::facts::{probe, size_bytes};
 
 use crate::args::file::FileCommand;
 use crate::conducted::{self, Settings, fresh_seed};
-use crate::lower_files::{self, Ground};
+use crate::lower_files::{self, TargetFacts};
 use crate::ui::Ui;
 
 /// Runs one `file` command.
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let spec = lower_files::workload(command, ground(command)?, seed)?;
-    let file = on_files(&spec).map_err(|refused| lower_files::in_flags(refused.into()))?;
+    let file = lower_files::workload(command, target_facts(command)?, seed);
+    let file = file.map_err(lower_files::in_flags)?;
     let ui = Ui::new(&common.output.print);
     if common.explain {
         ui.result(&file.to_yaml())?;
@@ -34,12 +33,12 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
 }
 
 /// Returns what is known of the first directory, or of the files that are there already.
-fn ground(command: &FileCommand) -> Result<Ground> {
+fn target_facts(command: &FileCommand) -> Result<TargetFacts> {
     let on = command.on();
     let path = on.first().or(command.common().dir.first()).map_or(Path::new("."), Path::new);
     let flag = if on.is_empty() { "--dir" } else { "--on" };
     let facts = probe(path).map_err(|error| anyhow::anyhow!("{flag}: {}", error.message))?;
-    Ok(Ground {
+    Ok(TargetFacts {
         cores: machine::cores() as u32,
         free_bytes: Some(facts.free_bytes),
         direct_align: facts.direct.map(|direct| u64::from(direct.offset_align)),

@@ -13,7 +13,6 @@ use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_report::Report;
 use plimsoll_results::{Asked, Record, Rows};
-use plimsoll_workload::plan::WorkloadFile;
 
 use crate::args::DESTROYS;
 use crate::args::OutputArgs;
@@ -43,12 +42,13 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let read = |path: &str| read_included(path, &name);
     let file = fio::parse(text, &name, &options(settings.reading, &read))?;
     let lowered = lower(&file, settings)?;
-    let workload = lowered.workload().map_err(|error| anyhow!("{name}: {error}"))?;
+    let workload = &lowered.workload;
+    workload.check().map_err(|refused| anyhow!("{name}: {refused}"))?;
     if settings.explain {
-        return explain(&lowered, &workload, settings);
+        return explain(&lowered, settings);
     }
     if settings.check {
-        conducted::judge(&workload, &of_files(&lowered, settings))
+        conducted::judge(workload, &of_files(&lowered, settings))
             .map_err(|error| anyhow!("{name}: {error}"))?;
         Ui::new(&settings.output.print).result(&format!("{name}: sound\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -56,13 +56,14 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     if lowered.null {
         Ui::new(&settings.output.print).note("ioengine=null: no file is touched");
     }
-    conducted::run(&workload, &of_files(&lowered, settings))
+    conducted::run(workload, &of_files(&lowered, settings))
 }
 
 /// Takes fio's command line and prints as fio does.
 pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     let read = |path: &str| read_included(path, "");
-    let line = fio::from_args(&args.words, &options(&args.reading, &read))?;
+    let (explain_too, words) = super::take_explain(&args.words);
+    let line = fio::from_args(&words, &options(&args.reading, &read))?;
     let settings = Settings {
         reading: &args.reading,
         conduct: &args.conduct,
@@ -71,16 +72,16 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         keeps_data: args.keep_data,
         consent: Consent { given: args.reading.i_know_this_destroys_data, flag: DESTROYS },
         seed: None,
-        explain: args.explain,
+        explain: args.explain || explain_too,
         check: false,
     };
     if line.output.parse_only {
         return Ok(ExitCode::SUCCESS);
     }
     let lowered = lower(&line.file, &settings)?;
-    let workload = lowered.workload()?;
+    lowered.workload.check()?;
     if settings.explain {
-        return explain(&lowered, &workload, &settings);
+        return explain(&lowered, &settings);
     }
     let ui = Ui::new(&settings.output.print);
     lowered.notes.iter().for_each(|note| ui.note(&note.to_string()));
@@ -104,7 +105,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         Ok(())
     };
     let of_files = of_files(&lowered, &settings);
-    conducted::run(&workload, &conducted::Settings { show: Some(&show), ..of_files })
+    conducted::run(&lowered.workload, &conducted::Settings { show: Some(&show), ..of_files })
 }
 
 /// Returns the report of a run with a row for each job in stages that are grouped, and for each
@@ -154,16 +155,12 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settin
 }
 
 /// Prints what a job file comes to, and what changed on the way.
-fn explain(
-    lowered: &Lowered,
-    workload: &WorkloadFile,
-    settings: &Settings<'_>,
-) -> Result<ExitCode> {
+fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
     let mut text = String::new();
     for note in &lowered.notes {
         text.push_str(&format!("# {note}\n"));
     }
-    text.push_str(&workload.to_yaml());
+    text.push_str(&lowered.workload.to_yaml());
     Ui::new(&settings.output.print).result(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,10 +22,13 @@ use plimsoll_results::{Asked, Record, Rows};
 
 /// Takes mdtest's command line and prints its table.
 pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
-    let plan = mdtest::from_args(&args.words)?;
+    let (explains, words) = super::take_explain(&args.words);
+    let plan = mdtest::from_args(&words)?;
     let ui = Ui::new(&args.output.print);
-    let file = plan.workload(fresh_seed(RunTime::machine().wall_epoch))?;
-    if args.explain {
+    let mut file = plan.workload.clone();
+    file.seed.get_or_insert_with(|| fresh_seed(RunTime::machine().wall_epoch));
+    file.check()?;
+    if args.explain || explains {
         let notes: String = plan.notes.iter().map(|note| format!("# {note}\n")).collect();
         ui.result(&format!("{notes}{}", file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);

@@ -7,9 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{ConductError, StandIn, input};
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
-use plimsoll_workload::files::{FILES_SCHEMA, FilesSpec};
 use plimsoll_workload::plan::{Source, WORKLOAD_SCHEMA, WorkloadFile};
-use plimsoll_workload::{SPEC_SCHEMA, WorkloadSpec};
 
 use crate::args::RunArgs;
 use crate::args::file::FileConductArgs;
@@ -21,8 +19,8 @@ use crate::ui::Ui;
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
 
-/// A workload as it was given.
-struct Given {
+/// A workload that was read.
+struct ReadFile {
     file: WorkloadFile,
     /// Where its fields stand, as far as they are those of today.
     source: Option<Source>,
@@ -40,9 +38,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     refuse_reading(args)?;
     let ui = Ui::new(&args.output.print);
     let name = args.file.display().to_string();
-    let given = given(&name, &text)?;
-    let file = WorkloadFile { seed: args.seed.or(given.file.seed), ..given.file };
-    let located = |error: anyhow::Error| located(error, given.source.as_ref(), &name);
+    let ReadFile { file, source, older } = read_workload(&name, &text)?;
+    let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };
+    let located = |error: anyhow::Error| located(error, source.as_ref(), &name);
     if args.explain {
         file.check().map_err(|refused| located(ConductError::from(refused).into()))?;
         ui.result(&file.to_yaml())?;
@@ -60,7 +58,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         ui.result(&format!("{name}: sound\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(older) = given.older {
+    if let Some(older) = older {
         ui.note(&format!(
             "{name} is written in {older}; --explain prints it in {WORKLOAD_SCHEMA}, which says more"
         ));
@@ -69,26 +67,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 }
 
 /// Reads a workload in whichever language it is written.
-fn given(name: &str, text: &str) -> Result<Given> {
-    let in_file = |error: String| anyhow!("{name}: {error}");
-    match schema_of(text).as_deref() {
-        Some(SPEC_SCHEMA) => {
-            let spec = WorkloadSpec::from_yaml(text).map_err(in_file)?;
-            spec.check().map_err(|refused| in_file(refused.to_string()))?;
-            let file = WorkloadFile::try_from(&spec)?;
-            Ok(Given { file, source: None, older: Some(SPEC_SCHEMA) })
-        }
-        Some(FILES_SCHEMA) => {
-            let spec = FilesSpec::from_yaml(text).map_err(in_file)?;
-            spec.check().map_err(|refused| in_file(refused.to_string()))?;
-            let file = WorkloadFile::try_from(&spec)?;
-            Ok(Given { file, source: None, older: Some(FILES_SCHEMA) })
-        }
-        _ => {
-            let (file, source) = WorkloadFile::read(name, text)?;
-            Ok(Given { file, source: Some(source), older: None })
-        }
+fn read_workload(name: &str, text: &str) -> Result<ReadFile> {
+    if let Some((older, read)) = WorkloadFile::read_older(text) {
+        let file = read.map_err(|error| anyhow!("{name}: {error}"))?;
+        return Ok(ReadFile { file, source: None, older: Some(older) });
     }
+    let (file, source) = WorkloadFile::read(name, text)?;
+    Ok(ReadFile { file, source: Some(source), older: None })
 }
 
 /// Returns an error with its place in the file, where it is about a field of it.
@@ -137,15 +122,6 @@ fn refuse_reading(args: &RunArgs) -> Result<()> {
         ),
         None => Ok(()),
     }
-}
-
-/// Returns the language that a text says it is written in.
-fn schema_of(text: &str) -> Option<String> {
-    let schema = |line: &str| {
-        let name = line.strip_prefix("schema:")?.split('#').next()?;
-        Some(name.trim().trim_matches(['"', '\'']).to_owned())
-    };
-    text.lines().find_map(schema)
 }
 
 /// Runs a job file of fio's.

@@ -15,7 +15,8 @@ use crate::ui::Ui;
 pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let file = lower::workload(command, common.store.host.is_none(), seed)?;
+    let asked = lower::asked(command)?;
+    let file = asked.workload(seed)?;
     if common.explain {
         Ui::new(&common.output.print).result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
@@ -27,5 +28,5 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
         keeps_data: common.objects.noclear || common.objects.keep_data,
         ..Settings::plain(&common.output, consent).conducting(&common.load.conduct)
     };
-    conducted::run(&file, &settings).map_err(lower::in_our_words)
+    conducted::run(&file, &settings).map_err(|error| lower::in_our_words(error, Some(&asked)))
 }

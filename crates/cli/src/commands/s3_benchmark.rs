@@ -236,7 +236,7 @@ fn in_its_words(error: anyhow::Error) -> anyhow::Error {
         ("--secret-key", "-s"),
         ("--concurrent, or set --rps-limit or --retries", "-t"),
     ];
-    let text = format!("{:#}", lower::in_our_words(error));
+    let text = format!("{:#}", lower::in_our_words(error, None));
     let text = text.strip_prefix("target s3: ").unwrap_or(&text);
     let text = match text.split_once(".workers: ") {
         Some((path, why)) if path.starts_with("stages[") => format!("-t: {why}"),

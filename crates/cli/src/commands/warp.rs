@@ -27,7 +27,6 @@ use crate::secret::Secret;
 use crate::ui::Ui;
 use crate::{environment, lower};
 
-const EXPLAIN: &str = "--explain";
 /// Leave to remove what no run wrote, as warp's flags may be written.
 const YESES: [&str; 2] = [YES, "-yes"];
 /// What warp has no flags for.
@@ -37,12 +36,11 @@ const MAX_ERROR_PERCENT: f64 = 1.0;
 
 /// Carries out a command line of warp's; `words` begin with the command.
 pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
-    let explains = words.iter().any(|word| word == EXPLAIN);
+    let (explains, words) = super::take_explain(words);
     let runs_file = words.first().is_some_and(|word| word == "run");
     let is_yes = |word: &String| runs_file && YESES.contains(&&**word);
     let consents = words.iter().any(is_yes);
-    let ours = |word: &&String| **word == EXPLAIN || is_yes(word);
-    let words: Vec<String> = words.iter().filter(|word| !ours(word)).cloned().collect();
+    let words: Vec<String> = words.into_iter().filter(|word| !is_yes(word)).collect();
     let line = warp::from_args(&words, &variable)?;
     let line = if line.command == WarpCommand::Run { of_file(&line, consents)? } else { line };
     let WarpCommand::Benchmark(benchmark) = line.command else {
@@ -106,7 +104,8 @@ fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Resul
         show: if run.json { None } else { Some(&show) },
         ..Settings::plain(&output, Consent { given: run.consents, flag: YES })
     };
-    conducted::run(&file, &settings).map_err(lower::in_our_words)
+    conducted::run(&file, &settings)
+        .map_err(|error| lower::in_our_words(error, Some(&run.workload)))
 }
 
 fn output(run: &WarpRun) -> Result<OutputArgs> {
@@ -240,7 +239,9 @@ mod tests {
                 unreachable!("it begins so")
             };
             let common = ours.common();
-            let file = lower::workload(&ours, false, 7).unwrap();
+            let mut asked = lower::asked(&ours).unwrap();
+            asked.is_embedded = false;
+            let file = asked.workload(7).unwrap();
             assert_eq!(run.workload.workload(7).unwrap().to_yaml(), file.to_yaml(), "{line}");
             assert_eq!(
                 format!("{:#?}", store(&run.store)),

@@ -49,7 +49,7 @@ fn a_workload_file_removes_what_others_wrote_only_when_it_is_allowed_again() {
     std::fs::write(&file, text.replace("touch: true", "touch: false")).unwrap();
     let (code, text) = said(&target, directory.path(), "run w.yaml --yes");
     assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("sets.o.touch"), "{text}");
+    assert!(text.contains("sets.objects.touch"), "{text}");
     target.assert_only_planted(FOREIGN);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no record is left");
 

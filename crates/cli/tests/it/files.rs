@@ -23,12 +23,12 @@ fn skip(why: &str) {
 }
 
 /// A directory to work in, and one for the records.
-pub(crate) struct Ground {
+pub(crate) struct Directories {
     files: TempDir,
     runs: TempDir,
 }
 
-impl Ground {
+impl Directories {
     pub(crate) fn on_disk() -> Self {
         Self { files: tempfile::tempdir().unwrap(), runs: tempfile::tempdir().unwrap() }
     }

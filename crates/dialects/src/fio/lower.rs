@@ -12,21 +12,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use plimsoll_model::Interface;
-use plimsoll_workload::InvalidWorkload;
-use plimsoll_workload::files::{
-    FILES_SCHEMA, FileJobSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec,
-};
-use plimsoll_workload::plan::WorkloadFile;
+use plimsoll_workload::plan::spec::{InterfaceSpec, JobSpec, WorkSpec, WorkStage};
+use plimsoll_workload::plan::{OnFiles, WorkloadFile};
 
 use self::files::{KnownFile, Placed};
 use self::names::Trees;
 use self::scale::Scale;
 use super::error::{FioError, Problem};
 use super::job::{Direction, Engine, Job, JobFile, Note};
-use crate::on_files;
 
-/// Bytes of one write where files are filled.
-const FILL_BLOCK_BYTES: u32 = 1 << 20;
 /// How many jobs a stage's name says before it counts the others.
 const NAMED_JOBS_MAX: usize = 3;
 
@@ -56,7 +50,7 @@ pub struct Machine<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
     /// The run.
-    pub spec: FilesSpec,
+    pub workload: WorkloadFile,
     /// What does not mean here what it means to fio: the notes of the job file, then those of what
     /// it comes to on this machine.
     pub notes: Vec<Note>,
@@ -70,18 +64,13 @@ pub struct Lowered {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoweredStage {
     /// The index in `JobFile::jobs` of each job of the stage, in order; of a stage that fills
-    /// files, of the jobs whose files they are.
+    /// files, of the jobs whose files they are. None of what is filled before everything else.
     pub jobs: Vec<usize>,
     /// Whether it reads back what those jobs have written.
     pub verifies: bool,
 }
 
 impl Lowered {
-    /// Returns the run in today's language, if it is sound.
-    pub fn workload(&self) -> Result<WorkloadFile, InvalidWorkload> {
-        on_files(&self.spec)
-    }
-
     /// Tells whether all jobs of a stage ask for one row of them together.
     pub fn is_grouped(&self, file: &JobFile, stage: usize) -> bool {
         let groups = |job: &usize| file.jobs[*job].flow.group_reporting;
@@ -105,7 +94,7 @@ pub fn lower(file: &JobFile, machine: &Machine<'_>) -> Result<Lowered, FioError>
         trees: Trees::new(),
         notes: file.notes.clone(),
         elapsed: Duration::ZERO,
-        spec_stages: Vec::new(),
+        on_files: OnFiles::default(),
         stages: Vec::new(),
     };
     lowering.note_scale();
@@ -130,10 +119,6 @@ fn part(factor: f64) -> String {
     }
 }
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 /// A job file while its stages are made.
 struct Lowering<'a> {
     file: &'a JobFile,
@@ -146,7 +131,7 @@ struct Lowering<'a> {
     notes: Vec<Note>,
     /// How long the run has lasted at least when the next step begins.
     elapsed: Duration,
-    spec_stages: Vec<FileStageSpec>,
+    on_files: OnFiles,
     stages: Vec<LoweredStage>,
 }
 
@@ -255,21 +240,13 @@ impl<'a> Lowering<'a> {
             [_] if self.job(first).files.create_only => self.job(first).name.clone(),
             _ => "fill".to_owned(),
         };
-        let files = jobs.iter().flat_map(|(index, placed)| {
-            let job = self.job(*index).name.clone();
-            placed.parts.iter().map(move |part| FillFilesSpec {
-                job: job.clone(),
-                clones: part.clones,
-                files: part.files.clone(),
-            })
-        });
-        let fill =
-            FillSpec { files: files.collect(), block_bytes: FILL_BLOCK_BYTES, direct: false };
-        let job = FileJobSpec {
-            group: self.job(first).flow.group,
+        let files = jobs.iter().flat_map(|(_, placed)| &placed.parts).map(|part| &part.files);
+        let fill = WorkSpec::Fill(self.on_files.fill(files));
+        let job = JobSpec {
+            name: Some(name.clone()),
             // The page cache takes what is written, so there is nothing to wait for.
-            interface: Some(Interface::Psync),
-            ..FileJobSpec::plain(&name, self.machine.cores.max(1), FileWorkSpec::Fill(fill))
+            interface: Some(InterfaceSpec(Interface::Psync)),
+            ..JobSpec::of(self.machine.cores.max(1), fill)
         };
         let indices: Vec<usize> = jobs.iter().map(|(index, _)| *index).collect();
         self.prepare(&name, vec![job], indices);
@@ -277,14 +254,20 @@ impl<'a> Lowering<'a> {
 
     /// Adds a stage that makes what later ones need. Without that they mean nothing, so its first
     /// failure ends the run.
-    fn prepare(&mut self, name: &str, jobs: Vec<FileJobSpec>, indices: Vec<usize>) {
-        let stage = FileStageSpec {
-            prepares: true,
-            end_on_failure: true,
-            ..FileStageSpec::plain(&self.free_name(name), jobs)
-        };
-        self.spec_stages.push(stage);
-        self.stages.push(LoweredStage { jobs: indices, verifies: false });
+    fn prepare(&mut self, name: &str, jobs: Vec<JobSpec>, indices: Vec<usize>) {
+        let stage = WorkStage { prepares: true, ..self.ending(name, jobs, true) };
+        self.add(stage, indices, false);
+    }
+
+    /// Returns a stage whose first failure ends the run or not.
+    fn ending(&self, name: &str, jobs: Vec<JobSpec>, end_on_failure: bool) -> WorkStage {
+        let name = self.on_files.stage_name(name);
+        WorkStage { end_on_failure, ..WorkStage::of(&name, jobs) }
+    }
+
+    fn add(&mut self, stage: WorkStage, jobs: Vec<usize>, verifies: bool) {
+        self.on_files.stage(stage);
+        self.stages.push(LoweredStage { jobs, verifies });
     }
 
     /// Adds the stage in which jobs do what they are for.
@@ -310,12 +293,8 @@ impl<'a> Lowering<'a> {
             many => format!("{}+{}", many[0], many.len() - 1),
         };
         self.note_ends(indices);
-        let stage = FileStageSpec {
-            end_on_failure: indices.iter().any(|&index| ends_on_failure(self.job(index))),
-            ..FileStageSpec::plain(&self.free_name(&name), jobs)
-        };
-        self.spec_stages.push(stage);
-        self.stages.push(LoweredStage { jobs: indices_of_jobs, verifies: false });
+        let ends = indices.iter().any(|&index| ends_on_failure(self.job(index)));
+        self.add(self.ending(&name, jobs, ends), indices_of_jobs, false);
         Ok(())
     }
 
@@ -361,45 +340,39 @@ impl<'a> Lowering<'a> {
         }
         let Some(&first) = indices_of_jobs.first() else { return };
         let name = format!("{}-verify", self.job(first).name);
-        let stage = FileStageSpec {
-            end_on_failure: indices_of_jobs.iter().any(|&index| ends_on_failure(self.job(index))),
-            ..FileStageSpec::plain(&self.free_name(&name), jobs)
-        };
-        self.spec_stages.push(stage);
-        self.stages.push(LoweredStage { jobs: indices_of_jobs, verifies: true });
-    }
-
-    /// Returns a name that no stage has yet: `name`, or with a number behind it.
-    fn free_name(&self, name: &str) -> String {
-        let is_free = |name: &String| self.spec_stages.iter().all(|stage| stage.name != *name);
-        let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
-        std::iter::once(name.to_owned())
-            .chain(numbered)
-            .find(is_free)
-            .expect("numbers do not run out before stages do")
+        let ends = indices_of_jobs.iter().any(|&index| ends_on_failure(self.job(index)));
+        self.add(self.ending(&name, jobs, ends), indices_of_jobs, true);
     }
 
     fn finish(self) -> Result<Lowered, FioError> {
-        let Self { file, machine, null, notes, spec_stages, stages, .. } = self;
-        if spec_stages.is_empty() {
+        let Self { file, machine, null, notes, on_files, mut stages, .. } = self;
+        if stages.is_empty() {
             let job = &file.jobs[0];
             return Err(refuse(job, "no job of the file has anything to do".to_owned()));
         }
-        let spec = FilesSpec {
-            schema: FILES_SCHEMA.to_owned(),
-            name: run_name(&file.name),
-            seed: machine.seed,
-            // The null engine reads nothing that could be checked.
-            verify: !null,
-            stages: spec_stages,
-        };
-        Ok(Lowered { spec, notes, stages, null })
+        if on_files.prepares() {
+            stages.insert(0, LoweredStage { jobs: Vec::new(), verifies: false });
+        }
+        let workload = on_files.workload(&run_name(&file.name), Some(machine.seed));
+        // The null engine reads nothing that could be checked.
+        let workload = WorkloadFile { verify: !null, ..workload };
+        Ok(Lowered { workload, notes, stages, null })
     }
 }
 
 /// Returns whether the first failure of a job ends the run.
 fn ends_on_failure(job: &Job) -> bool {
     job.flow.exitall_on_error || (job.verify.fatal && job.verify.method.is_some())
+}
+
+/// Returns a text as a name of files and sets.
+fn label(text: &str) -> String {
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
+    let name: String = text.chars().map(|c| if is_plain(&c) { c } else { '_' }).collect();
+    match name.trim_matches(['.', '_', '-']) {
+        "" => "files".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 /// Returns what a run is called: the job file's name without its folder and its ending.

@@ -1,11 +1,14 @@
 //! From what is written to the stages of a run: which steps there are, on how many entries, and
 //! what does not go together.
 
+use std::time::Duration;
+
 use plimsoll_model::Interface;
-use plimsoll_workload::files::{
-    FILES_SCHEMA, FileJobSpec, FileStageSpec, FileWorkSpec, FilesSpec, NameActSpec, NamesSpec,
-    SpanSpec, TreeSpec,
+use plimsoll_workload::plan::spec::{
+    CreateNames, DealSpec, InterfaceSpec, JobSpec, MakeTree, NamesSpec, OpenNames, RemoveNames,
+    RemoveTree, RenameNames, SetSpec, StatNames, TreeOf, TreeSet, WorkStage,
 };
+use plimsoll_workload::plan::{FilesIn, OnFiles, Size, TimeRange};
 
 use super::error::MdtestError;
 use super::plan::{MdtestPlan, PlannedRow, TableOptions};
@@ -15,9 +18,8 @@ use super::written::Written;
 const DEPTH_MAX: u32 = 256;
 /// How many stages a run can have.
 const STAGES_MAX: usize = 256;
-/// The seed where none is given.
-const SEED: u64 = 1;
-const NS_PER_S: u64 = 1_000_000_000;
+/// How many directories a tree can have.
+const DIRECTORIES_MAX: u64 = 1 << 32;
 
 /// What a step works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,12 +188,7 @@ fn remarks(to: &mut Written) {
 
 /// Works out the tree and how many entries a rank has in it.
 fn shape(to: &mut Written) -> Result<Shape, MdtestError> {
-    // With one entry in each directory there are as many entries as directories that hold any.
-    let counted = tree(to, 1, false);
-    let Some((directories_count, holders_count)) = Some(&counted)
-        .filter(|tree| tree.depth <= DEPTH_MAX)
-        .and_then(|tree| Some((tree.directories_count()?, tree.entries_count()?)))
-    else {
+    let Some((directories_count, holders_count)) = directories(to) else {
         let Written { depth, branching, .. } = to;
         let text = format!("`-z {depth}` and `-b {branching}` make too large a tree");
         return Err(MdtestError::Form(text));
@@ -202,6 +199,19 @@ fn shape(to: &mut Written) -> Result<Shape, MdtestError> {
         .filter(|count| count.checked_mul(to.ranks.into()).is_some())
         .ok_or_else(|| MdtestError::Form("there are too many entries".to_owned()))?;
     Ok(Shape { directories_count, entries_per_directory, entries_count })
+}
+
+/// Returns how many directories a tree has, the top one included, and how many hold entries.
+fn directories(of: &Written) -> Option<(u64, u64)> {
+    if of.depth > DEPTH_MAX {
+        return None;
+    }
+    let (mut level, mut count): (u64, u64) = (1, 1);
+    for _ in 0..of.depth {
+        level = level.checked_mul(of.branching.max(1).into())?;
+        count = count.checked_add(level).filter(|count| *count <= DIRECTORIES_MAX)?;
+    }
+    Some((count, if of.leaves_only { level } else { count }))
 }
 
 /// Returns how many entries a rank has in each directory that holds any.
@@ -325,7 +335,8 @@ fn shift_remarks(to: &mut Written, chosen: &[Chosen]) {
 }
 
 fn plan(written: Written, shape: &Shape, chosen: &[Chosen]) -> MdtestPlan {
-    let mut stages = Vec::new();
+    let mut stages = OnFiles::default();
+    let mut stages_count = 0;
     let mut rows: Vec<PlannedRow> = Vec::new();
     for iteration in 0..written.iterations {
         for (index, each) in chosen.iter().enumerate() {
@@ -333,14 +344,15 @@ fn plan(written: Written, shape: &Shape, chosen: &[Chosen]) -> MdtestPlan {
             let is_first = |before: &Chosen| before.step.of != step.of || before.prepares;
             let pauses =
                 step.of != Of::Tree && !each.prepares && chosen[..index].iter().all(is_first);
-            let stage = stage(&written, shape, each, iteration, pauses);
             if !each.prepares {
                 match rows.iter_mut().find(|row| row.label == step.label) {
-                    Some(row) => row.stages.push(stages.len()),
-                    None => rows.push(row(&written, shape, step, stages.len())),
+                    Some(row) => row.stages.push(stages_count),
+                    None => rows.push(row(&written, shape, step, stages_count)),
                 }
             }
-            stages.push(stage);
+            let stage = stage(&written, shape, each, (iteration, pauses), &mut stages);
+            stages.stage(stage);
+            stages_count += 1;
         }
     }
     // mdtest's table has the tree last.
@@ -352,15 +364,8 @@ fn plan(written: Written, shape: &Shape, chosen: &[Chosen]) -> MdtestPlan {
         each_iteration: written.verbosity > 0,
         rank_statistics,
     };
-    let spec = FilesSpec {
-        schema: FILES_SCHEMA.to_owned(),
-        name: "mdtest".to_owned(),
-        seed: written.seed.unwrap_or(SEED),
-        verify: true,
-        stages,
-    };
     MdtestPlan {
-        spec,
+        workload: stages.workload("mdtest", written.seed),
         ranks: written.ranks,
         iterations: written.iterations,
         entries: entries(&written, shape),
@@ -368,7 +373,6 @@ fn plan(written: Written, shape: &Shape, chosen: &[Chosen]) -> MdtestPlan {
         shift: written.shift,
         rows,
         table,
-        seed: written.seed,
         notes: written.notes,
     }
 }
@@ -412,66 +416,72 @@ fn stage(
     of: &Written,
     shape: &Shape,
     chosen: &Chosen,
-    iteration: u32,
-    pauses: bool,
-) -> FileStageSpec {
+    (iteration, pauses): (u32, bool),
+    on_files: &mut OnFiles,
+) -> WorkStage {
     let step = &chosen.step;
-    let tree = TreeSpec {
-        name: format!("test-dir.{iteration}-0"),
-        ..tree(of, shape.entries_per_directory, step.of == Of::Directories)
+    let names = names(of, shape, step, iteration);
+    let work = on_files.names(&names, |set| act(of, chosen, set));
+    let pause = Duration::from_secs(if pauses { of.pause_s } else { 0 });
+    let job = JobSpec {
+        interface: Some(InterfaceSpec(Interface::Psync)),
+        start_delay: TimeRange { min: pause, max: pause },
+        deal: DealSpec { shift: shift(of, step), ..DealSpec::default() },
+        ..JobSpec::of(clones(of, step), work)
     };
-    let act = match (step.of, step.does) {
-        (Of::Tree, Does::Create) => NameActSpec::MakeTree,
-        (Of::Tree, _) => NameActSpec::RemoveTree,
-        (_, Does::Create) => create(of, chosen),
-        (_, Does::Stat) => NameActSpec::Stat,
-        (_, Does::Read) => NameActSpec::Open { bytes: of.read_bytes },
-        (_, Does::Rename) => NameActSpec::Rename,
-        (_, Does::Remove) => NameActSpec::Remove,
-    };
-    let names = NamesSpec {
-        tree,
-        act,
-        shift: shift(of, step),
-        shuffled: (of.shuffled || of.seed.is_some_and(|seed| seed > 0))
-            && matches!(step.does, Does::Stat | Does::Read),
-    };
-    let job = FileJobSpec {
-        interface: Some(Interface::Psync),
-        start_delay_ns: SpanSpec::of(if pauses { of.pause_s * NS_PER_S } else { 0 }),
-        ..FileJobSpec::plain(step.name, clones(of, step), FileWorkSpec::Names(names))
-    };
-    FileStageSpec {
+    WorkStage {
         iteration,
         prepares: chosen.prepares,
         end_on_failure: of.end_on_failure,
-        ..FileStageSpec::plain(step.name, vec![job])
+        ..WorkStage::of(step.name, vec![job])
     }
 }
 
-/// Returns the tree, without the number of the iteration in its name.
-fn tree(of: &Written, entries_per_directory: u64, of_directories: bool) -> TreeSpec {
-    TreeSpec {
-        directories: of.directories.clone(),
-        name: String::new(),
+/// Returns what a step does to the names of a set.
+fn act(of: &Written, chosen: &Chosen, set: String) -> NamesSpec {
+    let shuffled = of.shuffled || of.seed.is_some_and(|seed| seed > 0);
+    match (chosen.step.of, chosen.step.does) {
+        (Of::Tree, Does::Create) => NamesSpec::MakeTree(MakeTree { make_tree: set }),
+        (Of::Tree, _) => NamesSpec::RemoveTree(RemoveTree { remove_tree: set }),
+        (_, Does::Create) => NamesSpec::Create(create(of, chosen, set)),
+        (_, Does::Stat) => NamesSpec::Stat(StatNames { stat: set, shuffled }),
+        (_, Does::Read) => {
+            let bytes = Size(of.read_bytes.into());
+            NamesSpec::Open(OpenNames { open: set, bytes, shuffled })
+        }
+        (_, Does::Rename) => NamesSpec::Rename(RenameNames { rename: set }),
+        (_, Does::Remove) => NamesSpec::Remove(RemoveNames { remove: set, shuffled: false }),
+    }
+}
+
+/// Returns the names that a step is about.
+fn names(of: &Written, shape: &Shape, step: &Step, iteration: u32) -> FilesIn {
+    let of_directories = step.of == Of::Directories;
+    let tree = TreeOf {
+        name: Some(format!("test-dir.{iteration}-0")),
         depth: of.depth,
         branching: of.branching.max(1),
-        entries_per_directory,
+        entries: shape.entries_per_directory,
         leaves_only: of.leaves_only,
-        per_clone: of.tree_per_rank,
+        per_worker: of.tree_per_rank,
         shared_names: of.shared_names,
         of_directories,
+    };
+    FilesIn {
+        label: if of_directories { "directories" } else { "files" }.to_owned(),
+        directories: of.directories.clone(),
+        set: SetSpec::Tree(TreeSet { on: None, tree }),
     }
 }
 
 /// Returns how entries are made; directories hold no bytes. Files that are only there to be read
 /// are as long as that needs.
-fn create(of: &Written, chosen: &Chosen) -> NameActSpec {
-    let is_file = chosen.step.of == Of::Files;
-    let bytes = match chosen.prepares {
-        true => of.write_bytes.max(of.read_bytes),
-        false => of.write_bytes,
+fn create(of: &Written, chosen: &Chosen, set: String) -> CreateNames {
+    let bytes = match (chosen.step.of, chosen.prepares) {
+        (Of::Files, true) => of.write_bytes.max(of.read_bytes),
+        (Of::Files, false) => of.write_bytes,
+        _ => 0,
     };
-    let bytes = if is_file { bytes } else { 0 };
-    NameActSpec::Create { bytes, fsync: of.fsync && bytes > 0 }
+    let fsync = of.fsync && bytes > 0;
+    CreateNames { create: set, bytes: Size(bytes.into()), fsync, shuffled: false }
 }

@@ -2,18 +2,15 @@
 
 use std::fmt;
 
-use plimsoll_workload::InvalidWorkload;
-use plimsoll_workload::files::FilesSpec;
 use plimsoll_workload::plan::WorkloadFile;
-
-use crate::on_files;
 
 /// A command line of mdtest as a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MdtestPlan {
     /// The run: for each iteration a stage for each of mdtest's steps, in mdtest's order. A stage
-    /// is called as its row of the table is, such as `file-creation`.
-    pub spec: FilesSpec,
+    /// is called as its row of the table is, such as `file-creation`. It has a seed only where the
+    /// command line gives one.
+    pub workload: WorkloadFile,
     /// How many ranks there are; each is a clone.
     pub ranks: u32,
     /// How often everything is done.
@@ -28,18 +25,8 @@ pub struct MdtestPlan {
     pub rows: Vec<PlannedRow>,
     /// What the table shows.
     pub table: TableOptions,
-    /// The seed that the command line gives; the run may choose another where it gives none.
-    pub seed: Option<u64>,
     /// What differs from mdtest.
     pub notes: Vec<Note>,
-}
-
-impl MdtestPlan {
-    /// Returns the run in today's language, if it is sound; where the command line gives no seed,
-    /// with this one.
-    pub fn workload(&self, fresh_seed: u64) -> Result<WorkloadFile, InvalidWorkload> {
-        on_files(&FilesSpec { seed: self.seed.unwrap_or(fresh_seed), ..self.spec.clone() })
-    }
 }
 
 /// A row of mdtest's table, and where its figures come from.

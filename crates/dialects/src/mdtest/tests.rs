@@ -1,10 +1,16 @@
 //! Command lines with their stages worked out by hand, real ones against what mdtest printed, and
 //! the document against the code.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use plimsoll_model::WorkerId;
-use plimsoll_workload::files::{FilePlan, FileStageSpec, FileWorkSpec, NameActSpec, NamesSpec};
+use plimsoll_model::{Seed, WorkerId};
+use plimsoll_workload::files::FilePlan;
+use plimsoll_workload::plan::spec::{
+    CreateNames, FilesTarget, InterfaceSpec, NamesSpec, OneOrMany, OpenNames, SetSpec, TargetSpec,
+    Targets, TreeOf, WorkSpec, WorkStage,
+};
+use plimsoll_workload::plan::{Placing, Size};
 
 use super::flags::{self, Deal, FLAGS};
 use super::*;
@@ -24,10 +30,14 @@ fn parse(line: &str) -> Result<MdtestPlan, MdtestError> {
 
 fn plan(line: &str) -> MdtestPlan {
     let plan = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-    let checked = plan.spec.validate("r1").unwrap_or_else(|error| panic!("{line}: {error}"));
+    let checked = plan.workload.check().unwrap_or_else(|error| panic!("{line}: {error}"));
+    let (buckets, found) = ([String::new()], BTreeMap::new());
+    let placing = Placing { run: "r1", seed: Seed(1), buckets: &buckets, found: &found };
+    let placed = Arc::new(checked).place(&placing).unwrap_or_else(|e| panic!("{line}: {e}"));
+    let files = placed.files.expect("mdtest works on files");
     for row in &plan.rows {
         for &stage in &row.stages {
-            assert_eq!(ops(&checked, stage, row.ops_count), row.ops_count, "{line}: {}", row.label);
+            assert_eq!(ops(&files, stage, row.ops_count), row.ops_count, "{line}: {}", row.label);
         }
     }
     plan
@@ -53,21 +63,54 @@ fn notes(plan: &MdtestPlan) -> Vec<String> {
     plan.notes.iter().map(ToString::to_string).collect()
 }
 
-fn names(stage: &FileStageSpec) -> &NamesSpec {
+fn names(stage: &WorkStage) -> &NamesSpec {
     match &stage.jobs[0].work {
-        FileWorkSpec::Names(names) => names,
+        WorkSpec::Names(names) => names,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn set_name(names: &NamesSpec) -> &str {
+    match names {
+        NamesSpec::MakeTree(of) => &of.make_tree,
+        NamesSpec::Create(of) => &of.create,
+        NamesSpec::Stat(of) => &of.stat,
+        NamesSpec::Open(of) => &of.open,
+        NamesSpec::Rename(of) => &of.rename,
+        NamesSpec::Remove(of) => &of.remove,
+        NamesSpec::RemoveTree(of) => &of.remove_tree,
+    }
+}
+
+fn stage(plan: &MdtestPlan, index: usize) -> &WorkStage {
+    plan.workload.work_stages().nth(index).expect("there is such a stage")
+}
+
+/// The tree that a stage works on.
+fn tree(plan: &MdtestPlan, stage: usize) -> &TreeOf {
+    let set = plan.workload.sets.get(set_name(names(self::stage(plan, stage))));
+    let Some(SetSpec::Tree(set)) = set else { panic!("{set:?}") };
+    &set.tree
+}
+
+/// Bytes and `fsync` of a stage that makes entries.
+fn created(stage: &WorkStage) -> (u64, bool) {
+    match names(stage) {
+        NamesSpec::Create(CreateNames { bytes: Size(bytes), fsync, .. }) => (*bytes, *fsync),
         other => panic!("{other:?}"),
     }
 }
 
 /// Returns the stages as `name/shift`, one iteration behind the other.
 fn shifts(plan: &MdtestPlan) -> String {
-    let stage = |stage: &FileStageSpec| format!("{}/{}", stage.name, names(stage).shift);
-    plan.spec.stages.iter().map(stage).collect::<Vec<_>>().join(" ")
+    let shift = |stage: &WorkStage| stage.jobs[0].deal.shift;
+    let stage =
+        |stage: &WorkStage| format!("{}/{}", stage.name.as_deref().unwrap_or(""), shift(stage));
+    plan.workload.work_stages().map(stage).collect::<Vec<_>>().join(" ")
 }
 
 fn stage_names(plan: &MdtestPlan) -> Vec<&str> {
-    plan.spec.stages.iter().map(|stage| stage.name.as_str()).collect()
+    plan.workload.work_stages().filter_map(|stage| stage.name.as_deref()).collect()
 }
 
 #[test]
@@ -94,8 +137,8 @@ fn real_command_lines_make_as_many_entries_and_rows_as_mdtest_did() {
         for row in &plan.rows {
             assert_eq!(row.stages.len(), plan.iterations as usize);
             for (iteration, &stage) in row.stages.iter().enumerate() {
-                let stage = &plan.spec.stages[stage];
-                assert_eq!(stage.name, row.label.to_lowercase().replace(' ', "-"));
+                let stage = self::stage(&plan, stage);
+                assert_eq!(stage.name, Some(row.label.to_lowercase().replace(' ', "-")));
                 assert_eq!(stage.iteration as usize, iteration);
                 assert!(!stage.prepares);
             }
@@ -116,15 +159,16 @@ fn the_line_of_wekas_guide_is_read_with_eight_ranks() {
     let once = "tree-creation/0 file-creation/0 file-stat/2 file-read/4 file-removal/6 \
                 tree-removal/0";
     assert_eq!(shifts(&plan), [once; 3].join(" "));
-    let second = &plan.spec.stages[7];
-    assert_eq!((second.name.as_str(), second.iteration), ("file-creation", 1));
-    assert_eq!(second.jobs[0].clones, 8);
-    assert_eq!(second.jobs[0].interface, Some(plimsoll_model::Interface::Psync));
-    let names = names(second);
-    assert_eq!(names.tree.name, "test-dir.1-0");
-    assert!(names.tree.per_clone && !names.tree.of_directories);
-    assert_eq!(names.tree.entries_per_directory, 18_382);
-    assert_eq!(names.act, NameActSpec::Create { bytes: 0, fsync: false });
+    let second = stage(&plan, 7);
+    assert_eq!((second.name.as_deref(), second.iteration), (Some("file-creation"), 1));
+    assert_eq!(second.jobs[0].workers, 8);
+    let psync = InterfaceSpec(plimsoll_model::Interface::Psync);
+    assert_eq!(second.jobs[0].interface, Some(psync));
+    let tree = tree(&plan, 7);
+    assert_eq!(tree.name.as_deref(), Some("test-dir.1-0"));
+    assert!(tree.per_worker && !tree.of_directories);
+    assert_eq!(tree.entries, 18_382);
+    assert_eq!(created(second), (0, false));
     // A tree of one directory for each rank.
     let tree = plan.rows.iter().find(|row| row.label == "Tree creation").expect("it is there");
     assert_eq!(tree.ops_count, 8);
@@ -160,7 +204,7 @@ fn entries_are_shared_out_among_directories() {
     let each = |line: &str| {
         let plan = plan(line);
         let create = plan.rows.iter().find(|row| row.label == "File creation").expect(line);
-        (names(&plan.spec.stages[create.stages[0]]).tree.entries_per_directory, create.ops_count)
+        (tree(&plan, create.stages[0]).entries, create.ops_count)
     };
     assert_eq!(each("-F -z 3 -b 3 -I 20"), (20, 800));
     assert_eq!(each("-F -z 3 -b 3 -n 100"), (2, 80));
@@ -174,17 +218,17 @@ fn entries_are_shared_out_among_directories() {
     assert!(notes(&plan("-F -z 3 -b 3 -n 100")).contains(&rounded));
     let trees = plan("-F -z 3 -b 3 -I 20 -np 2");
     assert_eq!(trees.rows.last().map(|row| row.ops_count), Some(40), "one tree for all");
-    assert_eq!(trees.spec.stages[0].jobs[0].clones, 1);
+    assert_eq!(stage(&trees, 0).jobs[0].workers, 1);
     let own = plan("-F -z 3 -b 3 -I 20 -np 2 -u");
     assert_eq!(own.rows.last().map(|row| row.ops_count), Some(80), "a tree each");
-    assert_eq!(own.spec.stages[0].jobs[0].clones, 2);
+    assert_eq!(stage(&own, 0).jobs[0].workers, 2);
 }
 
 #[test]
 fn steps_are_chosen_and_what_they_need_is_made_first() {
     let stat = plan("-T -F -n 10");
     assert_eq!(stage_names(&stat), ["tree-creation", "file-creation", "file-stat"]);
-    let prepares: Vec<bool> = stat.spec.stages.iter().map(|stage| stage.prepares).collect();
+    let prepares: Vec<bool> = stat.workload.work_stages().map(|stage| stage.prepares).collect();
     assert_eq!(prepares, [true, true, false]);
     assert_eq!(stat.rows.len(), 1);
     assert_eq!(stat.rows[0].stages, [2]);
@@ -192,48 +236,49 @@ fn steps_are_chosen_and_what_they_need_is_made_first() {
 
     let create = plan("-C -n 10");
     assert_eq!(stage_names(&create), ["tree-creation", "directory-creation", "file-creation"]);
-    assert!(create.spec.stages.iter().all(|stage| !stage.prepares));
+    assert!(create.workload.work_stages().all(|stage| !stage.prepares));
     let all = plan("-n 10");
-    assert_eq!(all.spec.stages.len(), 10);
+    assert_eq!(all.workload.stages.len(), 10);
     let one = plan("-n 1");
     assert!(!stage_names(&one).contains(&"directory-rename"));
     // Only files can be read, so no directories are made for that.
     assert_eq!(stage_names(&plan("-E -n 10")), ["tree-creation", "file-creation", "file-read"]);
     // Files of an earlier run would have had the bytes that are read.
     let read = plan("-E -F -n 10 -e 100");
-    assert_eq!(names(&read.spec.stages[1]).act, NameActSpec::Create { bytes: 100, fsync: false });
+    assert_eq!(created(stage(&read, 1)), (100, false));
 }
 
 #[test]
 fn bytes_order_pauses_and_failures_go_to_their_stages() {
     let plan = plan("-n 10 -w 4k -e 100 -y -R --random-seed 7 -p 2 --warningAsErrors -PX");
     let stage = |name: &str| {
-        plan.spec.stages.iter().find(|stage| stage.name == name).unwrap_or_else(|| panic!("{name}"))
+        let is_called = |stage: &&WorkStage| stage.name.as_deref() == Some(name);
+        plan.workload.work_stages().find(is_called).unwrap_or_else(|| panic!("{name}"))
     };
-    let act = |name: &str| names(stage(name)).act;
-    assert_eq!(act("file-creation"), NameActSpec::Create { bytes: 4096, fsync: true });
-    assert_eq!(act("directory-creation"), NameActSpec::Create { bytes: 0, fsync: false });
-    assert_eq!(act("file-read"), NameActSpec::Open { bytes: 100 });
-    let shuffled: Vec<&str> = plan
-        .spec
-        .stages
-        .iter()
-        .filter(|stage| names(stage).shuffled)
-        .map(|stage| stage.name.as_str())
-        .collect();
+    assert_eq!(created(stage("file-creation")), (4096, true));
+    assert_eq!(created(stage("directory-creation")), (0, false));
+    let NamesSpec::Open(OpenNames { bytes, .. }) = names(stage("file-read")) else { panic!() };
+    assert_eq!(*bytes, Size(100));
+    let is_shuffled = |stage: &&WorkStage| match names(stage) {
+        NamesSpec::Create(of) => of.shuffled,
+        NamesSpec::Stat(of) => of.shuffled,
+        NamesSpec::Open(of) => of.shuffled,
+        NamesSpec::Remove(of) => of.shuffled,
+        _ => false,
+    };
+    let shuffled = plan.workload.work_stages().filter(is_shuffled);
+    let shuffled: Vec<&str> = shuffled.filter_map(|stage| stage.name.as_deref()).collect();
     assert_eq!(shuffled, ["directory-stat", "file-stat", "file-read"]);
     let paused: Vec<(&str, u64)> = plan
-        .spec
-        .stages
-        .iter()
-        .map(|stage| (stage.name.as_str(), stage.jobs[0].start_delay_ns.min))
-        .filter(|(_, pause)| *pause > 0)
+        .workload
+        .work_stages()
+        .filter_map(|stage| Some((stage.name.as_deref()?, stage.jobs[0].start_delay.min)))
+        .filter_map(|(name, pause)| Some((name, pause.as_secs())).filter(|(_, pause)| *pause > 0))
         .collect();
-    let s = 1_000_000_000;
-    assert_eq!(paused, [("directory-creation", 2 * s), ("file-creation", 2 * s)]);
-    assert!(plan.spec.stages.iter().all(|stage| stage.end_on_failure));
-    assert_eq!((plan.seed, plan.spec.seed), (Some(7), 7));
-    assert!(plan.table.rates && plan.table.times && plan.spec.verify);
+    assert_eq!(paused, [("directory-creation", 2), ("file-creation", 2)]);
+    assert!(plan.workload.work_stages().all(|stage| stage.end_on_failure));
+    assert_eq!(plan.workload.seed, Some(7));
+    assert!(plan.table.rates && plan.table.times && plan.workload.verify);
     assert!(plan.notes.is_empty(), "{:?}", plan.notes);
 }
 
@@ -271,7 +316,9 @@ fn values_are_glued_or_apart_and_switches_share_a_dash() {
     }
     let two = plan("-np 2 -u -n 1 -d a@b");
     assert_eq!(two.directories, ["a", "b"]);
-    assert_eq!(names(&two.spec.stages[1]).tree.directories, ["a", "b"]);
+    let directory = OneOrMany(vec!["a".to_owned(), "b".to_owned()]);
+    let files = TargetSpec::Files(FilesTarget { directory });
+    assert_eq!(two.workload.targets, Targets::One(files));
     let placed = plan("mpirun --oversubscribe --map-by core -np 2 mdtest -F -n 1k");
     assert_eq!(
         notes(&placed)[..3],

@@ -4,10 +4,10 @@
 use std::slice::Iter;
 
 use super::HIDDEN;
+use super::asked::{Asked, FlagValue};
 use super::command::WarpCommand;
 use super::error::WarpArgError;
 use super::flags::{self, Flag};
-use super::given::{Asked, Given};
 use super::values::Kind;
 
 /// Reads all words.
@@ -96,15 +96,15 @@ fn follow(
     flag: &'static Flag,
     value: Option<&str>,
     words: &mut Iter<'_, String>,
-) -> Result<Given, WarpArgError> {
+) -> Result<FlagValue, WarpArgError> {
     if value.is_some() || flag.kind == Kind::Switch {
-        return Given::of_word(flag, value);
+        return FlagValue::of_word(flag, value);
     }
     let Some(value) = words.next() else {
         let written = format!("`--{}`", flag.name);
         return Err(WarpArgError::Value { written, why: "its value is missing".to_owned() });
     };
-    Given::of_word(flag, Some(value))
+    FlagValue::of_word(flag, Some(value))
 }
 
 fn operands_fit(asked: &Asked) -> Result<(), WarpArgError> {

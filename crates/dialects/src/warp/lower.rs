@@ -1,10 +1,10 @@
 //! What warp's flags come to in ours.
 
 use super::WarpLine;
+use super::asked::{Asked, FlagValue};
 use super::command::{WarpBenchmark, WarpCommand};
 use super::error::WarpArgError;
 use super::flags::{Deal, FLAGS};
-use super::given::{Asked, Given};
 use super::values::Kind;
 
 /// Where warp goes when nobody says where.
@@ -75,7 +75,7 @@ fn take_environment(
             continue;
         }
         if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
-            asked.push(Given::new(flag, &value, format!("`{name}`"))?);
+            asked.push(FlagValue::new(flag, &value, format!("`{name}`"))?);
         }
     }
     Ok(())
@@ -83,7 +83,7 @@ fn take_environment(
 
 /// Refuses what is not followed at all.
 fn refuse(asked: &Asked) -> Result<(), WarpArgError> {
-    let refused = |given: &&Given| given.flag.deal == Deal::Refuse && !given.is_off();
+    let refused = |given: &&FlagValue| given.flag.deal == Deal::Refuse && !given.is_off();
     match asked.given.iter().find(refused) {
         Some(given) => Err(given.refused(given.flag.what)),
         None => Ok(()),
@@ -92,7 +92,7 @@ fn refuse(asked: &Asked) -> Result<(), WarpArgError> {
 
 /// Says where the store is and who asks.
 fn adapt_store(asked: &mut Asked, ours: &mut Flags) -> Result<(), WarpArgError> {
-    let empty = |given: &&Given| NOT_EMPTY.contains(&given.flag.name) && given.value.is_empty();
+    let empty = |given: &&FlagValue| NOT_EMPTY.contains(&given.flag.name) && given.value.is_empty();
     if let Some(given) = asked.given.iter().find(empty) {
         return Err(given.wrong("its value is missing"));
     }
@@ -173,7 +173,7 @@ fn adapt_requests(asked: &mut Asked) -> Result<(), WarpArgError> {
     if name == "MD5" {
         asked.given.retain(|given| !["checksum", "md5"].contains(&given.flag.name));
         let md5 = FLAGS.iter().find(|flag| flag.name == "md5").expect("the table has it");
-        asked.push(Given::new(md5, "true", given.written)?);
+        asked.push(FlagValue::new(md5, "true", given.written)?);
     } else if OTHER_CHECKSUMS.contains(&&*name) {
         return Err(given.refused(format!("S3 itself has no such checksum; take one of {known}")));
     } else if !CHECKSUMS.contains(&&*name) {
@@ -214,7 +214,7 @@ fn adapt_objects(
     } else {
         asked.drop("list-flat", "does nothing without `--list-existing`");
     }
-    let weight = |given: &&Given| given.flag.name.ends_with("-distrib");
+    let weight = |given: &&FlagValue| given.flag.name.ends_with("-distrib");
     if let Some(given) = asked.given.iter().filter(weight).find(|given| given.value.contains('.')) {
         return Err(given.wrong("weights are whole numbers here; multiply all four by ten"));
     }
@@ -262,10 +262,10 @@ fn adapt_conduct(
 
 /// Takes out what `run` is to fill in.
 fn take_variables(asked: &mut Asked) -> Result<Vec<(String, String)>, WarpArgError> {
-    let is_variable = |given: &Given| given.flag.name == "var";
-    let (variables, others): (Vec<Given>, _) = asked.given.drain(..).partition(is_variable);
+    let is_variable = |given: &FlagValue| given.flag.name == "var";
+    let (variables, others): (Vec<FlagValue>, _) = asked.given.drain(..).partition(is_variable);
     asked.given = others;
-    let pair = |given: Given| match given.value.split_once('=') {
+    let pair = |given: FlagValue| match given.value.split_once('=') {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => Err(given.wrong("it is written Name=Value")),
     };

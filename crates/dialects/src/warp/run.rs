@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use plimsoll_analysis::warp::WarpQuestion;
 use plimsoll_model::{Bytes, OpKind, parse_duration};
-use plimsoll_workload::RangeSpec;
-use plimsoll_workload::plan::spec::Lookup;
+use plimsoll_workload::plan::Size;
+use plimsoll_workload::plan::spec::{Lookup, RangeSpec};
 
 use super::error::WarpArgError;
 use super::workload::{Sizes, WEIGHTS, WarpWorkload};
@@ -169,7 +169,7 @@ fn workload(flags: &Flags, benchmark: WarpBenchmark) -> Result<WarpWorkload, War
         random_size: is_on(flags, "obj.randsize"),
         versions: parse(flags, "versions")?,
         range: match range_size {
-            Some(Bytes(size)) => Some(RangeSpec::FixedBytes(size)),
+            Some(Bytes(size)) => Some(RangeSpec::Fixed(Size(size))),
             None => is_on(flags, "range").then_some(RangeSpec::Random),
         },
         list_existing: is_on(flags, "list-existing"),

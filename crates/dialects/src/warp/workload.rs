@@ -1,18 +1,29 @@
 //! What a benchmark of warp's does, as a workload: of a line of warp's, and of `plimsoll s3`, which
 //! has the same flags with the same defaults, and a few more.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_workload::plan::WorkloadFile;
-use plimsoll_workload::{
-    ActivitySpec, ArrivalLaw, ExistingSpec, GeneratorSpec, InvalidWorkload, KeysSpec,
-    MAX_IN_FLIGHT_DEFAULT, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, PickSpec, RangeSpec,
-    SPEC_SCHEMA, SizeDist, SizeSpec, SteadySpec, WorkloadSpec,
+use plimsoll_model::{Bytes, Seed};
+use plimsoll_workload::plan::spec::{
+    AppendSpec, ArchiveKind, ArchiveSpec, Choice, ContentSpec, DeleteOp, ExistingOf, ExistingSet,
+    FanoutSpec, FillSpec, GetOp, GetPart, GetZip, JobSpec, KeysSpec, ListOp, Named, ObjectSet,
+    OpSpec, PacingSpec, PartsSpec, PickSpec, PostOp, PutAs, PutOp, PutParts, PutTar, RangeSpec,
+    RetentionSpec, SetSpec, Share, Shares, SizeLaw, SizeSpec, StageSpec, StatOp, VersionPick,
+    WorkSpec, WorkStage,
 };
+use plimsoll_workload::plan::{
+    InvalidField, Placing, Rate, Size, SizeRange, Time, UntilSpec, WorkloadFile,
+};
+use plimsoll_workload::{SizeBar, SizeDist};
 
 use super::command::WarpBenchmark::{self, *};
 use super::error::WarpArgError;
+use crate::{flag_of, schedule};
 
+/// What the only set is called.
+const SET: &str = "objects";
 /// Workers where nothing else is said.
 pub const CONCURRENT: u32 = 20;
 /// Objects of one call that deletes.
@@ -37,8 +48,10 @@ const SIZE: &str = "10MiB";
 const SIZE_EMBEDDED: &str = "1MiB";
 /// For how long retention is set.
 const HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+/// What weights are given by.
+const DISTRIB: &str = "the --*-distrib flags";
 /// What the weights are of.
-const MIXED: [&str; 4] = ["GET", "STAT", "PUT", "DELETE"];
+const MIXED: [WarpBenchmark; 4] = [Get, Stat, Put, Delete];
 const DURATION: Duration = Duration::from_secs(300);
 const DURATION_EMBEDDED: Duration = Duration::from_secs(10);
 /// Of `--autoterm`.
@@ -50,8 +63,8 @@ const PART_BYTES_MIN: u64 = 5 << 20;
 const UPLOAD_PARTS: u32 = 100;
 const UPLOAD_PARTS_EMBEDDED: u32 = 10;
 const PARTS_AT_ONCE: u32 = 20;
-/// After so many parts a new object is begun (S3's limit).
-const APPENDS_MAX: u32 = 10_000;
+/// So many parts an object has at most (S3's limit).
+const PARTS_MAX: u32 = 10_000;
 
 /// What a benchmark is asked to do. What is `None` is as in warp, or smaller on the embedded store,
 /// whose memory asks for that.
@@ -96,7 +109,7 @@ pub struct WarpWorkload {
     /// The size of a part.
     pub part_size: Option<u64>,
     /// What objects hold.
-    pub generator: GeneratorSpec,
+    pub content: ContentSpec,
     /// To which part of itself that can be compressed.
     pub compress_ratio: Option<f64>,
     /// One block in so many is no copy.
@@ -142,24 +155,6 @@ pub enum Sizes {
     List(Vec<u64>),
 }
 
-/// What a benchmark does besides what all have in common.
-struct Work {
-    operations: Vec<(&'static str, u32)>,
-    activity: ActivitySpec,
-    objects: u64,
-}
-
-impl Work {
-    fn on(operation: &'static str, objects: u64) -> Self {
-        let activity = ActivitySpec::Operations;
-        Self { operations: vec![(operation, 1)], activity, objects }
-    }
-
-    fn special(activity: ActivitySpec, objects: u64) -> Self {
-        Self { operations: Vec::new(), activity, objects }
-    }
-}
-
 impl WarpBenchmark {
     /// Returns how many objects there are where nothing else is said.
     pub const fn objects(self) -> u64 {
@@ -193,143 +188,280 @@ impl WarpBenchmark {
 impl WarpWorkload {
     /// Returns the workload, if it is sound.
     pub fn workload(&self, seed: u64) -> Result<WorkloadFile, WarpArgError> {
-        let spec = self.spec(seed)?;
-        WorkloadFile::try_from(&spec).map_err(|refused| WarpArgError::Form(refused.to_string()))
+        let file = self.file(seed)?;
+        judge(&file).map_err(|refused| WarpArgError::Form(self.in_flags(&refused)))?;
+        Ok(file)
     }
 
-    /// Returns it in version 1 of the language, whose fields the flags are about, if it is sound.
-    pub fn spec(&self, seed: u64) -> Result<WorkloadSpec, WarpArgError> {
-        let benchmark = self.benchmark;
-        let work = self.work();
-        let size = self.sizes()?;
-        let default = if self.is_embedded { DURATION_EMBEDDED } else { DURATION };
-        let existing = self.existing();
-        let spec = WorkloadSpec {
-            schema: SPEC_SCHEMA.to_owned(),
-            name: format!("s3-{}", benchmark.name()),
-            seed,
-            concurrency: self.concurrent.unwrap_or(CONCURRENT),
-            keys: KeysSpec { prefix: self.prefix.clone(), per_worker: !self.no_prefix },
-            objects: ObjectsSpec {
-                count: if existing.is_some() { 0 } else { work.objects },
-                size,
-                versions: match benchmark {
-                    Retention => self.versions.unwrap_or(VERSIONS),
-                    _ => self.versions.unwrap_or(1),
-                },
-                existing,
-                generator: self.generator.clone(),
-                compress_ratio: self.compress_ratio,
-                dedupe_ratio: self.dedupe_ratio,
-            },
-            measure: MeasureSpec {
-                pick: self.pick()?,
-                post: self.post,
-                part_bytes_min: benchmark.has_parts().then_some(PART_BYTES_MIN),
-                operations: work
-                    .operations
-                    .into_iter()
-                    .map(|(op, weight)| OpWeightSpec { op: op.to_owned(), weight })
-                    .collect(),
-                activity: work.activity,
-                range: self.range.clone(),
-                delete_batch: (benchmark == Delete).then(|| self.batch.unwrap_or(BATCH)),
-                list_page_size: (benchmark == List).then(|| self.max_keys.unwrap_or(MAX_KEYS)),
-                duration_ns: ns("--duration", self.duration.unwrap_or(default))?,
-                steady: self.steady()?,
-                until: self.until.clone(),
-                ..MeasureSpec::default()
-            },
-            pacing: self.pacing()?,
-            verify: !self.no_verify,
+    /// Returns a refusal of the workload in the words of the flags.
+    pub fn in_flags(&self, refused: &InvalidField) -> String {
+        let objects = match self.benchmark {
+            Zip => "--files",
+            Multipart => "--parts",
+            _ => "--objects",
         };
-        spec.check().map_err(|refused| in_flags(&refused, benchmark))?;
-        Ok(spec)
+        let size = if self.benchmark.has_parts() { "--part.size" } else { "--obj.size" };
+        // What is wrong with how work uses its set is how many objects there are.
+        let mut flags = vec![("count", objects), ("work", objects), ("size", size)];
+        flags.extend(FLAGS);
+        let flag = match flag_of(&refused.path, &flags) {
+            Some(_) if refused.path.form().ends_with("work.objects") => DISTRIB,
+            Some(flag) => flag,
+            None => return refused.to_string(),
+        };
+        match self.count() {
+            0 if flag == objects => format!("{flag}: must be at least 1"),
+            _ => format!("{flag}: {}", refused.reason),
+        }
     }
 
-    fn work(&self) -> Work {
+    fn file(&self, seed: u64) -> Result<WorkloadFile, WarpArgError> {
+        self.check()?;
+        let sizes = self.sizes()?;
+        let workers = self.concurrent.unwrap_or(CONCURRENT);
+        let job =
+            JobSpec { pacing: self.pacing()?, ..JobSpec::of(workers, self.work(sizes.max())?) };
+        let default = if self.is_embedded { DURATION_EMBEDDED } else { DURATION };
+        let measure = WorkStage {
+            duration: Some(Time(self.duration.unwrap_or(default))),
+            until: self.until()?,
+            ..WorkStage::of("measure", vec![job])
+        };
+        let mut stages = Vec::new();
+        if self.count() > 0 && !self.list_existing {
+            let fill = WorkSpec::Fill(FillSpec::of(vec![SET.to_owned()]));
+            let stage = WorkStage::of("prepare", vec![JobSpec::of(workers, fill)]);
+            stages.push(StageSpec::Jobs(WorkStage { prepares: true, ..stage }));
+        }
+        stages.push(StageSpec::Jobs(measure));
+        let sets: Named<SetSpec> = [(SET.to_owned(), self.set(&sizes)?)].into_iter().collect();
+        let file = WorkloadFile::new(&format!("s3-{}", self.benchmark.name()), sets, stages);
+        Ok(WorkloadFile { seed: Some(seed), verify: !self.no_verify, ..file })
+    }
+
+    /// Refuses what the workload itself would not, or not in words that say enough.
+    fn check(&self) -> Result<(), WarpArgError> {
+        let [get, stat, put, delete] = self.weights.unwrap_or(WEIGHTS);
+        if self.is_mix() && [get, stat, put] == [0; 3] {
+            if delete == 0 {
+                return Err(refuse(DISTRIB, "one kind needs a weight above 0"));
+            }
+            if self.benchmark == Versioned {
+                let why = "versioned is for GET, STAT and PUT, with DELETE or not";
+                return Err(refuse(DISTRIB, why));
+            }
+        }
+        if self.benchmark == Mixed && delete > put && [get, stat, put] != [0; 3] {
+            let why = "the weight of DELETE must not be above the weight of PUT, or the objects \
+                       would run out";
+            return Err(refuse("--delete-distrib", why));
+        }
+        let parts_max = u64::from(PARTS_MAX);
+        if self.benchmark == Multipart && !(1..=parts_max).contains(&self.count()) {
+            return Err(refuse("--parts", format!("must be 1 to {PARTS_MAX}")));
+        }
+        let part = self.part();
+        if self.benchmark.has_parts() && part.0 < PART_BYTES_MIN {
+            let least = Bytes(PART_BYTES_MIN);
+            let why = format!("part size {part} is below what S3 takes, {least}");
+            return Err(refuse("--part.size", why));
+        }
+        let picks = match self.benchmark {
+            Get | Stat | Retention | Multipart | Zip => true,
+            Mixed | Versioned => put == 0 && delete == 0,
+            _ => false,
+        };
+        if self.picked()? != Choice::Uniform && !picks {
+            let why = "zipf and sequential are for operations that leave the objects as they are, \
+                       such as GET and STAT without PUT and DELETE";
+            return Err(refuse("--pick", why));
+        }
+        Ok(())
+    }
+
+    fn is_mix(&self) -> bool {
+        matches!(self.benchmark, Mixed | Versioned)
+    }
+
+    /// Returns how many objects are uploaded before; of `multipart` parts, of `zip` files.
+    fn count(&self) -> u64 {
         let default = match self.benchmark.objects() {
             OBJECTS if self.is_embedded => OBJECTS_EMBEDDED,
             objects => objects,
         };
-        let objects = || self.objects.unwrap_or(default);
-        let mixed = || MIXED.into_iter().zip(self.weights.unwrap_or(WEIGHTS)).collect();
         match self.benchmark {
-            Get => Work::on("GET", objects()),
-            Put => Work::on("PUT", 0),
-            Delete => Work::on("DELETE", objects()),
-            List => Work::on("LIST", objects()),
-            Stat => Work::on("STAT", objects()),
-            Mixed => Work { operations: mixed(), ..Work::on("", objects()) },
-            Versioned => {
-                let work = Work::special(ActivitySpec::Versioned, objects());
-                Work { operations: mixed(), ..work }
+            Put | MultipartPut | Append | Snowball | Fanout => 0,
+            Multipart => self.parts.unwrap_or(PARTS).into(),
+            _ => self.objects.unwrap_or(default),
+        }
+    }
+
+    fn part(&self) -> Size {
+        Size(self.part_size.unwrap_or(PART_BYTES_MIN))
+    }
+
+    fn set(&self, sizes: &SizeDist) -> Result<SetSpec, WarpArgError> {
+        if self.list_existing {
+            let limit = self.objects.filter(|limit| *limit > 0);
+            let (prefix, recursive) = (self.prefix.clone(), !self.list_flat);
+            // That they may go is what the word means; the run itself asks for consent.
+            let touch = self.benchmark == Delete;
+            let existing = ExistingOf { prefix, limit, recursive };
+            return Ok(SetSpec::Existing(ExistingSet { on: None, existing, touch }));
+        }
+        let size = match self.benchmark {
+            Multipart => Some(SizeSpec::Fixed(Size(self.part().0.saturating_mul(self.count())))),
+            MultipartPut => None,
+            _ => Some(size_spec(sizes)),
+        };
+        let is_one = self.benchmark == Multipart;
+        let keys = KeysSpec { prefix: self.prefix.clone(), ..KeysSpec::default() };
+        Ok(SetSpec::Objects(ObjectSet {
+            part: is_one.then(|| self.part()),
+            versions: self.versions(),
+            archive: (self.benchmark == Zip).then_some(ArchiveKind::Zip),
+            content: self.content()?,
+            keys: KeysSpec { per_worker: !self.no_prefix, ..keys },
+            ..ObjectSet::of(if is_one { 1 } else { self.count() }, size)
+        }))
+    }
+
+    fn versions(&self) -> u32 {
+        self.versions.unwrap_or(if self.benchmark == Retention { VERSIONS } else { 1 })
+    }
+
+    fn content(&self) -> Result<ContentSpec, WarpArgError> {
+        let (compress_ratio, dedupe_ratio) = (self.compress_ratio, self.dedupe_ratio);
+        if self.content == ContentSpec::Random {
+            return Ok(match (compress_ratio, dedupe_ratio) {
+                (None, None) => ContentSpec::Random,
+                _ => ContentSpec::Shaped { compress_ratio, dedupe_ratio },
+            });
+        }
+        let given = [("--data.compress", compress_ratio), ("--data.dedupe", dedupe_ratio)];
+        match given.iter().find(|(_, ratio)| ratio.is_some_and(|ratio| ratio != 1.0)) {
+            Some((flag, _)) => {
+                Err(refuse(flag, "needs random content; leave the generator at random"))
+            }
+            None => Ok(self.content.clone()),
+        }
+    }
+
+    fn work(&self, largest: u64) -> Result<WorkSpec, WarpArgError> {
+        let (set, pick) = (SET.to_owned(), self.picked()?);
+        Ok(match self.benchmark {
+            Get | Put | Delete | List | Stat => {
+                WorkSpec::Objects(vec![self.op(self.benchmark, 1, &pick, largest)])
+            }
+            Mixed | Versioned => {
+                let weights = MIXED.into_iter().zip(self.weights.unwrap_or(WEIGHTS));
+                let asked = weights.filter(|(_, weight)| *weight > 0);
+                let op = |(of, weight)| self.op(of, weight, &pick, largest);
+                WorkSpec::Objects(asked.map(op).collect())
             }
             Retention => {
-                let hold_ns = self.hold.unwrap_or(HOLD).as_nanos() as u64;
-                Work::special(ActivitySpec::Retention { hold_ns }, objects())
+                let hold = Time(self.hold.unwrap_or(HOLD));
+                WorkSpec::Retention(RetentionSpec { of: set, hold, pick })
             }
-            Multipart => {
-                let parts = self.parts.unwrap_or(PARTS).into();
-                Work::special(ActivitySpec::Multipart, parts)
-            }
+            Multipart => WorkSpec::Parts(PartsSpec::Get(GetPart { get: set, pick })),
             MultipartPut => {
                 // Memory asks for objects that are complete before it is full.
                 let default = if self.is_embedded { UPLOAD_PARTS_EMBEDDED } else { UPLOAD_PARTS };
                 let parts = self.parts.unwrap_or(default);
-                let at_once = self.parts_at_once.unwrap_or(PARTS_AT_ONCE.min(parts));
-                let activity = ActivitySpec::MultipartPut { parts, part_concurrency: at_once };
-                Work::special(activity, 0)
+                WorkSpec::Parts(PartsSpec::Put(PutParts {
+                    put: set,
+                    parts: Some(parts),
+                    part: self.part(),
+                    at_once: self.parts_at_once.unwrap_or(PARTS_AT_ONCE.min(parts)),
+                    part_min: Some(Size(PART_BYTES_MIN)),
+                }))
             }
-            Append => Work::special(ActivitySpec::Append { parts: APPENDS_MAX }, 0),
-            Zip => Work::special(ActivitySpec::Zip, objects()),
-            Snowball => {
-                let (members, compress) = (self.members.unwrap_or(MEMBERS), self.compress);
-                Work::special(ActivitySpec::Snowball { members, compress }, 0)
-            }
+            Append => WorkSpec::Append(AppendSpec { to: set, parts: PARTS_MAX, size: None }),
+            Zip => WorkSpec::Archive(ArchiveSpec::GetFromZip(GetZip { get_from_zip: set, pick })),
+            Snowball => WorkSpec::Archive(ArchiveSpec::PutTar(PutTar {
+                put_tar: set,
+                members: self.members.unwrap_or(MEMBERS),
+                compress: self.compress,
+            })),
             Fanout => {
                 let copies = self.copies.unwrap_or(COPIES);
-                Work::special(ActivitySpec::Fanout { copies }, 0)
+                WorkSpec::Fanout(FanoutSpec { put: set, copies })
             }
-        }
-    }
-
-    fn existing(&self) -> Option<ExistingSpec> {
-        self.list_existing.then(|| ExistingSpec {
-            limit: self.objects.filter(|limit| *limit > 0),
-            recursive: !self.list_flat,
-            // That they may go is what the word means; the run itself asks for consent.
-            destroys: self.benchmark == Delete,
         })
     }
 
-    /// Returns how large objects are, or parts where those are what operations move.
-    fn sizes(&self) -> Result<SizeSpec, WarpArgError> {
-        if let (true, Some(part)) = (self.benchmark.has_parts(), self.part_size) {
-            return Ok(SizeSpec::FixedBytes(part));
+    /// Returns one operation on whole objects. `largest` is the size of the largest object.
+    fn op(&self, of: WarpBenchmark, weight: u32, pick: &Choice, largest: u64) -> OpSpec {
+        let set = SET.to_owned();
+        let is_versioned = self.benchmark == Versioned;
+        let pick = (*pick != Choice::Uniform).then(|| PickSpec::Member(pick.clone()));
+        let version = match is_versioned || self.versions() > 1 {
+            true => VersionPick::Uniform,
+            false => VersionPick::Newest,
+        };
+        match of {
+            Get => {
+                let range = self.range.clone().map(|range| match range {
+                    // Of an object that has less, the whole is read.
+                    RangeSpec::Fixed(Size(size)) if !self.list_existing => {
+                        RangeSpec::Fixed(Size(size.min(largest)))
+                    }
+                    range => range,
+                });
+                OpSpec::Get(GetOp { get: set, weight, pick, range, version, ..GetOp::default() })
+            }
+            Stat => OpSpec::Stat(StatOp { stat: set, weight, pick, version, ..StatOp::default() }),
+            Put if self.post => OpSpec::Post(PostOp { post: set, weight, ..PostOp::default() }),
+            Put => {
+                let put_as = is_versioned.then_some(PutAs::Version);
+                OpSpec::Put(PutOp { put: set, weight, put_as, ..PutOp::default() })
+            }
+            Delete => {
+                let is_mixed = self.benchmark != Delete;
+                let batch = if is_mixed { 1 } else { self.batch.unwrap_or(BATCH) };
+                let version = if is_versioned { version } else { VersionPick::Newest };
+                OpSpec::Delete(DeleteOp {
+                    delete: set,
+                    weight,
+                    batch,
+                    version,
+                    ..DeleteOp::default()
+                })
+            }
+            _ => OpSpec::List(ListOp {
+                list: set,
+                weight,
+                page: self.max_keys.unwrap_or(MAX_KEYS),
+                versions: self.versions() > 1,
+                ..ListOp::default()
+            }),
         }
+    }
+
+    /// Returns how large objects are.
+    fn sizes(&self) -> Result<SizeDist, WarpArgError> {
         let written = match &self.size {
-            Some(Sizes::List(sizes)) => return Ok(SizeSpec::List(sizes.clone())),
+            Some(Sizes::List(sizes)) => return Ok(SizeDist::List(sizes.clone().into())),
             Some(Sizes::Written(text)) => text,
             None if self.is_embedded && self.benchmark.size() == SIZE => SIZE_EMBEDDED,
             None => self.benchmark.size(),
         };
         let sizes = SizeDist::parse(written, self.random_size);
-        Ok(SizeSpec::from(&sizes.map_err(|error| refuse("--obj.size", error))?))
+        sizes.map_err(|error| refuse("--obj.size", error))
     }
 
-    fn pick(&self) -> Result<PickSpec, WarpArgError> {
-        let Some(law) = self.pick.as_deref() else { return Ok(PickSpec::Uniform) };
+    fn picked(&self) -> Result<Choice, WarpArgError> {
+        let Some(law) = self.pick.as_deref() else { return Ok(Choice::Uniform) };
         match (law, law.strip_prefix("zipf:").map(str::parse)) {
-            ("uniform", _) => Ok(PickSpec::Uniform),
-            ("sequential", _) => Ok(PickSpec::Sequential),
-            (_, Some(Ok(theta))) => Ok(PickSpec::Zipf { theta }),
+            ("uniform", _) => Ok(Choice::Uniform),
+            ("sequential", _) => Ok(Choice::Sequential),
+            (_, Some(Ok(theta))) => Ok(Choice::Zipf(theta)),
             _ => refused(format!("--pick {law}: choose uniform, zipf:THETA or sequential")),
         }
     }
 
     fn pacing(&self) -> Result<PacingSpec, WarpArgError> {
-        let Some(rate) = self.rate.clone() else {
+        let Some(rate) = &self.rate else {
             let given = [
                 ("--arrivals", self.arrivals.is_some()),
                 ("--max-in-flight", self.max_in_flight.is_some()),
@@ -339,7 +471,7 @@ impl WarpWorkload {
             }
             return Ok(match self.rps_limit {
                 0.0 => PacingSpec::Closed,
-                ops_per_sec => PacingSpec::Capped { ops_per_sec },
+                ops_per_sec => PacingSpec::Capped(Rate(ops_per_sec)),
             });
         };
         if self.rps_limit != 0.0 {
@@ -347,33 +479,57 @@ impl WarpWorkload {
                 "--rate is a schedule and --rps-limit a cap on a closed loop; give one of them";
             return refused(text.to_owned());
         }
-        Ok(PacingSpec::Open {
-            rate,
-            arrivals: self.arrivals.clone().unwrap_or_else(|| ArrivalLaw::Constant.to_string()),
-            max_in_flight: self.max_in_flight.unwrap_or(MAX_IN_FLIGHT_DEFAULT),
-        })
+        schedule(rate, self.arrivals.as_deref(), self.max_in_flight).map_err(WarpArgError::Form)
     }
 
-    fn steady(&self) -> Result<Option<SteadySpec>, WarpArgError> {
+    fn until(&self) -> Result<Vec<UntilSpec>, WarpArgError> {
         let (window, percent) = (self.autoterm_window, self.autoterm_percent);
         let given = [("--autoterm.dur", window.is_some()), ("--autoterm.pct", percent.is_some())];
-        if !self.autoterm {
-            return match given.into_iter().find(|(_, given)| *given) {
-                Some((flag, _)) => {
-                    refused(format!("{flag} does nothing without --autoterm; add it"))
-                }
-                None => Ok(None),
-            };
+        let mut rules = Vec::new();
+        if self.autoterm {
+            let window = window.unwrap_or(STEADY_WINDOW);
+            let percent = percent.unwrap_or(STEADY_PERCENT);
+            if window.is_zero() {
+                return Err(refuse("--autoterm.dur", "must be above 0"));
+            }
+            if !(percent > 0.0 && percent.is_finite()) {
+                return Err(refuse("--autoterm.pct", "must be above 0"));
+            }
+            rules.push(UntilSpec::Steady { window, percent });
+        } else if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
+            return refused(format!("{flag} does nothing without --autoterm; add it"));
         }
-        Ok(Some(SteadySpec {
-            window_ns: ns("--autoterm.dur", window.unwrap_or(STEADY_WINDOW))?,
-            percent: percent.unwrap_or(STEADY_PERCENT),
-        }))
+        for rule in &self.until {
+            let rule = rule.parse().map_err(|reason: String| refuse("--until", reason))?;
+            rules.push(UntilSpec::Known(rule));
+        }
+        Ok(rules)
     }
 }
 
-fn ns(flag: &str, time: Duration) -> Result<u64, WarpArgError> {
-    u64::try_from(time.as_nanos()).map_err(|_| WarpArgError::Form(format!("{flag} is too long")))
+/// Says what of a workload makes no sense, as far as it shows without its target.
+fn judge(file: &WorkloadFile) -> Result<(), InvalidField> {
+    let plan = Arc::new(file.check()?);
+    let (buckets, found) = ([String::new()], BTreeMap::new());
+    let seed = plan.seed.unwrap_or(Seed(0));
+    plan.place(&Placing { run: "check", seed, buckets: &buckets, found: &found }).map(drop)
+}
+
+fn size_spec(sizes: &SizeDist) -> SizeSpec {
+    SizeSpec::Drawn(match sizes {
+        SizeDist::Fixed(size) => return SizeSpec::Fixed(Size(*size)),
+        SizeDist::LogUniform { min, max } => {
+            SizeLaw::LogUniform(SizeRange { min: *min, max: *max })
+        }
+        SizeDist::Histogram(bars) => {
+            let share = |bar: &SizeBar| Share { value: Size(bar.up_to), weight: bar.weight };
+            SizeLaw::Histogram(Shares(bars.iter().map(share).collect()))
+        }
+        SizeDist::LogNormal { median, sigma } => {
+            SizeLaw::Lognormal { median: Size(*median), sigma: *sigma }
+        }
+        SizeDist::List(sizes) => SizeLaw::List(sizes.iter().map(|size| Size(*size)).collect()),
+    })
 }
 
 fn refuse(flag: &str, why: impl std::fmt::Display) -> WarpArgError {
@@ -384,43 +540,30 @@ fn refused<T>(text: String) -> Result<T, WarpArgError> {
     Err(WarpArgError::Form(text))
 }
 
-/// Puts a refusal of the spec into the words of the flags.
-fn in_flags(refused: &InvalidWorkload, benchmark: WarpBenchmark) -> WarpArgError {
-    let flag = match &*refused.field {
-        "objects.size" if benchmark.has_parts() => "--part.size",
-        "objects.count" if benchmark.has_parts() => "--parts",
-        "concurrency" => "--concurrent",
-        "keys.prefix" => "--prefix",
-        "objects.size" => "--obj.size",
-        "objects.count" => "--objects",
-        "objects.existing" => "--list-existing",
-        "objects.existing.destroys" => "objects.existing.destroys in the workload file",
-        "measure.operations" => "the --*-distrib flags",
-        "measure.operations.delete" => "--delete-distrib",
-        "measure.delete_batch" => "--batch",
-        "measure.list_page_size" => "--max-keys",
-        "measure.range" => "--range-size",
-        "objects.versions" => "--versions",
-        "objects.generator" => "--obj.generator",
-        "objects.compress_ratio" => "--data.compress",
-        "objects.dedupe_ratio" => "--data.dedupe",
-        "measure.pick" | "measure.pick.zipf.theta" => "--pick",
-        "measure.post" => "--post",
-        "measure.activity.retention.hold_ns" => "--hold",
-        "measure.activity.multipart_put.parts" => "--parts",
-        "measure.activity.multipart_put.part_concurrency" => "--part.concurrent",
-        "measure.activity.snowball.members" => "--objs.per",
-        "measure.activity.fanout.copies" => "--copies",
-        "pacing.open" => "--rate",
-        "measure.duration_ns" => "--duration",
-        "measure.steady.window_ns" => "--autoterm.dur",
-        "measure.steady.percent" => "--autoterm.pct",
-        "measure.until" => "--until",
-        "pacing.capped" => "--rps-limit",
-        "pacing.open.rate" => "--rate",
-        "pacing.open.arrivals" => "--arrivals",
-        "pacing.open.max_in_flight" => "--max-in-flight",
-        field => field,
-    };
-    refuse(flag, &refused.reason)
-}
+/// The fields of a workload that mean the same of every benchmark, and their flags.
+const FLAGS: [(&str, &str); 24] = [
+    ("workers", "--concurrent"),
+    ("prefix", "--prefix"),
+    ("existing", "--list-existing"),
+    ("version", "--list-existing"),
+    ("part", "--part.size"),
+    ("versions", "--versions"),
+    ("compress_ratio", "--data.compress"),
+    ("dedupe_ratio", "--data.dedupe"),
+    ("content", "--obj.generator"),
+    ("duration", "--duration"),
+    ("until", "--until"),
+    ("capped", "--rps-limit"),
+    ("max_in_flight", "--max-in-flight"),
+    ("open", "--rate"),
+    ("batch", "--batch"),
+    ("page", "--max-keys"),
+    ("range", "--range-size"),
+    ("pick", "--pick"),
+    ("hold", "--hold"),
+    ("parts", "--parts"),
+    ("at_once", "--part.concurrent"),
+    ("members", "--objs.per"),
+    ("compress", "--compress"),
+    ("copies", "--copies"),
+];

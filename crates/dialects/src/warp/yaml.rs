@@ -6,10 +6,10 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
 use super::Note;
+use super::asked::{Asked, FlagValue};
 use super::command::WarpCommand;
 use super::error::{WarpArgError, did_you_mean};
 use super::flags::{self, Flag};
-use super::given::{Asked, Given};
 use super::template;
 use super::values::Kind;
 use crate::spelling;
@@ -192,7 +192,7 @@ impl Reader {
         }
         self.lines.push((flag.name, written.clone()));
         match value(flag, node) {
-            Ok(value) => self.asked.push(Given::new(flag, &value, written)?),
+            Ok(value) => self.asked.push(FlagValue::new(flag, &value, written)?),
             Err(why) => return Err(WarpArgError::Value { written, why }),
         }
         Ok(())

@@ -69,6 +69,15 @@ fn names_that_nobody_knows() {
             "sets: {o: {}}\nstages: [{duration: 1s, jobs: [{work: {objects: [{put: o}]}}]}]",
             "stages[0].jobs[0].work.objects[0].size: is missing, and set `o` has no size either",
         ),
+        (
+            "sets: {o: {}}\nstages: [{duration: 1s, jobs: [{work: {fanout: {put: o, copies: 2}}}]}]",
+            "sets.o.size: is missing; work that writes to the set needs to know it",
+        ),
+        (
+            "sets: {o: {}}\nstages: [{duration: 1s, jobs: [{work: {archive: {put_tar: o, members: \
+             2}}}]}]",
+            "sets.o.size: is missing; work that writes to the set needs to know it",
+        ),
     ]);
 }
 

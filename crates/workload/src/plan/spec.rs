@@ -197,6 +197,14 @@ impl WorkloadFile {
             stages,
         }
     }
+
+    /// Returns the stages that are neither repeated nor searched.
+    pub fn work_stages(&self) -> impl Iterator<Item = &WorkStage> {
+        self.stages.iter().filter_map(|stage| match stage {
+            StageSpec::Jobs(stage) => Some(stage),
+            StageSpec::Repeat(_) | StageSpec::Search(_) => None,
+        })
+    }
 }
 
 fn workload_name() -> String {

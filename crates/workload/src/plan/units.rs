@@ -392,6 +392,13 @@ impl fmt::Display for NumberRange {
     }
 }
 
+impl SizeRange {
+    /// Returns the range of one size.
+    pub const fn of(size: u64) -> Self {
+        Self { min: size, max: size }
+    }
+}
+
 impl TimeRange {
     pub(super) fn is_zero(&self) -> bool {
         *self == Self::default()

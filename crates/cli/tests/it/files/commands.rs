@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Ground, hashes, skip};
+use super::{Directories, hashes, skip};
 use crate::harness::{printed, refused, run_directory, stderr};
 
 /// Checks that a report agrees with itself and with the log, and that nothing failed. `block` is
@@ -119,7 +119,7 @@ fn every_order_on_every_interface_counts_what_it_was_asked_for() {
     let orders = ["sequential", "random", "uniform", "zipf:1.2", "pareto:0.2", "normal:10"];
     let interfaces = ["io_uring", "libaio", "psync"];
     for (number, order) in orders.into_iter().enumerate() {
-        let ground = Ground::in_memory();
+        let dirs = Directories::in_memory();
         let interface = interfaces[number % interfaces.len()];
         for (op, expected) in [
             ("both", [("read-iops", "READ", 100), ("write-iops", "WRITE", 100)].as_slice()),
@@ -130,7 +130,7 @@ fn every_order_on_every_interface_counts_what_it_was_asked_for() {
             let line = format!(
                 "file iops {SMALL} --ops 50 --order {order} --op {op} --interface {interface}"
             );
-            let report = ground.json(&line, 0);
+            let report = dirs.json(&line, 0);
             check(&line, &report, Some(4096));
             for (stage, kind, count) in expected {
                 assert_eq!(ops(&report, stage, kind), *count, "{line}");
@@ -148,8 +148,8 @@ fn every_order_on_every_interface_counts_what_it_was_asked_for() {
 
 #[test]
 fn every_way_of_opening_and_syncing_works_on_disk_and_in_memory() {
-    for ground in [Ground::in_memory(), Ground::on_disk()] {
-        let on = if ground.files().starts_with("/dev/shm") { "off" } else { "auto" };
+    for dirs in [Directories::in_memory(), Directories::on_disk()] {
+        let on = if dirs.files().starts_with("/dev/shm") { "off" } else { "auto" };
         for more in [
             "file latency --direct off --sync sync --op write",
             "file iops --direct on --sync dsync --op write --interface psync",
@@ -161,22 +161,22 @@ fn every_way_of_opening_and_syncing_works_on_disk_and_in_memory() {
             let line = format!("{more} {SMALL} --ops 40");
             check(
                 &line,
-                &ground.json(&line, 0),
+                &dirs.json(&line, 0),
                 Some(if line.contains("64KiB") { 65_536 } else { 4_096 }),
             );
         }
     }
     // Memory takes O_DIRECT since Linux 6.6, and what does not says so.
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     let line = format!("file iops {SMALL} --ops 5 --direct on");
-    let output = ground.command(&line).output().unwrap();
+    let output = dirs.command(&line).output().unwrap();
     let refused = output.status.code() == Some(2) && stderr(&output).contains("refuses O_DIRECT");
     assert!(output.status.success() || refused, "{output:?}");
-    ground.assert_clean(&line);
+    dirs.assert_clean(&line);
     for (more, syncs) in [("--fsync 10", 10), ("--fdatasync 20 --end-fsync", 6), ("--end-fsync", 2)]
     {
         let line = format!("file iops {SMALL} --op write --ops 50 {more}");
-        let report = ground.json(&line, 0);
+        let report = dirs.json(&line, 0);
         check(&line, &report, Some(4_096));
         assert_eq!(ops(&report, "write-iops", "SYNC"), syncs, "{line}");
     }
@@ -184,13 +184,13 @@ fn every_way_of_opening_and_syncing_works_on_disk_and_in_memory() {
 
 #[test]
 fn bytes_time_and_rates_end_and_pace_a_stage() {
-    let ground = Ground::in_memory();
-    let report = ground.json(&format!("file latency {SMALL} --bytes 64KiB"), 0);
+    let dirs = Directories::in_memory();
+    let report = dirs.json(&format!("file latency {SMALL} --bytes 64KiB"), 0);
     check("--bytes", &report, Some(4_096));
     assert_eq!(ops(&report, "read-latency", "READ"), 32);
 
     let line = format!("file iops {SMALL} --duration 300ms --ramp 100ms --op read");
-    let report = ground.json(&line, 0);
+    let report = dirs.json(&line, 0);
     check(&line, &report, Some(4_096));
     let row = &report["stages"][1]["rows"][0];
     assert!(row["ramp"]["ops_ok_count"].as_u64().unwrap() > 0, "{row}");
@@ -199,14 +199,14 @@ fn bytes_time_and_rates_end_and_pace_a_stage() {
     assert_eq!(ramp, 100_000_000);
 
     let line = format!("file iops {SMALL} --duration 300ms --rps-limit 100 --op read");
-    let report = ground.json(&line, 0);
+    let report = dirs.json(&line, 0);
     check(&line, &report, Some(4_096));
     // Each of two jobs may start one every 10 ms: 30 of them, or fewer on a busy machine.
     assert!((1..=60).contains(&ops(&report, "read-iops", "READ")));
 
     for law in ["constant", "poisson"] {
         let line = format!("file iops {SMALL} --ops 50 --rate 2000/s --arrivals {law} --op mixed");
-        let report = ground.printed_either(&line, &[0, 1]);
+        let report = dirs.printed_either(&line, &[0, 1]);
         let report = serde_json::from_str(&report).unwrap();
         check(&line, &report, Some(4_096));
         let schedule = &report["stages"][1]["rows"][0]["schedules"][0];
@@ -219,12 +219,12 @@ fn bytes_time_and_rates_end_and_pace_a_stage() {
 
 #[test]
 fn one_seed_gives_one_stream_also_by_way_of_the_explained_workload() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     let mut first = Vec::new();
     let line = "file iops --dir DIR --jobs 2 --file-size 256KiB --ops 60 --op mixed --json";
     for more in ["--seed 7", "--seed 7 --interface psync", "--seed 7 --threads 1", "--seed 8"] {
-        ground.printed(&format!("{line} {more}"), 0);
-        let found = hashes(&ground.take_manifest());
+        dirs.printed(&format!("{line} {more}"), 0);
+        let found = hashes(&dirs.take_manifest());
         match more {
             "--seed 7" => first = found,
             "--seed 8" => assert_ne!(found[1], first[1]),
@@ -237,22 +237,22 @@ fn one_seed_gives_one_stream_also_by_way_of_the_explained_workload() {
         format!("{line} --rate 5000/s --arrivals poisson"),
     ];
     for line in lines {
-        ground.printed_either(&format!("{line} --seed 7"), &[0, 1]);
-        let expected = hashes(&ground.take_manifest());
-        let yaml = ground.printed(&format!("{line} --seed 7 --explain"), 0);
+        dirs.printed_either(&format!("{line} --seed 7"), &[0, 1]);
+        let expected = hashes(&dirs.take_manifest());
+        let yaml = dirs.printed(&format!("{line} --seed 7 --explain"), 0);
         assert!(yaml.starts_with("schema: plimsoll.workload/2\n"), "{yaml}");
-        let path = ground.write("explained.yaml", &yaml);
-        ground.printed_either(&format!("run {} --json", path.display()), &[0, 1]);
-        assert_eq!(hashes(&ground.take_manifest()), expected, "{line}");
+        let path = dirs.write("explained.yaml", &yaml);
+        dirs.printed_either(&format!("run {} --json", path.display()), &[0, 1]);
+        assert_eq!(hashes(&dirs.take_manifest()), expected, "{line}");
     }
 }
 
 #[test]
 fn names_are_made_looked_at_and_removed_in_order() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     for more in ["--file-size 100B --fsync", "--shared-directory --no-shift", "--iterations 3"] {
         let line = format!("file metadata --dir DIR --jobs 2 --files 30 --json {more}");
-        let report = ground.json(&line, 0);
+        let report = dirs.json(&line, 0);
         check(&line, &report, None);
         let times = if more.contains("iterations") { 3 } else { 1 };
         for (stage, kind) in
@@ -267,9 +267,9 @@ fn names_are_made_looked_at_and_removed_in_order() {
 
 #[test]
 fn the_suite_has_the_guides_stages_in_its_order_and_its_table() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     let line = "file suite --dir DIR --scale 1/1048576 --duration 100ms --jobs 2 --iterations 2";
-    let report = ground.json(&format!("{line} --json"), 0);
+    let report = dirs.json(&format!("{line} --json"), 0);
     check(line, &report, None);
     let names = ["tree", "create", "stat", "delete", "tree-removal"];
     let blocks = [
@@ -283,14 +283,14 @@ fn the_suite_has_the_guides_stages_in_its_order_and_its_table() {
         "write-latency",
     ];
     assert_eq!(stages(&report), [blocks.as_slice(), &names, &names].concat());
-    std::fs::remove_dir_all(run_directory(ground.runs())).unwrap();
-    let text = ground.printed(line, 0);
+    std::fs::remove_dir_all(run_directory(dirs.runs())).unwrap();
+    let text = dirs.printed(line, 0);
     let table = text.split("WEKA's summary").nth(1).unwrap();
     for row in ["throughput", "IOPS", "latency", "creates", "stats", "deletes"] {
         assert!(table.contains(row), "no {row} in: {table}");
     }
     // The same from the record.
-    let again = ground.printed(&format!("analyze {}", run_directory(ground.runs()).display()), 0);
+    let again = dirs.printed(&format!("analyze {}", run_directory(dirs.runs()).display()), 0);
     assert_eq!(again.split("WEKA's summary").nth(1).unwrap().lines().next(), table.lines().next());
     let wide: Vec<&str> = text
         .lines()
@@ -303,22 +303,22 @@ fn the_suite_has_the_guides_stages_in_its_order_and_its_table() {
 
 #[test]
 fn a_recorded_run_is_analysed_again_to_the_same_figures() {
-    let ground = Ground::in_memory();
-    let first = ground.json(&format!("file iops {SMALL} --ops 50 --seed 3"), 0);
-    let run = run_directory(ground.runs());
-    let again = ground.json(&format!("analyze {} --json", run.display()), 0);
+    let dirs = Directories::in_memory();
+    let first = dirs.json(&format!("file iops {SMALL} --ops 50 --seed 3"), 0);
+    let run = run_directory(dirs.runs());
+    let again = dirs.json(&format!("analyze {} --json", run.display()), 0);
     assert_eq!(again["stages"], first["stages"]);
 }
 
 #[test]
 fn files_that_were_there_are_read_as_they_are() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     let content: Vec<u8> = (0..128 << 10).map(|at: u32| (at % 251) as u8).collect();
-    let path = ground.runs().join("existing");
+    let path = dirs.runs().join("existing");
     std::fs::write(&path, &content).unwrap();
     let line =
         format!("file iops --dir DIR --on {} --op read --jobs 2 --ops 30 --json", path.display());
-    let report = ground.json(&line, 0);
+    let report = dirs.json(&line, 0);
     check(&line, &report, Some(4_096));
     assert_eq!(
         stages(&report),
@@ -327,10 +327,10 @@ fn files_that_were_there_are_read_as_they_are() {
     );
     assert_eq!(report["verification"]["mode"], "length-only");
     assert_eq!(std::fs::read(&path).unwrap(), content);
-    std::fs::remove_dir_all(run_directory(ground.runs())).unwrap();
+    std::fs::remove_dir_all(run_directory(dirs.runs())).unwrap();
     // Writing to it is for those who say so, and it stays.
     let line = line.replace("--op read", "--op write --i-know-this-destroys-data");
-    check(&line, &ground.json(&line, 0), Some(4_096));
+    check(&line, &dirs.json(&line, 0), Some(4_096));
     let written = std::fs::read(&path).unwrap();
     assert!(written.len() == content.len() && written != content);
 }
@@ -338,16 +338,15 @@ fn files_that_were_there_are_read_as_they_are() {
 /// What a ramp keeps out of the figures is in no figure that is taken from the record later.
 #[test]
 fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     let line = format!("file iops {SMALL} --duration 300ms --ramp 100ms --op read");
-    let printed_by_run = ground.json(&line, 0);
-    let run = run_directory(ground.runs()).display().to_string();
+    let printed_by_run = dirs.json(&line, 0);
+    let run = run_directory(dirs.runs()).display().to_string();
     let stages = printed_by_run["stages"].as_array().unwrap();
     let stage = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
     let name = stage["name"].as_str().unwrap();
     assert!(stage["rows"][0]["ramp"]["ops_ok_count"].as_u64().unwrap() > 0, "{stage:#}");
-    let read =
-        |line: &str| -> Value { serde_json::from_str(&printed(ground.runs(), line)).unwrap() };
+    let read = |line: &str| -> Value { serde_json::from_str(&printed(dirs.runs(), line)).unwrap() };
     let analyzed = read(&format!("analyze {run} --stage {name} --json"));
     assert_eq!(analyzed["stages"], Value::Array(vec![stage.clone()]));
     // To the letter, also where one stage is all that is asked about.
@@ -381,13 +380,13 @@ fn a_stage_with_a_ramp_has_the_figures_that_the_run_printed() {
     );
     let full = read(&format!("analyze {run} --stage {name} --full-span --json"));
     assert_eq!(row(&full)["ramp"]["ops_ok_count"], 0);
-    let said = refused(ground.runs(), &format!("analyze {run} --stage {name} --analyze.op stat"));
+    let said = refused(dirs.runs(), &format!("analyze {run} --stage {name} --analyze.op stat"));
     assert!(said.contains("has no such operation"), "{said}");
 }
 
 #[test]
 fn what_a_run_never_wrote_does_not_count_as_checked() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     // The second half of the file is read too, and nobody has written it; a file that nobody
     // writes at all is filled first.
     let job = |name: &str, size: u64, more: &str| {
@@ -406,10 +405,10 @@ fn what_a_run_never_wrote_does_not_count_as_checked() {
         (read.clone(), "every-byte", 131_072, 0),
         (format!("{write}{}", read.replace("131072", "65536")), "every-byte", 65_536, 0),
     ] {
-        let path = ground.write("w.yaml", &format!("{head}{stages}"));
+        let path = dirs.write("w.yaml", &format!("{head}{stages}"));
         let line = format!("run {}", path.display());
-        let report = ground.json(&format!("{line} --json"), 0);
-        let manifest = ground.take_manifest();
+        let report = dirs.json(&format!("{line} --json"), 0);
+        let manifest = dirs.take_manifest();
         let checked = &report["verification"];
         assert_eq!(checked["mode"], mode, "{stages}");
         assert_eq!(checked["bytes"], bytes, "{stages}");
@@ -417,30 +416,30 @@ fn what_a_run_never_wrote_does_not_count_as_checked() {
         let stages = manifest["stages"].as_array().unwrap();
         let kept = stages.last().unwrap()["files"]["unverified_bytes"].as_u64().unwrap();
         assert_eq!(kept, unverified);
-        let text = ground.printed(&line, 0);
+        let text = dirs.printed(&line, 0);
         assert_eq!(text.contains("every byte of every read"), mode == "every-byte", "{text}");
         let partly = "64.0 KiB, every byte of what the run wrote; 64.0 KiB not checked";
         assert_eq!(text.contains(partly), mode == "partial", "{text}");
-        ground.take_manifest();
+        dirs.take_manifest();
     }
 }
 
 #[test]
 fn only_who_asks_for_it_has_all_caches_of_the_machine_dropped() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     for (line, caches) in [
         ("file iops --dir DIR --jobs 1 --file-size 64KiB --ops 8 --direct off", "dropped"),
         ("file iops --dir DIR --jobs 1 --file-size 64KiB --ops 8 --direct on", "bypassed"),
         ("file metadata --dir DIR --jobs 1 --files 5", "cached"),
         ("as mdtest -F -n 5 -d DIR", "cached"),
     ] {
-        let output = ground.command(line).output().unwrap();
+        let output = dirs.command(line).output().unwrap();
         if stderr(&output).contains("refuses O_DIRECT") {
             skip("no O_DIRECT here");
             continue;
         }
         assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-        let manifest = ground.take_manifest();
+        let manifest = dirs.take_manifest();
         let last = &manifest["stages"].as_array().unwrap().last().unwrap()["files"];
         if last["caches_reason"] == "the file system lies in memory" {
             skip("the disk lies in memory");
@@ -455,18 +454,18 @@ fn only_who_asks_for_it_has_all_caches_of_the_machine_dropped() {
 
 #[test]
 fn a_comparison_is_stage_by_stage() {
-    let ground = Ground::in_memory();
-    ground.json("file metadata --dir DIR --jobs 1 --files 30 --json", 0);
-    let run = run_directory(ground.runs()).display().to_string();
-    let text = printed(ground.runs(), &format!("compare {run} {run}"));
+    let dirs = Directories::in_memory();
+    dirs.json("file metadata --dir DIR --jobs 1 --files 30 --json", 0);
+    let run = run_directory(dirs.runs()).display().to_string();
+    let text = printed(dirs.runs(), &format!("compare {run} {run}"));
     for stage in ["create\n\nCREATE ", "stat\n\nSTAT ", "delete\n\nUNLINK "] {
         assert!(text.contains(stage), "{text}");
     }
-    ground.json(&format!("file iops {SMALL} --ops 5 --op read --run-dir other"), 0);
-    let text = printed(ground.runs(), &format!("compare {run} other"));
+    dirs.json(&format!("file iops {SMALL} --ops 5 --op read --run-dir other"), 0);
+    let text = printed(dirs.runs(), &format!("compare {run} other"));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("only before: ") && text.contains("create: CREATE"), "{text}");
     assert!(text.contains("only after: read-iops: READ"), "{text}");
-    let text = printed(ground.runs(), &format!("compare {run} {run} --stage create"));
+    let text = printed(dirs.runs(), &format!("compare {run} {run} --stage create"));
     assert!(text.lines().any(|line| line.starts_with("CREATE ")), "{text}");
 }

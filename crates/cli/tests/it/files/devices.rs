@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::{Ground, skip};
+use super::{Directories, skip};
 use crate::harness::stderr;
 
 /// Runs a script as root in mounts of its own with a loop device: `$DISK` has a partition table
@@ -54,7 +54,7 @@ const WAYS: [&str; 5] = [
 
 #[test]
 fn a_mounted_device_is_not_written_whichever_way() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     let mut script =
         "test $PART = $DISK && WHOLE=whole; ln -s $PART link; sync; cp disk.img before\n"
             .to_owned();
@@ -69,7 +69,7 @@ fn a_mounted_device_is_not_written_whichever_way() {
         }
     }
     script += "sync; cmp disk.img before && echo unchanged";
-    let Some(output) = with_disks(ground.runs(), &script) else { return };
+    let Some(output) = with_disks(dirs.runs(), &script) else { return };
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.matches("= 2\n").count(), WAYS.len() * 4, "{text}");
     assert!(text.ends_with("unchanged\n"), "{text}");
@@ -90,7 +90,7 @@ fn a_mounted_device_is_not_written_whichever_way() {
 
 #[test]
 fn a_mounted_device_is_read_and_a_free_one_is_written() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     let reading = WAYS[0].replace("--op write", "--op read");
     let script = format!(
         "({}) || exit 1; ({}) || exit 2; ({}) || exit 3
@@ -100,7 +100,7 @@ fn a_mounted_device_is_read_and_a_free_one_is_written() {
         reading.replace('%', "$DISK"),
         WAYS[0].replace('%', "$FREE"),
     );
-    let Some(output) = with_disks(ground.runs(), &script) else { return };
+    let Some(output) = with_disks(dirs.runs(), &script) else { return };
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = String::from_utf8(output.stdout).unwrap();
     let left: usize = text.lines().last().unwrap().trim().parse().unwrap();
@@ -110,7 +110,7 @@ fn a_mounted_device_is_read_and_a_free_one_is_written() {
 
 #[test]
 fn a_device_that_is_written_cannot_be_mounted_meanwhile() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     // A claim of somebody else is heeded, wherever it comes from, and ours is seen by the kernel.
     let script = "mkfs.ext4 -q $FREE >&2; mkdir other
         $PLIMSOLL file iops --dir . --on $FREE --op write --i-know-this-destroys-data \
@@ -122,7 +122,7 @@ fn a_device_that_is_written_cannot_be_mounted_meanwhile() {
         unshare -m sh -c 'mount $1 other; $2 file iops --dir . --on $1 --op write \
         --i-know-this-destroys-data --file-size 64KiB --ops 8 --jobs 1' sh $FREE $PLIMSOLL 2>&1
         echo \"= $?\"";
-    let Some(output) = with_disks(ground.runs(), script) else { return };
+    let Some(output) = with_disks(dirs.runs(), script) else { return };
     let text = String::from_utf8(output.stdout).unwrap();
     let (mount, rest) = text.split_once("\n= ").unwrap();
     assert!(mount.contains("busy") && rest.starts_with("32"), "{text}");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Ground, hashes};
+use super::{Directories, below, hashes};
 use crate::harness::{run, stderr};
 
 const SCALED: &str = "--dir DIR --scale 1/65536 --scale-time 1/3000 --jobs-max 2";
@@ -26,10 +26,10 @@ fn job_files(folder: &str) -> Vec<PathBuf> {
 }
 
 #[track_caller]
-fn runs_scaled(ground: &Ground, path: &Path, scaled: &str) {
+fn runs_scaled(dirs: &Directories, path: &Path, scaled: &str) {
     let line = format!("run {} {scaled} --json", path.display());
-    let mut command = ground.command(&line);
-    command.env("DIRECTORY", ground.files());
+    let mut command = dirs.command(&line);
+    command.env("DIRECTORY", dirs.files());
     let output = run(command);
     assert_eq!(output.status.code(), Some(0), "{}: {}", path.display(), stderr(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -45,34 +45,34 @@ fn runs_scaled(ground: &Ground, path: &Path, scaled: &str) {
         assert!(sum("ops_ok_count") > 0, "{report:#}");
         assert_eq!(sum("ops_failed_count"), 0, "{}", path.display());
     }
-    ground.assert_clean(&line);
+    dirs.assert_clean(&line);
 }
 
 #[test]
 fn every_job_file_of_wekas_runs() {
     let files = job_files("weka");
     assert_eq!(files.len(), 8);
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     for path in files {
         let text = std::fs::read_to_string(&path).unwrap();
         if text.contains("$ncpus-2") {
             // On two cores that is no job at all, which fio does not take either.
             let text = text.replace("$ncpus-2", "$ncpus*2-2").replace("${DIRECTORY}", "DIR");
-            let fitting = ground.write("fitting.fio", &text);
-            runs_scaled(&ground, &fitting, SCALED);
+            let fitting = dirs.write("fitting.fio", &text);
+            runs_scaled(&dirs, &fitting, SCALED);
             let few = std::thread::available_parallelism().unwrap().get() <= 2;
             if few {
                 let line = format!("run {} {SCALED}", path.display());
                 let output = run({
-                    let mut command = ground.command(&line);
-                    command.env("DIRECTORY", ground.files());
+                    let mut command = dirs.command(&line);
+                    command.env("DIRECTORY", dirs.files());
                     command
                 });
                 assert!(stderr(&output).contains("`numjobs=0`: 1 is the least"), "{output:?}");
                 continue;
             }
         }
-        runs_scaled(&ground, &path, SCALED);
+        runs_scaled(&dirs, &path, SCALED);
     }
 }
 
@@ -80,20 +80,20 @@ fn every_job_file_of_wekas_runs() {
 fn every_job_file_of_wekatesters_runs() {
     let files = job_files("wekatester");
     assert_eq!(files.len(), 11);
-    let ground = Ground::in_memory();
-    files.iter().for_each(|path| runs_scaled(&ground, path, SCALED));
+    let dirs = Directories::in_memory();
+    files.iter().for_each(|path| runs_scaled(&dirs, path, SCALED));
 }
 
 #[test]
 fn the_job_files_that_fio_itself_ran_run() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     for path in job_files("fio").iter().filter(|path| path.extension().is_some_and(|e| e == "fio"))
     {
-        runs_scaled(&ground, path, SCALED_SHORT);
+        runs_scaled(&dirs, path, SCALED_SHORT);
     }
     // On disk, past the page cache where it can be.
-    let ground = Ground::on_disk();
-    runs_scaled(&ground, &job_files("wekatester/default")[0], SCALED);
+    let dirs = Directories::on_disk();
+    runs_scaled(&dirs, &job_files("wekatester/default")[0], SCALED);
 }
 
 const TWO_GROUPS: &str = "\
@@ -131,9 +131,9 @@ fn jobs<'a>(report: &'a Value, name: &str) -> Vec<&'a Value> {
 
 #[test]
 fn as_fio_prints_fios_json_and_writes_its_logs() {
-    let ground = Ground::in_memory();
-    let path = ground.write("two.fio", TWO_GROUPS);
-    let report = ground.json(&format!("as fio --output-format=json {}", path.display()), 0);
+    let dirs = Directories::in_memory();
+    let path = dirs.write("two.fio", TWO_GROUPS);
+    let report = dirs.json(&format!("as fio --output-format=json {}", path.display()), 0);
     assert!(report["fio version"].as_str().unwrap().starts_with("plimsoll-"));
     assert_eq!(report["global options"]["size"], "256k");
     // The first job writes 16 blocks, and what it wrote is read back, which is a job of its own.
@@ -164,7 +164,7 @@ fn as_fio_prints_fios_json_and_writes_its_logs() {
     // Each clone has logs of its own, a line for each operation.
     for kind in ["bw", "iops", "lat", "clat"] {
         let lines: usize = (1..=2)
-            .map(|clone| ground.runs().join(format!("second_{kind}.{clone}.log")))
+            .map(|clone| dirs.runs().join(format!("second_{kind}.{clone}.log")))
             .map(|path| std::fs::read_to_string(path).unwrap())
             .inspect(|log| {
                 for line in log.lines() {
@@ -181,11 +181,11 @@ fn as_fio_prints_fios_json_and_writes_its_logs() {
 
 #[test]
 fn as_fio_writes_its_output_where_it_is_told() {
-    let ground = Ground::in_memory();
-    let path = ground.write("two.fio", TWO_GROUPS);
-    let (path, runs) = (path.display(), ground.runs());
+    let dirs = Directories::in_memory();
+    let path = dirs.write("two.fio", TWO_GROUPS);
+    let (path, runs) = (path.display(), dirs.runs());
     let line = format!("as fio --output=out.txt --output-format=json,normal,terse {path}");
-    assert_eq!(ground.printed(&line, 0), "");
+    assert_eq!(dirs.printed(&line, 0), "");
     let text = std::fs::read_to_string(runs.join("out.txt")).unwrap();
     for part in
         ["\"fio version\"", "first: (groupid=0, jobs=1): err= 0", "Run status group 1", "\n3;"]
@@ -197,33 +197,44 @@ fn as_fio_writes_its_output_where_it_is_told() {
 
 #[test]
 fn fios_command_line_and_its_units_are_taken() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     let line = "--name=x --rw=randread --bs=4k --directory=DIR --output-format=json --size=64KiB";
-    let mut refused = ground.command(&format!("as fio {line}"));
+    let mut refused = dirs.command(&format!("as fio {line}"));
     let output = refused.output().unwrap();
     let said = stderr(&output);
     assert!(output.status.code() == Some(2) && said.contains("64,000"), "{said}");
     // To fio that is 64,000 bytes, which hold 15 blocks.
-    let report = ground.json(&format!("as fio --fio-units {line}"), 0);
+    let report = dirs.json(&format!("as fio --fio-units {line}"), 0);
     assert_eq!(jobs(&report, "x")[0]["read"]["total_ios"], 15);
-    let report = ground.json(&format!("as fio {}", line.replace("64KiB", "64k")), 0);
+    let report = dirs.json(&format!("as fio {}", line.replace("64KiB", "64k")), 0);
     assert_eq!(jobs(&report, "x")[0]["read"]["total_ios"], 16);
     // The instrument alone: no file is touched.
     let line = "as fio --name=x --rw=write --size=1m --ioengine=null --output-format=json";
-    let report = ground.json(line, 0);
+    let report = dirs.json(line, 0);
     assert_eq!(jobs(&report, "x")[0]["write"]["io_bytes"], 1 << 20);
 }
 
 #[test]
 fn a_job_file_explained_is_the_run_that_it_makes() {
-    let ground = Ground::in_memory();
-    let path = ground.write("two.fio", &TWO_GROUPS.replace("numjobs=2\n", ""));
-    ground.printed(&format!("run {} --seed 5 --json", path.display()), 0);
-    let expected = hashes(&ground.take_manifest());
-    let yaml = ground.printed(&format!("run {} --seed 5 --explain", path.display()), 0);
-    let path = ground.write("explained.yaml", &yaml);
-    ground.printed(&format!("run {} --json", path.display()), 0);
-    assert_eq!(hashes(&ground.take_manifest()), expected);
+    let dirs = Directories::in_memory();
+    let path = dirs.write("two.fio", &TWO_GROUPS.replace("numjobs=2\n", ""));
+    dirs.printed(&format!("run {} --seed 5 --json", path.display()), 0);
+    let expected = hashes(&dirs.take_manifest());
+    let yaml = dirs.printed(&format!("run {} --seed 5 --explain", path.display()), 0);
+    let path = dirs.write("explained.yaml", &yaml);
+    dirs.printed(&format!("run {} --json", path.display()), 0);
+    assert_eq!(hashes(&dirs.take_manifest()), expected);
+}
+
+#[test]
+fn explain_may_stand_among_the_words_of_another_tool() {
+    let dirs = Directories::in_memory();
+    dirs.write("job.fio", "[a]\nrw=write\nsize=64k\ndirectory=DIR\n");
+    for line in ["as mdtest -F -n 5 -d DIR --explain", "as fio job.fio --explain"] {
+        let text = dirs.printed(line, 0);
+        assert!(text.contains("schema: plimsoll.workload/2\n"), "{line}: {text}");
+        assert_eq!(below(dirs.runs()).len(), 1, "{line}: only the job file is there");
+    }
 }
 
 /// Returns the rows of mdtest's table: label and mean.
@@ -244,7 +255,7 @@ fn as_mdtest_prints_its_table_for_files_directories_and_trees() {
     let tree = ["Tree creation", "Tree removal"];
     let directories =
         ["Directory creation", "Directory stat", "Directory rename", "Directory removal"];
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     for (line, rows, entries) in [
         ("-F -u -n 50 -i 2", [&files[..], &tree].concat(), "2 tasks, 100 files"),
         ("-F -n 20 -z 1 -b 2 -w 100 -e 100", [&files[..], &tree].concat(), "2 tasks, 36 files"),
@@ -255,7 +266,7 @@ fn as_mdtest_prints_its_table_for_files_directories_and_trees() {
         ("-F -C -r -n 20", vec!["File creation", "File removal", tree[0], tree[1]], "40 files"),
     ] {
         let line = format!("as mdtest -np 2 {line} -d DIR");
-        let text = ground.printed(&line, 0);
+        let text = dirs.printed(&line, 0);
         assert!(text.contains(entries), "{line}: {text}");
         let found = table(&text);
         let labels: Vec<&str> = found.iter().map(|(label, _)| &**label).collect();
@@ -266,14 +277,14 @@ fn as_mdtest_prints_its_table_for_files_directories_and_trees() {
 
 #[test]
 fn mdtests_run_is_one_json_object_beside_its_table() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     // Ours come before mdtest's.
     let line = "as mdtest --json-file out.json -np 2 -F -u -n 25 -i 3 -w 10 -e 10 -d DIR";
-    let text = ground.printed(line, 0);
+    let text = dirs.printed(line, 0);
     assert_eq!(table(&text).len(), 6);
-    let json = std::fs::read_to_string(ground.runs().join("out.json")).unwrap();
+    let json = std::fs::read_to_string(dirs.runs().join("out.json")).unwrap();
     let document: Value = serde_json::from_str(&json).unwrap();
-    let stages = ground.take_manifest()["stages"].as_array().unwrap().clone();
+    let stages = dirs.take_manifest()["stages"].as_array().unwrap().clone();
     assert_eq!(stages.len(), 18);
     for stage in stages {
         let tree = stage["name"].as_str().unwrap().starts_with("tree");
@@ -285,7 +296,7 @@ fn mdtests_run_is_one_json_object_beside_its_table() {
 
 #[test]
 fn a_failed_name_is_counted_and_the_exit_code_says_so() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     // Half of what is looked at was never made.
     let names = "stages:
 - name: tree
@@ -301,8 +312,8 @@ fn a_failed_name_is_counted_and_the_exit_code_says_so() {
     let tree = "{directories: [DIR], name: t, depth: 0, branching: 1, entries_per_directory: 10, \
                 per_clone: true}";
     let head = "schema: plimsoll.files/1\nname: names\nseed: 1\nverify: true\n";
-    let path = ground.write("stat.yaml", &format!("{head}{}", names.replace("TREE", tree)));
-    let report = ground.json(&format!("run {} --json", path.display()), 1);
+    let path = dirs.write("stat.yaml", &format!("{head}{}", names.replace("TREE", tree)));
+    let report = dirs.json(&format!("run {} --json", path.display()), 1);
     let stat = &report["stages"][1];
     assert_eq!(
         stat["rows"][0]["kinds"][0]["stage_total"]["failed_by_class"]["not-found"], 10,
@@ -312,7 +323,7 @@ fn a_failed_name_is_counted_and_the_exit_code_says_so() {
     let message = stat["errors"][0]["message"].as_str().unwrap();
     assert!(message.contains("No such file"), "{message}");
     // Those who expect it say so.
-    ground.json(&format!("run {} --json --max-error-rate 100%", path.display()), 0);
-    let runs = std::fs::read_dir(ground.runs()).unwrap().count();
+    dirs.json(&format!("run {} --json --max-error-rate 100%", path.display()), 0);
+    let runs = std::fs::read_dir(dirs.runs()).unwrap().count();
     assert_eq!(runs, 3, "both are kept, beside the workload");
 }

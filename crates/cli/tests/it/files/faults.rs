@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::{Ground, on_small_disk, printed_and_left};
+use super::{Directories, on_small_disk, printed_and_left};
 use crate::harness::stderr;
 
 #[test]
 fn names_for_which_no_space_is_left_are_counted() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     // A thousand files of 16 KiB are twice what there is.
     let script = "$PLIMSOLL file metadata --dir $DIR --jobs 2 --files 500 --file-size 16KiB --json";
-    let Some(output) = on_small_disk(ground.runs(), "8m", script) else { return };
+    let Some(output) = on_small_disk(dirs.runs(), "8m", script) else { return };
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let (printed, left) = printed_and_left(&output);
     assert_eq!(left, "", "nothing of the run is left");
@@ -30,12 +30,12 @@ fn names_for_which_no_space_is_left_are_counted() {
 
 #[test]
 fn blocks_for_which_no_space_is_left_are_counted() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     // It grows, as it may be destroyed, beyond what there is.
     let script = "head -c 4096 /dev/zero > $DIR/foreign
         $PLIMSOLL file bandwidth --dir $DIR --on $DIR/foreign --op write --jobs 1 --depth 2 \
         --i-know-this-destroys-data --file-size 16MiB --ops 16 --direct off --json";
-    let Some(output) = on_small_disk(ground.runs(), "8m", script) else { return };
+    let Some(output) = on_small_disk(dirs.runs(), "8m", script) else { return };
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let (printed, left) = printed_and_left(&output);
     assert_eq!(left, "./foreign\n");
@@ -49,11 +49,11 @@ fn blocks_for_which_no_space_is_left_are_counted() {
 
 #[test]
 fn as_fio_names_the_number_of_the_first_error() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     let script = "head -c 4096 /dev/zero > $DIR/foreign
         $PLIMSOLL as fio --i-know-this-destroys-data --output-format=json --name=x --rw=write \
         --bs=1M --size=16M --filename=$DIR/foreign";
-    let Some(output) = on_small_disk(ground.runs(), "8m", script) else { return };
+    let Some(output) = on_small_disk(dirs.runs(), "8m", script) else { return };
     let (printed, _) = printed_and_left(&output);
     if output.status.code() == Some(2) {
         // Refused because it is too small: as good.
@@ -68,7 +68,7 @@ fn as_fio_names_the_number_of_the_first_error() {
 
 #[test]
 fn a_stage_that_cannot_prepare_ends_the_run_and_all_is_removed() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     // A file lies where the second stage wants a directory.
     let text = "schema: plimsoll.files/1
 name: clash
@@ -87,14 +87,14 @@ stages:
       act: make_tree, tree: {directories: [DIR], name: clash, depth: 0, branching: 1,
       entries_per_directory: 1, per_clone: true}}}}
 ";
-    let path = ground.write("clash.yaml", text);
-    let output = ground.command(&format!("run {}", path.display())).output().unwrap();
+    let path = dirs.write("clash.yaml", text);
+    let output = dirs.command(&format!("run {}", path.display())).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = stderr(&output);
     let last = said.lines().last().unwrap();
     assert!(last.contains("clash") && last.contains("not a directory"), "{said}");
-    ground.assert_clean("a clash of names");
-    let manifest = ground.take_manifest();
+    dirs.assert_clean("a clash of names");
+    let manifest = dirs.take_manifest();
     assert_eq!(
         (&manifest["state"], &manifest["cleanup"]["state"]),
         (&"failed".into(), &"complete".into())

@@ -2,14 +2,14 @@
 
 use std::process::{Command, Stdio};
 
-use super::{Ground, below, on_small_disk, printed_and_left, skip};
+use super::{Directories, below, on_small_disk, printed_and_left, skip};
 use crate::harness::stderr;
 
 /// Checks that a line is refused in one line that holds all of `words`, and leaves nothing.
 #[track_caller]
-fn check(ground: &Ground, line: &str, words: &[&str]) {
-    let before = below(ground.runs());
-    let output = ground.command(line).output().unwrap();
+fn check(dirs: &Directories, line: &str, words: &[&str]) {
+    let before = below(dirs.runs());
+    let output = dirs.command(line).output().unwrap();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{line}: {text}");
     assert!(output.stdout.is_empty(), "{line}: stdout is for results");
@@ -21,23 +21,23 @@ fn check(ground: &Ground, line: &str, words: &[&str]) {
     for word in words {
         assert!(said[0].contains(word), "{line}: no `{word}` in: {text}");
     }
-    assert_eq!(below(ground.runs()), before, "{line}");
-    ground.assert_clean(line);
+    assert_eq!(below(dirs.runs()), before, "{line}");
+    dirs.assert_clean(line);
 }
 
 #[test]
 fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
-    let ground = Ground::in_memory();
-    ground.write("empty", "");
-    ground.write("short", &"x".repeat(6_000));
+    let dirs = Directories::in_memory();
+    dirs.write("empty", "");
+    dirs.write("short", &"x".repeat(6_000));
     for (line, words) in [
         ("--dir nowhere", ["nowhere", "not there"].as_slice()),
         ("--dir short", &["short", "not a directory"]),
         ("--dir short/below", &["short/below", "not a directory"]),
         ("--dir /proc --direct off", &["/proc"]),
         ("--dir DIR --dir nowhere", &["nowhere", "not there"]),
-        ("--dir DIR --jobs 0", &["--jobs", "at least 1"]),
-        ("--dir DIR --depth 0", &["--depth", "at least 1"]),
+        ("--dir DIR --jobs 0", &["--jobs", "1 to 1000000"]),
+        ("--dir DIR --depth 0", &["--depth", "1 to 65536"]),
         ("--dir DIR --files 0", &["--files", "at least 1"]),
         ("--dir DIR --jobs 1 --depth 32769", &["--depth", "32,769", "32,768"]),
         ("--dir DIR --jobs 65 --depth 1024 --threads 2", &["--depth", "33,792", "--threads"]),
@@ -45,16 +45,16 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("--dir DIR --jobs 10001 --interface psync", &["--jobs", "10,001", "10,000"]),
         ("--dir DIR --threads 4097", &["--threads", "4096"]),
         ("--dir DIR --ops 0", &["--ops", "at least 1"]),
-        ("--dir DIR --duration 0s", &["--duration", "at least 1"]),
+        ("--dir DIR --duration 0s", &["--duration", "longer than 0s"]),
         ("--dir DIR --bytes 0", &["--bytes", "at least 1"]),
         ("--dir DIR --block 0", &["--block"]),
         ("--dir DIR --block 1000 --direct on", &["--block", "1000", "512"]),
-        ("--dir DIR --block 8GiB --file-size 16GiB", &["--block", "1 GiB"]),
-        ("--dir DIR --block 8KiB --file-size 4KiB", &["--file-size", "4096", "8192"]),
+        ("--dir DIR --block 8GiB --file-size 16GiB", &["--block", "8GiB", "1GiB"]),
+        ("--dir DIR --block 8KiB --file-size 4KiB", &["--file-size", "4KiB", "8KiB"]),
         ("--dir DIR --file-size 100TiB", &["free", "--file-size"]),
         ("--dir DIR --order zipfy", &["--order", "zipf:THETA"]),
-        ("--dir DIR --order zipf:1", &["--order", "theta"]),
-        ("--dir DIR --order normal:101", &["--order", "100 percent"]),
+        ("--dir DIR --order zipf:1", &["--order", "above 0 and not 1"]),
+        ("--dir DIR --order normal:101", &["--order", "to 100%"]),
         ("--dir DIR --order sequential:3", &["--order", "takes no number"]),
         ("--dir DIR --rate banana", &["--rate", "1000/s"]),
         ("--dir DIR --rate 10/s --arrivals never", &["--arrivals", "poisson"]),
@@ -79,11 +79,11 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         };
         let ends =
             if line.contains("--ops") || line.contains("--duration") { "" } else { " --ops 5" };
-        check(&ground, &format!("file iops {line}{size}{ends}"), words);
+        check(&dirs, &format!("file iops {line}{size}{ends}"), words);
     }
     for (line, words) in [
         ("metadata --dir DIR --files 0", ["--files", "at least 1"].as_slice()),
-        ("metadata --dir DIR --jobs 0", &["--jobs", "at least 1"]),
+        ("metadata --dir DIR --jobs 0", &["--jobs", "1 to 1000000"]),
         ("metadata --dir DIR --iterations 100", &["--iterations", "256"]),
         ("metadata --dir DIR --iterations 4000000000", &["--iterations", "256"]),
         ("metadata --dir DIR --jobs 1000000", &["--jobs", "10,000"]),
@@ -93,7 +93,7 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         ("suite --dir DIR --scale 2", &["--scale", "1/1024"]),
         ("suite --dir DIR --scale 1/1048576 --iterations 60", &["--iterations", "256"]),
     ] {
-        check(&ground, &format!("file {line}"), words);
+        check(&dirs, &format!("file {line}"), words);
     }
     let device =
         std::fs::read_dir("/dev").unwrap().map(|entry| entry.unwrap().path()).find(|path| {
@@ -102,31 +102,27 @@ fn what_makes_no_sense_is_refused_with_the_flag_to_change() {
         });
     let Some(device) = device else { return skip("there is no block device here") };
     let (device, flag) = (device.display().to_string(), "--i-know-this-destroys-data");
-    check(
-        &ground,
-        &format!("file iops --dir DIR --op read --on {device} --ops 5"),
-        &[&device, flag],
-    );
+    check(&dirs, &format!("file iops --dir DIR --op read --on {device} --ops 5"), &[&device, flag]);
     let line = format!("as fio --name=x --rw=read --size=64k --filename={device}");
-    check(&ground, &line, &[&device, flag]);
+    check(&dirs, &line, &[&device, flag]);
 }
 
 #[test]
 fn job_files_and_command_lines_of_others_have_the_same_bounds() {
-    let ground = Ground::in_memory();
-    ground.write("deep.fio", "[a]\nrw=read\nsize=64k\nioengine=io_uring\niodepth=32769\n");
-    check(&ground, "as fio deep.fio --directory=DIR", &["`depth`", "32,769"]);
+    let dirs = Directories::in_memory();
+    dirs.write("deep.fio", "[a]\nrw=read\nsize=64k\nioengine=io_uring\niodepth=32769\n");
+    check(&dirs, "as fio deep.fio --directory=DIR", &["`depth`", "32,769"]);
     let many = "as fio --name=a --rw=read --size=4k --directory=DIR --ioengine=psync";
-    check(&ground, &format!("{many} --numjobs=10001"), &["--jobs", "10,001"]);
+    check(&dirs, &format!("{many} --numjobs=10001"), &["`jobs`", "10,001"]);
     let ranks = "as mdtest -np 10001 -n 1 -d DIR";
-    check(&ground, ranks, &["--jobs", "10,001"]);
+    check(&dirs, ranks, &["`jobs`", "10,001"]);
 }
 
 #[test]
 fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
-    let ground = Ground::in_memory();
-    ground.write("circle.fio", "[global]\ninclude round.fio\n[a]\nrw=read\nsize=64k\n");
-    ground.write("round.fio", "include circle.fio\n");
+    let dirs = Directories::in_memory();
+    dirs.write("circle.fio", "[global]\ninclude round.fio\n[a]\nrw=read\nsize=64k\n");
+    dirs.write("round.fio", "include circle.fio\n");
     for (line, words) in [
         ("run absent.fio", ["absent.fio", "No such file"].as_slice()),
         ("run circle.fio", &["round.fio:1", "circle.fio → round.fio → circle.fio"]),
@@ -135,8 +131,12 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         ("as mdtest -F -n 5 -d nowhere", &["nowhere", "not there"]),
         ("as mdtest -Q -n 5 -d DIR", &["-Q", "no flag"]),
         ("as mdtest -F -n 50 -i 60 -d DIR", &["-i 60", "256"]),
+        (
+            "file metadata --dir DIR --dir DIR/x --shared-directory",
+            &["--dir", "--shared-directory"],
+        ),
     ] {
-        check(&ground, line, words);
+        check(&dirs, line, words);
     }
     let many: String =
         (0..200).map(|number| format!("[a{number}]\nstonewall\nrw=read\nsize=4k\n")).collect();
@@ -159,34 +159,34 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
         ("[a]\nrw=read\nsize=400t\n", &["free"]),
         (&many, &["256"]),
     ] {
-        let there = ground.write("there", &"x".repeat(4_096));
-        ground.write("job.fio", &text.replace("THERE", &there.display().to_string()));
-        check(&ground, "run job.fio --dir DIR", words);
+        let there = dirs.write("there", &"x".repeat(4_096));
+        dirs.write("job.fio", &text.replace("THERE", &there.display().to_string()));
+        check(&dirs, "run job.fio --dir DIR", words);
         assert_eq!(std::fs::read(there).unwrap(), [b'x'; 4_096]);
     }
     let lines = "schema: plimsoll.files/1\nname: x\nseed: 1\nverify: true\nstages: []\nmore: 1\n";
-    ground.write("strange.yaml", lines);
+    dirs.write("strange.yaml", lines);
     // Here lines of the file follow.
-    let output = ground.command("run strange.yaml").output().unwrap();
+    let output = dirs.command("run strange.yaml").output().unwrap();
     let said = stderr(&output);
     assert!(output.status.code() == Some(2) && said.contains("line 6") && said.contains("`more`"));
 }
 
 #[test]
 fn pipes_and_sockets_are_refused_and_not_waited_for() {
-    let ground = Ground::in_memory();
-    let pipe = ground.runs().join("pipe");
+    let dirs = Directories::in_memory();
+    let pipe = dirs.runs().join("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status();
     if !made.is_ok_and(|status| status.success()) {
         return skip("no mkfifo here");
     }
-    let socket = ground.runs().join("socket");
+    let socket = dirs.runs().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     for path in [&pipe, &socket] {
         let text = format!("[a]\nrw=read\nsize=64k\nfilename={}\n", path.display());
-        ground.write("there.fio", &text.replace("size", "allow_file_create=0\nsize"));
+        dirs.write("there.fio", &text.replace("size", "allow_file_create=0\nsize"));
         let text = format!("[a]\nrw=read\nsize=64k\ndirectory={}\n", path.display());
-        ground.write("in.fio", &text);
+        dirs.write("in.fio", &text);
         let path = path.display();
         for (line, word) in [
             (format!("file iops --dir {path}"), "not a directory"),
@@ -202,50 +202,50 @@ fn pipes_and_sockets_are_refused_and_not_waited_for() {
         ] {
             // Should it wait, somebody ends it.
             let mut command = Command::new("timeout");
-            command.args(["60", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(ground.runs());
-            let files = ground.files().display().to_string();
+            command.args(["60", env!("CARGO_BIN_EXE_plimsoll")]).current_dir(dirs.runs());
+            let files = dirs.files().display().to_string();
             command.args(line.split(' ').map(|word| word.replace("DIR", &files)));
             let output = command.stdin(Stdio::null()).output().unwrap();
             let text = stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{line}: {text}");
             assert!(text.contains(word), "{line}: {text}");
-            ground.assert_clean(&line);
+            dirs.assert_clean(&line);
         }
     }
 }
 
 #[test]
 fn too_few_descriptors_are_told_with_the_number_that_is_needed() {
-    let ground = Ground::in_memory();
+    let dirs = Directories::in_memory();
     let binary = env!("CARGO_BIN_EXE_plimsoll");
-    let files = ground.files().display();
+    let files = dirs.files().display();
     let line = format!("file iops --dir {files} --file-size 64KiB --files 100 --jobs 2 --ops 5");
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -n 40 && exec {binary} {line}")]);
-    let output = limited.current_dir(ground.runs()).stdin(Stdio::null()).output().unwrap();
+    let output = limited.current_dir(dirs.runs()).stdin(Stdio::null()).output().unwrap();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("ulimit -n") && text.contains("may have 40"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
-    ground.assert_clean("too few descriptors");
+    dirs.assert_clean("too few descriptors");
 }
 
 #[test]
 fn a_directory_of_others_is_refused_to_those_who_may_not_write_there() {
-    let ground = Ground::on_disk();
-    let (binary, files) = (env!("CARGO_BIN_EXE_plimsoll"), ground.files());
+    let dirs = Directories::on_disk();
+    let (binary, files) = (env!("CARGO_BIN_EXE_plimsoll"), dirs.files());
     use std::os::unix::fs::PermissionsExt;
     let mode =
         |path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     mode(files, 0o555);
-    mode(ground.runs(), 0o777);
+    mode(dirs.runs(), 0o777);
     let words = ["file", "iops", "--file-size", "64KiB", "--ops", "5", "--dir"];
     let is_root = rustix::process::geteuid().is_root();
     let mut command = if is_root { Command::new("setpriv") } else { Command::new(binary) };
     if is_root {
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", binary]);
     }
-    command.args(words).arg(files).current_dir(ground.runs()).stdin(Stdio::null());
+    command.args(words).arg(files).current_dir(dirs.runs()).stdin(Stdio::null());
     let output = command.output();
     mode(files, 0o755);
     let Ok(output) = output else { return skip("no setpriv") };
@@ -257,27 +257,27 @@ fn a_directory_of_others_is_refused_to_those_who_may_not_write_there() {
     assert!(text.contains(&files.display().to_string()), "{text}");
     assert!(text.contains("permission denied"), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
-    ground.assert_clean("no permission");
-    assert!(below(ground.runs()).is_empty());
+    dirs.assert_clean("no permission");
+    assert!(below(dirs.runs()).is_empty());
 }
 
 #[test]
 fn full_and_read_only_file_systems_are_refused_in_a_sentence() {
-    let ground = Ground::on_disk();
+    let dirs = Directories::on_disk();
     let run = "$PLIMSOLL file iops --dir $DIR --ops 5 --jobs 1 --file-size";
     for (script, word) in [
         (format!("{run} 16MiB"), "the files need 16.0 MiB"),
         (format!("head -c 16M /dev/zero > $DIR/foreign 2>/dev/null; {run} 64KiB"), "0 B free"),
         (format!("mount -o remount,ro $DIR; {run} 64KiB"), "read-only"),
     ] {
-        let Some(output) = on_small_disk(ground.runs(), "8m", &script) else { return };
+        let Some(output) = on_small_disk(dirs.runs(), "8m", &script) else { return };
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{script}: {text}");
         assert!(text.contains(word) && text.lines().count() == 1, "{script}: {text}");
         let (printed, left) = printed_and_left(&output);
         let foreign = if script.contains("foreign") { "./foreign\n" } else { "" };
         assert_eq!((&*printed, &*left), ("", foreign), "{script}");
-        std::fs::remove_dir(ground.runs().join("small")).unwrap();
-        assert!(below(ground.runs()).is_empty(), "{script}: no record of what never ran");
+        std::fs::remove_dir(dirs.runs().join("small")).unwrap();
+        assert!(below(dirs.runs()).is_empty(), "{script}: no record of what never ran");
     }
 }

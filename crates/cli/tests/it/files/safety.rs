@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{Ground, below, manifest};
+use super::{Directories, below, manifest};
 use crate::harness::{Background, run_directory, stderr};
 
 /// Puts files of others beside those of runs, with names like theirs.
-fn plant(ground: &Ground) {
-    let files = ground.files();
+fn plant(dirs: &Directories) {
+    let files = dirs.files();
     for directory in ["plimsoll/other", "plimsoll/file-iops-20200101t000000z-aaaa", "names.0"] {
         std::fs::create_dir_all(files.join(directory)).unwrap();
     }
@@ -29,13 +29,13 @@ fn plant(ground: &Ground) {
     {
         std::fs::write(files.join(name), format!("{number} is not ours").repeat(100)).unwrap();
     }
-    std::fs::write(ground.runs().join("outside"), "not ours either").unwrap();
-    std::os::unix::fs::symlink(ground.runs().join("outside"), files.join("plimsoll/link")).unwrap();
-    std::os::unix::fs::symlink(ground.runs(), files.join("names.1")).unwrap();
+    std::fs::write(dirs.runs().join("outside"), "not ours either").unwrap();
+    std::os::unix::fs::symlink(dirs.runs().join("outside"), files.join("plimsoll/link")).unwrap();
+    std::os::unix::fs::symlink(dirs.runs(), files.join("names.1")).unwrap();
 }
 
 /// A run whose fill, or whose reading, takes as long as it is let.
-fn slow(ground: &Ground, fill: &str, read: &str) -> PathBuf {
+fn slow(dirs: &Directories, fill: &str, read: &str) -> PathBuf {
     let files = "{directories: [DIR], name_format: 'iops.$jobnum.$filenum', count: 8, size_bytes: \
                  {min: 65536, max: 65536}}";
     let text = format!(
@@ -54,24 +54,22 @@ stages:
          write_blocks: {{fixed_bytes: 4096}}, order: sequential, repeats: true}}}}}}]
 "
     );
-    ground.write("slow.yaml", &text)
+    dirs.write("slow.yaml", &text)
 }
 
 const SLOWLY: &str = "{capped: {write: {ops_per_sec: 1}}}";
 
 /// Begins a run and returns when the stage of that name is under way.
-fn begin(ground: &Ground, stage: &str) -> (Background, PathBuf) {
+fn begin(dirs: &Directories, stage: &str) -> (Background, PathBuf) {
     let path = match stage {
-        "fill" => slow(ground, SLOWLY, "closed"),
-        _ => slow(
-            ground,
-            "closed",
-            "{capped: {read: {ops_per_sec: 100}, write: {ops_per_sec: 100}}}",
-        ),
+        "fill" => slow(dirs, SLOWLY, "closed"),
+        _ => {
+            slow(dirs, "closed", "{capped: {read: {ops_per_sec: 100}, write: {ops_per_sec: 100}}}")
+        }
     };
     let line = format!("run {} --json --run-dir record", path.display());
-    let running = Background::start(ground.command(&line));
-    let run = ground.runs().join("record");
+    let running = Background::start(dirs.command(&line));
+    let run = dirs.runs().join("record");
     loop {
         let stages = std::fs::read(run.join("run.json")).ok();
         let stages = stages.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
@@ -84,17 +82,17 @@ fn begin(ground: &Ground, stage: &str) -> (Background, PathBuf) {
 }
 
 #[track_caller]
-fn cleaned(ground: &Ground, line: &str) -> String {
-    let output = ground.command(line).output().unwrap();
+fn cleaned(dirs: &Directories, line: &str) -> String {
+    let output = dirs.command(line).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn foreign_files_survive_every_command() {
-    let ground = Ground::in_memory();
-    plant(&ground);
-    let before = below(ground.files());
+    let dirs = Directories::in_memory();
+    plant(&dirs);
+    let before = below(dirs.files());
     for line in [
         "file iops --dir DIR --jobs 2 --file-size 64KiB --ops 20",
         "file bandwidth --dir DIR --jobs 2 --file-size 64KiB --block 4KiB --ops 20 --op mixed",
@@ -102,43 +100,43 @@ fn foreign_files_survive_every_command() {
         "as mdtest -np 2 -F -n 20 -d DIR",
         "as fio --name=iops --numjobs=2 --rw=randrw --size=64k --directory=DIR",
     ] {
-        let output = ground.command(line).output().unwrap();
+        let output = dirs.command(line).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{line}: {}", stderr(&output));
-        assert_eq!(below(ground.files()), before, "{line}");
+        assert_eq!(below(dirs.files()), before, "{line}");
     }
-    let text = cleaned(&ground, "clean DIR --yes");
+    let text = cleaned(&dirs, "clean DIR --yes");
     assert!(text.contains("no run left anything"), "{text}");
-    assert_eq!(below(ground.files()), before);
+    assert_eq!(below(dirs.files()), before);
 }
 
 #[test]
 fn data_that_is_to_be_kept_is_kept_until_it_is_cleaned() {
-    let ground = Ground::in_memory();
-    plant(&ground);
-    let before = below(ground.files());
+    let dirs = Directories::in_memory();
+    plant(&dirs);
+    let before = below(dirs.files());
     let line = "file iops --dir DIR --jobs 2 --file-size 64KiB --ops 20 --keep-data";
     for by in ["run", "directory"] {
-        cleaned(&ground, line);
-        let run = run_directory(ground.runs());
+        cleaned(&dirs, line);
+        let run = run_directory(dirs.runs());
         let id = manifest(&run)["run_id"].as_str().unwrap().to_owned();
-        let work_dir = ground.files().join("plimsoll").join(&id);
+        let work_dir = dirs.files().join("plimsoll").join(&id);
         let names: Vec<PathBuf> = below(&work_dir).into_keys().collect();
         let expected = [".plimsoll-run", "iops.0.0", "iops.1.0"].map(|name| work_dir.join(name));
         assert_eq!(names, expected);
         assert_eq!(std::fs::metadata(&names[1]).unwrap().len(), 65_536);
         if by == "run" {
-            let text = cleaned(&ground, &format!("clean {}", run.display()));
+            let text = cleaned(&dirs, &format!("clean {}", run.display()));
             assert!(text.contains("removed 2 files"), "{text}");
             assert_eq!(manifest(&run)["cleanup"]["state"], "complete");
         } else {
-            let text = cleaned(&ground, "clean DIR");
+            let text = cleaned(&dirs, "clean DIR");
             assert!(text.contains(&id) && text.contains("--yes"), "{text}");
             assert!(work_dir.exists(), "without --yes nothing is removed");
-            cleaned(&ground, "clean DIR --yes --run file-iops-20200101t000000z-aaaa");
+            cleaned(&dirs, "clean DIR --yes --run file-iops-20200101t000000z-aaaa");
             assert!(work_dir.exists(), "that is another run");
-            cleaned(&ground, &format!("clean DIR --yes --run {id}"));
+            cleaned(&dirs, &format!("clean DIR --yes --run {id}"));
         }
-        assert_eq!(below(ground.files()), before, "{by}");
+        assert_eq!(below(dirs.files()), before, "{by}");
         std::fs::remove_dir_all(run).unwrap();
     }
 }
@@ -147,10 +145,10 @@ fn data_that_is_to_be_kept_is_kept_until_it_is_cleaned() {
 fn after_kill_9_clean_finishes_the_job() {
     for stage in ["fill", "read"] {
         for by in ["run", "directory"] {
-            let ground = Ground::in_memory();
-            plant(&ground);
-            let before = below(ground.files());
-            let (running, run) = begin(&ground, stage);
+            let dirs = Directories::in_memory();
+            plant(&dirs);
+            let before = below(dirs.files());
+            let (running, run) = begin(&dirs, stage);
             running.signal(Signal::KILL);
             assert_eq!(running.end().0, None);
             assert_eq!(
@@ -158,81 +156,81 @@ fn after_kill_9_clean_finishes_the_job() {
                 "running",
                 "a killed run is not presented as whole"
             );
-            assert!(below(ground.files()).len() > before.len(), "{stage}: it had begun");
+            assert!(below(dirs.files()).len() > before.len(), "{stage}: it had begun");
             let line = match by {
                 "run" => format!("clean {}", run.display()),
                 _ => "clean DIR --yes".to_owned(),
             };
-            cleaned(&ground, &line);
-            assert_eq!(below(ground.files()), before, "{stage} {by}");
+            cleaned(&dirs, &line);
+            assert_eq!(below(dirs.files()), before, "{stage} {by}");
             // There is nothing left to do, which is no error.
-            cleaned(&ground, &line);
+            cleaned(&dirs, &line);
         }
     }
 }
 
 #[test]
 fn ctrl_c_reports_what_was_measured_and_cleans() {
-    for ground in [Ground::in_memory(), Ground::on_disk()] {
-        plant(&ground);
-        let before = below(ground.files());
-        let (running, run) = begin(&ground, "read");
+    for dirs in [Directories::in_memory(), Directories::on_disk()] {
+        plant(&dirs);
+        let before = below(dirs.files());
+        let (running, run) = begin(&dirs, "read");
         running.signal(Signal::INT);
         let (code, stdout, stderr) = running.end();
         let report: Value = serde_json::from_str(&stdout).unwrap();
         assert_eq!(report["state"], "interrupted", "{stderr}");
         assert_eq!(code, Some(130), "{stderr}");
         assert_eq!(manifest(&run)["state"], "interrupted");
-        assert_eq!(below(ground.files()), before);
+        assert_eq!(below(dirs.files()), before);
     }
 }
 
 #[test]
 fn ctrl_c_while_filling_cleans_and_says_that_nothing_was_measured() {
-    let ground = Ground::in_memory();
-    plant(&ground);
-    let before = below(ground.files());
-    let (running, run) = begin(&ground, "fill");
+    let dirs = Directories::in_memory();
+    plant(&dirs);
+    let before = below(dirs.files());
+    let (running, run) = begin(&dirs, "fill");
     running.signal(Signal::INT);
     let (code, stdout, stderr) = running.end();
     assert_eq!((code, stdout.as_str()), (Some(130), ""), "{stderr}");
     assert!(stderr.contains("nothing was measured"), "{stderr}");
     assert_eq!(manifest(&run)["state"], "failed");
-    assert_eq!(below(ground.files()), before);
+    assert_eq!(below(dirs.files()), before);
 }
 
 #[test]
 fn a_run_is_cleaned_from_wherever_one_is() {
-    let (ground, elsewhere) = (Ground::in_memory(), Ground::in_memory());
-    std::fs::create_dir(ground.runs().join("below")).unwrap();
-    cleaned(&ground, "file metadata --dir below --jobs 1 --files 5 --keep-data");
-    cleaned(&ground, "file iops --dir below --jobs 1 --file-size 64KiB --ops 5 --keep-data");
-    for entry in std::fs::read_dir(ground.runs()).unwrap() {
+    let (dirs, elsewhere) = (Directories::in_memory(), Directories::in_memory());
+    std::fs::create_dir(dirs.runs().join("below")).unwrap();
+    cleaned(&dirs, "file metadata --dir below --jobs 1 --files 5 --keep-data");
+    cleaned(&dirs, "file iops --dir below --jobs 1 --file-size 64KiB --ops 5 --keep-data");
+    for entry in std::fs::read_dir(dirs.runs()).unwrap() {
         let run = entry.unwrap().path();
         if run.join("run.json").exists() {
             cleaned(&elsewhere, &format!("clean {}", run.display()));
         }
     }
-    assert!(below(&ground.runs().join("below")).is_empty());
+    assert!(below(&dirs.runs().join("below")).is_empty());
 }
 
 #[test]
 fn a_manifest_that_names_other_places_empties_nothing() {
-    let ground = Ground::in_memory();
-    plant(&ground);
+    let dirs = Directories::in_memory();
+    plant(&dirs);
     let line = "file iops --dir DIR --jobs 2 --file-size 64KiB --ops 20 --keep-data";
-    cleaned(&ground, line);
-    let before = below(ground.files());
-    let run = run_directory(ground.runs());
+    cleaned(&dirs, line);
+    let before = below(dirs.files());
+    let run = run_directory(dirs.runs());
     let mut manifest = manifest(&run);
     // Else it is refused for that.
     manifest.as_object_mut().unwrap().remove("checksum");
     let write =
         |manifest: &Value| std::fs::write(run.join("run.json"), manifest.to_string()).unwrap();
     let clean = |codes: &[i32]| {
-        let output = ground.command(&format!("clean {}", run.display())).output().unwrap();
+        let output = dirs.command(&format!("clean {}", run.display())).output().unwrap();
         assert!(codes.contains(&output.status.code().unwrap()), "{output:?}");
-        assert_eq!(below(ground.files()), before);
+        assert_eq!(below(dirs.files()), before);
     };
     let id = manifest["run_id"].clone();
     for other in ["other", "file-iops-20200101t000000z-aaaa", "..", ".", "../plimsoll/other", ""] {
@@ -241,7 +239,7 @@ fn a_manifest_that_names_other_places_empties_nothing() {
         clean(&[2]);
     }
     manifest["run_id"] = id.clone();
-    let place = |name: &str| ground.files().join(name).display().to_string();
+    let place = |name: &str| dirs.files().join(name).display().to_string();
     let right = manifest["target"]["files"]["directories"].clone();
     for other in ["plimsoll", "plimsoll/other", "names.0", "names.1"] {
         manifest["target"]["files"]["directories"] = vec![place(other)].into();
@@ -251,28 +249,28 @@ fn a_manifest_that_names_other_places_empties_nothing() {
     // The marker of another run is left alone as well.
     manifest["target"]["files"]["directories"] = right;
     write(&manifest);
-    let work_dir = ground.files().join("plimsoll").join(id.as_str().unwrap());
+    let work_dir = dirs.files().join("plimsoll").join(id.as_str().unwrap());
     let marker = work_dir.join(".plimsoll-run");
     let text = std::fs::read(&marker).unwrap();
     std::fs::write(&marker, "another\n").unwrap();
-    let output = ground.command(&format!("clean {}", run.display())).output().unwrap();
+    let output = dirs.command(&format!("clean {}", run.display())).output().unwrap();
     assert!(output.status.code() == Some(2) && stderr(&output).contains("marker"), "{output:?}");
     std::fs::write(&marker, text).unwrap();
-    assert_eq!(below(ground.files()), before);
+    assert_eq!(below(dirs.files()), before);
     assert!(Path::new(&work_dir).exists());
 }
 
 #[test]
 fn a_link_in_the_place_of_the_runs_directories_is_not_followed() {
-    let ground = Ground::in_memory();
-    let outside = ground.runs().join("outside");
+    let dirs = Directories::in_memory();
+    let outside = dirs.runs().join("outside");
     std::fs::create_dir(&outside).unwrap();
-    std::os::unix::fs::symlink(&outside, ground.files().join("plimsoll")).unwrap();
+    std::os::unix::fs::symlink(&outside, dirs.files().join("plimsoll")).unwrap();
     let line = "file iops --dir DIR --jobs 1 --file-size 64KiB --ops 5";
-    let output = ground.command(line).output().unwrap();
+    let output = dirs.command(line).output().unwrap();
     let said = stderr(&output);
     assert!(output.status.code() == Some(2) && said.contains("symbolic link"), "{said}");
     assert!(below(&outside).is_empty());
-    let output = ground.command("clean DIR --yes").output().unwrap();
+    let output = dirs.command("clean DIR --yes").output().unwrap();
     assert_ne!(output.status.code(), Some(0), "{output:?}");
 }

@@ -4,8 +4,8 @@
 use crate::harness::{oracle, plimsoll, run, stderr};
 
 const ROWS: [(&str, &[&str]); 37] = [
-    ("s3 multipart --part.size 4MiB", &["--part.size", "5242880"]),
-    ("s3 multipart-put --part.size 5MB", &["--part.size", "5242880"]),
+    ("s3 multipart --part.size 4MiB", &["--part.size", "5MiB"]),
+    ("s3 multipart-put --part.size 5MB", &["--part.size", "5MiB"]),
     ("s3 put --part.size 1MiB --host HOST", &["--part.size", "5MiB"]),
     ("s3 put --part.size 0 --host HOST", &["--part.size"]),
     ("s3 multipart --parts 10001", &["--parts", "10000"]),

@@ -61,7 +61,7 @@ impl<'a> Ran<'a> {
 
     /// Returns each stage that is a result, with its number.
     fn results(&self) -> impl Iterator<Item = (usize, &'a StageReport)> {
-        let planned = self.lowered.spec.stages.iter();
+        let planned = self.lowered.workload.work_stages();
         let stages = self.report.stages.iter().zip(planned).enumerate();
         stages.filter(|(_, (_, planned))| !planned.prepares).map(|(at, (stage, _))| (at, stage))
     }
@@ -82,7 +82,8 @@ impl<'a> Ran<'a> {
         for (at, stage) in self.results() {
             let Some(bounds) = stage.rows.first().map(|row| &row.analysis) else { continue };
             let mut worker = 0;
-            let clones = self.lowered.spec.stages[at].jobs.iter().map(|job| job.clones);
+            let planned = self.lowered.workload.work_stages().nth(at);
+            let clones = planned.into_iter().flat_map(|stage| &stage.jobs).map(|job| job.workers);
             for (clones, index) in clones.zip(&self.lowered.stages[at].jobs) {
                 let of_clone = |clone: u32| CloneLogs {
                     stage: StageId(at as u8),

@@ -1,17 +1,21 @@
 //! Jobs that read and write blocks: which ones, how fast, for how long.
 
+use std::time::Duration;
+
 use plimsoll_model::{Interface, SyncMode};
-use plimsoll_workload::files::{
-    BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FileJobSpec,
-    FilePacingSpec, FileWorkSpec, SpanSpec, ThinkSpec,
+use plimsoll_workload::ArrivalLaw;
+use plimsoll_workload::plan::spec::{
+    Arrivals, BlockLaw, BlockOrder, BlockSizes, BlocksSpec, CappedEach, InterfaceSpec, JobSpec,
+    Limit, PacingSpec, ReadBlocks, Share, Shares, SyncSpec, ThinkSpec, WorkSpec, WriteBlocks,
 };
+use plimsoll_workload::plan::{Cap, Percent, Size, SizeRange, Time, TimeRange};
 
 use super::super::error::FioError;
 use super::super::job::{
     self, Amount, Blocks, Direction, Directions, Distribution, Engine, Job, Order, RateProcess,
 };
 use super::files::Placed;
-use super::{Lowering, nanos, refuse};
+use super::{Lowering, refuse};
 
 /// What the page cache can be passed by in multiples of, at least.
 const SECTOR_BYTES: u64 = 512;
@@ -30,108 +34,115 @@ impl Lowering<'_> {
         &mut self,
         index: usize,
         files: &Placed,
-    ) -> Result<Vec<FileJobSpec>, FioError> {
+    ) -> Result<Vec<JobSpec>, FioError> {
         let job = self.job(index);
         let ends = self.ends(job, files)?;
         check_direct(job)?;
         self.note_ignored_ends(job);
-        let work = BlocksSpec {
-            files: files.parts[0].files.clone(),
-            read_percent: match job.pattern.direction {
-                Direction::Read => 100,
-                Direction::Write => 0,
-                Direction::Mixed => job.pattern.read_percent,
-            },
-            read_blocks: sizes(&job.pattern.blocks.read),
-            write_blocks: sizes(&job.pattern.blocks.write),
+        let Directions { read, write } = &job.pattern.blocks;
+        let read_percent = match job.pattern.direction {
+            Direction::Read => 100,
+            Direction::Write => 0,
+            Direction::Mixed => job.pattern.read_percent,
+        };
+        let mixed = (1..100).contains(&read_percent);
+        let percent = mixed.then(|| Percent(read_percent.into()));
+        let mut work = BlocksSpec {
+            read: (read_percent > 0).then(|| ReadBlocks { block: sizes(read), percent }),
+            write: (read_percent < 100).then(|| WriteBlocks { block: sizes(write) }),
             order: order(job),
-            repeats: ends.repeats,
+            repeats: Some(ends.repeats),
             seed: job.pattern.seed,
             direct: job.queue.direct,
-            sync: match job.queue.sync {
+            invalidates: job.files.invalidate,
+            ..BlocksSpec::of("")
+        };
+        // Nothing is synced where nothing can be written.
+        if job.pattern.direction != Direction::Read {
+            work.sync = SyncSpec(match job.queue.sync {
                 job::SyncMode::Off => SyncMode::Off,
                 job::SyncMode::Sync => SyncMode::Sync,
                 job::SyncMode::Dsync => SyncMode::Dsync,
-            },
-            fsync_every: job.queue.fsync_every,
-            fdatasync_every: job.queue.fdatasync_every,
-            end_fsync: job.queue.end_fsync,
-            invalidates: job.files.invalidate,
-        };
-        let work = if job.pattern.direction == Direction::Read { only_reading(work) } else { work };
-        let spec = FileJobSpec {
-            bytes_max: ends.bytes_max,
-            ops_max: ends.ops_max,
+            });
+            work.fsync_every = job.queue.fsync_every;
+            work.fdatasync_every = job.queue.fdatasync_every;
+            work.end_fsync = job.queue.end_fsync;
+        }
+        let timing = JobSpec {
+            bytes: ends.bytes_max.map(|bytes| Limit::Each { each: Size(bytes) }),
+            ops: ends.ops_max.map(|ops| Limit::Each { each: ops }),
             pacing: pacing(job),
-            ..self.plain_job(index, FileWorkSpec::Blocks(work.clone()))
+            ..self.timed_job(index, WorkSpec::Blocks(work.clone()))
         };
-        Ok(by_parts(&spec, &work, files))
+        Ok(self.by_parts(&timing, &work, files))
     }
 
     /// Returns the jobs that read back what a job has written.
-    pub(super) fn reading_jobs(&self, index: usize, files: &Placed) -> Vec<FileJobSpec> {
+    pub(super) fn reading_jobs(&mut self, index: usize, files: &Placed) -> Vec<JobSpec> {
         let job = self.job(index);
-        let work = only_reading(BlocksSpec {
-            files: files.parts[0].files.clone(),
-            read_percent: 100,
-            read_blocks: sizes(&job.pattern.blocks.write),
-            write_blocks: sizes(&job.pattern.blocks.write),
-            order: BlockOrderSpec::Sequential,
-            repeats: false,
-            seed: None,
+        let block = sizes(&job.pattern.blocks.write);
+        let work = BlocksSpec {
+            read: Some(ReadBlocks { block, percent: None }),
+            order: BlockOrder::Sequential,
+            repeats: Some(false),
             direct: job.queue.direct,
-            sync: SyncMode::Off,
-            fsync_every: None,
-            fdatasync_every: None,
-            end_fsync: false,
             invalidates: job.files.invalidate,
-        });
-        let spec = FileJobSpec {
-            start_delay_ns: SpanSpec::default(),
-            ramp_ns: 0,
-            duration_ns: None,
-            think: None,
-            ..self.plain_job(index, FileWorkSpec::Blocks(work.clone()))
+            ..BlocksSpec::of("")
         };
-        by_parts(&spec, &work, files)
+        let plain = self.plain_job(index, WorkSpec::Blocks(work.clone()));
+        self.by_parts(&plain, &work, files)
     }
 
     /// Returns what all kinds of jobs have in common.
-    pub(super) fn plain_job(&self, index: usize, work: FileWorkSpec) -> FileJobSpec {
+    pub(super) fn plain_job(&self, index: usize, work: WorkSpec) -> JobSpec {
         let job = self.job(index);
-        let time = |time| nanos(self.scale.time(time));
-        // It counts from the start of the run, which may be long past.
-        let delay = |delay| time(delay).saturating_sub(nanos(self.elapsed));
-        let pause = nanos(job.thinktime.pause);
-        FileJobSpec {
-            name: job.name.clone(),
-            group: job.flow.group,
-            clones: self.clones(job),
+        let interface = match job.queue.engine {
+            Engine::IoUring => Some(Interface::IoUring),
+            Engine::Libaio => Some(Interface::Libaio),
+            Engine::Null => None,
+            Engine::Psync | Engine::FileCreate | Engine::FileStat | Engine::FileDelete => {
+                Some(Interface::Psync)
+            }
+        };
+        JobSpec {
+            name: Some(job.name.clone()),
+            group: Some(job.flow.group),
             depth: job.queue.depth(),
-            interface: match job.queue.engine {
-                Engine::IoUring => Some(Interface::IoUring),
-                Engine::Libaio => Some(Interface::Libaio),
-                Engine::Null => None,
-                Engine::Psync | Engine::FileCreate | Engine::FileStat | Engine::FileDelete => {
-                    Some(Interface::Psync)
-                }
-            },
-            start_delay_ns: SpanSpec {
+            interface: interface.map(InterfaceSpec),
+            ..JobSpec::of(self.clones(job), work)
+        }
+    }
+
+    /// Returns the same for jobs that last as the job file says.
+    pub(super) fn timed_job(&self, index: usize, work: WorkSpec) -> JobSpec {
+        let job = self.job(index);
+        let time = |time| self.scale.time(time);
+        // It counts from the start of the run, which may be long past.
+        let delay = |delay: Duration| time(delay).saturating_sub(self.elapsed);
+        let pause = job.thinktime.pause;
+        JobSpec {
+            start_delay: TimeRange {
                 min: delay(job.flow.start_delay.min),
                 max: delay(job.flow.start_delay.max),
             },
-            ramp_ns: time(job.timing.ramp),
-            duration_ns: job.timing.runtime.map(time),
-            ops_max: None,
-            bytes_max: None,
-            pacing: FilePacingSpec::Closed,
-            think: (pause > 0).then(|| ThinkSpec {
-                pause_ns: pause,
-                spin_ns: nanos(job.thinktime.spin).min(pause),
-                every_ops: job.thinktime.operations,
+            ramp: Time(time(job.timing.ramp)),
+            duration: job.timing.runtime.map(|runtime| Time(time(runtime))),
+            think: (!pause.is_zero()).then(|| ThinkSpec {
+                pause: Time(pause),
+                spin: Time(job.thinktime.spin.min(pause)),
+                every: job.thinktime.operations,
             }),
-            work,
+            ..self.plain_job(index, work)
         }
+    }
+
+    fn by_parts(&mut self, of: &JobSpec, work: &BlocksSpec, files: &Placed) -> Vec<JobSpec> {
+        let job = |part: &super::files::Part| JobSpec {
+            workers: part.clones,
+            work: self.on_files.blocks(&part.files, work.clone()),
+            ..of.clone()
+        };
+        files.parts.iter().map(job).collect()
     }
 
     /// Returns when a job has done its work. `size` says how much that is where `filesize` says how
@@ -189,8 +200,7 @@ impl Lowering<'_> {
 
     /// Returns whether a job writes every byte of its files.
     pub(super) fn covers_files(&self, job: &Job, files: &Placed) -> bool {
-        let visits_all =
-            matches!(order(job), BlockOrderSpec::Sequential | BlockOrderSpec::EachOnce);
+        let visits_all = matches!(order(job), BlockOrder::Sequential | BlockOrder::EachOnce);
         let is_enough = |ends: Ends| {
             let bytes_min = ends.bytes_max.unwrap_or(u64::MAX);
             ends.ops_max.is_none() && total(job, files).is_some_and(|all| bytes_min >= all)
@@ -237,67 +247,53 @@ fn total(job: &Job, files: &Placed) -> Option<u64> {
     (files.size.min == files.size.max).then(|| files.size.min.saturating_mul(count))
 }
 
-/// Returns the work without what concerns writes only.
-fn only_reading(work: BlocksSpec) -> BlocksSpec {
-    BlocksSpec {
-        sync: SyncMode::Off,
-        fsync_every: None,
-        fdatasync_every: None,
-        end_fsync: false,
-        ..work
-    }
-}
-
-fn by_parts(spec: &FileJobSpec, work: &BlocksSpec, files: &Placed) -> Vec<FileJobSpec> {
-    let job = |part: &super::files::Part| FileJobSpec {
-        clones: part.clones,
-        work: FileWorkSpec::Blocks(BlocksSpec { files: part.files.clone(), ..work.clone() }),
-        ..spec.clone()
-    };
-    files.parts.iter().map(job).collect()
-}
-
-fn sizes(blocks: &Blocks) -> BlockSizesSpec {
+fn sizes(blocks: &Blocks) -> BlockSizes {
     match blocks {
-        Blocks::Fixed(size) => BlockSizesSpec::FixedBytes(*size),
+        Blocks::Fixed(size) => BlockSizes::Fixed(Size(*size)),
         Blocks::Range(range) => {
-            BlockSizesSpec::RangeBytes(SpanSpec { min: range.min, max: range.max })
+            BlockSizes::Drawn(BlockLaw::Range(SizeRange { min: range.min, max: range.max }))
         }
         Blocks::Split(shares) => {
             let shares = shares.iter().filter(|share| share.percent > 0);
-            let share = |share: &job::BlockShare| BlockShareSpec {
-                size_bytes: share.size_bytes,
-                weight: share.percent,
+            let share = |share: &job::BlockShare| Share {
+                value: Size(share.size_bytes),
+                weight: share.percent.into(),
             };
-            BlockSizesSpec::Shares(shares.map(share).collect())
+            BlockSizes::Drawn(BlockLaw::Shares(Shares(shares.map(share).collect())))
         }
     }
 }
 
-fn order(job: &Job) -> BlockOrderSpec {
+fn order(job: &Job) -> BlockOrder {
     if job.pattern.order == Order::Sequential {
-        return BlockOrderSpec::Sequential;
+        return BlockOrder::Sequential;
     }
     match job.pattern.distribution {
-        Distribution::Uniform if job.pattern.random_map => BlockOrderSpec::EachOnce,
-        Distribution::Uniform => BlockOrderSpec::Uniform,
-        Distribution::Zipf { theta } => BlockOrderSpec::Zipf { theta },
-        Distribution::Pareto { h } => BlockOrderSpec::Pareto { h },
-        Distribution::Normal { deviation_percent } => BlockOrderSpec::Normal { deviation_percent },
+        Distribution::Uniform if job.pattern.random_map => BlockOrder::EachOnce,
+        Distribution::Uniform => BlockOrder::Uniform,
+        Distribution::Zipf { theta } => BlockOrder::Zipf(theta),
+        Distribution::Pareto { h } => BlockOrder::Pareto(h),
+        Distribution::Normal { deviation_percent } => {
+            BlockOrder::Normal(Percent(deviation_percent))
+        }
     }
 }
 
-fn pacing(job: &Job) -> FilePacingSpec {
+fn pacing(job: &Job) -> PacingSpec {
     #[expect(clippy::cast_precision_loss, reason = "no rate is that exact")]
     let cap = |bytes: Option<u64>, ops: Option<u64>| {
-        let bytes = bytes.map(|rate| CapSpec::BytesPerSec(rate as f64));
-        bytes.or(ops.map(|rate| CapSpec::OpsPerSec(rate as f64)))
+        let bytes = bytes.map(|rate| Cap::BytesPerSec(rate as f64));
+        bytes.or(ops.map(|rate| Cap::OpsPerSec(rate as f64)))
     };
     let (bytes, ops) = (&job.rates.bytes_per_sec, &job.rates.ops_per_sec);
     let read = cap(bytes.read, ops.read).filter(|_| job.pattern.direction != Direction::Write);
     let write = cap(bytes.write, ops.write).filter(|_| job.pattern.direction != Direction::Read);
     if read.is_none() && write.is_none() {
-        return FilePacingSpec::Closed;
+        return PacingSpec::Closed;
     }
-    FilePacingSpec::Capped { read, write, poisson: job.rates.process == RateProcess::Poisson }
+    let arrivals = match job.rates.process {
+        RateProcess::Poisson => ArrivalLaw::Poisson,
+        RateProcess::Linear => ArrivalLaw::Constant,
+    };
+    PacingSpec::CappedEach(CappedEach { read, write, arrivals: Arrivals(arrivals) })
 }

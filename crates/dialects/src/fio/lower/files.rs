@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
-use plimsoll_workload::files::{JobFilesSpec, SpanSpec};
+use plimsoll_workload::plan::spec::{FileSet, ListedSet, PathSet, SetSpec};
+use plimsoll_workload::plan::{FilesIn, SizeRange};
 
 use super::super::error::FioError;
 use super::super::job::{Amount, Direction, Engine, Files, Job};
 use super::scale::block_bytes_max;
-use super::{Lowering, refuse};
+use super::{Lowering, label, refuse};
 
 /// How many files a job may have, over all clones.
 const FILES_MAX: u64 = 10_000_000;
@@ -18,7 +19,7 @@ const FLAG: &str = "--i-know-this-destroys-data";
 
 /// A file that the run makes.
 pub(super) struct KnownFile {
-    size: SpanSpec,
+    size: SizeRange,
     section: String,
     content: Content,
 }
@@ -44,7 +45,7 @@ pub(super) struct Placed {
     /// All paths, each once.
     pub(super) paths: Vec<String>,
     /// The size of each.
-    pub(super) size: SpanSpec,
+    pub(super) size: SizeRange,
     /// Whether they were there before the run.
     pub(super) existing: bool,
 }
@@ -53,7 +54,7 @@ pub(super) struct Placed {
 #[derive(Clone)]
 pub(super) struct Part {
     pub(super) clones: u32,
-    pub(super) files: JobFilesSpec,
+    pub(super) files: FilesIn,
 }
 
 impl Lowering<'_> {
@@ -79,27 +80,14 @@ impl Lowering<'_> {
             let text = "`filename` names files of several directories; give each a job of its own";
             return Err(refuse(job, text.to_owned()));
         }
-        let lists_of_clones = match existing {
-            true => of_clones(clones).collect(),
-            false => Vec::new(),
-        };
         let leads_out = |name: &&String| name.split('/').any(|part| part == "..");
         let outside = files.names.iter().chain([&files.name_format]).find(leads_out);
         if let Some(name) = outside.filter(|_| !existing) {
             return Err(refuse(job, format!("`{name}` leads out of the directory of the run")));
         }
-        let spec = JobFilesSpec {
-            directories: files.directories,
-            names: files.names,
-            name_format: files.name_format,
-            count: files.count,
-            size_bytes: size,
-            existing,
-            destroys: existing && self.machine.destroys,
-        };
         let parts = match existing {
-            false => vec![Part { clones, files: spec }],
-            true => existing_parts(&spec, lists_of_clones),
+            false => vec![Part { clones, files: made(job, clones, files, size) }],
+            true => self.existing_parts(job, of_clones(clones).collect(), size),
         };
         if parts.len() > PARTS_MAX {
             let text = format!(
@@ -187,6 +175,26 @@ impl Lowering<'_> {
         }
     }
 
+    /// Returns files that are there by their whole paths, for each clone where they differ.
+    fn existing_parts(
+        &self,
+        job: &Job,
+        mut of_clones: Vec<Vec<String>>,
+        size: SizeRange,
+    ) -> Vec<Part> {
+        let mut clones = 1;
+        if of_clones.windows(2).all(|pair| pair[0] == pair[1]) {
+            clones = u32::try_from(of_clones.len()).unwrap_or(u32::MAX);
+            of_clones.truncate(1);
+        }
+        let part = |paths| {
+            let set = PathSet { on: None, paths, size, touch: self.machine.destroys };
+            let (label, directories) = (label(&job.name), Vec::new());
+            Part { clones, files: FilesIn { label, directories, set: SetSpec::Paths(set) } }
+        };
+        of_clones.into_iter().map(part).collect()
+    }
+
     fn check_existing(&self, job: &Job, paths: &[String]) -> Result<(), FioError> {
         let path = &paths[0];
         if job.writes() && !self.machine.destroys {
@@ -211,7 +219,7 @@ impl Lowering<'_> {
         job: &Job,
         paths: &[String],
         sizes_there: Option<&[u64]>,
-    ) -> Result<SpanSpec, FioError> {
+    ) -> Result<SizeRange, FioError> {
         let refuse = |text: String| Err(refuse(job, text));
         let scaled = |bytes: u64| self.scale.size(bytes);
         let files = &job.files;
@@ -220,15 +228,15 @@ impl Lowering<'_> {
             sizes => sizes.and_then(|sizes| sizes.first().copied()),
         };
         let size = match (files.file_size_bytes, files.size, common) {
-            (Some(span), ..) => SpanSpec { min: scaled(span.min), max: scaled(span.max) },
+            (Some(span), ..) => SizeRange { min: scaled(span.min), max: scaled(span.max) },
             (None, Some(Amount::Bytes(all)), _) => {
-                SpanSpec::of(scaled(all / u64::from(files.count.max(1))))
+                SizeRange::of(scaled(all / u64::from(files.count.max(1))))
             }
             (None, Some(Amount::Percent(percent)), Some(size)) => {
                 let part = u128::from(size) * u128::from(percent) / 100;
-                SpanSpec::of(scaled(u64::try_from(part).unwrap_or(u64::MAX)))
+                SizeRange::of(scaled(u64::try_from(part).unwrap_or(u64::MAX)))
             }
-            (None, None, Some(size)) => SpanSpec::of(scaled(size)),
+            (None, None, Some(size)) => SizeRange::of(scaled(size)),
             (None, _, None) if sizes_there.is_some() => {
                 let text =
                     "its files are of several sizes; say by `filesize` how much of each is used";
@@ -252,7 +260,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the size that earlier sections gave to all these files.
-    fn known_size(&self, paths: &[String]) -> Option<SpanSpec> {
+    fn known_size(&self, paths: &[String]) -> Option<SizeRange> {
         let first = self.known.get(paths.first()?)?.size;
         let is_same = |path| self.known.get(path).is_some_and(|known| known.size == first);
         paths.iter().all(is_same).then_some(first)
@@ -263,7 +271,7 @@ impl Lowering<'_> {
         job: &Job,
         paths: &[String],
         sizes_there: Option<&[u64]>,
-        size: SpanSpec,
+        size: SizeRange,
     ) -> Result<(), FioError> {
         let there = sizes_there.unwrap_or_default();
         if let Some(small) = there.iter().position(|&there| there < size.max) {
@@ -380,28 +388,26 @@ fn each_once(paths: Vec<String>) -> Vec<String> {
     paths.into_iter().zip(is_new).filter_map(|(path, is_new)| is_new.then_some(path)).collect()
 }
 
-/// Returns the description of files by their whole paths, for each clone where they differ.
-fn existing_parts(spec: &JobFilesSpec, of_clones: Vec<Vec<String>>) -> Vec<Part> {
-    let part = |clones: usize, names: Vec<String>| Part {
-        clones: u32::try_from(clones).unwrap_or(u32::MAX),
-        files: JobFilesSpec { directories: vec![parent(&names).to_owned()], names, ..spec.clone() },
+/// Returns files that the run makes. Names that do not tell jobs or clones apart are the same for
+/// all of them.
+fn made(job: &Job, clones: u32, files: Files, size: SizeRange) -> FilesIn {
+    let Files { directories, names, name_format: name, count, .. } = files;
+    let is_own = name.contains("$jobnum") || directories.len() > 1;
+    let set = match names.is_empty() {
+        false => SetSpec::Listed(ListedSet { on: None, names, size }),
+        true => SetSpec::Files(FileSet {
+            on: None,
+            files: count,
+            size,
+            workers: (is_own && clones > 1).then_some(clones),
+            job: name.contains("$jobname").then(|| job.name.clone()),
+            name,
+        }),
     };
-    if of_clones.windows(2).all(|pair| pair[0] == pair[1]) {
-        let clones = of_clones.len();
-        return of_clones.into_iter().take(1).map(|names| part(clones, names)).collect();
-    }
-    of_clones.into_iter().map(|names| part(1, names)).collect()
+    FilesIn { label: label(&job.name), directories, set }
 }
 
-/// Returns the directory of the first of these paths.
-fn parent(paths: &[String]) -> &str {
-    match paths.first().and_then(|path| path.rsplit_once('/')) {
-        None | Some(("", _)) => "/",
-        Some((parent, _)) => parent,
-    }
-}
-
-fn in_bytes(size: SpanSpec) -> String {
+fn in_bytes(size: SizeRange) -> String {
     match size.min == size.max {
         true => format!("{} bytes", size.min),
         false => format!("{} to {} bytes", size.min, size.max),

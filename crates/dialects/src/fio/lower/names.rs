@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use plimsoll_workload::files::{
-    FileJobSpec, FileWorkSpec, NameActSpec, NamesSpec, SpanSpec, TreeSpec,
+use plimsoll_workload::plan::spec::{
+    CreateNames, JobSpec, Limit, MakeTree, NamesSpec, RemoveNames, SetSpec, StatNames, TreeOf,
+    TreeSet, WorkSpec,
 };
+use plimsoll_workload::plan::{FilesIn, Size};
 
 use super::super::error::FioError;
 use super::super::job::{Engine, Job};
-use super::{Lowering, refuse};
+use super::{Lowering, label, refuse};
 
 /// The trees that the run has made for names so far, by where they lie.
 pub(super) type Trees = HashMap<TreePlace, Tree>;
@@ -27,7 +29,13 @@ pub(super) struct Tree {
 }
 
 /// fio's engine makes files and leaves them empty.
-const CREATE: NameActSpec = NameActSpec::Create { bytes: 0, fsync: false };
+fn create(set: String) -> NamesSpec {
+    NamesSpec::Create(CreateNames { create: set, bytes: Size(0), fsync: false, shuffled: false })
+}
+
+fn make_tree(set: String) -> NamesSpec {
+    NamesSpec::MakeTree(MakeTree { make_tree: set })
+}
 
 impl Lowering<'_> {
     /// Returns why a job on names cannot be run.
@@ -66,9 +74,8 @@ impl Lowering<'_> {
             if !job.queue.engine.is_metadata() {
                 continue;
             }
-            let tree = self.tree(job);
-            let (clones, files_count) = (self.clones(job), tree.entries_per_directory);
-            let place = (tree.directories, tree.name);
+            let place = self.tree_place(job);
+            let (clones, files_count) = (self.clones(job), u64::from(job.files.count));
             let creates = job.queue.engine == Engine::FileCreate;
             let changes = job.queue.engine != Engine::FileStat;
             if changed.get(&place).is_some_and(|&is_changed| is_changed || changes) {
@@ -103,44 +110,41 @@ impl Lowering<'_> {
             let tree = Tree { clones, files_count, has_files, section };
             self.trees.entry(place).or_insert(tree).has_files |= !creates;
         }
-        self.prepare_acts("directories", directories, NameActSpec::MakeTree);
-        self.prepare_acts("files", files, CREATE);
+        self.prepare_all("directories", directories, make_tree);
+        self.prepare_all("files", files, create);
         Ok(())
     }
 
-    fn prepare_acts(&mut self, name: &str, indices: Vec<usize>, act: NameActSpec) {
+    fn prepare_all(&mut self, name: &str, indices: Vec<usize>, of: fn(String) -> NamesSpec) {
         if indices.is_empty() {
             return;
         }
-        let job = |&index: &usize| FileJobSpec {
-            start_delay_ns: SpanSpec::default(),
-            ramp_ns: 0,
-            duration_ns: None,
-            think: None,
-            ..self.plain_job(index, self.act(index, act))
-        };
-        let jobs = indices.iter().map(job).collect();
+        let works: Vec<WorkSpec> = indices.iter().map(|&index| self.names(index, of)).collect();
+        let jobs = indices.iter().zip(works).map(|(&index, work)| self.plain_job(index, work));
+        let jobs = jobs.collect();
         self.prepare(name, jobs, indices);
     }
 
     /// Returns what a job on names comes to.
-    pub(super) fn name_job(&self, index: usize) -> FileJobSpec {
+    pub(super) fn name_job(&mut self, index: usize) -> JobSpec {
         let job = self.job(index);
-        let act = match job.queue.engine {
-            Engine::FileCreate => CREATE,
-            Engine::FileDelete => NameActSpec::Remove,
-            _ => NameActSpec::Stat,
+        let work = match job.queue.engine {
+            Engine::FileCreate => self.names(index, create),
+            Engine::FileDelete => self
+                .names(index, |remove| NamesSpec::Remove(RemoveNames { remove, shuffled: false })),
+            _ => self.names(index, |stat| NamesSpec::Stat(StatNames { stat, shuffled: false })),
         };
-        let ops_max = job.files.operations_max.map(|count| self.scale.count(count));
-        FileJobSpec { ops_max, ..self.plain_job(index, self.act(index, act)) }
+        let ops = job.files.operations_max.map(|count| self.scale.count(count));
+        let ops = ops.map(|each| Limit::Each { each });
+        JobSpec { ops, ..self.timed_job(index, work) }
     }
 
     /// Takes into account what jobs on names have done.
     pub(super) fn names_done(&mut self, indices: &[usize]) {
         for &index in indices {
             let job = self.job(index);
-            let TreeSpec { directories, name, .. } = self.tree(job);
-            match (job.queue.engine, self.trees.get_mut(&(directories, name))) {
+            let place = self.tree_place(job);
+            match (job.queue.engine, self.trees.get_mut(&place)) {
                 (Engine::FileCreate, Some(tree)) => tree.has_files = true,
                 (Engine::FileDelete, Some(tree)) => tree.has_files = false,
                 _ => {}
@@ -148,33 +152,33 @@ impl Lowering<'_> {
         }
     }
 
-    fn act(&self, index: usize, act: NameActSpec) -> FileWorkSpec {
-        let tree = self.tree(self.job(index));
-        FileWorkSpec::Names(NamesSpec { tree, act, shift: 0, shuffled: false })
+    /// Returns work on the directories of a job: one for each clone.
+    fn names(&mut self, index: usize, of: impl Fn(String) -> NamesSpec) -> WorkSpec {
+        let job = self.job(index);
+        let (directories, name) = self.tree_place(job);
+        let tree = TreeOf {
+            name: Some(name.clone()),
+            depth: 0,
+            branching: 1,
+            entries: u64::from(job.files.count),
+            leaves_only: false,
+            per_worker: true,
+            shared_names: false,
+            of_directories: false,
+        };
+        let set = SetSpec::Tree(TreeSet { on: None, tree });
+        self.on_files.names(&FilesIn { label: name, directories, set }, of)
     }
 
-    /// Returns the directories of a job on names: one for each clone. Jobs whose files have the
-    /// same paths for fio have the same ones.
-    fn tree(&self, job: &Job) -> TreeSpec {
+    /// Returns where the directories of a job lie. Jobs whose files have the same paths for fio
+    /// have the same ones.
+    fn tree_place(&self, job: &Job) -> TreePlace {
         let name = job
             .files
             .name_format
             .replace("$jobnum", "")
             .replace("$filenum", "")
             .replace("$jobname", &job.name);
-        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_.".contains(*c);
-        let name: String = name.chars().map(|c| if is_plain(&c) { c } else { '_' }).collect();
-        let name = name.trim_matches(['.', '_', '-']);
-        TreeSpec {
-            directories: self.whole_paths(&job.files).directories,
-            name: if name.is_empty() { "files" } else { name }.to_owned(),
-            depth: 0,
-            branching: 1,
-            entries_per_directory: u64::from(job.files.count),
-            leaves_only: false,
-            per_clone: true,
-            shared_names: false,
-            of_directories: false,
-        }
+        (self.whole_paths(&job.files).directories, label(&name))
     }
 }

@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use plimsoll_workload::files::{
-    BlockOrderSpec, BlockSizesSpec, BlocksSpec, FilePacingSpec, JobFilesSpec, NameActSpec,
-    NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
+use plimsoll_workload::plan::spec::{
+    BlockLaw, BlockOrder, BlockSizes, BlocksSpec, FileSet, FilesTarget, FillSpec, Limit, Named,
+    NamesSpec, OneOrMany, PacingSpec, ReadBlocks, SetSpec, StageSpec, SyncSpec, TargetSpec,
+    Targets, ThinkSpec, TreeOf, WriteBlocks,
 };
+use plimsoll_workload::plan::{Cap, Percent, Size, SizeRange, Time, TimeRange};
 
 use super::super::{Host, Options, Units, parse};
 use super::*;
@@ -14,7 +16,6 @@ use super::*;
 mod refusals;
 mod rules;
 
-const SECOND: u64 = 1_000_000_000;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
@@ -59,9 +60,62 @@ fn on(text: &str, machine: &Machine<'_>) -> Lowered {
 
 /// Whatever is lowered is a plan.
 fn assert_sound(lowered: &Lowered) {
-    let plan = lowered.spec.validate("2026-11-21-test");
-    assert!(plan.is_ok(), "{:?} {:?}", plan.err(), lowered.spec);
-    assert_eq!(lowered.spec.stages.len(), lowered.stages.len());
+    let plan = lowered.workload.check();
+    assert!(plan.is_ok(), "{:?} {:?}", plan.err(), lowered.workload);
+    assert_eq!(lowered.workload.stages.len(), lowered.stages.len());
+}
+
+/// A whole number of seconds.
+const fn seconds(count: u64) -> Time {
+    Time(Duration::from_secs(count))
+}
+
+fn stage(lowered: &Lowered, index: usize) -> &WorkStage {
+    lowered.workload.work_stages().nth(index).unwrap()
+}
+
+/// The first job of a stage.
+fn first(lowered: &Lowered, stage: usize) -> &JobSpec {
+    &self::stage(lowered, stage).jobs[0]
+}
+
+/// The set of the first job of a stage on blocks.
+fn set(lowered: &Lowered, stage: usize) -> &SetSpec {
+    lowered.workload.sets.get(&blocks(first(lowered, stage)).on).unwrap()
+}
+
+fn size(set: &SetSpec) -> SizeRange {
+    match set {
+        SetSpec::Files(set) => set.size,
+        SetSpec::Listed(set) => set.size,
+        SetSpec::Paths(set) => set.size,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn made(set: &SetSpec) -> &FileSet {
+    let SetSpec::Files(set) = set else { panic!("{set:?}") };
+    set
+}
+
+/// The directories of the only target.
+fn directories(lowered: &Lowered) -> &[String] {
+    let Targets::One(TargetSpec::Files(FilesTarget { directory: OneOrMany(directories) })) =
+        &lowered.workload.targets
+    else {
+        panic!("{:?}", lowered.workload.targets)
+    };
+    directories
+}
+
+const fn fixed(bytes: u64) -> BlockSizes {
+    BlockSizes::Fixed(Size(bytes))
+}
+
+/// The sizes of blocks that are read and written, where there are any.
+fn sizes(job: &JobSpec) -> (Option<&BlockSizes>, Option<&BlockSizes>) {
+    let BlocksSpec { read, write, .. } = blocks(job);
+    (read.as_ref().map(|read| &read.block), write.as_ref().map(|write| &write.block))
 }
 
 fn lowered(text: &str) -> Lowered {
@@ -76,10 +130,10 @@ fn real(name: &str) -> JobFile {
 /// Name, whether it prepares, and the jobs it stands for.
 fn stages(lowered: &Lowered) -> Vec<(&str, bool, &[usize])> {
     let seen = |(spec, stage)| -> (&str, bool, &[usize]) {
-        let (spec, stage): (&FileStageSpec, &LoweredStage) = (spec, stage);
-        (&spec.name, spec.prepares, &stage.jobs)
+        let (spec, stage): (&WorkStage, &LoweredStage) = (spec, stage);
+        (spec.name.as_deref().unwrap(), spec.prepares, &stage.jobs)
     };
-    lowered.spec.stages.iter().zip(&lowered.stages).map(seen).collect()
+    lowered.workload.work_stages().zip(&lowered.stages).map(seen).collect()
 }
 
 /// What the lowering noted beyond the parser.
@@ -87,102 +141,75 @@ fn notes(lowered: &Lowered) -> Vec<String> {
     lowered.notes.iter().map(ToString::to_string).collect()
 }
 
-fn blocks(job: &FileJobSpec) -> &BlocksSpec {
+fn blocks(job: &JobSpec) -> &BlocksSpec {
     match &job.work {
-        FileWorkSpec::Blocks(blocks) => blocks,
+        WorkSpec::Blocks(blocks) => blocks,
         _ => panic!("{job:?}"),
     }
 }
 
-fn fill(job: &FileJobSpec) -> &FillSpec {
-    match &job.work {
-        FileWorkSpec::Fill(fill) => fill,
-        _ => panic!("{job:?}"),
+/// The only set that a job fills.
+fn filled<'a>(lowered: &'a Lowered, job: &JobSpec) -> &'a FileSet {
+    let WorkSpec::Fill(FillSpec { sets: OneOrMany(sets), .. }) = &job.work else {
+        panic!("{job:?}")
+    };
+    assert_eq!(sets.len(), 1);
+    made(lowered.workload.sets.get(&sets[0]).unwrap())
+}
+
+fn weka_files(kind: &str, size: u64, workers: Option<u32>) -> FileSet {
+    FileSet {
+        on: None,
+        files: 1,
+        size: SizeRange::of(size),
+        name: format!("$jobnum/$filenum/{kind}.$jobnum.$filenum"),
+        workers,
+        job: None,
     }
 }
 
-fn weka_files(kind: &str, size: u64) -> JobFilesSpec {
-    JobFilesSpec {
-        directories: vec!["/mnt/weka/fio".to_owned()],
-        names: Vec::new(),
-        name_format: format!("$jobnum/$filenum/{kind}.$jobnum.$filenum"),
-        count: 1,
-        size_bytes: SpanSpec::of(size),
-        existing: false,
-        destroys: false,
-    }
-}
-
-fn weka_fill(name: &str, group: u32, clones: u32, files: JobFilesSpec) -> FileStageSpec {
-    let files = vec![FillFilesSpec { job: name.to_owned(), clones, files }];
-    let job = FileJobSpec {
-        name: name.to_owned(),
-        group,
-        clones: 4,
-        depth: 1,
-        interface: Some(Interface::Psync),
-        start_delay_ns: SpanSpec::default(),
-        ramp_ns: 0,
-        duration_ns: None,
-        ops_max: None,
-        bytes_max: None,
-        pacing: FilePacingSpec::Closed,
-        think: None,
-        work: FileWorkSpec::Fill(FillSpec { files, block_bytes: 1 << 20, direct: false }),
+fn weka_fill(name: &str, set: &str) -> StageSpec {
+    let fill = WorkSpec::Fill(FillSpec::of(vec![set.to_owned()]));
+    let job = JobSpec {
+        name: Some(name.to_owned()),
+        interface: Some(InterfaceSpec(Interface::Psync)),
+        ..JobSpec::of(4, fill)
     };
     stage_of(name, true, job)
 }
 
-fn stage_of(name: &str, prepares: bool, job: FileJobSpec) -> FileStageSpec {
-    FileStageSpec {
-        name: name.to_owned(),
-        iteration: 0,
-        prepares,
-        drop_caches: false,
-        end_on_failure: true,
-        jobs: vec![job],
-    }
+fn stage_of(name: &str, prepares: bool, job: JobSpec) -> StageSpec {
+    let stage = WorkStage::of(name, vec![job]);
+    StageSpec::Jobs(WorkStage { prepares, end_on_failure: true, ..stage })
 }
 
-fn weka_blocks(index: u64, clones: u32, files: JobFilesSpec) -> FileStageSpec {
+fn weka_blocks(index: usize, workers: u32, set: &str) -> StageSpec {
     let names = ["read_throughput", "write_throughput", "read_iops", "write_iops"];
     let names = [&names[..], &["read_latency", "write_latency"]].concat();
-    let name = names[index as usize - 2];
+    let name = names[index - 2];
     let is_throughput = index < 4;
-    let size = BlockSizesSpec::FixedBytes(if is_throughput { MIB } else { 4_096 });
+    let block = fixed(if is_throughput { MIB } else { 4_096 });
+    let reads = name.starts_with("read");
     let work = BlocksSpec {
-        files,
-        read_percent: if name.starts_with("read") { 100 } else { 0 },
-        read_blocks: size.clone(),
-        write_blocks: size,
+        read: reads.then(|| ReadBlocks { block: block.clone(), percent: None }),
+        write: (!reads).then(|| WriteBlocks { block: block.clone() }),
         order: match is_throughput {
-            true => BlockOrderSpec::Sequential,
-            false => BlockOrderSpec::EachOnce,
+            true => BlockOrder::Sequential,
+            false => BlockOrder::EachOnce,
         },
-        repeats: true,
+        repeats: Some(true),
         seed: Some(0x89),
         direct: true,
-        sync: plimsoll_model::SyncMode::Off,
-        fsync_every: None,
-        fdatasync_every: None,
-        end_fsync: false,
         invalidates: true,
+        ..BlocksSpec::of(set)
     };
-    let job = FileJobSpec {
-        name: name.to_owned(),
-        group: index as u32,
-        clones,
-        depth: 1,
-        interface: Some(Interface::IoUring),
+    let job = JobSpec {
+        name: Some(name.to_owned()),
+        interface: Some(InterfaceSpec(Interface::IoUring)),
         // `startdelay=5` is over when the first section has waited for it.
-        start_delay_ns: SpanSpec::default(),
-        ramp_ns: 0,
-        duration_ns: Some(300 * SECOND),
-        ops_max: None,
-        bytes_max: None,
-        pacing: FilePacingSpec::Closed,
-        think: None,
-        work: FileWorkSpec::Blocks(work),
+        start_delay: TimeRange::default(),
+        duration: Some(seconds(300)),
+        ..JobSpec::of(workers, WorkSpec::Blocks(work))
     };
     stage_of(name, false, job)
 }
@@ -191,25 +218,29 @@ fn weka_blocks(index: u64, clones: u32, files: JobFilesSpec) -> FileStageSpec {
 fn weka_s_master_file_fills_twice_and_measures_six_times() {
     let file = real("weka/FIOmaster.txt");
     let lowered = lower(&file, &machine()).unwrap();
-    let iops = || weka_files("iops", 4 * GIB);
-    let bw = || weka_files("bw", 128 * GIB);
-    let spec = FilesSpec {
-        schema: "plimsoll.files/1".to_owned(),
-        name: "FIOmaster".to_owned(),
-        seed: 7,
-        verify: true,
-        stages: vec![
-            weka_fill("create_iops_files", 0, 192, iops()),
-            weka_fill("create_bw_files", 1, 32, bw()),
-            weka_blocks(2, 32, bw()),
-            weka_blocks(3, 32, bw()),
-            weka_blocks(4, 192, iops()),
-            weka_blocks(5, 192, iops()),
-            weka_blocks(6, 1, iops()),
-            weka_blocks(7, 1, iops()),
-        ],
-    };
-    assert_eq!(lowered.spec, spec);
+    let (iops, bw, one) = ("create_iops_files", "create_bw_files", "read_latency");
+    let sets = [
+        (iops, weka_files("iops", 4 * GIB, Some(192))),
+        (bw, weka_files("bw", 128 * GIB, Some(32))),
+        // The files of the first clone.
+        (one, weka_files("iops", 4 * GIB, None)),
+    ];
+    let sets: Named<SetSpec> =
+        sets.into_iter().map(|(name, set)| (name.to_owned(), SetSpec::Files(set))).collect();
+    let stages = vec![
+        weka_fill("create_iops_files", iops),
+        weka_fill("create_bw_files", bw),
+        weka_blocks(2, 32, bw),
+        weka_blocks(3, 32, bw),
+        weka_blocks(4, 192, iops),
+        weka_blocks(5, 192, iops),
+        weka_blocks(6, 1, one),
+        weka_blocks(7, 1, one),
+    ];
+    let directory = OneOrMany(vec!["/mnt/weka/fio".to_owned()]);
+    let targets = Targets::One(TargetSpec::Files(FilesTarget { directory }));
+    let workload = WorkloadFile::new("FIOmaster", sets, stages);
+    assert_eq!(lowered.workload, WorkloadFile { seed: Some(7), targets, ..workload });
     let stages: Vec<_> =
         (0..8).map(|index| LoweredStage { jobs: vec![index], verifies: false }).collect();
     assert_eq!(lowered.stages, stages);
@@ -227,14 +258,14 @@ fn weka_s_master_file_scaled_keeps_shared_files_alike() {
     };
     let file = real("weka/FIOmaster.txt");
     let lowered = lower(&file, &scaled).unwrap();
-    let [create, bw, read, _, iops, ..] = lowered.spec.stages.as_slice() else { panic!() };
+    let filled = |stage| filled(&lowered, first(&lowered, stage));
     // 4 GiB / 1000 is 4.1 MiB, 128 GiB / 1000 is 131.07 MiB; whole blocks of 1 MiB.
-    assert_eq!(fill(&create.jobs[0]).files[0].files.size_bytes, SpanSpec::of(4 * MIB));
-    assert_eq!(blocks(&iops.jobs[0]).files.size_bytes, SpanSpec::of(4 * MIB));
-    assert_eq!(fill(&bw.jobs[0]).files[0].files.size_bytes, SpanSpec::of(131 * MIB));
-    assert_eq!(blocks(&read.jobs[0]).files.size_bytes, SpanSpec::of(131 * MIB));
-    assert_eq!(read.jobs[0].duration_ns, Some(3 * SECOND));
-    assert_eq!((read.jobs[0].clones, fill(&create.jobs[0]).files[0].clones), (2, 2));
+    assert_eq!(filled(0).size, SizeRange::of(4 * MIB));
+    assert_eq!(size(set(&lowered, 4)), SizeRange::of(4 * MIB));
+    assert_eq!(filled(1).size, SizeRange::of(131 * MIB));
+    assert_eq!(size(set(&lowered, 2)), SizeRange::of(131 * MIB));
+    assert_eq!(first(&lowered, 2).duration, Some(seconds(3)));
+    assert_eq!((first(&lowered, 2).workers, filled(0).workers), (2, Some(2)));
     assert_eq!(
         notes(&lowered).last().map(String::as_str),
         Some(
@@ -245,19 +276,19 @@ fn weka_s_master_file_scaled_keeps_shared_files_alike() {
     // No file is smaller than a block.
     let tiny = Machine { size_scale: Some(1e-9), ..machine() };
     let lowered = lower(&file, &tiny).unwrap();
-    assert_eq!(blocks(&lowered.spec.stages[4].jobs[0]).files.size_bytes, SpanSpec::of(MIB));
+    assert_eq!(size(set(&lowered, 4)), SizeRange::of(MIB));
 }
 
 #[test]
 fn weka_s_single_files_fill_what_they_read_and_wait() {
     let lowered = lower(&real("weka/read_iops.txt"), &machine()).unwrap();
     assert_eq!(stages(&lowered), [("fill", true, &[0][..]), ("read_iops", false, &[0])]);
-    let filled = fill(&lowered.spec.stages[0].jobs[0]);
-    assert_eq!((filled.files[0].clones, filled.files[0].job.as_str()), (192, "read_iops"));
-    assert_eq!(filled.files[0].files, weka_files("iops", 4 * GIB));
-    let job = &lowered.spec.stages[1].jobs[0];
-    assert_eq!(job.start_delay_ns, SpanSpec::of(5 * SECOND));
-    assert_eq!(lowered.spec.name, "read_iops");
+    assert_eq!(filled(&lowered, first(&lowered, 0)), &weka_files("iops", 4 * GIB, Some(192)));
+    assert_eq!(lowered.workload.sets.position("read_iops"), Some(0));
+    assert_eq!(directories(&lowered), ["/mnt/weka/fio"]);
+    let Time(delay) = seconds(5);
+    assert_eq!(first(&lowered, 1).start_delay, TimeRange { min: delay, max: delay });
+    assert_eq!(lowered.workload.name, "read_iops");
     // What is only written has room made for it.
     let lowered = lower(&real("weka/write_iops.txt"), &machine()).unwrap();
     assert_eq!(stages(&lowered), [("write_iops", false, &[0][..])]);
@@ -270,12 +301,12 @@ fn weka_s_older_file_fills_once_for_six_jobs() {
     assert_eq!(stages[0], ("Create_Files", true, &[0][..]));
     assert_eq!(stages.iter().filter(|stage| stage.1).count(), 1);
     assert_eq!(stages.len(), 7);
-    let job = &lowered.spec.stages[4].jobs[0];
+    let job = first(&lowered, 4);
     // `rw=randrw` with no reads.
-    assert_eq!((job.name.as_str(), job.group, job.clones), ("FioWrite1MMultiThread", 4, 6));
-    assert_eq!(blocks(job).read_percent, 0);
-    assert_eq!(blocks(job).files.size_bytes, SpanSpec::of(10 * GIB));
-    assert_eq!(job.duration_ns, Some(60 * SECOND));
+    assert_eq!((job.name.as_deref(), job.workers), (Some("FioWrite1MMultiThread"), 6));
+    assert_eq!((&blocks(job).read, blocks(job).write.is_some()), (&None, true));
+    assert_eq!(size(set(&lowered, 4)), SizeRange::of(10 * GIB));
+    assert_eq!(job.duration, Some(seconds(60)));
 }
 
 #[test]
@@ -285,14 +316,16 @@ fn wekatester_s_files_fill_then_measure() {
         stages(&lowered),
         [("fio-createfiles-00", true, &[0][..]), ("fio_4k_mixed_70_30", false, &[1])]
     );
-    let job = &lowered.spec.stages[1].jobs[0];
-    assert_eq!((job.clones, job.depth, job.interface), (200, 16, Some(Interface::Libaio)));
-    assert_eq!((job.ramp_ns, job.duration_ns), (3 * SECOND, Some(180 * SECOND)));
-    assert_eq!((job.group, job.start_delay_ns), (1, SpanSpec::default()));
-    assert_eq!((blocks(job).read_percent, blocks(job).direct), (70, true));
-    assert!(blocks(job).invalidates && lowered.spec.stages[1].end_on_failure);
-    assert_eq!(blocks(job).files.name_format, "wekawithin/$jobnum");
-    assert_eq!(lowered.spec.name, "041-fio-mixed-io");
+    let job = first(&lowered, 1);
+    let interface = Some(InterfaceSpec(Interface::Libaio));
+    assert_eq!((job.workers, job.depth, job.interface), (200, 16, interface));
+    assert_eq!((job.ramp, job.duration), (seconds(3), Some(seconds(180))));
+    assert_eq!((job.group, job.start_delay), (None, TimeRange::default()));
+    let percent = blocks(job).read.as_ref().unwrap().percent;
+    assert_eq!((percent, blocks(job).direct), (Some(Percent(70.0)), true));
+    assert!(blocks(job).invalidates && stage(&lowered, 1).end_on_failure);
+    assert_eq!(made(set(&lowered, 1)).name, "wekawithin/$jobnum");
+    assert_eq!(lowered.workload.name, "041-fio-mixed-io");
 }
 
 #[test]
@@ -302,17 +335,16 @@ fn fio_s_sample_keeps_its_shares_and_syncs() {
         stages(&lowered),
         [("fill", true, &[0][..]), ("rw70", false, &[0]), ("seqw", false, &[1])]
     );
-    let [_, mixed, write] = lowered.spec.stages.as_slice() else { panic!() };
-    let [mixed, write] = [&mixed.jobs[0], &write.jobs[0]];
-    let BlockSizesSpec::Shares(shares) = &blocks(mixed).read_blocks else { panic!() };
-    let shares: Vec<_> = shares.iter().map(|share| (share.size_bytes, share.weight)).collect();
+    let [mixed, write] = [first(&lowered, 1), first(&lowered, 2)];
+    let Some(BlockSizes::Drawn(BlockLaw::Shares(shares))) = sizes(mixed).0 else { panic!() };
+    let shares: Vec<_> = shares.0.iter().map(|share| (share.value.0, share.weight)).collect();
     assert_eq!(shares, [(4_096, 60), (16_384, 30), (65_536, 10)]);
-    assert_eq!(blocks(mixed).files.directories, ["/here/SCRATCH/fsb/s"]);
-    assert_eq!(blocks(mixed).files.size_bytes, SpanSpec::of(8 * MIB));
-    assert_eq!((mixed.clones, mixed.ramp_ns), (2, SECOND / 2));
+    assert_eq!(directories(&lowered), ["/here/SCRATCH/fsb/s"]);
+    assert_eq!(size(set(&lowered, 1)), SizeRange::of(8 * MIB));
+    assert_eq!((mixed.workers, mixed.ramp), (2, Time(Duration::from_millis(500))));
     assert_eq!([blocks(mixed).seed, blocks(write).seed], [Some(42), Some(42)]);
     assert_eq!((blocks(write).fsync_every, blocks(write).end_fsync), (Some(4), true));
-    assert!(!lowered.spec.stages[2].end_on_failure);
+    assert!(!stage(&lowered, 2).end_on_failure);
 }
 
 #[test]
@@ -333,7 +365,7 @@ fn every_real_job_file_is_a_run() {
             count += 1;
             let file = read(&std::fs::read_to_string(&path).unwrap(), &name);
             let lowered = lower(&file, &machine()).expect(&name);
-            let measured = lowered.spec.stages.iter().filter(|stage| !stage.prepares).count();
+            let measured = lowered.workload.work_stages().filter(|stage| !stage.prepares).count();
             let jobs = file.jobs.iter().filter(|job| !job.files.create_only).count();
             assert_eq!(measured, jobs, "{name}");
             assert_sound(&lowered);

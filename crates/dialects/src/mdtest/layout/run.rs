@@ -49,11 +49,11 @@ impl MdtestReport {
 }
 
 fn table_row(row: &PlannedRow, plan: &MdtestPlan, report: &Report, client: &str) -> MdtestRow {
-    let stage = row.stages.first().map(|stage| plan.spec.stages[*stage].name.clone());
+    let stage = row.stages.first().and_then(|stage| plan.workload.work_stages().nth(*stage));
     let done = row.stages.iter().filter_map(|stage| report.stages.get(*stage));
     MdtestRow {
         label: row.label.to_owned(),
-        name: stage.unwrap_or_default(),
+        name: stage.and_then(|stage| stage.name.clone()).unwrap_or_default(),
         shift: row.shift,
         looks_back: row.looks_back,
         clients: vec![client.to_owned()],

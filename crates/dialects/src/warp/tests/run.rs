@@ -60,7 +60,7 @@ fn what_cannot_be_run_is_refused_by_its_flag() {
             "put --part.size 8MiB --disable-multipart",
             "`--disable-multipart` does not go together with `--part.size`",
         ),
-        ("get --objects 19", "--objects: 19 objects are too few for 20 workers"),
+        ("get --objects 19", "--objects: set `objects` has 19 members, too few for 20 workers"),
         ("get --obj.randsize --obj.size 9,5", "--obj.size: "),
         ("multipart --parts 0", "--parts: "),
         ("multipart --part.size 1MiB", "--part.size: "),

@@ -70,6 +70,17 @@ impl Context<'_> {
         }
     }
 
+    /// Returns how large members of a set are, where the work itself cannot say it.
+    fn own_sizes(&self, set: SetIndex) -> Checked<SizeDist> {
+        let at = self.sets[set.0].path.field("size");
+        match self.members(set) {
+            Members::Objects(objects) if objects.sizes.is_none() => {
+                Err(at.refuse("is missing; work that writes to the set needs to know it"))
+            }
+            _ => set_sizes(self, &at, set),
+        }
+    }
+
     fn put_parts(&self, path: &FieldPath, spec: &PutParts) -> Checked<Needed> {
         let set = self.own_set(&path.field("put"), &spec.put)?;
         let at = path.field("part");
@@ -153,7 +164,7 @@ impl Context<'_> {
     fn put_tar(&self, path: &FieldPath, spec: &PutTar, workers: u32) -> Checked<Needed> {
         let set = self.own_set(&path.field("put_tar"), &spec.put_tar)?;
         let members = bounded(&path.field("members"), spec.members, MEMBERS_MAX)?;
-        let sizes = set_sizes(self, &path.field("put_tar"), set)?;
+        let sizes = self.own_sizes(set)?;
         let bytes = sizes.mean() * f64::from(spec.members) * f64::from(workers);
         if spec.compress && bytes > ARCHIVES_BYTES_MAX {
             let reason = "archives that are compressed are built in memory, and those of all \
@@ -161,7 +172,8 @@ impl Context<'_> {
             return Err(path.field("compress").refuse(reason));
         }
         if sizes.max() >= TAR_BYTES_MAX {
-            return Err(path.field("put_tar").refuse("a member of a tar archive is below 8 GiB"));
+            let at = self.sets[set.0].path.field("size");
+            return Err(at.refuse("a member of a tar archive is below 8 GiB"));
         }
         let work = Work::PutTar { set, members, compress: spec.compress };
         Ok((work, vec![Ability::Tar]))
@@ -170,7 +182,7 @@ impl Context<'_> {
     fn fanout(&self, path: &FieldPath, spec: &FanoutSpec) -> Checked<Needed> {
         let set = self.own_set(&path.field("put"), &spec.put)?;
         let copies = bounded(&path.field("copies"), spec.copies, MEMBERS_MAX)?;
-        set_sizes(self, &path.field("put"), set)?;
+        self.own_sizes(set)?;
         Ok((Work::Fanout { set, copies }, vec![Ability::Fanout]))
     }
 

@@ -312,4 +312,16 @@ impl SetSpec {
             Self::Tree(set) => set.on.as_deref(),
         }
     }
+    /// Returns the place in which it names its target.
+    pub fn on_mut(&mut self) -> &mut Option<String> {
+        match self {
+            Self::Objects(set) => &mut set.on,
+            Self::Named(set) => &mut set.on,
+            Self::Existing(set) => &mut set.on,
+            Self::Paths(set) => &mut set.on,
+            Self::Listed(set) => &mut set.on,
+            Self::Files(set) => &mut set.on,
+            Self::Tree(set) => &mut set.on,
+        }
+    }
 }

@@ -62,7 +62,7 @@ by_key! {
 }
 
 /// Reads a member.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetOp {
     /// The set.
@@ -91,7 +91,7 @@ pub struct GetOp {
 }
 
 /// Writes a member.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PutOp {
     /// The set.
@@ -124,7 +124,7 @@ pub struct PutOp {
 }
 
 /// Writes a new member by an HTML form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PostOp {
     /// The set.
@@ -144,7 +144,7 @@ pub struct PostOp {
 }
 
 /// Reads a member's properties.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatOp {
     /// The set.
@@ -171,7 +171,7 @@ pub struct StatOp {
 
 /// Removes members. Where it is the only operation of its job, it removes all of them, each once,
 /// and the job ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeleteOp {
     /// The set.
@@ -201,7 +201,7 @@ pub struct DeleteOp {
 
 /// Lists members: those below the worker's own prefix where workers have one. A listing is checked:
 /// it must hold what is there, where no job of the stage changes the set.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListOp {
     /// The set.

@@ -4,7 +4,7 @@ use super::*;
 
 fn refusal_on(text: &str, machine: &Machine<'_>) -> String {
     match try_on(text, machine) {
-        Ok(lowered) => format!("taken: {:?}", lowered.spec),
+        Ok(lowered) => format!("taken: {:?}", lowered.workload),
         Err(words) => words,
     }
 }

@@ -1,6 +1,10 @@
 //! Waves, what is filled, how long and how fast, what is checked.
 
-use plimsoll_workload::files::CapSpec;
+use plimsoll_model::SyncMode;
+use plimsoll_workload::ArrivalLaw;
+use plimsoll_workload::plan::spec::{
+    Arrivals, CappedEach, CreateNames, MakeTree, PathSet, RemoveNames, StatNames,
+};
 
 use super::*;
 
@@ -11,9 +15,16 @@ fn of(text: &str) -> Lowered {
 }
 
 /// Returns the last job of `[a]` with these lines, on files of 64 KiB.
-fn job(lines: &str) -> FileJobSpec {
-    let mut lowered = of(&format!("[a]\n{lines}\n"));
-    lowered.spec.stages.pop().unwrap().jobs.pop().unwrap()
+fn job(lines: &str) -> JobSpec {
+    let lowered = of(&format!("[a]\n{lines}\n"));
+    lowered.workload.work_stages().last().unwrap().jobs.last().unwrap().clone()
+}
+
+/// Returns the only set of `[a]` with these lines.
+fn files(lines: &str) -> SetSpec {
+    let lowered = of(&format!("[a]\n{lines}\n"));
+    assert_eq!(lowered.workload.sets.len(), 1);
+    lowered.workload.sets.iter().next().unwrap().1.clone()
 }
 
 #[test]
@@ -30,13 +41,13 @@ fn waves_levels_and_groups() {
             ("f", false, &[5])
         ]
     );
-    let groups: Vec<Vec<u32>> = lowered
-        .spec
-        .stages
-        .iter()
+    let groups: Vec<Vec<Option<u32>>> = lowered
+        .workload
+        .work_stages()
         .map(|stage| stage.jobs.iter().map(|job| job.group).collect())
         .collect();
-    assert_eq!(groups, [vec![0, 1, 1], vec![1], vec![1], vec![2]]);
+    // The only job of a stage has a row of its own anyhow.
+    assert_eq!(groups, [vec![Some(0), Some(1), Some(1)], vec![None], vec![None], vec![None]]);
     assert_eq!(
         notes(&lowered),
         ["[c] `wait_for=a`: it waits for all jobs that run beside that one too"]
@@ -44,7 +55,7 @@ fn waves_levels_and_groups() {
     // Names of stages are their own, also where sections share one.
     let lowered = of("[a]\nrw=write\n[b]\nrw=write\n[c]\nrw=write\n[d]\nrw=write\n\
                       [x]\nstonewall\nrw=write\n[x]\nstonewall\nrw=write\n");
-    let names: Vec<_> = lowered.spec.stages.iter().map(|stage| stage.name.as_str()).collect();
+    let names: Vec<_> = stages(&lowered).iter().map(|(name, ..)| *name).collect();
     assert_eq!(names, ["a+3", "x", "x-2"]);
 }
 
@@ -101,6 +112,37 @@ fn a_file_is_filled_once_before_it_is_read() {
 }
 
 #[test]
+fn each_writer_of_a_file_has_a_set_of_its_own() {
+    let lowered = of("[global]\nfilename=f\n[a]\nrw=write\n[b]\nrw=randrw\n[c]\nrw=read\n");
+    let ons: Vec<&str> =
+        stage(&lowered, 1).jobs.iter().map(|job| blocks(job).on.as_str()).collect();
+    // A set is called as the first job that has it; the file is filled for [b].
+    assert_eq!(ons, ["b", "b-2", "b"]);
+    let sets: Vec<&SetSpec> = lowered.workload.sets.iter().map(|(_, set)| set).collect();
+    assert!(sets.len() == 2 && sets[0] == sets[1], "{sets:?}");
+    let WorkSpec::Fill(fill) = &first(&lowered, 0).work else { panic!() };
+    assert_eq!(fill.sets.0, ["b", "b-2"]);
+}
+
+#[test]
+fn what_no_job_alone_has_written_is_filled_before_everything_else() {
+    let lowered = of("[a]\nrw=write\nfilename=f\n[b]\nrw=write\nfilename=g\n\
+                      [c]\nstonewall\nrw=read\nfilename=f:g\nsize=128k\n");
+    assert_eq!(
+        stages(&lowered),
+        [("prepare", true, &[][..]), ("a+b", false, &[0, 1]), ("c", false, &[2])]
+    );
+    // More than is read was written by one job.
+    let lowered = of("[a]\nrw=write\nfilename=f:g\nsize=128k\n\
+                      [c]\nstonewall\nrw=read\nfilename=f\n");
+    assert_eq!(stages(&lowered), [("a", false, &[0][..]), ("c", false, &[1])]);
+    // Files of two jobs are not the same.
+    let lowered = of("[global]\nioengine=null\n[a]\nrw=randread\n[b]\nrw=read\n");
+    let WorkSpec::Fill(fill) = &first(&lowered, 0).work else { panic!() };
+    assert_eq!(fill.sets.0, ["a", "b"]);
+}
+
+#[test]
 fn making_files_is_a_stage_of_its_own_and_knows_its_size() {
     let lowered =
         of("[make]\nrw=write\ncreate_only=1\nfilename=f\n[use]\nrw=read\nwait_for=make\n\
@@ -113,13 +155,13 @@ fn making_files_is_a_stage_of_its_own_and_knows_its_size() {
     // A job without a size takes that of the files it finds.
     let lowered =
         super::lowered("[w]\nrw=write\nsize=1m\nfilename=f\n[r]\nstonewall\nrw=read\nfilename=f\n");
-    assert_eq!(blocks(&lowered.spec.stages[1].jobs[0]).files.size_bytes, SpanSpec::of(MIB));
+    assert_eq!(size(set(&lowered, 1)), SizeRange::of(MIB));
     // A job may use the first part of a file.
     let lowered = super::lowered(
         "[w]\nrw=write\nsize=1m\nfilename=f\n[r]\nstonewall\nrw=read\nfilename=f\nsize=64k\n",
     );
     assert_eq!(stages(&lowered), [("w", false, &[0][..]), ("r", false, &[1])]);
-    assert_eq!(blocks(&lowered.spec.stages[1].jobs[0]).files.size_bytes, SpanSpec::of(65_536));
+    assert_eq!(size(set(&lowered, 1)), SizeRange::of(65_536));
     // Its files are made before it, also where nothing makes it wait.
     let lowered =
         of("[make]\ncreate_only=1\nfilename=f\n[use]\nrw=read\nfilename=f\nallow_file_create=0\n");
@@ -128,58 +170,54 @@ fn making_files_is_a_stage_of_its_own_and_knows_its_size() {
 
 #[test]
 fn names_from_the_root_lie_in_their_directory() {
-    let files = |lines: &str| blocks(&job(&format!("rw=write\n{lines}"))).files.clone();
     let seen = |lines: &str| {
-        let files = files(lines);
-        (files.directories, files.names, files.existing)
+        let lowered = of(&format!("[a]\nrw=write\n{lines}\n"));
+        let names = match set(&lowered, 0) {
+            SetSpec::Listed(set) => set.names.clone(),
+            set => made(set).job.iter().cloned().collect(),
+        };
+        (directories(&lowered).to_vec(), names)
     };
     let text = |text: &str| text.to_owned();
-    assert_eq!(seen("filename=/x/y/f"), (vec![text("/x/y")], vec![text("f")], false));
-    assert_eq!(seen("filename=/x/f:/x/g"), (vec![text("/x")], vec![text("f"), text("g")], false));
-    assert_eq!(seen("filename=/f"), (vec![text("/")], vec![text("f")], false));
-    assert_eq!(seen("filename=d/f"), (vec![text("/here")], vec![text("d/f")], false));
-    assert_eq!(seen("directory=x:/y/"), (vec![text("/here/x"), text("/y/")], vec![], false));
+    assert_eq!(seen("filename=/x/y/f"), (vec![text("/x/y")], vec![text("f")]));
+    assert_eq!(seen("filename=/x/f:/x/g"), (vec![text("/x")], vec![text("f"), text("g")]));
+    assert_eq!(seen("filename=/f"), (vec![text("/")], vec![text("f")]));
+    assert_eq!(seen("filename=d/f"), (vec![text("/here")], vec![text("d/f")]));
+    // Names are made, by that of the job.
+    assert_eq!(seen("directory=x:/y/"), (vec![text("/here/x"), text("/y/")], vec![text("a")]));
 }
 
 #[test]
 fn files_that_are_there_are_taken_as_they_are() {
     let lowered = lowered("[a]\nrw=read\nfilename=/data/old\nnumjobs=3\n");
     assert_eq!(stages(&lowered), [("a", false, &[0][..])]);
-    let job = &lowered.spec.stages[0].jobs[0];
-    let files = &blocks(job).files;
-    assert_eq!((job.clones, files.existing, files.destroys), (3, true, false));
-    assert_eq!(
-        (files.names.as_slice(), files.size_bytes),
-        (&["/data/old".to_owned()][..], SpanSpec::of(65_536))
-    );
+    let paths = |path: &str, size: u64, touch: bool| {
+        let (paths, size) = (vec![path.to_owned()], SizeRange::of(size));
+        SetSpec::Paths(PathSet { on: None, paths, size, touch })
+    };
+    assert_eq!(first(&lowered, 0).workers, 3);
+    assert_eq!(set(&lowered, 0), &paths("/data/old", 65_536, false));
+    assert_eq!(directories(&lowered), [""; 0]);
     // By way of `directory`, and a share of it.
     let lowered = super::lowered("[a]\nrw=read\ndirectory=/data\nfilename=new\nsize=50%\n");
-    let files = &blocks(&lowered.spec.stages[0].jobs[0]).files;
-    assert_eq!(
-        (files.names.as_slice(), files.size_bytes),
-        (&["/data/new".to_owned()][..], SpanSpec::of(65_536))
-    );
+    assert_eq!(set(&lowered, 0), &paths("/data/new", 65_536, false));
     // Files that are not named: only where the job may not make them, and each clone has its own.
     let text = "[a]\nrw=read\ndirectory=/data\nnumjobs=2\nsize=32k\n";
     let made = super::lowered(text);
     assert_eq!(stages(&made), [("fill", true, &[0][..]), ("a", false, &[0])]);
     let found = super::lowered(&format!("{text}allow_file_create=0\n"));
     assert_eq!(stages(&found), [("a", false, &[0, 0][..])]);
-    let names: Vec<_> = found.spec.stages[0]
-        .jobs
-        .iter()
-        .map(|job| (job.clones, blocks(job).files.names.concat(), blocks(job).files.size_bytes))
-        .collect();
-    let size = SpanSpec::of(32_768);
-    assert_eq!(names, [(1, "/data/a.0.0".to_owned(), size), (1, "/data/a.1.0".to_owned(), size)]);
+    let jobs = &stage(&found, 0).jobs;
+    assert_eq!(jobs.iter().map(|job| job.workers).collect::<Vec<_>>(), [1, 1]);
+    let sets: Vec<_> = jobs.iter().map(|job| found.workload.sets.get(&blocks(job).on)).collect();
+    let each = ["/data/a.0.0", "/data/a.1.0"].map(|path| paths(path, 32_768, false));
+    assert_eq!(sets, each.iter().map(Some).collect::<Vec<_>>());
     // With the flag they are written to, devices too; nothing is filled.
     let machine = Machine { destroys: true, ..machine() };
     for (path, size) in [("/data/old", 65_536), ("/dev/nvme0n1", MIB)] {
         let lowered = on(&format!("[a]\nrw=randrw\nfilename={path}\n"), &machine);
         assert_eq!(stages(&lowered), [("a", false, &[0][..])]);
-        let files = &blocks(&lowered.spec.stages[0].jobs[0]).files;
-        assert!(files.existing && files.destroys);
-        assert_eq!(files.size_bytes, SpanSpec::of(size));
+        assert_eq!(set(&lowered, 0), &paths(path, size, true));
     }
     // What is only to be made is there.
     let lowered = super::lowered(
@@ -192,11 +230,19 @@ fn files_that_are_there_are_taken_as_they_are() {
 fn how_much_is_done() {
     let ends = |lines: &str| {
         let job = job(&format!("rw=write\n{lines}"));
-        (job.bytes_max, job.ops_max, blocks(&job).repeats, job.duration_ns)
+        let each = |limit| match limit {
+            Limit::Each { each } => each,
+            Limit::All(all) => panic!("{all} over all clones"),
+        };
+        let bytes = job.bytes.map(|limit| match limit {
+            Limit::Each { each: Size(bytes) } => bytes,
+            Limit::All(all) => panic!("{all} over all clones"),
+        });
+        (bytes, job.ops.map(each), blocks(&job).repeats.unwrap(), job.duration)
     };
     assert_eq!(ends(""), (None, None, false, None));
-    assert_eq!(ends("runtime=5"), (None, None, false, Some(5 * SECOND)));
-    assert_eq!(ends("runtime=5\ntime_based"), (None, None, true, Some(5 * SECOND)));
+    assert_eq!(ends("runtime=5"), (None, None, false, Some(seconds(5))));
+    assert_eq!(ends("runtime=5\ntime_based"), (None, None, true, Some(seconds(5))));
     assert_eq!(ends("io_size=32k"), (Some(32_768), None, false, None));
     assert_eq!(ends("io_size=96k"), (Some(98_304), None, true, None));
     assert_eq!(ends("io_size=50%"), (Some(32_768), None, false, None));
@@ -210,18 +256,18 @@ fn how_much_is_done() {
     assert_eq!(ends("filesize=16k-32k"), (Some(65_536), None, true, None));
     assert_eq!(ends("filesize=16k-32k\nnrfiles=2"), (Some(65_536), None, true, None));
     let lowered = of("[a]\nrw=write\nruntime=5\ntime_based\nnumber_ios=10\nio_size=8k\nloops=2\n");
-    let job = &lowered.spec.stages[0].jobs[0];
-    assert_eq!((job.bytes_max, job.ops_max), (None, None));
+    let job = first(&lowered, 0);
+    assert_eq!((job.bytes, job.ops), (None, None));
     assert_eq!(
         notes(&lowered),
         ["io_size", "number_ios", "loops"].map(|option| format!(
             "[a] `{option}`: with `time_based` the time alone counts, as in fio"
         ))
     );
-    let files = blocks(&super::rules::job("rw=write\nnrfiles=4")).files.clone();
-    assert_eq!((files.count, files.size_bytes), (4, SpanSpec::of(16_384)));
-    let files = blocks(&super::rules::job("rw=write\nfilesize=8k-16k")).files.clone();
-    assert_eq!(files.size_bytes, SpanSpec { min: 8_192, max: 16_384 });
+    let set = files("rw=write\nnrfiles=4");
+    assert_eq!((made(&set).files, size(&set)), (4, SizeRange::of(16_384)));
+    let set = files("rw=write\nfilesize=8k-16k");
+    assert_eq!(size(&set), SizeRange { min: 8_192, max: 16_384 });
 }
 
 #[test]
@@ -229,72 +275,70 @@ fn delays_count_from_the_start_of_the_run() {
     let lowered =
         of("[global]\nstartdelay=3-7\nramp_time=1\n[a]\nrw=write\ntime_based\nruntime=1\n\
                       [b]\nstonewall\nrw=write\n[c]\nstonewall\nrw=write\nruntime=9\n");
-    let delays: Vec<SpanSpec> =
-        lowered.spec.stages.iter().map(|stage| stage.jobs[0].start_delay_ns).collect();
-    let span = |min, max| SpanSpec { min: min * SECOND, max: max * SECOND };
+    let delays: Vec<TimeRange> =
+        lowered.workload.work_stages().map(|stage| stage.jobs[0].start_delay).collect();
+    let span = |min, max| TimeRange { min: seconds(min).0, max: seconds(max).0 };
     // 3 s of delay, 1 s of ramp and 1 s are over when b begins; b may be done at once.
     assert_eq!(delays, [span(3, 7), span(0, 2), span(0, 2)]);
-    assert_eq!(lowered.spec.stages[0].jobs[0].ramp_ns, SECOND);
+    assert_eq!(first(&lowered, 0).ramp, seconds(1));
 }
 
 #[test]
 fn rates_and_pauses() {
     let capped = |lines: &str| job(lines).pacing;
-    let cap = |read, write, poisson| FilePacingSpec::Capped { read, write, poisson };
-    let bytes = |rate| Some(CapSpec::BytesPerSec(rate));
-    assert_eq!(capped("rw=read"), FilePacingSpec::Closed);
-    assert_eq!(capped("rw=read\nrate_process=poisson"), FilePacingSpec::Closed);
-    assert_eq!(capped("rw=read\nrate=1m"), cap(bytes(1_048_576.0), None, false));
-    assert_eq!(capped("rw=rw\nrate=1m,500k"), cap(bytes(1_048_576.0), bytes(512_000.0), false));
+    let cap = |read, write, law| {
+        PacingSpec::CappedEach(CappedEach { read, write, arrivals: Arrivals(law) })
+    };
+    let (even, poisson) = (ArrivalLaw::Constant, ArrivalLaw::Poisson);
+    let bytes = |rate| Some(Cap::BytesPerSec(rate));
+    assert_eq!(capped("rw=read"), PacingSpec::Closed);
+    assert_eq!(capped("rw=read\nrate_process=poisson"), PacingSpec::Closed);
+    assert_eq!(capped("rw=read\nrate=1m"), cap(bytes(1_048_576.0), None, even));
+    assert_eq!(capped("rw=rw\nrate=1m,500k"), cap(bytes(1_048_576.0), bytes(512_000.0), even));
     assert_eq!(
         capped("rw=write\nrate_iops=50\nrate_process=poisson"),
-        cap(None, Some(CapSpec::OpsPerSec(50.0)), true)
+        cap(None, Some(Cap::OpsPerSec(50.0)), poisson)
     );
     // A cap on writes does not slow what only reads.
-    assert_eq!(capped("rw=read\nrate=,1m"), FilePacingSpec::Closed);
+    assert_eq!(capped("rw=read\nrate=,1m"), PacingSpec::Closed);
     let think = |lines: &str| job(&format!("rw=read\n{lines}")).think;
+    let micros = |count| Time(Duration::from_micros(count));
     assert_eq!(think("thinktime_spin=5"), None);
     assert_eq!(
         think("thinktime=1ms\nthinktime_spin=2ms\nthinktime_blocks=4"),
-        Some(ThinkSpec { pause_ns: 1_000_000, spin_ns: 1_000_000, every_ops: 4 })
+        Some(ThinkSpec { pause: micros(1_000), spin: micros(1_000), every: 4 })
     );
     assert_eq!(
         think("thinktime=10\nthinktime_spin=4"),
-        Some(ThinkSpec { pause_ns: 10_000, spin_ns: 4_000, every_ops: 1 })
+        Some(ThinkSpec { pause: micros(10), spin: micros(4), every: 1 })
     );
 }
 
 #[test]
 fn which_blocks_and_how() {
     let order = |lines: &str| blocks(&job(lines)).order;
-    assert_eq!(order("rw=read"), BlockOrderSpec::Sequential);
-    assert_eq!(order("rw=randread"), BlockOrderSpec::EachOnce);
-    assert_eq!(order("rw=randread\nnorandommap"), BlockOrderSpec::Uniform);
+    assert_eq!(order("rw=read"), BlockOrder::Sequential);
+    assert_eq!(order("rw=randread"), BlockOrder::EachOnce);
+    assert_eq!(order("rw=randread\nnorandommap"), BlockOrder::Uniform);
     let drawn = |text: &str| order(&format!("rw=randwrite\nrandom_distribution={text}"));
-    assert_eq!(drawn("zipf:1.2"), BlockOrderSpec::Zipf { theta: 1.2 });
-    assert_eq!(drawn("pareto:0.3"), BlockOrderSpec::Pareto { h: 0.3 });
-    assert_eq!(drawn("normal:20"), BlockOrderSpec::Normal { deviation_percent: 20.0 });
+    assert_eq!(drawn("zipf:1.2"), BlockOrder::Zipf(1.2));
+    assert_eq!(drawn("pareto:0.3"), BlockOrder::Pareto(0.3));
+    assert_eq!(drawn("normal:20"), BlockOrder::Normal(Percent(20.0)));
     assert_eq!(blocks(&job("rw=randread\nrandrepeat=0")).seed, None);
-    let sizes = |lines: &str| {
-        let job = job(&format!("rw=rw\n{lines}"));
-        (blocks(&job).read_blocks.clone(), blocks(&job).write_blocks.clone())
-    };
-    let fixed = BlockSizesSpec::FixedBytes;
-    assert_eq!(sizes("bs=8k,16k"), (fixed(8_192), fixed(16_384)));
-    let range = BlockSizesSpec::RangeBytes(SpanSpec { min: 4_096, max: 16_384 });
-    assert_eq!(sizes("bsrange=4k-16k"), (range.clone(), range));
+    let mixed = job("rw=rw\nbs=8k,16k");
+    assert_eq!(sizes(&mixed), (Some(&fixed(8_192)), Some(&fixed(16_384))));
+    let range = BlockSizes::Drawn(BlockLaw::Range(SizeRange { min: 4_096, max: 16_384 }));
+    let mixed = job("rw=rw\nbsrange=4k-16k");
+    assert_eq!(sizes(&mixed), (Some(&range), Some(&range)));
     let all =
         job("rw=write\nsync=dsync\nfsync=8\nfdatasync=4\nend_fsync=1\ninvalidate=0\ndirect=1");
     let work = blocks(&all);
-    assert_eq!(work.sync, plimsoll_model::SyncMode::Dsync);
+    assert_eq!(work.sync, SyncSpec(SyncMode::Dsync));
     assert_eq!((work.fsync_every, work.fdatasync_every), (Some(8), Some(4)));
     assert!(work.end_fsync && !work.invalidates && work.direct);
     // Nothing is synced where nothing is written.
     let work = job("rw=read\nsync=1\nfsync=8\nend_fsync=1");
-    assert_eq!(
-        (blocks(&work).sync, blocks(&work).fsync_every),
-        (plimsoll_model::SyncMode::Off, None)
-    );
+    assert_eq!((blocks(&work).sync, blocks(&work).fsync_every), (SyncSpec(SyncMode::Off), None));
     for (engine, interface, depth) in [
         ("io_uring", Interface::IoUring, 8),
         ("libaio", Interface::Libaio, 8),
@@ -302,7 +346,7 @@ fn which_blocks_and_how() {
         ("posixaio", Interface::IoUring, 8),
     ] {
         let job = job(&format!("rw=write\nioengine={engine}\niodepth=8"));
-        assert_eq!((job.interface, job.depth), (Some(interface), depth), "{engine}");
+        assert_eq!((job.interface, job.depth), (Some(InterfaceSpec(interface)), depth), "{engine}");
     }
 }
 
@@ -326,16 +370,15 @@ fn what_is_written_with_verify_is_read_back() {
         lowered.stages.iter().map(|stage| stage.verifies).collect::<Vec<_>>(),
         [false, false, true, false]
     );
-    let [_, write, back, _] = lowered.spec.stages.as_slice() else { panic!() };
-    let (write, back) = (&write.jobs[0], &back.jobs[0]);
-    assert_eq!((back.name.as_str(), back.group), ("a", write.group));
-    assert_eq!((back.duration_ns, back.ramp_ns, &back.think), (None, 0, &None));
-    assert_eq!(back.pacing, FilePacingSpec::Closed);
-    assert_eq!(blocks(back).read_percent, 100);
-    assert_eq!(blocks(back).read_blocks, blocks(write).write_blocks);
-    assert_eq!(blocks(back).order, BlockOrderSpec::Sequential);
-    assert_eq!(blocks(back).files, blocks(write).files);
-    assert_eq!((blocks(back).repeats, blocks(back).fsync_every), (false, None));
+    let (write, back) = (first(&lowered, 1), first(&lowered, 2));
+    assert_eq!((back.name.as_deref(), write.group, back.group), (Some("a"), Some(0), None));
+    assert_eq!((back.duration, back.ramp, &back.think), (None, Time::default(), &None));
+    assert_eq!(back.pacing, PacingSpec::Closed);
+    assert_eq!(sizes(back), (sizes(write).1, None));
+    assert_eq!(blocks(back).read.as_ref().unwrap().percent, None);
+    assert_eq!(blocks(back).order, BlockOrder::Sequential);
+    assert_eq!(blocks(back).on, blocks(write).on);
+    assert_eq!((blocks(back).repeats, blocks(back).fsync_every), (Some(false), None));
     assert_eq!(
         notes(&lowered).last().map(String::as_str),
         Some(
@@ -347,12 +390,15 @@ fn what_is_written_with_verify_is_read_back() {
 
 #[test]
 fn failures_end_the_run_where_that_is_asked_for() {
-    let end = |lines: &str| of(&format!("[a]\nrw=write\n{lines}\n")).spec.stages[0].end_on_failure;
+    let end = |lines: &str| {
+        let lowered = of(&format!("[a]\nrw=write\n{lines}\n"));
+        stage(&lowered, 0).end_on_failure
+    };
     assert!(!end(""));
     assert!(!end("verify_fatal=1"));
     assert!(end("verify=md5\nverify_fatal=1") && end("exitall_on_error"));
     let lowered = of("[a]\nrw=write\nexitall_on_error\n[b]\nrw=write\n");
-    assert!(lowered.spec.stages[0].end_on_failure);
+    assert!(stage(&lowered, 0).end_on_failure);
     assert_eq!(
         notes(&lowered),
         ["[a] `exitall_on_error`: a failure of a job beside it ends the run too"]
@@ -364,10 +410,12 @@ fn nothing_reaches_files_with_the_null_engine() {
     let lowered = of(
         "[global]\nioengine=null\n[m]\ncreate_only=1\n[a]\nrw=randread\nfilename=/data/old\niodepth=4\n",
     );
-    assert!(lowered.null && !lowered.spec.verify);
-    assert_eq!(stages(&lowered), [("a", false, &[1][..])]);
-    let job = &lowered.spec.stages[0].jobs[0];
-    assert_eq!((job.interface, job.depth, blocks(job).files.existing), (None, 4, false));
+    assert!(lowered.null && !lowered.workload.verify);
+    // What is read must have been written, be it to nothing.
+    assert_eq!(stages(&lowered), [("prepare", true, &[][..]), ("a", false, &[1])]);
+    let job = first(&lowered, 1);
+    assert_eq!((job.interface, job.depth), (None, 4));
+    assert!(matches!(set(&lowered, 1), SetSpec::Listed(set) if set.names == ["old"]));
 }
 
 #[test]
@@ -389,33 +437,38 @@ fn files_by_name_get_a_directory_for_each_clone() {
             ("again", false, &[3]),
         ]
     );
-    let tree = TreeSpec {
-        directories: vec!["/d".to_owned()],
-        name: "f".to_owned(),
+    let tree = TreeOf {
+        name: Some("f".to_owned()),
         depth: 0,
         branching: 1,
-        entries_per_directory: 100,
+        entries: 100,
         leaves_only: false,
-        per_clone: true,
+        per_worker: true,
         shared_names: false,
         of_directories: false,
     };
-    let create = NameActSpec::Create { bytes: 0, fsync: false };
+    let SetSpec::Tree(set) = lowered.workload.sets.get("f").unwrap() else { panic!() };
+    assert_eq!((&set.tree, directories(&lowered)), (&tree, &["/d".to_owned()][..]));
+    let f = || "f".to_owned();
+    let create = || {
+        let (bytes, fsync, shuffled) = (Size(0), false, false);
+        NamesSpec::Create(CreateNames { create: f(), bytes, fsync, shuffled })
+    };
+    let stat = || NamesSpec::Stat(StatNames { stat: f(), shuffled: false });
     let acts = [
-        NameActSpec::MakeTree,
-        create,
-        NameActSpec::Stat,
-        NameActSpec::Remove,
-        create,
-        NameActSpec::Stat,
+        NamesSpec::MakeTree(MakeTree { make_tree: f() }),
+        create(),
+        stat(),
+        NamesSpec::Remove(RemoveNames { remove: f(), shuffled: false }),
+        create(),
+        stat(),
     ];
-    for (stage, act) in lowered.spec.stages.iter().zip(acts) {
-        let names = NamesSpec { tree: tree.clone(), act, shift: 0, shuffled: false };
-        assert_eq!(stage.jobs[0].work, FileWorkSpec::Names(names), "{}", stage.name);
+    for (stage, act) in lowered.workload.work_stages().zip(acts) {
+        assert_eq!(stage.jobs[0].work, WorkSpec::Names(act), "{:?}", stage.name);
         assert_eq!(stage.jobs[0].depth, 1);
     }
-    let look = &lowered.spec.stages[2].jobs[0];
-    assert_eq!((look.clones, look.ops_max), (2, Some(50)));
+    let look = first(&lowered, 2);
+    assert_eq!((look.workers, look.ops), (2, Some(Limit::Each { each: 50 })));
     assert_eq!(
         notes(&lowered)[0],
         "[make] `ioengine=filecreate`: each clone has a directory of its own, and files in it under \
@@ -423,24 +476,19 @@ fn files_by_name_get_a_directory_for_each_clone() {
     );
     // By default files are named after their job, so each job has its own.
     let lowered = super::lowered("[a]\nioengine=filecreate\n[b c]\nioengine=filestat\n");
-    let names: Vec<String> = lowered
-        .spec
-        .stages
-        .iter()
-        .flat_map(|stage| &stage.jobs)
-        .map(|job| match &job.work {
-            FileWorkSpec::Names(names) => format!("{} {:?}", names.tree.name, names.act),
-            _ => panic!("{job:?}"),
-        })
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "a MakeTree",
-            "b_c MakeTree",
-            "b_c Create { bytes: 0, fsync: false }",
-            "a Create { bytes: 0, fsync: false }",
-            "b_c Stat"
-        ]
-    );
+    let works: Vec<&WorkSpec> =
+        lowered.workload.work_stages().flat_map(|stage| &stage.jobs).map(|job| &job.work).collect();
+    let of = |set: &str| set.to_owned();
+    let make_tree = |set| NamesSpec::MakeTree(MakeTree { make_tree: of(set) });
+    let create = |set| {
+        let (bytes, fsync, shuffled) = (Size(0), false, false);
+        NamesSpec::Create(CreateNames { create: of(set), bytes, fsync, shuffled })
+    };
+    let stat = NamesSpec::Stat(StatNames { stat: of("b_c"), shuffled: false });
+    let expected = [make_tree("a"), make_tree("b_c"), create("b_c"), create("a"), stat];
+    assert_eq!(works, expected.map(WorkSpec::Names).iter().collect::<Vec<_>>());
+    for name in ["a", "b_c"] {
+        let SetSpec::Tree(set) = lowered.workload.sets.get(name).unwrap() else { panic!() };
+        assert_eq!(set.tree.name.as_deref(), Some(name));
+    }
 }

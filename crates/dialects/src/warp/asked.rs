@@ -8,7 +8,7 @@ use super::values::Kind;
 
 /// A flag with its value.
 #[derive(Clone)]
-pub(super) struct Given {
+pub(super) struct FlagValue {
     pub(super) flag: &'static Flag,
     /// The value as [`Kind::read`] returns it.
     pub(super) value: String,
@@ -19,12 +19,12 @@ pub(super) struct Given {
 /// All that was asked for.
 pub(super) struct Asked {
     pub(super) command: WarpCommand,
-    pub(super) given: Vec<Given>,
+    pub(super) given: Vec<FlagValue>,
     pub(super) operands: Vec<String>,
     pub(super) notes: Vec<Note>,
 }
 
-impl Given {
+impl FlagValue {
     /// Returns a flag of the command line.
     pub(super) fn of_word(flag: &'static Flag, value: Option<&str>) -> Result<Self, WarpArgError> {
         let written = match value {
@@ -69,7 +69,7 @@ impl Asked {
     }
 
     /// Takes in a flag; of several with the same name the last one counts, as in warp.
-    pub(super) fn push(&mut self, given: Given) {
+    pub(super) fn push(&mut self, given: FlagValue) {
         if given.flag.kind != Kind::Texts {
             self.given.retain(|other| other.flag.name != given.flag.name);
         }
@@ -77,7 +77,7 @@ impl Asked {
     }
 
     /// Returns a flag that asks for something.
-    pub(super) fn get(&self, name: &str) -> Option<&Given> {
+    pub(super) fn get(&self, name: &str) -> Option<&FlagValue> {
         self.given.iter().find(|given| given.flag.name == name && !given.is_off())
     }
 
