@@ -143,6 +143,8 @@ fn measure(name: &str, ops: &[PackedOp]) {
     std::fs::create_dir(place.path().join("ops")).unwrap();
     std::fs::write(place.path().join("run.json"), "{}").unwrap();
     let directory = RunDirectory::open(place.path()).unwrap();
+    // Without a manifest the op log is held against none.
+    std::fs::remove_file(place.path().join("run.json")).unwrap();
     let endpoints = ["http://10.0.0.1:9000", "http://10.0.0.2:9000"].map(str::to_owned);
     let run_id = RunId::parse("bench").unwrap();
 

@@ -3,15 +3,19 @@
 //! The columns are described in `docs/formats/ops.md`.
 
 mod columns;
+mod decoded;
 mod found;
 mod pages;
 mod part;
 mod reader;
+mod row_group;
+mod texts;
 mod writer;
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::TypePtr;
 
 pub use reader::{OpLog, Salvage};
 pub use writer::{OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE};
@@ -57,28 +61,28 @@ fn tail_name(number: u32) -> String {
     part_name(number) + TAIL_SUFFIX
 }
 
-/// Returns the columns as Arrow sees them. Times and bytes are signed, so that a query may subtract
+/// The columns in the words of Parquet. Times and bytes are signed, so that a query may subtract
 /// them freely.
-fn arrow_schema() -> SchemaRef {
-    let text = |key| DataType::Dictionary(Box::new(key), Box::new(DataType::Utf8));
-    let column = |name, data_type| Field::new(name, data_type, false);
-    let nullable = |name, data_type| Field::new(name, data_type, true);
-    Arc::new(Schema::new(vec![
-        column("stage", DataType::UInt8),
-        column("job", DataType::UInt8),
-        column("worker", DataType::UInt32),
-        column("kind", text(DataType::UInt8)),
-        column("endpoint", text(DataType::UInt16)),
-        nullable("object_owner", DataType::UInt32),
-        nullable("object_number", DataType::Int64),
-        column("objects_count", DataType::UInt32),
-        nullable("bytes", DataType::Int64),
-        column("schedule_delay_ns", DataType::Int64),
-        column("start_ns", DataType::Int64),
-        nullable("last_byte_sent_ns", DataType::Int64),
-        nullable("first_byte_to_end_ns", DataType::Int64),
-        column("end_ns", DataType::Int64),
-        column("outcome", text(DataType::UInt8)),
-        column("attempts", DataType::UInt8),
-    ]))
+const COLUMNS: &str = "message plimsoll_op {
+    REQUIRED INT32 stage (INTEGER(8, false));
+    REQUIRED INT32 job (INTEGER(8, false));
+    REQUIRED INT32 worker (INTEGER(32, false));
+    REQUIRED BYTE_ARRAY kind (STRING);
+    REQUIRED BYTE_ARRAY endpoint (STRING);
+    OPTIONAL INT32 object_owner (INTEGER(32, false));
+    OPTIONAL INT64 object_number;
+    REQUIRED INT32 objects_count (INTEGER(32, false));
+    OPTIONAL INT64 bytes;
+    REQUIRED INT64 schedule_delay_ns;
+    REQUIRED INT64 start_ns;
+    OPTIONAL INT64 last_byte_sent_ns;
+    OPTIONAL INT64 first_byte_to_end_ns;
+    REQUIRED INT64 end_ns;
+    REQUIRED BYTE_ARRAY outcome (STRING);
+    REQUIRED INT32 attempts (INTEGER(8, false));
+}";
+
+/// Returns the columns as Parquet sees them.
+fn schema() -> TypePtr {
+    Arc::new(parse_message_type(COLUMNS).expect("the columns are a schema"))
 }

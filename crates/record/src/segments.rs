@@ -5,9 +5,11 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use parquet::arrow::ArrowWriter;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
 
 use crate::RecordError;
 
@@ -34,51 +36,100 @@ pub struct SegmentRow {
     pub end_time_unix_ns: u64,
 }
 
+/// The columns in the words of Parquet.
+const COLUMNS: &str = "message plimsoll_segment {
+    REQUIRED INT64 index;
+    REQUIRED BYTE_ARRAY op (STRING);
+    OPTIONAL BYTE_ARRAY host (STRING);
+    REQUIRED DOUBLE duration_s;
+    OPTIONAL DOUBLE objects_per_op;
+    REQUIRED INT64 bytes;
+    REQUIRED INT64 full_ops;
+    REQUIRED INT64 partial_ops;
+    REQUIRED INT64 ops_started;
+    REQUIRED INT64 ops_ended;
+    REQUIRED INT64 errors;
+    REQUIRED DOUBLE mb_per_sec;
+    REQUIRED DOUBLE ops_ended_per_sec;
+    REQUIRED DOUBLE objs_per_sec;
+    OPTIONAL DOUBLE reqs_ended_avg_ms;
+    REQUIRED INT64 start_time_unix_ns;
+    REQUIRED INT64 end_time_unix_ns;
+}";
+
 /// Writes segments as one Parquet file, in place of one that is there.
 pub fn write_segments(path: &Path, rows: &[SegmentRow]) -> Result<(), RecordError> {
     let file = File::create(path).map_err(|source| RecordError::io("write", path, source))?;
-    let written = batch(rows).map_err(ParquetError::from).and_then(|batch| {
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
-        writer.write(&batch)?;
-        writer.close()
-    });
-    written.map(|_| ()).map_err(|source| RecordError::parquet_write(path, source))
+    encode(file, rows).map_err(|source| RecordError::parquet_write(path, source))
 }
 
-fn batch(rows: &[SegmentRow]) -> Result<RecordBatch, arrow_schema::ArrowError> {
-    let whole = |of: fn(&SegmentRow) -> u64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| of(row) as i64)))
-    };
-    let number = |of: fn(&SegmentRow) -> Option<f64>| -> ArrayRef {
-        Arc::new(rows.iter().map(of).collect::<Float64Array>())
-    };
-    let op: ArrayRef = Arc::new(StringArray::from_iter_values(rows.iter().map(|row| row.op)));
-    let host: ArrayRef =
-        Arc::new(rows.iter().map(|row| row.host.as_deref()).collect::<StringArray>());
-    RecordBatch::try_from_iter_with_nullable([
-        ("index", whole(|row| row.index), false),
-        ("op", op, false),
-        ("host", host, true),
-        ("duration_s", number(|row| Some(row.duration_s)), false),
-        ("objects_per_op", number(|row| row.objects_per_op), true),
-        ("bytes", whole(|row| row.bytes), false),
-        ("full_ops", whole(|row| row.full_ops), false),
-        ("partial_ops", whole(|row| row.partial_ops), false),
-        ("ops_started", whole(|row| row.ops_started), false),
-        ("ops_ended", whole(|row| row.ops_ended), false),
-        ("errors", whole(|row| row.errors), false),
-        ("mb_per_sec", number(|row| Some(row.mb_per_sec)), false),
-        ("ops_ended_per_sec", number(|row| Some(row.ops_ended_per_sec)), false),
-        ("objs_per_sec", number(|row| Some(row.objs_per_sec)), false),
-        ("reqs_ended_avg_ms", number(|row| row.reqs_ended_avg_ms), true),
-        ("start_time_unix_ns", whole(|row| row.start_time_unix_ns), false),
-        ("end_time_unix_ns", whole(|row| row.end_time_unix_ns), false),
-    ])
+fn encode(file: File, rows: &[SegmentRow]) -> Result<(), ParquetError> {
+    let mut file = SerializedFileWriter::new(
+        file,
+        Arc::new(parse_message_type(COLUMNS)?),
+        WriterProperties::default().into(),
+    )?;
+    Columns { group: file.next_row_group()?, rows }.write()?;
+    file.close().map(|_| ())
+}
+
+/// Writes one column after the other.
+struct Columns<'f, 'a> {
+    group: SerializedRowGroupWriter<'f, File>,
+    rows: &'a [SegmentRow],
+}
+
+impl<'a> Columns<'_, 'a> {
+    fn write(mut self) -> Result<(), ParquetError> {
+        self.whole(|row| row.index)?;
+        self.text(|row| Some(row.op))?;
+        self.text(|row| row.host.as_deref())?;
+        self.number(|row| Some(row.duration_s))?;
+        self.number(|row| row.objects_per_op)?;
+        self.whole(|row| row.bytes)?;
+        self.whole(|row| row.full_ops)?;
+        self.whole(|row| row.partial_ops)?;
+        self.whole(|row| row.ops_started)?;
+        self.whole(|row| row.ops_ended)?;
+        self.whole(|row| row.errors)?;
+        self.number(|row| Some(row.mb_per_sec))?;
+        self.number(|row| Some(row.ops_ended_per_sec))?;
+        self.number(|row| Some(row.objs_per_sec))?;
+        self.number(|row| row.reqs_ended_avg_ms)?;
+        self.whole(|row| row.start_time_unix_ns)?;
+        self.whole(|row| row.end_time_unix_ns)?;
+        self.group.close().map(|_| ())
+    }
+
+    fn whole(&mut self, of: impl Fn(&SegmentRow) -> u64) -> Result<(), ParquetError> {
+        self.column::<Int64Type>(|row| Some(of(row) as i64))
+    }
+
+    fn number(&mut self, of: impl Fn(&SegmentRow) -> Option<f64>) -> Result<(), ParquetError> {
+        self.column::<DoubleType>(of)
+    }
+
+    fn text(&mut self, of: impl Fn(&'a SegmentRow) -> Option<&'a str>) -> Result<(), ParquetError> {
+        self.column::<ByteArrayType>(|row| of(row).map(ByteArray::from))
+    }
+
+    fn column<T: DataType>(
+        &mut self,
+        of: impl Fn(&'a SegmentRow) -> Option<T::T>,
+    ) -> Result<(), ParquetError> {
+        let known: Vec<Option<T::T>> = self.rows.iter().map(of).collect();
+        let levels: Vec<i16> = known.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<T::T> = known.into_iter().flatten().collect();
+        let mut column = self.group.next_column()?.expect("the schema has that column");
+        column.typed::<T>().write_batch(&values, Some(&levels), None)?;
+        column.close()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
 
     use super::*;
 
@@ -107,10 +158,18 @@ mod tests {
         let path = place.path().join("segments.parquet");
         write_segments(&path, &[row.clone(), row]).unwrap();
         let file = File::open(&path).unwrap();
-        let mut reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
-        let batch = reader.next().unwrap().unwrap();
-        assert_eq!((batch.num_rows(), batch.num_columns()), (2, 17));
-        assert_eq!(batch.column_by_name("host").unwrap().null_count(), 2);
-        assert_eq!(batch.column_by_name("reqs_ended_avg_ms").unwrap().null_count(), 0);
+        let reader = SerializedFileReader::new(file).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), 2);
+        let columns: Vec<(&String, &Field)> = rows[1].get_column_iter().collect();
+        assert_eq!(columns.len(), 17);
+        let of = |name: &str| columns.iter().find(|(each, _)| *each == name).unwrap().1;
+        assert_eq!(*of("op"), Field::Str("GET".to_owned()));
+        assert_eq!(*of("host"), Field::Null);
+        assert_eq!(*of("objects_per_op"), Field::Null);
+        assert_eq!(*of("ops_ended"), Field::Long(4));
+        assert_eq!(*of("objs_per_sec"), Field::Double(4.25));
+        assert_eq!(*of("reqs_ended_avg_ms"), Field::Double(1.5));
+        assert_eq!(*of("end_time_unix_ns"), Field::Long(1_795_251_601_000_000_000));
     }
 }

@@ -1,107 +1,100 @@
-//! Rows of the op log as column vectors, and their way into an Arrow batch.
+//! Rows of the op log as columns that wait to be encoded.
 
-use std::sync::Arc;
-
-use arrow_array::types::{ArrowDictionaryKeyType, UInt8Type, UInt16Type};
-use arrow_array::{
-    Array, ArrayRef, DictionaryArray, Int64Array, PrimitiveArray, RecordBatch, StringArray,
-    UInt8Array, UInt32Array,
-};
-use arrow_schema::{ArrowError, SchemaRef};
+use bytes::Bytes;
+use parquet::column::writer::{ColumnWriter, get_typed_column_writer_mut};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
 use plimsoll_model::{ErrorClass, Moment, OpKind, OpRecord};
 
-/// A nullable column: the values, and which of them are known.
-#[derive(Clone)]
-struct Nullable<T> {
+use super::row_group::RowGroup;
+
+/// A column: the values that are known, and where not all are, a 1 for each row with one and a 0
+/// for each without.
+struct Values<T> {
     values: Vec<T>,
-    known: Vec<bool>,
+    levels: Option<Vec<i16>>,
 }
 
-impl<T: Default> Nullable<T> {
-    fn with_capacity(rows: usize) -> Self {
-        Self { values: Vec::with_capacity(rows), known: Vec::with_capacity(rows) }
+impl<T> Values<T> {
+    fn required(rows: usize) -> Self {
+        Self { values: Vec::with_capacity(rows), levels: None }
     }
 
-    fn push(&mut self, value: Option<T>) {
-        self.known.push(value.is_some());
-        self.values.push(value.unwrap_or_default());
+    fn optional(rows: usize) -> Self {
+        Self { levels: Some(Vec::with_capacity(rows)), ..Self::required(rows) }
     }
 
-    fn take(&mut self, rows: usize) -> Self {
-        std::mem::replace(self, Self::with_capacity(rows))
+    fn push(&mut self, value: T) {
+        self.values.push(value);
     }
-}
 
-/// The texts of the columns that are stored as dictionaries.
-#[derive(Clone)]
-struct Texts {
-    kinds: ArrayRef,
-    endpoints: ArrayRef,
-    outcomes: ArrayRef,
+    fn push_known(&mut self, value: Option<T>) {
+        let levels = self.levels.get_or_insert_default();
+        levels.push(i16::from(value.is_some()));
+        self.values.extend(value);
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+        self.levels.iter_mut().for_each(Vec::clear);
+    }
 }
 
 /// Rows that wait to be encoded.
-#[derive(Clone)]
 pub(super) struct Columns {
     rows_max: usize,
-    schema: SchemaRef,
-    texts: Texts,
-    stage: Vec<u8>,
-    job: Vec<u8>,
-    worker: Vec<u32>,
-    kind: Vec<u8>,
-    endpoint: Vec<u16>,
-    object_owner: Vec<u32>,
-    object_number: Vec<i64>,
-    object_known: Vec<bool>,
-    objects_count: Vec<u32>,
-    bytes: Nullable<i64>,
-    schedule_delay: Vec<i64>,
-    start: Vec<i64>,
-    last_byte_sent: Nullable<i64>,
-    first_byte_to_end: Nullable<i64>,
-    end: Vec<i64>,
-    outcome: Vec<u8>,
-    attempts: Vec<u8>,
+    kinds: Vec<ByteArray>,
+    endpoints: Vec<ByteArray>,
+    outcomes: Vec<ByteArray>,
+    stage: Values<i32>,
+    job: Values<i32>,
+    worker: Values<i32>,
+    kind: Values<ByteArray>,
+    endpoint: Values<ByteArray>,
+    object_owner: Values<i32>,
+    object_number: Values<i64>,
+    objects_count: Values<i32>,
+    bytes: Values<i64>,
+    schedule_delay: Values<i64>,
+    start: Values<i64>,
+    last_byte_sent: Values<i64>,
+    first_byte_to_end: Values<i64>,
+    end: Values<i64>,
+    outcome: Values<ByteArray>,
+    attempts: Values<i32>,
 }
 
 impl Columns {
     /// Returns room for `rows_max` rows.
-    pub(super) fn new(schema: SchemaRef, endpoints: &[String], rows_max: usize) -> Self {
-        let texts = Texts {
-            kinds: Arc::new(StringArray::from_iter_values(OpKind::ALL.map(OpKind::name))),
-            endpoints: Arc::new(StringArray::from_iter_values(endpoints)),
-            outcomes: Arc::new(StringArray::from_iter_values(
-                ErrorClass::ALL.map(ErrorClass::name),
-            )),
-        };
+    pub(super) fn new(endpoints: &[String], rows_max: usize) -> Self {
+        let fixed = |text: &'static str| ByteArray::from(Bytes::from_static(text.as_bytes()));
         Self {
             rows_max,
-            schema,
-            texts,
-            stage: Vec::with_capacity(rows_max),
-            job: Vec::with_capacity(rows_max),
-            worker: Vec::with_capacity(rows_max),
-            kind: Vec::with_capacity(rows_max),
-            endpoint: Vec::with_capacity(rows_max),
-            object_owner: Vec::with_capacity(rows_max),
-            object_number: Vec::with_capacity(rows_max),
-            object_known: Vec::with_capacity(rows_max),
-            objects_count: Vec::with_capacity(rows_max),
-            bytes: Nullable::with_capacity(rows_max),
-            schedule_delay: Vec::with_capacity(rows_max),
-            start: Vec::with_capacity(rows_max),
-            last_byte_sent: Nullable::with_capacity(rows_max),
-            first_byte_to_end: Nullable::with_capacity(rows_max),
-            end: Vec::with_capacity(rows_max),
-            outcome: Vec::with_capacity(rows_max),
-            attempts: Vec::with_capacity(rows_max),
+            kinds: OpKind::ALL.map(OpKind::name).map(fixed).to_vec(),
+            endpoints: endpoints.iter().map(|endpoint| ByteArray::from(&**endpoint)).collect(),
+            outcomes: ErrorClass::ALL.map(ErrorClass::name).map(fixed).to_vec(),
+            stage: Values::required(rows_max),
+            job: Values::required(rows_max),
+            worker: Values::required(rows_max),
+            kind: Values::required(rows_max),
+            endpoint: Values::required(rows_max),
+            object_owner: Values::optional(rows_max),
+            object_number: Values::optional(rows_max),
+            objects_count: Values::required(rows_max),
+            bytes: Values::optional(rows_max),
+            schedule_delay: Values::required(rows_max),
+            start: Values::required(rows_max),
+            last_byte_sent: Values::optional(rows_max),
+            first_byte_to_end: Values::optional(rows_max),
+            end: Values::required(rows_max),
+            outcome: Values::required(rows_max),
+            attempts: Values::required(rows_max),
         }
     }
 
     /// Returns how many rows wait.
     pub(super) fn len(&self) -> usize {
-        self.stage.len()
+        self.stage.values.len()
     }
 
     /// Tells whether there is room for no further row.
@@ -109,95 +102,78 @@ impl Columns {
         self.len() >= self.rows_max
     }
 
-    /// Adds one row. Two moments become differences: these are often 0, and then cost nothing.
+    /// Adds one row, whose endpoint is known. Two moments become differences: these are often 0,
+    /// and then cost nothing.
     pub(super) fn push(&mut self, op: &OpRecord) {
         debug_assert!(op.intended <= op.start && op.start <= op.end);
         debug_assert!(op.first_byte.is_none_or(|first_byte| first_byte <= op.end));
-        self.stage.push(op.stage.0);
-        self.job.push(op.job.0);
-        self.worker.push(op.worker.0);
-        self.kind.push(op.kind as u8);
-        self.endpoint.push(op.endpoint.0);
-        self.object_known.push(op.object.is_some());
-        self.object_owner.push(op.object.map_or(0, |object| object.owner().0));
-        self.object_number.push(op.object.map_or(0, |object| object.number() as i64));
-        self.objects_count.push(op.objects_count);
+        let ns = |moment: Moment| moment.as_ns() as i64;
+        self.stage.push(op.stage.0.into());
+        self.job.push(op.job.0.into());
+        self.worker.push(op.worker.0 as i32);
+        self.kind.push(self.kinds[op.kind as usize].clone());
+        self.endpoint.push(self.endpoints[usize::from(op.endpoint.0)].clone());
+        self.object_owner.push_known(op.object.map(|object| object.owner().0 as i32));
+        self.object_number.push_known(op.object.map(|object| object.number() as i64));
+        self.objects_count.push(op.objects_count as i32);
         // 63 bits hold 292 years and 9 EB.
         let moves_bytes = op.kind.moves_bytes() || op.bytes > 0;
-        self.bytes.push(moves_bytes.then_some(op.bytes as i64));
+        self.bytes.push_known(moves_bytes.then_some(op.bytes as i64));
         self.schedule_delay.push(ns_between(op.intended, op.start));
-        self.start.push(op.start.as_ns() as i64);
-        self.last_byte_sent.push(op.last_byte_sent.map(|moment| moment.as_ns() as i64));
-        self.first_byte_to_end.push(op.first_byte.map(|moment| ns_between(moment, op.end)));
-        self.end.push(op.end.as_ns() as i64);
-        self.outcome.push(op.outcome as u8);
-        self.attempts.push(op.attempts);
+        self.start.push(ns(op.start));
+        self.last_byte_sent.push_known(op.last_byte_sent.map(ns));
+        self.first_byte_to_end.push_known(op.first_byte.map(|at| ns_between(at, op.end)));
+        self.end.push(ns(op.end));
+        self.outcome.push(self.outcomes[op.outcome as usize].clone());
+        self.attempts.push(op.attempts.into());
     }
 
-    /// Takes the waiting rows out as one batch.
-    pub(super) fn take_batch(&mut self) -> Result<RecordBatch, ArrowError> {
-        let rows = self.rows_max;
-        let known = take(&mut self.object_known, rows);
-        let owner = take(&mut self.object_owner, rows);
-        let owner = UInt32Array::new(owner.into(), nulls(known));
-        let number = take(&mut self.object_number, rows);
-        let number = Int64Array::new(number.into(), owner.nulls().cloned());
-        let bytes = self.bytes.take(rows);
-        let last_byte_sent = self.last_byte_sent.take(rows);
-        let first_byte_to_end = self.first_byte_to_end.take(rows);
-        let kind = text::<UInt8Type>(take(&mut self.kind, rows).into(), &self.texts.kinds)?;
-        let endpoint =
-            text::<UInt16Type>(take(&mut self.endpoint, rows).into(), &self.texts.endpoints)?;
-        let outcome =
-            text::<UInt8Type>(take(&mut self.outcome, rows).into(), &self.texts.outcomes)?;
-        let nullable = |column: Nullable<i64>| {
-            Arc::new(Int64Array::new(column.values.into(), nulls(column.known)))
-        };
-        RecordBatch::try_new(
-            Arc::clone(&self.schema),
-            vec![
-                Arc::new(UInt8Array::from(take(&mut self.stage, rows))),
-                Arc::new(UInt8Array::from(take(&mut self.job, rows))),
-                Arc::new(UInt32Array::from(take(&mut self.worker, rows))),
-                kind,
-                endpoint,
-                Arc::new(owner),
-                Arc::new(number),
-                Arc::new(UInt32Array::from(take(&mut self.objects_count, rows))),
-                nullable(bytes),
-                Arc::new(Int64Array::from(take(&mut self.schedule_delay, rows))),
-                Arc::new(Int64Array::from(take(&mut self.start, rows))),
-                nullable(last_byte_sent),
-                nullable(first_byte_to_end),
-                Arc::new(Int64Array::from(take(&mut self.end, rows))),
-                outcome,
-                Arc::new(UInt8Array::from(take(&mut self.attempts, rows))),
-            ],
-        )
+    /// Adds the waiting rows to a row group; they wait on until they are cleared.
+    pub(super) fn encode(&self, group: &mut RowGroup) -> Result<(), ParquetError> {
+        let mut columns = group.columns();
+        let mut next = || columns.next().expect("a writer for each column");
+        write::<Int32Type>(next(), &self.stage)?;
+        write::<Int32Type>(next(), &self.job)?;
+        write::<Int32Type>(next(), &self.worker)?;
+        write::<ByteArrayType>(next(), &self.kind)?;
+        write::<ByteArrayType>(next(), &self.endpoint)?;
+        write::<Int32Type>(next(), &self.object_owner)?;
+        write::<Int64Type>(next(), &self.object_number)?;
+        write::<Int32Type>(next(), &self.objects_count)?;
+        write::<Int64Type>(next(), &self.bytes)?;
+        write::<Int64Type>(next(), &self.schedule_delay)?;
+        write::<Int64Type>(next(), &self.start)?;
+        write::<Int64Type>(next(), &self.last_byte_sent)?;
+        write::<Int64Type>(next(), &self.first_byte_to_end)?;
+        write::<Int64Type>(next(), &self.end)?;
+        write::<ByteArrayType>(next(), &self.outcome)?;
+        write::<Int32Type>(next(), &self.attempts)
     }
+
+    /// Forgets the waiting rows.
+    pub(super) fn clear(&mut self) {
+        let Self { stage, job, worker, object_owner, objects_count, attempts, .. } = self;
+        let small = [stage, job, worker, object_owner, objects_count, attempts];
+        small.into_iter().for_each(Values::clear);
+        let Self { kind, endpoint, outcome, .. } = self;
+        [kind, endpoint, outcome].into_iter().for_each(Values::clear);
+        let Self { object_number, bytes, schedule_delay, start, end, .. } = self;
+        [object_number, bytes, schedule_delay, start, end].into_iter().for_each(Values::clear);
+        self.last_byte_sent.clear();
+        self.first_byte_to_end.clear();
+    }
+}
+
+fn write<T: DataType>(
+    writer: &mut ColumnWriter<'static>,
+    column: &Values<T::T>,
+) -> Result<(), ParquetError> {
+    let writer = get_typed_column_writer_mut::<T>(writer);
+    writer.write_batch(&column.values, column.levels.as_deref(), None).map(|_| ())
 }
 
 /// Returns the time from `from` to `to`; it is never negative, and neither is what the reader
 /// accepts.
 fn ns_between(from: Moment, to: Moment) -> i64 {
     to.as_ns().saturating_sub(from.as_ns()) as i64
-}
-
-/// Returns which rows have no value; `None` when all have one, which the encoder handles faster.
-fn nulls<N: From<Vec<bool>>>(known: Vec<bool>) -> Option<N> {
-    known.contains(&false).then(|| N::from(known))
-}
-
-/// Takes a column out and leaves room for the next rows.
-fn take<T>(column: &mut Vec<T>, rows: usize) -> Vec<T> {
-    std::mem::replace(column, Vec::with_capacity(rows))
-}
-
-/// Returns the column of `texts` that the keys pick.
-fn text<K: ArrowDictionaryKeyType>(
-    keys: PrimitiveArray<K>,
-    texts: &ArrayRef,
-) -> Result<ArrayRef, ArrowError> {
-    let column: Arc<dyn Array> = Arc::new(DictionaryArray::try_new(keys, Arc::clone(texts))?);
-    Ok(column)
 }

@@ -5,24 +5,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescPtr;
 
 use super::pages::unfolded_bytes;
 use super::{
-    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, arrow_schema,
-    open_name, part_name, tail_name,
+    KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, open_name,
+    part_name, schema, tail_name,
 };
 use crate::RecordError;
 use crate::folder::Folder;
 use crate::seal::Seal;
-
-/// Rows decoded at a time: enough to spread the cost of a step, few enough to stay in the cache.
-const ROWS_PER_BATCH: usize = 8_192;
 
 /// How large a part that is read may be. A million rows take some 20 MB, and could not take 128.
 const PART_BYTES_MAX: u64 = 256 << 20;
@@ -32,8 +28,8 @@ const COLUMN_BYTES_MAX: u64 = 16 * PART_ROWS_MAX;
 
 /// A part that was read, with its footer.
 pub(super) struct Part {
-    bytes: Bytes,
-    footer: ArrowReaderMetadata,
+    bytes: Arc<Bytes>,
+    footer: ParquetMetaData,
     /// The run that wrote it.
     pub(super) run_id: String,
     /// In the order of their ids.
@@ -81,29 +77,48 @@ impl Part {
         if seal == Seal::Broken {
             return Err(RecordError::damaged(path, Seal::BROKEN));
         }
-        let footer =
-            guarded(path, || ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::new()))?;
-        let endpoints = endpoints(path, footer.metadata().file_metadata())?;
-        let run_id = metadata_value(footer.metadata().file_metadata(), KEY_RUN_ID);
+        let footer = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&bytes))?;
+        let endpoints = endpoints(path, footer.file_metadata())?;
+        let run_id = metadata_value(footer.file_metadata(), KEY_RUN_ID);
         let run_id = run_id.unwrap_or_default().to_owned();
-        check_sizes(&bytes, footer.metadata())
+        check_columns(&footer)
+            .and_then(|()| check_sizes(&bytes, &footer))
             .map_err(|reason| RecordError::damaged(path, reason))?;
+        let bytes = Arc::new(bytes);
         Ok(Self { bytes, footer, run_id, endpoints, is_sealed: seal == Seal::Holds })
     }
 
     /// Returns how many rows its footer promises.
     pub(super) fn rows(&self) -> u64 {
-        self.footer.metadata().file_metadata().num_rows() as u64
+        self.footer.file_metadata().num_rows() as u64
     }
 
-    /// Returns the way to its rows. The columns are asked for with dictionaries, so that a text is
-    /// looked up once per batch and not once per row.
-    pub(super) fn batches(self) -> Result<ParquetRecordBatchReader, ParquetError> {
-        let options = ArrowReaderOptions::new().with_schema(arrow_schema());
-        let footer = ArrowReaderMetadata::try_new(Arc::clone(self.footer.metadata()), options)?;
-        ParquetRecordBatchReaderBuilder::new_with_metadata(self.bytes, footer)
-            .with_batch_size(ROWS_PER_BATCH)
-            .build()
+    /// Returns its row groups.
+    pub(super) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
+        self.footer.row_groups().iter().map(|group| Group { bytes: &self.bytes, group })
+    }
+}
+
+/// A row group of a part.
+pub(super) struct Group<'a> {
+    bytes: &'a Arc<Bytes>,
+    group: &'a RowGroupMetaData,
+}
+
+impl Group<'_> {
+    /// Returns how many rows it promises.
+    pub(super) fn rows(&self) -> usize {
+        self.group.num_rows() as usize
+    }
+
+    /// Returns what a column is, and the way to its pages.
+    pub(super) fn column(
+        &self,
+        index: usize,
+    ) -> Result<(ColumnDescPtr, SerializedPageReader<Bytes>), String> {
+        let column = self.group.column(index);
+        let pages = SerializedPageReader::new(Arc::clone(self.bytes), column, self.rows(), None);
+        Ok((column.column_descr_ptr(), pages.map_err(|error| error.to_string())?))
     }
 }
 
@@ -135,6 +150,15 @@ fn endpoints(path: &Path, footer: &FileMetaData) -> Result<Vec<String>, RecordEr
 fn metadata_value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> {
     let pairs = metadata.key_value_metadata()?;
     pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+}
+
+/// Checks that the columns are those that are written.
+fn check_columns(metadata: &ParquetMetaData) -> Result<(), String> {
+    let found = metadata.file_metadata().schema();
+    match *found == *schema() {
+        true => Ok(()),
+        false => Err("its columns are not those of an op log".to_owned()),
+    }
 }
 
 /// Checks that no part has more rows, nor larger columns, than were ever written: the pages of a

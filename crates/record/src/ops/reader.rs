@@ -3,17 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowDictionaryKeyType, Int64Type, UInt8Type, UInt16Type, UInt32Type};
-use arrow_array::{Array, PrimitiveArray, RecordBatch};
-use arrow_schema::Schema;
-use plimsoll_model::{
-    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
-};
+use plimsoll_model::OpRecord;
 
+use super::decoded::{Decoded, ROWS_PER_BATCH};
 use super::found::Found;
 use super::part::{Part, guarded};
-use super::{arrow_schema, open_name, part_name};
+use super::{open_name, part_name};
 use crate::folder::Folder;
 use crate::{RecordError, RunDirectory};
 
@@ -235,202 +230,17 @@ fn scan_part(
     path: &Path,
     visit: &mut dyn FnMut(&OpRecord),
 ) -> Result<u64, RecordError> {
-    let (endpoints, promised) = (part.endpoints.clone(), part.rows());
-    let mut batches = guarded(path, || part.batches())?;
-    let schema = arrow_schema();
     let mut rows = 0;
-    while let Some(batch) = guarded(path, || batches.next().transpose())? {
-        let columns = Decoded::new(&batch, &schema, &endpoints)
-            .map_err(|reason| RecordError::damaged(path, reason))?;
-        for row in 0..batch.num_rows() {
-            visit(&columns.op(row));
+    for group in part.groups() {
+        let mut columns = guarded(path, || Decoded::new(&group, &part.endpoints))?;
+        let mut rest = group.rows();
+        while rest > 0 {
+            let count = rest.min(ROWS_PER_BATCH);
+            guarded(path, || columns.read(count))?;
+            (0..count).for_each(|row| visit(&columns.op(row)));
+            rest -= count;
         }
-        rows += batch.num_rows() as u64;
-    }
-    if rows != promised {
-        let reason = format!("it holds {rows} rows, and says that it has {promised}");
-        return Err(RecordError::damaged(path, reason));
+        rows += group.rows() as u64;
     }
     Ok(rows)
-}
-
-/// A text column: the meaning of each dictionary entry, and the entry of each row.
-struct Texts<'a, K: ArrowDictionaryKeyType, V> {
-    meanings: Vec<V>,
-    keys: &'a [K::Native],
-}
-
-impl<'a, K: ArrowDictionaryKeyType<Native: Into<usize>>, V: Copy> Texts<'a, K, V> {
-    fn new(
-        batch: &'a RecordBatch,
-        name: &'static str,
-        meaning: impl Fn(&str) -> Option<V>,
-    ) -> Result<Self, String> {
-        let column = column(batch, name).as_dictionary::<K>();
-        let texts = column.values().as_string::<i32>();
-        let meanings = texts
-            .iter()
-            .flatten()
-            .map(|text| meaning(text).ok_or_else(|| format!("column {name} holds `{text}`")));
-        let meanings: Vec<V> = meanings.collect::<Result<_, _>>()?;
-        let keys: &[K::Native] = column.keys().values();
-        match keys.iter().any(|key| (*key).into() >= meanings.len()) {
-            true => Err(format!("column {name} holds what has no meaning")),
-            false => Ok(Self { meanings, keys }),
-        }
-    }
-
-    fn at(&self, row: usize) -> V {
-        self.meanings[self.keys[row].into()]
-    }
-}
-
-/// A batch with its columns told apart.
-struct Decoded<'a> {
-    stage: &'a [u8],
-    job: &'a [u8],
-    worker: &'a [u32],
-    kind: Texts<'a, UInt8Type, OpKind>,
-    endpoint: Texts<'a, UInt16Type, EndpointId>,
-    object_owner: &'a PrimitiveArray<UInt32Type>,
-    object_number: &'a [i64],
-    objects_count: &'a [u32],
-    bytes: &'a PrimitiveArray<Int64Type>,
-    schedule_delay: &'a [i64],
-    start: &'a [i64],
-    last_byte_sent: &'a PrimitiveArray<Int64Type>,
-    first_byte_to_end: &'a PrimitiveArray<Int64Type>,
-    end: &'a [i64],
-    outcome: Texts<'a, UInt8Type, ErrorClass>,
-    attempts: &'a [u8],
-}
-
-impl<'a> Decoded<'a> {
-    fn new(batch: &'a RecordBatch, schema: &Schema, endpoints: &[String]) -> Result<Self, String> {
-        // A damaged footer can change a column's type behind the back of the schema that was asked
-        // for.
-        let types = batch.columns().iter().map(|column| column.data_type());
-        if !types.eq(schema.fields().iter().map(|field| field.data_type())) {
-            return Err("its columns are not those of an op log".to_owned());
-        }
-        let endpoint_id = |text: &str| {
-            let index = endpoints.iter().position(|endpoint| endpoint == text)?;
-            Some(EndpointId(u16::try_from(index).ok()?))
-        };
-        let owner = column(batch, "object_owner").as_primitive::<UInt32Type>();
-        let number = unsigned(batch, "object_number")?;
-        if owner.values().iter().any(|owner| *owner > ObjectId::OWNER_MAX)
-            || number.values().iter().any(|number| *number as u64 > ObjectId::NUMBER_MAX)
-        {
-            return Err("columns object_owner and object_number hold what is no object".to_owned());
-        }
-        let schedule_delay = unsigned(batch, "schedule_delay_ns")?.values();
-        let start = unsigned(batch, "start_ns")?.values();
-        let first_byte_to_end = unsigned(batch, "first_byte_to_end_ns")?;
-        let end = unsigned(batch, "end_ns")?.values();
-        check_differences(schedule_delay, start, |_| true, "schedule_delay_ns")?;
-        if start.iter().zip(end).any(|(start, end)| start > end) {
-            return Err("column end_ns lies before start_ns".to_owned());
-        }
-        let answered = |row| first_byte_to_end.is_valid(row);
-        check_differences(first_byte_to_end.values(), end, answered, "first_byte_to_end_ns")?;
-        Ok(Self {
-            stage: column(batch, "stage").as_primitive::<UInt8Type>().values(),
-            job: column(batch, "job").as_primitive::<UInt8Type>().values(),
-            worker: column(batch, "worker").as_primitive::<UInt32Type>().values(),
-            kind: Texts::new(batch, "kind", OpKind::from_name)?,
-            endpoint: Texts::new(batch, "endpoint", endpoint_id)?,
-            object_owner: owner,
-            object_number: number.values(),
-            objects_count: column(batch, "objects_count").as_primitive::<UInt32Type>().values(),
-            bytes: unsigned(batch, "bytes")?,
-            schedule_delay,
-            start,
-            last_byte_sent: unsigned(batch, "last_byte_sent_ns")?,
-            first_byte_to_end,
-            end,
-            outcome: Texts::new(batch, "outcome", ErrorClass::from_name)?,
-            attempts: column(batch, "attempts").as_primitive::<UInt8Type>().values(),
-        })
-    }
-
-    fn op(&self, row: usize) -> OpRecord {
-        let optional =
-            |column: &PrimitiveArray<Int64Type>| column.is_valid(row).then(|| column.values()[row]);
-        let (start, end) = (self.start[row], self.end[row]);
-        OpRecord {
-            stage: StageId(self.stage[row]),
-            job: JobId(self.job[row]),
-            worker: WorkerId(self.worker[row]),
-            kind: self.kind.at(row),
-            endpoint: self.endpoint.at(row),
-            object: self.object_owner.is_valid(row).then(|| {
-                let owner = WorkerId(self.object_owner.values()[row]);
-                ObjectId::new(owner, self.object_number[row] as u64)
-            }),
-            objects_count: self.objects_count[row],
-            bytes: optional(self.bytes).unwrap_or_default() as u64,
-            intended: moment(start - self.schedule_delay[row]),
-            start: moment(start),
-            first_byte: optional(self.first_byte_to_end).map(|before| moment(end - before)),
-            last_byte_sent: optional(self.last_byte_sent).map(moment),
-            end: moment(end),
-            outcome: self.outcome.at(row),
-            attempts: self.attempts[row],
-        }
-    }
-}
-
-/// Returns a column by name; the reader was opened with the schema, so it is there.
-fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a dyn Array {
-    batch.column_by_name(name).expect("every batch has the columns of the schema")
-}
-
-/// Returns a column that is stored signed for the ease of queries, and never negative.
-fn unsigned<'a>(
-    batch: &'a RecordBatch,
-    name: &str,
-) -> Result<&'a PrimitiveArray<Int64Type>, String> {
-    let column = column(batch, name).as_primitive::<Int64Type>();
-    // Where a row has no value the decoder leaves 0 or the value of another row, so the nulls need
-    // no look.
-    match column.values().iter().any(|value| *value < 0) {
-        true => Err(format!("column {name} holds a negative number")),
-        false => Ok(column),
-    }
-}
-
-/// Checks that no difference of a row that has one leads back to before the run's epoch.
-fn check_differences(
-    differences: &[i64],
-    moments: &[i64],
-    is_known: impl Fn(usize) -> bool,
-    name: &str,
-) -> Result<(), String> {
-    let mut rows = differences.iter().zip(moments).enumerate();
-    match rows.any(|(row, (difference, moment))| difference > moment && is_known(row)) {
-        true => Err(format!("column {name} leads back to before the run's epoch")),
-        false => Ok(()),
-    }
-}
-
-fn moment(ns: i64) -> Moment {
-    Moment::from_ns(ns as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_difference_may_lead_back_to_the_epoch_and_not_further() {
-        let check = |differences: &[i64], known: &[bool]| {
-            check_differences(differences, &[0, 7], |row| known[row], "schedule_delay_ns")
-        };
-        assert_eq!(check(&[0, 7], &[true, true]), Ok(()));
-        let refused = check(&[0, 8], &[true, true]).unwrap_err();
-        assert_eq!(refused, "column schedule_delay_ns leads back to before the run's epoch");
-        // What stands in a row that has no value means nothing.
-        assert_eq!(check(&[0, 8], &[true, false]), Ok(()));
-    }
 }

@@ -1,26 +1,25 @@
 //! Writes the op log, part by part.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter,
     RowGroupMetaData,
 };
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::schema::types::ColumnPath;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use plimsoll_model::{Moment, OpRecord, PackedOp, RunId, WallTime};
 
 use super::columns::Columns;
+use super::row_group::RowGroup;
 use super::{
     KEY_CHECKSUM, KEY_ENDPOINTS, KEY_EPOCH, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, TAIL_DIGITS,
-    arrow_schema, open_name, part_name, tail_name,
+    open_name, part_name, schema, tail_name,
 };
 use crate::seal::{Sealing, UNSEALED};
 use crate::{RecordError, RunDirectory};
@@ -54,7 +53,16 @@ pub struct OpLogTotals {
 struct OpenPart {
     number: u32,
     rows: u64,
-    file: ArrowWriter<Sealing>,
+    file: SerializedFileWriter<Sealing>,
+    /// The rows that are encoded and not yet in the file.
+    group: Option<RowGroup>,
+}
+
+impl OpenPart {
+    /// Writes the rows that are encoded as a row group.
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        self.group.take().map_or(Ok(()), |group| group.write_to(&mut self.file))
+    }
 }
 
 /// Writes operations to the run directory.
@@ -66,8 +74,8 @@ struct OpenPart {
 pub struct OpLogWriter {
     directory: RunDirectory,
     endpoints_count: usize,
-    schema: SchemaRef,
-    properties: WriterProperties,
+    schema: SchemaDescriptor,
+    properties: WriterPropertiesPtr,
     columns: Columns,
     saves: bool,
     oldest_end: Option<Moment>,
@@ -87,13 +95,12 @@ impl OpLogWriter {
         epoch: WallTime,
         endpoints: &[String],
     ) -> Self {
-        let schema = arrow_schema();
         Self {
             directory: directory.clone(),
             endpoints_count: endpoints.len(),
-            properties: properties(run_id, epoch, endpoints),
-            columns: Columns::new(SchemaRef::clone(&schema), endpoints, ROWS_BUFFERED_MAX),
-            schema,
+            properties: Arc::new(properties(run_id, epoch, endpoints)),
+            columns: Columns::new(endpoints, ROWS_BUFFERED_MAX),
+            schema: SchemaDescriptor::new(schema()),
             saves: true,
             oldest_end: None,
             unsaved_end: None,
@@ -162,12 +169,10 @@ impl OpLogWriter {
     /// Moves the waiting rows into the open part, which is begun if there is none.
     fn encode(&mut self) -> Result<(), RecordError> {
         let mut part = self.taken_part()?;
-        let rows = self.columns.len() as u64;
-        let written = self.columns.take_batch().map_err(Into::into);
-        written
-            .and_then(|batch| part.file.write(&batch))
-            .map_err(|source| self.failed(part.number, source))?;
-        part.rows += rows;
+        let group = part.group.get_or_insert_with(|| RowGroup::new(&self.schema, &self.properties));
+        self.columns.encode(group).map_err(|source| self.failed(part.number, source))?;
+        part.rows += self.columns.len() as u64;
+        self.columns.clear();
         self.part = Some(part);
         Ok(())
     }
@@ -183,20 +188,12 @@ impl OpLogWriter {
         self.part_number += 1;
         let file = ops.create(&name);
         let file = file.map_err(|source| RecordError::io("create", &ops.path_of(&name), source))?;
-        let file = ArrowWriter::try_new_with_options(
-            Sealing::new(file),
-            SchemaRef::clone(&self.schema),
-            self.options(),
-        );
-        let file = file.map_err(|source| self.failed(number, source))?;
-        Ok(OpenPart { number, rows: 0, file })
+        let file = self.file(Sealing::new(file)).map_err(|source| self.failed(number, source))?;
+        Ok(OpenPart { number, rows: 0, file, group: None })
     }
 
-    fn options(&self) -> ArrowWriterOptions {
-        ArrowWriterOptions::new()
-            .with_properties(self.properties.clone())
-            .with_schema_root("plimsoll_op".to_owned())
-            .with_skip_arrow_metadata(true)
+    fn file<W: Write + Send>(&self, to: W) -> Result<SerializedFileWriter<W>, ParquetError> {
+        SerializedFileWriter::new(to, self.schema.root_schema_ptr(), Arc::clone(&self.properties))
     }
 
     /// Makes sure of the open part against the end of the process: rows that are encoded become a
@@ -204,7 +201,7 @@ impl OpLogWriter {
     fn save(&mut self) -> Result<(), RecordError> {
         self.unsaved_end = None;
         let mut part = self.taken_part()?;
-        let tail = part.file.flush().and_then(|()| self.tail(&mut part.file));
+        let tail = part.flush().and_then(|()| self.tail(&mut part.file));
         let tail = tail.map_err(|source| self.failed(part.number, source))?;
         let ops = self.directory.ops()?;
         let (name, new_name) = (tail_name(part.number), format!("{}.tmp", tail_name(part.number)));
@@ -217,13 +214,13 @@ impl OpLogWriter {
     }
 
     /// Returns how the part would end: after how many bytes, the waiting rows, and the footer.
-    fn tail(&self, part: &mut ArrowWriter<Sealing>) -> Result<Vec<u8>, ParquetError> {
-        part.sync()?;
+    fn tail(&self, part: &mut SerializedFileWriter<Sealing>) -> Result<Vec<u8>, ParquetError> {
+        part.flush()?;
         let begins = part.bytes_written();
         let mut groups = part.flushed_row_groups().to_vec();
         let mut tail = Vec::new();
         if self.columns.len() > 0 {
-            let (bytes, group) = self.row_group(&self.columns.clone().take_batch()?)?;
+            let (bytes, group) = self.waiting()?;
             groups.push(moved(group, begins as i64, groups.len())?);
             tail = bytes;
         }
@@ -235,15 +232,14 @@ impl OpLogWriter {
         Ok(file)
     }
 
-    /// Returns rows as a row group that begins at 0.
-    fn row_group(&self, batch: &RecordBatch) -> Result<(Vec<u8>, RowGroupMetaData), ParquetError> {
-        let schema = SchemaRef::clone(&self.schema);
-        let mut file = ArrowWriter::try_new_with_options(Vec::new(), schema, self.options())?;
-        file.sync()?;
+    /// Returns the waiting rows as a row group that begins at 0.
+    fn waiting(&self) -> Result<(Vec<u8>, RowGroupMetaData), ParquetError> {
+        let mut group = RowGroup::new(&self.schema, &self.properties);
+        self.columns.encode(&mut group)?;
+        let mut file = self.file(Vec::new())?;
         let begins = file.bytes_written();
-        file.write(batch)?;
+        group.write_to(&mut file)?;
         file.flush()?;
-        file.sync()?;
         let group = file.flushed_row_groups()[0].clone();
         let bytes = file.inner()[begins..].to_vec();
         Ok((bytes, moved(group, -(begins as i64), 0)?))
@@ -256,8 +252,10 @@ impl OpLogWriter {
         if self.columns.len() > 0 {
             self.encode()?;
         }
-        let Some(OpenPart { number, rows, mut file }) = self.part.take() else { return Ok(()) };
-        let finished = file.finish().and_then(|_| Ok(file.inner_mut().seal()?));
+        let Some(mut part) = self.part.take() else { return Ok(()) };
+        let finished = part.flush().and_then(|()| part.file.finish());
+        let OpenPart { number, rows, mut file, .. } = part;
+        let finished = finished.and_then(|_| Ok(file.inner_mut().seal()?));
         finished.map_err(|source| self.failed(number, source))?;
         let bytes = file.bytes_written() as u64;
         drop(file);

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::example_tests::examples;
-use super::read::own_tree;
 use super::spec::*;
 use super::tree::Tree;
 use super::*;
@@ -83,7 +82,7 @@ fn replace(tree: &mut Tree, at: &mut usize, other: &Tree) {
 }
 
 fn texts() -> Vec<Tree> {
-    examples().iter().map(|(_, text)| own_tree(text)).collect()
+    examples().iter().map(|(_, text)| super::read::parse("t", text).unwrap()).collect()
 }
 
 fn size() -> impl Strategy<Value = Size> {

@@ -2,7 +2,6 @@
 //! fingerprint of what it means.
 
 use super::Plan;
-use super::read::own_tree;
 use super::spec::{BlockOrder, Choice, LIST_PAGE, NAME_FORMAT, WorkloadFile};
 use super::tree::Tree;
 use crate::{MAX_IN_FLIGHT_DEFAULT, hash_text};
@@ -147,7 +146,7 @@ fn job(tree: &mut Tree) {
 
 fn fill_work(work: &mut Tree) {
     let no = || Tree::Bool(false);
-    let pick = || written(&Choice::Uniform);
+    let pick = || Tree::of(&Choice::Uniform);
     each(work.get_mut("objects"), op);
     let mut inside = |name: &str, defaults: &[(&str, Tree)]| {
         if let Some(inner) = work.get_mut(name).filter(|inner| matches!(inner, Tree::Map(_))) {
@@ -157,7 +156,7 @@ fn fill_work(work: &mut Tree) {
     inside("retention", &[("pick", pick())]);
     inside("trace", &[("speed", Tree::Float(1.0))]);
     let defaults = [
-        ("order", written(&BlockOrder::default())),
+        ("order", Tree::of(&BlockOrder::default())),
         ("direct", no()),
         ("sync", text("off")),
         ("end_fsync", no()),
@@ -192,7 +191,7 @@ fn op(tree: &mut Tree) {
     default(tree, "weight", Tree::Int(1));
     let has = |field: &str| tree.get(field).is_some();
     if has("get") || has("stat") {
-        all(tree, &[("pick", written(&Choice::Uniform)), ("version", text("newest"))]);
+        all(tree, &[("pick", Tree::of(&Choice::Uniform)), ("version", text("newest"))]);
     } else if has("delete") {
         all(tree, &[("batch", Tree::Int(1)), ("version", text("newest"))]);
     } else if has("list") {
@@ -201,12 +200,6 @@ fn op(tree: &mut Tree) {
     } else if has("post") {
         default(tree, "as", text("new"));
     }
-}
-
-/// Returns a value as it is written.
-fn written<T: serde::Serialize>(value: &T) -> Tree {
-    let text = serde_saphyr::to_string(value).expect("it holds nothing that YAML cannot");
-    own_tree(&text)
 }
 
 impl Plan {

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::full;
-use super::read::own_tree;
 use super::spec::WorkloadFile;
 use super::tree::Tree;
 
@@ -22,8 +21,7 @@ impl WorkloadFile {
     }
 
     pub(super) fn to_tree(&self) -> Tree {
-        let text = serde_saphyr::to_string(self).expect("a file holds nothing that YAML cannot");
-        own_tree(&text)
+        Tree::of(self)
     }
 }
 

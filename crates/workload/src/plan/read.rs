@@ -110,13 +110,7 @@ impl WorkloadFile {
     }
 }
 
-/// Reads what this crate has written itself.
-pub(super) fn own_tree(text: &str) -> Tree {
-    let options = serde_saphyr::options! { strict_booleans: true, budget: None };
-    serde_saphyr::from_str_with_options(text, options).expect("what was written is YAML")
-}
-
-fn parse<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Result<T, ReadError> {
+pub(super) fn parse<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Result<T, ReadError> {
     // Of YAML 1.1's words for true and false only those are taken that YAML 1.2 knows, as `on` is a
     // field.
     let options = serde_saphyr::options! { strict_booleans: true };

@@ -6,7 +6,8 @@ mod de;
 use std::fmt;
 
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 pub(super) use de::TreeError;
 
@@ -24,6 +25,11 @@ pub(super) enum Tree {
 }
 
 impl Tree {
+    /// Returns a value as it is written.
+    pub(super) fn of(value: &impl Serialize) -> Self {
+        serde_json::to_value(value).expect("it holds nothing that a file cannot").into()
+    }
+
     /// Returns the field of that name.
     pub(super) fn get(&self, name: &str) -> Option<&Self> {
         let Self::Map(fields) = self else { return None };
@@ -34,6 +40,24 @@ impl Tree {
     pub(super) fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
         let Self::Map(fields) = self else { return None };
         fields.iter_mut().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+}
+
+impl From<Value> for Tree {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => match number.as_i128() {
+                Some(whole) => Self::Int(whole),
+                None => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => Self::Text(text),
+            Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            Value::Object(fields) => {
+                Self::Map(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+        }
     }
 }
 

@@ -1,0 +1,227 @@
+//! Rows of a row group, decoded column by column.
+
+use parquet::column::reader::ColumnReaderImpl;
+use parquet::data_type::{DataType, Int32Type, Int64Type};
+use plimsoll_model::{
+    EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, StageId, WorkerId,
+};
+
+use super::part::Group;
+use super::texts::Texts;
+
+/// Rows decoded at a time: enough to spread the cost of a step, few enough to stay in the cache.
+pub(super) const ROWS_PER_BATCH: usize = 8_192;
+
+/// A column: a value for each row of the batch, and a 0 for each that has none.
+struct Column<T: DataType> {
+    name: String,
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+    /// Empty where every row has a value.
+    levels: Vec<i16>,
+    is_optional: bool,
+}
+
+impl<T: DataType> Column<T> {
+    fn new(group: &Group<'_>, index: usize) -> Result<Self, String> {
+        let (what, pages) = group.column(index)?;
+        let (name, is_optional) = (what.name().to_owned(), what.max_def_level() > 0);
+        let reader = ColumnReaderImpl::new(what, Box::new(pages));
+        Ok(Self { name, reader, values: Vec::new(), levels: Vec::new(), is_optional })
+    }
+
+    fn read(&mut self, rows: usize) -> Result<(), String> {
+        self.values.clear();
+        self.levels.clear();
+        let levels = self.is_optional.then_some(&mut self.levels);
+        let read = self.reader.read_records(rows, levels, None, &mut self.values);
+        let (read, ..) = read.map_err(|error| format!("column {}: {error}", self.name))?;
+        if read < rows {
+            return Err(format!("column {} ends early", self.name));
+        }
+        spread(&mut self.values, &self.levels);
+        Ok(())
+    }
+
+    /// Says which column holds what none of its values may be, where one of them is unsound.
+    fn check(&self, is_sound: impl Fn(&T::T) -> bool, what: &str) -> Result<(), String> {
+        match self.values.iter().all(is_sound) {
+            true => Ok(()),
+            false => Err(format!("column {} holds {what}", self.name)),
+        }
+    }
+}
+
+impl Column<Int64Type> {
+    fn at(&self, row: usize) -> Option<i64> {
+        self.levels.get(row).is_none_or(|level| *level > 0).then(|| self.values[row])
+    }
+}
+
+/// Moves values that stand side by side to their rows, which have a level of 1. Without levels
+/// every row has a value.
+fn spread<V: Default>(values: &mut Vec<V>, levels: &[i16]) {
+    let mut next = values.len();
+    if next >= levels.len() {
+        return;
+    }
+    values.resize_with(levels.len(), V::default);
+    for row in (0..levels.len()).rev().filter(|row| levels[*row] > 0) {
+        next -= 1;
+        values.swap(row, next);
+    }
+}
+
+/// The columns of a row group, and a batch of its rows.
+pub(super) struct Decoded<'a> {
+    endpoints: &'a [String],
+    stage: Column<Int32Type>,
+    job: Column<Int32Type>,
+    worker: Column<Int32Type>,
+    kind: Texts<OpKind>,
+    endpoint: Texts<EndpointId>,
+    object_owner: Column<Int32Type>,
+    object_number: Column<Int64Type>,
+    objects_count: Column<Int32Type>,
+    bytes: Column<Int64Type>,
+    schedule_delay: Column<Int64Type>,
+    start: Column<Int64Type>,
+    last_byte_sent: Column<Int64Type>,
+    first_byte_to_end: Column<Int64Type>,
+    end: Column<Int64Type>,
+    outcome: Texts<ErrorClass>,
+    attempts: Column<Int32Type>,
+}
+
+impl<'a> Decoded<'a> {
+    /// Returns the columns of a row group, whose part has these endpoints.
+    pub(super) fn new(group: &Group<'_>, endpoints: &'a [String]) -> Result<Self, String> {
+        let small = |index| Column::<Int32Type>::new(group, index);
+        let large = |index| Column::<Int64Type>::new(group, index);
+        Ok(Self {
+            endpoints,
+            stage: small(0)?,
+            job: small(1)?,
+            worker: small(2)?,
+            kind: Texts::new(group, 3)?,
+            endpoint: Texts::new(group, 4)?,
+            object_owner: small(5)?,
+            object_number: large(6)?,
+            objects_count: small(7)?,
+            bytes: large(8)?,
+            schedule_delay: large(9)?,
+            start: large(10)?,
+            last_byte_sent: large(11)?,
+            first_byte_to_end: large(12)?,
+            end: large(13)?,
+            outcome: Texts::new(group, 14)?,
+            attempts: small(15)?,
+        })
+    }
+
+    /// Decodes the next rows in place of those before.
+    pub(super) fn read(&mut self, rows: usize) -> Result<(), String> {
+        for byte in [&mut self.stage, &mut self.job, &mut self.attempts] {
+            byte.read(rows)?;
+            byte.check(|value| u8::try_from(*value).is_ok(), "what is no byte")?;
+        }
+        self.worker.read(rows)?;
+        self.objects_count.read(rows)?;
+        self.kind.read(rows, &OpKind::from_name)?;
+        self.outcome.read(rows, &ErrorClass::from_name)?;
+        let endpoints = self.endpoints;
+        self.endpoint.read(rows, &|text| {
+            let index = endpoints.iter().position(|endpoint| endpoint == text)?;
+            Some(EndpointId(u16::try_from(index).ok()?))
+        })?;
+        let no_object = "what is no object";
+        self.object_owner.read(rows)?;
+        self.object_owner.check(|owner| *owner as u32 <= ObjectId::OWNER_MAX, no_object)?;
+        self.object_number.read(rows)?;
+        self.object_number.check(|number| *number as u64 <= ObjectId::NUMBER_MAX, no_object)?;
+        if self.object_owner.levels != self.object_number.levels {
+            return Err("columns object_owner and object_number hold half an object".to_owned());
+        }
+        let Self { bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end, .. } =
+            self;
+        // They are stored signed for the ease of queries, and never negative.
+        for column in [bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end] {
+            column.read(rows)?;
+            column.check(|value| *value >= 0, "a negative number")?;
+        }
+        self.check_moments()
+    }
+
+    /// Checks that no moment lies before the run's epoch, or before one that it follows.
+    fn check_moments(&self) -> Result<(), String> {
+        let (start, end) = (&self.start.values, &self.end.values);
+        if start.iter().zip(end).any(|(start, end)| start > end) {
+            return Err("column end_ns lies before start_ns".to_owned());
+        }
+        check_differences(&self.schedule_delay.values, start, "schedule_delay_ns")?;
+        check_differences(&self.first_byte_to_end.values, end, "first_byte_to_end_ns")
+    }
+
+    /// Returns a row of the batch.
+    pub(super) fn op(&self, row: usize) -> OpRecord {
+        let (start, end) = (self.start.values[row], self.end.values[row]);
+        OpRecord {
+            stage: StageId(self.stage.values[row] as u8),
+            job: JobId(self.job.values[row] as u8),
+            worker: WorkerId(self.worker.values[row] as u32),
+            kind: self.kind.meanings[row],
+            endpoint: self.endpoint.meanings[row],
+            object: self.object_number.at(row).map(|number| {
+                let owner = WorkerId(self.object_owner.values[row] as u32);
+                ObjectId::new(owner, number as u64)
+            }),
+            objects_count: self.objects_count.values[row] as u32,
+            bytes: self.bytes.at(row).unwrap_or_default() as u64,
+            intended: moment(start - self.schedule_delay.values[row]),
+            start: moment(start),
+            first_byte: self.first_byte_to_end.at(row).map(|before| moment(end - before)),
+            last_byte_sent: self.last_byte_sent.at(row).map(moment),
+            end: moment(end),
+            outcome: self.outcome.meanings[row],
+            attempts: self.attempts.values[row] as u8,
+        }
+    }
+}
+
+/// Checks that no difference leads back to before the run's epoch; it is 0 where there is none.
+fn check_differences(differences: &[i64], moments: &[i64], name: &str) -> Result<(), String> {
+    match differences.iter().zip(moments).any(|(difference, moment)| difference > moment) {
+        true => Err(format!("column {name} leads back to before the run's epoch")),
+        false => Ok(()),
+    }
+}
+
+fn moment(ns: i64) -> Moment {
+    Moment::from_ns(ns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_may_lead_back_to_the_epoch_and_not_further() {
+        let check = |differences: &[i64]| check_differences(differences, &[0, 7], "delay_ns");
+        assert_eq!(check(&[0, 7]), Ok(()));
+        let refused = check(&[0, 8]).unwrap_err();
+        assert_eq!(refused, "column delay_ns leads back to before the run's epoch");
+    }
+
+    #[test]
+    fn values_come_to_their_rows_and_rows_without_one_hold_none() {
+        let spread = |mut values: Vec<i64>, levels: &[i16]| {
+            spread(&mut values, levels);
+            values
+        };
+        assert_eq!(spread(vec![7, 8, 9], &[0, 1, 0, 0, 1, 1, 0]), [0, 7, 0, 0, 8, 9, 0]);
+        assert_eq!(spread(vec![7, 8], &[1, 1]), [7, 8]);
+        assert_eq!(spread(vec![7], &[1, 0]), [7, 0]);
+        assert_eq!(spread(vec![], &[0, 0]), [0, 0]);
+        assert_eq!(spread(vec![7, 8], &[]), [7, 8]);
+    }
+}
