@@ -28,7 +28,9 @@ pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
 pub use place::{Placed, PlacedJob, PlacedStage, Placing};
-pub use read::{Position, ReadError, Source};
+#[cfg(test)]
+pub(crate) use print::yaml_of;
+pub use read::{Position, ReadError, Source, read_as};
 pub use rules::{SloSpec, UntilSpec};
 pub use spec::{WORKLOAD_SCHEMA, WorkloadFile};
 pub use units::{

@@ -68,8 +68,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 
 /// Reads a workload in whichever language it is written.
 fn read_workload(name: &str, text: &str) -> Result<ReadFile> {
-    if let Some((older, read)) = WorkloadFile::read_older(text) {
-        let file = read.map_err(|error| anyhow!("{name}: {error}"))?;
+    if let Some((older, read)) = WorkloadFile::read_older(name, text) {
+        let file = read.map_err(|error| anyhow!(error))?;
         return Ok(ReadFile { file, source: None, older: Some(older) });
     }
     let (file, source) = WorkloadFile::read(name, text)?;

@@ -88,9 +88,7 @@ impl WorkloadFile {
 
     /// Reads a workload file and keeps where its fields stand.
     pub fn read(file: &str, text: &str) -> Result<(Self, Source), ReadError> {
-        let spans = parse(file, text)?;
-        let source = Source { file: file.to_owned(), spans };
-        let tree: Tree = parse(file, text)?;
+        let (tree, source) = read_tree(file, text)?;
         let schema = match tree.get("schema") {
             Some(Tree::Text(schema)) => schema.as_str(),
             _ => "",
@@ -103,11 +101,23 @@ impl WorkloadFile {
             };
             return Err(source.locate(path.refuse(reason)));
         }
-        match Self::deserialize(tree) {
-            Ok(workload) => Ok((workload, source)),
-            Err(error) => Err(source.locate(TreeError::into_invalid(error))),
-        }
+        Ok((typed(tree, &source)?, source))
     }
+}
+
+/// Reads a value from YAML, whatever its language; `file` is what a refusal calls the text.
+pub fn read_as<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Result<T, ReadError> {
+    let (tree, source) = read_tree(file, text)?;
+    typed(tree, &source)
+}
+
+fn read_tree(file: &str, text: &str) -> Result<(Tree, Source), ReadError> {
+    let source = Source { file: file.to_owned(), spans: parse(file, text)? };
+    Ok((parse(file, text)?, source))
+}
+
+fn typed<T: for<'de> Deserialize<'de>>(tree: Tree, source: &Source) -> Result<T, ReadError> {
+    T::deserialize(tree).map_err(|error: TreeError| source.locate(error.into_invalid()))
 }
 
 pub(super) fn parse<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Result<T, ReadError> {

@@ -19,7 +19,7 @@ use crate::files::{NameAct, layout_tests};
 use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes};
 use crate::plan::{
     Amount, Change, FileNames, Files, JobPacing, Members, Percent, Plan, Tree, Work, WorkloadFile,
-    place,
+    place, read_as,
 };
 use crate::{OpenLoop, Pacing, SizeDist, StopRule};
 
@@ -486,9 +486,9 @@ fn what_commands_of_version_1_came_to_is_expressed() {
         let text = std::fs::read_to_string(&path).expect("it is text");
         let name = path.file_stem().expect("it has a name").to_string_lossy().into_owned();
         if text.contains("plimsoll.workload/1") {
-            same(&name, &WorkloadSpec::from_yaml(&text).expect("version 1 reads it"));
+            same(&name, &read_as("v1", &text).expect("version 1 reads it"));
         } else {
-            let plan = same_files(&FilesSpec::from_yaml(&text).expect("version 1 reads it"));
+            let plan = same_files(&read_as("v1", &text).expect("version 1 reads it"));
             layout_tests::same_layout(&name, plan);
         }
         count += 1;

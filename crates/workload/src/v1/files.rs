@@ -30,13 +30,6 @@ pub struct FilesSpec {
     pub stages: Vec<FileStageSpec>,
 }
 
-impl FilesSpec {
-    /// Reads a spec from YAML; the error says where and what.
-    pub fn from_yaml(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str(text).map_err(|error| error.to_string())
-    }
-}
-
 /// Jobs that run at once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

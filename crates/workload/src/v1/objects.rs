@@ -164,18 +164,6 @@ fn max_in_flight_default() -> u32 {
     MAX_IN_FLIGHT_DEFAULT
 }
 
-impl WorkloadSpec {
-    /// Returns the spec as YAML.
-    pub fn to_yaml(&self) -> String {
-        serde_saphyr::to_string(self).expect("a spec holds nothing that YAML cannot")
-    }
-
-    /// Reads a spec from YAML; the error says where and what.
-    pub fn from_yaml(text: &str) -> Result<Self, String> {
-        serde_saphyr::from_str(text).map_err(|error| error.to_string())
-    }
-}
-
 #[cfg(test)]
 #[path = "objects_tests.rs"]
 pub(crate) mod tests;

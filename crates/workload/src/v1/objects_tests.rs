@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::data::DataRule;
-use crate::plan::{JobPacing, SetIndex};
+use crate::plan::{JobPacing, SetIndex, read_as, yaml_of};
 use crate::testing::{Laid, plan};
 use crate::{DataFileSpec, Pacing, StopRule, Verify};
 
@@ -125,27 +125,27 @@ fn yaml_comes_back_the_same_and_strangers_are_refused() {
     let mut spec = spec(&[("GET", 45), ("PUT", 15)]);
     spec.objects.size = SizeSpec::LogUniform { min_bytes: 1, max_bytes: 9 };
     spec.pacing = PacingSpec::Capped { ops_per_sec: 12.5 };
-    assert!(!spec.to_yaml().contains("steady") && !spec.to_yaml().contains("until"));
+    assert!(!yaml_of(&spec).contains("steady") && !yaml_of(&spec).contains("until"));
     spec.measure.steady = Some(SteadySpec { window_ns: 15_000_000_000, percent: 7.5 });
     spec.measure.until = vec!["ci(p99)<=5%".to_owned()];
-    let yaml = spec.to_yaml();
-    assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    let yaml = yaml_of(&spec);
+    assert_eq!(read_as::<WorkloadSpec>("v1", &yaml).unwrap(), spec, "{yaml}");
     assert!(!yaml.contains("overwrite"), "{yaml}");
     spec.measure.overwrite = true;
     spec.pacing = open("1/s..9/s over 2m", "poisson", 7);
-    let yaml = spec.to_yaml();
-    assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    let yaml = yaml_of(&spec);
+    assert_eq!(read_as::<WorkloadSpec>("v1", &yaml).unwrap(), spec, "{yaml}");
     let strange = format!("{yaml}\nconcurency: 5\n");
-    assert!(serde_saphyr::from_str::<WorkloadSpec>(&strange).is_err());
+    assert!(read_as::<WorkloadSpec>("v1", &strange).is_err());
 }
 
 #[test]
 fn an_open_loop_has_defaults_and_becomes_a_schedule() {
     let yaml = |spec: &WorkloadSpec| {
-        spec.to_yaml().replace("pacing: closed", "pacing:\n  open:\n    rate: 1k/s")
+        yaml_of(spec).replace("pacing: closed", "pacing:\n  open:\n    rate: 1k/s")
     };
     for operation in ["GET", "LIST", "DELETE"] {
-        let spec: WorkloadSpec = serde_saphyr::from_str(&yaml(&spec(&[(operation, 1)]))).unwrap();
+        let spec: WorkloadSpec = read_as("v1", &yaml(&spec(&[(operation, 1)]))).unwrap();
         assert_eq!(spec.pacing, open("1k/s", "constant", 1_024));
         let JobPacing::Shared(Pacing::Open(open)) = &plan(&spec).stages[1].jobs[0].pacing else {
             panic!("{spec:?}")
@@ -228,18 +228,18 @@ fn every_activity_is_read_and_written() {
     for spec in activities() {
         assert_eq!(spec.check(), Ok(()));
         assert!(!Laid::of(&spec).measure.kinds().is_empty());
-        let yaml = spec.to_yaml();
-        assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+        let yaml = yaml_of(&spec);
+        assert_eq!(read_as::<WorkloadSpec>("v1", &yaml).unwrap(), spec, "{yaml}");
     }
     let mut spec = spec(&[("GET", 1)]);
-    assert!(!spec.to_yaml().contains("activity") && !spec.to_yaml().contains("pick"));
+    assert!(!yaml_of(&spec).contains("activity") && !yaml_of(&spec).contains("pick"));
     spec.measure.pick = PickSpec::Zipf { theta: 1.2 };
     spec.objects.size = SizeSpec::Lognormal { median_bytes: 4_096, sigma: 1.5 };
     spec.objects.generator =
         GeneratorSpec::Files(vec![DataFileSpec { path: "a".to_owned(), bytes: 7 }]);
     spec.objects.versions = 3;
-    let yaml = spec.to_yaml();
-    assert_eq!(serde_saphyr::from_str::<WorkloadSpec>(&yaml).unwrap(), spec, "{yaml}");
+    let yaml = yaml_of(&spec);
+    assert_eq!(read_as::<WorkloadSpec>("v1", &yaml).unwrap(), spec, "{yaml}");
     assert_eq!(spec.check(), Ok(()));
     let laid = Laid::of(&spec);
     assert_eq!(laid.measure.set(SetIndex(0)).data, DataRule::Files { bytes: 7 });
@@ -309,7 +309,7 @@ fn what_an_activity_cannot_do_is_refused() {
     for spec in [retention, multipart, append, zip, snowball, fanout, versioned] {
         let mut spec = spec;
         open_loop(&mut spec);
-        assert!(spec.check().is_ok(), "{}", spec.to_yaml());
+        assert!(spec.check().is_ok(), "{}", yaml_of(&spec));
     }
 }
 

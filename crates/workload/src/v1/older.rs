@@ -1,30 +1,30 @@
 //! Reads workloads that are written in an older language.
 
 use super::{FILES_SCHEMA, FilesSpec, SPEC_SCHEMA, WorkloadSpec};
-use crate::plan::WorkloadFile;
+use crate::plan::{WorkloadFile, read_as};
 
 impl WorkloadFile {
     /// Reads a workload of an older language and returns the language's name with it; `None` where
-    /// the text does not say that it is one.
-    pub fn read_older(text: &str) -> Option<(&'static str, Result<Self, String>)> {
+    /// the text does not say that it is one. `file` is what a refusal calls it.
+    pub fn read_older(file: &str, text: &str) -> Option<(&'static str, Result<Self, String>)> {
         match &*schema_of(text)? {
-            SPEC_SCHEMA => Some((SPEC_SCHEMA, objects(text))),
-            FILES_SCHEMA => Some((FILES_SCHEMA, files(text))),
+            SPEC_SCHEMA => Some((SPEC_SCHEMA, objects(file, text))),
+            FILES_SCHEMA => Some((FILES_SCHEMA, files(file, text))),
             _ => None,
         }
     }
 }
 
-fn objects(text: &str) -> Result<WorkloadFile, String> {
-    let spec = WorkloadSpec::from_yaml(text)?;
-    spec.check().map_err(|refused| refused.to_string())?;
-    WorkloadFile::try_from(&spec).map_err(|refused| refused.to_string())
+fn objects(file: &str, text: &str) -> Result<WorkloadFile, String> {
+    let spec: WorkloadSpec = read_as(file, text).map_err(|refused| refused.to_string())?;
+    spec.check().map_err(|refused| format!("{file}: {refused}"))?;
+    WorkloadFile::try_from(&spec).map_err(|refused| format!("{file}: {refused}"))
 }
 
-fn files(text: &str) -> Result<WorkloadFile, String> {
-    let spec = FilesSpec::from_yaml(text)?;
-    spec.check().map_err(|refused| refused.to_string())?;
-    WorkloadFile::try_from(&spec).map_err(|refused| refused.to_string())
+fn files(file: &str, text: &str) -> Result<WorkloadFile, String> {
+    let spec: FilesSpec = read_as(file, text).map_err(|refused| refused.to_string())?;
+    spec.check().map_err(|refused| format!("{file}: {refused}"))?;
+    WorkloadFile::try_from(&spec).map_err(|refused| format!("{file}: {refused}"))
 }
 
 /// Returns the language that a text says it is written in.

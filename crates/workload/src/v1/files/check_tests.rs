@@ -7,6 +7,7 @@ use super::super::{
     FileStageSpec, FillFilesSpec, FillSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
 };
 use super::*;
+use crate::plan::{read_as, yaml_of};
 
 fn files(count: u32, size: u64) -> JobFilesSpec {
     JobFilesSpec {
@@ -390,8 +391,8 @@ fn a_spec_survives_yaml() {
         job(2, names(&tree(1, 2, 3), NameActSpec::Create { bytes: 5, fsync: true }, 1)),
     ]);
     written.stages[0].drop_caches = true;
-    let text = serde_saphyr::to_string(&written).unwrap();
-    assert_eq!(FilesSpec::from_yaml(&text), Ok(written));
+    let text = yaml_of(&written);
+    assert_eq!(read_as("v1", &text), Ok(written));
     let strange = text.replace("drop_caches", "drop_cashes");
-    assert!(FilesSpec::from_yaml(&strange).unwrap_err().contains("drop_cashes"));
+    assert!(read_as::<FilesSpec>("v1", &strange).unwrap_err().to_string().contains("drop_cashes"));
 }
