@@ -345,9 +345,7 @@ fn announce(
     (endpoints, Seed(seed)): (&[String], Seed),
 ) {
     if is_embedded {
-        ui.note(
-            "no --host: running on the embedded in-memory store, which shares this machine's cores",
-        );
+        ui.note("running on the embedded in-memory store, which shares this machine's cores");
     }
     let place = match run.targets() {
         [Target::Store(store)] if !store.bucket.is_empty() => {

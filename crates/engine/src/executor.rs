@@ -51,6 +51,8 @@ pub(crate) struct Executor<'a> {
     /// The set that the present operation is about, and the bucket, 0-based among those of the set.
     place: (SetIndex, u32),
     batch: Vec<String>,
+    /// The members of the batch, bucket by bucket.
+    batch_members: Vec<(u32, ObjectId)>,
     /// The order in which a set is removed, of the set that it was last asked of.
     removal: Option<(SetIndex, Permutation)>,
     listings: &'a RefCell<Listings>,
@@ -76,6 +78,7 @@ impl<'a> Executor<'a> {
             key: String::new(),
             place: (SetIndex(0), 0),
             batch: Vec::new(),
+            batch_members: Vec::new(),
             removal: None,
             listings,
             wrong: None,
@@ -174,7 +177,7 @@ impl<'a> Executor<'a> {
             (OpKind::List, _) => self.list(session, op, start).await,
             (OpKind::Delete, Subject::Batch { from, count }) => {
                 self.fill_batch(from, count);
-                in_bucket!(self, session, Operation::Delete { keys: &self.batch }, start)
+                self.delete_batch(session, start).await
             }
             (kind, Subject::Object(object, range)) => {
                 self.go_to(object.id);
@@ -218,12 +221,32 @@ impl<'a> Executor<'a> {
         };
         self.removal = Some((index, order));
         let set = self.set();
+        self.batch_members.clear();
+        let ids = (from..).take(count as usize).map(|at| facts.work.removed(index, &order, at));
+        self.batch_members.extend(ids.map(|id| (set.bucket_of(id), id)));
+        self.batch_members.sort_by_key(|(bucket, _)| *bucket);
         self.batch.resize_with(count as usize, String::new);
-        for (position, key) in (from..).zip(&mut self.batch) {
-            let id = facts.work.removed(index, &order, position);
-            set.keys.write(id, key);
-            self.place.1 = set.bucket_of(id);
+        for ((_, id), key) in self.batch_members.iter().zip(&mut self.batch) {
+            set.keys.write(*id, key);
         }
+    }
+
+    /// Deletes the batch, with a request for each bucket that it lies in: a request that deletes
+    /// is about one. It is as a whole what the first failure makes of it.
+    async fn delete_batch<S: Session>(&mut self, session: &mut S, start: Moment) -> Completion {
+        let (mut begin, mut whole) = (0, None);
+        while let Some(&(bucket, _)) = self.batch_members.get(begin) {
+            let len = self.batch_members[begin..].partition_point(|(of, _)| *of == bucket);
+            self.place.1 = bucket;
+            let keys = &self.batch[begin..begin + len];
+            let done = in_bucket!(self, session, Operation::Delete { keys }, start);
+            whole = Some(match whole {
+                None => done,
+                Some(before) => together(before, done),
+            });
+            begin += len;
+        }
+        whole.expect("a batch has members")
     }
 
     /// Does an operation on the object under the present key, or on a range of it.
@@ -404,6 +427,18 @@ impl<'a> Executor<'a> {
             done.result = Err(wrong);
         }
         done
+    }
+}
+
+/// Returns two requests of one operation as one.
+fn together(before: Completion, after: Completion) -> Completion {
+    Completion {
+        first_byte: before.first_byte.or(after.first_byte),
+        last_byte_sent: after.last_byte_sent.or(before.last_byte_sent),
+        bytes: before.bytes + after.bytes,
+        objects_count: before.objects_count + after.objects_count,
+        result: before.result.and(after.result),
+        ..after
     }
 }
 

@@ -115,7 +115,8 @@ impl Load<'_> {
         let text = format!(
             "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\n\
              sets: {{o: {{count: {objects}, size: {size}}}}}\nstages:\n\
-             - name: prepare\n  prepares: true\n  jobs: [{{workers: {workers}, work: {{fill: o}}}}]\n\
+             - name: prepare\n  prepares: true\n  jobs:\n  - workers: {workers}\n    \
+             work: {{fill: o}}\n\
              - name: measure\n  duration: {}ms\n  jobs:\n  - workers: {workers}\n    \
              pacing: {pacing}\n    work: {{objects: [{operations}]}}\n",
             lasts.as_millis(),

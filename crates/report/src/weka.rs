@@ -112,8 +112,8 @@ fn results(stages: &[&StageReport], out: &mut String) {
     let rates = NAMES.map(|(label, name, kind)| (label, mean(name, Figure::Rate, kind)));
     if rates.iter().any(|(_, rate)| rate.is_some()) {
         let mut names = Table::new(&["names", "per second"]);
-        for (label, rate) in rates {
-            names.row(label, Tone::Plain, [Cell::from(known(rate, number))]);
+        for (label, rate) in rates.into_iter().filter_map(|(label, rate)| Some((label, rate?))) {
+            names.row(label, Tone::Plain, [Cell::from(number(rate))]);
         }
         names.write(plain, out);
     }

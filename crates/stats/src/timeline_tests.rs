@@ -184,8 +184,9 @@ proptest! {
             timeline.record(each, &sample);
         }
         timeline.close();
-        let each = |(_, each): (u8, SeriesView<'_>)| (each.cells().collect(), each.times().to_vec());
-        let got: Vec<_> = timeline.series().map(each).collect();
+        let parts =
+            |(_, each): (u8, SeriesView<'_>)| (each.cells().collect(), each.times().to_vec());
+        let got: Vec<_> = timeline.series().map(parts).collect();
         let expected: Vec<_> =
             naive.iter().filter(|each| !each.cells.is_empty()).map(Naive::series).collect();
         prop_assert_eq!(got, expected);

@@ -255,3 +255,26 @@ fn a_rate_is_over_the_time_of_its_own_job() {
         assert!((rate - 20.0).abs() < 1e-6, "{rate}");
     }
 }
+
+#[test]
+fn batches_of_members_in_several_buckets_remove_each_of_them() {
+    let text = |work: &str| {
+        format!(
+            "schema: plimsoll.workload/2\nname: batch\n\
+             sets: {{o: {{count: 100, size: 1KiB, keys: {{buckets: 4}}}}}}\nstages:\n\
+             - {{prepares: true, jobs: [{{workers: 2, work: {{fill: o}}}}]}}\n\
+             - {{jobs: [{{workers: 2, work: {work}}}]}}\n"
+        )
+    };
+    for work in ["{objects: [{delete: o, batch: 10}]}", "{remove: {sets: o, batch: 10}}"] {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("batch.yaml"), text(work)).unwrap();
+        let output = harness::run_line(place.path(), "run batch.yaml --run-dir out");
+        assert_eq!(output.status.code(), Some(0), "{work}: {}", stderr(&output));
+        let manifest: Value =
+            serde_json::from_slice(&fs::read(place.path().join("out/run.json")).unwrap()).unwrap();
+        // Nothing is left for cleaning up: what the stage says that it removed is gone.
+        let left = manifest["cleanup"]["objects_removed_count"].as_u64();
+        assert_eq!(left.unwrap_or_default(), 0, "{work}");
+    }
+}

@@ -166,10 +166,7 @@ fn job_files_that_cannot_be_run_are_refused_with_file_and_line() {
     }
     let lines = "schema: plimsoll.files/1\nname: x\nseed: 1\nverify: true\nstages: []\nmore: 1\n";
     dirs.write("strange.yaml", lines);
-    // Here lines of the file follow.
-    let output = dirs.command("run strange.yaml").output().unwrap();
-    let said = stderr(&output);
-    assert!(output.status.code() == Some(2) && said.contains("line 6") && said.contains("`more`"));
+    check(&dirs, "run strange.yaml", &["strange.yaml:", "more"]);
 }
 
 #[test]
