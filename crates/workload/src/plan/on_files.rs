@@ -1,6 +1,9 @@
 //! Workloads on files while they are put together: which sets there are, who writes them, and what
 //! must be written before it is read.
 
+use std::collections::BTreeMap;
+use std::mem;
+
 use super::spec::{
     BlocksSpec, FileSet, FilesTarget, FillSpec, JobSpec, ListedSet, NamesSpec, OneOrMany, SetSpec,
     StageSpec, TargetSpec, Targets, WorkSpec, WorkStage, WorkloadFile,
@@ -117,6 +120,7 @@ impl OnFiles {
             self.stages.insert(0, WorkStage { prepares: true, end_on_failure: true, ..stage });
         }
         self.fill_copies();
+        self.part_fills();
         let Self { targets, sets, stages, .. } = self;
         let target = |number: usize| format!("files-{}", number + 1);
         let sets = sets.into_iter().map(|(name, FilesIn { directories, mut set, .. })| {
@@ -186,6 +190,40 @@ impl OnFiles {
                     sets.push(copy.clone());
                 }
             }
+        }
+    }
+
+    /// Has a job that fills sets of several targets fill those of the first, with a job for each
+    /// other target behind the jobs of the stage, as a job works on one target. They share its
+    /// workers and are reported in one row.
+    fn part_fills(&mut self) {
+        let target_of = |name: &String| {
+            let (_, files) = self.sets.iter().find(|(known, _)| known == name)?;
+            self.targets.iter().position(|known| *known == files.directories)
+        };
+        for stage in &mut self.stages {
+            let mut others = Vec::new();
+            for job in &mut stage.jobs {
+                let WorkSpec::Fill(fill) = &mut job.work else { continue };
+                let mut by_target: BTreeMap<_, Vec<String>> = BTreeMap::new();
+                for name in mem::take(&mut fill.sets.0) {
+                    by_target.entry(target_of(&name)).or_default().push(name);
+                }
+                let targets_count = by_target.len();
+                let mut fills = by_target
+                    .into_values()
+                    .map(|sets| WorkSpec::Fill(FillSpec { sets: OneOrMany(sets), ..fill.clone() }));
+                let Some(first) = fills.next() else { continue };
+                let rest: Vec<WorkSpec> = fills.collect();
+                job.work = first;
+                if !rest.is_empty() {
+                    job.workers = job.workers.div_ceil(targets_count as u32);
+                    job.name = job.name.take().or_else(|| stage.name.clone());
+                    job.group.get_or_insert(0);
+                }
+                others.extend(rest.into_iter().map(|work| JobSpec { work, ..job.clone() }));
+            }
+            stage.jobs.extend(others);
         }
     }
 }

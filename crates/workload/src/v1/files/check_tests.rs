@@ -4,10 +4,11 @@ use plimsoll_model::SyncMode;
 
 use super::super::{
     BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FilePacingSpec,
-    FileStageSpec, FillFilesSpec, FillSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
+    FillFilesSpec, FillSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
 };
 use super::*;
 use crate::plan::{read_as, yaml_of};
+use crate::v1::convert_tests::{job_of, stage_of};
 
 fn files(count: u32, size: u64) -> JobFilesSpec {
     JobFilesSpec {
@@ -45,12 +46,12 @@ fn names(tree: &TreeSpec, act: NameActSpec, shift: u32) -> FileWorkSpec {
 }
 
 fn job(clones: u32, work: FileWorkSpec) -> FileJobSpec {
-    FileJobSpec::plain("job", clones, work)
+    job_of("job", clones, work)
 }
 
 /// Returns a spec with one job in each stage.
 fn spec(jobs: impl IntoIterator<Item = FileJobSpec>) -> FilesSpec {
-    let stage = |job| FileStageSpec::plain("stage", vec![job]);
+    let stage = |job| stage_of("stage", vec![job]);
     FilesSpec {
         schema: FILES_SCHEMA.to_owned(),
         name: "test".to_owned(),
