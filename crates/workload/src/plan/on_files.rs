@@ -234,3 +234,36 @@ fn first_free(name: &str, is_free: impl Fn(&String) -> bool) -> String {
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(is_free).expect("numbers do not run out before names do")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Size;
+    use crate::plan::spec::{BlockSizes, ReadBlocks};
+
+    #[test]
+    fn what_is_read_in_several_places_is_prepared_by_a_job_for_each() {
+        let mut to = OnFiles::default();
+        let mut job = |name: &str, directory: &str| {
+            let names = vec![name.to_owned()];
+            let size = "1MiB".parse().unwrap();
+            let set = SetSpec::Listed(ListedSet { on: None, names, size });
+            let directories = vec![directory.to_owned()];
+            let files = FilesIn { label: name.to_owned(), directories, set };
+            let read = Some(ReadBlocks { block: BlockSizes::Fixed(Size(4_096)), percent: None });
+            let blocks = BlocksSpec { read, repeats: Some(false), ..BlocksSpec::of("") };
+            JobSpec { name: Some(name.to_owned()), ..JobSpec::of(1, to.blocks(&files, blocks)) }
+        };
+        let jobs = vec![job("x", "/a"), job("y", "/b"), job("z", "/a")];
+        to.stage(WorkStage::of("read", jobs));
+        let file = to.workload("t", Some(7));
+        let stages: Vec<&WorkStage> = file.work_stages().collect();
+        let fill = |sets: &[&str]| {
+            let sets = sets.iter().map(|&set| set.to_owned()).collect();
+            let name = Some("prepare".to_owned());
+            JobSpec { name, group: Some(0), ..JobSpec::of(1, WorkSpec::Fill(FillSpec::of(sets))) }
+        };
+        assert_eq!(stages[0].jobs, [fill(&["x", "z"]), fill(&["y"])]);
+        assert_eq!(file.check().map(|plan| plan.stages.len()), Ok(2));
+    }
+}

@@ -495,6 +495,31 @@ fn runs_on_files_are_expressed() {
 }
 
 #[test]
+fn a_fill_in_several_places_has_a_job_for_each() {
+    let near = job_files("near/$jobnum/$filenum", 1 << 20);
+    let far = JobFilesSpec { directories: vec!["/mnt/b".to_owned()], ..near.clone() };
+    let of = |clones, files: &JobFilesSpec| FillFilesSpec {
+        job: "mix".to_owned(),
+        clones,
+        files: files.clone(),
+    };
+    let fill = FileWorkSpec::Fill(FillSpec {
+        files: vec![of(3, &near), of(1, &far)],
+        block_bytes: 1 << 16,
+        direct: false,
+    });
+    let near = FileWorkSpec::Blocks(blocks(near, 100));
+    let far = FileWorkSpec::Blocks(blocks(far, 100));
+    let mut reads = vec![job_of("near", 3, near), job_of("far", 1, far)];
+    reads.iter_mut().for_each(|job| job.duration_ns = Some(1));
+    let stages = vec![stage_of("fill", vec![job_of("fill", 4, fill)]), stage_of("read", reads)];
+    let plan = same_files(&run(stages));
+    let filled: Vec<_> = plan.stages[0].jobs.iter().map(|job| (&*job.name, job.target.0)).collect();
+    assert_eq!(filled, [("fill", 0), ("fill", 1)]);
+    assert_eq!(plan.stages[0].jobs[1].group, Some(0), "both are one row");
+}
+
+#[test]
 fn trees_are_expressed() {
     let tree = TreeSpec {
         directories: vec!["/mnt/a".to_owned(), "/mnt/b".to_owned()],

@@ -92,8 +92,13 @@ impl FilesSpec {
                 let [_, Segment::Index(index), ..] = rest else {
                     return format!("stages[{stage}]{}", &form["stages[]".len()..]);
                 };
+                let jobs = &self.stages[stage].jobs;
+                // Behind the others stand jobs that fill on further targets what one job fills.
+                let fills =
+                    || jobs.iter().position(|job| matches!(job.work, FileWorkSpec::Fill(_)));
+                let index = if *index < jobs.len() { *index } else { fills().unwrap_or(0) };
                 let at = format!("stages[{stage}].jobs[{index}]");
-                let lasts = self.stages[stage].jobs.get(*index).and_then(|job| job.duration_ns);
+                let lasts = jobs.get(index).and_then(|job| job.duration_ns);
                 match form.strip_prefix("stages[].jobs[].").unwrap_or("") {
                     "duration" if lasts.is_none() => format!("{at}.work.blocks.repeats"),
                     below => format!("{at}.{}", field_of(below, &OF_JOBS)),

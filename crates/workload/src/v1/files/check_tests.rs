@@ -316,6 +316,17 @@ fn fills_that_make_no_sense_are_refused() {
     let reason = "`/mnt/a/plimsoll/check/job.0.0` of 1000 bytes is not a multiple of 512, which \
                   `direct` needs";
     refused(direct, "work.fill.direct", reason);
+    // Files of another directory are filled by a job of their own, which version 1 does not have.
+    let elsewhere = with_fill(|fill| {
+        fill.direct = true;
+        let mut other = FillFilesSpec { job: "other".to_owned(), ..fill.files[0].clone() };
+        other.files.directories = vec!["/mnt/b".to_owned()];
+        other.files.size_bytes = SpanSpec::of(1_000);
+        fill.files.push(other);
+    });
+    let reason = "`/mnt/b/plimsoll/check/other.0.0` of 1000 bytes is not a multiple of 512, which \
+                  `direct` needs";
+    refused(elsewhere, "work.fill.direct", reason);
 }
 
 #[test]
