@@ -11,7 +11,7 @@ use plimsoll_model::{
     ErrorClass, OpKind, OpRecord, SharedClock, StageId, StageKind, WallTime, WorkerId,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, WorkloadSpec};
+use plimsoll_workload::v1::objects::{ActivitySpec, PacingSpec, RangeSpec, SizeSpec, WorkloadSpec};
 
 use crate::instrument_tests::{MS, spec};
 use crate::testing::Laid;

@@ -9,7 +9,7 @@ use plimsoll_model::{
     EndpointId, ErrorClass, Moment, OpKind, OpRecord, SharedClock, StageId, StageKind,
 };
 use plimsoll_workload::data::Generator;
-use plimsoll_workload::{
+use plimsoll_workload::v1::objects::{
     KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec, PacingSpec, SPEC_SCHEMA, SizeSpec,
     WorkloadSpec,
 };

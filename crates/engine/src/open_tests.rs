@@ -6,8 +6,8 @@ use std::time::Duration;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Completion, Driver, Operation, Session};
 use plimsoll_model::{EndpointId, Moment, OpRecord, SharedClock, StageId, StageKind, WorkerId};
-use plimsoll_workload::PacingSpec;
 use plimsoll_workload::data::Generator;
+use plimsoll_workload::v1::objects::PacingSpec;
 
 use crate::instrument_tests::{MS, run_with, spec};
 use crate::testing::Laid;

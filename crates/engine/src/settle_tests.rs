@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use plimsoll_driver::{Completion, Driver, DriverError, Operation, Session, Settled};
 use plimsoll_model::{Clock, EndpointId, ErrorClass, Moment, OpRecord, SharedClock, StageKind};
-use plimsoll_workload::PacingSpec;
+use plimsoll_workload::v1::objects::PacingSpec;
 
 use crate::instrument_tests::{run_at, spec};
 use crate::testing::Laid;

@@ -12,9 +12,10 @@ use plimsoll_model::{
     EndpointId, ErrorClass, Interface, JobId, Moment, OpKind, OpRecord, SharedClock, StageId,
     StageKind, WallTime, WorkerId,
 };
+use plimsoll_workload::StopRule;
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Amount, Think};
-use plimsoll_workload::{PacingSpec, StopRule};
+use plimsoll_workload::v1::objects::PacingSpec;
 
 use crate::instrument_tests::{Answer, MS, Script, Scripted, spec};
 use crate::ring_tests::{FILL, Pace, World, blocks, one_ms, stages};

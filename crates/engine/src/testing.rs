@@ -8,7 +8,8 @@ use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::objects::ObjectSet;
 use plimsoll_workload::plan::{Placed, Placing, SetIndex, Stage, WorkloadFile};
-use plimsoll_workload::{ExistingObject, Keys, StopRule, WorkloadSpec, objects};
+use plimsoll_workload::v1::WorkloadSpec;
+use plimsoll_workload::{ExistingObject, Keys, StopRule, objects};
 
 use crate::{JobTiming, ObjectsJob, StageLimits, StageWork};
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use plimsoll_driver::NullRings;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Interface, Moment, OpRecord, PackedOp, SharedClock, StageId, StageKind};
-use plimsoll_workload::PacingSpec;
 use plimsoll_workload::data::Generator;
+use plimsoll_workload::v1::objects::PacingSpec;
 
 use crate::instrument_tests::spec;
 use crate::ring_tests::{FILL, stages};

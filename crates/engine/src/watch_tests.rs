@@ -2,7 +2,7 @@
 
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{ErrorClass, StageId, StageKind};
-use plimsoll_workload::{ExistingSpec, PacingSpec, SteadySpec, WorkloadSpec};
+use plimsoll_workload::v1::objects::{ExistingSpec, PacingSpec, SteadySpec, WorkloadSpec};
 
 use super::*;
 use crate::instrument_tests::{Answer, MS, Script, run, spec};

@@ -16,12 +16,6 @@ pub use plan::FilePlan;
 pub use stream::{BlockOp, FileOp, FileStream};
 pub(crate) use table::below;
 pub use table::{FileEntry, FileTable};
-// Until no command makes version 1 any more.
-pub use crate::v1::files::{
-    BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FILES_SCHEMA, FileJobSpec,
-    FilePacingSpec, FileStageSpec, FileWorkSpec, FilesSpec, FillFilesSpec, FillSpec, JobFilesSpec,
-    NameActSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
-};
 
 /// Returns the greatest common divisor; of 0 and another number the other.
 pub(crate) const fn greatest_common(a: u64, b: u64) -> u64 {

@@ -26,12 +26,6 @@ pub use plan::spec::DataFileSpec;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
 pub use stop::{Metric, Precision, StopRule};
-// Until no command makes version 1 any more.
-pub use v1::InvalidWorkload;
-pub use v1::objects::{
-    ActivitySpec, ExistingSpec, GeneratorSpec, KeysSpec, MeasureSpec, ObjectsSpec, OpWeightSpec,
-    PacingSpec, PickSpec, RangeSpec, SPEC_SCHEMA, SizeBarSpec, SizeSpec, SteadySpec, WorkloadSpec,
-};
 
 #[cfg(test)]
 mod testing;

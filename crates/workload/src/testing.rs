@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use plimsoll_model::Seed;
 
-use crate::WorkloadSpec;
 use crate::files::FilePlan;
 use crate::objects::{Members, ObjectsJob};
 use crate::plan::{Placing, Plan, WorkloadFile};
+use crate::v1::WorkloadSpec;
 
 /// Returns what a workload means.
 #[track_caller]

@@ -10,7 +10,7 @@ use super::*;
 use crate::plan::SetIndex;
 use crate::testing::Laid;
 use crate::v1::objects::tests::spec;
-use crate::{ActivitySpec, PickSpec, RangeSpec, WorkloadSpec};
+use crate::v1::objects::{ActivitySpec, PickSpec, RangeSpec, WorkloadSpec};
 
 /// The time says nothing to these operations.
 const NOW: Moment = Moment::EPOCH;

@@ -1,6 +1,9 @@
 //! Workloads on files while they are put together: which sets there are, who writes them, and what
 //! must be written before it is read.
 
+use std::collections::BTreeMap;
+use std::mem;
+
 use super::spec::{
     BlocksSpec, FileSet, FilesTarget, FillSpec, JobSpec, ListedSet, NamesSpec, OneOrMany, SetSpec,
     StageSpec, TargetSpec, Targets, WorkSpec, WorkStage, WorkloadFile,
@@ -117,6 +120,7 @@ impl OnFiles {
             self.stages.insert(0, WorkStage { prepares: true, end_on_failure: true, ..stage });
         }
         self.fill_copies();
+        self.part_fills();
         let Self { targets, sets, stages, .. } = self;
         let target = |number: usize| format!("files-{}", number + 1);
         let sets = sets.into_iter().map(|(name, FilesIn { directories, mut set, .. })| {
@@ -188,6 +192,40 @@ impl OnFiles {
             }
         }
     }
+
+    /// Has a job that fills sets of several targets fill those of the first, with a job for each
+    /// other target behind the jobs of the stage, as a job works on one target. They share its
+    /// workers and are reported in one row.
+    fn part_fills(&mut self) {
+        let target_of = |name: &String| {
+            let (_, files) = self.sets.iter().find(|(known, _)| known == name)?;
+            self.targets.iter().position(|known| *known == files.directories)
+        };
+        for stage in &mut self.stages {
+            let mut others = Vec::new();
+            for job in &mut stage.jobs {
+                let WorkSpec::Fill(fill) = &mut job.work else { continue };
+                let mut by_target: BTreeMap<_, Vec<String>> = BTreeMap::new();
+                for name in mem::take(&mut fill.sets.0) {
+                    by_target.entry(target_of(&name)).or_default().push(name);
+                }
+                let targets_count = by_target.len();
+                let mut fills = by_target
+                    .into_values()
+                    .map(|sets| WorkSpec::Fill(FillSpec { sets: OneOrMany(sets), ..fill.clone() }));
+                let Some(first) = fills.next() else { continue };
+                let rest: Vec<WorkSpec> = fills.collect();
+                job.work = first;
+                if !rest.is_empty() {
+                    job.workers = job.workers.div_ceil(targets_count as u32);
+                    job.name = job.name.take().or_else(|| stage.name.clone());
+                    job.group.get_or_insert(0);
+                }
+                others.extend(rest.into_iter().map(|work| JobSpec { work, ..job.clone() }));
+            }
+            stage.jobs.extend(others);
+        }
+    }
 }
 
 /// Returns a name that is free: `name`, or with a number behind it.
@@ -195,4 +233,37 @@ fn first_free(name: &str, is_free: impl Fn(&String) -> bool) -> String {
     let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(is_free).expect("numbers do not run out before names do")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Size;
+    use crate::plan::spec::{BlockSizes, ReadBlocks};
+
+    #[test]
+    fn what_is_read_in_several_places_is_prepared_by_a_job_for_each() {
+        let mut to = OnFiles::default();
+        let mut job = |name: &str, directory: &str| {
+            let names = vec![name.to_owned()];
+            let size = "1MiB".parse().unwrap();
+            let set = SetSpec::Listed(ListedSet { on: None, names, size });
+            let directories = vec![directory.to_owned()];
+            let files = FilesIn { label: name.to_owned(), directories, set };
+            let read = Some(ReadBlocks { block: BlockSizes::Fixed(Size(4_096)), percent: None });
+            let blocks = BlocksSpec { read, repeats: Some(false), ..BlocksSpec::of("") };
+            JobSpec { name: Some(name.to_owned()), ..JobSpec::of(1, to.blocks(&files, blocks)) }
+        };
+        let jobs = vec![job("x", "/a"), job("y", "/b"), job("z", "/a")];
+        to.stage(WorkStage::of("read", jobs));
+        let file = to.workload("t", Some(7));
+        let stages: Vec<&WorkStage> = file.work_stages().collect();
+        let fill = |sets: &[&str]| {
+            let sets = sets.iter().map(|&set| set.to_owned()).collect();
+            let name = Some("prepare".to_owned());
+            JobSpec { name, group: Some(0), ..JobSpec::of(1, WorkSpec::Fill(FillSpec::of(sets))) }
+        };
+        assert_eq!(stages[0].jobs, [fill(&["x", "z"]), fill(&["y"])]);
+        assert_eq!(file.check().map(|plan| plan.stages.len()), Ok(2));
+    }
 }

@@ -6,7 +6,8 @@ use plimsoll_model::{Moment, OpKind, WorkerId};
 use super::*;
 use crate::objects::{PlannedOp, Subject};
 use crate::plan::WorkloadFile;
-use crate::{ActivitySpec, WorkloadSpec, hash_text, mix64};
+use crate::v1::objects::{ActivitySpec, WorkloadSpec};
+use crate::{hash_text, mix64};
 
 /// For each sample of version 1 a hash of its operations, made by version 1's own stream while that
 /// was still there: a seed gives the same operations as ever.

@@ -21,7 +21,7 @@ use crate::plan::{
     Amount, Change, FileNames, Files, JobPacing, Members, Percent, Plan, Tree, Work, WorkloadFile,
     place, read_as,
 };
-use crate::{OpenLoop, Pacing, SizeDist, StopRule};
+use crate::{OpenLoop, Pacing, SizeBar, SizeDist, StopRule};
 
 /// Returns the stop rules of a workload of version 1.
 fn stop_rules(old: &WorkloadSpec) -> Vec<StopRule> {
@@ -58,6 +58,24 @@ fn data(old: &ObjectsSpec) -> DataRule {
         (GeneratorSpec::Files(files), ..) => {
             DataRule::Files { bytes: files.iter().map(|file| file.bytes).sum() }
         }
+    }
+}
+
+/// Returns how large objects are in the words of version 1.
+fn old_object_size(now: &SizeDist) -> SizeSpec {
+    match now {
+        SizeDist::Fixed(size) => SizeSpec::FixedBytes(*size),
+        SizeDist::LogUniform { min, max } => {
+            SizeSpec::LogUniform { min_bytes: *min, max_bytes: *max }
+        }
+        SizeDist::Histogram(bars) => {
+            let bar = |bar: &SizeBar| SizeBarSpec { up_to_bytes: bar.up_to, weight: bar.weight };
+            SizeSpec::Histogram(bars.iter().map(bar).collect())
+        }
+        SizeDist::LogNormal { median, sigma } => {
+            SizeSpec::Lognormal { median_bytes: *median, sigma: *sigma }
+        }
+        SizeDist::List(sizes) => SizeSpec::List(sizes.to_vec()),
     }
 }
 
@@ -98,7 +116,7 @@ fn same(name: &str, old: &WorkloadSpec) -> Plan {
                 }
                 (ActivitySpec::MultipartPut { .. }, _) => {}
                 (_, sizes) => {
-                    assert_eq!(objects.sizes.as_ref().map(SizeSpec::from), Some(sizes), "{name}");
+                    assert_eq!(objects.sizes.as_ref().map(old_object_size), Some(sizes), "{name}");
                 }
             }
         }
@@ -216,6 +234,37 @@ fn every_field_of_version_1_is_expressed() {
     let mut bad = spec(&[("GET", 1)]);
     bad.measure.until = vec!["ci(foo)<=5%".to_owned()];
     assert!(WorkloadFile::try_from(&bad).is_err());
+}
+
+/// Returns a stage whose figures are a result and before which nothing is done.
+pub(super) fn stage_of(name: &str, jobs: Vec<FileJobSpec>) -> FileStageSpec {
+    FileStageSpec {
+        name: name.to_owned(),
+        iteration: 0,
+        prepares: false,
+        drop_caches: false,
+        end_on_failure: false,
+        jobs,
+    }
+}
+
+/// Returns a job of `clones` clones, each with one operation in flight, that nothing limits.
+pub(super) fn job_of(name: &str, clones: u32, work: FileWorkSpec) -> FileJobSpec {
+    FileJobSpec {
+        name: name.to_owned(),
+        group: 0,
+        clones,
+        depth: 1,
+        interface: None,
+        start_delay_ns: SpanSpec::default(),
+        ramp_ns: 0,
+        duration_ns: None,
+        ops_max: None,
+        bytes_max: None,
+        pacing: FilePacingSpec::Closed,
+        think: None,
+        work,
+    }
 }
 
 fn job_files(name: &str, size: u64) -> JobFilesSpec {
@@ -398,9 +447,9 @@ fn runs_on_files_are_expressed() {
         block_bytes: 1 << 16,
         direct: true,
     });
-    let mut prepare = FileStageSpec::plain("fill", vec![FileJobSpec::plain("fill", 2, fill)]);
+    let mut prepare = stage_of("fill", vec![job_of("fill", 2, fill)]);
     (prepare.prepares, prepare.end_on_failure) = (true, true);
-    let mut mix = FileJobSpec::plain("mix", 4, FileWorkSpec::Blocks(blocks(files.clone(), 70)));
+    let mut mix = job_of("mix", 4, FileWorkSpec::Blocks(blocks(files.clone(), 70)));
     (mix.group, mix.depth) = (3, 16);
     mix.interface = Some(plimsoll_model::Interface::Libaio);
     mix.start_delay_ns = SpanSpec { min: 1, max: 5_000 };
@@ -414,8 +463,7 @@ fn runs_on_files_are_expressed() {
     mix.think = Some(ThinkSpec { pause_ns: 1_000_000, spin_ns: 5, every_ops: 8 });
     // Two jobs of one stage that write the same files, as fio has it, and one that reads them.
     let both = |name: &str, percent| {
-        let mut job =
-            FileJobSpec::plain(name, 2, FileWorkSpec::Blocks(blocks(shared.clone(), percent)));
+        let mut job = job_of(name, 2, FileWorkSpec::Blocks(blocks(shared.clone(), percent)));
         job.duration_ns = Some(5);
         job.pacing = FilePacingSpec::Open {
             rate: "100/s".to_owned(),
@@ -424,9 +472,9 @@ fn runs_on_files_are_expressed() {
         };
         job
     };
-    let mut stage = FileStageSpec::plain("both", vec![both("a", 50), both("b", 0), both("c", 100)]);
+    let mut stage = stage_of("both", vec![both("a", 50), both("b", 0), both("c", 100)]);
     (stage.drop_caches, stage.iteration) = (true, 2);
-    let plan = same_files(&run(vec![prepare, FileStageSpec::plain("mix", vec![mix]), stage]));
+    let plan = same_files(&run(vec![prepare, stage_of("mix", vec![mix]), stage]));
     assert_eq!(plan.stages[1].jobs[0].ramp, Duration::from_secs(10));
     assert_eq!(plan.sets.len(), 3, "the second writer has a set of the same paths");
     let mut device = job_files("x", 1 << 30);
@@ -435,15 +483,40 @@ fn runs_on_files_are_expressed() {
     device.directories = Vec::new();
     device.count = 1;
     device.name_format = "$jobname.$jobnum.$filenum".to_owned();
-    let mut job = FileJobSpec::plain("dev", 1, FileWorkSpec::Blocks(blocks(device, 0)));
+    let mut job = job_of("dev", 1, FileWorkSpec::Blocks(blocks(device, 0)));
     job.duration_ns = Some(1);
     let plan = same_files(&{
-        let mut old = run(vec![FileStageSpec::plain("dev", vec![job])]);
+        let mut old = run(vec![stage_of("dev", vec![job])]);
         let FileWorkSpec::Blocks(blocks) = &mut old.stages[0].jobs[0].work else { panic!() };
         blocks.files.count = 1;
         old
     });
     assert_eq!(plan.consents[0].change, Change::Writes);
+}
+
+#[test]
+fn a_fill_in_several_places_has_a_job_for_each() {
+    let near = job_files("near/$jobnum/$filenum", 1 << 20);
+    let far = JobFilesSpec { directories: vec!["/mnt/b".to_owned()], ..near.clone() };
+    let of = |clones, files: &JobFilesSpec| FillFilesSpec {
+        job: "mix".to_owned(),
+        clones,
+        files: files.clone(),
+    };
+    let fill = FileWorkSpec::Fill(FillSpec {
+        files: vec![of(3, &near), of(1, &far)],
+        block_bytes: 1 << 16,
+        direct: false,
+    });
+    let near = FileWorkSpec::Blocks(blocks(near, 100));
+    let far = FileWorkSpec::Blocks(blocks(far, 100));
+    let mut reads = vec![job_of("near", 3, near), job_of("far", 1, far)];
+    reads.iter_mut().for_each(|job| job.duration_ns = Some(1));
+    let stages = vec![stage_of("fill", vec![job_of("fill", 4, fill)]), stage_of("read", reads)];
+    let plan = same_files(&run(stages));
+    let filled: Vec<_> = plan.stages[0].jobs.iter().map(|job| (&*job.name, job.target.0)).collect();
+    assert_eq!(filled, [("fill", 0), ("fill", 1)]);
+    assert_eq!(plan.stages[0].jobs[1].group, Some(0), "both are one row");
 }
 
 #[test]
@@ -461,7 +534,7 @@ fn trees_are_expressed() {
     };
     let step = |act, shift, shuffled| {
         let names = NamesSpec { tree: tree.clone(), act, shift, shuffled };
-        FileStageSpec::plain("s", vec![FileJobSpec::plain("n", 3, FileWorkSpec::Names(names))])
+        stage_of("s", vec![job_of("n", 3, FileWorkSpec::Names(names))])
     };
     let plan = same_files(&run(vec![
         step(NameActSpec::MakeTree, 0, false),

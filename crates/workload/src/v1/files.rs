@@ -92,41 +92,6 @@ pub struct FileJobSpec {
     pub work: FileWorkSpec,
 }
 
-impl FileStageSpec {
-    /// Returns a stage whose figures are a result and before which nothing is done.
-    pub fn plain(name: &str, jobs: Vec<FileJobSpec>) -> Self {
-        Self {
-            name: name.to_owned(),
-            iteration: 0,
-            prepares: false,
-            drop_caches: false,
-            end_on_failure: false,
-            jobs,
-        }
-    }
-}
-
-impl FileJobSpec {
-    /// Returns a job of `clones` clones, each with one operation in flight, that nothing limits.
-    pub fn plain(name: &str, clones: u32, work: FileWorkSpec) -> Self {
-        Self {
-            name: name.to_owned(),
-            group: 0,
-            clones,
-            depth: 1,
-            interface: None,
-            start_delay_ns: SpanSpec::default(),
-            ramp_ns: 0,
-            duration_ns: None,
-            ops_max: None,
-            bytes_max: None,
-            pacing: FilePacingSpec::Closed,
-            think: None,
-            work,
-        }
-    }
-}
-
 /// From the least to the most; both belong to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -415,16 +380,6 @@ impl TreeSpec {
             shared_names: self.shared_names,
             of_directories: self.of_directories,
         }
-    }
-
-    /// Returns how many directories it has, the top one included.
-    pub fn directories_count(&self) -> Option<u64> {
-        self.shape().directories_count()
-    }
-
-    /// Returns how many entries each clone has.
-    pub fn entries_count(&self) -> Option<u64> {
-        self.shape().entries_count()
     }
 }
 

@@ -4,9 +4,8 @@
 use super::{
     FILES_SCHEMA, FileJobSpec, FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, TreeSpec,
 };
-use crate::files::FilePlan;
-use crate::plan::{InvalidField, Placing, Segment, WorkloadFile};
-use crate::v1::from_files::Made;
+use crate::plan::{InvalidField, Segment};
+use crate::v1::from_files::{Origins, convert};
 use crate::v1::{InvalidWorkload, check_as_run, field_of, invalid};
 
 type Checked = Result<(), InvalidWorkload>;
@@ -63,42 +62,25 @@ impl FilesSpec {
                 check_job(&format!("stages[{stage}].jobs[{index}]"), job)?;
             }
         }
-        let mut made = Made::default();
-        let file = made.file(self).map_err(|InvalidField { path, reason }| InvalidWorkload {
-            field: path.to_string().into(),
-            reason,
+        let (file, origins) = convert(self).map_err(|InvalidField { path, reason }| {
+            InvalidWorkload { field: path.to_string().into(), reason }
         })?;
         check_as_run(&file).map_err(|refused| {
-            let field = self.field_of(&made, &refused);
+            let field = self.field_of(&origins, &refused);
             // Version 1 has no sets.
-            let reason = made.sets().fold(refused.reason, |reason, (name, _)| {
+            let reason = origins.sets.keys().fold(refused.reason, |reason, name| {
                 reason.replace(&format!(" of set `{name}`"), "")
             });
             InvalidWorkload { field: field.into(), reason }
         })
     }
 
-    /// Lays the run out. Until no test of the dialects makes version 1 any more.
-    pub fn validate(&self, run: &str) -> Result<FilePlan, InvalidWorkload> {
-        self.check()?;
-        let refused = |InvalidField { path, reason }| InvalidWorkload {
-            field: path.to_string().into(),
-            reason,
-        };
-        let file = WorkloadFile::try_from(self).map_err(refused)?;
-        let plan = std::sync::Arc::new(file.check().map_err(refused)?);
-        let (buckets, found) = (vec![String::new(); plan.targets.len()], Default::default());
-        let seed = plimsoll_model::Seed(self.seed);
-        let placed = plan.place(&Placing { run, seed, buckets: &buckets, found: &found });
-        Ok(placed.map_err(refused)?.files.expect("it works on files"))
-    }
-
     /// Returns the field of version 1 that a refused one of today's language comes from.
-    fn field_of(&self, made: &Made, refused: &InvalidField) -> String {
+    fn field_of(&self, origins: &Origins, refused: &InvalidField) -> String {
         let form = refused.path.form();
         match refused.path.segments() {
             [_, Segment::Field(name), ..] if form.starts_with("sets.") => {
-                let origin = made.sets().find(|(set, _)| *set == name).map_or("", |(_, at)| at);
+                let origin = origins.sets.get(&**name).map_or("", String::as_str);
                 let below = form.split_once(&format!("sets.{name}.")).map_or("", |(_, rest)| rest);
                 let below = field_of(below, &OF_SETS);
                 format!("{origin}.{}", below.strip_prefix("tree.").unwrap_or(&below))
@@ -106,12 +88,17 @@ impl FilesSpec {
             [_, Segment::Index(_)] => "stages".to_owned(),
             [_, Segment::Index(stage), rest @ ..] => {
                 // What is put first so that reads find something is no stage of version 1.
-                let stage = stage.saturating_sub(usize::from(made.prepares()));
+                let stage = stage.saturating_sub(usize::from(origins.prepares));
                 let [_, Segment::Index(index), ..] = rest else {
                     return format!("stages[{stage}]{}", &form["stages[]".len()..]);
                 };
+                let jobs = &self.stages[stage].jobs;
+                // Behind the others stand jobs that fill on further targets what one job fills.
+                let fills =
+                    || jobs.iter().position(|job| matches!(job.work, FileWorkSpec::Fill(_)));
+                let index = if *index < jobs.len() { *index } else { fills().unwrap_or(0) };
                 let at = format!("stages[{stage}].jobs[{index}]");
-                let lasts = self.stages[stage].jobs.get(*index).and_then(|job| job.duration_ns);
+                let lasts = jobs.get(index).and_then(|job| job.duration_ns);
                 match form.strip_prefix("stages[].jobs[].").unwrap_or("") {
                     "duration" if lasts.is_none() => format!("{at}.work.blocks.repeats"),
                     below => format!("{at}.{}", field_of(below, &OF_JOBS)),

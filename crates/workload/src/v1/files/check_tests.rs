@@ -4,10 +4,11 @@ use plimsoll_model::SyncMode;
 
 use super::super::{
     BlockOrderSpec, BlockShareSpec, BlockSizesSpec, BlocksSpec, CapSpec, FilePacingSpec,
-    FileStageSpec, FillFilesSpec, FillSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
+    FillFilesSpec, FillSpec, NamesSpec, SpanSpec, ThinkSpec, TreeSpec,
 };
 use super::*;
 use crate::plan::{read_as, yaml_of};
+use crate::v1::convert_tests::{job_of, stage_of};
 
 fn files(count: u32, size: u64) -> JobFilesSpec {
     JobFilesSpec {
@@ -45,12 +46,12 @@ fn names(tree: &TreeSpec, act: NameActSpec, shift: u32) -> FileWorkSpec {
 }
 
 fn job(clones: u32, work: FileWorkSpec) -> FileJobSpec {
-    FileJobSpec::plain("job", clones, work)
+    job_of("job", clones, work)
 }
 
 /// Returns a spec with one job in each stage.
 fn spec(jobs: impl IntoIterator<Item = FileJobSpec>) -> FilesSpec {
-    let stage = |job| FileStageSpec::plain("stage", vec![job]);
+    let stage = |job| stage_of("stage", vec![job]);
     FilesSpec {
         schema: FILES_SCHEMA.to_owned(),
         name: "test".to_owned(),
@@ -315,6 +316,17 @@ fn fills_that_make_no_sense_are_refused() {
     let reason = "`/mnt/a/plimsoll/check/job.0.0` of 1000 bytes is not a multiple of 512, which \
                   `direct` needs";
     refused(direct, "work.fill.direct", reason);
+    // Files of another directory are filled by a job of their own, which version 1 does not have.
+    let elsewhere = with_fill(|fill| {
+        fill.direct = true;
+        let mut other = FillFilesSpec { job: "other".to_owned(), ..fill.files[0].clone() };
+        other.files.directories = vec!["/mnt/b".to_owned()];
+        other.files.size_bytes = SpanSpec::of(1_000);
+        fill.files.push(other);
+    });
+    let reason = "`/mnt/b/plimsoll/check/other.0.0` of 1000 bytes is not a multiple of 512, which \
+                  `direct` needs";
+    refused(elsewhere, "work.fill.direct", reason);
 }
 
 #[test]

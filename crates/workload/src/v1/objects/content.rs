@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::DataFileSpec;
 use crate::sizes::PUT_BYTES_MAX;
-use crate::{DataFileSpec, SizeBar, SizeDist};
 
 /// What there is when the measured stage begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,26 +135,6 @@ impl SizeSpec {
             Self::Histogram(bars) => bars.iter().map(|bar| bar.up_to_bytes).max().unwrap_or(0),
             Self::Lognormal { .. } => PUT_BYTES_MAX,
             Self::List(sizes) => sizes.iter().copied().max().unwrap_or(0),
-        }
-    }
-}
-
-impl From<&SizeDist> for SizeSpec {
-    fn from(dist: &SizeDist) -> Self {
-        match dist {
-            SizeDist::Fixed(size) => Self::FixedBytes(*size),
-            SizeDist::LogUniform { min, max } => {
-                Self::LogUniform { min_bytes: *min, max_bytes: *max }
-            }
-            SizeDist::Histogram(bars) => {
-                let bar =
-                    |bar: &SizeBar| SizeBarSpec { up_to_bytes: bar.up_to, weight: bar.weight };
-                Self::Histogram(bars.iter().map(bar).collect())
-            }
-            SizeDist::LogNormal { median, sigma } => {
-                Self::Lognormal { median_bytes: *median, sigma: *sigma }
-            }
-            SizeDist::List(sizes) => Self::List(sizes.to_vec()),
         }
     }
 }

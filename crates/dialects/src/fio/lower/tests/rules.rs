@@ -419,6 +419,24 @@ fn nothing_reaches_files_with_the_null_engine() {
 }
 
 #[test]
+fn jobs_in_directories_of_their_own_are_filled_each_in_its_own() {
+    let lowered = of("[a]\nrw=read\ndirectory=/mnt/a\n[b]\nrw=randread\ndirectory=/mnt/b\n");
+    assert_eq!(stages(&lowered), [("fill", true, &[0, 1][..]), ("a+b", false, &[0, 1])]);
+    let in_directory = |directory: &str| {
+        let directory = OneOrMany(vec![directory.to_owned()]);
+        TargetSpec::Files(FilesTarget { directory })
+    };
+    let targets = [("files-1", "/mnt/a"), ("files-2", "/mnt/b")];
+    let targets = targets.map(|(name, at)| (name.to_owned(), in_directory(at)));
+    assert_eq!(lowered.workload.targets, Targets::Several(targets.into_iter().collect()));
+    let fills = &stage(&lowered, 0).jobs;
+    let seen: Vec<_> = fills.iter().map(|job| filled(&lowered, job).on.as_deref()).collect();
+    assert_eq!(seen, [Some("files-1"), Some("files-2")]);
+    // The 4 workers are shared, and both are reported in one row.
+    assert!(fills.iter().all(|job| (job.workers, job.group) == (2, Some(0))), "{fills:?}");
+}
+
+#[test]
 fn files_by_name_get_a_directory_for_each_clone() {
     let lowered = lowered(
         "[global]\nnrfiles=100\nnumjobs=4\ndirectory=/d\nfilename_format=f.$jobnum.$filenum\n\
