@@ -8,7 +8,9 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
     let is_only = report.stages.len() == 1 || report.results().count() == 1;
     let on_files = report.stages.iter().flat_map(|stage| &stage.rows).any(|row| row.is_on_files);
     for stage in &report.stages {
-        if !stage.is_result && !on_files {
+        // What is no result has to have none, such as a pause.
+        let is_idle = stage.ops_ok() + stage.failed_count() == 0;
+        if !stage.is_result && (!on_files || is_idle) {
             continue;
         }
         let lead = if is_only && !on_files { String::new() } else { format!("{}: ", stage.name) };

@@ -50,16 +50,23 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
+    let of_target =
+        |index| roots.iter().filter(|root| root.target == index).collect::<Vec<&Root>>();
+    let stores = || {
+        let of = targets(&manifest).enumerate().map(|(index, target)| (target, of_target(index)));
+        of.filter(|(_, roots)| !roots.is_empty())
+    };
+    // Nothing is removed anywhere before all of it may be.
+    for (target, roots) in stores().filter(|(target, _)| !names_host(args, target)) {
+        confirm(args, target, &roots, &ui)?;
+    }
     let begun = RunClock::start();
     let mut removed = 0;
+    for (target, roots) in stores() {
+        removed += clean_objects(args, &manifest, target, &roots, &ui)?;
+    }
     for files in on_files() {
         removed += clean_files(&files.directories, &manifest, &ui)?;
-    }
-    for (index, target) in targets(&manifest).enumerate() {
-        let roots: Vec<&Root> = roots.iter().filter(|root| root.target == index).collect();
-        if !roots.is_empty() {
-            removed += clean_objects(args, &manifest, target, &roots, &ui)?;
-        }
     }
     manifest.cleanup = Cleanup {
         state: CleanupState::Complete,
@@ -79,11 +86,7 @@ fn clean_objects(
     ui: &Ui,
 ) -> Result<u64> {
     let time = RunTime::machine();
-    let is_named = names_host(args, target);
-    let store_args = store_args(args, target, is_named)?;
-    if !is_named {
-        confirm(args, target, roots, ui)?;
-    }
+    let store_args = store_args(args, target, names_host(args, target))?;
     let (store, _) = store::open(&store_args, &time)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

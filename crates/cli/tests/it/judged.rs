@@ -1,6 +1,6 @@
 //! Workload files that are judged and not run.
 
-use crate::harness::{counts, plimsoll, refused, run, stderr};
+use crate::harness::{counts, oracle, plimsoll, refused, run, stderr};
 
 /// A workload file is judged by the same checks that a run makes, whatever language it is in.
 #[test]
@@ -135,20 +135,23 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
     }
 }
 
+/// A run on a store and on files, with a pause, which has no result.
+const STORE_AND_FILES: &str = "schema: plimsoll.workload/2\n\
+    targets: {store: {s3: {}}, disk: {files: {directory: .}}}\n\
+    sets: {o: {on: store, count: 5, size: 1KiB}, f: {on: disk, files: 2, size: 8KiB}}\n\
+    stages:\n\
+    - {prepares: true, jobs: [{name: a, work: {fill: o}},\n\
+    \x20                          {name: b, work: {fill: f}}]}\n\
+    - {name: p, duration: 10ms}\n\
+    - jobs:\n\
+    \x20 - {name: a, ops: 9, work: {objects: [{get: o}]}}\n\
+    \x20 - {name: b, ops: 9, work: {blocks: {on: f, read: {block: 4KiB}}}}\n";
+
 /// A run on a store and on files cleans both up, and says so once.
 #[test]
 fn what_lies_in_a_store_and_in_files_is_removed_as_one_step() {
     let directory = tempfile::tempdir().unwrap();
-    let text = "schema: plimsoll.workload/2\n\
-                targets: {store: {s3: {}}, disk: {files: {directory: .}}}\n\
-                sets: {o: {on: store, count: 5, size: 1KiB}, f: {on: disk, files: 2, size: 8KiB}}\n\
-                stages:\n\
-                - {prepares: true, jobs: [{name: a, work: {fill: o}},\n\
-                \x20                          {name: b, work: {fill: f}}]}\n\
-                - jobs:\n\
-                \x20 - {name: a, ops: 9, work: {objects: [{get: o}]}}\n\
-                \x20 - {name: b, ops: 9, work: {blocks: {on: f, read: {block: 4KiB}}}}\n";
-    std::fs::write(directory.path().join("w.yaml"), text).unwrap();
+    std::fs::write(directory.path().join("w.yaml"), STORE_AND_FILES).unwrap();
     let mut command = plimsoll(directory.path());
     command.args(["run", "w.yaml", "--run-dir", "record"]);
     let output = run(command);
@@ -159,4 +162,28 @@ fn what_lies_in_a_store_and_in_files_is_removed_as_one_step() {
     let mut left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().flatten().collect();
     left.retain(|entry| !["w.yaml", "record"].contains(&entry.file_name().to_str().unwrap()));
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn nothing_is_cleaned_on_files_before_the_store_may_be() {
+    let (target, directory) = (oracle(), tempfile::tempdir().unwrap());
+    std::fs::write(directory.path().join("w.yaml"), STORE_AND_FILES).unwrap();
+    let line = "run w.yaml --run-dir record --keep-data";
+    let output = run(target.command(directory.path(), line));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let clean = |flags: &[&str]| {
+        let mut command = plimsoll(directory.path());
+        command.args(["clean", "record"]).args(flags);
+        target.credentials(&mut command);
+        run(command)
+    };
+    let refused = clean(&[]);
+    let said = stderr(&refused);
+    assert!(refused.status.code() == Some(2) && said.contains("--yes"), "{said}");
+    assert!(refused.stdout.is_empty(), "nothing is said to be removed");
+    let own = directory.path().join("plimsoll");
+    assert!(own.is_dir() && target.listed().len() == 5, "all is as it was");
+    let cleaned = clean(&["--yes"]);
+    assert_eq!(cleaned.status.code(), Some(0), "{}", stderr(&cleaned));
+    assert!(!own.exists() && target.listed().is_empty());
 }
