@@ -57,8 +57,13 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         of.filter(|(_, roots)| !roots.is_empty())
     };
     // Nothing is removed anywhere before all of it may be.
-    for (target, roots) in stores().filter(|(target, _)| !names_host(args, target)) {
-        confirm(args, target, &roots, &ui)?;
+    for (target, roots) in stores() {
+        let is_named = names_host(args, target);
+        // What is refused as a host may be a secret, and is not shown.
+        store_args(args, target, is_named)?;
+        if !is_named {
+            confirm(args, target, &roots, &ui)?;
+        }
     }
     let begun = RunClock::start();
     let mut removed = 0;
