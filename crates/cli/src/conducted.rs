@@ -374,7 +374,7 @@ fn check_embedded_memory(plan: &Plan) -> Result<()> {
         let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;
         bail!(
             "{} objects of {} on average need {:.1} GiB, and the embedded store holds {:.1} GiB; fill \
-             fewer or smaller ones (--objects, --obj.size), or name a store with --host",
+             fewer or smaller ones, or name a store (`host`)",
             owed.members_filled,
             Bytes(mean as u64),
             owed.bytes_filled / GIB,

@@ -260,7 +260,10 @@ fn read<T: DeserializeOwned>(
     let content = folder.read(name, bytes_max)?;
     let seal = Seal::of(&content);
     if seal == Seal::Broken {
-        let reason = format!("{} (if it was changed on purpose, remove `checksum`)", Seal::BROKEN);
+        let reason = format!(
+            "{} (if it was changed on purpose, remove its field \"checksum\")",
+            Seal::BROKEN
+        );
         return Err(RecordError::damaged(&path(), reason));
     }
     let failed = |source: serde_json::Error| RecordError::damaged(&path(), source);

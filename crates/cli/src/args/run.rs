@@ -27,7 +27,7 @@ pub(crate) struct RunArgs {
     /// Leave what the run wrote in the bucket or directory
     #[arg(long)]
     pub(crate) keep_data: bool,
-    /// Yes, remove or overwrite what no run of plimsoll wrote, where the file says `destroys`;
+    /// Yes, remove or overwrite what no run of plimsoll wrote, where the file says `touch`;
     /// without it the run says what that would be, and ends
     #[arg(long)]
     pub(crate) yes: bool,

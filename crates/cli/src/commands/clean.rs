@@ -157,7 +157,8 @@ fn clean_files(directories: &[String], manifest: &Manifest, ui: &Ui) -> Result<u
         removed += sweep(Path::new(place), id.as_str(), &|| false)?.files;
         ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
     }
-    ui.result(&format!("removed {removed} files\n"))?;
+    let noun = if removed == 1 { "file" } else { "files" };
+    ui.result(&format!("removed {removed} {noun}\n"))?;
     Ok(removed)
 }
 

@@ -13,8 +13,8 @@ use crate::args::RunArgs;
 use crate::args::file::FileConductArgs;
 use crate::commands::fio;
 use crate::conducted::{self, Settings};
-use crate::lower;
 use crate::ui::Ui;
+use crate::{lower, said};
 
 /// What a scripted store does that nobody has described.
 const PLAIN_SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 1ms}}\n";
@@ -93,7 +93,8 @@ fn stand_in(args: &RunArgs) -> Result<StandIn> {
     if !args.is_virtual {
         return Ok(StandIn::Nobody);
     }
-    if args.store.host.is_some() {
+    // A host in the environment is where other runs go.
+    if said::is_typed("--host") {
         bail!("--virtual asks no store, so --host means nothing; leave one of them out");
     }
     let script = match &args.script {

@@ -63,7 +63,7 @@ fn check_space(plan: &FilePlan, needed: u64) -> Result<(), ConductError> {
         && facts.free_bytes < needed
     {
         return refused(format!(
-            "the files need {}, and {} has {} free; make them smaller (`file_size`, `scale`)",
+            "the files need {}, and {} has {} free; make them smaller",
             format::bytes(needed),
             directory.display(),
             format::bytes(facts.free_bytes)

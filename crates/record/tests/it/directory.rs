@@ -179,8 +179,8 @@ fn a_manifest_without_a_checksum_is_read_and_one_whose_checksum_does_not_fit_is_
     fs::write(&path, text.replace("\"bench\"", "\"other\"")).unwrap();
     let expected = format!(
         "{} is damaged: its checksum does not fit: some bits are not as they were written (if it \
-         was changed on purpose, remove `checksum`); restore it from a copy, or leave it out of \
-         the analysis",
+         was changed on purpose, remove its field \"checksum\"); restore it from a copy, or \
+         leave it out of the analysis",
         path.display()
     );
     assert_eq!(directory.read_manifest().unwrap_err().to_string(), expected);
