@@ -7,6 +7,7 @@ pub(crate) mod laws;
 pub(crate) mod layout_tests;
 mod names;
 mod plan;
+mod present;
 mod stream;
 mod table;
 mod versions;

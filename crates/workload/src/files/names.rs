@@ -13,6 +13,7 @@ use std::sync::Arc;
 use plimsoll_model::OpKind;
 
 use super::laws::Scatter;
+use super::present::{self, Present};
 use super::versions::{Block, describe, with_length};
 use crate::data::{Generator, Wrong};
 use crate::plan::Tree;
@@ -79,7 +80,7 @@ impl NameAct {
     }
 
     /// Tells whether it is done to the tree's directories instead of the entries in them.
-    const fn is_of_tree(self) -> bool {
+    pub(crate) const fn is_of_tree(self) -> bool {
         matches!(self, Self::MakeTree | Self::RemoveTree)
     }
 }
@@ -162,6 +163,43 @@ pub(super) struct NamesPlan {
     /// The bytes of each file as far as stages before this one tell; `None` where they do not.
     pub(super) written: Option<u32>,
     pub(super) run: Arc<str>,
+    /// Which directories and which entries are there; the same in all stages.
+    pub(super) directories: Arc<Present>,
+    pub(super) entries: Arc<Present>,
+    /// What all lies in the directories.
+    pub(super) inside: Arc<[Inside]>,
+}
+
+/// Entries that lie in the directories of a tree.
+#[derive(Debug)]
+pub(super) struct Inside {
+    pub(super) shape: TreeOf,
+    /// By how many workers a tree's number is ahead of that of the names in it.
+    pub(super) tree_ahead: u32,
+    pub(super) entries: Arc<Present>,
+}
+
+impl Inside {
+    /// Tells whether an entry of a directory may be there.
+    fn may_be_in(&self, tree: u64, workers: u64, node: u64) -> bool {
+        let Self { shape, tree_ahead, entries } = self;
+        let first = shape.first_with_entries();
+        let Some(number) = node.checked_sub(first) else { return false };
+        let own = number * shape.entries..(number + 1) * shape.entries;
+        let spare = shape.entries_count().unwrap_or(0);
+        let spare = spare..spare + u64::from(number == 0);
+        let names = match (shape.per_worker, shape.shared_names) {
+            (_, true) => 0..1,
+            (true, _) => {
+                let names = (tree + workers - u64::from(*tree_ahead) % workers) % workers;
+                names..names + 1
+            }
+            (false, _) => 0..entries.count(),
+        };
+        names
+            .map(|names| entries.at(names))
+            .any(|names| names.may_have(own.clone()) || names.may_have(spare.clone()))
+    }
 }
 
 /// One operation on a name.
@@ -188,7 +226,7 @@ impl NameOp {
 }
 
 /// The operations of one worker on names.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Names {
     shape: TreeOf,
     kind: OpKind,
@@ -212,6 +250,13 @@ pub(super) struct Names {
     /// The next entry's directory and how many entries of it are left, where they come in order.
     node: u64,
     left_in_node: u64,
+    directories: Arc<Present>,
+    entries: Arc<Present>,
+    inside: Arc<[Inside]>,
+    workers: u64,
+    /// Whose tree and whose names these are, as [`Present`] counts them.
+    of_tree: u64,
+    of_names: u64,
 }
 
 impl Names {
@@ -239,6 +284,19 @@ impl Names {
         let count = shape.operations_count(*act, worker);
         let order = plan.shuffled.then(|| Scatter::new(random.next_u64(), count.max(1)));
         let first = shape.first_with_entries();
+        let of_tree = if shape.per_worker { of_tree } else { 0 };
+        let of_names = if shape.shared_names { 0 } else { of_names };
+        match act {
+            NameAct::MakeTree => {
+                plan.directories.keep(of_tree, shape.directories_count().unwrap_or(u64::MAX));
+            }
+            NameAct::Create { .. } => {
+                // One more for the spare name.
+                let count = shape.entries_count().unwrap_or(u64::MAX).saturating_add(1);
+                plan.entries.keep(of_names, count);
+            }
+            _ => {}
+        }
         let mut names = Self {
             kind: act.kind(shape.of_directories),
             act: *act,
@@ -256,19 +314,48 @@ impl Names {
             node: first,
             left_in_node: shape.entries,
             shape: shape.clone(),
+            directories: Arc::clone(&plan.directories),
+            entries: Arc::clone(&plan.entries),
+            inside: Arc::clone(&plan.inside),
+            workers,
+            of_tree,
+            of_names,
         };
         names.remember(first);
         names
     }
 
-    /// Returns how many operations are left.
-    pub(super) fn left(&self) -> u64 {
-        self.count - self.next
+    /// Returns how many operations are left, or `most` if they are more.
+    pub(super) fn left(&self, most: u64) -> u64 {
+        let mut rest = self.clone();
+        let has_work = |op: &NameOp| match self.act {
+            // Those before make room for those that follow.
+            NameAct::MakeTree | NameAct::Rename => true,
+            NameAct::RemoveTree => self.directories().has(op.node),
+            _ => self.has_work(op),
+        };
+        let rest = std::iter::from_fn(|| rest.advance()).filter(has_work);
+        rest.take(usize::try_from(most).unwrap_or(usize::MAX)).count() as u64
     }
 
     /// Returns the next operation.
     #[inline]
     pub(super) fn next(&mut self) -> Option<NameOp> {
+        loop {
+            let op = self.advance()?;
+            if self.has_work(&op) {
+                self.begin(&op);
+                if op.node != self.prefix_node {
+                    self.remember(op.node);
+                }
+                return Some(op);
+            }
+        }
+    }
+
+    /// Returns the operation that comes next in order, whether there is work for it or not.
+    #[inline]
+    fn advance(&mut self) -> Option<NameOp> {
         if self.next == self.count {
             return None;
         }
@@ -291,12 +378,83 @@ impl Names {
                 }
             }
         };
-        if node != self.prefix_node {
-            self.remember(node);
-        }
         let (bytes, fsync) =
             (self.act.bytes(), matches!(self.act, NameAct::Create { fsync: true, .. }));
         Some(NameOp { kind: self.kind, bytes, fsync, item, node, to })
+    }
+
+    fn directories(&self) -> present::Names<'_> {
+        self.directories.at(self.of_tree)
+    }
+
+    fn entries(&self) -> present::Names<'_> {
+        self.entries.at(self.of_names)
+    }
+
+    /// Returns the number of an entry among those of the worker; that of the spare name is the last.
+    fn entry(&self, item: u64) -> u64 {
+        match item {
+            SPARE => self.shape.entries_count().unwrap_or(0),
+            item => item - self.first_item,
+        }
+    }
+
+    /// Tells whether what an operation needs is there.
+    #[inline]
+    fn has_work(&self, op: &NameOp) -> bool {
+        match self.act {
+            NameAct::MakeTree => op.node == 0 || self.directories().has(self.parent(op.node)),
+            NameAct::RemoveTree => self.directories().has(op.node) && self.is_empty(op.node),
+            NameAct::Create { .. } => self.directories().has(op.node),
+            NameAct::Stat | NameAct::Open { .. } | NameAct::Remove => {
+                self.entries().has(self.entry(op.item))
+            }
+            NameAct::Rename => {
+                let entries = self.entries();
+                let is_there = self.directories().has(self.node_of(op.to));
+                is_there && entries.has(self.entry(op.item)) && entries.is_free(self.entry(op.to))
+            }
+        }
+    }
+
+    fn begin(&self, op: &NameOp) {
+        match self.act {
+            NameAct::MakeTree => self.directories().begin(op.node),
+            NameAct::Create { .. } => self.entries().begin(self.entry(op.item)),
+            NameAct::Rename => self.entries().begin(self.entry(op.to)),
+            _ => {}
+        }
+    }
+
+    /// Takes note of an operation that succeeded.
+    #[inline]
+    pub(super) fn succeeded(&self, op: &NameOp) {
+        match self.act {
+            NameAct::MakeTree => self.directories().is_made(op.node),
+            NameAct::RemoveTree => self.directories().is_gone(op.node),
+            NameAct::Create { .. } => self.entries().is_made(self.entry(op.item)),
+            NameAct::Remove => self.entries().is_gone(self.entry(op.item)),
+            NameAct::Rename => {
+                self.entries().is_gone(self.entry(op.item));
+                self.entries().is_made(self.entry(op.to));
+            }
+            NameAct::Stat | NameAct::Open { .. } => {}
+        }
+    }
+
+    /// Tells whether nothing can be in a directory any more.
+    fn is_empty(&self, node: u64) -> bool {
+        let branching = u64::from(self.shape.branching);
+        let directories = self.shape.directories_count().unwrap_or(0);
+        let child = node.saturating_mul(branching) + 1;
+        let below = child.min(directories)..(child + branching).min(directories);
+        let mut inside = self.inside.iter();
+        !self.directories().may_have(below)
+            && !inside.any(|inside| inside.may_be_in(self.of_tree, self.workers, node))
+    }
+
+    const fn parent(&self, node: u64) -> u64 {
+        (node - 1) / self.shape.branching as u64
     }
 
     /// Returns which name is given to which at a position of mdtest's chain.
@@ -340,7 +498,7 @@ impl Names {
         if node == 0 {
             return;
         }
-        self.push_directory((node - 1) / u64::from(self.shape.branching), path);
+        self.push_directory(self.parent(node), path);
         path.extend_from_slice(&self.tree_name);
         push_number(path, node);
         path.push(b'/');

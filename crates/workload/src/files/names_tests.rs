@@ -92,7 +92,8 @@ fn stream(plan: &FilePlan, stage: usize, clone: u32) -> FileStream {
 #[test]
 fn a_small_tree_by_hand() {
     let tree = tree(2, 2, 2);
-    let plan = plan(&tree, 1, &[(NameAct::MakeTree, 0), (CREATE, 0), (NameAct::RemoveTree, 0)]);
+    let acts = [NameAct::MakeTree, CREATE, NameAct::Remove, NameAct::RemoveTree];
+    let plan = plan(&tree, 1, &acts.map(|act| (act, 0)));
     let directories = [
         "mdtest_tree.0",
         "mdtest_tree.0/mdtest_tree.1",
@@ -107,8 +108,9 @@ fn a_small_tree_by_hand() {
     let entry = |item: usize| format!("{}/file.mdtest.0.{item}", directories[item / 2]);
     let entries: Vec<String> = (0..14).map(entry).collect();
     assert_eq!(paths(stream(&plan, 1, 0)), entries);
+    assert_eq!(paths(stream(&plan, 2, 0)), entries);
     let removed: Vec<String> = directories.iter().rev().map(|path| (*path).to_owned()).collect();
-    assert_eq!(paths(stream(&plan, 2, 0)), removed);
+    assert_eq!(paths(stream(&plan, 3, 0)), removed);
     assert_eq!(tree.directories_count(), Some(7));
     assert_eq!(tree.entries_count(), Some(14));
 }
@@ -342,4 +344,81 @@ fn numbers_are_written_whole() {
         push_number(&mut path, number);
         assert_eq!(path, format!("x{number}").into_bytes());
     }
+}
+
+/// Returns a stream's operations one by one; those of which `fails` tells so fail.
+fn run(mut stream: FileStream, fails: impl Fn(usize) -> bool) -> Vec<String> {
+    let (mut found, mut path) = (Vec::new(), Vec::new());
+    while let Some(FileOp::Name(op)) = stream.next_op() {
+        stream.path(&op, &mut path);
+        let text = text(&path);
+        stream.completed(&FileOp::Name(op), !fails(found.len()));
+        found.push(text.rsplit('/').next().unwrap().to_owned());
+    }
+    found
+}
+
+#[test]
+fn what_was_not_made_is_looked_at_by_nobody() {
+    let acts = [
+        NameAct::MakeTree,
+        CREATE,
+        NameAct::Stat,
+        NameAct::Open { bytes: 0 },
+        NameAct::Rename,
+        NameAct::Remove,
+        NameAct::RemoveTree,
+    ];
+    // Directories 0, 1 and 2 with entries 0-1, 2-3 and 4-5.
+    let plan = plan(&tree(1, 2, 2), 1, &acts.map(|act| (act, 0)));
+    let stage = |stage: usize| stream(&plan, stage, 0);
+    // Directory 2 fails: nothing is made in it. Entry 3 fails.
+    assert_eq!(run(stage(0), |number| number == 2).len(), 3);
+    assert_eq!(stage(1).work_left(u64::MAX), 4);
+    let entries = |numbers: &[u32]| -> Vec<String> {
+        numbers.iter().map(|number| format!("file.mdtest.0.{number}")).collect()
+    };
+    assert_eq!(run(stage(1), |number| number == 3), entries(&[0, 1, 2, 3]));
+    for look in [2, 3] {
+        assert_eq!(stage(look).work_left(u64::MAX), 3);
+        assert_eq!(run(stage(look), |_| false), entries(&[0, 1, 2]));
+    }
+    // 0 to the spare name, 1 to 0, 2 to 1. The spare name would go to the last but one, whose
+    // directory is not there; it stays, and so does the directory that it lies in.
+    assert_eq!(run(stage(4), |_| false), entries(&[0, 1, 2]));
+    assert_eq!(run(stage(5), |_| false), entries(&[0, 1]));
+    // Entry 3 failed and may be there nevertheless: nothing is empty.
+    assert_eq!(run(stage(6), |_| false), [""; 0]);
+}
+
+#[test]
+fn an_operation_that_never_began_leaves_no_work() {
+    let stages = ["make_tree: t", "create: t", "stat: t", "remove: t", "remove_tree: t"];
+    let stages = stages.map(|act| {
+        let ops = if act == "create: t" { "ops: {each: 3}, " } else { "" };
+        format!("{{workers: 2, {ops}work: {{names: {{{act}}}}}}}")
+    });
+    let plan = files_of(&on_files("t: {tree: {entries: 10}}", &stages));
+    for worker in 0..2 {
+        run(stream(&plan, 0, worker), |_| false);
+    }
+    for worker in 0..2 {
+        assert_eq!(run(stream(&plan, 1, worker), |_| false).len(), 3);
+    }
+    for worker in 0..2 {
+        assert_eq!(run(stream(&plan, 2, worker), |_| false).len(), 3);
+    }
+    // One of them is not removed: the directory is not empty and stays.
+    assert_eq!(run(stream(&plan, 3, 0), |number| number == 1).len(), 3);
+    assert_eq!(run(stream(&plan, 3, 1), |_| false).len(), 3);
+    assert_eq!(stream(&plan, 4, 0).next_op(), None);
+}
+
+#[test]
+fn what_another_process_made_is_there() {
+    let plan = plan(&tree(0, 1, 4), 2, &[(CREATE, 0), (NameAct::Stat, 1), (NameAct::Stat, 1)]);
+    run(stream(&plan, 0, 0), |number| number > 0);
+    // Worker 1 looks at what worker 0 made here, worker 0 at what worker 1 made elsewhere.
+    assert_eq!(run(stream(&plan, 1, 1), |_| false).len(), 1);
+    assert_eq!(run(stream(&plan, 1, 0), |_| false).len(), 4);
 }

@@ -8,7 +8,8 @@ use plimsoll_model::{Interface, OpKind, Seed, WorkerId};
 use super::blocks::BlockStream;
 use super::fill::FillPlan;
 use super::greatest_common;
-use super::names::{NameAct, Names, NamesPlan};
+use super::names::{Inside, NameAct, Names, NamesPlan};
+use super::present::Present;
 use super::stream::{FileStream, Source, Syncs};
 use super::table::{FileTable, TableBuilder, size_of, trimmed};
 use crate::Random;
@@ -62,6 +63,8 @@ struct Room<'a> {
     plan: &'a Plan,
     run: Arc<str>,
     table: TableBuilder<'a>,
+    /// What is known of each tree, of its directories as of a tree without entries.
+    trees: Vec<(Tree, Arc<Present>)>,
 }
 
 impl FilePlan {
@@ -72,7 +75,7 @@ impl FilePlan {
     ) -> Result<Option<Self>, InvalidField> {
         let Placing { run, seed, .. } = *placing;
         let table = TableBuilder::new(run, seed.0);
-        let mut room = Room { plan, run: Arc::from(run), table };
+        let mut room = Room { plan, run: Arc::from(run), table, trees: Vec::new() };
         let stages = plan.stages.iter().enumerate().map(|(index, stage)| room.stage(index, stage));
         let stages = stages.collect::<Result<Vec<_>, _>>()?;
         if stages.iter().all(|stage| stage.jobs.is_empty()) {
@@ -261,9 +264,11 @@ impl Room<'_> {
                     Layout::Blocks(self.blocks(&at, number, blocks)?)
                 }
                 Work::Names { set, act, shuffled } => {
-                    let (tree_ahead, written) = self.known_of(self.plan.tree(*set), number);
+                    let tree = self.plan.tree(*set);
+                    let (tree_ahead, written) = self.known_of(tree, number);
+                    let directories = self.present(&tree.without_entries());
                     Layout::Names(Box::new(NamesPlan {
-                        tree: self.plan.tree(*set).clone(),
+                        tree: tree.clone(),
                         act: *act,
                         shift: job.deal.shift,
                         shuffled: *shuffled,
@@ -271,6 +276,9 @@ impl Room<'_> {
                         tree_ahead,
                         written,
                         run: Arc::clone(&self.run),
+                        directories,
+                        entries: self.present(tree),
+                        inside: self.inside(tree),
                     }))
                 }
                 other => unreachable!("{other:?} is not work on files"),
@@ -340,6 +348,36 @@ impl Room<'_> {
             }
         }
         Ok(lists.into_iter().map(Arc::from).collect())
+    }
+
+    /// Returns what is known of a tree.
+    fn present(&mut self, tree: &Tree) -> Arc<Present> {
+        if let Some((_, present)) = self.trees.iter().find(|(known, _)| known == tree) {
+            return Arc::clone(present);
+        }
+        // Not all of them work on this tree; a place that is not used takes a few bytes.
+        let on_names = self.plan.jobs().filter(|job| matches!(job.work, Work::Names { .. }));
+        let workers = on_names.map(|job| job.workers.get()).max().unwrap_or(1);
+        let present = Arc::new(Present::of(workers));
+        self.trees.push((tree.clone(), Arc::clone(&present)));
+        present
+    }
+
+    /// Returns what all lies in the directories of a tree.
+    fn inside(&mut self, tree: &Tree) -> Arc<[Inside]> {
+        let mut found: Vec<&Tree> = Vec::new();
+        for set in self.plan.jobs().flat_map(|job| job.work.sets()) {
+            let Members::Tree(other) = &self.plan.set(set).members else { continue };
+            if other.without_entries() == tree.without_entries() && !found.contains(&other) {
+                found.push(other);
+            }
+        }
+        let inside = |tree: &Tree| Inside {
+            shape: tree.shape.clone(),
+            tree_ahead: self.known_of(tree, 0).0,
+            entries: self.present(tree),
+        };
+        found.into_iter().map(inside).collect()
     }
 
     /// Returns by how many workers a tree's number is ahead of that of the names in it, and how

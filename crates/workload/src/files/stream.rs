@@ -203,7 +203,7 @@ impl FileStream {
             return 0;
         }
         let mut blocks = match &self.source {
-            Source::Names(names) => return most.min(ops_left).min(names.left()),
+            Source::Names(names) => return names.left(most.min(ops_left)),
             Source::Blocks(blocks) if blocks.repeats() && bytes_left > u64::MAX / 2 => {
                 return most.min(ops_left);
             }
@@ -266,6 +266,7 @@ impl FileStream {
                 let entry = self.table.entry(op.file);
                 entry.versions.end_write(op.block(), entry.size, op.seen as u16, ok);
             }
+            FileOp::Name(op) if ok => self.names().succeeded(op),
             FileOp::Block(_) | FileOp::Name(_) => {}
             FileOp::Sync { .. } => self.syncs.under_way = false,
         }

@@ -6,6 +6,7 @@ mod jobs;
 mod mix;
 mod sets;
 mod stages;
+mod trees;
 mod uses;
 mod work;
 
@@ -67,7 +68,10 @@ impl WorkloadFile {
         }
         let stages = cx.stages(&root.field("stages"))?;
         let consents = match uses {
-            Uses::Checked => uses::check(&cx, &stages)?,
+            Uses::Checked => {
+                trees::check(&cx, &stages)?;
+                uses::check(&cx, &stages)?
+            }
             Uses::Recorded => Vec::new(),
         };
         let Context { targets, sets, .. } = cx;

@@ -164,6 +164,21 @@ pub struct Tree {
     pub shape: TreeOf,
 }
 
+impl Tree {
+    /// Returns the tree of the same directories that has no entries: trees that differ in those
+    /// alone share their directories.
+    pub(crate) fn without_entries(&self) -> Self {
+        let shape = TreeOf {
+            entries: 0,
+            leaves_only: false,
+            shared_names: false,
+            of_directories: false,
+            ..self.shape.clone()
+        };
+        Self { shape, ..self.clone() }
+    }
+}
+
 /// Jobs that run at once.
 #[derive(Clone, Debug)]
 pub struct Stage {

@@ -178,7 +178,8 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
         .iter()
         .map(|set| match &set.members {
             Members::Files(files) if files.are_there() => Known::Some,
-            Members::Named(_) | Members::Existing(_) => Known::Some,
+            // Trees are checked by themselves.
+            Members::Named(_) | Members::Existing(_) | Members::Tree(_) => Known::Some,
             _ => Known::Empty,
         })
         .collect();

@@ -120,6 +120,7 @@ fn what_is_sound_is_taken() {
     let jobs = [
         changed(|_| {}),
         with_fill(|_| {}),
+        with_tree(NameActSpec::MakeTree, 0, |_| {}),
         with_tree(NameActSpec::Create { bytes: 0, fsync: false }, 0, |_| {}),
         with_tree(NameActSpec::Stat, 1, |_| {}),
         with_blocks(|blocks| blocks.order = BlockOrderSpec::Zipf { theta: 1.2 }),

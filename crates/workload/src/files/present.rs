@@ -1,0 +1,158 @@
+//! Which names of a tree are there, as far as the operations of this process tell. What was never
+//! begun, or failed, is no work for those that come later; names that another process makes are
+//! taken as there.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Of more names in one place no account is kept; all are taken as there.
+const KEPT_MAX: u64 = 1 << 32;
+
+/// Names of one kind in the trees of a set: directories, of each tree in the order of their numbers,
+/// or entries, of each worker's names, the spare name behind them.
+#[derive(Debug)]
+pub(super) struct Present(Box<[OnceLock<Kept>]>);
+
+impl Present {
+    /// Returns so many trees or workers' names, of which nothing is known yet.
+    pub(super) fn of(count: u32) -> Self {
+        Self((0..count).map(|_| OnceLock::new()).collect())
+    }
+
+    /// Returns how many trees or workers' names there are.
+    pub(super) fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Has `count` names be made here from now on.
+    pub(super) fn keep(&self, index: u64, count: u64) {
+        if count <= KEPT_MAX {
+            self.0[index as usize].get_or_init(|| Kept::new(count));
+        }
+    }
+
+    /// Returns the names of a tree or worker.
+    #[inline]
+    pub(super) fn at(&self, index: u64) -> Names<'_> {
+        Names(self.0[index as usize].get())
+    }
+}
+
+/// One bit for each name.
+#[derive(Debug)]
+struct Kept {
+    /// Whether the name may be there: the operation that makes it has begun.
+    begun: Box<[AtomicU64]>,
+    /// Whether it is there: the operation succeeded.
+    made: Box<[AtomicU64]>,
+}
+
+impl Kept {
+    fn new(count: u64) -> Self {
+        let words = count.div_ceil(64) as usize;
+        // SAFETY: zero is a valid AtomicU64. Zeroed memory of this size is mapped when it is
+        // touched, so that it costs what is used of it.
+        let zeroed = || unsafe { Box::<[AtomicU64]>::new_zeroed_slice(words).assume_init() };
+        Self { begun: zeroed(), made: zeroed() }
+    }
+}
+
+/// The names in one place; nothing where other processes make them. Workers may share them, and one
+/// stage sees what the one before left: its operations have all ended.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a>(Option<&'a Kept>);
+
+impl Names<'_> {
+    /// Takes note that a name is about to be made.
+    pub(super) fn begin(self, name: u64) {
+        if let Some(kept) = self.0 {
+            kept.begun[word(name)].fetch_or(bit(name), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes note that a name is there.
+    pub(super) fn is_made(self, name: u64) {
+        if let Some(kept) = self.0 {
+            kept.begun[word(name)].fetch_or(bit(name), Ordering::Relaxed);
+            kept.made[word(name)].fetch_or(bit(name), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes note that a name is there no more.
+    pub(super) fn is_gone(self, name: u64) {
+        if let Some(kept) = self.0 {
+            kept.begun[word(name)].fetch_and(!bit(name), Ordering::Relaxed);
+            kept.made[word(name)].fetch_and(!bit(name), Ordering::Relaxed);
+        }
+    }
+
+    /// Tells whether a name is there.
+    #[inline]
+    pub(super) fn has(self, name: u64) -> bool {
+        self.0.is_none_or(|kept| kept.made[word(name)].load(Ordering::Relaxed) & bit(name) != 0)
+    }
+
+    /// Tells whether a name can be given to something: nothing is known to have it.
+    pub(super) fn is_free(self, name: u64) -> bool {
+        self.0.is_none() || !self.has(name)
+    }
+
+    /// Tells whether one of the names may be there.
+    pub(super) fn may_have(self, names: Range<u64>) -> bool {
+        let Some(kept) = self.0 else { return false };
+        names.clone().next().is_some_and(|first| {
+            let words = &kept.begun[word(first)..=word(names.end - 1)];
+            let last = words.len() - 1;
+            words.iter().enumerate().any(|(index, word)| {
+                let mut found = word.load(Ordering::Relaxed);
+                if index == 0 {
+                    found &= u64::MAX << (first % 64);
+                }
+                if index == last {
+                    found &= u64::MAX >> (63 - (names.end - 1) % 64);
+                }
+                found != 0
+            })
+        })
+    }
+}
+
+const fn word(name: u64) -> usize {
+    (name / 64) as usize
+}
+
+const fn bit(name: u64) -> u64 {
+    1 << (name % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_there_once_it_is_made_until_it_is_gone() {
+        let present = Present::of(2);
+        assert!(present.at(1).has(70), "another process may have made it");
+        present.keep(1, 130);
+        let names = present.at(1);
+        assert!(!names.has(70) && names.is_free(70));
+        names.begin(70);
+        assert!(!names.has(70));
+        assert!(names.may_have(70..71) && names.may_have(0..130));
+        assert!(!names.may_have(0..70) && !names.may_have(71..130) && !names.may_have(70..70));
+        names.is_made(70);
+        assert!(present.at(1).has(70) && !names.is_free(70));
+        names.is_gone(70);
+        assert!(!names.has(70) && !names.may_have(0..130));
+    }
+
+    #[test]
+    fn of_more_names_than_there_is_room_for_all_are_there() {
+        let present = Present::of(1);
+        present.keep(0, KEPT_MAX + 1);
+        let names = present.at(0);
+        names.is_gone(5);
+        assert!(names.has(5) && names.is_free(5) && !names.may_have(0..KEPT_MAX));
+    }
+}
