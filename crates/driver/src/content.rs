@@ -18,6 +18,12 @@ pub trait ContentSink {
 
     /// Takes the next bytes.
     fn accept(&mut self, bytes: &[u8]);
+
+    /// Takes all that is right unseen and returns how many bytes that is: for a target that
+    /// transfers nothing.
+    fn accept_unseen(&mut self) -> u64 {
+        0
+    }
 }
 
 /// Takes the entries of a listing, in the order in which the target gives them.
@@ -27,4 +33,10 @@ pub trait EntrySink {
 
     /// Takes one entry.
     fn entry(&mut self, key: &str, size: u64);
+
+    /// Takes all entries that are right unseen and returns how many they are: for a target that
+    /// keeps nothing.
+    fn accept_unseen(&mut self) -> u64 {
+        0
+    }
 }

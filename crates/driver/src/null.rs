@@ -28,13 +28,23 @@ impl Driver for NullDriver {
 
 impl Session for NullSession {
     async fn execute(&mut self, _: Option<&str>, operation: Operation<'_>) -> Completion {
-        let bytes = match operation {
+        // Parts go to an upload by its name, and complete it by theirs.
+        let server_name = match operation {
+            Operation::CreateUpload { .. } | Operation::PutPart { .. } => Some("null".into()),
+            _ => None,
+        };
+        let (bytes, objects_count) = match operation {
             Operation::Put { content, .. }
             | Operation::PutPart { content, .. }
             | Operation::Append { content, .. }
-            | Operation::Post { content, .. } => content.size(),
-            Operation::Get { range, .. } => range.map_or(0, |range| range.len),
-            _ => 0,
+            | Operation::Post { content, .. } => (content.size(), 1),
+            Operation::Get { sink, .. }
+            | Operation::GetPart { sink, .. }
+            | Operation::GetMember { sink, .. } => (sink.accept_unseen(), 1),
+            Operation::List { sink, .. } | Operation::ListVersions { sink, .. } => {
+                (0, u32::try_from(sink.accept_unseen()).unwrap_or(u32::MAX))
+            }
+            _ => (0, 1),
         };
         Completion {
             endpoint: EndpointId(0),
@@ -42,9 +52,9 @@ impl Session for NullSession {
             last_byte_sent: None,
             end: self.clock.now(),
             bytes,
-            objects_count: 1,
+            objects_count,
             object_size: None,
-            server_name: None,
+            server_name,
             result: Ok(()),
         }
     }

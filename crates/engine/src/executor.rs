@@ -321,10 +321,10 @@ impl<'a> Executor<'a> {
             let done = in_bucket!(self, session, put, start);
             return expect_name(done, &self.key, "part");
         }
-        let mut taken = CheckingSink::new(self.checked_content(0), offset);
+        let mut taken = CheckingSink::new(self.checked_content(0), offset, Some(bytes));
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
         let done = in_bucket!(self, session, get, start);
-        self.judged(done, &taken, bytes)
+        self.judged(done, &taken)
     }
 
     async fn get<S: Session>(
@@ -338,32 +338,30 @@ impl<'a> Executor<'a> {
             Some((offset, len)) => (offset, Some(len)),
             None => (0, object.size),
         };
-        let mut taken = CheckingSink::new(self.checked_content(object.version), offset);
+        let mut taken = CheckingSink::new(self.checked_content(object.version), offset, len);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
         let done = in_bucket!(self, session, get, start);
-        // Whatever comes is right where nobody knows how much there is.
-        let len = len.unwrap_or(done.bytes);
-        self.judged(done, &taken, len)
+        self.judged(done, &taken)
     }
 
-    /// Returns the completion of reading `len` bytes of what is under the present key, with what
-    /// was wrong with them.
-    fn judged(&mut self, mut done: Completion, taken: &CheckingSink<'_>, len: u64) -> Completion {
+    /// Returns the completion of reading what is under the present key, with what was wrong with
+    /// the bytes that came.
+    fn judged(&mut self, mut done: Completion, taken: &CheckingSink<'_>) -> Completion {
         match &done.result {
             Ok(()) if taken.is_error_document() => {
                 let message = format!("the success of reading `{}` holds an error", self.key);
                 done.result = Err(DriverError::new(ErrorClass::Protocol, message));
             }
             Ok(()) => {
-                if let Some(wrong) = taken.judge(&self.key, len) {
+                if let Some(wrong) = taken.judge(&self.key) {
                     self.wrong = Some(wrong.kind);
                     done.result = Err(in_class(wrong));
                 }
             }
             // The driver knew before we did.
             Err(error) if error.class == ErrorClass::Truncated => {
-                let wrong = taken.judge(&self.key, len);
+                let wrong = taken.judge(&self.key);
                 self.wrong = wrong.map(|wrong| wrong.kind).filter(|kind| kind.is_length());
             }
             Err(_) => {}

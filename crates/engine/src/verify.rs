@@ -32,14 +32,20 @@ pub(crate) struct CheckingSink<'a> {
     /// `None`: the bytes are counted only.
     content: Option<Content<'a>>,
     offset: u64,
+    /// How many bytes are right; `None`: whatever comes, as nobody knows.
+    expected_len: Option<u64>,
     received: u64,
     /// What is kept from the first wrong byte on; nothing is while all is right.
     evidence: Option<Evidence>,
 }
 
 impl<'a> CheckingSink<'a> {
-    pub(crate) fn new(content: Option<Content<'a>>, offset: u64) -> Self {
-        Self { content, offset, received: 0, evidence: None }
+    pub(crate) fn new(
+        content: Option<Content<'a>>,
+        offset: u64,
+        expected_len: Option<u64>,
+    ) -> Self {
+        Self { content, offset, expected_len, received: 0, evidence: None }
     }
 
     /// Tells whether an error document came in the place of the content.
@@ -53,9 +59,9 @@ impl<'a> CheckingSink<'a> {
         evidence.is_error_document(head)
     }
 
-    /// Returns what is wrong with what came, `expected_len` bytes of `key` being right; the text is
-    /// a whole sentence.
-    pub(crate) fn judge(&self, key: &str, expected_len: u64) -> Option<Wrong> {
+    /// Returns what is wrong with what came of `key`; the text is a whole sentence.
+    pub(crate) fn judge(&self, key: &str) -> Option<Wrong> {
+        let expected_len = self.expected_len.unwrap_or(self.received);
         let evidence = self.evidence.as_ref();
         let received = Received { offset: self.offset, expected_len, len: self.received, evidence };
         let wrong = match &self.content {
@@ -94,6 +100,11 @@ impl ContentSink for CheckingSink<'_> {
         {
             self.evidence = Some(Evidence::new(wrong, &bytes[(wrong - at) as usize..]));
         }
+    }
+
+    fn accept_unseen(&mut self) -> u64 {
+        self.received = self.expected_len.unwrap_or(0);
+        self.received
     }
 }
 
@@ -186,6 +197,11 @@ impl EntrySink for FoundEntries<'_> {
             false => self.certain.add(hash),
         }
     }
+
+    fn accept_unseen(&mut self) -> u64 {
+        self.certain = self.expected.map_or_else(EntrySet::default, |expected| expected.certain);
+        self.certain.count
+    }
 }
 
 #[cfg(test)]
@@ -201,15 +217,15 @@ mod tests {
         let mut bytes = vec![0; 20_000];
         content.fill(300, &mut bytes);
         for cut in [1, 100, 9_999, 20_000] {
-            let mut taken = CheckingSink::new(Some(content), 300);
+            let mut taken = CheckingSink::new(Some(content), 300, Some(20_000));
             bytes.chunks(cut).for_each(|piece| taken.accept(piece));
-            assert_eq!(taken.judge("k", 20_000), None);
+            assert_eq!(taken.judge("k"), None);
             bytes[12_345] ^= 0x40;
             taken.restart();
             bytes.chunks(cut).for_each(|piece| taken.accept(piece));
             let text = "byte 12645 of `k` is wrong: 1 flipped bit in 1 byte".to_owned();
             let wrong = Wrong { kind: WrongKind::Flipped, text };
-            assert_eq!(taken.judge("k", 20_000), Some(wrong));
+            assert_eq!(taken.judge("k"), Some(wrong));
             bytes[12_345] ^= 0x40;
         }
     }
@@ -243,28 +259,31 @@ mod tests {
             (long, WrongKind::Long, "`k` gave 60009 bytes instead of 60000"),
         ] {
             for cut in [7, 16_384, 1 << 20] {
-                let mut taken = CheckingSink::new(Some(right), 0);
+                let mut taken = CheckingSink::new(Some(right), 0, Some(60_000));
                 given.chunks(cut).for_each(|piece| taken.accept(piece));
                 let wrong = Wrong { kind, text: text.to_owned() };
-                assert_eq!(taken.judge("k", 60_000), Some(wrong), "cut at {cut}");
+                assert_eq!(taken.judge("k"), Some(wrong), "cut at {cut}");
             }
         }
     }
 
     #[test]
     fn content_that_is_not_checked_still_has_a_length() {
-        let mut taken = CheckingSink::new(None, 0);
-        taken.accept(&[0; 10]);
-        assert_eq!(taken.judge("k", 10), None);
-        assert_eq!(taken.judge("k", 9).map(|wrong| wrong.kind), Some(WrongKind::Long));
-        assert_eq!(taken.judge("k", 11).map(|wrong| wrong.kind), Some(WrongKind::Short));
+        let judged = |expected| {
+            let mut taken = CheckingSink::new(None, 0, expected);
+            taken.accept(&[0; 10]);
+            taken.judge("k").map(|wrong| wrong.kind)
+        };
+        assert_eq!((judged(Some(10)), judged(None)), (None, None));
+        assert_eq!(judged(Some(9)), Some(WrongKind::Long));
+        assert_eq!(judged(Some(11)), Some(WrongKind::Short));
     }
 
     #[test]
     fn an_error_document_is_told_from_wrong_content() {
         let generator = Generator::new(1);
         let is_error = |body: &[u8]| {
-            let mut taken = CheckingSink::new(Some(generator.content(5, 0)), 300);
+            let mut taken = CheckingSink::new(Some(generator.content(5, 0)), 300, None);
             taken.accept(body);
             taken.is_error_document()
         };
@@ -282,7 +301,7 @@ mod tests {
             generator.content(*key, 0).fill(0, &mut first);
             first == *b"<"
         });
-        let mut taken = CheckingSink::new(Some(generator.content(key.unwrap(), 0)), 0);
+        let mut taken = CheckingSink::new(Some(generator.content(key.unwrap(), 0)), 0, None);
         taken.accept(b"<Error><Code>InternalError</Code></Error>");
         assert!(taken.is_error_document());
     }

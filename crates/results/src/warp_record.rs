@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::warp::{self, Recording, WarpAnalysis, WarpQuestion, WarpWorker};
-use plimsoll_model::{Moment, OpRecord};
-use plimsoll_record::schema::Manifest;
+use plimsoll_model::{Moment, OpKind, OpRecord};
+use plimsoll_record::schema::{Manifest, StageKind};
 
 use crate::error::ReadError;
 use crate::open::{Origin, Record, Source};
@@ -56,6 +56,17 @@ impl Record {
                 ..*op
             });
         })?;
+        // warp's format knows no stages. What was prepared by the kind of operation that was
+        // measured would count as measured; warp itself leaves it out of such files.
+        let prepares = |op: &OpRecord| {
+            let stage = manifest.stages.get(usize::from(op.stage.0));
+            stage.is_some_and(|stage| stage.kind == StageKind::Prepare)
+        };
+        let measured: Vec<OpKind> = OpKind::ALL
+            .into_iter()
+            .filter(|kind| ops.iter().any(|op: &OpRecord| op.kind == *kind && !prepares(op)))
+            .collect();
+        ops.retain(|op| !(prepares(op) && measured.contains(&op.kind)));
         // warp's readers count on the order of starts.
         ops.sort_by_key(|op| (op.start, op.worker));
         let failed = ops.iter().enumerate().filter(|(_, op)| !op.outcome.is_ok());

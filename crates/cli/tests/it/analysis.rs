@@ -456,6 +456,28 @@ fn an_export_reads_like_the_run() {
     assert_eq!((lines("ops.csv"), lines("ops.jsonl")), (rows + 1, rows));
 }
 
+/// warp's file has no stages: uploads that only prepared would be read as measured ones.
+#[test]
+fn an_export_to_warps_format_holds_no_preparation_of_a_kind_that_was_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let rows = |line: &str, kind: &str| {
+        printed(place.path(), &format!("s3 {line} -q --run-dir {kind}"));
+        printed(place.path(), &format!("export {kind} -o {kind}.csv.zst"));
+        printed(place.path(), &format!("export {kind} -o {kind}.jsonl"));
+        let read = |name: String| fs::read(place.path().join(name)).unwrap();
+        let text = zstd::decode_all(&*read(format!("{kind}.csv.zst"))).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let warp = text.lines().filter(|row| row.split('\t').nth(2) == Some("PUT")).count();
+        let all = String::from_utf8(read(format!("{kind}.jsonl"))).unwrap();
+        (warp, all.lines().filter(|row| row.contains("\"kind\":\"PUT\"")).count())
+    };
+    let sizes = "--objects 40 --obj.size 1KiB --concurrent 2 --duration 600ms";
+    let (warp, all) = rows(&format!("mixed {sizes}"), "mixed");
+    assert!(warp > 0);
+    assert_eq!(all - warp, 40);
+    assert_eq!(rows(&format!("get {sizes}"), "get"), (40, 40));
+}
+
 #[test]
 fn segments_go_to_a_file_by_its_ending() {
     let place = tempfile::tempdir().unwrap();

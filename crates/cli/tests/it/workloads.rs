@@ -278,3 +278,30 @@ fn batches_of_members_in_several_buckets_remove_each_of_them() {
         assert_eq!(left.unwrap_or_default(), 0, "{work}");
     }
 }
+
+/// What moves nothing fails nothing either, whatever is asked of it.
+#[test]
+fn every_kind_of_operation_succeeds_on_the_null_target() {
+    let place = place();
+    let text = "schema: plimsoll.workload/2\nname: n\ntargets: {'null': {}}\n\
+                sets: {o: {count: 90, size: 9KiB}, u: {count: 9, size: 20MiB, part: \
+                5MiB}}\nstages:\n\
+                - {prepares: true, jobs: [{work: {fill: [o, u]}}]}\n\
+                - jobs:\n\
+                \x20 - name: mix\n    workers: 3\n    ops: 900\n    work:\n      objects:\n\
+                \x20     - {get: o, weight: 20}\n      - {get: o, range: 100B, weight: 20}\n\
+                \x20     - {stat: o, weight: 20}\n      - {list: o, weight: 20}\n\
+                \x20     - {put: o, weight: 10}\n      - {delete: o, weight: 10}\n\
+                - {jobs: [{ops: 9, work: {parts: {get: u}}}]}\n";
+    fs::write(place.path().join("w.yaml"), text).unwrap();
+    let report = printed(place.path(), "run w.yaml --json");
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let stages = report["stages"].as_array().unwrap();
+    let total = |stage: &Value| {
+        let row = &stage["rows"][0]["total"]["stage_total"];
+        let count = |field: &str| row[field].as_u64().unwrap();
+        (count("ops_ok_count"), count("ops_failed_count"))
+    };
+    let totals: Vec<(u64, u64)> = stages.iter().map(total).collect();
+    assert_eq!(totals[1..], [(900, 0), (9, 0)], "{report:#}");
+}

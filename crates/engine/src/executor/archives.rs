@@ -81,14 +81,13 @@ impl Executor<'_> {
     ) -> Completion {
         let member = self.zip_member(object.id);
         self.key.clone_from(&member.key);
-        let mut taken = CheckingSink::new(self.checked_content(0), 0);
+        let mut taken = CheckingSink::new(self.checked_content(0), 0, object.size);
         self.write_zip_key();
         let (key, sink) = (&self.key, &mut taken);
         let get = Operation::GetMember { key, member: &member.name, sink };
         let done = in_bucket!(self, session, get, start);
         self.key.clone_from(&member.key);
-        let len = object.size.unwrap_or(done.bytes);
-        self.judged(done, &taken, len)
+        self.judged(done, &taken)
     }
 
     /// Writes one content under several names below that of the object.
