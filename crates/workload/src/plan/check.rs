@@ -32,7 +32,7 @@ struct Context<'a> {
     sets: Vec<Set>,
 }
 
-/// Whether members must be there when they are used.
+/// Whether members must be there when they are used, and results can be told apart.
 #[derive(Clone, Copy)]
 enum Uses {
     Checked,
@@ -67,7 +67,10 @@ impl WorkloadFile {
         }
         let stages = cx.stages(&root.field("stages"))?;
         let consents = match uses {
-            Uses::Checked => uses::check(&cx, &stages)?,
+            Uses::Checked => {
+                stages::check_results(&root.field("stages"), &stages)?;
+                uses::check(&cx, &stages)?
+            }
             Uses::Recorded => Vec::new(),
         };
         let Context { targets, sets, .. } = cx;
