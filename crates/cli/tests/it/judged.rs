@@ -119,7 +119,9 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
             "w.yaml:3:22: targets.seaweedfs: its kind cannot be run yet",
         ),
         (
-            format!("targets: {{t: {{swift: {{auth: 'm:1', user: u, container: c}}}}}}\n{FILLED}{GET}"),
+            format!(
+                "targets: {{t: {{swift: {{auth: 'm:1', user: u, container: c}}}}}}\n{FILLED}{GET}"
+            ),
             "w.yaml:3:22: targets.t.swift: its kind cannot be run yet",
         ),
         (
@@ -136,8 +138,8 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
     }
 }
 
-/// What a run refuses before it asks anybody, is refused by the same sentence where the file is only
-/// judged or explained, and nothing is made.
+/// What a run refuses before it asks anybody is refused by the same sentence where the file is
+/// only judged or explained, and nothing is made.
 #[test]
 fn a_check_says_what_a_run_says() {
     let get = "- {duration: 1s, jobs: [{work: {objects: [{get: o}]}}]}\n";
@@ -367,7 +369,8 @@ fn a_judgement_is_told_as_json() {
     assert_eq!((code, &explained["sets"]["o"]["count"]), (Some(0), &serde_json::json!(5)));
 }
 
-/// A file that was there before is read no further than it goes, and grows where it is only written.
+/// A file that was there before is read no further than it goes; where it is only written, it
+/// grows.
 #[test]
 fn a_path_is_not_read_beyond_its_end() {
     let directory = tempfile::tempdir().unwrap();
