@@ -1,5 +1,6 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
+use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,12 +20,13 @@ use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
-use plimsoll_workload::plan::{Plan, WorkloadFile};
+use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
+use plimsoll_workload::plan::{Plan, Target as PlanTarget, WorkloadFile};
 
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::store::Stores;
+use crate::store::{self, Stores};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, said, shown, signals};
@@ -104,6 +106,15 @@ impl<'a> Settings<'a> {
         }
     }
 
+    /// Tells whether nothing of the run is real.
+    const fn is_simulated(&self) -> bool {
+        matches!(self.stand_in, StandIn::Script(_))
+    }
+
+    fn time(&self) -> RunTime {
+        if self.is_simulated() { RunTime::simulated() } else { RunTime::machine() }
+    }
+
     fn run_settings(&self, is_embedded: bool) -> RunSettings {
         let files = FileSettings {
             interface: self.files.and_then(|files| files.interface).map(Interface::from),
@@ -145,13 +156,23 @@ pub(crate) struct Conducted {
     passing: Option<tempfile::TempDir>,
 }
 
-/// Judges a workload as a run would before it touches anything.
-pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<()> {
+/// Judges a workload as a run would before it touches anything, and returns what it means.
+pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
     let plan = Arc::new(file.check().map_err(ConductError::from)?);
-    let bucket = settings.store.map_or("", |args| &args.bucket);
-    let targets = Targets::judged(&plan, bucket)?;
-    request(plan, targets, RunTime::machine(), settings.run_settings(false)).lay_out()?;
-    Ok(())
+    let time = settings.time();
+    let mut is_embedded = false;
+    let mut reach = |of: AskedStore<'_>| {
+        let (reached, is_own) = store::judged(settings.store, of, &time)?;
+        is_embedded |= is_own;
+        Ok(reached)
+    };
+    let seed = plan.seed.unwrap_or(Seed(0));
+    let Targets { all, .. } = Targets::of(&plan, &mut reach, &settings.stand_in, seed, &time)?;
+    if is_embedded {
+        check_embedded_memory(&plan)?;
+    }
+    request(Arc::clone(&plan), all, time, settings.run_settings(is_embedded)).lay_out()?;
+    Ok(plan)
 }
 
 /// Runs a workload, records it, has it shown and cleans up behind it.
@@ -176,8 +197,7 @@ impl Conducted {
     /// Makes ready what a run needs.
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = Ui::new(&settings.output.print);
-        let is_simulated = matches!(settings.stand_in, StandIn::Script(_));
-        let time = if is_simulated { RunTime::simulated() } else { RunTime::machine() };
+        let time = settings.time();
         let plan = Arc::new(file.check().map_err(ConductError::from)?);
         time_until(settings.syncstart)?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
@@ -199,7 +219,8 @@ impl Conducted {
         let open = request.lay_out()?;
         let commit = option_env!("PLIMSOLL_BUILT_OF");
         let mut manifest = open.manifest(said::command_line(), commit, certificate);
-        let notes = notes(&plan, &manifest, is_embedded);
+        let embedded = embedded_stores(&plan, &stores);
+        let notes = notes(&plan, &manifest, &embedded);
         manifest.notes.splice(0..0, settings.notes.iter().cloned());
         manifest.notes.extend(notes);
         let tls_ca = settings.store.and_then(|args| args.tls_trust.tls_ca.clone());
@@ -210,7 +231,7 @@ impl Conducted {
             .map(|(kinds, store)| ServerProfile::check(kinds, &store.config, &time.clock))
             .transpose();
         let profile = profile.map_err(unprofiled)?;
-        let passing = is_simulated && settings.output.run_dir.is_none();
+        let passing = settings.is_simulated() && settings.output.run_dir.is_none();
         let passing = passing.then(tempfile::tempdir).transpose();
         let passing = passing.context("cannot make a temporary directory")?;
         let path = match &passing {
@@ -223,7 +244,7 @@ impl Conducted {
         let endpoints = manifest.target.endpoints.clone();
         let terminal = Terminal::observer(ui, &stop, telemetry);
         let run = open.begin(directory, manifest, terminal, stop)?;
-        announce(&ui, &run, &plan, is_embedded, &found, (&endpoints, seed));
+        announce(&ui, &run, &plan, &embedded, &found, (&endpoints, seed));
         Ok(Self { run, ui, stores, scripted, profile, passing })
     }
 
@@ -317,16 +338,38 @@ fn report(
     Ok(shown::is_good(&report, settings.max_error_rate, ui))
 }
 
-/// Returns remarks on what the figures will mean.
-fn notes(plan: &Plan, manifest: &Manifest, is_embedded: bool) -> Vec<String> {
-    let mut notes = Vec::new();
-    if is_embedded {
-        notes.push(
-            "embedded in-memory store on the same cores: this measures plimsoll and the machine, \
-             not a store you would use"
-                .to_owned(),
-        );
+/// Returns what the embedded stores of a run are: the oracles of the plan, and the one that stands
+/// in where no host is named.
+fn embedded_stores(plan: &Plan, stores: &[Reached]) -> Vec<String> {
+    let embedded_count = stores.iter().filter(|store| store.embedded.is_some()).count();
+    let oracle = |target: &PlanTarget| match &target.spec {
+        Some(TargetSpec::Oracle(OracleTarget { script: Some(script) })) => {
+            Some(format!("the oracle (an embedded store that does as {script} says)"))
+        }
+        Some(TargetSpec::Oracle(_)) => {
+            Some("the oracle (an embedded store that answers as fast as it can)".to_owned())
+        }
+        _ => None,
+    };
+    let mut found: Vec<String> = plan.targets.iter().filter_map(oracle).collect();
+    // Where something stands in for all targets, none is started.
+    found.truncate(embedded_count);
+    if found.len() < embedded_count {
+        found.push("the embedded in-memory store".to_owned());
     }
+    found
+}
+
+/// Returns remarks on what the figures will mean.
+fn notes(plan: &Plan, manifest: &Manifest, embedded: &[String]) -> Vec<String> {
+    let note = |store: &String| {
+        format!(
+            "{} on the same cores: this measures plimsoll and the machine, not a store you would \
+             use",
+            store.trim_start_matches("the ")
+        )
+    };
+    let mut notes: Vec<String> = embedded.iter().map(note).collect();
     let mut jobs = plan.stages.iter().flat_map(|stage| &stage.jobs);
     if let Some(signing) = &manifest.target.payload_signing
         && jobs.any(|job| job.work.sends_content())
@@ -340,12 +383,12 @@ fn announce(
     ui: &Ui,
     run: &BegunRun,
     plan: &Plan,
-    is_embedded: bool,
+    embedded: &[String],
     found: &[Found],
     (endpoints, Seed(seed)): (&[String], Seed),
 ) {
-    if is_embedded {
-        ui.note("running on the embedded in-memory store, which shares this machine's cores");
+    for store in embedded {
+        ui.note(&format!("running on {store}, which shares this machine's cores"));
     }
     let place = match run.targets() {
         [Target::Store(store)] if !store.bucket.is_empty() => {
@@ -365,6 +408,18 @@ fn announce(
     lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
 }
 
+/// What is filled does not fit in the embedded store.
+#[derive(Debug)]
+pub(crate) struct EmbeddedFull(String);
+
+impl fmt::Display for EmbeddedFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for EmbeddedFull {}
+
 /// The embedded store keeps everything in memory, so what is filled must fit.
 fn check_embedded_memory(plan: &Plan) -> Result<()> {
     let owed = plan.owed();
@@ -372,14 +427,15 @@ fn check_embedded_memory(plan: &Plan) -> Result<()> {
     if owed.bytes_filled > capacity as f64 {
         const GIB: f64 = (1u64 << 30) as f64;
         let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;
-        bail!(
+        return Err(EmbeddedFull(format!(
             "{} objects of {} on average need {:.1} GiB, and the embedded store holds {:.1} GiB; fill \
              fewer or smaller ones, or name a store (`host`)",
             owed.members_filled,
             Bytes(mean as u64),
             owed.bytes_filled / GIB,
             capacity as f64 / GIB
-        );
+        ))
+        .into());
     }
     Ok(())
 }

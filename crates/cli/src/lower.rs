@@ -14,6 +14,7 @@ use plimsoll_workload::{DataFileSpec, StopRule};
 
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, MixedArgs, S3Command};
+use crate::conducted::EmbeddedFull;
 use crate::flags;
 
 /// What a file or a directory begins with on the command line.
@@ -225,6 +226,9 @@ pub(crate) fn in_our_words(error: anyhow::Error, asked: Option<&WarpWorkload>) -
         }
         (Ok(ConductError::Plan(refused)), Some(asked)) => anyhow!(asked.in_flags(&refused)),
         (Ok(error), _) => with_advice(error),
+        (Err(other), Some(_)) if other.is::<EmbeddedFull>() => {
+            anyhow!("{other} (--objects, --obj.size)")
+        }
         (Err(other), _) => other,
     }
 }

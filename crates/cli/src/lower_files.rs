@@ -8,13 +8,10 @@ use plimsoll_dialects::{flag_of, schedule};
 use plimsoll_model::{Bytes, Interface};
 use plimsoll_workload::plan::spec::{
     BlockOrder, BlockSizes, BlocksSpec, CappedEach, CreateNames, DealSpec, FileSet, FillSpec,
-    InterfaceSpec, JobSpec, Limit, MakeTree, NamesSpec, OpenNames, PacingSpec, PathSet, ReadBlocks,
+    InterfaceSpec, JobSpec, Limit, MakeTree, NamesSpec, OpenNames, PacingSpec, PathSet,
     RemoveNames, RemoveTree, SetSpec, StatNames, SyncSpec, TreeOf, TreeSet, WorkSpec, WorkStage,
-    WriteBlocks,
 };
-use plimsoll_workload::plan::{
-    Cap, FilesIn, OnFiles, Percent, Size, SizeRange, Time, WorkloadFile,
-};
+use plimsoll_workload::plan::{Cap, FilesIn, OnFiles, Size, SizeRange, Time, WorkloadFile};
 
 use crate::args::file::{
     BlocksArgs, DirectArg, FileArgs, FileCommand, MetadataArgs, OpArg, SuiteArgs,
@@ -237,16 +234,12 @@ impl Phases {
     /// Returns what a phase does that reads so much of a hundred blocks and writes the others.
     fn work(&self, read_percent: u32) -> BlocksSpec {
         let block = BlockSizes::Fixed(Size(self.block));
-        let mixed = (1..100).contains(&read_percent);
-        let percent = mixed.then(|| Percent(read_percent.into()));
         BlocksSpec {
-            read: (read_percent > 0).then(|| ReadBlocks { block: block.clone(), percent }),
-            write: (read_percent < 100).then(|| WriteBlocks { block: block.clone() }),
             order: self.order,
             repeats: Some(true),
             direct: self.direct,
             invalidates: true,
-            ..BlocksSpec::of("")
+            ..BlocksSpec::mixed(read_percent, block.clone(), block)
         }
     }
 

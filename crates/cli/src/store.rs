@@ -36,6 +36,9 @@ const NAMES: Names = Names {
     web_token: "--sts-web-token",
 };
 
+/// Why a workload of objects cannot be run by every command.
+const NO_STORE: &str = "this command has no store to work on";
+
 /// How stores are reached, as the flags say.
 pub(crate) struct Stores<'a> {
     /// Without them there is none.
@@ -50,7 +53,7 @@ pub(crate) struct Stores<'a> {
 impl Stores<'_> {
     /// Returns how a store is reached, starting it where it is an embedded one.
     pub(crate) fn reach(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
-        let args = self.args.context("this command has no store to work on")?;
+        let args = self.args.context(NO_STORE)?;
         let (reached, found) = match asked {
             AskedStore::Own => open(args, self.time)?,
             AskedStore::Named(spec) => open(&named(args, spec), self.time)?,
@@ -62,6 +65,29 @@ impl Stores<'_> {
         self.found.extend(found);
         Ok(reached)
     }
+}
+
+/// Returns how a store would be reached, and whether it is an embedded one, as far as that shows
+/// without it: no credentials are looked for, no name is resolved and nothing is started.
+pub(crate) fn judged(
+    args: Option<&StoreArgs>,
+    asked: AskedStore<'_>,
+    time: &RunTime,
+) -> Result<(Reached, bool), CallerError> {
+    let args = args.context(NO_STORE)?;
+    let args = match asked {
+        AskedStore::Own => args.clone(),
+        AskedStore::Named(spec) => named(args, spec),
+        AskedStore::Embedded(_) => StoreArgs { host: None, ..args.clone() },
+    };
+    let embedded = || Hosts { endpoints: vec![Endpoint::new("127.0.0.1", 0)], tls: false };
+    let hosts = args.host.as_ref().map(|hosts| hosts_of(hosts, args.tls)).transpose()?;
+    let is_embedded = hosts.is_none();
+    let Hosts { endpoints, tls: speaks_tls } = hosts.unwrap_or_else(embedded);
+    let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
+    let tls = tls(speaks_tls, &args.tls_trust)?;
+    let config = config(&args, S3Config { tls, ..plain })?;
+    Ok((Reached { config, embedded: None }, is_embedded))
 }
 
 /// Returns how a store is reached that a workload names.

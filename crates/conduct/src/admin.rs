@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_driver::{Admin, Driver, DriverError, Lack, LackReason};
-use plimsoll_model::{Ability, ErrorClass, SharedClock, WallTime};
+use plimsoll_model::{ErrorClass, SharedClock, WallTime};
 use plimsoll_record::schema::{Cleanup, CleanupState};
 use plimsoll_report::format;
 use plimsoll_workload::ExistingObject;
 use plimsoll_workload::plan::{
-    Change, FieldPath, Members, Placed, Plan, SetIndex, TargetIndex, title_of,
+    Change, Members, Placed, Plan, Set, SetIndex, TargetIndex, title_of,
 };
 
 use crate::lease::{self, BucketLease, Marked};
@@ -97,11 +97,7 @@ impl RunAdmin {
         for (index, set) in plan.sets.iter().enumerate() {
             let Members::Existing(of) = &set.members else { continue };
             let Some(store) = targets[set.target.0].store() else { continue };
-            let Some(admin) = &store.admin else {
-                let why = "nothing was there before on a target that begins with the run, as one \
-                           in virtual time does";
-                return Err(set.path.refuse(why).into());
-            };
+            let Some(admin) = &store.admin else { continue };
             let mut admin = admin(None, &self.clock)?;
             let listed = self.heed(admin.survey(&of.prefix, of.limit, of.recursive))?;
             let removes = |consent: &&plimsoll_workload::plan::Consent| {
@@ -156,10 +152,8 @@ impl RunAdmin {
         for (index, target) in targets.iter().enumerate() {
             let target_index = TargetIndex(index);
             let Some(store) = target.store() else { continue };
-            let needs = placed.plan.needs(target_index);
             let Some(admin_of) = &store.admin else {
                 if let Some(offers) = store.driver.offers() {
-                    refuse_unknown(&needs, offers)?;
                     let wishes = placed.plan.wishes(target_index).into_iter();
                     let unknown = wishes.filter(|wish| !offers.contains(wish));
                     let lack = |need| Lack { need, why: LackReason::OfStore(UNKNOWN) };
@@ -168,6 +162,7 @@ impl RunAdmin {
                 continue;
             };
             let bases = placed.bases(target_index);
+            let needs = placed.plan.needs(target_index);
             let needs: Vec<_> = needs.iter().map(|(need, _)| *need).collect();
             for bucket in placed.own_buckets(target_index) {
                 let mut admin = admin_of(bucket.as_deref(), &self.clock)?;
@@ -311,10 +306,25 @@ impl Cleaning for RunAdmin {
     }
 }
 
-/// Refuses what a store of virtual time does not offer; all operations of such work would fail.
-fn refuse_unknown(needs: &[(Ability, FieldPath)], offers: &[Ability]) -> Result<(), ConductError> {
-    let lacking = needs.iter().find(|(need, _)| !offers.contains(need));
-    lacking.map_or(Ok(()), |(need, path)| {
-        Err(path.refuse(format!("a store in virtual time does not know `{}`", need.name())).into())
-    })
+/// Refuses what stores do not offer that nobody administers, as those of virtual time: all
+/// operations of such work would fail.
+pub(crate) fn check_offers(plan: &Plan, targets: &[Target]) -> Result<(), ConductError> {
+    for (index, target) in targets.iter().enumerate() {
+        let target_index = TargetIndex(index);
+        let Some(store) = target.store().filter(|store| store.admin.is_none()) else { continue };
+        let was_there =
+            |set: &&Set| set.target == target_index && matches!(set.members, Members::Existing(_));
+        if let Some(set) = plan.sets.iter().find(was_there) {
+            let why = "nothing was there before on a target that begins with the run, as one in \
+                       virtual time does";
+            return Err(set.path.refuse(why).into());
+        }
+        let Some(offers) = store.driver.offers() else { continue };
+        let needs = plan.needs(target_index);
+        if let Some((need, path)) = needs.iter().find(|(need, _)| !offers.contains(need)) {
+            let why = format!("a store in virtual time does not know `{}`", need.name());
+            return Err(path.refuse(why).into());
+        }
+    }
+    Ok(())
 }

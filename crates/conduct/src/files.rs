@@ -4,7 +4,7 @@
 mod check;
 mod limits;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use plimsoll_driver_file::caches::{drop_files, drop_machine};
@@ -19,7 +19,7 @@ use plimsoll_record::schema::{
 };
 use plimsoll_report::format;
 use plimsoll_workload::files::FilePlan;
-use plimsoll_workload::plan::{Job, Stage, Work};
+use plimsoll_workload::plan::{FileNames, Files, Job, Members, SetIndex, Stage, TargetIndex, Work};
 
 use self::limits::check_counts;
 use crate::{Cleaning, ConductError, FilesOn, Recording, machine};
@@ -77,7 +77,7 @@ impl FilesRun {
             FilesOn::Machine => check::check(&plan, &config)?,
             FilesOn::Null | FilesOn::Scripted(_) => Vec::new(),
         };
-        Ok(Self {
+        let mut files = Self {
             plan,
             settings,
             on,
@@ -89,7 +89,13 @@ impl FilesRun {
             made: HashSet::new(),
             _held: held,
             before: (ProcessUsage::default(), 0),
-        })
+        };
+        let is_on_files = |job: &&Job| job.is_on_files(&files.plan.plan);
+        let targets: BTreeSet<TargetIndex> =
+            files.plan.plan.jobs().filter(is_on_files).map(|job| job.target).collect();
+        let endpoints = targets.iter().flat_map(|target| files.target(*target).endpoints);
+        files.endpoints = endpoints.collect::<Vec<_>>().join(", ");
+        Ok(files)
     }
 
     /// Returns what operations go to.
@@ -109,7 +115,6 @@ impl FilesRun {
 
     /// Makes the run's own directories, one in each that it was given.
     pub fn make_directories(&mut self) -> Result<(), ConductError> {
-        self.endpoints = self.target().endpoints.join(", ");
         if !self.is_real() {
             return Ok(());
         }
@@ -128,14 +133,8 @@ impl FilesRun {
         Ok(())
     }
 
-    /// Returns what the load is put on.
-    pub fn target(&self) -> Target {
-        let plan = &self.plan;
-        let directories: Vec<String> = plan
-            .run_directories()
-            .iter()
-            .map(|path| asked_directory(path).display().to_string())
-            .collect();
+    /// Returns a target as the record has it.
+    pub fn target(&self, index: TargetIndex) -> Target {
         match &self.on {
             FilesOn::Machine => {}
             FilesOn::Null => return Target::bare("null", vec!["null".to_owned()]),
@@ -143,8 +142,7 @@ impl FilesRun {
                 return Target::bare("oracle", vec!["scripted files".to_owned()]);
             }
         }
-        let existing = (0..plan.table.len() as u32).map(|file| plan.table.entry(file));
-        let existing = existing.filter(|entry| entry.existing).map(|entry| entry.path.clone());
+        let (directories, existing) = self.places(index);
         let names: Vec<String> = directories.iter().cloned().chain(existing).collect();
         let facts = names.first().and_then(|path| probe(Path::new(path)).ok());
         let files = schema::FilesTarget {
@@ -165,6 +163,32 @@ impl FilesRun {
             // One endpoint stands for all paths: blocks are told apart by their files.
             ..Target::bare("file", vec![names.join(", ")])
         }
+    }
+
+    /// Returns the directories of a target in which the run makes one of its own, and the files on
+    /// it that were there before.
+    fn places(&self, target: TargetIndex) -> (BTreeSet<String>, Vec<String>) {
+        let plan = &self.plan.plan;
+        let of_target = |set: &SetIndex| plan.set(*set).target == target;
+        let plain = |directory: &String| match directory.trim_end_matches('/') {
+            "" => "/".to_owned(),
+            plain => plain.to_owned(),
+        };
+        let (mut directories, mut paths) = (BTreeSet::new(), HashSet::new());
+        for set in plan.jobs().flat_map(|job| job.work.sets()).filter(of_target) {
+            match &plan.set(set).members {
+                Members::Files(Files { names: FileNames::Paths(of_set), .. }) => {
+                    paths.extend(of_set.iter().map(String::as_str));
+                }
+                Members::Files(files) => directories.extend(files.directories.iter().map(plain)),
+                Members::Tree(tree) => directories.extend(tree.directories.iter().map(plain)),
+                _ => {}
+            }
+        }
+        let table = &self.plan.table;
+        let existing = (0..table.len() as u32).map(|file| &table.entry(file).path);
+        let existing = existing.filter(|path| paths.contains(path.as_str())).cloned().collect();
+        (directories, existing)
     }
 
     /// Makes directories and files that the stage needs, and drops caches where it asks for that.

@@ -34,18 +34,29 @@ pub fn read_given(path: &Path) -> io::Result<String> {
         Some("-") => Box::new(io::stdin().lock()),
         _ => Box::new(OpenOptions::new().read(true).open(path)?),
     };
-    let mut text = String::new();
-    stream.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text)?;
-    match text.len() as u64 > TEXT_BYTES_MAX {
+    let mut content = Vec::new();
+    stream.take(TEXT_BYTES_MAX + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > TEXT_BYTES_MAX {
         true => Err(io::Error::other(format!("it is larger than {TEXT_BYTES_MAX} bytes"))),
-        false => Ok(text),
+        false => text_of(content),
     }
+}
+
+/// Returns the text that a file holds.
+fn text_of(content: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(content).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let before = String::from_utf8_lossy(before);
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|letter| *letter != '\n').count() + 1;
+        let place = format!("line {line}, column {column}");
+        io::Error::other(format!("it is not UTF-8 text ({place})"))
+    })
 }
 
 /// Returns the text of such a file.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
-    let content = read_bounded(path, bytes_max)?;
-    String::from_utf8(content).map_err(|_| io::Error::other("it is not UTF-8 text"))
+    text_of(read_bounded(path, bytes_max)?)
 }
 
 #[cfg(test)]
@@ -77,6 +88,10 @@ mod tests {
         let missing = read_bounded(&folder.path().join("missing"), 4).unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
         std::fs::write(&path, [0xff]).unwrap();
-        assert_eq!(read_text(&path, 5).unwrap_err().to_string(), "it is not UTF-8 text");
+        let not_text = read_text(&path, 5).unwrap_err().to_string();
+        assert_eq!(not_text, "it is not UTF-8 text (line 1, column 1)");
+        std::fs::write(&path, b"a: 1\nb: \xc3\xa9\xe9\n").unwrap();
+        let not_text = read_given(&path).unwrap_err().to_string();
+        assert_eq!(not_text, "it is not UTF-8 text (line 2, column 5)");
     }
 }

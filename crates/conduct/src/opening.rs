@@ -82,23 +82,6 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Returns targets for a plan that is only judged: nothing is asked of them. `bucket` is that
-    /// of the caller's own store.
-    pub fn judged(plan: &Plan, bucket: &str) -> Result<Vec<Target>, ConductError> {
-        plan.targets.iter().try_for_each(refuse_unknown)?;
-        let mut targets = each(plan, &FilesOn::Machine, null_store);
-        for (opened, target) in targets.iter_mut().zip(&plan.targets) {
-            if let Target::Store(store) = opened {
-                let named = match &target.spec {
-                    Some(TargetSpec::S3(spec)) => spec.bucket.as_deref(),
-                    _ => None,
-                };
-                store.bucket = named.unwrap_or(bucket).to_owned();
-            }
-        }
-        Ok(targets)
-    }
-
     fn open(
         &mut self,
         target: &PlanTarget,
@@ -116,9 +99,14 @@ impl Targets {
             _ => AskedStore::Own,
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
+        let is_oracle = matches!(target.spec, Some(TargetSpec::Oracle(_)));
         let opened = reach(asked).and_then(|reached| {
             let is_shared = reached.embedded.is_none();
-            Ok((Store::s3(reached.config.clone(), is_shared)?, reached))
+            let mut store = Store::s3(reached.config.clone(), is_shared)?;
+            if is_oracle {
+                store.record.kind = "oracle".to_owned();
+            }
+            Ok((store, reached))
         });
         let (store, reached) = opened.map_err(|source| match named {
             Some(name) => ConductError::Of { what: format!("target {name}"), source },

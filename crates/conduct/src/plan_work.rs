@@ -11,7 +11,7 @@ use plimsoll_engine::{
     EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
     ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
 };
-use plimsoll_model::{JobId, StageId, StageKind};
+use plimsoll_model::{EndpointId, JobId, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::{self, Members, ObjectSet};
@@ -58,6 +58,9 @@ pub fn in_order<'a>(left_out: &'a [usize]) -> Chooser<'a> {
     })
 }
 
+/// By set: what its content is made by.
+pub(crate) type Generators = Arc<[Arc<Generator>]>;
+
 /// The stages of a plan.
 pub struct PlanWork<'a> {
     placed: Arc<Placed>,
@@ -67,7 +70,7 @@ pub struct PlanWork<'a> {
     choose: Chooser<'a>,
     before_measuring: Option<BeforeMeasuring<'a>>,
     /// By set: what its content is made by.
-    generators: Arc<[Arc<Generator>]>,
+    generators: Generators,
     /// By target: the number in the record of its first address, and how many it has.
     endpoints: Vec<Range<u16>>,
     /// Who is in each set.
@@ -92,28 +95,22 @@ impl<'a> PlanWork<'a> {
     /// Returns the work of a plan on these targets, in the order of its stages.
     pub(crate) fn new(
         placed: &Arc<Placed>,
+        generators: Generators,
         targets: &'a [Target],
         files: Option<&'a mut FilesRun>,
         config: EngineConfig,
-    ) -> Result<Self, ConductError> {
+    ) -> Self {
         let mut first = 0;
-        let mut on_files: Option<Range<u16>> = None;
-        let mut endpoints = Vec::with_capacity(targets.len());
-        for target in targets {
+        let of_target = |target: &Target| {
+            // The files of a target are one address.
             let count = target.store().map_or(1, |store| store.record.endpoints.len() as u16);
-            let of_target = match (target, &on_files) {
-                // All files of a run are one address.
-                (Target::Files(_), Some(known)) => known.clone(),
-                _ => first..first + count,
-            };
-            first = first.max(of_target.end);
-            if let Target::Files(_) = target {
-                on_files = Some(of_target.clone());
-            }
-            endpoints.push(of_target);
-        }
-        Ok(Self {
-            generators: generators(placed)?,
+            let of_target = first..first + count;
+            first = of_target.end;
+            of_target
+        };
+        let endpoints = targets.iter().map(of_target).collect();
+        Self {
+            generators,
             members: Arc::clone(&placed.members),
             placed: Arc::clone(placed),
             targets,
@@ -124,7 +121,7 @@ impl<'a> PlanWork<'a> {
             endpoints,
             names: Arc::default(),
             now: Now::default(),
-        })
+        }
     }
 
     /// Has something done before the first stage that measures.
@@ -246,8 +243,8 @@ impl<'a> PlanWork<'a> {
                     ..self.now.timings[index].clone()
                 },
                 workers: 0..of.jobs[index].workers.get(),
+                endpoint: EndpointId(self.endpoints[of.jobs[index].target.0].start),
             };
-            let target = of.jobs[placed.files[0]].target;
             FilesJobs {
                 driver: rings,
                 plan: &files.plan,
@@ -255,7 +252,6 @@ impl<'a> PlanWork<'a> {
                 config: files.config,
                 jobs: placed.files.iter().map(job).collect(),
                 number_first: placed.files_worker_first,
-                endpoint_first: self.endpoints[target.0].start,
             }
         });
         let is_measured = of.kind == StageKind::Measure;
@@ -437,7 +433,7 @@ fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError>
 }
 
 /// Returns the generators of what each set holds, with the files that they are made of.
-fn generators(placed: &Placed) -> Result<Arc<[Arc<Generator>]>, ConductError> {
+pub(crate) fn generators(placed: &Placed) -> Result<Generators, ConductError> {
     let seed = placed.seed.0;
     let plain = Arc::new(Generator::new(seed));
     let of_set = |set: &Option<Arc<ObjectSet>>| match set {

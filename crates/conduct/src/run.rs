@@ -12,7 +12,8 @@ use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{self, Cleanup, CleanupState, Manifest};
 use plimsoll_workload::plan::{Members, Placed, Placing, Plan, Stage, TargetIndex};
 
-use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork, in_order};
+use crate::admin::check_offers;
+use crate::plan_work::{BeforeMeasuring, Chooser, Generators, PlanWork, generators, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
     Recording, RunAdmin, RunTime, Stop, Target, of_workload,
@@ -72,6 +73,7 @@ impl Default for RunSettings {
 pub struct OpenRun {
     request: RunRequest,
     placed: Arc<Placed>,
+    generators: Generators,
     files: Option<FilesRun>,
 }
 
@@ -80,6 +82,7 @@ pub struct BegunRun {
     /// Its record.
     pub recording: Recording,
     placed: Arc<Placed>,
+    generators: Generators,
     targets: Vec<Target>,
     engine: EngineConfig,
     cleaners: Cleaners,
@@ -105,13 +108,15 @@ impl RunRequest {
     /// made or asked.
     pub fn lay_out(self) -> Result<OpenRun, ConductError> {
         let mut placed = self.place(&BTreeMap::new())?;
+        check_offers(&self.plan, &self.targets)?;
+        let generators = generators(&placed)?;
         let run = self.id.as_str();
         let files = placed.files.take();
         let on = self.targets.iter().find_map(Target::files).cloned();
         let files = files.zip(on);
         let files = files.map(|(plan, on)| FilesRun::new(plan, run, self.settings.files, on));
         let files = files.transpose()?;
-        Ok(OpenRun { placed: Arc::new(placed), files, request: self })
+        Ok(OpenRun { placed: Arc::new(placed), generators, files, request: self })
     }
 
     fn place(
@@ -146,14 +151,13 @@ impl OpenRun {
             let base = self.placed.bases(TargetIndex(index)).into_iter().next();
             schema::Target { prefix: base, ..record.clone() }
         };
-        // All files of a run are on this machine, so the first target of that kind says it all.
-        let mut files = self.files.iter();
+        let of_files = |index| {
+            let files = self.files.as_ref().map(|files| files.target(TargetIndex(index)));
+            files.unwrap_or_else(|| schema::Target::bare("file", vec!["unused".to_owned()]))
+        };
         let target = |(index, target): (usize, &Target)| match target {
             Target::Store(store) => of_store(index, &store.record),
-            Target::Files(_) => match files.next() {
-                Some(files) => files.target(),
-                None => schema::Target::bare("file", Vec::new()),
-            },
+            Target::Files(_) => of_files(index),
         };
         self.request.targets.iter().enumerate().map(target).collect()
     }
@@ -198,8 +202,9 @@ impl OpenRun {
                 }
                 let recording = Recording::new(directory, manifest, time, permit, observer, stop);
                 let cleaners = Cleaners { stores, files: self.files };
-                let (placed, engine) = (self.placed, settings.engine);
-                Ok(BegunRun { recording, placed, targets, engine, cleaners, left_out })
+                let Self { placed, generators, .. } = self;
+                let engine = settings.engine;
+                Ok(BegunRun { recording, placed, generators, targets, engine, cleaners, left_out })
             }
             Err(error) => {
                 directory.discard()?;
@@ -259,7 +264,8 @@ impl BegunRun {
         choose: Option<Chooser<'_>>,
     ) -> Result<Recorded, ConductError> {
         let files = self.cleaners.files.as_mut();
-        let mut work = PlanWork::new(&self.placed, &self.targets, files, self.engine)?;
+        let generators = Arc::clone(&self.generators);
+        let mut work = PlanWork::new(&self.placed, generators, &self.targets, files, self.engine);
         if let Some(call) = before_measuring {
             work = work.before_measuring(call);
         }

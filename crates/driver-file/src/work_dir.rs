@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags};
+use rustix::fs::{
+    Access, AtFlags, FallocateFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags,
+};
 use rustix::io::Errno;
 
 use crate::facts;
@@ -125,6 +127,19 @@ pub struct WorkDir {
 }
 
 impl WorkDir {
+    /// Refuses a directory in which no run could make one of its own. Nothing is made.
+    pub fn check(directory: &Path) -> Result<(), WorkDirError> {
+        let top = Directory::open_top(directory)?;
+        let home = match top.enter(HOME.as_ref()) {
+            Ok(home) => home,
+            Err(WorkDirError::Missing(_)) => top,
+            Err(error) => return Err(error),
+        };
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&home.fd, c".", access, AtFlags::empty())
+            .map_err(|errno| WorkDirError::new("make a directory in", &home.path, errno))
+    }
+
     /// Makes `<directory>/plimsoll/<run id>` with its marker. One that this run made before is used
     /// as it is.
     pub fn make(directory: &Path, run_id: &str) -> Result<Self, WorkDirError> {

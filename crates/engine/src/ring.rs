@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_driver::{Access, OpenMode, Reply, Request, Ring, RingDriver};
-use plimsoll_model::{Clock, EndpointId, ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
+use plimsoll_model::{Clock, ErrorClass, Moment, OpKind, OpRecord, StageId, WorkerId};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::files::{BlockOp, FileOp, FilePlan};
 use plimsoll_workload::plan::spec::BlockOrder;
@@ -44,7 +44,6 @@ pub(crate) struct RingFacts<'a> {
     pub(crate) stage_id: StageId,
     pub(crate) jobs: &'a [FilesJob],
     pub(crate) number_first: u32,
-    pub(crate) endpoint_first: u16,
     pub(crate) context: &'a StageContext<'a>,
     pub(crate) stops: Stops<'a>,
     pub(crate) stage_duration: Option<Duration>,
@@ -182,9 +181,11 @@ impl<'a, R: Ring> RingThread<'a, R> {
         }
         files.sort_unstable_by_key(|(file, _)| *file);
         files.dedup_by_key(|(file, _)| *file);
+        let of = &self.facts.jobs[plan.job_of(stage, worker).0];
         Ok(FileWorker {
             number: WorkerId(self.facts.number_first + worker.0),
-            job: self.facts.jobs[plan.job_of(stage, worker).0].id,
+            job: of.id,
+            endpoint: of.endpoint,
             stream,
             pacer: self.pacer(worker, Moment::EPOCH),
             files,
@@ -515,7 +516,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             job: worker.job,
             worker: worker.number,
             kind,
-            endpoint: EndpointId(self.facts.endpoint_first),
+            endpoint: worker.endpoint,
             object,
             objects_count: 1,
             bytes: if kind.moves_bytes() { bytes } else { 0 },

@@ -85,8 +85,6 @@ pub struct FilesJobs<'a, R> {
     pub jobs: Vec<FilesJob>,
     /// The number in the stage that the plan's first worker has.
     pub number_first: u32,
-    /// The number in the record that the address of their target has.
-    pub endpoint_first: u16,
 }
 
 impl<'a, D> ObjectsJob<'a, D> {
@@ -115,7 +113,7 @@ impl<'a, R> FilesJobs<'a, R> {
     /// Returns the jobs of a stage of a plan with all their workers, as the only ones.
     pub fn alone(driver: &'a R, plan: &'a FilePlan, stage: usize, config: RingConfig) -> Self {
         let jobs = FilesJob::all(plan, stage);
-        Self { driver, plan, stage, config, jobs, number_first: 0, endpoint_first: 0 }
+        Self { driver, plan, stage, config, jobs, number_first: 0 }
     }
 }
 
@@ -180,7 +178,6 @@ pub fn run_stage<D: Driver, R: RingDriver>(
         stage_id: work.stage,
         jobs: &files.jobs,
         number_first: files.number_first,
-        endpoint_first: files.endpoint_first,
         context,
         stops,
         stage_duration: work.limits.duration,

@@ -120,7 +120,7 @@ fn jobs_on_objects_and_files_run_at_once() {
     };
     let mut jobs = FilesJobs::alone(&world, &plan, 1, RINGS);
     jobs.jobs[0].id = JobId(1);
-    (jobs.number_first, jobs.endpoint_first) = (3, 4);
+    (jobs.number_first, jobs.jobs[0].endpoint) = (3, EndpointId(4));
     let limits = StageLimits::default();
     let work =
         StageWork { stage: StageId(3), objects: vec![first, second], files: Some(jobs), limits };

@@ -317,7 +317,7 @@ fn manifest<E: std::error::Error + 'static>(
         Cleanup { state: CleanupState::NotNeeded, objects_removed_count, took_ns: None };
     unite_endpoints(parts, &mut whole)?;
     // Each part owned a prefix of its own, and cleans it itself.
-    whole.target.prefix = None;
+    whole.targets_mut().for_each(|target| target.prefix = None);
     whole.advice = made.advice;
     whole.notes = distinct(manifests().flat_map(|manifest| &manifest.notes).chain(&made.notes));
     whole.stages = made.stages;

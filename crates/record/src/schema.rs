@@ -110,10 +110,19 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Returns all targets, in the order of the plan.
+    pub fn targets(&self) -> impl Iterator<Item = &Target> + Clone {
+        std::iter::once(&self.target).chain(&self.more_targets)
+    }
+
+    /// Returns all targets, to be changed.
+    pub fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
+        std::iter::once(&mut self.target).chain(&mut self.more_targets)
+    }
+
     /// Returns the addresses of all targets, in the order of their ids.
     pub fn endpoints(&self) -> impl Iterator<Item = &String> + Clone {
-        let more = self.more_targets.iter().flat_map(|target| &target.endpoints);
-        self.target.endpoints.iter().chain(more)
+        self.targets().flat_map(|target| &target.endpoints)
     }
 }
 
@@ -177,7 +186,7 @@ pub struct Machine {
 /// What the load was put on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// Its kind: `s3`, `file`, `oracle` (scripted, in virtual time) or `null`.
+    /// Its kind: `s3`, `file`, `oracle` (scripted, in virtual time or embedded) or `null`.
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,

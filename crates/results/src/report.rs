@@ -298,11 +298,12 @@ fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[Analyze
 }
 
 fn targets(manifest: &Manifest) -> Vec<TargetReport> {
-    let all = std::iter::once(&manifest.target).chain(&manifest.more_targets);
+    let is_embedded = |target: &schema::Target| target.kind == "oracle" && !manifest.virtual_time;
     let report = |target: &schema::Target| {
         let files = target.files.clone();
         TargetReport {
-            address: target.endpoints.join(", "),
+            address: if is_embedded(target) { "oracle at " } else { "" }.to_owned()
+                + &target.endpoints.join(", "),
             bucket: target.bucket.clone(),
             is_files: files.is_some(),
             file_system: files.as_ref().and_then(|files| files.file_system.clone()),
@@ -310,7 +311,7 @@ fn targets(manifest: &Manifest) -> Vec<TargetReport> {
             free_bytes: files.and_then(|files| files.free_bytes),
         }
     };
-    all.map(report).collect()
+    manifest.targets().map(report).collect()
 }
 
 fn machine_line(machine: &schema::Machine) -> Option<String> {

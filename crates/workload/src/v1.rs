@@ -10,16 +10,10 @@ pub mod objects;
 mod older;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-
-use plimsoll_model::Seed;
 
 pub use files::{FILES_SCHEMA, FilesSpec};
 pub use objects::{SPEC_SCHEMA, WorkloadSpec};
-
-use crate::plan::{InvalidField, Placing, WorkloadFile};
 
 /// A workload that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,14 +37,6 @@ fn invalid<T>(
     reason: impl Into<String>,
 ) -> Result<T, InvalidWorkload> {
     Err(InvalidWorkload { field: field.into(), reason: reason.into() })
-}
-
-/// Checks what a workload of version 1 is run as.
-fn check_as_run(file: &WorkloadFile) -> Result<(), InvalidField> {
-    let plan = Arc::new(file.check()?);
-    let (buckets, found) = (vec![String::new(); plan.targets.len()], BTreeMap::new());
-    let seed = file.seed.map_or(Seed(0), Seed);
-    plan.place(&Placing { run: "check", seed, buckets: &buckets, found: &found }).map(|_| ())
 }
 
 /// Returns what version 1 calls a field of today's language, by the first of these that it is or

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::leftovers::{Root, id_of, own_roots, targets};
+use plimsoll_conduct::leftovers::{Root, id_of, own_roots};
 use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_driver_s3::{S3Config, S3Driver};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         bail!("run {} is under way; nothing is removed until it has ended", manifest.run_id);
     };
     let roots = own_roots(&manifest)?;
-    let on_files = || targets(&manifest).filter_map(|target| target.files.as_ref());
+    let on_files = || manifest.targets().filter_map(|target| target.files.as_ref());
     if roots.is_empty() && on_files().next().is_none() {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -53,22 +53,24 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let of_target =
         |index| roots.iter().filter(|root| root.target == index).collect::<Vec<&Root>>();
     let stores = || {
-        let of = targets(&manifest).enumerate().map(|(index, target)| (target, of_target(index)));
+        let of = manifest.targets().enumerate().map(|(index, target)| (target, of_target(index)));
         of.filter(|(_, roots)| !roots.is_empty())
     };
     // Nothing is removed anywhere before all of it may be.
+    let mut reached = Vec::new();
     for (target, roots) in stores() {
         let is_named = names_host(args, target);
         // What is refused as a host may be a secret, and is not shown.
-        store_args(args, target, is_named)?;
+        let store = store_args(args, target, is_named)?;
         if !is_named {
             confirm(args, target, &roots, &ui)?;
         }
+        reached.push((store, roots));
     }
     let begun = RunClock::start();
     let mut removed = 0;
-    for (target, roots) in stores() {
-        removed += clean_objects(args, &manifest, target, &roots, &ui)?;
+    for (store, roots) in reached {
+        removed += clean_objects(&manifest, store, &roots, &ui)?;
     }
     for files in on_files() {
         removed += clean_files(&files.directories, &manifest, &ui)?;
@@ -84,14 +86,12 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
 
 /// Removes what a run left in the buckets of a store.
 fn clean_objects(
-    args: &CleanArgs,
     manifest: &Manifest,
-    target: &Target,
+    store_args: StoreArgs,
     roots: &[&Root],
     ui: &Ui,
 ) -> Result<u64> {
     let time = RunTime::machine();
-    let store_args = store_args(args, target, names_host(args, target))?;
     let (store, _) = store::open(&store_args, &time)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -43,20 +43,20 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let file = fio::parse(text, &name, &options(settings.reading, &read))?;
     let lowered = lower(&file, settings)?;
     let workload = &lowered.workload;
-    workload.check().map_err(|refused| anyhow!("{name}: {refused}"))?;
-    if settings.explain {
-        return explain(&lowered, settings);
-    }
-    if settings.check {
-        conducted::judge(workload, &of_files(&lowered, settings))
-            .map_err(|error| anyhow!("{name}: {error}"))?;
-        Ui::new(&settings.output.print).result(&format!("{name}: sound\n"))?;
+    let located = |error| super::run::located(error, None, &name);
+    if settings.explain || settings.check {
+        let of_files = of_files(&lowered, settings);
+        let plan = conducted::judge(workload, &of_files).map_err(located)?;
+        if settings.explain {
+            return explain(&lowered, settings);
+        }
+        super::run::say_sound(&name, &plan, &settings.output.print)?;
         return Ok(ExitCode::SUCCESS);
     }
     if lowered.null {
         Ui::new(&settings.output.print).note("ioengine=null: no file is touched");
     }
-    conducted::run(workload, &of_files(&lowered, settings))
+    conducted::run(workload, &of_files(&lowered, settings)).map_err(located)
 }
 
 /// Takes fio's command line and prints as fio does.

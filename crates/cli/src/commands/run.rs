@@ -7,12 +7,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{ConductError, StandIn, input};
 use plimsoll_dialects::fio::is_job_file;
 use plimsoll_oracle::Script;
-use plimsoll_workload::plan::{Source, WORKLOAD_SCHEMA, WorkloadFile};
+use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WORKLOAD_SCHEMA, WorkloadFile};
+use serde_json::{Value, json};
 
-use crate::args::RunArgs;
 use crate::args::file::FileConductArgs;
+use crate::args::{PrintArgs, RunArgs};
 use crate::commands::fio;
 use crate::conducted::{self, Settings};
+use crate::shown::Form;
 use crate::ui::Ui;
 use crate::{lower, said};
 
@@ -30,6 +32,60 @@ struct ReadFile {
 
 /// Runs a workload file.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let done = carry_out(args);
+    let print = &args.output.print;
+    if let (Err(error), true) = (&done, args.check && print.json) {
+        Ui::new(print).result(&format!("{:#}\n", refusal(&args.file, error)))?;
+    }
+    done
+}
+
+/// Returns why a file is not sound.
+fn refusal(file: &Path, error: &anyhow::Error) -> Value {
+    let found = error.downcast_ref::<ReadError>();
+    let position = found.and_then(|found| found.position);
+    let path = found.map(|found| found.invalid.path.to_string());
+    json!({
+        "file": file.display().to_string(),
+        "sound": false,
+        "error": {
+            "path": path.filter(|path| !path.is_empty()),
+            "line": position.map(|position| position.line),
+            "column": position.map(|position| position.column),
+            "reason": found.map_or_else(
+                || format!("{error:#}"),
+                |found| found.invalid.reason.clone(),
+            ),
+        },
+    })
+}
+
+/// Says that a file is sound.
+pub(super) fn say_sound(file: &str, plan: &Plan, print: &PrintArgs) -> Result<()> {
+    let stage = |stage: &Stage| {
+        let jobs: Vec<&str> = stage.jobs.iter().map(|job| &*job.name).collect();
+        json!({ "name": stage.name, "kind": stage.kind.name(), "jobs": jobs })
+    };
+    let text = match print.form() {
+        Form::Text => format!("{file}: sound\n"),
+        Form::Json => {
+            let stages: Vec<Value> = plan.stages.iter().map(stage).collect();
+            let said = json!({ "file": file, "sound": true, "name": plan.name, "stages": stages });
+            format!("{said:#}\n")
+        }
+    };
+    Ui::new(print).result(&text)
+}
+
+/// Returns a workload as it is understood, in the form that is asked for.
+fn explained(file: &WorkloadFile, print: &PrintArgs) -> Result<String> {
+    match print.form() {
+        Form::Text => Ok(file.to_yaml()),
+        Form::Json => Ok(format!("{:#}\n", serde_json::to_value(file)?)),
+    }
+}
+
+fn carry_out(args: &RunArgs) -> Result<ExitCode> {
     let text = read(&args.file)?;
     let conduct = args.file_conduct();
     if is_job_file(&text) {
@@ -41,11 +97,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let ReadFile { file, source, older } = read_workload(&name, &text)?;
     let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };
     let located = |error: anyhow::Error| located(error, source.as_ref(), &name);
-    if args.explain {
-        file.check().map_err(|refused| located(ConductError::from(refused).into()))?;
-        ui.result(&file.to_yaml())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let settings = Settings {
         store: Some(&args.store),
         stand_in: stand_in(args)?,
@@ -53,9 +104,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         keeps_data: args.keep_data,
         ..Settings::plain(&args.output, args.consent()).conducting(&args.conduct)
     };
-    if args.check {
-        conducted::judge(&file, &settings).map_err(located)?;
-        ui.result(&format!("{name}: sound\n"))?;
+    if args.check || args.explain {
+        let plan = conducted::judge(&file, &settings).map_err(located)?;
+        match args.check {
+            true => say_sound(&name, &plan, &args.output.print)?,
+            false => ui.result(&explained(&file, &args.output.print)?)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(older) = older {
@@ -77,11 +131,11 @@ fn read_workload(name: &str, text: &str) -> Result<ReadFile> {
 }
 
 /// Returns an error with its place in the file, where it is about a field of it.
-fn located(error: anyhow::Error, source: Option<&Source>, name: &str) -> anyhow::Error {
+pub(super) fn located(error: anyhow::Error, source: Option<&Source>, name: &str) -> anyhow::Error {
     match error.downcast() {
-        Ok(ConductError::Plan(refused)) => match source {
-            Some(source) => source.locate(refused).into(),
-            None => anyhow!("{name}: {refused}"),
+        Ok(ConductError::Plan(invalid)) => match source {
+            Some(source) => source.locate(invalid).into(),
+            None => ReadError { file: name.to_owned(), position: None, invalid }.into(),
         },
         Ok(other) => lower::with_advice(other),
         Err(other) => other,

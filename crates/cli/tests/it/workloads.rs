@@ -81,13 +81,14 @@ fn assert_scratch_is_empty(place: &Path, name: &str) {
 #[test]
 fn each_is_sound_and_is_explained_as_it_is_meant() {
     for File { name, path, plan: meant } in files() {
-        let place = tempfile::tempdir().unwrap();
+        let place = place();
         let path = path.display();
         let sound = printed(place.path(), &format!("run {path} --check"));
         assert_eq!(sound, format!("{path}: sound\n"));
         let explained = printed(place.path(), &format!("run {path} --explain"));
         assert_eq!(plan(&name, &explained).fingerprint(), meant.fingerprint(), "{explained}");
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "{name}: nothing was made");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2, "{name}: nothing was made");
+        assert_scratch_is_empty(place.path(), &name);
     }
 }
 

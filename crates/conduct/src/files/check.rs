@@ -1,15 +1,17 @@
 //! What is looked at before anything of a run on files is made: whether it can go well, and whether
 //! it may write what it is to write.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
 use plimsoll_driver_file::in_use::{Held, hold_for_writing};
+use plimsoll_driver_file::work_dir::WorkDir;
 use plimsoll_engine::{RingConfig, ring_threads};
 use plimsoll_model::WorkerId;
 use plimsoll_report::format;
 use plimsoll_workload::files::FilePlan;
-use plimsoll_workload::plan::{Blocks, FileNames, Work};
+use plimsoll_workload::plan::{Blocks, FieldPath, FileNames, Members, Set, Work};
 
 use super::asked_directory;
 use crate::error::refused;
@@ -21,12 +23,11 @@ const DESCRIPTORS_SPARE: u64 = 64;
 /// Refuses what cannot go well before anything is made. Returns the claims on the devices that are
 /// written.
 pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, ConductError> {
-    let (mut needed, mut held) = (0, Vec::new());
+    let mut held = Vec::new();
     for file in 0..plan.table.len() as u32 {
         let entry = plan.table.entry(file);
         let path = Path::new(&entry.path);
         if !entry.existing {
-            needed += entry.size;
             continue;
         }
         if is_device(path) && !destroys(plan, &entry.path) {
@@ -39,7 +40,9 @@ pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, C
         let Some(size) = size_bytes(path) else {
             return refused(format!("{name} is not there, or neither a file nor a block device"));
         };
-        if size < entry.size && (is_device(path) || !destroys(plan, name)) {
+        // A file that is only written grows; what lies behind its end cannot be read.
+        let grows = || !is_device(path) && destroys(plan, name) && !reads(plan, name);
+        if size < entry.size && !grows() {
             let (size, wanted) = (format::bytes(size), format::bytes(entry.size));
             return refused(format!(
                 "{name} holds {size}, and the run is to work on {wanted} of it"
@@ -50,26 +53,45 @@ pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, C
             held.extend(claim);
         }
     }
-    check_space(plan, needed)?;
+    for path in plan.run_directories() {
+        WorkDir::check(&asked_directory(&path))?;
+    }
+    check_space(plan)?;
     check_descriptors(plan, config)?;
     Ok(held)
 }
 
-/// Refuses files that do not fit.
-fn check_space(plan: &FilePlan, needed: u64) -> Result<(), ConductError> {
-    let directories = plan.run_directories();
-    if let Some(directory) = directories.first().map(|path| asked_directory(path))
-        && let Ok(facts) = probe(&directory)
-        && facts.free_bytes < needed
-    {
-        return refused(format!(
-            "the files need {}, and {} has {} free; make them smaller",
-            format::bytes(needed),
-            directory.display(),
-            format::bytes(facts.free_bytes)
-        ));
+/// Refuses files that do not fit: all that lie on one file system together.
+fn check_space(plan: &FilePlan) -> Result<(), ConductError> {
+    let own = || (0..plan.table.len() as u32).map(|file| plan.table.entry(file));
+    let mut needed: BTreeMap<Option<PathBuf>, u64> = BTreeMap::new();
+    for path in plan.run_directories() {
+        let directory = asked_directory(&path);
+        let Ok(facts) = probe(&directory) else { continue };
+        let here = own().filter(|entry| !entry.existing && entry.path.starts_with(&path));
+        let all = needed.entry(facts.mount_point).or_default();
+        *all += here.map(|entry| entry.size).sum::<u64>();
+        if facts.free_bytes < *all {
+            let reason = format!(
+                "the files need {}, and {} has {} free; make them smaller",
+                format::bytes(*all),
+                directory.display(),
+                format::bytes(facts.free_bytes)
+            );
+            return Err(largest(plan).field("size").refuse(reason).into());
+        }
     }
     Ok(())
+}
+
+/// Returns where the set with the largest files of the run's own is described.
+fn largest(plan: &FilePlan) -> FieldPath {
+    let size = |set: &&Set| match &set.members {
+        Members::Files(files) if !files.are_there() => files.size.max,
+        _ => 0,
+    };
+    let set = plan.plan.sets.iter().max_by_key(size);
+    set.map_or_else(FieldPath::root, |set| set.path.clone())
 }
 
 /// Refuses more open files than the process may have.
@@ -94,6 +116,11 @@ fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<(), Conduct
 /// Tells whether the plan may write to a file that was there before.
 fn destroys(plan: &FilePlan, path: &str) -> bool {
     jobs_on(plan, path).any(|blocks| plan.plan.set(blocks.set).touch)
+}
+
+/// Tells whether the plan reads from a file that was there before.
+fn reads(plan: &FilePlan, path: &str) -> bool {
+    jobs_on(plan, path).any(Blocks::reads)
 }
 
 /// Tells whether the plan does write to a file that was there before.

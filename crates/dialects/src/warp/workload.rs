@@ -1,11 +1,9 @@
 //! What a benchmark of warp's does, as a workload: of a line of warp's, and of `plimsoll s3`, which
 //! has the same flags with the same defaults, and a few more.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{Bytes, Seed};
+use plimsoll_model::Bytes;
 use plimsoll_workload::plan::spec::{
     AppendSpec, ArchiveKind, ArchiveSpec, Choice, ContentSpec, DeleteOp, ExistingOf, ExistingSet,
     FanoutSpec, FillSpec, GetOp, GetPart, GetZip, JobSpec, KeysSpec, ListOp, Named, ObjectSet,
@@ -13,9 +11,7 @@ use plimsoll_workload::plan::spec::{
     RetentionSpec, SetSpec, Share, Shares, SizeLaw, SizeSpec, StageSpec, StatOp, VersionPick,
     WorkSpec, WorkStage,
 };
-use plimsoll_workload::plan::{
-    InvalidField, Placing, Rate, Size, SizeRange, Time, UntilSpec, WorkloadFile,
-};
+use plimsoll_workload::plan::{InvalidField, Rate, Size, SizeRange, Time, UntilSpec, WorkloadFile};
 use plimsoll_workload::{SizeBar, SizeDist};
 
 use super::command::WarpBenchmark::{self, *};
@@ -189,7 +185,7 @@ impl WarpWorkload {
     /// Returns the workload, if it is sound.
     pub fn workload(&self, seed: u64) -> Result<WorkloadFile, WarpArgError> {
         let file = self.file(seed)?;
-        judge(&file).map_err(|refused| WarpArgError::Form(self.in_flags(&refused)))?;
+        file.judge().map_err(|refused| WarpArgError::Form(self.in_flags(&refused)))?;
         Ok(file)
     }
 
@@ -505,14 +501,6 @@ impl WarpWorkload {
         }
         Ok(rules)
     }
-}
-
-/// Says what of a workload makes no sense, as far as it shows without its target.
-fn judge(file: &WorkloadFile) -> Result<(), InvalidField> {
-    let plan = Arc::new(file.check()?);
-    let (buckets, found) = ([String::new()], BTreeMap::new());
-    let seed = plan.seed.unwrap_or(Seed(0));
-    plan.place(&Placing { run: "check", seed, buckets: &buckets, found: &found }).map(drop)
 }
 
 fn size_spec(sizes: &SizeDist) -> SizeSpec {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use plimsoll_model::{Interface, JobId, WorkerId};
+use plimsoll_model::{EndpointId, Interface, JobId, WorkerId};
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::plan::{Job, Work};
 
@@ -27,6 +27,8 @@ pub struct FilesJob {
     pub timing: JobTiming,
     /// Those of its workers that run here; the plan says how many there are in all.
     pub workers: Range<u32>,
+    /// The number in the record that the address of its target has.
+    pub endpoint: EndpointId,
 }
 
 impl FilesJob {
@@ -37,6 +39,7 @@ impl FilesJob {
             id: JobId(index as u8),
             timing: JobTiming::of_files(job, lasts),
             workers: 0..job.workers.get(),
+            endpoint: EndpointId(0),
         };
         plan.jobs(stage).enumerate().map(job).collect()
     }

@@ -2,7 +2,7 @@
 //! clock.
 
 use plimsoll_driver::Handle;
-use plimsoll_model::{JobId, Moment, WorkerId};
+use plimsoll_model::{EndpointId, JobId, Moment, WorkerId};
 use plimsoll_workload::files::{FileOp, FileStream};
 
 use crate::outcome::EndReason;
@@ -28,6 +28,8 @@ pub(super) struct FileWorker {
     /// Its number in the stage.
     pub(super) number: WorkerId,
     pub(super) job: JobId,
+    /// The address of its target, as records name it.
+    pub(super) endpoint: EndpointId,
     pub(super) stream: FileStream,
     pub(super) pacer: Pacer,
     /// Its files by their index in the table, in that order.

@@ -64,10 +64,24 @@ pub(super) fn leave_out_differences<E>(
 
 /// Leaves out where files lay as far as the parts differ in it, and returns that they do.
 fn unite_targets<E>(parts: &[MergePart<'_, E>], whole: &mut Manifest) -> Option<String> {
-    let all = || parts.iter().filter_map(|part| part.manifest.target.files.as_ref());
-    if parts.iter().all(|part| part.manifest.target.files == whole.target.files) {
-        return None;
+    let mut differs = false;
+    for (index, target) in whole.targets_mut().enumerate() {
+        let of_parts =
+            || parts.iter().filter_map(|part| part.manifest.targets().nth(index)?.files.as_ref());
+        let is_same = |part: &MergePart<'_, E>| {
+            let of_part = part.manifest.targets().nth(index);
+            of_part.and_then(|target| target.files.as_ref()) == target.files.as_ref()
+        };
+        if !parts.iter().all(is_same) {
+            differs = true;
+            target.files = Some(united_files(of_parts));
+        }
     }
+    differs.then(|| "where their files lay, or how much was free there".to_owned())
+}
+
+/// Returns what is true of the files of all parts.
+fn united_files<'f, A: Iterator<Item = &'f FilesTarget>>(all: impl Fn() -> A) -> FilesTarget {
     fn agreed<T: Clone + PartialEq>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
         let first = all.next()??;
         all.all(|each| each.as_ref() == Some(&first)).then_some(first)
@@ -75,15 +89,14 @@ fn unite_targets<E>(parts: &[MergePart<'_, E>], whole: &mut Manifest) -> Option<
     let mut directories: Vec<String> = all().flat_map(|files| files.directories.clone()).collect();
     directories.sort();
     directories.dedup();
-    whole.target.files = Some(FilesTarget {
+    FilesTarget {
         directories,
         file_system: agreed(all().map(|files| files.file_system.clone())),
         mount_point: agreed(all().map(|files| files.mount_point.clone())),
         device: agreed(all().map(|files| files.device.clone())),
         size_bytes: agreed(all().map(|files| files.size_bytes)),
         free_bytes: agreed(all().map(|files| files.free_bytes)),
-    });
-    Some("where their files lay, or how much was free there".to_owned())
+    }
 }
 
 /// Leaves out what differs of the stages, and returns what that is.

@@ -12,7 +12,9 @@ use plimsoll_model::{
     EndpointId, ErrorClass, JobId, Moment, ObjectId, OpKind, OpRecord, RunId, SeriesKey, StageId,
     WallTime, WorkerId,
 };
-use plimsoll_record::schema::{RunState, Schedule, Stage, StageKind, WrongCount};
+use plimsoll_record::schema::{
+    FilesTarget, RunState, Schedule, Stage, StageKind, Target, WrongCount,
+};
 use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
 use plimsoll_stats::{Sample, Timeline};
 
@@ -120,6 +122,40 @@ fn summarised(directory: &RunDirectory, ops: &[OpRecord]) -> String {
     }
     directory.write_summary(&mut timeline).unwrap();
     file(directory, "summary.json")
+}
+
+/// What differs of any target of files is unknown of the whole, whichever part comes first.
+#[test]
+fn each_target_of_files_is_united() {
+    let place = tempfile::tempdir().unwrap();
+    let part = |run: &str, free_bytes: u64| {
+        let mut manifest = part_manifest(run, 0, &STAGES);
+        let directories = vec!["/data".to_owned()];
+        let file_system = Some("xfs".to_owned());
+        let files = FilesTarget {
+            directories,
+            file_system,
+            free_bytes: Some(free_bytes),
+            ..FilesTarget::default()
+        };
+        manifest.more_targets = vec![Target {
+            prefix: Some("plimsoll".to_owned()),
+            files: Some(files),
+            ..Target::bare("file", vec!["/data".to_owned()])
+        }];
+        merge_part(manifest, vec![get(1, 0, 30_000)], 1)
+    };
+    let whole = |name: &str, parts: Vec<MergePart<'_, RecordError>>| {
+        merged(parts, &place.path().join(name)).unwrap().read_manifest().unwrap()
+    };
+    let one = whole("ab", vec![part("a", 1), part("b", 2)]);
+    let other = whole("ba", vec![part("b", 2), part("a", 1)]);
+    assert_eq!(one.more_targets, other.more_targets);
+    let [Target { files: Some(files), prefix: None, .. }] = &*one.more_targets else {
+        panic!("{:?}", one.more_targets)
+    };
+    assert_eq!((files.file_system.as_deref(), files.free_bytes), (Some("xfs"), None));
+    assert!(one.notes.iter().any(|note| note.contains("where their files lay")), "{:?}", one.notes);
 }
 
 #[test]

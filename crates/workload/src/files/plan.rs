@@ -13,14 +13,13 @@ use super::present::Present;
 use super::stream::{FileStream, Source, Syncs};
 use super::table::{FileTable, TableBuilder, size_of, trimmed};
 use crate::Random;
+use crate::plan::spec::SECTOR_BYTES;
 use crate::plan::{
     Amount, Blocks, FieldPath, InvalidField, Job, Members, Placing, Plan, SetIndex, Stage, Tree,
     Work,
 };
 
 const STREAM_DOMAIN: u64 = 0x6669_6c65_0000;
-/// What the page cache can be passed by in multiples of.
-const SECTOR_BYTES: u64 = 512;
 
 /// The jobs on files of a plan, laid out. Its stages have the numbers of the plan's, its workers
 /// and jobs those among the ones on files.

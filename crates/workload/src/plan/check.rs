@@ -33,7 +33,7 @@ struct Context<'a> {
     sets: Vec<Set>,
 }
 
-/// Whether members must be there when they are used.
+/// Whether members must be there when they are used, and results can be told apart.
 #[derive(Clone, Copy)]
 enum Uses {
     Checked,
@@ -69,6 +69,7 @@ impl WorkloadFile {
         let stages = cx.stages(&root.field("stages"))?;
         let consents = match uses {
             Uses::Checked => {
+                stages::check_results(&root.field("stages"), &stages)?;
                 trees::check(&cx, &stages)?;
                 uses::check(&cx, &stages)?
             }

@@ -445,10 +445,14 @@ fn searches_that_cannot_be() {
 fn sets_that_cannot_be() {
     let set = |fields: &str| format!("sets: {{o: {{{fields}}}}}\nstages: [{{duration: 1s}}]");
     check(&[
+        (
+            &set("count: 18446744073709551615, size: 1B"),
+            "sets.o.count: 18446744073709551615 is out of range: 0 to 1099511627775",
+        ),
         (&set("count: 5"), "sets.o.size: is missing; a fill needs to know it"),
         (&set("size: 0B"), "sets.o.size: size 0B is out of range: 1B to 5GiB"),
         (&set("size: 6GiB"), "sets.o.size: size 6GiB is out of range: 1B to 5GiB"),
-        (&set("size: 6GiB, part: 1GiB"), "it is sound"),
+        (&one_job("{count: 1, size: 6GiB, part: 1GiB}", "work: {fill: o}"), "it is sound"),
         (&set("size: 1B, part: 0B"), "sets.o.part: part size 0B is out of range: 1B to 5GiB"),
         (
             &set("size: {uniform: 0B..5B}"),
@@ -496,6 +500,50 @@ fn sets_that_cannot_be() {
     ]);
 }
 
+/// Jobs of one name have rows that nobody could tell apart, unless they share a row.
+#[test]
+fn results_are_told_apart() {
+    let text = |jobs: &str| {
+        format!(
+            "sets: {{o: {{count: 9, size: 1B}}}}\nstages:\n- {{prepares: true, jobs: [{{work: \
+             {{fill: o}}}}]}}\n- {{duration: 1s, jobs: [{jobs}]}}"
+        )
+    };
+    let job = |fields: &str| format!("{{{fields}, work: {{objects: [{{get: o}}]}}}}");
+    let said = "stages[1].jobs[2].name: `a` is the name of another job of the stage; jobs of one \
+                name need one `group`";
+    let three = |fields: [&str; 3]| text(&fields.map(job).join(", "));
+    check(&[
+        (&three(["name: a", "name: b", "name: a"]), said),
+        (&three(["name: a", "name: b, group: 1", "name: a, group: 1"]), said),
+        (&three(["name: a, group: 2", "name: b", "name: a, group: 1"]), said),
+        (&three(["name: a, group: 1", "name: b", "name: a, group: 1"]), "it is sound"),
+        (&three(["name: a, group: 1", "name: b, group: 1", "name: c"]), "it is sound"),
+    ]);
+    let repeated = three(["name: a", "name: b", "name: c"])
+        + "\n- {duration: 1s, jobs: ["
+        + &job("name: a")
+        + "]}";
+    assert_eq!(refused(&repeated), "it is sound", "each stage has jobs of its own");
+}
+
+#[test]
+fn a_run_has_a_result() {
+    let none = "stages: none of them has a result, as each only prepares or is a pause; a workload \
+                needs one that measures";
+    let sets = "sets: {o: {count: 9, size: 1B}}\nstages:\n";
+    let fill = "{prepares: true, jobs: [{work: {fill: o}}]}";
+    check(&[
+        (&format!("{sets}- {fill}"), none),
+        (&format!("{sets}- {fill}\n- {{duration: 1s}}"), none),
+        (&format!("{sets}- {{repeat: {{times: 2, stages: [{fill}]}}}}"), none),
+        (&format!("{sets}- {{jobs: [{{work: {{fill: o}}}}]}}"), "it is sound"),
+    ]);
+    let text = format!("{HEAD}{sets}- {fill}");
+    let file = WorkloadFile::from_yaml("t.yaml", &text).unwrap();
+    assert!(file.recorded().is_ok(), "what has run is still read");
+}
+
 #[test]
 fn a_job_knows_its_agent() {
     let text = format!(
@@ -504,6 +552,10 @@ fn a_job_knows_its_agent() {
     );
     let plan = WorkloadFile::from_yaml("t.yaml", &text).unwrap().check().unwrap();
     assert_eq!(plan.stages[1].jobs[0].agent.as_deref(), Some("d2"));
+    let said =
+        "stages[1].jobs[0].agent: there is no agent `d2`: a run has one machine; leave it out";
+    let judged = plan.file.judge().map_err(|refused| refused.to_string());
+    assert_eq!(judged, Err(said.to_owned()), "no machine that runs this has another");
 }
 
 /// Returns a workload of steps on one tree, each a stage of two workers.

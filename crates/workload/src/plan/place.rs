@@ -10,7 +10,7 @@ use super::check::UseKind;
 use super::checked::{Job, Members, NamedObjects, Objects, Plan, SetIndex, Stage, TargetIndex};
 use super::path::{FieldPath, InvalidField};
 use super::pattern::Pattern;
-use super::spec::{ArchiveKind, PutAs, VersionPick};
+use super::spec::{ArchiveKind, PutAs, VersionPick, WorkloadFile};
 use super::work::{Op, OpAct, Work};
 use crate::archive::TAR_PREFIX_MAX;
 use crate::files::FilePlan;
@@ -169,12 +169,27 @@ impl Plan {
     }
 }
 
+impl WorkloadFile {
+    /// Refuses what a run would refuse before it looks at its targets.
+    pub fn judge(&self) -> Laid<()> {
+        let plan = Arc::new(self.check()?);
+        let (buckets, found) = (vec![String::new(); plan.targets.len()], BTreeMap::new());
+        let seed = plan.seed.unwrap_or(Seed(0));
+        plan.place(&Placing { run: "check", seed, buckets: &buckets, found: &found }).map(drop)
+    }
+}
+
 /// Refuses what the language says and no engine does yet.
 fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
     if stage.search.is_some() {
         return Err(stage.path.refuse("a search cannot be run yet"));
     }
     for job in &stage.jobs {
+        if let Some(agent) = &job.agent {
+            let reason =
+                format!("there is no agent `{agent}`: a run has one machine; leave it out");
+            return Err(job.path.field("agent").refuse(reason));
+        }
         let at = job.path.field("work");
         let what = match &job.work {
             Work::MakeBuckets(_) | Work::RemoveBuckets(_) => "making and removing buckets",

@@ -124,19 +124,59 @@ pub(super) fn parse<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Res
     // Of YAML 1.1's words for true and false only those are taken that YAML 1.2 knows, as `on` is a
     // field.
     let options = serde_saphyr::options! { strict_booleans: true };
+    if let Some(invalid) = control_character(file, text) {
+        return Err(invalid);
+    }
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let found = error.location().filter(|location| location.line() > 0);
         let position =
             found.map(|location| Position { line: location.line(), column: location.column() });
-        let reason = first_line(&error.without_snippet().to_string());
+        let reason = sentence(error.without_snippet());
         ReadError { file: file.to_owned(), position, invalid: FieldPath::root().refuse(reason) }
     })
 }
 
+/// Refuses a character that no text has.
+fn control_character(file: &str, text: &str) -> Option<ReadError> {
+    let is_odd = |letter: char| letter.is_control() && !"\t\n\r\u{85}".contains(letter);
+    let at = text.find(is_odd)?;
+    let (before, code) = (&text[..at], u32::from(text[at..].chars().next()?));
+    let line = before.matches('\n').count() as u64 + 1;
+    let column = before.chars().rev().take_while(|letter| *letter != '\n').count() as u64 + 1;
+    let reason = format!("the control character U+{code:04X} cannot stand in a text");
+    let (position, invalid) = (Some(Position { line, column }), FieldPath::root().refuse(reason));
+    Some(ReadError { file: file.to_owned(), position, invalid })
+}
+
 /// Returns the sentence of an error, without the place, which is said before it.
+fn sentence(error: &serde_saphyr::Error) -> String {
+    use serde_saphyr::Error as Of;
+    use serde_saphyr::budget::BudgetBreach::Depth;
+    const DEEP: &str = "maps and lists lie too deeply in one another";
+    match error {
+        Of::MultipleDocuments { .. } => {
+            "a second document stands here, behind a `---`; a file holds one".to_owned()
+        }
+        Of::NonFiniteFloat { value, .. } => format!("`{value}` is not a finite number"),
+        Of::Budget { breach: Depth { .. }, .. } => DEEP.to_owned(),
+        Of::Budget { .. }
+        | Of::AliasReplayLimitExceeded { .. }
+        | Of::AliasExpansionLimitExceeded { .. } => {
+            "holds too much to be read, what aliases stand for included".to_owned()
+        }
+        Of::AliasError { error, .. } => sentence(error),
+        Of::UnknownAnchor { .. } => "the alias stands for no anchor before it".to_owned(),
+        Of::DuplicateMappingKey { key: Some(key), .. } => format!("`{key}` stands twice"),
+        other => match first_line(&other.to_string()) {
+            line if line == "recursion limit exceeded" => DEEP.to_owned(),
+            line => line,
+        },
+    }
+}
+
+/// Returns the first line of an error, without the place.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    let line = line.split(", set DuplicateKeyPolicy").next().unwrap_or(line);
     let line = line.strip_prefix("error: ").unwrap_or(line);
     match line.split_once(": ") {
         Some((place, rest)) if place.starts_with("line ") => rest.to_owned(),

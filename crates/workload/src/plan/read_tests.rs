@@ -34,7 +34,7 @@ fn a_refusal_names_place_path_and_what_is_allowed() {
         ("seed: -1\nstages: []", "t.yaml:3:7: seed: -1 is out of range"),
         ("seed: x\nstages: []", "t.yaml:3:7: seed: must be a whole number, not the text `x`"),
         ("verify: 3\nstages: []", "t.yaml:3:9: verify: must be true or false, not the number 3"),
-        ("name: u", "t.yaml:3:1: duplicate mapping key: name"),
+        ("name: u", "t.yaml:3:1: `name` stands twice"),
         (
             "stages:\n- jobs: [{work: {fil: o}}]",
             "t.yaml:4:23: stages[0].jobs[0].work.fil: `fil` is unknown; allowed are objects, \
@@ -105,6 +105,47 @@ fn a_refusal_of_sets_and_targets_names_place_and_path() {
              100/s..2000/s over 2m: `fast` is no rate such as 1000/s",
         ),
     ]);
+}
+
+/// What is no workload as a text says so in our own words.
+#[test]
+fn a_text_that_cannot_be_read_is_refused_in_one_sentence() {
+    let deep = format!("sets: {}{}\nstages: []", "[".repeat(70), "]".repeat(70));
+    let deeper = format!("sets: {}{}\nstages: []", "[".repeat(5_000), "]".repeat(5_000));
+    let many = format!("sets: [{}]", "1,".repeat(300_000));
+    let ten = |name: char| format!("[{}]", vec![format!("*{name}"); 10].join(", "));
+    let mut bomb = "a: &a [x]\n".to_owned();
+    for (name, before) in ('b'..='k').zip('a'..) {
+        bomb += &format!("{name}: &{name} {}\n", ten(before));
+    }
+    let too_much = "holds too much to be read, what aliases stand for included";
+    let too_deep = "maps and lists lie too deeply in one another";
+    for (text, place, sentence) in [
+        (
+            "stages: []\n---\nname: u",
+            "5:1",
+            "a second document stands here, behind a `---`; a file holds one",
+        ),
+        ("sets: {o: {count: .nan}}", "3:19", "`.nan` is not a finite number"),
+        ("sets: {o: {count: -.inf}}", "3:19", "`-.inf` is not a finite number"),
+        ("sets: {o: *nobody}", "3:11", "the alias stands for no anchor before it"),
+        ("sets: {o: 'a\0b'}", "3:13", "the control character U+0000 cannot stand in a text"),
+        ("sets: {\u{e9}: \u{7}}", "3:11", "the control character U+0007 cannot stand in a text"),
+        (&deep, "", too_deep),
+        (&deeper, "", too_deep),
+        (&many, "", too_much),
+        (&bomb, "", too_much),
+    ] {
+        let found = refused(text);
+        let found = found.strip_prefix("t.yaml:").unwrap();
+        match place {
+            "" => {
+                let (place, rest) = found.split_once(": ").unwrap();
+                assert!(place.contains(':') && rest == sentence, "{found}");
+            }
+            place => assert_eq!(found, format!("{place}: {sentence}")),
+        }
+    }
 }
 
 #[test]

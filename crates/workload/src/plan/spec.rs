@@ -33,7 +33,7 @@ pub(crate) use work::LIST_PAGE;
 pub use work::{
     AppendSpec, ArchiveSpec, BlockLaw, BlockOrder, BlockSizes, BlocksSpec, DeleteOp, FanoutSpec,
     GetOp, GetPart, GetZip, ListOp, OpSpec, PartsSpec, PostOp, PutAs, PutOp, PutParts, PutTar,
-    ReadBlocks, RetentionSpec, StatOp, SyncSpec, VersionPick, WorkSpec, WriteBlocks,
+    ReadBlocks, RetentionSpec, SECTOR_BYTES, StatOp, SyncSpec, VersionPick, WorkSpec, WriteBlocks,
 };
 pub use work_sets::{
     BucketsSpec, CreateNames, FillSpec, MakeTree, NamesSpec, OpenNames, RemoveNames, RemoveSpec,
@@ -101,10 +101,11 @@ pub struct WorkStage {
     /// Which repetition it is, 0-based, where the file itself lists the repetitions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iteration: u32,
-    /// How long its jobs last at most; a stage without jobs is a pause of this length.
+    /// How long each worker of its jobs lasts at most, counted from the end of its own ramp: start
+    /// delays and ramps come on top. A stage without jobs is a pause of this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// After how many operations of all its jobs it ends.
+    /// After how many operations of all its jobs it ends, those of ramps included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
     /// Ends it before that: once `steady` holds, or once all of the other rules hold.

@@ -12,8 +12,8 @@ use crate::ArrivalLaw;
 use crate::plan::spec::{
     Arrivals, BlockLaw, BlockOrder, BlockSizes, BlocksSpec, CappedEach, CreateNames, DealSpec,
     FileSet, FillSpec, InterfaceSpec, JobSpec, Limit, ListedSet, MakeTree, NamesSpec, OpenNames,
-    PacingSpec, PathSet, ReadBlocks, RemoveNames, RemoveTree, RenameNames, SetSpec, Share, Shares,
-    StatNames, SyncSpec, ThinkSpec, TreeSet, WorkSpec, WorkStage, WorkloadFile, WriteBlocks,
+    PacingSpec, PathSet, RemoveNames, RemoveTree, RenameNames, SetSpec, Share, Shares, StatNames,
+    SyncSpec, ThinkSpec, TreeSet, WorkSpec, WorkStage, WorkloadFile,
 };
 use crate::plan::{
     Cap, FieldPath, FilesIn, InvalidField, OnFiles, Percent, Size, SizeRange, Time, TimeRange,
@@ -203,15 +203,8 @@ fn block_sizes(sizes: &BlockSizesSpec) -> BlockSizes {
 }
 
 fn convert_blocks(blocks: &files::BlocksSpec) -> BlocksSpec {
-    let percent = match blocks.read_percent {
-        0 | 100 => None,
-        percent => Some(Percent(percent.into())),
-    };
-    let read = ReadBlocks { block: block_sizes(&blocks.read_blocks), percent };
-    let write = WriteBlocks { block: block_sizes(&blocks.write_blocks) };
+    let (read, write) = (block_sizes(&blocks.read_blocks), block_sizes(&blocks.write_blocks));
     BlocksSpec {
-        read: (blocks.read_percent > 0).then_some(read),
-        write: blocks.writes().then_some(write),
         order: match blocks.order {
             BlockOrderSpec::Sequential => BlockOrder::Sequential,
             BlockOrderSpec::EachOnce => BlockOrder::EachOnce,
@@ -230,7 +223,7 @@ fn convert_blocks(blocks: &files::BlocksSpec) -> BlocksSpec {
         fdatasync_every: blocks.fdatasync_every,
         end_fsync: blocks.end_fsync,
         invalidates: blocks.invalidates,
-        ..BlocksSpec::of("")
+        ..BlocksSpec::mixed(blocks.read_percent, read, write)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reads workloads that are written in an older language.
 
-use super::{FILES_SCHEMA, FilesSpec, SPEC_SCHEMA, WorkloadSpec};
+use serde::Deserialize;
+
+use super::{FILES_SCHEMA, FilesSpec, InvalidWorkload, SPEC_SCHEMA, WorkloadSpec};
 use crate::plan::{WorkloadFile, read_as};
 
 impl WorkloadFile {
@@ -8,23 +10,21 @@ impl WorkloadFile {
     /// the text does not say that it is one. `file` is what a refusal calls it.
     pub fn read_older(file: &str, text: &str) -> Option<(&'static str, Result<Self, String>)> {
         match &*schema_of(text)? {
-            SPEC_SCHEMA => Some((SPEC_SCHEMA, objects(file, text))),
-            FILES_SCHEMA => Some((FILES_SCHEMA, files(file, text))),
+            SPEC_SCHEMA => Some((SPEC_SCHEMA, read(file, text, WorkloadSpec::checked))),
+            FILES_SCHEMA => Some((FILES_SCHEMA, read(file, text, FilesSpec::checked))),
             _ => None,
         }
     }
 }
 
-fn objects(file: &str, text: &str) -> Result<WorkloadFile, String> {
-    let spec: WorkloadSpec = read_as(file, text).map_err(|refused| refused.to_string())?;
-    spec.check().map_err(|refused| format!("{file}: {refused}"))?;
-    WorkloadFile::try_from(&spec).map_err(|refused| format!("{file}: {refused}"))
-}
-
-fn files(file: &str, text: &str) -> Result<WorkloadFile, String> {
-    let spec: FilesSpec = read_as(file, text).map_err(|refused| refused.to_string())?;
-    spec.check().map_err(|refused| format!("{file}: {refused}"))?;
-    WorkloadFile::try_from(&spec).map_err(|refused| format!("{file}: {refused}"))
+/// Reads a spec that `checked` converts.
+fn read<S: for<'de> Deserialize<'de>>(
+    file: &str,
+    text: &str,
+    checked: impl Fn(&S) -> Result<WorkloadFile, InvalidWorkload>,
+) -> Result<WorkloadFile, String> {
+    let spec = read_as(file, text).map_err(|refused| refused.to_string())?;
+    checked(&spec).map_err(|refused| format!("{file}: {refused}"))
 }
 
 /// Returns the language that a text says it is written in.

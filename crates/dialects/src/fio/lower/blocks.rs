@@ -6,7 +6,7 @@ use plimsoll_model::{Interface, SyncMode};
 use plimsoll_workload::ArrivalLaw;
 use plimsoll_workload::plan::spec::{
     Arrivals, BlockLaw, BlockOrder, BlockSizes, BlocksSpec, CappedEach, InterfaceSpec, JobSpec,
-    Limit, PacingSpec, ReadBlocks, Share, Shares, SyncSpec, ThinkSpec, WorkSpec, WriteBlocks,
+    Limit, PacingSpec, ReadBlocks, SECTOR_BYTES, Share, Shares, SyncSpec, ThinkSpec, WorkSpec,
 };
 use plimsoll_workload::plan::{Cap, Percent, Size, SizeRange, Time, TimeRange};
 
@@ -16,9 +16,6 @@ use super::super::job::{
 };
 use super::files::Placed;
 use super::{Lowering, refuse};
-
-/// What the page cache can be passed by in multiples of, at least.
-const SECTOR_BYTES: u64 = 512;
 
 /// When a job has done its work.
 struct Ends {
@@ -45,17 +42,13 @@ impl Lowering<'_> {
             Direction::Write => 0,
             Direction::Mixed => job.pattern.read_percent,
         };
-        let mixed = (1..100).contains(&read_percent);
-        let percent = mixed.then(|| Percent(read_percent.into()));
         let mut work = BlocksSpec {
-            read: (read_percent > 0).then(|| ReadBlocks { block: sizes(read), percent }),
-            write: (read_percent < 100).then(|| WriteBlocks { block: sizes(write) }),
             order: order(job),
             repeats: Some(ends.repeats),
             seed: job.pattern.seed,
             direct: job.queue.direct,
             invalidates: job.files.invalidate,
-            ..BlocksSpec::of("")
+            ..BlocksSpec::mixed(read_percent, sizes(read), sizes(write))
         };
         // Nothing is synced where nothing can be written.
         if job.pattern.direction != Direction::Read {

@@ -6,13 +6,13 @@ use super::{Checked, Context, at_least_one};
 use crate::files::NameAct;
 use crate::plan::checked::Members;
 use crate::plan::path::FieldPath;
-use crate::plan::spec::{BlockLaw, BlockOrder, BlockSizes, BlocksSpec, JobSpec, NamesSpec};
+use crate::plan::spec::{
+    BlockLaw, BlockOrder, BlockSizes, BlocksSpec, JobSpec, NamesSpec, SECTOR_BYTES,
+};
 use crate::plan::units::{Percent, Size, SizeRange};
 use crate::plan::work::{Blocks, Work};
 use plimsoll_model::Ability;
 
-/// What the page cache can be passed by in multiples of.
-const SECTOR_BYTES: u64 = 512;
 /// The largest block.
 const BLOCK_BYTES_MAX: u64 = 1 << 30;
 /// The most shares of blocks of one operation.

@@ -101,6 +101,10 @@ fn objects(path: &FieldPath, set: &ObjectSet) -> Checked<Members> {
         sizes(&path.field("size"), size, most)
     });
     let sizes = sizes.transpose()?;
+    if set.count > ObjectId::NUMBER_MAX {
+        let (count, most) = (set.count, ObjectId::NUMBER_MAX);
+        return Err(path.field("count").refuse(format!("{count} is out of range: 0 to {most}")));
+    }
     if set.count > 0 && sizes.is_none() {
         return Err(path.field("size").refuse("is missing; a fill needs to know it"));
     }

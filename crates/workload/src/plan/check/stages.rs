@@ -277,6 +277,32 @@ impl Context<'_> {
     }
 }
 
+/// Refuses a run without a result, and jobs of one stage whose results could not be told apart.
+pub(super) fn check_results(path: &FieldPath, stages: &[Stage]) -> Checked<()> {
+    for stage in stages {
+        for (index, job) in stage.jobs.iter().enumerate() {
+            let is_alike = |other: &Job| {
+                other.name == job.name && (other.group.is_none() || other.group != job.group)
+            };
+            if stage.jobs[..index].iter().any(is_alike) {
+                let reason = format!(
+                    "`{}` is the name of another job of the stage; jobs of one name need one \
+                     `group`",
+                    job.name
+                );
+                return Err(job.path.field("name").refuse(reason));
+            }
+        }
+    }
+    match stages.iter().any(|stage| stage.kind == StageKind::Measure) {
+        true => Ok(()),
+        false => Err(path.refuse(
+            "none of them has a result, as each only prepares or is a pause; a workload needs one \
+             that measures",
+        )),
+    }
+}
+
 /// Returns what a stage is: of a pause there is no result.
 fn kind_of(spec: &WorkStage) -> StageKind {
     match spec.prepares || spec.jobs.is_empty() {

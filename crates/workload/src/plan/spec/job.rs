@@ -32,19 +32,20 @@ pub struct JobSpec {
     /// When operations start.
     #[serde(default, skip_serializing_if = "PacingSpec::is_closed")]
     pub pacing: PacingSpec,
-    /// How long it lasts at most, after its ramp.
+    /// How long each of its workers lasts at most, counted from the end of the worker's ramp: start
+    /// delay and ramp come on top. Where its stage has a shorter one, that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// After how many operations it ends.
+    /// After how many operations it ends, those of the ramp included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<Limit<u64>>,
-    /// After how many bytes it ends.
+    /// After how many bytes it ends, those of the ramp included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Limit<Size>>,
-    /// How long it runs before what is measured begins.
+    /// How long each worker runs, from its own beginning, before what is measured begins.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub ramp: Time,
-    /// How long after the stage's start each worker begins; drawn from the range.
+    /// How long after the start of its stage each worker begins; drawn from the range.
     #[serde(default, skip_serializing_if = "TimeRange::is_zero")]
     pub start_delay: TimeRange,
     /// Pauses between operations.

@@ -252,7 +252,8 @@ pub struct PathSet {
     pub on: Option<String>,
     /// Where they lie, from the root on.
     pub paths: Vec<String>,
-    /// How much of each is used.
+    /// How much of each is used, from its beginning. One that holds less is refused, but for a
+    /// file that is only written: it grows.
     pub size: SizeRange,
     /// Consents to their being written. Asked for once more when the run starts.
     #[serde(default, skip_serializing_if = "is_false")]

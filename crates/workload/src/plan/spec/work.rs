@@ -256,6 +256,9 @@ impl VersionPick {
     }
 }
 
+/// What the page cache can be passed by in multiples of.
+pub const SECTOR_BYTES: u64 = 512;
+
 /// How many entries a page of a listing has where nothing is said.
 pub(crate) const LIST_PAGE: u32 = 1_000;
 
@@ -435,6 +438,16 @@ impl BlocksSpec {
             fdatasync_every: None,
             end_fsync: false,
             invalidates: false,
+        }
+    }
+
+    /// Returns work that reads so much of a hundred blocks, and writes the others.
+    pub fn mixed(read_percent: u32, read: BlockSizes, write: BlockSizes) -> Self {
+        let percent = (1..100).contains(&read_percent).then(|| Percent(read_percent.into()));
+        Self {
+            read: (read_percent > 0).then_some(ReadBlocks { block: read, percent }),
+            write: (read_percent < 100).then_some(WriteBlocks { block: write }),
+            ..Self::of("")
         }
     }
 }

@@ -4,9 +4,9 @@
 use super::{
     FILES_SCHEMA, FileJobSpec, FileWorkSpec, FilesSpec, JobFilesSpec, NameActSpec, TreeSpec,
 };
-use crate::plan::{InvalidField, Segment};
+use crate::plan::{InvalidField, Segment, WorkloadFile};
 use crate::v1::from_files::{Origins, convert};
-use crate::v1::{InvalidWorkload, check_as_run, field_of, invalid};
+use crate::v1::{InvalidWorkload, field_of, invalid};
 
 type Checked = Result<(), InvalidWorkload>;
 
@@ -51,6 +51,11 @@ const OF_JOBS: [(&str, &str); 21] = [
 impl FilesSpec {
     /// Says what of the spec makes no sense, if anything does.
     pub fn check(&self) -> Checked {
+        self.checked().map(drop)
+    }
+
+    /// Returns the workload in today's language, if the spec makes sense.
+    pub fn checked(&self) -> Result<WorkloadFile, InvalidWorkload> {
         if self.schema != FILES_SCHEMA {
             return invalid("schema", format!("`{}` is not {FILES_SCHEMA}", self.schema));
         }
@@ -65,14 +70,15 @@ impl FilesSpec {
         let (file, origins) = convert(self).map_err(|InvalidField { path, reason }| {
             InvalidWorkload { field: path.to_string().into(), reason }
         })?;
-        check_as_run(&file).map_err(|refused| {
+        file.judge().map_err(|refused| {
             let field = self.field_of(&origins, &refused);
             // Version 1 has no sets.
             let reason = origins.sets.keys().fold(refused.reason, |reason, name| {
                 reason.replace(&format!(" of set `{name}`"), "")
             });
             InvalidWorkload { field: field.into(), reason }
-        })
+        })?;
+        Ok(file)
     }
 
     /// Returns the field of version 1 that a refused one of today's language comes from.

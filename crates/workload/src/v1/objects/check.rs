@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{ActivitySpec, GeneratorSpec, PickSpec, SPEC_SCHEMA, WorkloadSpec};
 use crate::plan::WorkloadFile;
 use crate::sizes::PARTS_MAX;
-use crate::v1::{InvalidWorkload, check_as_run, field_of, invalid};
+use crate::v1::{InvalidWorkload, field_of, invalid};
 
 /// A delete run needs this many batches per worker to be worth measuring (warp's bound).
 const BATCHES_PER_WORKER_MIN: u64 = 4;
@@ -56,6 +56,11 @@ const FIELDS: [(&str, &str); 34] = [
 impl WorkloadSpec {
     /// Says what of the spec makes no sense, if anything does.
     pub fn check(&self) -> Checked {
+        self.checked().map(drop)
+    }
+
+    /// Returns the workload in today's language, if the spec makes sense.
+    pub fn checked(&self) -> Result<WorkloadFile, InvalidWorkload> {
         if self.schema != SPEC_SCHEMA {
             return invalid("schema", format!("`{}` is not {SPEC_SCHEMA}", self.schema));
         }
@@ -64,7 +69,8 @@ impl WorkloadSpec {
             activity => self.check_activity(activity)?,
         }
         self.check_choices()?;
-        WorkloadFile::try_from(self).and_then(|file| check_as_run(&file)).map_err(|refused| {
+        let judged = WorkloadFile::try_from(self).and_then(|file| file.judge().map(|()| file));
+        judged.map_err(|refused| {
             let field = field_of(&refused.path.form(), &FIELDS);
             let too_few = (field == "objects.count").then(|| self.too_few()).flatten();
             // There is one set, which has no name.
