@@ -198,7 +198,17 @@ fn mixes_that_cannot_be() {
 #[test]
 fn work_that_cannot_be() {
     let o = "{count: 90, size: 1KiB}";
+    let filled = |sets: &str| format!("sets: {sets}\nstages: [{{jobs: [{{work: {{fill: [o, u]}}}}]}}]");
+    let alone = "sets whose members are uploaded in parts are filled by a job of their own";
     check(&[
+        (
+            &filled("{o: {count: 9, size: 1KiB}, u: {count: 9, size: 6MiB, part: 5MiB}}"),
+            &format!("stages[0].jobs[0].work.fill[1]: {alone}"),
+        ),
+        (
+            &filled("{o: {count: 1, size: 6MiB, part: 5MiB}, u: {count: 9, size: 6MiB, part: 5MiB}}"),
+            &format!("stages[0].jobs[0].work.fill[0]: {alone}"),
+        ),
         (
             &one_job(o, "work: {parts: {put: o, parts: 5, part: 3B, part_min: 5MiB}}"),
             "stages[1].jobs[0].work.parts.part: part size 3B is below what the target takes, 5MiB",

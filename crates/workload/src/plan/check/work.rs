@@ -246,6 +246,22 @@ impl Context<'_> {
         let in_map = spec.block.0 != 1 << 20 || spec.direct;
         let at = if in_map { path.field("sets") } else { path.clone() };
         let (sets, needs) = self.several(&at, &spec.sets, allowed)?;
+        let in_parts = |set: &SetIndex| match self.members(*set) {
+            Members::Objects(objects) => objects.part_bytes.is_some(),
+            _ => false,
+        };
+        // All parts of a set's only member are written by all workers of the job together.
+        let is_one = |set: &SetIndex| match self.members(*set) {
+            Members::Objects(objects) => objects.count == 1,
+            _ => false,
+        };
+        let odd = sets.iter().position(|set| in_parts(set) && is_one(set));
+        let odd = odd.or_else(|| sets.iter().position(|set| in_parts(set) != in_parts(&sets[0])));
+        if let Some(odd) = odd.filter(|_| sets.len() > 1) {
+            return Err(at.index(odd).refuse(
+                "sets whose members are uploaded in parts are filled by a job of their own",
+            ));
+        }
         super::blocks::block(&path.field("block"), spec.block.0, spec.direct)?;
         let block_bytes = spec.block.0 as u32;
         Ok((Work::Fill { sets, block_bytes, direct: spec.direct }, needs))
