@@ -115,6 +115,10 @@ pub struct StageReport {
     /// Threads that its workers ran on, where that is known.
     #[serde(rename = "threads_count")]
     pub threads: Option<u32>,
+    /// What ended it: `out-of-work`, `duration`, a stop rule (`steady`, `until`), `failure`, or
+    /// `stopped` where somebody stopped it; null where that is not known, or where clients differ
+    /// in it.
+    pub ended_by: Option<String>,
     /// Why a stop rule ended it before its time was up, in words and figures; null where none did.
     pub ended_because: Option<String>,
     /// User and system CPU time of this program while it ran; null in virtual time.
@@ -259,6 +263,7 @@ impl StageReport {
             started_after: Duration::ZERO,
             took: took.unwrap_or_default(),
             threads: None,
+            ended_by: None,
             ended_because: None,
             cpu: None,
             usage: None,
@@ -286,6 +291,11 @@ impl StageReport {
     pub fn ended_count(&self) -> u64 {
         let ramps: u64 = self.rows.iter().map(|row| row.analysis.ramp.ops_ok).sum();
         self.ops_ok() + ramps + self.failed_count()
+    }
+
+    /// Tells whether operations were left out.
+    pub(crate) fn is_part(&self) -> bool {
+        self.rows.iter().any(|row| row.analysis.is_part)
     }
 
     /// Returns each kind in each row.

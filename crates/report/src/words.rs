@@ -117,6 +117,7 @@ pub(crate) fn span(analysis: &RowAnalysis) -> String {
             format!("nothing, in {}", duration(stage))
         }
         SpanRule::FromRamps => format!("{} of {}", duration(span), duration(stage)),
+        SpanRule::FullTooShort if analysis.is_part => part,
         SpanRule::FullTooShort => format!("{part}, as the workers hardly ran together"),
     }
 }
@@ -331,7 +332,8 @@ pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
 pub(crate) fn advice_line(of: &Advice) -> AdviceLine {
     let code = match of {
         Advice::NothingDone => "nothing-done",
-        Advice::FullSpanUsed => "full-span-used",
+        Advice::FullSpanUsed { .. } => "full-span-used",
+        Advice::AllSkipped { .. } => "all-skipped",
         Advice::ShortSpan { .. } => "short-span",
         Advice::FewSamples { .. } => "few-samples",
         Advice::IdleWorkers { .. } => "idle-workers",
@@ -352,12 +354,23 @@ pub(crate) fn advice(advice: &Advice) -> String {
              store answers at all, then measure for several times as long as an operation takes"
                 .to_owned()
         }
-        Advice::FullSpanUsed => {
+        Advice::FullSpanUsed { skipped: false } => {
             "all workers ran together for less than a tenth of the stage, so the figures are of \
              all of it, start and end included: a longer run helps, or more objects where they are \
              used up"
                 .to_owned()
         }
+        Advice::FullSpanUsed { skipped: true } => {
+            "all workers ran together for less than a tenth of what was not left out of the stage, \
+             so the figures are of all of that, its end included"
+                .to_owned()
+        }
+        Advice::AllSkipped { skip, took } => format!(
+            "the first {} of the stage are left out, and no operation of its {} is left: leave out \
+             less",
+            duration(skip),
+            duration(took)
+        ),
         Advice::ShortSpan { span } => format!(
             "the measured span of {} holds fewer than 5 whole segments: a longer run tells more",
             duration(span)

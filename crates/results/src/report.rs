@@ -127,6 +127,7 @@ impl Record {
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),
             threads: Some(entry.threads_count),
+            ended_by: entry.ended_by.clone(),
             ended_because: entry.ended_because.clone(),
             cpu: cpu.filter(|_| whole && is_real).map(Duration::from_nanos),
             usage: facts.usage.filter(|_| whole).map(usage),

@@ -1,12 +1,14 @@
 //! What tests share, and what is asked of records of either kind.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plimsoll_analysis::Failures;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
-use plimsoll_report::Report;
+use plimsoll_report::text::Look;
+use plimsoll_report::{Report, RowReport};
 
 use crate::{Asked, AskedFor, Record, ResultsError, flaws, typed_again};
 
@@ -80,6 +82,36 @@ fn filters_work_on_runs_of_either_kind() {
     let few = Asked { stage: Some("writers".to_owned()), ..few };
     let writers = report("fio-job", &few).unwrap();
     assert_eq!(writers.stages[0].ops_ok(), 10);
+}
+
+#[test]
+fn what_is_left_out_is_not_explained_by_what_is_shown() {
+    // Of the jobs on the store and on files only those are shown that have such operations.
+    let asked = Asked { kind: Some(OpKind::Write), ..Asked::default() };
+    let writes = report("fio-job", &asked).unwrap();
+    assert_eq!(writes.results().map(|stage| &*stage.name).collect::<Vec<_>>(), ["writers"]);
+    assert!(writes.results().all(|stage| stage.rows.iter().all(|row| row.analysis.is_part)));
+    // Longer than any stage, so that nothing is left; what prepares is told whole.
+    let skip = Duration::from_secs(100);
+    for (name, results) in [("fio-job", 2), ("s3-get", 1)] {
+        let asked = Asked { skip, ..Asked::default() };
+        let report = report(name, &asked).unwrap();
+        assert_eq!(report.results().count(), results, "{name}");
+        for stage in &report.stages {
+            let advice = |row: &RowReport| row.advice.iter().map(|of| of.code).collect::<Vec<_>>();
+            let told = advice(&stage.rows[0]);
+            assert_eq!(told == ["all-skipped"], stage.is_result, "{name}: {told:?}");
+            assert!(stage.is_result || stage.ops_ok() > 0, "{name}: {}", stage.name);
+        }
+        let text = plimsoll_report::text::render(&report, &Look { width: 200, color: false });
+        assert!(text.contains("the first 100 s of the stage are left out"), "{name}: {text}");
+        for false_cause in ["see that the store answers", "why they failed", "a longer run", "idle"]
+        {
+            assert!(!text.contains(false_cause), "{name}: {text}");
+        }
+    }
+    let few = Asked { offset: 1_000_000, ..Asked::default() };
+    assert_eq!(refused("s3-get", &few).0, AskedFor::Offset);
 }
 
 #[test]

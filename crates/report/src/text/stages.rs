@@ -99,8 +99,7 @@ impl Writer<'_> {
             self.errors(stage);
             return;
         }
-        let when = format!("{} from +{}", duration(stage.took), duration(stage.started_after));
-        self.out.push_str(&format!("\n{name} · {when}\n"));
+        self.out.push_str(&format!("\n{name} · {}\n", harmless(&words::ran(stage))));
         let several = stage.rows.len() > 1;
         for row in &stage.rows {
             let lead = if several { format!("  {}: ", harmless(&row.name)) } else { "  ".into() };
@@ -124,6 +123,9 @@ impl Writer<'_> {
         for row in stage.rows.iter().filter(|row| row.is_on_files) {
             let view = RowView { report: self.report, stage, row };
             crate::detail::write(&view, self.width, self.paint, &mut self.out);
+            for advice in &row.advice {
+                warning(&advice.text, self.width, self.paint, &mut self.out);
+            }
         }
         for row in stage.rows.iter().filter(|row| !row.is_on_files) {
             self.on_objects(stage, row);
@@ -248,16 +250,20 @@ impl Writer<'_> {
 
     /// Writes what else there is to know of a stage.
     fn afterwards(&mut self, stage: &StageReport) {
+        if let Some(because) = &stage.ended_because {
+            self.fact("ended early", because);
+        }
         if let Some(cpu) = stage.cpu {
             let each = known(stage.cpu_per_op(), duration);
             self.fact("client CPU", &format!("{}, {each} per operation", duration(cpu)));
         }
         if let Some(text) = words::ramp(stage) {
-            self.fact("ramp", &text);
+            self.fact(words::ramp_name(stage), &text);
         }
         let active: u32 = stage.rows.iter().map(|row| row.analysis.workers_active).sum();
         let workers: u32 = stage.rows.iter().map(|row| row.analysis.workers_count).sum();
-        if active < workers {
+        // What is left out says nothing of a worker.
+        if active < workers && !stage.is_part() {
             let idle = count(u64::from(workers - active));
             let of = shared::plural(u64::from(workers), "worker");
             self.fact("idle", &format!("{idle} of {of} ended no operation that counts"));
@@ -375,7 +381,7 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
 /// Returns that a stage was too short to tell much, if it was.
 fn short(stage: &StageReport) -> Option<String> {
     const SHORTEST: Duration = Duration::from_millis(100);
-    let longest = stage.rows.iter().filter(|row| row.is_on_files);
+    let longest = stage.rows.iter().filter(|row| row.is_on_files && !row.analysis.is_part);
     let longest = longest.filter_map(|row| row.analysis.took()).max()?;
     (longest < SHORTEST).then(|| {
         format!(

@@ -121,3 +121,46 @@ fn ends_that_were_seen_late_are_told_with_what_helps() {
         assert!(warning.contains(word), "{warning}");
     }
 }
+
+#[test]
+fn what_ended_each_stage_is_told() {
+    let mut report = fixture::suite();
+    let [prepare, rest @ ..] = &mut report.stages[..] else { panic!("no stages") };
+    prepare.ended_by = Some("stopped".to_owned());
+    let reasons = ["out-of-work", "duration", "until", "failure"];
+    for (stage, reason) in rest.iter_mut().filter(|stage| stage.is_result).zip(reasons) {
+        stage.ended_by = Some(reason.to_owned());
+        let is_rule = reason == "until";
+        stage.ended_because =
+            is_rule.then(|| "ci(p99) is ±4.2 %, at most 5 % was asked".to_owned());
+    }
+    let text = render(&report, &PLAIN);
+    let ends = [", all work done", ", time up", ", ended by a stop rule", ", ended by a failure"];
+    let lines = text.lines().filter(|line| line.contains(" from +"));
+    for (line, end) in lines.zip(ends) {
+        assert!(line.ends_with(end), "{line}: {end}");
+    }
+    assert!(text.contains("; stopped early (no result)\n"), "{text}");
+    let because = "\nended early ci(p99) is ±4.2 %, at most 5 % was asked\n";
+    assert_eq!(text.matches(because).count(), 1, "{text}");
+    let html = crate::html::render(&report, &crate::html::Environment::default());
+    assert!(html.contains(", ended by a stop rule") && html.contains("at most 5 % was asked"));
+    let json = crate::json::render(&report);
+    assert_eq!((&json["stages"][0]["ended_by"]), "stopped");
+}
+
+#[test]
+fn a_part_of_the_operations_explains_nothing() {
+    let mut report = fixture::mixed();
+    let before = render(&report, &PLAIN);
+    assert!(before.contains("SCHEDULE NOT KEPT") && before.contains("; achieved"), "{before}");
+    for row in report.stages.iter_mut().flat_map(|stage| &mut stage.rows) {
+        row.analysis.is_part = true;
+    }
+    let text = render(&report, &PLAIN);
+    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let instead = "asked for. The report of all operations says what held it back";
+    assert!(told.contains(instead), "{text}");
+    assert!(!text.contains("max_in_flight") && !text.contains("; achieved"), "{text}");
+    assert!(!text.contains("\nramp ") && text.contains("\nleft out "), "{text}");
+}
