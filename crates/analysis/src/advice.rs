@@ -137,7 +137,10 @@ pub(crate) fn collect(
     }
     // When a worker has nothing to do in an open loop is the schedule's choice.
     if !row.open && !is_skipped {
-        advice.extend(uneven_workers(analysis, row.workers));
+        let uneven = uneven_workers(analysis, row.workers);
+        // Where the whole stage is measured, it does not end with the first worker.
+        let is_whole = analysis.span.rule == SpanRule::FullTooShort;
+        advice.extend(uneven.filter(|of| !(is_whole && matches!(of, Advice::Imbalance { .. }))));
     }
     let count = totals.failed.of(ErrorClass::Throttled);
     if count > 0 {

@@ -142,11 +142,6 @@ pub struct Root {
     pub prefix: String,
 }
 
-/// Returns the targets of a run.
-pub fn targets(manifest: &Manifest) -> impl Iterator<Item = &Target> {
-    std::iter::once(&manifest.target).chain(&manifest.more_targets)
-}
-
 /// Returns the id of a run, as its record says.
 pub fn id_of(manifest: &Manifest) -> Result<RunId, ConductError> {
     let refused = |error: plimsoll_model::RunIdError| ConductError::Of {
@@ -172,7 +167,7 @@ pub fn own_roots(manifest: &Manifest) -> Result<Vec<Root>, ConductError> {
     };
     let placed = placed(manifest, &id);
     let mut roots = Vec::new();
-    for (target, recorded) in targets(manifest).enumerate() {
+    for (target, recorded) in manifest.targets().enumerate() {
         let Some(prefix) = recorded.prefix.as_ref().filter(|_| recorded.files.is_none()) else {
             continue;
         };
@@ -202,7 +197,7 @@ pub fn own_roots(manifest: &Manifest) -> Result<Vec<Root>, ConductError> {
 /// Returns the workload of a run as it was laid out, as far as the record says.
 fn placed(manifest: &Manifest, id: &RunId) -> Option<Placed> {
     let bucket = |target: &Target| target.bucket.clone().unwrap_or_default();
-    let buckets: Vec<String> = targets(manifest).map(bucket).collect();
+    let buckets: Vec<String> = manifest.targets().map(bucket).collect();
     let placing = Placing {
         run: id.as_str(),
         seed: Seed(manifest.seed),

@@ -15,7 +15,7 @@ use plimsoll_analysis::compare::{
 use plimsoll_model::OpKind;
 
 use crate::format::{UNKNOWN, known};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph};
 use crate::text::Look;
 use crate::words::plural;
 
@@ -182,13 +182,14 @@ impl Writer<'_> {
         }
         let mut table = Table::new(&["parameters that differ", "before", "after"]);
         let room = self.width.saturating_sub(NAME_CHARS_MAX + 6) / 2;
-        for difference in differences {
-            let values = |values: &[String]| {
+        let names: Vec<String> = differences.iter().map(|of| harmless(&of.name)).collect();
+        let names = elided_apart(&names, NAME_CHARS_MAX - 2);
+        for (difference, name) in differences.iter().zip(names) {
+            let values = [&difference.before, &difference.after].map(|values| {
                 let text = if values.is_empty() { UNKNOWN.into() } else { values.join(", ") };
-                Cell::from(elided(&harmless(&text), room))
-            };
-            let name = elided(&harmless(&difference.name), NAME_CHARS_MAX - 2);
-            let cells = [values(&difference.before), values(&difference.after)];
+                harmless(&text)
+            });
+            let cells = elided_apart(&values, room).into_iter().map(Cell::from);
             table.row(&name, Tone::Plain, cells);
         }
         self.table(&table);

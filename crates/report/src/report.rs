@@ -108,6 +108,9 @@ pub struct StageReport {
     #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
     #[schemars(with = "u64")]
     pub started_after: Duration,
+    /// Whether some of its clients had ended when others began.
+    #[serde(skip)]
+    pub clients_apart: bool,
     /// From its start to the end of its last worker.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns")]
     #[schemars(with = "u64")]
@@ -192,6 +195,9 @@ pub struct RowReport {
     pub served_by: Vec<String>,
     /// When operations start.
     pub loop_model: LoopModel,
+    /// Each of its jobs by name with when its operations start; empty where that is not known.
+    #[serde(skip)]
+    pub paced: Vec<(String, LoopModel)>,
     /// The schedules of its jobs that have one.
     pub schedules: Vec<JobSchedule>,
     /// Failed over all operations that count, 0 to 1; null when there was none.
@@ -232,6 +238,7 @@ impl RowReport {
             duration: None,
             served_by: Vec::new(),
             loop_model: LoopModel::Closed,
+            paced: Vec::new(),
             schedules: Vec::new(),
             error_rate: analysis.error_rate(),
             error_rate_max: None,
@@ -261,6 +268,7 @@ impl StageReport {
             iteration: 0,
             is_result: true,
             started_after: Duration::ZERO,
+            clients_apart: false,
             took: took.unwrap_or_default(),
             threads: None,
             ended_by: None,
@@ -376,15 +384,22 @@ impl Report {
         self.stages.iter().filter(|stage| stage.is_result)
     }
 
+    /// Returns the stages that are shown whole: the results, or the stages that were asked for by
+    /// name where none of them is one.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &StageReport> {
+        let has_results = self.results().next().is_some();
+        self.stages.iter().filter(move |stage| stage.is_result || !has_results)
+    }
+
+    /// Tells whether a stage is one of [`shown`](Self::shown).
+    pub(crate) fn shows(&self, stage: &StageReport) -> bool {
+        self.shown().any(|shown| std::ptr::eq(shown, stage))
+    }
+
     /// Returns the only result, where it is one row on objects and there is nothing else to show.
     pub(crate) fn only_row(&self) -> Option<RowView<'_>> {
-        let mut results = self.results();
-        let stage = match (results.next(), results.next(), &self.stages[..]) {
-            (Some(only), None, _) => only,
-            // A stage that prepares may be asked for by itself.
-            (None, _, [only]) => only,
-            _ => return None,
-        };
+        let mut shown = self.shown();
+        let (Some(stage), None) = (shown.next(), shown.next()) else { return None };
         match &stage.rows[..] {
             [row] if !row.is_on_files => Some(RowView { report: self, stage, row }),
             _ => None,
@@ -458,9 +473,9 @@ impl<'a> RowView<'a> {
     }
 
     /// Returns what was made before it.
-    pub(crate) fn prepared(&self) -> Option<StageWork> {
+    pub(crate) fn prepared(&self) -> Option<&'a StageReport> {
         let mut others = self.report.stages.iter().filter(|stage| !stage.is_result);
-        others.find(|stage| !std::ptr::eq(*stage, self.stage)).map(StageReport::work)
+        others.find(|stage| !std::ptr::eq(*stage, self.stage))
     }
 
     /// Returns when its stage began.

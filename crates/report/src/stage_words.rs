@@ -7,8 +7,8 @@ use plimsoll_model::{ByteRate, OpKind, OpRate};
 
 use crate::format::{byte_rate, bytes, count, duration, known, number};
 use crate::schedule::Observed;
-use crate::words::plural;
-use crate::{CacheState, JobSchedule, RowReport, StageReport, TargetReport};
+use crate::words::{pacing, plural};
+use crate::{CacheState, JobSchedule, LoopModel, RowReport, StageReport, TargetReport};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -109,9 +109,14 @@ pub(crate) fn throughput_of(kind: &KindAnalysis, per_sec: Option<f64>) -> String
 
 /// Returns what a stage is called, with the number of its repetition from the second on.
 pub(crate) fn name(stage: &StageReport) -> String {
-    match stage.iteration {
-        0 => stage.name.clone(),
-        again => format!("{} ({})", stage.name, u64::from(again) + 1),
+    stage_title(&stage.name, stage.iteration)
+}
+
+/// Returns a stage's name with the number of its repetition, which is 0-based, from the second on.
+pub fn stage_title(name: &str, iteration: u32) -> String {
+    match iteration {
+        0 => name.to_owned(),
+        again => format!("{name} ({})", u64::from(again) + 1),
     }
 }
 
@@ -147,7 +152,25 @@ pub(crate) fn work(row: &RowReport) -> String {
     parts.extend(row.direct.then(|| "O_DIRECT".to_owned()));
     parts.extend(row.interface.map(|interface| interface.name().to_owned()));
     parts.push(caches(row.caches.unwrap_or(CacheState::NotKnown)).to_owned());
+    parts.extend(pacings(row));
     parts.join(", ")
+}
+
+/// Returns when operations of the jobs of a row start, where that is not when others have ended;
+/// jobs that differ in it are named.
+fn pacings(row: &RowReport) -> Vec<String> {
+    let schedule = |job: &str| {
+        let named = row.schedules.iter().find(|of| of.job == job);
+        named.map(|of| &of.schedule)
+    };
+    let Some((_, first)) = row.paced.first() else { return Vec::new() };
+    let alike = row.paced.iter().all(|(_, model)| model == first) && row.schedules.len() < 2;
+    let paced = row.paced.iter().filter(|(_, model)| *model != LoopModel::Closed);
+    let told = paced.map(|(job, model)| {
+        let lead = if alike { String::new() } else { format!("{job}: ") };
+        lead + &pacing(*model, schedule(job), "")
+    });
+    told.take(if alike { 1 } else { usize::MAX }).collect()
 }
 
 /// Returns what lay between the operations and the medium.

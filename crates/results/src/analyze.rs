@@ -13,6 +13,7 @@ use crate::asked::Asked;
 use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
 use crate::error::{AskedFor, ResultsError};
 use crate::open::{Origin, Record, RecordStage};
+use crate::report::row_name;
 
 /// One stage with the figures of its rows.
 #[derive(Debug)]
@@ -151,16 +152,21 @@ impl Record {
 
     /// Returns the stages that were asked for.
     fn wanted(&self, asked: &Asked) -> Result<Vec<&RecordStage>, ResultsError> {
-        let names = || self.stages.iter().map(|stage| &*stage.name).collect::<Vec<_>>().join(", ");
+        let names = || self.stages.iter().map(|stage| &*stage.title).collect::<Vec<_>>().join(", ");
+        let named = |name: &str, of: fn(&RecordStage) -> &str| -> Vec<&RecordStage> {
+            self.stages.iter().filter(|stage| of(stage).eq_ignore_ascii_case(name)).collect()
+        };
         let wanted: Vec<&RecordStage> = match &asked.stage {
-            Some(name) => {
-                let is_named = |stage: &&RecordStage| stage.name.eq_ignore_ascii_case(name);
-                let named: Vec<_> = self.stages.iter().filter(is_named).collect();
-                if named.is_empty() {
-                    return Err(self.has_not(AskedFor::Stage, &names()));
-                }
-                named
-            }
+            Some(name) => match named(name, |stage| &stage.name) {
+                // One repetition of several is asked for as the report shows it.
+                all if all.is_empty() => match named(name, |stage| &stage.title) {
+                    one if one.is_empty() => {
+                        return Err(self.has_not(AskedFor::Stage, &names()));
+                    }
+                    one => one,
+                },
+                all => all,
+            },
             None => self.stages.iter().collect(),
         };
         if asked.stage.is_none() && !wanted.iter().any(|stage| self.is_result(stage)) {
@@ -259,10 +265,13 @@ impl Record {
         let (Some(name), Some(manifest)) = (&asked.job, self.manifest()) else {
             return Ok(analyzed);
         };
+        let known = job_names(manifest, analyzed.iter().map(|of| self.stages[of.stage].index));
         for of in &mut analyzed {
-            let jobs = &manifest.stages[self.stages[of.stage].index].jobs;
+            let entry = &manifest.stages[self.stages[of.stage].index];
             let is_named = |row: &RowJobs| {
-                row.jobs.iter().any(|job| jobs[*job].name.eq_ignore_ascii_case(name))
+                let mut jobs = row.jobs.iter().map(|job| &entry.jobs[*job].name);
+                jobs.any(|job| job.eq_ignore_ascii_case(name))
+                    || row_name(entry, row).eq_ignore_ascii_case(name)
             };
             let mut keeps = of.rows.iter().map(is_named).collect::<Vec<_>>().into_iter();
             of.analysis.rows.retain(|_| keeps.next().unwrap_or_default());
@@ -270,7 +279,7 @@ impl Record {
         }
         analyzed.retain(|of| !of.rows.is_empty());
         if analyzed.is_empty() {
-            return Err(self.has_not(AskedFor::Job, &job_names(manifest).join(", ")));
+            return Err(self.has_not(AskedFor::Job, &known.join(", ")));
         }
         Ok(analyzed)
     }
@@ -291,10 +300,10 @@ fn depth(asked: &Asked) -> Depth {
     }
 }
 
-/// Returns the names of all jobs, each once.
-fn job_names(manifest: &Manifest) -> Vec<&str> {
+/// Returns the names of the jobs of those stages, each once.
+fn job_names(manifest: &Manifest, stages: impl Iterator<Item = usize>) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for job in manifest.stages.iter().flat_map(|stage| &stage.jobs) {
+    for job in stages.flat_map(|stage| &manifest.stages[stage].jobs) {
         if !names.contains(&&*job.name) {
             names.push(&job.name);
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::leftovers::{Root, id_of, own_roots, targets};
+use plimsoll_conduct::leftovers::{Root, id_of, own_roots};
 use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_driver_s3::{S3Config, S3Driver};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         bail!("run {} is under way; nothing is removed until it has ended", manifest.run_id);
     };
     let roots = own_roots(&manifest)?;
-    let on_files = || targets(&manifest).filter_map(|target| target.files.as_ref());
+    let on_files = || manifest.targets().filter_map(|target| target.files.as_ref());
     if roots.is_empty() && on_files().next().is_none() {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let of_target =
         |index| roots.iter().filter(|root| root.target == index).collect::<Vec<&Root>>();
     let stores = || {
-        let of = targets(&manifest).enumerate().map(|(index, target)| (target, of_target(index)));
+        let of = manifest.targets().enumerate().map(|(index, target)| (target, of_target(index)));
         of.filter(|(_, roots)| !roots.is_empty())
     };
     // Nothing is removed anywhere before all of it may be.
@@ -70,12 +70,14 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     for (target, roots) in stores() {
         removed += clean_objects(args, &manifest, target, &roots, &ui)?;
     }
+    let mut removed_files = 0;
     for files in on_files() {
-        removed += clean_files(&files.directories, &manifest, &ui)?;
+        removed_files += clean_files(&files.directories, &manifest, &ui)?;
     }
     manifest.cleanup = Cleanup {
         state: CleanupState::Complete,
-        objects_removed_count: Some(removed),
+        objects_removed_count: Some(removed + removed_files),
+        files_removed_count: Some(removed_files),
         took_ns: Some(begun.now().as_ns()),
     };
     directory.write_manifest(&manifest)?;

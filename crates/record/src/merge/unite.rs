@@ -64,26 +64,37 @@ pub(super) fn leave_out_differences<E>(
 
 /// Leaves out where files lay as far as the parts differ in it, and returns that they do.
 fn unite_targets<E>(parts: &[MergePart<'_, E>], whole: &mut Manifest) -> Option<String> {
-    let all = || parts.iter().filter_map(|part| part.manifest.target.files.as_ref());
-    if parts.iter().all(|part| part.manifest.target.files == whole.target.files) {
-        return None;
+    let mut differs = false;
+    for (at, target) in whole.targets_mut().enumerate() {
+        let own = || parts.iter().filter_map(|part| part.manifest.targets().nth(at));
+        if at > 0 && own().any(|own| own.bucket != target.bucket) {
+            target.bucket = None;
+        }
+        let all = || own().filter_map(|own| own.files.as_ref());
+        if own().all(|own| own.files == target.files) {
+            continue;
+        }
+        differs = true;
+        let mut directories: Vec<String> =
+            all().flat_map(|files| files.directories.clone()).collect();
+        directories.sort();
+        directories.dedup();
+        target.files = Some(FilesTarget {
+            directories,
+            file_system: agreed(all().map(|files| files.file_system.clone())),
+            mount_point: agreed(all().map(|files| files.mount_point.clone())),
+            device: agreed(all().map(|files| files.device.clone())),
+            size_bytes: agreed(all().map(|files| files.size_bytes)),
+            free_bytes: agreed(all().map(|files| files.free_bytes)),
+        });
     }
-    fn agreed<T: Clone + PartialEq>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
-        let first = all.next()??;
-        all.all(|each| each.as_ref() == Some(&first)).then_some(first)
-    }
-    let mut directories: Vec<String> = all().flat_map(|files| files.directories.clone()).collect();
-    directories.sort();
-    directories.dedup();
-    whole.target.files = Some(FilesTarget {
-        directories,
-        file_system: agreed(all().map(|files| files.file_system.clone())),
-        mount_point: agreed(all().map(|files| files.mount_point.clone())),
-        device: agreed(all().map(|files| files.device.clone())),
-        size_bytes: agreed(all().map(|files| files.size_bytes)),
-        free_bytes: agreed(all().map(|files| files.free_bytes)),
-    });
-    Some("where their files lay, or how much was free there".to_owned())
+    differs.then(|| "where their files lay, or how much was free there".to_owned())
+}
+
+/// Returns what all of them are, if they are the same.
+fn agreed<T: Clone + PartialEq>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let first = all.next()??;
+    all.all(|each| each.as_ref() == Some(&first)).then_some(first)
 }
 
 /// Leaves out what differs of the stages, and returns what that is.

@@ -49,7 +49,7 @@ pub(super) fn origin(report: &Report) -> String {
 /// Returns the section of one stage.
 pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> String {
     let (id, name) = (format!("stage-{number}"), escaped(&words::name(stage)));
-    if !stage.is_result {
+    if !report.shows(stage) {
         let text = escaped(&words::prepared(stage));
         return section(&id, &name, &format!("<p>{text}</p>\n{}", errors(stage)));
     }

@@ -66,7 +66,8 @@ impl Writer<'_> {
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
         let mut parts = figures(report);
         if parts.is_empty() {
-            parts.push(shared::plural(report.results().count() as u64, "result"));
+            let noun = if report.results().next().is_some() { "result" } else { "stage" };
+            parts.push(shared::plural(report.shown().count() as u64, noun));
         }
         let failed = report.failed_count();
         parts.push(format!("{} failed", count(failed)));
@@ -92,7 +93,7 @@ impl Writer<'_> {
 
     fn stage(&mut self, stage: &StageReport) {
         let name = self.paint.apply(Tone::Bold, &harmless(&words::name(stage)));
-        if !stage.is_result {
+        if !self.report.shows(stage) {
             self.out.push_str(&format!("\n{name}\n"));
             let tone = if stage.failed_count() > 0 { Tone::Bad } else { Tone::Plain };
             self.toned(tone, "  ", &words::prepared(stage));
@@ -145,7 +146,7 @@ impl Writer<'_> {
             self.out.push_str(&format!("\n  {name}\n"));
         }
         tables(view, self.width, self.paint, &mut self.out);
-        self.fact("measured", &shared::span(&row.analysis));
+        self.fact("measured", &shared::span(&view));
         for advice in &row.advice {
             warning(&advice.text, self.width, self.paint, &mut self.out);
         }
@@ -349,7 +350,7 @@ fn moving<'a>(stage: &StageReport, heading: &'a [&'a str]) -> &'a [&'a str] {
 
 /// Returns the figures of a run that has but one result of one kind.
 fn figures(report: &Report) -> Vec<String> {
-    let mut kinds = report.results().flat_map(StageReport::kinds);
+    let mut kinds = report.shown().flat_map(StageReport::kinds);
     let (Some((_, kind)), None) = (kinds.next(), kinds.next()) else { return Vec::new() };
     let mut parts: Vec<String> =
         ops_per_sec(kind).map(|rate| words::rate(kind.kind, rate)).into_iter().collect();
@@ -381,14 +382,18 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
 /// Returns that a stage was too short to tell much, if it was.
 fn short(stage: &StageReport) -> Option<String> {
     const SHORTEST: Duration = Duration::from_millis(100);
-    let longest = stage.rows.iter().filter(|row| row.is_on_files && !row.analysis.is_part);
-    let longest = longest.filter_map(|row| row.analysis.took()).max()?;
+    // That clients took turns makes figures of nobody's own time.
+    if stage.clients_apart {
+        return None;
+    }
+    let rows = stage.rows.iter().filter(|row| row.is_on_files && !row.analysis.is_part);
+    let took = rows.filter_map(|row| Some((row.analysis.took()?, row)));
+    let (longest, row) = took.max_by_key(|(took, _)| *took)?;
     (longest < SHORTEST).then(|| {
-        format!(
-            "{} took {} only: a longer run tells more",
-            words::name(stage),
-            format::duration(longest)
-        )
+        let several = stage.rows.len() > 1;
+        let row = if several { format!(", {}", row.name) } else { String::new() };
+        let took = format::duration(longest);
+        format!("{}{row} took {took} only: a longer run tells more", words::name(stage))
     })
 }
 
