@@ -333,7 +333,7 @@ fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[Analyze
 }
 
 /// Returns the buckets of a target where all members on it lie in buckets that the workload names.
-fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
+pub(crate) fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
     let sets = plan.sets.iter().filter(|set| set.target.0 == target);
     let buckets = sets.map(|set| match &set.members {
         Members::Named(named) => named.buckets.as_ref().map(ToString::to_string),

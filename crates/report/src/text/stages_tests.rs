@@ -164,3 +164,34 @@ fn a_part_of_the_operations_explains_nothing() {
     assert!(!text.contains("max_in_flight") && !text.contains("; achieved"), "{text}");
     assert!(!text.contains("\nramp ") && text.contains("\nleft out "), "{text}");
 }
+
+#[test]
+fn what_was_removed_is_told_by_what_it_was() {
+    let mut report = fixture::suite();
+    report.targets.push(crate::TargetReport::default());
+    for (removed, files, said) in [
+        (5, Some(2), "3 objects and 2 files removed"),
+        (2, Some(2), "2 files removed"),
+        (1, Some(0), "1 object removed"),
+        (5, None, "5 objects and files removed"),
+    ] {
+        let cleanup = report.cleanup.as_mut().unwrap();
+        (cleanup.removed, cleanup.removed_files) = (Some(removed), files);
+        let text = render(&report, &PLAIN);
+        assert!(text.contains(&format!("\ncleaned up  {said}\n")), "{said}: {text}");
+    }
+}
+
+#[test]
+fn a_job_that_was_short_is_named() {
+    let ops = [fixture::op(0, OpKind::Read, 0, 10, 4_096)];
+    let figures = || fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
+    let row = |name: &str| fixture::row(name, "read", Some("4 KiB"), figures());
+    let mut report = fixture::report("both", vec![fixture::stage("main", 0, vec![row("a")])]);
+    assert_eq!(warnings(&report), ["main took 10.0 µs only: a longer run tells more"]);
+    let stage = fixture::stage("main", 0, vec![row("a"), row("b")]);
+    report.stages = vec![stage];
+    assert_eq!(warnings(&report), ["main, b took 10.0 µs only: a longer run tells more"]);
+    report.stages[0].clients_apart = true;
+    assert_eq!(warnings(&report), [""; 0]);
+}
