@@ -291,14 +291,20 @@ impl Writer<'_> {
         if gates.is_empty() {
             return;
         }
-        let mut table = Table::new(&["gates", "on", "outcome", "found"]);
-        for result in gates {
-            let (word, tone) = outcome(result.outcome);
-            let on = place_name(result.of.as_deref(), result.kind);
-            let cells = [on.into(), Cell::new(word, tone), Cell::from(found(result))];
-            table.row(&harmless(&result.gate), Tone::Plain, cells);
-        }
-        self.table(&table);
+        let on = |result: &GateResult| place_name(result.of.as_deref(), result.kind);
+        let names: Vec<String> = gates.iter().map(on).collect();
+        let table = |chars_max: usize| {
+            let mut table = Table::new(&["gates", "on", "outcome", "found"]);
+            for (result, on) in gates.iter().zip(elided_apart(&names, chars_max)) {
+                let (word, tone) = outcome(result.outcome);
+                let cells = [on.into(), Cell::new(word, tone), Cell::from(found(result))];
+                table.row(&harmless(&result.gate), Tone::Plain, cells);
+            }
+            table
+        };
+        // Below, what is told of a gate has its whole name.
+        let others = table(2).width() - 2;
+        self.table(&table(self.width.saturating_sub(others).max(16)));
         for result in gates {
             if let Outcome::Inconclusive(doubt) = result.outcome {
                 let on = place_name(result.of.as_deref(), result.kind);

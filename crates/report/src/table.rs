@@ -81,6 +81,11 @@ impl Table {
         self.rows.push(std::iter::once(label).chain(cells).collect());
     }
 
+    /// Returns the width of the widest line.
+    pub fn width(&self) -> usize {
+        self.width_of(0) + self.width_right()
+    }
+
     /// Returns the widths of all columns but the first, with the gaps.
     pub fn width_right(&self) -> usize {
         (1..self.columns()).map(|column| 2 + self.width_of(column)).sum()

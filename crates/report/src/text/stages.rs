@@ -9,7 +9,7 @@ use super::tables;
 use crate::format::{self, bytes, count, duration, known};
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
 use crate::{ErrorSample, weka, words as shared};
 
 /// How many texts of one class of error are shown.
@@ -100,15 +100,26 @@ impl Writer<'_> {
             self.errors(stage);
             return;
         }
-        self.out.push_str(&format!("\n{name} · {}\n", harmless(&words::ran(stage))));
+        let ran = harmless(&words::ran(stage));
+        let chars = words::name(stage).chars().count() + 3 + ran.chars().count();
+        let between = if chars > self.width { "\n  " } else { " · " };
+        self.out.push_str(&format!("\n{name}{between}{ran}\n"));
         let several = stage.rows.len() > 1;
         for row in &stage.rows {
-            let lead = if several { format!("  {}: ", harmless(&row.name)) } else { "  ".into() };
+            let lead = if several { format!("{}: ", harmless(&row.name)) } else { String::new() };
             let text = match row.is_on_files {
                 true => words::work(row),
                 false => shared::loop_model(&RowView { report: self.report, stage, row }),
             };
-            paragraph(&lead, &harmless(&text), self.width, &mut self.out);
+            let text = harmless(&text);
+            if lead.chars().count() <= ROW_NAME_CHARS_MAX + 2 {
+                paragraph(&format!("  {lead}"), &text, self.width, &mut self.out);
+                continue;
+            }
+            // What follows a long name is set in a little.
+            let mut lines = String::new();
+            paragraph("    ", &(lead + &text), self.width, &mut lines);
+            self.out.push_str(&lines[2..]);
         }
         let told = words::schedules_told(stage);
         for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
@@ -164,11 +175,12 @@ impl Writer<'_> {
         let mut table = Table::new(heading);
         let several = stage.rows.len() > 1;
         let mut is_empty = true;
-        for row in stage.rows.iter().filter(|row| row.is_on_files) {
+        let names: Vec<String> = stage.rows.iter().map(|row| harmless(&row.name)).collect();
+        let names = stage.rows.iter().zip(elided_apart(&names, ROW_NAME_CHARS_MAX));
+        for (row, name) in names.filter(|(row, _)| row.is_on_files) {
             let kinds = row.analysis.kinds.iter().filter(|kind| shows(row, kind));
             for (index, kind) in kinds.enumerate() {
                 if several && index == 0 {
-                    let name = elided(&harmless(&row.name), ROW_NAME_CHARS_MAX);
                     table.row(&name, Tone::Plain, []);
                 }
                 let indent = if several { "  " } else { "" };

@@ -195,3 +195,22 @@ fn a_job_that_was_short_is_named() {
     report.stages[0].clients_apart = true;
     assert_eq!(warnings(&report), [""; 0]);
 }
+
+#[test]
+fn long_names_stay_within_the_width_and_apart() {
+    let ops = [fixture::op(0, OpKind::Read, 0, 10, 4_096)];
+    let figures = || fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
+    let row = |end: &str| {
+        let name = format!("scanning-job-{end}-of-the-backups-of-the-north-western-region");
+        fixture::row(&name, "read", Some("4 KiB"), figures())
+    };
+    let name = "the-main-stage-with-a-very-long-name-indeed-of-all-of-its-users";
+    let stage = fixture::stage(name, 0, vec![row("one"), row("two")]);
+    let text = render(&fixture::report("both", vec![stage]), &PLAIN);
+    assert_eq!(too_wide(&text), None, "{text}");
+    assert!(text.contains(&format!("\n{name}\n  10.0 µs from +0 s\n")), "{text}");
+    let labels: Vec<&str> = text.lines().filter(|line| line.contains('…')).collect();
+    // Two tables, with both rows each.
+    assert_eq!(labels.len() % 2, 0, "{text}");
+    assert!(!labels.is_empty() && labels.chunks(2).all(|pair| pair[0] != pair[1]), "{text}");
+}
