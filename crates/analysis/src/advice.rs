@@ -14,7 +14,17 @@ pub enum Advice {
     NothingDone,
     /// All workers ran together for too small a part of the stage, so the figures are those of the
     /// whole stage.
-    FullSpanUsed,
+    FullSpanUsed {
+        /// Whether its beginning was to be left out.
+        skipped: bool,
+    },
+    /// Nothing is left of the stage once its beginning is left out.
+    AllSkipped {
+        /// How much that was.
+        skip: Duration,
+        /// How long the stage took.
+        took: Duration,
+    },
     /// The span holds fewer than five whole segments.
     ShortSpan {
         /// Its length.
@@ -69,6 +79,19 @@ pub enum Advice {
     },
 }
 
+impl Advice {
+    /// Tells whether it says that the run, or the part of it in which all worked, was short.
+    pub fn is_of_length(&self) -> bool {
+        matches!(
+            self,
+            Self::FullSpanUsed { .. }
+                | Self::ShortSpan { .. }
+                | Self::IdleWorkers { .. }
+                | Self::Imbalance { .. }
+        )
+    }
+}
+
 /// Fewer whole segments than this say little about the fastest and the slowest.
 const SEGMENTS_MIN: u64 = 5;
 
@@ -81,18 +104,23 @@ pub(crate) fn collect(
     (question, row): (&Question<'_>, &RowAsked),
     counted: &Accumulator,
 ) -> Vec<Advice> {
+    let totals = &analysis.total.stage;
+    let ended = totals.ops_ok + totals.failed.count();
+    let is_skipped = !question.skip.is_zero();
+    if is_skipped && (ended == 0 || analysis.span.length().is_zero()) {
+        let took = analysis.ended.since(analysis.started);
+        return vec![Advice::AllSkipped { skip: question.skip, took }];
+    }
     // A row that is measured from its ramps on has a fixed amount to do, or none of these ends.
     if row.span == Span::FromRamps {
         return Vec::new();
     }
-    let totals = &analysis.total.stage;
-    let ended = totals.ops_ok + totals.failed.count();
     if ended == 0 {
         return vec![Advice::NothingDone];
     }
     let mut advice = Vec::new();
     match analysis.span.rule {
-        SpanRule::FullTooShort => advice.push(Advice::FullSpanUsed),
+        SpanRule::FullTooShort => advice.push(Advice::FullSpanUsed { skipped: is_skipped }),
         SpanRule::AllWorkers | SpanRule::FullAsked | SpanRule::Schedule | SpanRule::FromRamps => {}
     }
     if analysis.segments_count < SEGMENTS_MIN {
@@ -108,8 +136,11 @@ pub(crate) fn collect(
         }
     }
     // When a worker has nothing to do in an open loop is the schedule's choice.
-    if !row.open {
-        advice.extend(uneven_workers(analysis, row.workers));
+    if !row.open && !is_skipped {
+        let uneven = uneven_workers(analysis, row.workers);
+        // Where the whole stage is measured, it does not end with the first worker.
+        let is_whole = analysis.span.rule == SpanRule::FullTooShort;
+        advice.extend(uneven.filter(|of| !(is_whole && matches!(of, Advice::Imbalance { .. }))));
     }
     let count = totals.failed.of(ErrorClass::Throttled);
     if count > 0 {

@@ -212,6 +212,11 @@ impl<'a> Question<'a> {
             && self.endpoint.is_none_or(|endpoint| op.endpoint == endpoint)
     }
 
+    /// Tells whether operations are left out.
+    fn is_of_part(&self) -> bool {
+        self.kind.is_some() || self.endpoint.is_some() || !self.skip.is_zero()
+    }
+
     /// Returns the client of a worker.
     fn client(&self, worker: usize) -> u16 {
         self.client_of.get(worker).copied().unwrap_or(0)
@@ -463,8 +468,8 @@ impl<'a> MeasuringRow<'a> {
         });
         let frame = frame.opened(asked.open, question.depth > Depth::Figures);
         let series = Series::new(question, frame);
-        let is_part = question.kind.is_some() || question.endpoint.is_some();
-        let in_flight = (asked.open && !is_part).then(|| InFlight::new(question.started));
+        let is_filtered = question.kind.is_some() || question.endpoint.is_some();
+        let in_flight = (asked.open && !is_filtered).then(|| InFlight::new(question.started));
         Self { asked, survey, span, series, in_flight, ramp: RampCounts::default() }
     }
 
@@ -497,7 +502,7 @@ impl<'a> MeasuringRow<'a> {
             total: total.figures(frame),
             endpoints: series.endpoints(None),
             in_flight: self.in_flight,
-            is_part: question.kind.is_some() || question.endpoint.is_some(),
+            is_part: question.is_of_part(),
             advice: Vec::new(),
             details: series.details(),
         };

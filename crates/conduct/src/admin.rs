@@ -302,7 +302,10 @@ impl Cleaning for RunAdmin {
         }
         let took = recording.now().since(started).as_nanos() as u64;
         let took_ns = (state == CleanupState::Complete).then_some(took);
-        (Cleanup { state, objects_removed_count: removed, took_ns }, left.is_none())
+        let files_removed_count = None;
+        let cleanup =
+            Cleanup { state, objects_removed_count: removed, files_removed_count, took_ns };
+        (cleanup, left.is_none())
     }
 }
 

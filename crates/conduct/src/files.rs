@@ -329,8 +329,12 @@ impl Cleaning for FilesRun {
             removed = Some(count);
         }
         let took = recording.now().since(begun).as_nanos() as u64;
-        let cleanup =
-            Cleanup { state, objects_removed_count: removed, took_ns: removed.map(|_| took) };
+        let cleanup = Cleanup {
+            state,
+            objects_removed_count: removed,
+            files_removed_count: removed,
+            took_ns: removed.map(|_| took),
+        };
         (cleanup, state != CleanupState::Failed)
     }
 }

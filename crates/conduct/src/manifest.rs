@@ -63,7 +63,12 @@ pub fn of_workload(
         workload: workload.into(),
         stages: Vec::new(),
         recorder: None,
-        cleanup: Cleanup { state: cleanup, objects_removed_count: None, took_ns: None },
+        cleanup: Cleanup {
+            state: cleanup,
+            objects_removed_count: None,
+            files_removed_count: None,
+            took_ns: None,
+        },
         advice: Vec::new(),
         notes: Vec::new(),
         first_errors: Vec::new(),

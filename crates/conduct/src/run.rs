@@ -301,7 +301,13 @@ impl Cleaning for Cleaners {
         };
         let removed = sum(stores.objects_removed_count, files.objects_removed_count);
         let took_ns = sum(stores.took_ns, files.took_ns);
-        (Cleanup { state, objects_removed_count: removed, took_ns }, stores_clean && files_clean)
+        let cleanup = Cleanup {
+            state,
+            objects_removed_count: removed,
+            files_removed_count: files.files_removed_count,
+            took_ns,
+        };
+        (cleanup, stores_clean && files_clean)
     }
 }
 

@@ -312,19 +312,27 @@ fn manifest<E: std::error::Error + 'static>(
     whole.started_unix_ns = epoch;
     whole.started_at = WallTime::from_unix_ns(epoch).to_string();
     whole.recorder = None;
-    let objects_removed_count = None;
-    whole.cleanup =
-        Cleanup { state: CleanupState::NotNeeded, objects_removed_count, took_ns: None };
+    whole.cleanup = Cleanup {
+        state: CleanupState::NotNeeded,
+        objects_removed_count: None,
+        files_removed_count: None,
+        took_ns: None,
+    };
     unite_endpoints(parts, &mut whole)?;
     // Each part owned a prefix of its own, and cleans it itself.
     whole.targets_mut().for_each(|target| target.prefix = None);
     whole.advice = made.advice;
-    whole.notes = distinct(manifests().flat_map(|manifest| &manifest.notes).chain(&made.notes));
+    whole.notes = distinct(manifests().flat_map(|manifest| &manifest.notes));
     whole.stages = made.stages;
-    if whole.more_targets.is_empty() {
-        let count = whole.target.endpoints.len() as u16;
-        for job in whole.stages.iter_mut().flat_map(|stage| &mut stage.jobs) {
-            (job.endpoint_first, job.endpoints_count) = (0, count);
+    let count = whole.endpoints().count() as u16;
+    let targets: Vec<(usize, usize)> = whole.endpoints_by_target().collect();
+    for (stage, column) in whole.stages.iter_mut().zip(columns) {
+        let Some((part, _)) = column.own(parts).next() else { continue };
+        for job in &mut stage.jobs {
+            let own = parts[part].manifest.target_of(job.endpoint_first);
+            let of = own.and_then(|at| targets.get(at)).filter(|_| targets.len() > 1);
+            (job.endpoint_first, job.endpoints_count) =
+                of.map_or((0, count), |(first, count)| (*first as u16, *count as u16));
         }
     }
     whole.first_errors = first_errors(parts, columns, epoch);
@@ -368,16 +376,33 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a String>) -> Vec<String> {
 }
 
 /// Gives the whole all endpoints: in the order of the parts where it is the same in all, otherwise
-/// sorted and of one target, so that the order of the parts does not matter.
+/// sorted, so that the order of the parts does not matter. Targets stay apart where each part has
+/// the like of them and no address is of two.
 fn unite_endpoints<E: std::error::Error + 'static>(
     parts: &[MergePart<'_, E>],
     whole: &mut Manifest,
 ) -> Result<(), MergeError<E>> {
-    if parts.iter().any(|part| !part.manifest.endpoints().eq(whole.endpoints())) {
-        let all = parts.iter().flat_map(|part| part.manifest.endpoints().cloned());
-        let all: BTreeSet<String> = all.collect();
-        whole.target.endpoints = all.into_iter().collect();
-        whole.more_targets.clear();
+    let manifests = || parts.iter().map(|part| &part.manifest);
+    if manifests().any(|manifest| !manifest.endpoints().eq(whole.endpoints())) {
+        let kinds = |manifest: &Manifest| {
+            manifest.targets().map(|target| target.kind.clone()).collect::<Vec<_>>()
+        };
+        let is_alike = manifests().all(|manifest| kinds(manifest) == kinds(whole));
+        let of_target = |at: usize| -> BTreeSet<String> {
+            let of = manifests().filter_map(|manifest| manifest.targets().nth(at));
+            of.flat_map(|target| target.endpoints.iter().cloned()).collect()
+        };
+        let own: Vec<_> = (0..whole.targets().count()).map(of_target).collect();
+        let all: BTreeSet<String> =
+            manifests().flat_map(|manifest| manifest.endpoints().cloned()).collect();
+        if is_alike && own.iter().map(BTreeSet::len).sum::<usize>() == all.len() {
+            for (target, own) in whole.targets_mut().zip(own) {
+                target.endpoints = own.into_iter().collect();
+            }
+        } else {
+            whole.target.endpoints = all.into_iter().collect();
+            whole.more_targets.clear();
+        }
     }
     if whole.endpoints().count() > usize::from(u16::MAX) {
         return Err(MergeError::TooMany { what: "endpoints", limit: u32::from(u16::MAX) });

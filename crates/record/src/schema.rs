@@ -120,6 +120,22 @@ impl Manifest {
         std::iter::once(&mut self.target).chain(&mut self.more_targets)
     }
 
+    /// Returns of each target the first of its addresses and how many it has.
+    pub(crate) fn endpoints_by_target(&self) -> impl Iterator<Item = (usize, usize)> {
+        let mut first = 0;
+        self.targets().map(move |target| {
+            let own = (first, target.endpoints.len());
+            first += target.endpoints.len();
+            own
+        })
+    }
+
+    /// Returns which target an address is of.
+    pub(crate) fn target_of(&self, endpoint: u16) -> Option<usize> {
+        let endpoint = usize::from(endpoint);
+        self.endpoints_by_target().position(|(first, count)| endpoint < first + count)
+    }
+
     /// Returns the addresses of all targets, in the order of their ids.
     pub fn endpoints(&self) -> impl Iterator<Item = &String> + Clone {
         self.targets().flat_map(|target| &target.endpoints)
@@ -479,8 +495,11 @@ pub struct Recorder {
 pub struct Cleanup {
     /// How far the removal got.
     pub state: CleanupState,
-    /// How many objects were removed.
+    /// How many objects and files were removed.
     pub objects_removed_count: Option<u64>,
+    /// How many of them were files; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_removed_count: Option<u64>,
     /// How long that took.
     #[serde(default)]
     pub took_ns: Option<u64>,

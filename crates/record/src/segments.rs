@@ -34,6 +34,9 @@ pub struct SegmentRow {
     pub reqs_ended_avg_ms: Option<f64>,
     pub start_time_unix_ns: u64,
     pub end_time_unix_ns: u64,
+    pub stage: String,
+    pub iteration_index: u64,
+    pub job: String,
 }
 
 /// The columns in the words of Parquet.
@@ -55,6 +58,9 @@ const COLUMNS: &str = "message plimsoll_segment {
     OPTIONAL DOUBLE reqs_ended_avg_ms;
     REQUIRED INT64 start_time_unix_ns;
     REQUIRED INT64 end_time_unix_ns;
+    REQUIRED BYTE_ARRAY stage (STRING);
+    REQUIRED INT64 iteration_index;
+    REQUIRED BYTE_ARRAY job (STRING);
 }";
 
 /// Writes segments as one Parquet file, in place of one that is there.
@@ -98,6 +104,9 @@ impl<'a> Columns<'_, 'a> {
         self.number(|row| row.reqs_ended_avg_ms)?;
         self.whole(|row| row.start_time_unix_ns)?;
         self.whole(|row| row.end_time_unix_ns)?;
+        self.text(|row| Some(&row.stage))?;
+        self.whole(|row| row.iteration_index)?;
+        self.text(|row| Some(&row.job))?;
         self.group.close().map(|_| ())
     }
 
@@ -153,6 +162,9 @@ mod tests {
             reqs_ended_avg_ms: Some(1.5),
             start_time_unix_ns: 1_795_251_600_000_000_000,
             end_time_unix_ns: 1_795_251_601_000_000_000,
+            stage: "main".to_owned(),
+            iteration_index: 2,
+            job: "users".to_owned(),
         };
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("segments.parquet");
@@ -162,7 +174,7 @@ mod tests {
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
         assert_eq!(rows.len(), 2);
         let columns: Vec<(&String, &Field)> = rows[1].get_column_iter().collect();
-        assert_eq!(columns.len(), 17);
+        assert_eq!(columns.len(), 20);
         let of = |name: &str| columns.iter().find(|(each, _)| *each == name).unwrap().1;
         assert_eq!(*of("op"), Field::Str("GET".to_owned()));
         assert_eq!(*of("host"), Field::Null);
@@ -171,5 +183,8 @@ mod tests {
         assert_eq!(*of("objs_per_sec"), Field::Double(4.25));
         assert_eq!(*of("reqs_ended_avg_ms"), Field::Double(1.5));
         assert_eq!(*of("end_time_unix_ns"), Field::Long(1_795_251_601_000_000_000));
+        assert_eq!(*of("stage"), Field::Str("main".to_owned()));
+        assert_eq!(*of("iteration_index"), Field::Long(2));
+        assert_eq!(*of("job"), Field::Str("users".to_owned()));
     }
 }

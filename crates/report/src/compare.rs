@@ -15,7 +15,7 @@ use plimsoll_analysis::compare::{
 use plimsoll_model::OpKind;
 
 use crate::format::{UNKNOWN, known};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph};
 use crate::text::Look;
 use crate::words::plural;
 
@@ -182,13 +182,14 @@ impl Writer<'_> {
         }
         let mut table = Table::new(&["parameters that differ", "before", "after"]);
         let room = self.width.saturating_sub(NAME_CHARS_MAX + 6) / 2;
-        for difference in differences {
-            let values = |values: &[String]| {
+        let names: Vec<String> = differences.iter().map(|of| harmless(&of.name)).collect();
+        let names = elided_apart(&names, NAME_CHARS_MAX - 2);
+        for (difference, name) in differences.iter().zip(names) {
+            let values = [&difference.before, &difference.after].map(|values| {
                 let text = if values.is_empty() { UNKNOWN.into() } else { values.join(", ") };
-                Cell::from(elided(&harmless(&text), room))
-            };
-            let name = elided(&harmless(&difference.name), NAME_CHARS_MAX - 2);
-            let cells = [values(&difference.before), values(&difference.after)];
+                harmless(&text)
+            });
+            let cells = elided_apart(&values, room).into_iter().map(Cell::from);
             table.row(&name, Tone::Plain, cells);
         }
         self.table(&table);
@@ -290,14 +291,20 @@ impl Writer<'_> {
         if gates.is_empty() {
             return;
         }
-        let mut table = Table::new(&["gates", "on", "outcome", "found"]);
-        for result in gates {
-            let (word, tone) = outcome(result.outcome);
-            let on = place_name(result.of.as_deref(), result.kind);
-            let cells = [on.into(), Cell::new(word, tone), Cell::from(found(result))];
-            table.row(&harmless(&result.gate), Tone::Plain, cells);
-        }
-        self.table(&table);
+        let on = |result: &GateResult| place_name(result.of.as_deref(), result.kind);
+        let names: Vec<String> = gates.iter().map(on).collect();
+        let table = |chars_max: usize| {
+            let mut table = Table::new(&["gates", "on", "outcome", "found"]);
+            for (result, on) in gates.iter().zip(elided_apart(&names, chars_max)) {
+                let (word, tone) = outcome(result.outcome);
+                let cells = [on.into(), Cell::new(word, tone), Cell::from(found(result))];
+                table.row(&harmless(&result.gate), Tone::Plain, cells);
+            }
+            table
+        };
+        // Below, what is told of a gate has its whole name.
+        let others = table(2).width() - 2;
+        self.table(&table(self.width.saturating_sub(others).max(16)));
         for result in gates {
             if let Outcome::Inconclusive(doubt) = result.outcome {
                 let on = place_name(result.of.as_deref(), result.kind);

@@ -152,9 +152,12 @@ impl CacheState {
 pub struct CleanupReport {
     /// How far it got.
     pub state: CleanupState,
-    /// How many objects or files were removed.
+    /// How many objects and files were removed.
     #[serde(rename = "removed_count")]
     pub removed: Option<u64>,
+    /// How many of them were files; null where that is not known.
+    #[serde(rename = "files_removed_count")]
+    pub removed_files: Option<u64>,
     /// How long that took.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns_if_known")]
     #[schemars(with = "Option<u64>")]

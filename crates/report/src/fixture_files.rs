@@ -112,6 +112,7 @@ pub(crate) fn report(what: &str, stages: Vec<StageReport>) -> Report {
         cleanup: Some(CleanupReport {
             state: CleanupState::Complete,
             removed: Some(2),
+            removed_files: Some(2),
             took: Some(Duration::from_millis(1)),
         }),
         run_directory: Some("plimsoll-runs/20261121-090000-abcdef".to_owned()),

@@ -242,7 +242,7 @@ fn origin(report: &RowView<'_>) -> String {
     let mut facts = vec![
         ("target", report.target().clone()),
         ("load", words::loop_model(report)),
-        ("measured", words::span(&report.row.analysis)),
+        ("measured", words::span(report)),
     ];
     facts.extend(report.schedule_facts());
     facts.extend(words::goodput(report).map(|text| ("goodput", text)));

@@ -33,6 +33,7 @@ pub use facts::{
 };
 pub use report::{Report, ReportSchema, RowReport, StageReport};
 pub use schedule::ScheduleReport;
+pub use stage_words::stage_title;
 
 /// Returns a piece of advice as a sentence.
 pub fn advice_text(advice: &plimsoll_analysis::Advice) -> String {

@@ -108,6 +108,9 @@ pub struct StageReport {
     #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
     #[schemars(with = "u64")]
     pub started_after: Duration,
+    /// Whether some of its clients had ended when others began.
+    #[serde(skip)]
+    pub clients_apart: bool,
     /// From its start to the end of its last worker.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns")]
     #[schemars(with = "u64")]
@@ -115,6 +118,10 @@ pub struct StageReport {
     /// Threads that its workers ran on, where that is known.
     #[serde(rename = "threads_count")]
     pub threads: Option<u32>,
+    /// What ended it: `out-of-work`, `duration`, a stop rule (`steady`, `until`), `failure`, or
+    /// `stopped` where somebody stopped it; null where that is not known, or where clients differ
+    /// in it.
+    pub ended_by: Option<String>,
     /// Why a stop rule ended it before its time was up, in words and figures; null where none did.
     pub ended_because: Option<String>,
     /// User and system CPU time of this program while it ran; null in virtual time.
@@ -188,6 +195,9 @@ pub struct RowReport {
     pub served_by: Vec<String>,
     /// When operations start.
     pub loop_model: LoopModel,
+    /// Each of its jobs by name with when its operations start; empty where that is not known.
+    #[serde(skip)]
+    pub paced: Vec<(String, LoopModel)>,
     /// The schedules of its jobs that have one.
     pub schedules: Vec<JobSchedule>,
     /// Failed over all operations that count, 0 to 1; null when there was none.
@@ -228,6 +238,7 @@ impl RowReport {
             duration: None,
             served_by: Vec::new(),
             loop_model: LoopModel::Closed,
+            paced: Vec::new(),
             schedules: Vec::new(),
             error_rate: analysis.error_rate(),
             error_rate_max: None,
@@ -257,8 +268,10 @@ impl StageReport {
             iteration: 0,
             is_result: true,
             started_after: Duration::ZERO,
+            clients_apart: false,
             took: took.unwrap_or_default(),
             threads: None,
+            ended_by: None,
             ended_because: None,
             cpu: None,
             usage: None,
@@ -286,6 +299,11 @@ impl StageReport {
     pub fn ended_count(&self) -> u64 {
         let ramps: u64 = self.rows.iter().map(|row| row.analysis.ramp.ops_ok).sum();
         self.ops_ok() + ramps + self.failed_count()
+    }
+
+    /// Tells whether operations were left out.
+    pub(crate) fn is_part(&self) -> bool {
+        self.rows.iter().any(|row| row.analysis.is_part)
     }
 
     /// Returns each kind in each row.
@@ -366,15 +384,22 @@ impl Report {
         self.stages.iter().filter(|stage| stage.is_result)
     }
 
+    /// Returns the stages that are shown whole: the results, or the stages that were asked for by
+    /// name where none of them is one.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &StageReport> {
+        let has_results = self.results().next().is_some();
+        self.stages.iter().filter(move |stage| stage.is_result || !has_results)
+    }
+
+    /// Tells whether a stage is one of [`shown`](Self::shown).
+    pub(crate) fn shows(&self, stage: &StageReport) -> bool {
+        self.shown().any(|shown| std::ptr::eq(shown, stage))
+    }
+
     /// Returns the only result, where it is one row on objects and there is nothing else to show.
     pub(crate) fn only_row(&self) -> Option<RowView<'_>> {
-        let mut results = self.results();
-        let stage = match (results.next(), results.next(), &self.stages[..]) {
-            (Some(only), None, _) => only,
-            // A stage that prepares may be asked for by itself.
-            (None, _, [only]) => only,
-            _ => return None,
-        };
+        let mut shown = self.shown();
+        let (Some(stage), None) = (shown.next(), shown.next()) else { return None };
         match &stage.rows[..] {
             [row] if !row.is_on_files => Some(RowView { report: self, stage, row }),
             _ => None,
@@ -448,9 +473,9 @@ impl<'a> RowView<'a> {
     }
 
     /// Returns what was made before it.
-    pub(crate) fn prepared(&self) -> Option<StageWork> {
+    pub(crate) fn prepared(&self) -> Option<&'a StageReport> {
         let mut others = self.report.stages.iter().filter(|stage| !stage.is_result);
-        others.find(|stage| !std::ptr::eq(*stage, self.stage)).map(StageReport::work)
+        others.find(|stage| !std::ptr::eq(*stage, self.stage))
     }
 
     /// Returns when its stage began.

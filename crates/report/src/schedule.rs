@@ -12,6 +12,9 @@ use crate::report::RowView;
 use crate::serial;
 use crate::words::plural;
 
+/// What stands for the explanation where a part of the operations was left out.
+const OF_PART: &str = "The report of all operations says what held it back";
+
 /// What was seen of the operations of an open loop, for the advice on its schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
@@ -90,7 +93,9 @@ impl ScheduleReport {
     }
 
     /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
-    pub(crate) fn warning(&self, observed: &Observed) -> Option<String> {
+    ///
+    /// `observed` is `None` where a part of the operations was left out.
+    pub(crate) fn warning(&self, observed: Option<&Observed>) -> Option<String> {
         let offered = self.offered_count.filter(|_| !self.is_kept())?;
         let missed = self.missed_count();
         let text = |number: Option<u64>| known(number, count);
@@ -102,7 +107,7 @@ impl ScheduleReport {
             percent(missed as f64 / offered as f64 * 100.0),
             text(self.late_count),
             text(self.skipped_count),
-            self.hint(observed)
+            observed.map_or_else(|| OF_PART.to_owned(), |observed| self.hint(observed))
         ))
     }
 
@@ -140,7 +145,13 @@ impl ScheduleReport {
                 count(needed)
             );
         }
-        if observed.failed_count > 0 || observed.service_max.is_none() {
+        if observed.failed_count == 0 && observed.service_max.is_none() {
+            return format!(
+                "No operation ended that counts: see first that the target answers at all, and why \
+                 operations took all of `max_in_flight` {limit}"
+            );
+        }
+        if observed.failed_count > 0 {
             return format!(
                 "Operations that failed may have taken all of `max_in_flight` {limit}: see first \
                  why they failed; a store that sheds load needs a lower `rate`, not more in flight"
@@ -244,14 +255,15 @@ impl RowView<'_> {
     /// Returns by how much a schedule was not kept, and what to change; `None` if it was.
     pub(crate) fn schedule_warning(&self) -> Option<String> {
         let (total, schedule) = (&self.row.analysis.total, self.schedule()?);
-        let in_flight = self.row.analysis.in_flight.as_ref().filter(|_| !self.row.analysis.is_part);
-        schedule.warning(&Observed {
+        let in_flight = self.row.analysis.in_flight.as_ref();
+        let observed = Observed {
             service_mean: total.service().mean,
             service_max: total.service().max,
             failed_count: total.stage.failed.count(),
             full_load: in_flight.and_then(|of| of.full_load(schedule.max_in_flight)),
             cpu_share: self.cpu_share(),
-        })
+        };
+        schedule.warning((!self.row.analysis.is_part).then_some(&observed))
     }
 
     /// Returns the part of the stage in which its threads computed, 0 to 1.

@@ -129,10 +129,11 @@ fn a_saturated_store_is_not_asked_for_more_in_flight() {
     let who = "The store, or the machine that makes the load (its threads were busy 90.0 % of the \
                time), completes about 500/s";
     assert!(hint.contains(who), "{hint}");
-    // A part of the operations shows nothing of what was in flight.
+    // A part of the operations shows nothing of what was in flight, and of why.
     let mut part = overloaded();
     fixture::row(&mut part).analysis.is_part = true;
-    assert!(view(&part).schedule_warning().unwrap().contains("raise it"));
+    let told = view(&part).schedule_warning().unwrap();
+    assert!(told.ends_with("asked for. The report of all operations says what held it back"));
 }
 
 #[test]

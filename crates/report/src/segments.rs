@@ -1,4 +1,5 @@
-//! Every segment as a row with the columns of warp's `--analyze.out`, for tables and spreadsheets.
+//! Every segment as a row with the columns of warp's `--analyze.out`, and its stage and job, for
+//! tables and spreadsheets.
 //!
 //! What each column means here stands in `docs/formats/segments.md`.
 
@@ -12,7 +13,7 @@ use crate::format::inert_cell;
 use crate::report::RowView;
 use crate::table::harmless;
 
-/// The names of the columns, in their order.
+/// The names of the columns that warp has as well, in their order.
 pub const COLUMNS: [&str; 17] = [
     "index",
     "op",
@@ -32,6 +33,9 @@ pub const COLUMNS: [&str; 17] = [
     "start_time",
     "end_time",
 ];
+
+/// The names of those that say where it was, in their order behind the others.
+const WHERE: [&str; 3] = ["stage", "iteration_index", "job"];
 
 /// One segment of one kind, at all endpoints or at one.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,12 +75,27 @@ pub struct SegmentOut {
     pub start_time: WallTime,
     /// When it ends.
     pub end_time: WallTime,
+    /// What its stage is called.
+    pub stage: String,
+    /// Which repetition of the stage it is of, 0-based.
+    pub iteration: u32,
+    /// What the job, or the group of jobs, is called.
+    pub job: String,
+}
+
+impl SegmentOut {
+    /// Returns its columns that warp does not have.
+    fn place(&self) -> [String; WHERE.len()] {
+        let cell = |text: &str| inert_cell(&harmless(text)).into_owned();
+        [cell(&self.stage), self.iteration.to_string(), cell(&self.job)]
+    }
 }
 
 /// What lies between the fields of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
-    /// As warp writes it: the columns' names above every block, times as Go prints them.
+    /// As warp writes it: the columns' names above every block, times as Go prints them. Stage and
+    /// job are left out where they are the same everywhere.
     Tab,
     /// RFC 4180: the names once, times as in RFC 3339.
     Comma,
@@ -147,6 +166,9 @@ fn block<'a>(
             reqs_ended_avg_ms: row.latency_mean.map(milliseconds),
             start_time,
             end_time: start_time.after(row.length),
+            stage: report.stage.name.clone(),
+            iteration: report.stage.iteration,
+            job: report.row.name.clone(),
         }
     })
 }
@@ -154,12 +176,19 @@ fn block<'a>(
 /// Returns the rows as text, a line each; nothing without rows.
 pub fn delimited(rows: &[SegmentOut], separator: Separator) -> String {
     let mut out = String::new();
+    // With tabs one job of one stage is written as by warp, which knows no other.
+    let is_placed =
+        separator == Separator::Comma || rows.windows(2).any(|of| of[0].place() != of[1].place());
+    let mut write = |fields: [String; COLUMNS.len()], place: [String; WHERE.len()]| {
+        let place = place.into_iter().take(if is_placed { WHERE.len() } else { 0 });
+        line(fields.into_iter().chain(place).collect(), separator, &mut out);
+    };
     for (at, row) in rows.iter().enumerate() {
         let heads_block = row.index == 0 && separator == Separator::Tab;
         if at == 0 || heads_block {
-            line(COLUMNS.map(str::to_owned), separator, &mut out);
+            write(COLUMNS.map(str::to_owned), WHERE.map(str::to_owned));
         }
-        line(fields(row, separator), separator, &mut out);
+        write(fields(row, separator), row.place());
     }
     out
 }
@@ -195,10 +224,10 @@ fn fields(row: &SegmentOut, separator: Separator) -> [String; COLUMNS.len()] {
     ]
 }
 
-fn line(fields: [String; COLUMNS.len()], separator: Separator, out: &mut String) {
+fn line(fields: Vec<String>, separator: Separator, out: &mut String) {
     let text = match separator {
         Separator::Tab => fields.join("\t"),
-        Separator::Comma => fields.map(quoted).join(","),
+        Separator::Comma => fields.into_iter().map(quoted).collect::<Vec<_>>().join(","),
     };
     out.push_str(&text);
     out.push('\n');

@@ -48,6 +48,9 @@ fn the_figures_of_a_segment() {
         reqs_ended_avg_ms: Some(20.0),
         start_time,
         end_time: start_time.after(Duration::from_secs(1)),
+        stage: "measure".to_owned(),
+        iteration: 0,
+        job: "measure".to_owned(),
     };
     assert_eq!(rows[1], expected);
 }
@@ -73,13 +76,23 @@ fn tabs_have_the_names_above_every_block_and_commas_once() {
     );
     let commas = delimited(&rows, Separator::Comma);
     let lines: Vec<&str> = commas.lines().collect();
-    assert_eq!((lines.len(), lines[0]), (1 + 4 * 2, &*names.replace('\t', ",")));
+    let names = names.replace('\t', ",") + ",stage,iteration_index,job";
+    assert_eq!((lines.len(), lines[0]), (1 + 4 * 2, &*names));
     assert_eq!(
         lines[2],
         "1,PUT,,1,1,501760,49,0,49,49,1,0.478515625,49,49,20,2026-11-21T09:00:01.020000000Z,\
-         2026-11-21T09:00:02.020000000Z"
+         2026-11-21T09:00:02.020000000Z,measure,0,measure"
     );
     assert_eq!(delimited(&[], Separator::Tab), "");
+    // What has several jobs tells them apart with tabs as well.
+    let mut other = rows.clone();
+    other.iter_mut().for_each(|row| (row.iteration, row.job) = (1, "=other".to_owned()));
+    let tabs = delimited(&[rows, other].concat(), Separator::Tab);
+    let lines: Vec<&str> = tabs.lines().collect();
+    assert!(lines.iter().all(|line| line.split('\t').count() == 20), "{tabs}");
+    assert!(lines[0].ends_with("\tend_time\tstage\titeration_index\tjob"), "{tabs}");
+    assert!(lines[1].ends_with("\tmeasure\t0\tmeasure"), "{tabs}");
+    assert!(tabs.ends_with("\tmeasure\t1\t'=other\n"), "{tabs}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use plimsoll_model::{ByteRate, OpKind, OpRate};
 
 use crate::format::{byte_rate, bytes, count, duration, known, number};
 use crate::schedule::Observed;
-use crate::words::plural;
-use crate::{CacheState, JobSchedule, RowReport, StageReport, TargetReport};
+use crate::words::{pacing, plural};
+use crate::{CacheState, JobSchedule, LoopModel, RowReport, StageReport, TargetReport};
 
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -74,10 +74,14 @@ fn schedule_told(row: &RowReport, of: &JobSchedule, named: bool) -> ScheduleTold
     let achieved = rates.map(|rates| OpRate(rates.iter().sum()));
     let lead = if named { format!("{}: ", of.job) } else { String::new() };
     // Jobs that share a row are not told apart in its rate.
-    let facts = of.schedule.facts(of.is_alone.then_some(achieved));
+    let is_whole = !row.analysis.is_part;
+    let facts = of.schedule.facts((of.is_alone && is_whole).then_some(achieved));
     ScheduleTold {
         facts: facts.into_iter().map(|(name, text)| (name, format!("{lead}{text}"))).collect(),
-        warning: of.schedule.warning(&observed).map(|text| format!("{lead}{text}")),
+        warning: of
+            .schedule
+            .warning(is_whole.then_some(&observed))
+            .map(|text| format!("{lead}{text}")),
     }
 }
 
@@ -105,9 +109,32 @@ pub(crate) fn throughput_of(kind: &KindAnalysis, per_sec: Option<f64>) -> String
 
 /// Returns what a stage is called, with the number of its repetition from the second on.
 pub(crate) fn name(stage: &StageReport) -> String {
-    match stage.iteration {
-        0 => stage.name.clone(),
-        again => format!("{} ({})", stage.name, u64::from(again) + 1),
+    stage_title(&stage.name, stage.iteration)
+}
+
+/// Returns a stage's name with the number of its repetition, which is 0-based, from the second on.
+pub fn stage_title(name: &str, iteration: u32) -> String {
+    match iteration {
+        0 => name.to_owned(),
+        again => format!("{name} ({})", u64::from(again) + 1),
+    }
+}
+
+/// Returns when a stage ran, and what ended it: `2.00 s from +1.00 s, time up`.
+pub(crate) fn ran(stage: &StageReport) -> String {
+    let ended = stage.ended_by.as_deref().map_or(String::new(), |by| format!(", {}", ended(by)));
+    format!("{} from +{}{ended}", duration(stage.took), duration(stage.started_after))
+}
+
+/// Returns what ended a stage, in words.
+fn ended(by: &str) -> &str {
+    match by {
+        "out-of-work" => "all work done",
+        "duration" => "time up",
+        "steady" | "until" => "ended by a stop rule",
+        "failure" => "ended by a failure",
+        "stopped" => "stopped early",
+        other => other,
     }
 }
 
@@ -125,7 +152,25 @@ pub(crate) fn work(row: &RowReport) -> String {
     parts.extend(row.direct.then(|| "O_DIRECT".to_owned()));
     parts.extend(row.interface.map(|interface| interface.name().to_owned()));
     parts.push(caches(row.caches.unwrap_or(CacheState::NotKnown)).to_owned());
+    parts.extend(pacings(row));
     parts.join(", ")
+}
+
+/// Returns when operations of the jobs of a row start, where that is not when others have ended;
+/// jobs that differ in it are named.
+fn pacings(row: &RowReport) -> Vec<String> {
+    let schedule = |job: &str| {
+        let named = row.schedules.iter().find(|of| of.job == job);
+        named.map(|of| &of.schedule)
+    };
+    let Some((_, first)) = row.paced.first() else { return Vec::new() };
+    let alike = row.paced.iter().all(|(_, model)| model == first) && row.schedules.len() < 2;
+    let paced = row.paced.iter().filter(|(_, model)| *model != LoopModel::Closed);
+    let told = paced.map(|(job, model)| {
+        let lead = if alike { String::new() } else { format!("{job}: ") };
+        lead + &pacing(*model, schedule(job), "")
+    });
+    told.take(if alike { 1 } else { usize::MAX }).collect()
 }
 
 /// Returns what lay between the operations and the medium.
@@ -157,7 +202,12 @@ pub(crate) fn prepared(stage: &StageReport) -> String {
         0 => String::new(),
         failed => format!("; {} failed", count(failed)),
     };
-    format!("{all} in {}{failed} (no result)", duration(stage.took))
+    // That it came to its end needs no word.
+    let ended = match stage.ended_by.as_deref() {
+        None | Some("out-of-work" | "duration") => String::new(),
+        Some(by) => format!("; {}", ended(by)),
+    };
+    format!("{all} in {}{failed}{ended} (no result)", duration(stage.took))
 }
 
 /// Tells whether first done and last done are shown of a kind: always of names, of blocks when they
@@ -169,6 +219,11 @@ pub(crate) fn shows_done(row: &RowReport, kind: &KindAnalysis) -> bool {
     let apart = last.after.saturating_sub(first.after);
     !is_on_blocks(kind.kind)
         || (kind.kind != OpKind::Sync && row.analysis.took().is_some_and(|took| apart > took / 100))
+}
+
+/// Returns what stands before [`ramp`]: with a ramp may be counted what was left out.
+pub(crate) fn ramp_name(stage: &StageReport) -> &'static str {
+    if stage.is_part() { "left out" } else { "ramp" }
 }
 
 /// Returns what was done in ramps, in one sentence; `None` without ramps.

@@ -81,6 +81,11 @@ impl Table {
         self.rows.push(std::iter::once(label).chain(cells).collect());
     }
 
+    /// Returns the width of the widest line.
+    pub fn width(&self) -> usize {
+        self.width_of(0) + self.width_right()
+    }
+
     /// Returns the widths of all columns but the first, with the gaps.
     pub fn width_right(&self) -> usize {
         (1..self.columns()).map(|column| 2 + self.width_of(column)).sum()
@@ -132,6 +137,30 @@ pub fn elided(text: &str, width: usize) -> String {
     let (head, tail) = (keep / 2, keep - keep / 2);
     let (head, tail) = (&chars[..head], &chars[chars.len() - tail..]);
     head.iter().chain(['…'].iter()).chain(tail).collect()
+}
+
+/// Returns texts cut to at most `width` characters each; those that would become the same are cut
+/// before the place at which they differ.
+pub(crate) fn elided_apart(texts: &[String], width: usize) -> Vec<String> {
+    let cut: Vec<String> = texts.iter().map(|text| elided(text, width)).collect();
+    let apart = |at: usize| {
+        let same = |other: usize| cut[other] == cut[at] && texts[other] != texts[at];
+        let others: Vec<usize> = (0..texts.len()).filter(|other| same(*other)).collect();
+        if others.is_empty() {
+            return cut[at].clone();
+        }
+        let shared = |other: &usize| {
+            let pairs = texts[at].chars().zip(texts[*other].chars());
+            pairs.take_while(|(a, b)| a == b).count()
+        };
+        let from = others.iter().map(shared).min().unwrap_or_default();
+        let head: String = texts[at].chars().take(from.min(width / 3)).collect();
+        let rest: String = texts[at].chars().skip(from.saturating_sub(1)).collect();
+        let room = width.saturating_sub(head.chars().count() + 1);
+        let tail: String = rest.chars().take(room).collect();
+        format!("{head}…{tail}")
+    };
+    (0..texts.len()).map(apart).collect()
 }
 
 /// Writes a warning as a [`paragraph`] whose first word stands out.
@@ -201,6 +230,11 @@ mod tests {
     fn long_text_is_cut_or_broken_to_fit() {
         assert_eq!(elided("http://a.example:9000", 11), "http:…:9000");
         assert_eq!(elided("short", 11), "short");
+        let names = ["work.objects.0.get.size", "work.objects.1.get.size", "work.other"];
+        let names = names.map(str::to_owned);
+        assert_eq!(elided(&names[0], 12), elided(&names[1], 12));
+        let apart = elided_apart(&names, 12);
+        assert_eq!(apart, ["work….0.get.", "work….1.get.", "work.other"]);
         let mut out = String::new();
         paragraph("note: ", "one two three four five aaaaaaaaaaaaaaaaaaaaaaaaa", 26, &mut out);
         assert_eq!(

@@ -167,7 +167,7 @@ impl Writer<'_> {
         for (name, text) in report.schedule_facts() {
             self.fact(name, &text);
         }
-        self.fact("measured", &words::span(&report.row.analysis));
+        self.fact("measured", &words::span(&report));
         let offset = report.utc_offset_seconds;
         self.fact("began", &words::began(report.began(), offset));
     }

@@ -212,6 +212,7 @@ fn a_run_in_virtual_time_tells_nothing_of_the_machine() {
         "{text}"
     );
     assert!(!text.contains("CPU") && !text.contains("recorder"), "{text}");
+    assert!(text.contains("\nprepared    2,500 objects, 24.4 MiB in 1.25 s\n"), "{text}");
     assert_eq!(render(&of_machine(20), &PLAIN), text);
     assert_eq!(json::render(&of_machine(20)), json::render(&of_machine(10)));
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use plimsoll_analysis::{Advice, Figures, RowAnalysis, SpanRule, Times};
+use plimsoll_analysis::{Advice, Figures, SpanRule, Times};
 use plimsoll_model::{ErrorClass, OpKind, WallTime};
 
 use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate};
-use crate::report::{Report, RowView, StageWork};
+use crate::report::{Report, RowView, StageReport, StageWork};
+use crate::stage_words;
 use crate::{
     AdviceLine, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel, OpLogCheck,
     RunState, ScheduleReport, VerificationMode,
@@ -14,11 +15,19 @@ use crate::{
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
 pub(crate) fn loop_model(report: &RowView<'_>) -> String {
-    const FROM_INTENDED: &str = "latency from the intended start";
     let workers = plural(u64::from(report.row.analysis.workers_count), "worker");
     let threads = report.stage.threads.map(|threads| plural(u64::from(threads), "thread"));
     let threads = threads.map_or(String::new(), |threads| format!(" on {threads}"));
-    let (name, meaning) = match report.row.loop_model {
+    let schedule = report.schedule();
+    match (report.row.loop_model, schedule) {
+        (LoopModel::Open, Some(_)) => pacing(LoopModel::Open, schedule, ""),
+        (model, _) => pacing(model, schedule, &format!(", {workers}{threads}")),
+    }
+}
+
+/// Returns when operations start, and what that makes of the latency; `who` stands between.
+pub(crate) fn pacing(model: LoopModel, schedule: Option<&ScheduleReport>, who: &str) -> String {
+    let (name, meaning) = match model {
         LoopModel::Closed => ("closed loop".to_owned(), "latency = service time"),
         LoopModel::Capped { rate } => (
             match rate {
@@ -27,18 +36,16 @@ pub(crate) fn loop_model(report: &RowView<'_>) -> String {
             },
             "latency = service time, waiting for the cap is not in it",
         ),
-        LoopModel::Open => match report.schedule() {
-            Some(schedule) => {
-                let ScheduleReport { rate, arrivals, .. } = schedule;
-                let limit = count(u64::from(schedule.max_in_flight));
-                return format!(
-                    "open loop, {rate} {arrivals}, up to {limit} in flight: {FROM_INTENDED}"
-                );
-            }
-            None => ("open loop".to_owned(), FROM_INTENDED),
-        },
+        LoopModel::Open => {
+            let of = schedule.map(|ScheduleReport { rate, arrivals, max_in_flight, .. }| {
+                let limit = count(u64::from(*max_in_flight));
+                format!(", {rate} {arrivals}, up to {limit} in flight")
+            });
+            let name = format!("open loop{}", of.unwrap_or_default());
+            (name, "latency from the intended start")
+        }
     };
-    format!("{name}, {workers}{threads}: {meaning}")
+    format!("{name}{who}: {meaning}")
 }
 
 /// Returns what an error said, and which host of the run said it.
@@ -97,7 +104,8 @@ fn local(at: WallTime, utc_offset_seconds: Option<i32>) -> Option<(String, Strin
 }
 
 /// Returns where the figures come from.
-pub(crate) fn span(analysis: &RowAnalysis) -> String {
+pub(crate) fn span(report: &RowView<'_>) -> String {
+    let analysis = &report.row.analysis;
     let (stage, span) = (analysis.ended.since(analysis.started), analysis.span.length());
     // A row may begin after a ramp, and end before its stage does.
     let part = match span == stage {
@@ -117,6 +125,10 @@ pub(crate) fn span(analysis: &RowAnalysis) -> String {
             format!("nothing, in {}", duration(stage))
         }
         SpanRule::FromRamps => format!("{} of {}", duration(span), duration(stage)),
+        SpanRule::FullTooShort if report.stage.clients_apart => {
+            format!("{part}, as the clients were not all at it at the same time")
+        }
+        SpanRule::FullTooShort if analysis.is_part => part,
         SpanRule::FullTooShort => format!("{part}, as the workers hardly ran together"),
     }
 }
@@ -151,7 +163,7 @@ pub(crate) fn verification(mode: VerificationMode) -> &'static str {
 pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     let mut remarks = Vec::new();
     remarks.extend(report.stage.ended_because.clone().map(|because| ("ended early", because)));
-    remarks.extend(report.prepared().map(|work| ("prepared", stage_work(&work))));
+    remarks.extend(report.prepared().map(|stage| ("prepared", prepared(stage, report))));
     remarks.extend(cleaned(report.report).map(|text| ("cleaned up", text)));
     remarks.extend(report.verification.map(|check| {
         ("verified", format!("{}, {}", bytes(check.bytes), verification(check.mode)))
@@ -172,6 +184,14 @@ pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
     remarks.extend(identity(report));
     remarks.extend(report.certificate.as_ref().map(|of| ("certificate", certificate(of))));
     remarks
+}
+
+/// Returns what a stage made; on files by kind, as nothing of it is an object.
+fn prepared(stage: &StageReport, report: &Report) -> String {
+    match stage.rows.iter().any(|row| row.is_on_files) {
+        true => stage_words::prepared(stage),
+        false => stage_work(&stage.work(), report.virtual_time),
+    }
 }
 
 /// Returns what fixes all choices of a run; in virtual time it fixes the result.
@@ -226,11 +246,12 @@ pub(crate) fn goodput(report: &RowView<'_>) -> Option<String> {
     Some(format!("{rates}: failures are in no rate and in no time"))
 }
 
-/// Returns what a stage did in one line.
-fn stage_work(work: &StageWork) -> String {
+/// Returns what a stage did in one line. In virtual time there is no rate: it would be one of
+/// nothing that ran.
+fn stage_work(work: &StageWork, virtual_time: bool) -> String {
     let bytes = if work.bytes > 0 { format!(", {}", bytes(work.bytes)) } else { String::new() };
     let seconds = work.took.as_secs_f64();
-    let rate = if seconds > 0.0 {
+    let rate = if seconds > 0.0 && !virtual_time {
         format!(" ({} obj/s)", number(work.objects as f64 / seconds))
     } else {
         String::new()
@@ -240,20 +261,33 @@ fn stage_work(work: &StageWork) -> String {
 
 /// Returns what was removed at the end.
 pub(crate) fn cleaned(report: &Report) -> Option<String> {
-    let CleanupReport { state, removed, took } = report.cleanup?;
-    let on_files = report.targets.iter().all(|target| target.is_files);
-    let noun = if on_files { "file" } else { "object" };
-    match (state, removed) {
-        (CleanupState::Complete, Some(objects)) if !on_files => {
-            took.map(|took| stage_work(&StageWork { objects, bytes: 0, took }))
+    let CleanupReport { state, removed, removed_files, took } = report.cleanup?;
+    let (files, all) = (report.targets.iter().filter(|of| of.is_files).count(), &report.targets);
+    let noun = match files {
+        0 => "object",
+        files if files == all.len() => "file",
+        _ => "objects and file",
+    };
+    let what = removed.map(|removed| {
+        let of_files = removed_files.filter(|_| files < all.len()).unwrap_or(0).min(removed);
+        match (removed - of_files, of_files) {
+            (objects, 0) if removed_files.is_some() && noun != "file" => plural(objects, "object"),
+            (removed, 0) => plural(removed, noun),
+            (0, files) => plural(files, "file"),
+            (objects, files) => {
+                format!("{} and {}", plural(objects, "object"), plural(files, "file"))
+            }
         }
-        (CleanupState::Complete, removed) => {
-            removed.map(|removed| format!("{} removed", plural(removed, noun)))
-        }
-        (CleanupState::Kept, _) => on_files.then(|| format!("{noun}s kept")),
-        (CleanupState::Failed, removed) if !on_files => removed
-            .zip(took)
-            .map(|(objects, took)| stage_work(&StageWork { objects, bytes: 0, took })),
+    });
+    let work = || {
+        let (objects, took) = (removed?, took?);
+        Some(stage_work(&StageWork { objects, bytes: 0, took }, report.virtual_time))
+    };
+    match (state, files) {
+        (CleanupState::Complete | CleanupState::Failed, 0) => work(),
+        (CleanupState::Complete, _) => what.map(|what| format!("{what} removed")),
+        (CleanupState::Kept, 0) => None,
+        (CleanupState::Kept, _) => Some(format!("{noun}s kept")),
         (CleanupState::Failed, _) => Some(format!("not all {noun}s could be removed")),
     }
 }
@@ -331,7 +365,8 @@ pub(crate) fn state_warning(state: RunState) -> Option<&'static str> {
 pub(crate) fn advice_line(of: &Advice) -> AdviceLine {
     let code = match of {
         Advice::NothingDone => "nothing-done",
-        Advice::FullSpanUsed => "full-span-used",
+        Advice::FullSpanUsed { .. } => "full-span-used",
+        Advice::AllSkipped { .. } => "all-skipped",
         Advice::ShortSpan { .. } => "short-span",
         Advice::FewSamples { .. } => "few-samples",
         Advice::IdleWorkers { .. } => "idle-workers",
@@ -352,12 +387,23 @@ pub(crate) fn advice(advice: &Advice) -> String {
              store answers at all, then measure for several times as long as an operation takes"
                 .to_owned()
         }
-        Advice::FullSpanUsed => {
+        Advice::FullSpanUsed { skipped: false } => {
             "all workers ran together for less than a tenth of the stage, so the figures are of \
              all of it, start and end included: a longer run helps, or more objects where they are \
              used up"
                 .to_owned()
         }
+        Advice::FullSpanUsed { skipped: true } => {
+            "all workers ran together for less than a tenth of what was not left out of the stage, \
+             so the figures are of all of that, its end included"
+                .to_owned()
+        }
+        Advice::AllSkipped { skip, took } => format!(
+            "the first {} of the stage are left out, and no operation of its {} is left: leave out \
+             less",
+            duration(skip),
+            duration(took)
+        ),
         Advice::ShortSpan { span } => format!(
             "the measured span of {} holds fewer than 5 whole segments: a longer run tells more",
             duration(span)

@@ -1,5 +1,7 @@
 //! From a record to figures: which stages, which rows, which filters.
 
+use std::time::Duration;
+
 use plimsoll_analysis::{
     Depth, Question, RowAnalysis, RowAsked, Rows as RowsAsked, Span, StageAnalysis, Survey, Window,
     WorkerRow, measure,
@@ -11,6 +13,7 @@ use crate::asked::Asked;
 use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
 use crate::error::{AskedFor, ResultsError};
 use crate::open::{Origin, Record, RecordStage};
+use crate::report::row_name;
 
 /// One stage with the figures of its rows.
 #[derive(Debug)]
@@ -40,15 +43,14 @@ impl Record {
         }
         let laid: Vec<Laid> = wanted.iter().map(|stage| self.laid(stage, asked)).collect();
         let question = |(stage, laid): (&&RecordStage, &Laid)| {
-            // What was only made ready is told whole.
-            let filtered = asked.stage.is_some() || self.is_result(stage);
+            let filtered = self.is_filtered(stage, asked);
             Question {
                 stages: stage.stages,
                 started: stage.started,
                 ended: stage.ended,
                 rows: RowsAsked::One(laid.asked[0]),
                 segment: asked.segment,
-                skip: asked.skip,
+                skip: self.skip(stage, asked),
                 kind: asked.kind.filter(|_| filtered),
                 endpoint: endpoint.filter(|_| filtered),
                 client_of: &self.client_of,
@@ -74,7 +76,55 @@ impl Record {
             AnalyzedStage { stage: index(stage), rows: laid.rows, analysis }
         };
         let analyzed = wanted.iter().zip(laid).zip(answers).map(of_stage).collect();
-        self.of_job(asked, analyzed)
+        self.without_empty(asked, self.of_job(asked, analyzed)?)
+    }
+
+    /// Tells whether what is asked for is taken out of a stage: what was only made ready is told
+    /// whole.
+    fn is_filtered(&self, stage: &RecordStage, asked: &Asked) -> bool {
+        asked.stage.is_some() || self.is_result(stage)
+    }
+
+    /// Returns how much is left out at the beginning of a stage.
+    fn skip(&self, stage: &RecordStage, asked: &Asked) -> Duration {
+        if self.is_filtered(stage, asked) { asked.skip } else { Duration::ZERO }
+    }
+
+    /// Leaves out the rows in which nothing is what was asked for: that it is not there says
+    /// nothing of the target.
+    fn without_empty(
+        &self,
+        asked: &Asked,
+        mut analyzed: Vec<AnalyzedStage>,
+    ) -> Result<Vec<AnalyzedStage>, ResultsError> {
+        if !asked.is_part() {
+            return Ok(analyzed);
+        }
+        let is_filtered = |of: &AnalyzedStage| self.is_filtered(&self.stages[of.stage], asked);
+        for of in analyzed.iter_mut().filter(|of| is_filtered(of)) {
+            let has_some = |row: &RowAnalysis| {
+                !row.kinds.is_empty() || row.ramp.ops_ok + row.ramp.failed.count() > 0
+            };
+            let mut keeps = of.analysis.rows.iter().map(has_some).collect::<Vec<_>>().into_iter();
+            // Of a record made elsewhere no jobs are known.
+            of.rows.retain(|_| keeps.next().unwrap_or_default());
+            of.analysis.rows.retain(has_some);
+        }
+        analyzed.retain(|of| !of.analysis.rows.is_empty());
+        if analyzed.iter().any(is_filtered) {
+            return Ok(analyzed);
+        }
+        let (path, kind) =
+            (self.path.display(), asked.kind.map(|kind| format!(" {}", kind.name())));
+        let (field, what) = match (&asked.host, asked.limit) {
+            (Some(_), _) => (AskedFor::Endpoint, "went there"),
+            (None, _) if asked.offset > 0 => (AskedFor::Offset, "is left"),
+            (None, Some(_)) => (AskedFor::Limit, "is left"),
+            (None, None) => (AskedFor::Kind, "is of that kind"),
+        };
+        let kind = kind.filter(|_| field != AskedFor::Kind).unwrap_or_default();
+        let reason = format!("no{kind} operation of what was measured in {path} {what}");
+        Err(ResultsError::Asked { field, reason })
     }
 
     fn answers(
@@ -92,23 +142,31 @@ impl Record {
             let survey = Survey::of(&window)?;
             answers.append(&mut measure(&window, &survey, std::slice::from_ref(question))?);
         }
-        let rows = answers.iter_mut().flat_map(|answer| &mut answer.rows);
-        rows.for_each(|row: &mut RowAnalysis| row.is_part = true);
+        for row in answers.iter_mut().flat_map(|answer| &mut answer.rows) {
+            row.is_part = true;
+            // What is left out by the order of the record is no fault of the run.
+            row.advice.retain(|advice| !advice.is_of_length());
+        }
         Ok(answers)
     }
 
     /// Returns the stages that were asked for.
     fn wanted(&self, asked: &Asked) -> Result<Vec<&RecordStage>, ResultsError> {
-        let names = || self.stages.iter().map(|stage| &*stage.name).collect::<Vec<_>>().join(", ");
+        let names = || self.stages.iter().map(|stage| &*stage.title).collect::<Vec<_>>().join(", ");
+        let named = |name: &str, of: fn(&RecordStage) -> &str| -> Vec<&RecordStage> {
+            self.stages.iter().filter(|stage| of(stage).eq_ignore_ascii_case(name)).collect()
+        };
         let wanted: Vec<&RecordStage> = match &asked.stage {
-            Some(name) => {
-                let is_named = |stage: &&RecordStage| stage.name.eq_ignore_ascii_case(name);
-                let named: Vec<_> = self.stages.iter().filter(is_named).collect();
-                if named.is_empty() {
-                    return Err(self.has_not(AskedFor::Stage, &names()));
-                }
-                named
-            }
+            Some(name) => match named(name, |stage| &stage.name) {
+                // One repetition of several is asked for as the report shows it.
+                all if all.is_empty() => match named(name, |stage| &stage.title) {
+                    one if one.is_empty() => {
+                        return Err(self.has_not(AskedFor::Stage, &names()));
+                    }
+                    one => one,
+                },
+                all => all,
+            },
             None => self.stages.iter().collect(),
         };
         if asked.stage.is_none() && !wanted.iter().any(|stage| self.is_result(stage)) {
@@ -125,7 +183,7 @@ impl Record {
             let seen = self.survey.stages(stage.stages);
             seen.kinds().any(|span| span.kind == kind)
         };
-        let is_asked = |stage: &RecordStage| asked.stage.is_some() || self.is_result(stage);
+        let is_asked = |stage: &RecordStage| self.is_filtered(stage, asked);
         if !wanted.iter().any(|stage| is_asked(stage) && has_kind(stage)) {
             let reason = format!("{} has no such operation", self.path.display());
             return Err(ResultsError::Asked { field: AskedFor::Kind, reason });
@@ -166,7 +224,7 @@ impl Record {
         }
         let change = |began: Moment, worker: &mut WorkerRow| {
             let from = if asked.full_span { began } else { worker.measured_from };
-            worker.measured_from = from.max(began.after(asked.skip));
+            worker.measured_from = from.max(began.after(self.skip(stage, asked)));
         };
         let (rows, workers) = lay_out(entry, &of_clients, asked.rows, change);
         let row = |(index, row): (usize, &RowJobs)| {
@@ -207,10 +265,13 @@ impl Record {
         let (Some(name), Some(manifest)) = (&asked.job, self.manifest()) else {
             return Ok(analyzed);
         };
+        let known = job_names(manifest, analyzed.iter().map(|of| self.stages[of.stage].index));
         for of in &mut analyzed {
-            let jobs = &manifest.stages[self.stages[of.stage].index].jobs;
+            let entry = &manifest.stages[self.stages[of.stage].index];
             let is_named = |row: &RowJobs| {
-                row.jobs.iter().any(|job| jobs[*job].name.eq_ignore_ascii_case(name))
+                let mut jobs = row.jobs.iter().map(|job| &entry.jobs[*job].name);
+                jobs.any(|job| job.eq_ignore_ascii_case(name))
+                    || row_name(entry, row).eq_ignore_ascii_case(name)
             };
             let mut keeps = of.rows.iter().map(is_named).collect::<Vec<_>>().into_iter();
             of.analysis.rows.retain(|_| keeps.next().unwrap_or_default());
@@ -218,7 +279,7 @@ impl Record {
         }
         analyzed.retain(|of| !of.rows.is_empty());
         if analyzed.is_empty() {
-            return Err(self.has_not(AskedFor::Job, &job_names(manifest).join(", ")));
+            return Err(self.has_not(AskedFor::Job, &known.join(", ")));
         }
         Ok(analyzed)
     }
@@ -239,10 +300,10 @@ fn depth(asked: &Asked) -> Depth {
     }
 }
 
-/// Returns the names of all jobs, each once.
-fn job_names(manifest: &Manifest) -> Vec<&str> {
+/// Returns the names of the jobs of those stages, each once.
+fn job_names(manifest: &Manifest, stages: impl Iterator<Item = usize>) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for job in manifest.stages.iter().flat_map(|stage| &stage.jobs) {
+    for job in stages.flat_map(|stage| &manifest.stages[stage].jobs) {
         if !names.contains(&&*job.name) {
             names.push(&job.name);
         }

@@ -6,7 +6,7 @@ use plimsoll_analysis::compare::{
     Comparison, Difference, Margin, RunFigures, compare_within, differing,
 };
 use plimsoll_record::schema::{Manifest, StageKind};
-use plimsoll_report::Report;
+use plimsoll_report::{Report, stage_title};
 use serde_json::Value;
 
 use crate::asked::Asked;
@@ -76,16 +76,13 @@ fn figures(name: String, report: &Report, is_foreign: bool) -> RunFigures {
     // Of a foreign file the last stage is what was measured.
     let first = if is_foreign { results.len().saturating_sub(1) } else { 0 };
     for stage in &results[first..] {
-        let repeated = match stage.iteration {
-            0 => String::new(),
-            again => format!(", iteration {}", again + 1),
-        };
+        let title = stage_title(&stage.name, stage.iteration);
         for row in &stage.rows {
             let job = match &stage.rows[..] {
                 [_] => String::new(),
                 _ => format!(", {}", row.name),
             };
-            figures.add(&format!("{}{repeated}{job}", stage.name), &row.analysis);
+            figures.add(&format!("{title}{job}"), &row.analysis);
         }
     }
     figures

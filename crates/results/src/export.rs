@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 
 use plimsoll_analysis::OpSource;
-use plimsoll_foreign::warp::raw::RawRow;
 use plimsoll_model::{Moment, OpRecord, WallTime};
-use plimsoll_record::schema::{Manifest, MergedRun, RecordedWorkload};
+use plimsoll_record::schema::{Manifest, MergedRun, RecordedWorkload, StageJob};
 use plimsoll_report::format::inert_cell;
 use plimsoll_workload::plan::WorkloadFile;
 use plimsoll_workload::plan::spec::SetSpec;
@@ -15,7 +14,7 @@ use serde::Serialize;
 
 use crate::error::ReadError;
 use crate::open::Record;
-use crate::raw_file::RawFile;
+use crate::raw_file::{Around, RawFile};
 use crate::report::typed_again;
 
 /// A format to export to.
@@ -69,22 +68,16 @@ impl<'a> Export<'a> {
         let mut file = RawFile::new(to)?;
         let mut key = String::new();
         for (at, op) in seen.ops.iter().enumerate() {
-            naming.write(op, &mut key);
+            naming.write(manifest, op, &mut key);
             let worker = seen.workers[op.worker.0 as usize];
-            file.row(&RawRow {
+            let around = Around {
                 thread: worker.thread,
-                op: op.kind.name(),
                 client_id: &seen.clients[usize::from(worker.client)],
-                objects: op.objects_count,
-                bytes: op.bytes,
                 endpoint: seen.endpoints.get(usize::from(op.endpoint.0)).map_or("", |name| name),
                 file: &key,
                 error: seen.error_texts.get(&at).map_or("", |text| text),
-                start_unix_ns: op.start.as_ns(),
-                first_byte: op.first_byte.map(Moment::as_ns),
-                last_byte: op.last_byte_sent.map(Moment::as_ns),
-                end_unix_ns: op.end.as_ns(),
-            })?;
+            };
+            file.row(op, &around)?;
         }
         Ok(file.finish(&[typed_again(&manifest.command_line)])?)
     }
@@ -94,7 +87,7 @@ impl<'a> Export<'a> {
         let (mut key, mut written, mut worker_max) = (String::new(), Ok(()), 0);
         record.source.scan(&mut |op| {
             if written.is_ok() {
-                naming.write(op, &mut key);
+                naming.write(manifest, op, &mut key);
                 worker_max = worker_max.max(op.worker.0);
                 written = lines.write(&line(record, manifest, op, &key));
             }
@@ -144,12 +137,14 @@ impl Naming {
 
     /// Returns the key of the object an operation was about, or its number where the key is not in
     /// the record.
-    fn write(&self, op: &OpRecord, key: &mut String) {
+    fn write(&self, manifest: &Manifest, op: &OpRecord, key: &mut String) {
         key.clear();
         let Some(object) = op.object else { return };
         let after = self.parts.partition_point(|(first, _)| *first <= op.worker.0);
         let part = after.checked_sub(1).and_then(|at| self.parts.get(at));
         let (first, keys) = part.map_or((0, None), |(first, keys)| (*first, keys.as_ref()));
+        // A file has no key.
+        let keys = keys.filter(|_| job(manifest, op).is_none_or(|job| job.interface.is_none()));
         match (keys, object.owner().0.checked_sub(first)) {
             (Some(keys), Some(owner)) => {
                 let owner = plimsoll_model::WorkerId(owner);
@@ -164,6 +159,8 @@ impl Naming {
 #[derive(Serialize)]
 struct Line<'a> {
     stage: Cow<'a, str>,
+    iteration_index: u32,
+    job: Cow<'a, str>,
     worker: u32,
     client: Option<Cow<'a, str>>,
     kind: &'a str,
@@ -191,6 +188,7 @@ impl Line<'_> {
         }
         Line {
             stage: inert_cell(&self.stage),
+            job: inert_cell(&self.job),
             client: text(&self.client),
             endpoint: text(&self.endpoint),
             key: text(&self.key),
@@ -227,13 +225,21 @@ impl Lines<'_> {
     }
 }
 
+/// Returns the job that an operation is of.
+fn job<'m>(manifest: &'m Manifest, op: &OpRecord) -> Option<&'m StageJob> {
+    manifest.stages.get(usize::from(op.stage.0))?.jobs.get(usize::from(op.job.0))
+}
+
 fn line<'a>(record: &'a Record, manifest: &'a Manifest, op: &OpRecord, key: &'a str) -> Line<'a> {
     let stage = manifest.stages.get(usize::from(op.stage.0));
+    let job = job(manifest, op);
     let client = record.client_of.get(op.worker.0 as usize);
     let client = client.and_then(|client| record.clients.get(usize::from(*client)));
     let endpoint = record.endpoints.get(usize::from(op.endpoint.0));
     Line {
         stage: stage.map_or("", |stage| &stage.name).into(),
+        iteration_index: stage.map_or(0, |stage| stage.iteration),
+        job: job.map_or("", |job| &job.name).into(),
         worker: op.worker.0,
         client: client.map(|name| name.as_str().into()),
         kind: op.kind.name(),

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use plimsoll_analysis::OpSource;
-use plimsoll_foreign::warp::raw::RawRow;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, StageId, WallTime};
 use plimsoll_record::MergePart;
 use plimsoll_record::schema::{
@@ -17,7 +16,7 @@ use serde_json::Value;
 use crate::error::{ReadError, ResultsError};
 use crate::export::ExportError;
 use crate::open::{Origin, Record, RecordStage, Source};
-use crate::raw_file::RawFile;
+use crate::raw_file::{Around, RawFile};
 use crate::report::typed_again;
 
 const TOO_MANY_WORKERS: &str = "too many workers";
@@ -66,20 +65,14 @@ pub fn write_raw(
     for Line { op, of, object, error } in &lines {
         let (thread_first, names) = &files[*of];
         let worker = &names.workers[op.worker.0 as usize];
-        raw.row(&RawRow {
+        let around = Around {
             thread: thread_first + worker.thread,
-            op: op.kind.name(),
             client_id: &names.clients[usize::from(worker.client)],
-            objects: op.objects_count,
-            bytes: op.bytes,
             endpoint: &names.endpoints[usize::from(op.endpoint.0)],
             file: object,
             error,
-            start_unix_ns: op.start.as_ns(),
-            first_byte: op.first_byte.map(Moment::as_ns),
-            last_byte: op.last_byte_sent.map(Moment::as_ns),
-            end_unix_ns: op.end.as_ns(),
-        })?;
+        };
+        raw.row(op, &around)?;
     }
     let worker_max = raw.finish(&command_lines(records, command_line))?;
     Ok(RawWritten { rows: lines.len(), worker_max })
@@ -204,6 +197,7 @@ fn manifest_of_warp(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Mani
         cleanup: Cleanup {
             state: CleanupState::NotNeeded,
             objects_removed_count: None,
+            files_removed_count: None,
             took_ns: None,
         },
         advice: Vec::new(),

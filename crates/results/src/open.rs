@@ -10,6 +10,7 @@ use plimsoll_foreign::warp::{self, FileKind};
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
 use plimsoll_record::schema::{Manifest, RunState, StageKind};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage};
+use plimsoll_report::stage_title;
 
 use crate::clients::Clients;
 use crate::error::{AskedFor, ReadError, ResultsError};
@@ -70,6 +71,8 @@ pub enum Origin {
 pub struct RecordStage {
     /// What it is called.
     pub name: String,
+    /// The same as a report shows it: with the number of its repetition from the second on.
+    pub title: String,
     /// What it is for.
     pub kind: StageKind,
     /// Its place in the manifest of a run of ours.
@@ -279,7 +282,8 @@ fn run_stages(manifest: &Manifest, survey: &Survey) -> Vec<RecordStage> {
         let started = entry.started_ns.map(Moment::from_ns).or(seen.started())?;
         let ended = entry.ended_ns.map(Moment::from_ns).or(seen.ended()).unwrap_or(started);
         let (name, kind, workers) = (entry.name.clone(), entry.kind, entry.workers_count);
-        Some(RecordStage { name, kind, index, stages, started, ended, workers })
+        let title = stage_title(&name, entry.iteration);
+        Some(RecordStage { name, title, kind, index, stages, started, ended, workers })
     };
     manifest.stages.iter().enumerate().filter_map(stage).collect()
 }
@@ -325,6 +329,7 @@ fn warp_stages(survey: &Survey) -> Vec<RecordStage> {
         let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
         RecordStage {
             name: names.join("+"),
+            title: names.join("+"),
             kind: if index == last { StageKind::Measure } else { StageKind::Prepare },
             index,
             stages,

@@ -13,7 +13,7 @@ use plimsoll_report::{
     OpLogCheck, ProcessUsage, Report, RowReport, RunState, ScheduleReport, StageReport,
     TargetReport, Verification, VerificationMode, format,
 };
-use plimsoll_workload::plan::{JobPacing, title_of};
+use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
 use plimsoll_workload::{Pacing, RateProfile};
 use serde::Deserialize;
 
@@ -72,7 +72,7 @@ impl Record {
             },
             run_directory: Some(directory.path().display().to_string()),
             started: epoch.after(Duration::from_nanos(first_ns)),
-            targets: targets(manifest),
+            targets: self.targets(manifest),
             machine: machine_line(&manifest.machine),
             seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
             virtual_time: manifest.virtual_time,
@@ -95,6 +95,16 @@ impl Record {
         })
     }
 
+    fn targets(&self, manifest: &Manifest) -> Vec<TargetReport> {
+        let Origin::Run { clients, .. } = &self.origin else { return Vec::new() };
+        let report = |(at, of): (usize, &schema::Target)| {
+            let named = clients.plan().and_then(|plan| named_buckets(plan, at));
+            let own = target(of, manifest.virtual_time);
+            TargetReport { bucket: named.or(own.bucket), ..own }
+        };
+        manifest.targets().enumerate().map(report).collect()
+    }
+
     fn stage(
         &self,
         manifest: &Manifest,
@@ -112,11 +122,12 @@ impl Record {
         // What is known of the whole stage says nothing of a part of its operations.
         let whole = !asked.is_part() && asked.job.is_none();
         let on_files = entry.files.is_some();
-        let rows = of
-            .rows
-            .iter()
-            .zip(of.analysis.rows)
-            .map(|(row, analysis)| self.row(manifest, (entry, &of_clients), row, analysis));
+        let clients_apart = is_measured(stage) && are_apart(manifest, stage.index);
+        let rows = of.rows.iter().zip(of.analysis.rows).map(|(row, mut analysis)| {
+            // The record says that clients took turns, and what that means for the figures.
+            analysis.advice.retain(|advice| !(clients_apart && advice.is_of_length()));
+            self.row(manifest, (entry, &of_clients), row, analysis)
+        });
         let is_real = !manifest.virtual_time;
         // The kernel's threads that work for the program are counted by the process only.
         let used = facts.usage.map(|used| used.user_ns + used.system_ns);
@@ -124,9 +135,11 @@ impl Record {
         let mut report = StageReport {
             iteration: entry.iteration,
             is_result: entry.kind != StageKind::Prepare,
+            clients_apart,
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),
             threads: Some(entry.threads_count),
+            ended_by: entry.ended_by.clone(),
             ended_because: entry.ended_because.clone(),
             cpu: cpu.filter(|_| whole && is_real).map(Duration::from_nanos),
             usage: facts.usage.filter(|_| whole).map(usage),
@@ -156,6 +169,10 @@ impl Record {
         let job = &entry.jobs[row.jobs[0]];
         let on_files = job.interface.is_some();
         let of = described(of_clients, row);
+        let paced = |job: &usize| {
+            (entry.jobs[*job].name.clone(), loop_model(of_clients, *job, &entry.jobs[*job]))
+        };
+        let paced: Vec<_> = row.jobs.iter().map(paced).collect();
         let took = analysis.ended.since(analysis.started);
         let served_by = match (manifest.merged.is_empty(), &manifest.machine.hostname) {
             (true, hostname) => hostname.iter().cloned().collect(),
@@ -183,7 +200,8 @@ impl Record {
             duration: of.duration,
             error_rate_max: of.error_rate_max,
             served_by,
-            loop_model: loop_model(of_clients, row, job),
+            loop_model: paced[0].1,
+            paced,
             schedules: schedules(entry, of_clients, row, took),
             ..RowReport::of(&row_name(entry, row), analysis)
         }
@@ -275,6 +293,18 @@ pub(crate) fn client_names(manifest: &Manifest) -> Vec<String> {
     manifest.merged.iter().map(name).collect()
 }
 
+fn is_measured(stage: &RecordStage) -> bool {
+    stage.kind == StageKind::Measure
+}
+
+/// Tells whether a client of a merged run had ended a stage when another began it.
+fn are_apart(manifest: &Manifest, stage: usize) -> bool {
+    let stages = manifest.merged.iter().flat_map(|run| &run.stages);
+    let own = || stages.clone().filter(|of| usize::from(of.index) == stage);
+    let (began, ended) = (own().filter_map(|of| of.started_ns), own().filter_map(|of| of.ended_ns));
+    began.max().zip(ended.min()).is_some_and(|(began, ended)| ended <= began)
+}
+
 /// Returns what ran, as the command names it.
 fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[AnalyzedStage]) -> String {
     let name = title_of(manifest.workload.name().unwrap_or("run"));
@@ -282,36 +312,49 @@ fn what(manifest: &Manifest, record: &Record, asked: &Asked, analyzed: &[Analyze
         0 => name,
         parts => format!("{name} of {parts} clients"),
     };
-    let is_measured = |stage: &&RecordStage| stage.kind == StageKind::Measure;
-    let is_one_of_several = record.stages.iter().filter(is_measured).count() > 1;
-    match analyzed {
-        [only] if asked.stage.is_some() => {
-            let stage = &record.stages[only.stage];
-            let on_files = manifest.stages[stage.index].files.is_some();
-            match on_files || (is_measured(&stage) && !is_one_of_several) {
-                true => what,
-                false => format!("{what}, stage {}", stage.name),
-            }
-        }
-        _ => what,
+    let results: Vec<_> =
+        analyzed.iter().filter(|of| is_measured(&record.stages[of.stage])).collect();
+    let shown = if results.is_empty() { analyzed.iter().collect() } else { results };
+    let [only] = shown[..] else { return what };
+    let stage = &record.stages[only.stage];
+    let entry = &manifest.stages[stage.index];
+    let is_one_of_several = record.stages.iter().filter(|stage| is_measured(stage)).count() > 1;
+    let mut named = what;
+    let (row, is_on_objects) = match &only.rows[..] {
+        [row] => (Some(row), entry.jobs[row.jobs[0]].interface.is_none()),
+        _ => (None, entry.files.is_none() && asked.stage.is_some()),
+    };
+    // On files each stage has its heading.
+    if is_on_objects && (!is_measured(stage) || is_one_of_several) {
+        named += &format!(", stage {}", stage.title);
     }
+    let row = row.filter(|row| is_on_objects && entry.jobs.len() > row.jobs.len());
+    row.map_or(named.clone(), |row| format!("{named}, job {}", row_name(entry, row)))
 }
 
-fn targets(manifest: &Manifest) -> Vec<TargetReport> {
-    let is_embedded = |target: &schema::Target| target.kind == "oracle" && !manifest.virtual_time;
-    let report = |target: &schema::Target| {
-        let files = target.files.clone();
-        TargetReport {
-            address: if is_embedded(target) { "oracle at " } else { "" }.to_owned()
-                + &target.endpoints.join(", "),
-            bucket: target.bucket.clone(),
-            is_files: files.is_some(),
-            file_system: files.as_ref().and_then(|files| files.file_system.clone()),
-            device: files.as_ref().and_then(|files| files.device.clone()),
-            free_bytes: files.and_then(|files| files.free_bytes),
-        }
-    };
-    manifest.targets().map(report).collect()
+/// Returns the buckets of a target where all members on it lie in buckets that the workload names.
+pub(crate) fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
+    let sets = plan.sets.iter().filter(|set| set.target.0 == target);
+    let buckets = sets.map(|set| match &set.members {
+        Members::Named(named) => named.buckets.as_ref().map(ToString::to_string),
+        _ => None,
+    });
+    let mut buckets: Vec<String> = buckets.collect::<Option<_>>()?;
+    buckets.dedup();
+    (!buckets.is_empty()).then(|| buckets.join(", "))
+}
+
+fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
+    let scripted = if target.kind == "oracle" && !virtual_time { "oracle at " } else { "" };
+    let files = target.files.clone();
+    TargetReport {
+        address: format!("{scripted}{}", target.endpoints.join(", ")),
+        bucket: target.bucket.clone(),
+        is_files: files.is_some(),
+        file_system: files.as_ref().and_then(|files| files.file_system.clone()),
+        device: files.as_ref().and_then(|files| files.device.clone()),
+        free_bytes: files.and_then(|files| files.free_bytes),
+    }
 }
 
 fn machine_line(machine: &schema::Machine) -> Option<String> {
@@ -356,7 +399,8 @@ fn cleanup(cleanup: &schema::Cleanup) -> Option<CleanupReport> {
         schema::CleanupState::NotNeeded | schema::CleanupState::Pending => return None,
     };
     let took = cleanup.took_ns.map(Duration::from_nanos);
-    Some(CleanupReport { state, removed: cleanup.objects_removed_count, took })
+    let (removed, removed_files) = (cleanup.objects_removed_count, cleanup.files_removed_count);
+    Some(CleanupReport { state, removed, removed_files, took })
 }
 
 /// Returns how reads were checked; `None` when nothing was read.
@@ -406,14 +450,14 @@ fn usage(used: schema::ProcessUsage) -> ProcessUsage {
     }
 }
 
-fn row_name(stage: &schema::Stage, row: &RowJobs) -> String {
+pub(crate) fn row_name(stage: &schema::Stage, row: &RowJobs) -> String {
     let names: Vec<&str> = row.jobs.iter().map(|job| stage.jobs[*job].name.as_str()).collect();
     let names = names.join(" + ");
     row.worker.map_or(names.clone(), |worker| format!("{names}.{worker}"))
 }
 
-fn loop_model(clients: &[ClientStage<'_>], row: &RowJobs, job: &schema::StageJob) -> LoopModel {
-    let planned = |of: &ClientStage<'_>| match &of.planned?.1.jobs.get(row.jobs[0])?.pacing {
+fn loop_model(clients: &[ClientStage<'_>], index: usize, job: &schema::StageJob) -> LoopModel {
+    let planned = |of: &ClientStage<'_>| match &of.planned?.1.jobs.get(index)?.pacing {
         JobPacing::Shared(Pacing::Capped { ops_per_sec }) => Some(*ops_per_sec),
         _ => None,
     };

@@ -1,13 +1,17 @@
 //! What tests share, and what is asked of records of either kind.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plimsoll_analysis::Failures;
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
-use plimsoll_report::Report;
+use plimsoll_report::text::Look;
+use plimsoll_report::{Report, RowReport};
+use plimsoll_workload::plan::WorkloadFile;
 
+use crate::report::named_buckets;
 use crate::{Asked, AskedFor, Record, ResultsError, flaws, typed_again};
 
 /// Returns where a committed run lies.
@@ -83,6 +87,36 @@ fn filters_work_on_runs_of_either_kind() {
 }
 
 #[test]
+fn what_is_left_out_is_not_explained_by_what_is_shown() {
+    // Of the jobs on the store and on files only those are shown that have such operations.
+    let asked = Asked { kind: Some(OpKind::Write), ..Asked::default() };
+    let writes = report("fio-job", &asked).unwrap();
+    assert_eq!(writes.results().map(|stage| &*stage.name).collect::<Vec<_>>(), ["writers"]);
+    assert!(writes.results().all(|stage| stage.rows.iter().all(|row| row.analysis.is_part)));
+    // Longer than any stage, so that nothing is left; what prepares is told whole.
+    let skip = Duration::from_secs(100);
+    for (name, results) in [("fio-job", 2), ("s3-get", 1)] {
+        let asked = Asked { skip, ..Asked::default() };
+        let report = report(name, &asked).unwrap();
+        assert_eq!(report.results().count(), results, "{name}");
+        for stage in &report.stages {
+            let advice = |row: &RowReport| row.advice.iter().map(|of| of.code).collect::<Vec<_>>();
+            let told = advice(&stage.rows[0]);
+            assert_eq!(told == ["all-skipped"], stage.is_result, "{name}: {told:?}");
+            assert!(stage.is_result || stage.ops_ok() > 0, "{name}: {}", stage.name);
+        }
+        let text = plimsoll_report::text::render(&report, &Look { width: 200, color: false });
+        assert!(text.contains("the first 100 s of the stage are left out"), "{name}: {text}");
+        for false_cause in ["see that the store answers", "why they failed", "a longer run", "idle"]
+        {
+            assert!(!text.contains(false_cause), "{name}: {text}");
+        }
+    }
+    let few = Asked { offset: 1_000_000, ..Asked::default() };
+    assert_eq!(refused("s3-get", &few).0, AskedFor::Offset);
+}
+
+#[test]
 fn a_good_run_has_no_flaws_and_one_without_operations_has() {
     for name in ["s3-get", "s3-benchmark", "file-suite", "fio-merged"] {
         let mut report = report(name, &Asked::default()).unwrap();
@@ -131,4 +165,21 @@ fn a_command_line_can_be_typed_again() {
     let line = typed_again(&words);
     assert_eq!(shlex::split(&line).unwrap(), words);
     assert!(line.starts_with("plimsoll s3 get --rate '1/s..9/s over 2m' --host "), "{line}");
+}
+
+#[test]
+fn a_target_is_shown_with_the_buckets_of_what_lies_on_it() {
+    let of = |sets: &str| {
+        let text = format!(
+            "schema: plimsoll.workload/2\nname: test\ntargets: {{a: {{s3: {{}}}}, b: {{s3: {{}}}}}}\n\
+             sets: {{{sets}}}\nstages: [{{ops: 1, jobs: [{{work: {{objects: [{{get: n}}]}}}}]}}]\n"
+        );
+        let file = WorkloadFile::from_yaml("test", &text).unwrap();
+        let plan = file.check().unwrap();
+        [0, 1].map(|target| named_buckets(&plan, target))
+    };
+    let named = "n: {on: b, named: {bucket: 'c{1..3}', key: 'o{1..9}'}}";
+    assert_eq!(of(named), [None, Some("c{1..3}".to_owned())]);
+    // Others lie in the target's own.
+    assert_eq!(of(&format!("{named}, o: {{on: b, count: 1, size: 1KiB}}")), [None, None]);
 }

@@ -289,6 +289,9 @@ fn segments_columns(rows: &[segments::SegmentOut]) -> Vec<plimsoll_record::Segme
         reqs_ended_avg_ms: row.reqs_ended_avg_ms,
         start_time_unix_ns: row.start_time.as_unix_ns(),
         end_time_unix_ns: row.end_time.as_unix_ns(),
+        stage: row.stage.clone(),
+        iteration_index: row.iteration.into(),
+        job: row.job.clone(),
     };
     rows.iter().map(row).collect()
 }

@@ -72,12 +72,14 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     for (store, roots) in reached {
         removed += clean_objects(&manifest, store, &roots, &ui)?;
     }
+    let mut removed_files = 0;
     for files in on_files() {
-        removed += clean_files(&files.directories, &manifest, &ui)?;
+        removed_files += clean_files(&files.directories, &manifest, &ui)?;
     }
     manifest.cleanup = Cleanup {
         state: CleanupState::Complete,
-        objects_removed_count: Some(removed),
+        objects_removed_count: Some(removed + removed_files),
+        files_removed_count: Some(removed_files),
         took_ns: Some(begun.now().as_ns()),
     };
     directory.write_manifest(&manifest)?;

@@ -1,6 +1,7 @@
 //! Records that were damaged, killed or merged, read again.
 
 mod merged;
+mod shown;
 
 use std::fs;
 

@@ -272,10 +272,8 @@ struct Span<'a> {
 /// The stages of the whole.
 pub(super) struct Stages {
     pub(super) stages: Vec<Stage>,
-    /// What keeps the figures of stages on files from being trusted, a sentence each.
+    /// What keeps their figures from being trusted, a sentence each.
     pub(super) advice: Vec<String>,
-    /// The same of other stages.
-    pub(super) notes: Vec<String>,
 }
 
 /// Returns the stages of the whole. Where the parts measured for a time it lasts only while all of
@@ -286,7 +284,7 @@ pub(super) fn stages<E: std::error::Error + 'static>(
     clients: &[Client],
     epoch: u64,
 ) -> Result<Stages, MergeError<E>> {
-    let mut made = Stages { stages: Vec::new(), advice: Vec::new(), notes: Vec::new() };
+    let mut made = Stages { stages: Vec::new(), advice: Vec::new() };
     let is_measured =
         |column: &&Column| column.own(parts).any(|(_, stage)| stage.kind == StageKind::Measure);
     let is_only = columns.iter().filter(is_measured).count() == 1;
@@ -299,8 +297,7 @@ pub(super) fn stages<E: std::error::Error + 'static>(
                 let by_work = stage.files.is_some() || spans.iter().all(|span| span.by_work);
                 let shared = shared(&spans, &stage.name, is_only)?;
                 if let (true, Err(apart)) = (by_work, &shared) {
-                    let to = if stage.files.is_some() { &mut made.advice } else { &mut made.notes };
-                    to.push(apart.sentence(&stage.name, epoch));
+                    made.advice.push(apart.sentence(&stage.name, epoch));
                 }
                 match (by_work, shared) {
                     (true, _) => whole(&spans),
@@ -377,7 +374,8 @@ impl Apart {
         let wall = |at: u64| WallTime::from_unix_ns(epoch + at);
         format!(
             "stage {stage}: the merged runs were never all at it at the same time ({} had ended by \
-             {}, and {} began at {}), so its rates are not those of all of them together",
+             {}, and {} began at {}), so its rates, over the time from the first beginning to the \
+             last end, are not those of all of them together",
             self.earlier,
             wall(self.ended),
             self.later,

@@ -66,15 +66,13 @@ pub(super) fn leave_out_differences<E>(
 fn unite_targets<E>(parts: &[MergePart<'_, E>], whole: &mut Manifest) -> Option<String> {
     let mut differs = false;
     for (index, target) in whole.targets_mut().enumerate() {
-        let of_parts =
-            || parts.iter().filter_map(|part| part.manifest.targets().nth(index)?.files.as_ref());
-        let is_same = |part: &MergePart<'_, E>| {
-            let of_part = part.manifest.targets().nth(index);
-            of_part.and_then(|target| target.files.as_ref()) == target.files.as_ref()
-        };
-        if !parts.iter().all(is_same) {
+        let own = || parts.iter().filter_map(|part| part.manifest.targets().nth(index));
+        if index > 0 && own().any(|own| own.bucket != target.bucket) {
+            target.bucket = None;
+        }
+        if own().any(|own| own.files != target.files) {
             differs = true;
-            target.files = Some(united_files(of_parts));
+            target.files = Some(united_files(|| own().filter_map(|own| own.files.as_ref())));
         }
     }
     differs.then(|| "where their files lay, or how much was free there".to_owned())

@@ -92,6 +92,11 @@ impl Columns {
         }
     }
 
+    /// Returns how many endpoints are known.
+    pub(super) fn endpoints_count(&self) -> usize {
+        self.endpoints.len()
+    }
+
     /// Returns how many rows wait.
     pub(super) fn len(&self) -> usize {
         self.stage.values.len()

@@ -73,7 +73,6 @@ impl OpenPart {
 /// part are lost that were not saved, and its files stay behind as unfinished.
 pub struct OpLogWriter {
     directory: RunDirectory,
-    endpoints_count: usize,
     schema: SchemaDescriptor,
     properties: WriterPropertiesPtr,
     columns: Columns,
@@ -97,7 +96,6 @@ impl OpLogWriter {
     ) -> Self {
         Self {
             directory: directory.clone(),
-            endpoints_count: endpoints.len(),
             properties: Arc::new(properties(run_id, epoch, endpoints)),
             columns: Columns::new(endpoints, ROWS_BUFFERED_MAX),
             schema: SchemaDescriptor::new(schema()),
@@ -146,11 +144,11 @@ impl OpLogWriter {
     }
 
     fn push(&mut self, op: &OpRecord) -> Result<(), RecordError> {
-        if usize::from(op.endpoint.0) >= self.endpoints_count {
+        if usize::from(op.endpoint.0) >= self.columns.endpoints_count() {
             return Err(RecordError::UnknownEndpoint {
                 path: self.directory.ops_path(),
                 index: op.endpoint.0,
-                count: self.endpoints_count,
+                count: self.columns.endpoints_count(),
             });
         }
         self.oldest_end.get_or_insert(op.end);

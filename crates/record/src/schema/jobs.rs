@@ -2,7 +2,7 @@
 
 use plimsoll_model::Interface;
 use plimsoll_workload::files::NameAct;
-use plimsoll_workload::plan::spec::BlockOrder;
+use plimsoll_workload::plan::spec::{BlockOrder, TargetSpec};
 use plimsoll_workload::plan::{self, JobPacing, Members, OpAct, Plan, Work};
 use plimsoll_workload::{OpenLoop, Pacing};
 use schemars::JsonSchema;
@@ -133,7 +133,10 @@ impl StageJob {
             Members::Files(files) => files.are_there(),
             Members::Named(_) | Members::Objects(_) | Members::Tree(_) => false,
         });
-        self.verification = reads(&job.work).then_some(match (job.verify, is_there) {
+        // A target that moves nothing gives nothing to check.
+        let is_null = matches!(plan.targets[job.target.0].spec, Some(TargetSpec::Null(_)));
+        let checks = reads(&job.work) && !is_null;
+        self.verification = checks.then_some(match (job.verify, is_there) {
             (false, _) => Verification::Off,
             (true, true) => Verification::LengthOnly,
             (true, false) => Verification::EveryByte,

@@ -63,6 +63,7 @@ fn manifest() -> Manifest {
         cleanup: Cleanup {
             state: CleanupState::Pending,
             objects_removed_count: None,
+            files_removed_count: None,
             took_ns: None,
         },
         advice: vec!["the clock is coarse".to_owned()],

@@ -13,7 +13,7 @@ use plimsoll_model::{
     WallTime, WorkerId,
 };
 use plimsoll_record::schema::{
-    FilesTarget, RunState, Schedule, Stage, StageKind, Target, WrongCount,
+    FilesTarget, LoopModel, RunState, Schedule, Stage, StageJob, StageKind, Target, WrongCount,
 };
 use plimsoll_record::{Manifest, MergeError, MergePart, OpLog, RecordError, RunDirectory, merge};
 use plimsoll_stats::{Sample, Timeline};
@@ -457,6 +457,52 @@ fn endpoints_in_different_orders_are_told_apart_by_name_whatever_the_order_of_th
         .collect();
     let expected = [(21, known[1].as_str()), (22, &known[1]), (23, &known[0])];
     assert_eq!(went, BTreeMap::from(expected));
+}
+
+#[test]
+fn a_store_and_files_stay_apart_on_other_hosts() {
+    let part = |run_id: &str, host: &str, directory: &str| {
+        let mut manifest = part_manifest(run_id, 0, &STAGES);
+        manifest.target.endpoints = vec![host.to_owned()];
+        let files = FilesTarget {
+            directories: vec![directory.to_owned()],
+            file_system: Some("ext4".to_owned()),
+            ..FilesTarget::default()
+        };
+        let target = Target::bare("file", vec![directory.to_owned()]);
+        manifest.more_targets = vec![Target { files: Some(files), ..target }];
+        let job = |name: &str, first| StageJob {
+            endpoint_first: first,
+            endpoints_count: 1,
+            ..StageJob::of(name, 1, LoopModel::Closed)
+        };
+        manifest.stages[1].jobs = vec![job("users", 0), job("scan", 1)];
+        merge_part(manifest, vec![get(1, 0, 21_000), get(1, 1, 22_000)], 1)
+    };
+    let place = tempfile::tempdir().unwrap();
+    let parts = |dirs: [&str; 2]| vec![part("a", "h1:9", dirs[0]), part("b", "h2:9", dirs[1])];
+    let whole = merged(parts(["/d", "/e"]), &place.path().join("apart")).unwrap();
+    let manifest = whole.read_manifest().unwrap();
+    let addresses: Vec<_> = manifest.targets().map(|target| target.endpoints.clone()).collect();
+    assert_eq!(addresses, [["h1:9", "h2:9"], ["/d", "/e"]]);
+    let files = manifest.more_targets[0].files.as_ref().unwrap();
+    assert_eq!(
+        (&files.directories[..], files.file_system.as_deref()),
+        (&["/d".to_owned(), "/e".to_owned()][..], Some("ext4"))
+    );
+    let of_jobs: Vec<_> = manifest.stages[1]
+        .jobs
+        .iter()
+        .map(|job| (job.endpoint_first, job.endpoints_count))
+        .collect();
+    assert_eq!(of_jobs, [(0, 2), (2, 2)]);
+    let went: Vec<u16> = rows(&whole).iter().map(|op| op.endpoint.0).collect();
+    assert_eq!(went, [0, 2, 1, 3]);
+    // A directory of both is one address.
+    let whole = merged(parts(["/d", "/d"]), &place.path().join("same")).unwrap();
+    let manifest = whole.read_manifest().unwrap();
+    assert_eq!(manifest.endpoints().collect::<Vec<_>>(), ["h1:9", "h2:9", "/d"]);
+    assert_eq!(manifest.more_targets.len(), 1);
 }
 
 /// What the manifest of a part says instead, and the beginning of the sentence that refuses it.

@@ -49,7 +49,7 @@ pub(super) fn origin(report: &Report) -> String {
 /// Returns the section of one stage.
 pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> String {
     let (id, name) = (format!("stage-{number}"), escaped(&words::name(stage)));
-    if !stage.is_result {
+    if !report.shows(stage) {
         let text = escaped(&words::prepared(stage));
         return section(&id, &name, &format!("<p>{text}</p>\n{}", errors(stage)));
     }
@@ -76,15 +76,15 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> Stri
         let prefix = format!("{id}-{index}-");
         html += &super::body(RowView { report, stage, row }, &prefix);
     }
-    let mut facts =
-        vec![("ran", format!("{} from +{}", duration(stage.took), duration(stage.started_after)))];
+    let mut facts = vec![("ran", words::ran(stage))];
+    facts.extend(stage.ended_because.clone().map(|because| ("ended early", because)));
     facts.extend(told.into_iter().flat_map(|told| told.facts));
     facts.extend(stage.cpu.map(|cpu| {
         let each = known(stage.cpu_per_op(), duration);
         ("client CPU", format!("{}, {each} per operation", duration(cpu)))
     }));
     facts.extend(stage.look_gap_max.map(|gap| ("longest look gap", duration(gap))));
-    facts.extend(words::ramp(stage).map(|text| ("ramp", text)));
+    facts.extend(words::ramp(stage).map(|text| (words::ramp_name(stage), text)));
     facts.extend(words::wrong(stage).map(|text| ("wrong", text)));
     html += &tables::facts(facts);
     section(&id, &name, &(html + &errors(stage)))

@@ -9,7 +9,7 @@ use super::tables;
 use crate::format::{self, bytes, count, duration, known};
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
-use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
+use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
 use crate::{ErrorSample, weka, words as shared};
 
 /// How many texts of one class of error are shown.
@@ -66,7 +66,8 @@ impl Writer<'_> {
         let title = format!("{}{}:", harmless(&report.what), report.state.remark());
         let mut parts = figures(report);
         if parts.is_empty() {
-            parts.push(shared::plural(report.results().count() as u64, "result"));
+            let noun = if report.results().next().is_some() { "result" } else { "stage" };
+            parts.push(shared::plural(report.shown().count() as u64, noun));
         }
         let failed = report.failed_count();
         parts.push(format!("{} failed", count(failed)));
@@ -92,23 +93,33 @@ impl Writer<'_> {
 
     fn stage(&mut self, stage: &StageReport) {
         let name = self.paint.apply(Tone::Bold, &harmless(&words::name(stage)));
-        if !stage.is_result {
+        if !self.report.shows(stage) {
             self.out.push_str(&format!("\n{name}\n"));
             let tone = if stage.failed_count() > 0 { Tone::Bad } else { Tone::Plain };
             self.toned(tone, "  ", &words::prepared(stage));
             self.errors(stage);
             return;
         }
-        let when = format!("{} from +{}", duration(stage.took), duration(stage.started_after));
-        self.out.push_str(&format!("\n{name} · {when}\n"));
+        let ran = harmless(&words::ran(stage));
+        let chars = words::name(stage).chars().count() + 3 + ran.chars().count();
+        let between = if chars > self.width { "\n  " } else { " · " };
+        self.out.push_str(&format!("\n{name}{between}{ran}\n"));
         let several = stage.rows.len() > 1;
         for row in &stage.rows {
-            let lead = if several { format!("  {}: ", harmless(&row.name)) } else { "  ".into() };
+            let lead = if several { format!("{}: ", harmless(&row.name)) } else { String::new() };
             let text = match row.is_on_files {
                 true => words::work(row),
                 false => shared::loop_model(&RowView { report: self.report, stage, row }),
             };
-            paragraph(&lead, &harmless(&text), self.width, &mut self.out);
+            let text = harmless(&text);
+            if lead.chars().count() <= ROW_NAME_CHARS_MAX + 2 {
+                paragraph(&format!("  {lead}"), &text, self.width, &mut self.out);
+                continue;
+            }
+            // What follows a long name is set in a little.
+            let mut lines = String::new();
+            paragraph("    ", &(lead + &text), self.width, &mut lines);
+            self.out.push_str(&lines[2..]);
         }
         let told = words::schedules_told(stage);
         for warning in told.iter().filter_map(|told| told.warning.as_deref()) {
@@ -124,6 +135,9 @@ impl Writer<'_> {
         for row in stage.rows.iter().filter(|row| row.is_on_files) {
             let view = RowView { report: self.report, stage, row };
             crate::detail::write(&view, self.width, self.paint, &mut self.out);
+            for advice in &row.advice {
+                warning(&advice.text, self.width, self.paint, &mut self.out);
+            }
         }
         for row in stage.rows.iter().filter(|row| !row.is_on_files) {
             self.on_objects(stage, row);
@@ -143,7 +157,7 @@ impl Writer<'_> {
             self.out.push_str(&format!("\n  {name}\n"));
         }
         tables(view, self.width, self.paint, &mut self.out);
-        self.fact("measured", &shared::span(&row.analysis));
+        self.fact("measured", &shared::span(&view));
         for advice in &row.advice {
             warning(&advice.text, self.width, self.paint, &mut self.out);
         }
@@ -161,11 +175,12 @@ impl Writer<'_> {
         let mut table = Table::new(heading);
         let several = stage.rows.len() > 1;
         let mut is_empty = true;
-        for row in stage.rows.iter().filter(|row| row.is_on_files) {
+        let names: Vec<String> = stage.rows.iter().map(|row| harmless(&row.name)).collect();
+        let names = stage.rows.iter().zip(elided_apart(&names, ROW_NAME_CHARS_MAX));
+        for (row, name) in names.filter(|(row, _)| row.is_on_files) {
             let kinds = row.analysis.kinds.iter().filter(|kind| shows(row, kind));
             for (index, kind) in kinds.enumerate() {
                 if several && index == 0 {
-                    let name = elided(&harmless(&row.name), ROW_NAME_CHARS_MAX);
                     table.row(&name, Tone::Plain, []);
                 }
                 let indent = if several { "  " } else { "" };
@@ -248,16 +263,20 @@ impl Writer<'_> {
 
     /// Writes what else there is to know of a stage.
     fn afterwards(&mut self, stage: &StageReport) {
+        if let Some(because) = &stage.ended_because {
+            self.fact("ended early", because);
+        }
         if let Some(cpu) = stage.cpu {
             let each = known(stage.cpu_per_op(), duration);
             self.fact("client CPU", &format!("{}, {each} per operation", duration(cpu)));
         }
         if let Some(text) = words::ramp(stage) {
-            self.fact("ramp", &text);
+            self.fact(words::ramp_name(stage), &text);
         }
         let active: u32 = stage.rows.iter().map(|row| row.analysis.workers_active).sum();
         let workers: u32 = stage.rows.iter().map(|row| row.analysis.workers_count).sum();
-        if active < workers {
+        // What is left out says nothing of a worker.
+        if active < workers && !stage.is_part() {
             let idle = count(u64::from(workers - active));
             let of = shared::plural(u64::from(workers), "worker");
             self.fact("idle", &format!("{idle} of {of} ended no operation that counts"));
@@ -343,7 +362,7 @@ fn moving<'a>(stage: &StageReport, heading: &'a [&'a str]) -> &'a [&'a str] {
 
 /// Returns the figures of a run that has but one result of one kind.
 fn figures(report: &Report) -> Vec<String> {
-    let mut kinds = report.results().flat_map(StageReport::kinds);
+    let mut kinds = report.shown().flat_map(StageReport::kinds);
     let (Some((_, kind)), None) = (kinds.next(), kinds.next()) else { return Vec::new() };
     let mut parts: Vec<String> =
         ops_per_sec(kind).map(|rate| words::rate(kind.kind, rate)).into_iter().collect();
@@ -375,14 +394,18 @@ pub(crate) fn warnings(report: &Report) -> Vec<String> {
 /// Returns that a stage was too short to tell much, if it was.
 fn short(stage: &StageReport) -> Option<String> {
     const SHORTEST: Duration = Duration::from_millis(100);
-    let longest = stage.rows.iter().filter(|row| row.is_on_files);
-    let longest = longest.filter_map(|row| row.analysis.took()).max()?;
+    // That clients took turns makes figures of nobody's own time.
+    if stage.clients_apart {
+        return None;
+    }
+    let rows = stage.rows.iter().filter(|row| row.is_on_files && !row.analysis.is_part);
+    let took = rows.filter_map(|row| Some((row.analysis.took()?, row)));
+    let (longest, row) = took.max_by_key(|(took, _)| *took)?;
     (longest < SHORTEST).then(|| {
-        format!(
-            "{} took {} only: a longer run tells more",
-            words::name(stage),
-            format::duration(longest)
-        )
+        let several = stage.rows.len() > 1;
+        let row = if several { format!(", {}", row.name) } else { String::new() };
+        let took = format::duration(longest);
+        format!("{}{row} took {took} only: a longer run tells more", words::name(stage))
     })
 }
 

@@ -121,3 +121,96 @@ fn ends_that_were_seen_late_are_told_with_what_helps() {
         assert!(warning.contains(word), "{warning}");
     }
 }
+
+#[test]
+fn what_ended_each_stage_is_told() {
+    let mut report = fixture::suite();
+    let [prepare, rest @ ..] = &mut report.stages[..] else { panic!("no stages") };
+    prepare.ended_by = Some("stopped".to_owned());
+    let reasons = ["out-of-work", "duration", "until", "failure"];
+    for (stage, reason) in rest.iter_mut().filter(|stage| stage.is_result).zip(reasons) {
+        stage.ended_by = Some(reason.to_owned());
+        let is_rule = reason == "until";
+        stage.ended_because =
+            is_rule.then(|| "ci(p99) is ±4.2 %, at most 5 % was asked".to_owned());
+    }
+    let text = render(&report, &PLAIN);
+    let ends = [", all work done", ", time up", ", ended by a stop rule", ", ended by a failure"];
+    let lines = text.lines().filter(|line| line.contains(" from +"));
+    for (line, end) in lines.zip(ends) {
+        assert!(line.ends_with(end), "{line}: {end}");
+    }
+    assert!(text.contains("; stopped early (no result)\n"), "{text}");
+    let because = "\nended early ci(p99) is ±4.2 %, at most 5 % was asked\n";
+    assert_eq!(text.matches(because).count(), 1, "{text}");
+    let html = crate::html::render(&report, &crate::html::Environment::default());
+    assert!(html.contains(", ended by a stop rule") && html.contains("at most 5 % was asked"));
+    let json = crate::json::render(&report);
+    assert_eq!((&json["stages"][0]["ended_by"]), "stopped");
+}
+
+#[test]
+fn a_part_of_the_operations_explains_nothing() {
+    let mut report = fixture::mixed();
+    let before = render(&report, &PLAIN);
+    assert!(before.contains("SCHEDULE NOT KEPT") && before.contains("; achieved"), "{before}");
+    for row in report.stages.iter_mut().flat_map(|stage| &mut stage.rows) {
+        row.analysis.is_part = true;
+    }
+    let text = render(&report, &PLAIN);
+    let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let instead = "asked for. The report of all operations says what held it back";
+    assert!(told.contains(instead), "{text}");
+    assert!(!text.contains("max_in_flight") && !text.contains("; achieved"), "{text}");
+    assert!(!text.contains("\nramp ") && text.contains("\nleft out "), "{text}");
+}
+
+#[test]
+fn what_was_removed_is_told_by_what_it_was() {
+    let mut report = fixture::suite();
+    report.targets.push(crate::TargetReport::default());
+    for (removed, files, said) in [
+        (5, Some(2), "3 objects and 2 files removed"),
+        (2, Some(2), "2 files removed"),
+        (1, Some(0), "1 object removed"),
+        (5, None, "5 objects and files removed"),
+    ] {
+        let cleanup = report.cleanup.as_mut().unwrap();
+        (cleanup.removed, cleanup.removed_files) = (Some(removed), files);
+        let text = render(&report, &PLAIN);
+        assert!(text.contains(&format!("\ncleaned up  {said}\n")), "{said}: {text}");
+    }
+}
+
+#[test]
+fn a_job_that_was_short_is_named() {
+    let ops = [fixture::op(0, OpKind::Read, 0, 10, 4_096)];
+    let figures = || fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
+    let row = |name: &str| fixture::row(name, "read", Some("4 KiB"), figures());
+    let mut report = fixture::report("both", vec![fixture::stage("main", 0, vec![row("a")])]);
+    assert_eq!(warnings(&report), ["main took 10.0 µs only: a longer run tells more"]);
+    let stage = fixture::stage("main", 0, vec![row("a"), row("b")]);
+    report.stages = vec![stage];
+    assert_eq!(warnings(&report), ["main, b took 10.0 µs only: a longer run tells more"]);
+    report.stages[0].clients_apart = true;
+    assert_eq!(warnings(&report), [""; 0]);
+}
+
+#[test]
+fn long_names_stay_within_the_width_and_apart() {
+    let ops = [fixture::op(0, OpKind::Read, 0, 10, 4_096)];
+    let figures = || fixture::figures(&ops, &[(0, 0)]).pop().unwrap();
+    let row = |end: &str| {
+        let name = format!("scanning-job-{end}-of-the-backups-of-the-north-western-region");
+        fixture::row(&name, "read", Some("4 KiB"), figures())
+    };
+    let name = "the-main-stage-with-a-very-long-name-indeed-of-all-of-its-users";
+    let stage = fixture::stage(name, 0, vec![row("one"), row("two")]);
+    let text = render(&fixture::report("both", vec![stage]), &PLAIN);
+    assert_eq!(too_wide(&text), None, "{text}");
+    assert!(text.contains(&format!("\n{name}\n  10.0 µs from +0 s\n")), "{text}");
+    let labels: Vec<&str> = text.lines().filter(|line| line.contains('…')).collect();
+    // Two tables, with both rows each.
+    assert_eq!(labels.len() % 2, 0, "{text}");
+    assert!(!labels.is_empty() && labels.chunks(2).all(|pair| pair[0] != pair[1]), "{text}");
+}

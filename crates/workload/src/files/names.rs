@@ -13,7 +13,7 @@ use std::sync::Arc;
 use plimsoll_model::OpKind;
 
 use super::laws::Scatter;
-use super::present::{self, Present};
+use super::present::{self, Inside, Present};
 use super::versions::{Block, describe, with_length};
 use crate::data::{Generator, Wrong};
 use crate::plan::Tree;
@@ -108,7 +108,7 @@ impl TreeOf {
     }
 
     /// Returns the number of the first directory that holds entries.
-    fn first_with_entries(&self) -> u64 {
+    pub(super) fn first_with_entries(&self) -> u64 {
         match (self.leaves_only, self.branching, self.depth) {
             (false, ..) | (_, _, 0) => 0,
             (true, 1, depth) => u64::from(depth),
@@ -168,38 +168,6 @@ pub(super) struct NamesPlan {
     pub(super) entries: Arc<Present>,
     /// What all lies in the directories.
     pub(super) inside: Arc<[Inside]>,
-}
-
-/// Entries that lie in the directories of a tree.
-#[derive(Debug)]
-pub(super) struct Inside {
-    pub(super) shape: TreeOf,
-    /// By how many workers a tree's number is ahead of that of the names in it.
-    pub(super) tree_ahead: u32,
-    pub(super) entries: Arc<Present>,
-}
-
-impl Inside {
-    /// Tells whether an entry of a directory may be there.
-    fn may_be_in(&self, tree: u64, workers: u64, node: u64) -> bool {
-        let Self { shape, tree_ahead, entries } = self;
-        let first = shape.first_with_entries();
-        let Some(number) = node.checked_sub(first) else { return false };
-        let own = number * shape.entries..(number + 1) * shape.entries;
-        let spare = shape.entries_count().unwrap_or(0);
-        let spare = spare..spare + u64::from(number == 0);
-        let names = match (shape.per_worker, shape.shared_names) {
-            (_, true) => 0..1,
-            (true, _) => {
-                let names = (tree + workers - u64::from(*tree_ahead) % workers) % workers;
-                names..names + 1
-            }
-            (false, _) => 0..entries.count(),
-        };
-        names
-            .map(|names| entries.at(names))
-            .any(|names| names.may_have(own.clone()) || names.may_have(spare.clone()))
-    }
 }
 
 /// One operation on a name.
@@ -391,7 +359,7 @@ impl Names {
         self.entries.at(self.of_names)
     }
 
-    /// Returns the number of an entry among those of the worker; that of the spare name is the last.
+    /// Returns the number of an entry among those of the worker; the spare name has the last.
     fn entry(&self, item: u64) -> u64 {
         match item {
             SPARE => self.shape.entries_count().unwrap_or(0),

@@ -3,14 +3,16 @@
 //! taken as there.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::plan::spec::TreeOf;
 
 /// Of more names in one place no account is kept; all are taken as there.
 const KEPT_MAX: u64 = 1 << 32;
 
-/// Names of one kind in the trees of a set: directories, of each tree in the order of their numbers,
-/// or entries, of each worker's names, the spare name behind them.
+/// Names of one kind in the trees of a set: directories, of each tree in the order of their
+/// numbers, or entries, of each worker's names, the spare name behind them.
 #[derive(Debug)]
 pub(super) struct Present(Box<[OnceLock<Kept>]>);
 
@@ -36,6 +38,38 @@ impl Present {
     #[inline]
     pub(super) fn at(&self, index: u64) -> Names<'_> {
         Names(self.0[index as usize].get())
+    }
+}
+
+/// Entries that lie in the directories of a tree.
+#[derive(Debug)]
+pub(super) struct Inside {
+    pub(super) shape: TreeOf,
+    /// By how many workers a tree's number is ahead of that of the names in it.
+    pub(super) tree_ahead: u32,
+    pub(super) entries: Arc<Present>,
+}
+
+impl Inside {
+    /// Tells whether an entry of a directory may be there.
+    pub(super) fn may_be_in(&self, tree: u64, workers: u64, node: u64) -> bool {
+        let Self { shape, tree_ahead, entries } = self;
+        let first = shape.first_with_entries();
+        let Some(number) = node.checked_sub(first) else { return false };
+        let own = number * shape.entries..(number + 1) * shape.entries;
+        let spare = shape.entries_count().unwrap_or(0);
+        let spare = spare..spare + u64::from(number == 0);
+        let names = match (shape.per_worker, shape.shared_names) {
+            (_, true) => 0..1,
+            (true, _) => {
+                let names = (tree + workers - u64::from(*tree_ahead) % workers) % workers;
+                names..names + 1
+            }
+            (false, _) => 0..entries.count(),
+        };
+        names
+            .map(|names| entries.at(names))
+            .any(|names| names.may_have(own.clone()) || names.may_have(spare.clone()))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::plan::WorkloadFile;
 const HEAD: &str = "schema: plimsoll.workload/2\nname: t\n";
 
 /// Returns the sentence with which a file is refused, with the path before it.
-fn refused(text: &str) -> String {
+pub(super) fn refused(text: &str) -> String {
     let file = WorkloadFile::from_yaml("t.yaml", &format!("{HEAD}{text}"));
     let file = file.unwrap_or_else(|error| panic!("{error}\n{text}"));
     match file.check() {
@@ -16,7 +16,7 @@ fn refused(text: &str) -> String {
 
 /// Compares all sentences before it complains, so that one run shows every difference.
 #[track_caller]
-fn check(cases: &[(&str, &str)]) {
+pub(super) fn check(cases: &[(&str, &str)]) {
     let wrong: Vec<String> = cases
         .iter()
         .map(|(text, sentence)| (refused(text), sentence, text))
@@ -196,9 +196,9 @@ fn mixes_that_cannot_be() {
 }
 
 #[test]
-fn work_that_cannot_be() {
-    let o = "{count: 90, size: 1KiB}";
-    let filled = |sets: &str| format!("sets: {sets}\nstages: [{{jobs: [{{work: {{fill: [o, u]}}}}]}}]");
+fn members_in_parts_are_filled_alone() {
+    let filled =
+        |sets: &str| format!("sets: {sets}\nstages: [{{jobs: [{{work: {{fill: [o, u]}}}}]}}]");
     let alone = "sets whose members are uploaded in parts are filled by a job of their own";
     check(&[
         (
@@ -206,9 +206,18 @@ fn work_that_cannot_be() {
             &format!("stages[0].jobs[0].work.fill[1]: {alone}"),
         ),
         (
-            &filled("{o: {count: 1, size: 6MiB, part: 5MiB}, u: {count: 9, size: 6MiB, part: 5MiB}}"),
+            &filled(
+                "{o: {count: 1, size: 6MiB, part: 5MiB}, u: {count: 9, size: 6MiB, part: 5MiB}}",
+            ),
             &format!("stages[0].jobs[0].work.fill[0]: {alone}"),
         ),
+    ]);
+}
+
+#[test]
+fn work_that_cannot_be() {
+    let o = "{count: 90, size: 1KiB}";
+    check(&[
         (
             &one_job(o, "work: {parts: {put: o, parts: 5, part: 3B, part_min: 5MiB}}"),
             "stages[1].jobs[0].work.parts.part: part size 3B is below what the target takes, 5MiB",
@@ -566,68 +575,4 @@ fn a_job_knows_its_agent() {
         "stages[1].jobs[0].agent: there is no agent `d2`: a run has one machine; leave it out";
     let judged = plan.file.judge().map_err(|refused| refused.to_string());
     assert_eq!(judged, Err(said.to_owned()), "no machine that runs this has another");
-}
-
-/// Returns a workload of steps on one tree, each a stage of two workers.
-fn steps(tree: &str, steps: &[&str]) -> String {
-    let stage = |step: &&str| format!("- {{jobs: [{{name: a, workers: 2, {step}}}]}}\n");
-    let stages: String = steps.iter().map(stage).collect();
-    format!(
-        "targets: {{files: {{directory: /a}}}}\nsets: {{t: {{tree: {{{tree}}}}}}}\nstages:\n{stages}"
-    )
-}
-
-#[test]
-fn names_are_made_before_they_are_used_and_once() {
-    const MAKE: &str = "work: {names: {make_tree: t}}";
-    const CREATE: &str = "work: {names: {create: t}}";
-    const STAT: &str = "work: {names: {stat: t}}";
-    const REMOVE: &str = "work: {names: {remove: t}}";
-    const UNMAKE: &str = "work: {names: {remove_tree: t}}";
-    let is_refused = |stages: &[&str], refusal: &str| {
-        for tree in ["entries: 3", "entries: 3, per_worker: true"] {
-            check(&[(&steps(tree, stages), refusal)]);
-        }
-    };
-    is_refused(
-        &[CREATE],
-        "stages[0].jobs[0].work.names: tree `t` has no directories yet; no stage before has \
-         `make_tree`",
-    );
-    is_refused(
-        &[MAKE, STAT],
-        "stages[1].jobs[0].work.names: tree `t` has no entries yet; no stage before has `create`",
-    );
-    is_refused(
-        &[MAKE, CREATE, REMOVE, STAT],
-        "stages[3].jobs[0].work.names: tree `t` has no entries yet; no stage before has `create`",
-    );
-    is_refused(
-        &[MAKE, MAKE],
-        "stages[1].jobs[0].work.names: the directories of tree `t` are there already",
-    );
-    is_refused(
-        &[MAKE, CREATE, CREATE],
-        "stages[2].jobs[0].work.names: the entries of tree `t` are there already",
-    );
-    is_refused(
-        &[MAKE, CREATE, UNMAKE],
-        "stages[2].jobs[0].work.names: tree `t` still has entries; only empty directories can be \
-         removed",
-    );
-    is_refused(
-        &[MAKE, CREATE, "depth: 2, work: {names: {stat: t}}"],
-        "stages[2].jobs[0].depth: must be 1: a worker does one thing to a name at a time; more \
-         workers do more",
-    );
-    let both = "work: {names: {remove: t}}}, {name: b, workers: 2, work: {names: {stat: t}}";
-    is_refused(
-        &[MAKE, CREATE, both],
-        "stages[2].jobs[1].work.names: job `a` of the stage works on the names of `t` too; what \
-         changes names has them for itself",
-    );
-    let all = [MAKE, CREATE, STAT, REMOVE, CREATE, REMOVE, UNMAKE, MAKE];
-    for tree in ["entries: 3", "entries: 3, per_worker: true", "shared_names: true, entries: 3"] {
-        assert_eq!(refused(&steps(tree, &all)), "it is sound", "{tree}");
-    }
 }

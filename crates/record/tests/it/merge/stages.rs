@@ -92,15 +92,16 @@ fn what_ends_by_work_lasts_from_the_first_beginning_to_the_last_end() {
     };
     let whole = whole_of(vec![put_and_delete("a", 10, 12), put_and_delete("b", 11, 15)]);
     assert_eq!(bounds(&whole), [("put", 0, 10), ("delete", 10, 15)]);
-    assert_eq!(whole.notes.len(), 0, "{:?}", whole.notes);
+    assert_eq!((whole.notes.len(), whole.advice.len()), (0, 0), "{:?}", whole.notes);
     // They may even have taken turns, which is said.
     let whole = whole_of(vec![put_and_delete("a", 10, 12), put_and_delete("b", 12, 15)]);
     assert_eq!(bounds(&whole), [("put", 0, 10), ("delete", 10, 15)]);
     let said = "stage delete: the merged runs were never all at it at the same time (a had ended \
                 by 2026-11-21T09:00:12.000000000Z, and b began at \
-                2026-11-21T09:00:12.000000000Z), so its rates are not those of all of them \
-                together";
-    assert_eq!(whole.notes, [said]);
+                2026-11-21T09:00:12.000000000Z), so its rates, over the time from the first \
+                beginning to the last end, are not those of all of them together";
+    assert_eq!(whole.advice, [said]);
+    assert_eq!(whole.notes.len(), 0, "{:?}", whole.notes);
 
     let on_files = |run_id: &str, later| on_files(part(run_id, later, &[(MEASURE, "read", 0, 10)]));
     let whole = whole_of(vec![on_files("a", 0), on_files("b", 9)]);

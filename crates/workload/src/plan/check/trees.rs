@@ -168,3 +168,7 @@ fn check_shifts(cx: &Context<'_>, stages: &[Stage]) -> Checked<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "trees_tests.rs"]
+mod tests;
