@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use clap::{ArgMatches, Command};
+use plimsoll_conduct::ConductError;
+use plimsoll_workload::plan::InvalidField;
 
 /// The flags of this process's command, without their dashes.
 static FLAGS: OnceLock<BTreeSet<String>> = OnceLock::new();
@@ -21,6 +23,19 @@ pub(crate) fn keep(command: &Command, matches: &ArgMatches) {
     let mut flags = BTreeSet::new();
     collect(of, &mut flags);
     let _ = FLAGS.set(flags);
+}
+
+/// Returns the refusal of a workload that another tool's words asked for in those words; any other
+/// error as it is.
+pub(crate) fn in_words(error: anyhow::Error, words: &[(&str, &str)]) -> anyhow::Error {
+    let refused = match error.downcast_ref() {
+        Some(ConductError::Plan(refused)) => Some(refused),
+        _ => error.downcast_ref::<InvalidField>(),
+    };
+    match refused {
+        Some(refused) => anyhow::anyhow!(plimsoll_dialects::in_words(refused, words)),
+        None => error,
+    }
 }
 
 /// Returns a message of clap's in the flags of all commands.

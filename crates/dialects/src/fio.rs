@@ -25,6 +25,29 @@ pub use job::{
 };
 pub use lower::{Lowered, LoweredStage, Machine, lower};
 
+/// The options that stand for fields of a workload.
+pub const WORDS: [(&str, &str); 19] = [
+    ("workers", "`numjobs`"),
+    ("depth", "`iodepth`"),
+    ("duration", "`runtime`"),
+    ("ramp", "`ramp_time`"),
+    ("start_delay", "`startdelay`"),
+    ("think", "`thinktime`"),
+    ("ops", "`number_ios`"),
+    ("bytes", "`io_size`"),
+    ("block", "`bs`"),
+    ("read", "`bs`"),
+    ("write", "`bs`"),
+    ("order", "`random_distribution`"),
+    ("fsync_every", "`fsync`"),
+    ("fdatasync_every", "`fdatasync`"),
+    ("pacing", "`rate_iops`"),
+    ("files", "`nrfiles`"),
+    ("paths", "`filename`"),
+    ("size", "`size`"),
+    ("directory", "`directory`"),
+];
+
 /// How numbers with a suffix are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Units {

@@ -12,7 +12,7 @@ pub mod warp;
 mod spelling;
 
 use plimsoll_workload::plan::spec::{Arrivals, OpenSpec, PacingSpec, RateSpec};
-use plimsoll_workload::plan::{FieldPath, Profile, Segment};
+use plimsoll_workload::plan::{FieldPath, InvalidField, Profile, Segment};
 
 /// Returns the flag of a field that was refused: of the last one on the way to it that has any.
 pub fn flag_of<'a>(path: &FieldPath, flags: &[(&str, &'a str)]) -> Option<&'a str> {
@@ -22,6 +22,15 @@ pub fn flag_of<'a>(path: &FieldPath, flags: &[(&str, &'a str)]) -> Option<&'a st
     });
     let flag = |name| flags.iter().find(|(field, _)| *field == name).map(|(_, flag)| *flag);
     fields.map(|name| flag(&**name)).find_map(|flag| flag)
+}
+
+/// Returns a refusal of a workload in the words of who wrote it: `words` are fields and what stands
+/// for them, the last field of the path that has one first.
+pub fn in_words(refused: &InvalidField, words: &[(&str, &str)]) -> String {
+    match flag_of(&refused.path, words) {
+        Some(word) => format!("{word}: {}", refused.reason),
+        None => refused.to_string(),
+    }
 }
 
 /// Returns the schedule of `--rate`, `--arrivals` and `--max-in-flight`.

@@ -14,6 +14,19 @@ mod written;
 pub use error::MdtestError;
 pub use plan::{MdtestPlan, Note, PlannedRow, TableOptions};
 
+/// The flags that stand for fields of a workload.
+pub const WORDS: [(&str, &str); 9] = [
+    ("workers", "`-np`"),
+    ("shift", "`-N`"),
+    ("depth", "`-z`"),
+    ("branching", "`-b`"),
+    ("entries", "`-n`"),
+    ("create", "`-w`"),
+    ("open", "`-e`"),
+    ("directory", "`-d`"),
+    ("stages", "`-i`"),
+];
+
 /// Returns what a command line asks for; `args` begin behind mdtest's name, or with the
 /// `mpiexec -np N mdtest` before it.
 pub fn from_args(args: &[String]) -> Result<MdtestPlan, MdtestError> {

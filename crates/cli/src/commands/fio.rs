@@ -19,6 +19,7 @@ use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::conducted::{self, fresh_seed};
 use crate::environment;
+use crate::flags;
 use crate::ui::Ui;
 
 /// How a job file is run.
@@ -43,7 +44,7 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let file = fio::parse(text, &name, &options(settings.reading, &read))?;
     let lowered = lower(&file, settings)?;
     let workload = &lowered.workload;
-    let located = |error| super::run::located(error, None, &name);
+    let located = |error| super::run::located(in_words(error), None, &name);
     if settings.explain || settings.check {
         let of_files = of_files(&lowered, settings);
         let plan = conducted::judge(workload, &of_files).map_err(located)?;
@@ -79,7 +80,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let lowered = lower(&line.file, &settings)?;
-    lowered.workload.check()?;
+    lowered.workload.check().map_err(|error| in_words(error.into()))?;
     if settings.explain {
         return explain(&lowered, &settings);
     }
@@ -106,6 +107,12 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     };
     let of_files = of_files(&lowered, &settings);
     conducted::run(&lowered.workload, &conducted::Settings { show: Some(&show), ..of_files })
+        .map_err(in_words)
+}
+
+/// Returns a refusal in the words of job files.
+fn in_words(error: anyhow::Error) -> anyhow::Error {
+    flags::in_words(error, &fio::WORDS)
 }
 
 /// Returns the report of a run with a row for each job in stages that are grouped, and for each

@@ -15,6 +15,7 @@ use plimsoll_model::WallTime;
 use crate::args::DESTROYS;
 use crate::args::file::MdtestArgs;
 use crate::conducted::{self, fresh_seed};
+use crate::flags;
 use crate::said;
 use crate::ui::Ui;
 use plimsoll_conduct::{Consent, Recording, RunTime};
@@ -27,7 +28,8 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
     let ui = Ui::new(&args.output.print);
     let mut file = plan.workload.clone();
     file.seed.get_or_insert_with(|| fresh_seed(RunTime::machine().wall_epoch));
-    file.check()?;
+    let in_words = |error| flags::in_words(error, &mdtest::WORDS);
+    file.check().map_err(|error| in_words(error.into()))?;
     if args.explain || explains {
         let notes: String = plan.notes.iter().map(|note| format!("# {note}\n")).collect();
         ui.result(&format!("{notes}{}", file.to_yaml()))?;
@@ -53,7 +55,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         show: Some(&show),
         ..conducted::Settings::plain(&args.output, consent)
     };
-    conducted::run(&file, &settings)
+    conducted::run(&file, &settings).map_err(in_words)
 }
 
 /// Returns what mdtest's table tells of a run.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Directories, below, hashes};
-use crate::harness::{run, stderr};
+use crate::harness::{Background, run, stderr};
 
 const SCALED: &str = "--dir DIR --scale 1/65536 --scale-time 1/3000 --jobs-max 2";
 /// The same for files whose stages last 3 s instead of 5 min.
@@ -297,33 +297,42 @@ fn mdtests_run_is_one_json_object_beside_its_table() {
 #[test]
 fn a_failed_name_is_counted_and_the_exit_code_says_so() {
     let dirs = Directories::in_memory();
-    // Half of what is looked at was never made.
-    let names = "stages:
-- name: tree
-  prepares: true
-  jobs:
-  - {name: a, group: 0, clones: 1, depth: 1, pacing: closed,
-     work: {names: {tree: TREE, act: make_tree}}}
-- name: stat
-  jobs:
-  - {name: a, group: 0, clones: 1, depth: 1, pacing: closed,
-     work: {names: {tree: TREE, act: stat}}}
+    // Somebody else removes the entries while they are looked at.
+    let text = "schema: plimsoll.workload/2
+name: names
+targets: {files: {directory: DIR}}
+sets: {t: {tree: {name: t, entries: 10}}}
+stages:
+- {prepares: true, jobs: [{work: {names: {make_tree: t}}}]}
+- {prepares: true, jobs: [{work: {names: {create: t}}}]}
+- {name: look-at-all, jobs: [{pacing: {capped: 4/s}, work: {names: {stat: t}}}]}
 ";
-    let tree = "{directories: [DIR], name: t, depth: 0, branching: 1, entries_per_directory: 10, \
-                per_clone: true}";
-    let head = "schema: plimsoll.files/1\nname: names\nseed: 1\nverify: true\n";
-    let path = dirs.write("stat.yaml", &format!("{head}{}", names.replace("TREE", tree)));
-    let report = dirs.json(&format!("run {} --json", path.display()), 1);
-    let stat = &report["stages"][1];
-    assert_eq!(
-        stat["rows"][0]["kinds"][0]["stage_total"]["failed_by_class"]["not-found"], 10,
-        "{stat:#}"
-    );
-    assert_eq!(stat["rows"][0]["total"]["stage_total"]["ops_ok_count"], 0);
+    let path = dirs.write("stat.yaml", text);
+    let run = |more: &str| {
+        let mut run =
+            Background::start(dirs.command(&format!("run {} --json{more}", path.display())));
+        run.await_line("look-at-all");
+        let entries = below(dirs.files()).into_keys();
+        for entry in entries.filter(|path| path.to_string_lossy().contains("file.mdtest.0.")) {
+            std::fs::remove_file(entry).unwrap();
+        }
+        let (code, stdout, stderr) = run.end();
+        dirs.assert_clean(more);
+        let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
+        (code, report)
+    };
+    let (code, report) = run("");
+    assert_eq!(code, Some(1));
+    let stat = &report["stages"][2];
+    let count = |value: &Value| value.as_u64().unwrap();
+    let total = &stat["rows"][0]["total"]["stage_total"];
+    let failed = count(&stat["rows"][0]["kinds"][0]["stage_total"]["failed_by_class"]["not-found"]);
+    assert!(failed > 0, "{stat:#}");
+    assert_eq!(count(&total["ops_ok_count"]) + failed, 10, "{stat:#}");
     let message = stat["errors"][0]["message"].as_str().unwrap();
     assert!(message.contains("No such file"), "{message}");
     // Those who expect it say so.
-    dirs.json(&format!("run {} --json --max-error-rate 100%", path.display()), 0);
+    assert_eq!(run(" --max-error-rate 100%").0, Some(0));
     let runs = std::fs::read_dir(dirs.runs()).unwrap().count();
     assert_eq!(runs, 3, "both are kept, beside the workload");
 }
