@@ -59,7 +59,7 @@ impl Keys {
         key.clear();
         match self {
             Self::Existing(objects) => key.push_str(&objects[id.number() as usize].key),
-            Self::Named(keys) => key.push_str(&keys.name(id.number() % keys.count())),
+            Self::Named(keys) => keys.write(id.number() % keys.count(), key),
             Self::Generated { layout, seed } => {
                 write_numbers(layout, *seed, id.owner(), key);
                 push_digits(key, id.number(), NUMBER_DIGITS);
@@ -125,8 +125,8 @@ fn write_prefix(layout: &KeyLayout, seed: u64, owner: WorkerId, key: &mut String
     }
 }
 
-/// Appends `value` in decimal, with zeros in front up to `width` digits.
-fn push_digits(key: &mut String, mut value: u64, width: usize) {
+/// Appends `value` in decimal, with zeros in front up to `width` digits, at most 20.
+pub(crate) fn push_digits(key: &mut String, mut value: u64, width: usize) {
     let mut digits = [b'0'; 20];
     let mut first = digits.len();
     while value > 0 || digits.len() - first < width {

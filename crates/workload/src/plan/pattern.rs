@@ -4,9 +4,13 @@ use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use super::units::written;
+use crate::keys::push_digits;
 
 /// More names than this are a slip of the pen.
 const NAMES_MAX: u64 = 1 << 40;
+
+/// No number has more digits of its own.
+const DIGITS_MAX: usize = 20;
 
 /// Texts that differ in numbers. `{1..32}` stands for each of these numbers, `{001..500}` for them
 /// with leading zeros; `{{` and `}}` are braces.
@@ -36,20 +40,26 @@ impl Pattern {
 
     /// Returns name `index`, 0-based, the last numbers counting up first.
     pub fn name(&self, index: u64) -> String {
-        assert!(index < self.count(), "the pattern has no name {index}");
-        let mut left = index;
-        let mut texts: Vec<String> = Vec::with_capacity(self.parts.len());
-        for part in self.parts.iter().rev() {
-            texts.push(match part {
-                Part::Text(text) => text.clone(),
+        let mut name = String::new();
+        self.write(index, &mut name);
+        name
+    }
+
+    /// Appends name `index` to a text; it stands on the path of operations.
+    pub(crate) fn write(&self, index: u64, text: &mut String) {
+        let mut left = self.count();
+        assert!(index < left, "the pattern has no name {index}");
+        for part in &self.parts {
+            match part {
+                Part::Text(part) => text.push_str(part),
                 Part::Numbers { from, digits, .. } => {
-                    format!("{:0digits$}", from + left % part.count(), digits = *digits)
+                    left /= part.count();
+                    let number = from + index / left % part.count();
+                    (DIGITS_MAX..*digits).for_each(|_| text.push('0'));
+                    push_digits(text, number, (*digits).clamp(1, DIGITS_MAX));
                 }
-            });
-            left /= part.count();
+            }
         }
-        texts.reverse();
-        texts.concat()
     }
 
     /// Tells whether no name of one is a name of the other, as far as the patterns show it: texts
@@ -192,6 +202,9 @@ mod tests {
             assert_eq!(pattern(text).to_string(), text);
         }
         assert_eq!(pattern("a{{b}}{0..0}").name(0), "a{b}0");
+        let long = "0".repeat(24);
+        assert_eq!(pattern(&format!("{{{long}7..{long}9}}")).name(1), format!("{long}8"));
+        assert_eq!(pattern("{18446744073709551615..18446744073709551615}").name(0).len(), 20);
     }
 
     #[test]
