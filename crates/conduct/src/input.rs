@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use plimsoll_workload::plan::Position;
+
 /// Returns what a file holds, which must be at most `bytes_max`.
 ///
 /// A directory, a pipe or a device is refused: what has no end would be read without end, and who
@@ -46,9 +48,7 @@ pub fn read_given(path: &Path) -> io::Result<String> {
 fn text_of(content: Vec<u8>) -> io::Result<String> {
     String::from_utf8(content).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let before = String::from_utf8_lossy(before);
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|letter| *letter != '\n').count() + 1;
+        let Position { line, column } = Position::behind(&String::from_utf8_lossy(before));
         let place = format!("line {line}, column {column}");
         io::Error::other(format!("it is not UTF-8 text ({place})"))
     })

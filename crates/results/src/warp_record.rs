@@ -1,7 +1,7 @@
 //! A record as warp has it: all operations by their starts, at times of the clock on the wall, and
 //! what their numbers stand for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use plimsoll_analysis::OpSource;
 use plimsoll_analysis::warp::{self, Recording, WarpAnalysis, WarpQuestion, WarpWorker};
@@ -62,10 +62,8 @@ impl Record {
             let stage = manifest.stages.get(usize::from(op.stage.0));
             stage.is_some_and(|stage| stage.kind == StageKind::Prepare)
         };
-        let measured: Vec<OpKind> = OpKind::ALL
-            .into_iter()
-            .filter(|kind| ops.iter().any(|op: &OpRecord| op.kind == *kind && !prepares(op)))
-            .collect();
+        let measured: HashSet<OpKind> =
+            ops.iter().filter(|op| !prepares(op)).map(|op| op.kind).collect();
         ops.retain(|op| !(prepares(op) && measured.contains(&op.kind)));
         // warp's readers count on the order of starts.
         ops.sort_by_key(|op| (op.start, op.worker));

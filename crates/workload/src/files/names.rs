@@ -410,12 +410,11 @@ impl Names {
         }
     }
 
-    /// Tells whether nothing can be in a directory any more.
+    /// Tells whether nothing can be in a directory any more, of those that are all to be removed.
     fn is_empty(&self, node: u64) -> bool {
         let branching = u64::from(self.shape.branching);
-        let directories = self.shape.directories_count().unwrap_or(0);
         let child = node.saturating_mul(branching) + 1;
-        let below = child.min(directories)..(child + branching).min(directories);
+        let below = child.min(self.count)..(child + branching).min(self.count);
         let mut inside = self.inside.iter();
         !self.directories().may_have(below)
             && !inside.any(|inside| inside.may_be_in(self.of_tree, self.workers, node))

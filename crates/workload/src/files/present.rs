@@ -105,10 +105,9 @@ impl Names<'_> {
         }
     }
 
-    /// Takes note that a name is there.
+    /// Takes note that a name is there, which had begun.
     pub(super) fn is_made(self, name: u64) {
         if let Some(kept) = self.0 {
-            kept.begun[word(name)].fetch_or(bit(name), Ordering::Relaxed);
             kept.made[word(name)].fetch_or(bit(name), Ordering::Relaxed);
         }
     }

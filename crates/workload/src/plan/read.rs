@@ -19,6 +19,15 @@ pub struct Position {
     pub column: u64,
 }
 
+impl Position {
+    /// Returns where what follows a text stands.
+    pub fn behind(before: &str) -> Self {
+        let line = before.matches('\n').count() as u64 + 1;
+        let column = before.chars().rev().take_while(|letter| *letter != '\n').count() as u64 + 1;
+        Self { line, column }
+    }
+}
+
 /// A refusal of a workload file, with the place of the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
@@ -141,10 +150,8 @@ fn control_character(file: &str, text: &str) -> Option<ReadError> {
     let is_odd = |letter: char| letter.is_control() && !"\t\n\r\u{85}".contains(letter);
     let at = text.find(is_odd)?;
     let (before, code) = (&text[..at], u32::from(text[at..].chars().next()?));
-    let line = before.matches('\n').count() as u64 + 1;
-    let column = before.chars().rev().take_while(|letter| *letter != '\n').count() as u64 + 1;
     let reason = format!("the control character U+{code:04X} cannot stand in a text");
-    let (position, invalid) = (Some(Position { line, column }), FieldPath::root().refuse(reason));
+    let (position, invalid) = (Some(Position::behind(before)), FieldPath::root().refuse(reason));
     Some(ReadError { file: file.to_owned(), position, invalid })
 }
 

@@ -247,16 +247,13 @@ impl Context<'_> {
         let at = if in_map { path.field("sets") } else { path.clone() };
         let (sets, needs) = self.several(&at, &spec.sets, allowed)?;
         let in_parts = |set: &SetIndex| match self.members(*set) {
-            Members::Objects(objects) => objects.part_bytes.is_some(),
-            _ => false,
+            Members::Objects(objects) => objects.part_bytes.map(|_| objects.count),
+            _ => None,
         };
         // All parts of a set's only member are written by all workers of the job together.
-        let is_one = |set: &SetIndex| match self.members(*set) {
-            Members::Objects(objects) => objects.count == 1,
-            _ => false,
-        };
-        let odd = sets.iter().position(|set| in_parts(set) && is_one(set));
-        let odd = odd.or_else(|| sets.iter().position(|set| in_parts(set) != in_parts(&sets[0])));
+        let odd = sets.iter().position(|set| in_parts(set) == Some(1));
+        let is_as_first = |set: &SetIndex| in_parts(set).is_some() == in_parts(&sets[0]).is_some();
+        let odd = odd.or_else(|| sets.iter().position(|set| !is_as_first(set)));
         if let Some(odd) = odd.filter(|_| sets.len() > 1) {
             return Err(at.index(odd).refuse(
                 "sets whose members are uploaded in parts are filled by a job of their own",
