@@ -29,7 +29,7 @@ use self::built::Built;
 use crate::clock::{STOP_CHECK, Waiting};
 use crate::job::JobFacts;
 use crate::records::Finished;
-use crate::source::{Issued, OpNames};
+use crate::source::{Issued, OpNames, UploadParts};
 use crate::verify::{CheckingSink, Expected, FoundEntries, SourceContent, in_class};
 
 /// The pause before the second attempt; it doubles up to [`RETRY_PAUSE_MAX`].
@@ -288,22 +288,25 @@ impl<'a> Executor<'a> {
             OpKind::CreateUpload => Operation::CreateUpload { key },
             OpKind::AbortUpload => Operation::AbortUpload { key, upload: names.as_upload() },
             OpKind::CompleteUpload => {
-                let OpNames::Parts(upload, parts) = names else {
+                let OpNames::Parts(of) = names else {
                     unreachable!("an upload is completed by its name")
                 };
+                let UploadParts { upload, parts } = &**of;
                 Operation::CompleteUpload { key, upload, parts }
             }
             _ => unreachable!("{} of an object is never planned", kind.name()),
         };
-        let done = in_bucket!(self, session, operation, start);
+        let mut done = in_bucket!(self, session, operation, start);
         match kind {
-            OpKind::Stat => expect_size(done, object.size),
+            OpKind::Stat => expect_size(&mut done, object.size),
             OpKind::Put if facts.work.is_versioned(self.place.0) => {
-                expect_name(done, &self.key, "version; versioning must be on for the bucket")
+                let what = "version; versioning must be on for the bucket";
+                expect_name(&mut done, &self.key, what);
             }
-            OpKind::CreateUpload => expect_name(done, &self.key, "upload"),
-            _ => done,
+            OpKind::CreateUpload => expect_name(&mut done, &self.key, "upload"),
+            _ => {}
         }
+        done
     }
 
     /// Writes or reads one part of the object under the present key.
@@ -318,13 +321,15 @@ impl<'a> Executor<'a> {
             let mut given = SourceContent { content: self.content(0), offset, size: bytes };
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
-            let done = in_bucket!(self, session, put, start);
-            return expect_name(done, &self.key, "part");
+            let mut done = in_bucket!(self, session, put, start);
+            expect_name(&mut done, &self.key, "part");
+            return done;
         }
         let mut taken = CheckingSink::new(self.checked_content(0), offset, Some(bytes));
         let get = Operation::GetPart { key: &self.key, number, sink: &mut taken };
-        let done = in_bucket!(self, session, get, start);
-        self.judged(done, &taken)
+        let mut done = in_bucket!(self, session, get, start);
+        self.judge(&mut done, &taken);
+        done
     }
 
     async fn get<S: Session>(
@@ -341,13 +346,14 @@ impl<'a> Executor<'a> {
         let mut taken = CheckingSink::new(self.checked_content(object.version), offset, len);
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version, sink: &mut taken };
-        let done = in_bucket!(self, session, get, start);
-        self.judged(done, &taken)
+        let mut done = in_bucket!(self, session, get, start);
+        self.judge(&mut done, &taken);
+        done
     }
 
-    /// Returns the completion of reading what is under the present key, with what was wrong with
-    /// the bytes that came.
-    fn judged(&mut self, mut done: Completion, taken: &CheckingSink<'_>) -> Completion {
+    /// Fails the completion of reading what is under the present key where the bytes that came were
+    /// wrong.
+    fn judge(&mut self, done: &mut Completion, taken: &CheckingSink<'_>) {
         match &done.result {
             Ok(()) if taken.is_error_document() => {
                 let message = format!("the success of reading `{}` holds an error", self.key);
@@ -366,7 +372,6 @@ impl<'a> Executor<'a> {
             }
             Err(_) => {}
         }
-        done
     }
 
     /// Returns what a read of `version` under the present key is checked against, if it is.
@@ -440,25 +445,24 @@ fn together(before: Completion, after: Completion) -> Completion {
     }
 }
 
-fn expect_size(mut done: Completion, size: Option<u64>) -> Completion {
+/// Fails a look at an object whose size is another.
+fn expect_size(done: &mut Completion, size: Option<u64>) {
     if let (Ok(()), Some(stated), Some(size)) = (&done.result, done.object_size, size)
         && stated != size
     {
         let message = format!("the store states {stated} bytes for an object of {size}");
         done.result = Err(DriverError::new(ErrorClass::Corrupt, message));
     }
-    done
 }
 
 /// Fails a write that the store gave no name to, as nothing can be done with what came of it.
-fn expect_name(mut done: Completion, key: &str, what: &str) -> Completion {
+fn expect_name(done: &mut Completion, key: &str, what: &str) {
     if done.result.is_ok()
         && done.server_name.as_ref().is_none_or(|server_name| server_name.is_empty())
     {
         let message = format!("writing `{key}` gave no name of the {what}");
         done.result = Err(DriverError::new(ErrorClass::Protocol, message));
     }
-    done
 }
 
 /// Executes `operation`, giving it up when it takes longer than the stage allows, or than a user

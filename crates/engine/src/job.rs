@@ -13,7 +13,7 @@ use plimsoll_workload::plan::SetIndex;
 
 use crate::clock::Waiting;
 use crate::pacing::{Pacer, StageEnd, WorkerPlace};
-use crate::server_names::ServerNames;
+use crate::server_names::{ServerNames, VersionNames};
 use crate::timing::{JobTiming, OpsLeft, Stops};
 
 /// What all workers of a job share.
@@ -69,6 +69,11 @@ impl JobFacts<'_> {
         let duration = self.stage_duration;
         let end = StageEnd { duration, ops_left: self.stage_ops_left.as_ref() };
         Pacer::new(&self.timing, place, end, started)
+    }
+
+    /// Returns what versions are called, for a worker.
+    pub(crate) fn version_names(&self) -> VersionNames {
+        VersionNames::new(Arc::clone(&self.work), self.server_names.clone())
     }
 
     /// Returns what the content of a set is made by.

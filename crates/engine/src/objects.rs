@@ -91,12 +91,12 @@ impl<S: Session> Performer for SessionOps<'_, S> {
     type Op = Issued;
     type Done = Finished;
 
-    async fn perform(&mut self, issued: &Issued) -> Finished {
-        self.executor.run(&mut self.session, issued).await
+    fn perform(&mut self, issued: &Issued) -> impl Future<Output = Finished> {
+        self.executor.run(&mut self.session, issued)
     }
 
-    async fn settle(&mut self) -> Settled {
-        self.session.settle().await
+    fn settle(&mut self) -> impl Future<Output = Settled> {
+        self.session.settle()
     }
 }
 
@@ -145,19 +145,28 @@ pub(crate) async fn run_thread<'d, D: Driver>(
         timers.push(timer.transpose()?);
     }
     let started = ready().await;
-    // Only the workers whose sockets are ready are polled, so that cost does not grow with their
-    // number.
-    let tasks = FuturesUnordered::new();
+    let mut tasks: Vec<LocalBoxFuture<'_, ()>> = Vec::new();
     for ((share, sessions), timer) in shares.iter().zip(of_sessions).zip(timers) {
         match timer {
             Some(timer) => tasks.push(share.arrivals(&records, sessions, timer, started)),
-            None => share.workers(&records, sessions, started).for_each(|task| tasks.push(task)),
+            None => tasks.extend(share.workers(&records, sessions, started)),
         }
     }
-    tasks.collect::<()>().await;
+    all(tasks).await;
     drop(shares);
     let ended = jobs.first().map_or(started, |job| job.facts.clock.now());
     Ok(records.into_inner().finish(ended))
+}
+
+/// Carries tasks to their end.
+async fn all(mut tasks: Vec<LocalBoxFuture<'_, ()>>) {
+    match &mut tasks[..] {
+        // A schedule has its sessions in a set of their own; each wake would go through two.
+        [only] => only.await,
+        // Only the workers whose sockets are ready are polled, so that cost does not grow with
+        // their number.
+        _ => tasks.into_iter().collect::<FuturesUnordered<_>>().collect().await,
+    }
 }
 
 impl<'a, S: Session + 'a> OpenShare<'a, S> {

@@ -8,8 +8,6 @@ use plimsoll_model::{ObjectId, OpKind};
 use plimsoll_workload::objects::{ObjectRef, ObjectsJob, PlannedOp, Subject};
 use plimsoll_workload::plan::{SetIndex, Work};
 
-use crate::job::JobFacts;
-
 /// So many names in a row may be missing, where writing failed, until those that follow are kept
 /// one by one.
 const GAP_MAX: usize = 64;
@@ -135,10 +133,9 @@ pub(crate) struct VersionNames {
 }
 
 impl VersionNames {
-    /// Returns the names that a worker needs.
-    pub(crate) fn new(facts: &JobFacts<'_>) -> Self {
-        let before = facts.server_names.clone();
-        Self { work: Arc::clone(&facts.work), before, own: HashMap::new() }
+    /// Returns the names that a worker needs, with those that earlier stages were given.
+    pub(crate) fn new(work: Arc<ObjectsJob>, before: Option<Arc<ServerNames>>) -> Self {
+        Self { work, before, own: HashMap::new() }
     }
 
     /// Returns the name of the version that `op` is about, where it is about one.

@@ -92,7 +92,7 @@ pub(crate) struct Issued {
     /// When the schedule wanted it, where there is one.
     pub(crate) intended: Option<Moment>,
     /// Which of the source's streams it is from.
-    pub(crate) stream: usize,
+    pub(crate) stream: u32,
 }
 
 /// What the store calls that which an operation is about.
@@ -106,7 +106,7 @@ pub(crate) enum OpNames {
     /// An upload.
     Upload(Arc<str>),
     /// An upload that is to be completed, and its parts.
-    Parts(Arc<str>, Arc<[String]>),
+    Parts(Box<UploadParts>),
 }
 
 impl OpNames {
@@ -115,9 +115,18 @@ impl OpNames {
     }
 
     pub(crate) fn as_upload(&self) -> &str {
-        let (Self::Upload(name) | Self::Parts(name, _)) = self else {
-            unreachable!("parts are of an upload")
-        };
-        name
+        match self {
+            Self::Upload(name) => name,
+            Self::Parts(of) => &of.upload,
+            Self::None | Self::Version(_) => unreachable!("parts are of an upload"),
+        }
     }
+}
+
+/// What the store calls an upload and its parts.
+#[derive(Clone, Debug)]
+pub(crate) struct UploadParts {
+    pub(crate) upload: Arc<str>,
+    /// Those of part 1, 2, ... in order.
+    pub(crate) parts: Arc<[String]>,
 }

@@ -85,9 +85,10 @@ impl Executor<'_> {
         self.write_zip_key();
         let (key, sink) = (&self.key, &mut taken);
         let get = Operation::GetMember { key, member: &member.name, sink };
-        let done = in_bucket!(self, session, get, start);
+        let mut done = in_bucket!(self, session, get, start);
         self.key.clone_from(&member.key);
-        self.judged(done, &taken)
+        self.judge(&mut done, &taken);
+        done
     }
 
     /// Writes one content under several names below that of the object.

@@ -54,7 +54,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
             stream: facts.work.source(*worker),
             pacer: facts.pacer(*worker, started),
             issued_count: 0,
-            versions: VersionNames::new(facts),
+            versions: facts.version_names(),
             is_done: false,
         };
         let streams: Vec<ArrivalStream> = workers.iter().map(stream).collect();
@@ -144,7 +144,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
             records.note_planned(job, number, issued_count, op.fingerprint(), since);
             drop(records);
             self.set_next(at);
-            return Some(Issued { number, op, names, intended, stream: at });
+            return Some(Issued { number, op, names, intended, stream: at as u32 });
         }
         None
     }
@@ -193,7 +193,7 @@ impl OpSource for Schedule<'_, '_> {
 
     fn ended(&mut self, issued: &Issued, finished: &mut Finished) {
         self.under_way -= 1;
-        let stream = &mut self.streams[issued.stream];
+        let stream = &mut self.streams[issued.stream as usize];
         let (ok, end) = (finished.record.outcome.is_ok(), finished.record.end);
         stream.stream.completed(&issued.op, ok, end);
         if has_unknown_size(&issued.op) {

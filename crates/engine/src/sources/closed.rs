@@ -119,7 +119,7 @@ pub(crate) struct ClosedWorker<'a, 'd> {
 
 impl<'a, 'd> ClosedWorker<'a, 'd> {
     pub(crate) fn new(ops: PlannedOps<'a, 'd>) -> Self {
-        let versions = VersionNames::new(ops.context.facts);
+        let versions = ops.context.facts.version_names();
         Self { ops, versions }
     }
 }

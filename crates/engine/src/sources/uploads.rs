@@ -15,7 +15,7 @@ use plimsoll_workload::plan::SetIndex;
 use super::closed::PlannedOps;
 use crate::outcome::EndReason;
 use crate::records::Finished;
-use crate::source::{Issued, OpNames, OpSource, Step};
+use crate::source::{Issued, OpNames, OpSource, Step, UploadParts};
 
 /// The parts that an upload has so far.
 #[derive(Debug)]
@@ -57,8 +57,8 @@ impl Parts {
         if self.server_names.iter().any(String::is_empty) {
             return (self.whole(OpKind::AbortUpload), OpNames::Upload(name));
         }
-        let parts = self.server_names.clone().into();
-        (self.whole(OpKind::CompleteUpload), OpNames::Parts(name, parts))
+        let of = UploadParts { upload: name, parts: self.server_names.clone().into() };
+        (self.whole(OpKind::CompleteUpload), OpNames::Parts(of.into()))
     }
 }
 
