@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::secret::Secret;
-use crate::shown::Form;
+use crate::ui::Ui;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use plimsoll_conduct::Consent;
 
@@ -206,6 +206,13 @@ pub(crate) struct PrintArgs {
     pub(crate) no_color: bool,
 }
 
+/// In which form a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
 /// What is printed and kept of a run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OutputArgs {
@@ -228,6 +235,11 @@ impl PrintArgs {
     /// Returns in which form the result is printed.
     pub(crate) fn form(&self) -> Form {
         if self.json { Form::Json } else { Form::Text }
+    }
+
+    /// Returns the way to print it.
+    pub(crate) fn ui(&self) -> Ui {
+        Ui::new(self.quiet, self.no_color)
     }
 }
 

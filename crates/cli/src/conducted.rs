@@ -1,6 +1,5 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
-use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use plimsoll_conduct::{
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
-use plimsoll_model::{Bytes, Interface, RunId, Seed, StageKind, WallTime};
+use plimsoll_model::{Interface, RunId, Seed, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
 use plimsoll_results::Asked;
@@ -169,7 +168,7 @@ pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<
     let seed = plan.seed.unwrap_or(Seed(0));
     let Targets { all, .. } = Targets::of(&plan, &mut reach, &settings.stand_in, seed, &time)?;
     if is_embedded {
-        check_embedded_memory(&plan)?;
+        store::check_embedded_memory(&plan)?;
     }
     request(Arc::clone(&plan), all, time, settings.run_settings(is_embedded)).lay_out()?;
     Ok(plan)
@@ -196,7 +195,7 @@ fn request(
 impl Conducted {
     /// Makes ready what a run needs.
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
-        let ui = Ui::new(&settings.output.print);
+        let ui = settings.output.print.ui();
         let time = settings.time();
         let plan = Arc::new(file.check().map_err(ConductError::from)?);
         time_until(settings.syncstart)?;
@@ -212,7 +211,7 @@ impl Conducted {
         let found = reached.found;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
-            check_embedded_memory(&plan)?;
+            store::check_embedded_memory(&plan)?;
         }
         request.targets = all;
         request.settings = settings.run_settings(is_embedded);
@@ -406,38 +405,6 @@ fn announce(
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));
     }
     lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
-}
-
-/// What is filled does not fit in the embedded store.
-#[derive(Debug)]
-pub(crate) struct EmbeddedFull(String);
-
-impl fmt::Display for EmbeddedFull {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for EmbeddedFull {}
-
-/// The embedded store keeps everything in memory, so what is filled must fit.
-fn check_embedded_memory(plan: &Plan) -> Result<()> {
-    let owed = plan.owed();
-    let capacity = embedded::capacity_bytes();
-    if owed.bytes_filled > capacity as f64 {
-        const GIB: f64 = (1u64 << 30) as f64;
-        let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;
-        return Err(EmbeddedFull(format!(
-            "{} objects of {} on average need {:.1} GiB, and the embedded store holds {:.1} GiB; fill \
-             fewer or smaller ones, or name a store (`host`)",
-            owed.members_filled,
-            Bytes(mean as u64),
-            owed.bytes_filled / GIB,
-            capacity as f64 / GIB
-        ))
-        .into());
-    }
-    Ok(())
 }
 
 /// A seed that no other run has, short enough to be typed again.

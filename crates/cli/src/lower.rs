@@ -14,8 +14,8 @@ use plimsoll_workload::{DataFileSpec, StopRule};
 
 use crate::args::requests::DataArgs;
 use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, MixedArgs, S3Command};
-use crate::conducted::EmbeddedFull;
 use crate::flags;
+use crate::store::EmbeddedFull;
 
 /// What a file or a directory begins with on the command line.
 const FILE_SCHEME: &str = "file:";

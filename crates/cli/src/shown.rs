@@ -12,19 +12,12 @@ use plimsoll_report::text::Look;
 use plimsoll_report::{Report, json, text};
 use plimsoll_results::{Asked, AskedFor, Record, ResultsError, flaws};
 
-use crate::args::AnalysisArgs;
+use crate::args::{AnalysisArgs, Form};
 use crate::flags;
 use crate::ui::Ui;
 
 /// Ran, but something about the result is not as it should be.
 const EXIT_NOT_GOOD: u8 = 1;
-
-/// In which form a result is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Json,
-}
 
 /// Returns the report of a record.
 pub(crate) fn report(record: &Record, asked: &Asked) -> Result<Report, ResultsError> {

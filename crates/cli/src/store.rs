@@ -1,5 +1,6 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -15,6 +16,7 @@ use plimsoll_http::{
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
+use plimsoll_workload::plan::Plan;
 use plimsoll_workload::plan::spec::{Lookup as SpecLookup, S3Target};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
@@ -365,4 +367,36 @@ mod tests {
             assert!(refusal.starts_with("--host: ") && !refusal.contains("SECRET"), "{refusal}");
         }
     }
+}
+
+/// What is filled does not fit in the embedded store.
+#[derive(Debug)]
+pub(crate) struct EmbeddedFull(String);
+
+impl fmt::Display for EmbeddedFull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for EmbeddedFull {}
+
+/// The embedded store keeps everything in memory, so what is filled must fit.
+pub(crate) fn check_embedded_memory(plan: &Plan) -> Result<()> {
+    let owed = plan.owed();
+    let capacity = embedded::capacity_bytes();
+    if owed.bytes_filled > capacity as f64 {
+        const GIB: f64 = (1u64 << 30) as f64;
+        let mean = owed.bytes_filled / owed.members_filled.max(1) as f64;
+        return Err(EmbeddedFull(format!(
+            "{} objects of {} on average need {:.1} GiB, and the embedded store holds {:.1} GiB; fill \
+             fewer or smaller ones, or name a store (`host`)",
+            owed.members_filled,
+            Bytes(mean as u64),
+            owed.bytes_filled / GIB,
+            capacity as f64 / GIB
+        ))
+        .into());
+    }
+    Ok(())
 }

@@ -13,7 +13,6 @@ use plimsoll_model::{ByteRate, Moment, OpKind};
 use plimsoll_report::format;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::args::PrintArgs;
 use crate::{environment, flags};
 
 /// How often the live display is drawn.
@@ -61,15 +60,15 @@ pub(crate) struct Ui {
 }
 
 impl Ui {
-    pub(crate) fn new(output: &PrintArgs) -> Self {
+    pub(crate) fn new(quiet: bool, no_color: bool) -> Self {
         let stdout = std::io::stdout();
         let terminal = stdout.is_terminal();
         let size = rustix::termios::tcgetwinsize(&stdout).ok().filter(|size| size.ws_col > 0);
         Self {
-            quiet: output.quiet,
-            color: terminal && !output.no_color && !environment::wants_no_color(),
+            quiet,
+            color: terminal && !no_color && !environment::wants_no_color(),
             width: size.map_or(WIDTH_DEFAULT, |size| size.ws_col),
-            live: std::io::stderr().is_terminal() && !output.quiet,
+            live: std::io::stderr().is_terminal() && !quiet,
         }
     }
 

@@ -12,8 +12,8 @@ use plimsoll_record::schema::{self, LoopModel, Manifest, StageKind};
 use crate::asked::Asked;
 use crate::clients::{ClientStage, Clients, RowJobs, Rows, lay_out};
 use crate::error::{AskedFor, ResultsError};
+use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage};
-use crate::report::row_name;
 
 /// One stage with the figures of its rows.
 #[derive(Debug)]

@@ -11,6 +11,7 @@ mod error;
 mod export;
 mod flaws;
 mod merging;
+mod names;
 mod open;
 mod raw_file;
 mod report;

@@ -14,7 +14,7 @@ use plimsoll_report::stage_title;
 
 use crate::clients::Clients;
 use crate::error::{AskedFor, ReadError, ResultsError};
-use crate::report::client_names;
+use crate::names::client_names;
 use crate::warp_file::{Bytes, WarpFile};
 
 /// What lies at a path.

@@ -22,6 +22,7 @@ use crate::asked::Asked;
 use crate::clients::{ClientStage, RowJobs};
 use crate::described::described;
 use crate::error::{ReadError, ResultsError};
+use crate::names::row_name;
 use crate::open::{Origin, Record, RecordStage, Source};
 
 /// How many texts of one class of failure are kept of a record made elsewhere.
@@ -284,15 +285,6 @@ pub fn typed_again(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// Returns the names of the clients of a merged run.
-pub(crate) fn client_names(manifest: &Manifest) -> Vec<String> {
-    let name = |part: &schema::MergedRun| match &part.hostname {
-        Some(hostname) => format!("{hostname} ({})", part.run_id),
-        None => part.run_id.clone(),
-    };
-    manifest.merged.iter().map(name).collect()
-}
-
 fn is_measured(stage: &RecordStage) -> bool {
     stage.kind == StageKind::Measure
 }
@@ -448,12 +440,6 @@ fn usage(used: schema::ProcessUsage) -> ProcessUsage {
         faults_major: used.faults_major_count,
         faults_minor: used.faults_minor_count,
     }
-}
-
-pub(crate) fn row_name(stage: &schema::Stage, row: &RowJobs) -> String {
-    let names: Vec<&str> = row.jobs.iter().map(|job| stage.jobs[*job].name.as_str()).collect();
-    let names = names.join(" + ");
-    row.worker.map_or(names.clone(), |worker| format!("{names}.{worker}"))
 }
 
 fn loop_model(clients: &[ClientStage<'_>], index: usize, job: &schema::StageJob) -> LoopModel {

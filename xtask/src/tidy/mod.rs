@@ -1,6 +1,7 @@
 //! The rules of the house that no compiler knows. Also run as a test, so that `cargo test` holds
 //! them.
 
+mod cycles;
 mod docs;
 mod exceptions;
 mod graph;
@@ -84,6 +85,7 @@ fn check(tree: &Tree) -> Result<Vec<String>> {
     findings.extend(exceptions::compare(&source::oversizes(tree), &listed));
     findings.extend(words::check(tree));
     findings.extend(graph::check(tree));
+    findings.extend(cycles::check(tree));
     findings.extend(docs::check(tree));
     Ok(findings)
 }

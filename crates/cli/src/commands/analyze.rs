@@ -24,7 +24,7 @@ const OUT: &str = "--analyze.out";
 
 /// Analyses each record by itself.
 pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
-    let ui = Ui::new(&args.print);
+    let ui = args.print.ui();
     let mut outcome = Outcome::default();
     for path in &args.records {
         outcome.read(path, open(path)?, args, &ui)?;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Result<ExitCode> {
 /// Analyses each file in the words of warp.
 pub(crate) fn as_warp(args: &WarpAnalyzeArgs) -> Result<ExitCode> {
     let (asked, print) = (&args.analysis, &args.shared.print);
-    let ui = Ui::new(print);
+    let ui = print.ui();
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));
     if print.json {
         ui.warn(

@@ -18,11 +18,12 @@ use plimsoll_report::check::{self, CheckReport};
 use plimsoll_workload::mix64;
 
 use crate::args::CheckArgs;
+use crate::args::Form;
 use crate::args::s3::StoreArgs;
 use crate::conducted::fresh_seed;
 use crate::flags;
 use crate::lower::in_words;
-use crate::shown::{self, Form};
+use crate::shown;
 use crate::store_url::StoreUrl;
 use crate::ui::Ui;
 use crate::{signals, store};
@@ -31,7 +32,7 @@ const DURATION_DEFAULT: Duration = Duration::from_secs(30);
 
 /// Checks the store that the arguments name.
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
-    let ui = Ui::new(&args.print);
+    let ui = args.print.ui();
     let mut store_args = args.store.clone();
     if let Some(url) = &args.url {
         take_url(url, &mut store_args)?;

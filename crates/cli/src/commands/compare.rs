@@ -17,7 +17,7 @@ use crate::ui::Ui;
 
 /// Compares, and judges the gates.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let ui = Ui::new(&args.print);
+    let ui = args.print.ui();
     let parsed = args.gates.iter().map(|gate| gate.parse::<Gate>());
     let gates: Vec<Gate> = parsed.collect::<Result<_, _>>()?;
     if args.junit.is_some() && gates.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 /// Compares two files or runs in warp's layout.
 pub(crate) fn as_warp(args: &WarpCmpArgs) -> Result<ExitCode> {
     let (before, after) = ([args.before.clone()], [args.after.clone()]);
-    let ui = Ui::new(&args.shared.print);
+    let ui = args.shared.print.ui();
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));
     if args.shared.full {
         ui.warn("--full has no effect: every operation of a raw file is always used");

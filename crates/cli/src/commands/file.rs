@@ -10,7 +10,6 @@ use plimsoll_driver_file::facts::{probe, size_bytes};
 use crate::args::file::FileCommand;
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::lower_files::{self, TargetFacts};
-use crate::ui::Ui;
 
 /// Runs one `file` command.
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
@@ -18,7 +17,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let file = lower_files::workload(command, target_facts(command)?, seed);
     let file = file.map_err(lower_files::in_flags)?;
-    let ui = Ui::new(&common.output.print);
+    let ui = common.output.print.ui();
     if common.explain {
         ui.result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);

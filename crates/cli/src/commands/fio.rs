@@ -55,7 +55,7 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
         return Ok(ExitCode::SUCCESS);
     }
     if lowered.null {
-        Ui::new(&settings.output.print).note("ioengine=null: no file is touched");
+        settings.output.print.ui().note("ioengine=null: no file is touched");
     }
     conducted::run(workload, &of_files(&lowered, settings)).map_err(located)
 }
@@ -84,7 +84,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     if settings.explain {
         return explain(&lowered, &settings);
     }
-    let ui = Ui::new(&settings.output.print);
+    let ui = settings.output.print.ui();
     lowered.notes.iter().for_each(|note| ui.note(&note.to_string()));
     let show = |recording: &mut Recording, ui: &Ui| {
         let record = Record::of_run(&recording.directory)?;
@@ -168,7 +168,7 @@ fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
         text.push_str(&format!("# {note}\n"));
     }
     text.push_str(&lowered.workload.to_yaml());
-    Ui::new(&settings.output.print).result(&text)?;
+    settings.output.print.ui().result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,7 +11,6 @@ use plimsoll_results::{ExportFormat, Origin, Record, parts, runs, write_raw};
 
 use crate::args::{MergeArgs, WarpMergeArgs};
 use crate::commands::export::warn_of_workers;
-use crate::ui::Ui;
 use crate::{said, shown};
 
 /// What warp's raw files end in.
@@ -19,7 +18,7 @@ const RAW_ENDING: &str = ".csv.zst";
 
 /// Merges, and prints the report of the whole.
 pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
-    let ui = Ui::new(&args.print);
+    let ui = args.print.ui();
     // What is wrong with it must be said before anything is written.
     let asked = args.analysis.asked()?;
     let records = opened(&runs(&args.runs)?)?;
@@ -43,7 +42,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<ExitCode> {
 /// Merges raw files of warp's into another.
 #[expect(clippy::disallowed_methods, reason = "makes the file it is asked for, as warp does")]
 pub(crate) fn as_warp(args: &WarpMergeArgs) -> Result<ExitCode> {
-    let ui = Ui::new(&args.shared.print);
+    let ui = args.shared.print.ui();
     args.shared.idle().for_each(|sentence| ui.warn(&sentence));
     for (flag, given) in [("--full", args.shared.full), ("--json", args.shared.print.json)] {
         if given {

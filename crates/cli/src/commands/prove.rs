@@ -12,12 +12,11 @@ use plimsoll_proof::{LOOPBACK_PROOFS, NamedProof, PROOFS, Prover, RIVALS};
 use plimsoll_report::proof::{self, Certificate, PROOF_SCHEMA, Proof, Verdict};
 
 use crate::args::{ProveArgs, overwrite};
-use crate::ui::Ui;
 use crate::{said, shown, signals};
 
 /// Makes the proofs that were asked for.
 pub(crate) fn run(args: &ProveArgs) -> Result<ExitCode> {
-    let ui = Ui::new(&args.print);
+    let ui = args.print.ui();
     let chosen = chosen(args)?;
     let overwrite = overwrite(args.overwrite);
     let kept = args.certificate.as_ref();

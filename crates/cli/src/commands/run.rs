@@ -10,12 +10,11 @@ use plimsoll_oracle::Script;
 use plimsoll_workload::plan::{Plan, ReadError, Source, Stage, WORKLOAD_SCHEMA, WorkloadFile};
 use serde_json::{Value, json};
 
+use crate::args::Form;
 use crate::args::file::FileConductArgs;
 use crate::args::{PrintArgs, RunArgs};
 use crate::commands::fio;
 use crate::conducted::{self, Settings};
-use crate::shown::Form;
-use crate::ui::Ui;
 use crate::{lower, said};
 
 /// What a scripted store does that nobody has described.
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let done = carry_out(args);
     let print = &args.output.print;
     if let (Err(error), true) = (&done, args.check && print.json) {
-        Ui::new(print).result(&format!("{:#}\n", refusal(&args.file, error)))?;
+        print.ui().result(&format!("{:#}\n", refusal(&args.file, error)))?;
     }
     done
 }
@@ -74,7 +73,7 @@ pub(super) fn say_sound(file: &str, plan: &Plan, print: &PrintArgs) -> Result<()
             format!("{said:#}\n")
         }
     };
-    Ui::new(print).result(&text)
+    print.ui().result(&text)
 }
 
 /// Returns a workload as it is understood, in the form that is asked for.
@@ -92,7 +91,7 @@ fn carry_out(args: &RunArgs) -> Result<ExitCode> {
         return run_job_file(args, &text, &conduct);
     }
     refuse_reading(args)?;
-    let ui = Ui::new(&args.output.print);
+    let ui = args.output.print.ui();
     let name = args.file.display().to_string();
     let ReadFile { file, source, older } = read_workload(&name, &text)?;
     let file = WorkloadFile { seed: args.seed.or(file.seed), ..file };

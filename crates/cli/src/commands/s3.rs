@@ -9,7 +9,6 @@ use crate::args::YES;
 use crate::args::s3::S3Command;
 use crate::conducted::{self, Settings, fresh_seed};
 use crate::lower;
-use crate::ui::Ui;
 
 /// Runs one `s3` command.
 pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
@@ -18,7 +17,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
     let asked = lower::asked(command)?;
     let file = asked.workload(seed)?;
     if common.explain {
-        Ui::new(&common.output.print).result(&file.to_yaml())?;
+        common.output.print.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
     let consent =

@@ -30,7 +30,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Takes s3-benchmark's command line and prints its lines.
 pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
     let asked = dialect::from_args(&args.words)?;
-    let ui = Ui::new(&args.output.print);
+    let ui = args.output.print.ui();
     if args.output.print.json {
         bail!(
             "--json: s3-benchmark prints lines; `plimsoll analyze RUN --json` has each test's figures"

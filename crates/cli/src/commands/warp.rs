@@ -83,7 +83,7 @@ fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Resul
     }
     let file = run.workload.workload(fresh_seed(RunTime::machine().wall_epoch))?;
     let output = output(&run)?;
-    let ui = Ui::new(&output.print);
+    let ui = output.print.ui();
     if explains {
         ui.result(&format!("{}{}", line.explain(), file.to_yaml()))?;
         return Ok(ExitCode::SUCCESS);
