@@ -47,19 +47,47 @@ const SIZE_UNITS: &str =
     "B, KB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (powers of 1024)";
 const DURATION_UNITS: &str = "ns, us, ms, s, m, h, d";
 
-/// Splits `text` into its leading decimal number and the rest.
-fn split_number(text: &str) -> Result<(f64, &str), UnitError> {
-    let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
-    let (number, rest) = text.split_at(digits);
-    let number = number.parse().map_err(|_| UnitError::NoNumber(text.to_owned()))?;
-    Ok((number, rest))
+/// A number as it is written; floating point would lose digits beyond 2^53.
+#[derive(Clone, Copy)]
+struct Decimal {
+    whole: u64,
+    /// Billionths of billionths: what has more digits is cut.
+    fraction: u64,
+}
+
+impl Decimal {
+    const ONE: u128 = 1_000_000_000_000_000_000;
+
+    /// Splits `text` into its leading number and the rest.
+    fn split(text: &str) -> Result<(Self, &str), UnitError> {
+        let digits = text.bytes().take_while(|b| b.is_ascii_digit() || *b == b'.').count();
+        let (number, rest) = text.split_at(digits);
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+            return Err(UnitError::NoNumber(text.to_owned()));
+        }
+        let whole = match whole {
+            "" => 0,
+            _ => whole.parse().map_err(|_| UnitError::TooLarge(text.to_owned()))?,
+        };
+        let places = fraction.bytes().map(|digit| u64::from(digit - b'0'));
+        let places = places.chain(std::iter::repeat(0)).take(18);
+        Ok((Self { whole, fraction: places.fold(0, |sum, digit| sum * 10 + digit) }, rest))
+    }
+
+    /// Returns the number times `factor`, rounded to the nearest; nothing if 64 bits are too few.
+    fn times(self, factor: u64) -> Option<u64> {
+        let factor = u128::from(factor);
+        let fraction = (u128::from(self.fraction) * factor + Self::ONE / 2) / Self::ONE;
+        u64::try_from(u128::from(self.whole) * factor + fraction).ok()
+    }
 }
 
 impl Bytes {
     /// Returns the size that `text` names: `4096`, `1KiB`, `1.5MB`; letters of either case.
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let text = text.trim();
-        let (number, unit) = split_number(text)?;
+        let (number, unit) = Decimal::split(text)?;
         let factor: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
             "" | "b" => 1,
             "k" | "kb" => 1_000,
@@ -77,16 +105,7 @@ impl Bytes {
                 return Err(UnitError::UnknownUnit { text, known: SIZE_UNITS });
             }
         };
-        // Whole numbers stay exact; only a written fraction goes through floating point.
-        if number.fract() == 0.0 && number < 9.0e15 {
-            let whole = (number as u64).checked_mul(factor);
-            return whole.map(Self).ok_or_else(|| UnitError::TooLarge(text.to_owned()));
-        }
-        let bytes = number * factor as f64;
-        if bytes >= u64::MAX as f64 {
-            return Err(UnitError::TooLarge(text.to_owned()));
-        }
-        Ok(Self(bytes.round() as u64))
+        number.times(factor).map(Self).ok_or_else(|| UnitError::TooLarge(text.to_owned()))
     }
 }
 
@@ -103,34 +122,37 @@ impl fmt::Display for Bytes {
 }
 
 /// Returns the duration that `text` names: `10s`, `1m30s`, `500ms`, `1.5h`; a bare `0` is zero.
+///
+/// It is exact to the nanosecond and below 2^64 of them, which are 584 years.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let text = text.trim();
     if text == "0" {
         return Ok(Duration::ZERO);
     }
     let mut rest = text;
-    let mut seconds = 0.0;
+    let mut total = Some(0u64);
     while !rest.is_empty() || rest.len() == text.len() {
-        let (number, tail) = split_number(rest)?;
+        let (number, tail) = Decimal::split(rest)?;
         let unit_len = tail.bytes().take_while(|b| !b.is_ascii_digit()).count();
         let (unit, next) = tail.split_at(unit_len);
-        seconds += number
-            * match unit.trim() {
-                "ns" => 1e-9,
-                "us" | "µs" => 1e-6,
-                "ms" => 1e-3,
-                "s" => 1.0,
-                "m" => 60.0,
-                "h" => 3_600.0,
-                "d" => 86_400.0,
-                _ => {
-                    let text = text.to_owned();
-                    return Err(UnitError::UnknownUnit { text, known: DURATION_UNITS });
-                }
-            };
+        let ns = match unit.trim() {
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => 1_000_000_000,
+            "m" => 60_000_000_000,
+            "h" => 3_600_000_000_000,
+            "d" => 86_400_000_000_000,
+            _ => {
+                let text = text.to_owned();
+                return Err(UnitError::UnknownUnit { text, known: DURATION_UNITS });
+            }
+        };
+        let part = number.times(ns);
+        total = total.and_then(|total| total.checked_add(part?));
         rest = next;
     }
-    Duration::try_from_secs_f64(seconds).map_err(|_| UnitError::TooLarge(text.to_owned()))
+    total.map(Duration::from_nanos).ok_or_else(|| UnitError::TooLarge(text.to_owned()))
 }
 
 #[cfg(test)]
@@ -175,6 +197,38 @@ mod tests {
         for (bytes, text) in [(0, "0B"), (1000, "1000B"), (1024, "1KiB"), (10 << 20, "10MiB")] {
             assert_eq!(Bytes(bytes).to_string(), text);
             assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)));
+        }
+    }
+
+    #[test]
+    fn no_digit_is_lost() {
+        for (text, bytes) in [
+            ("15001048746992975KiB", 15_001_048_746_992_975 << 10),
+            ("18446744073709551615B", u64::MAX),
+            ("9007199254740993", (1 << 53) + 1),
+            ("0.1PB", 100_000_000_000_000),
+            ("1.0000000000000005PB", 1_000_000_000_000_001),
+            (".5KiB", 512),
+            ("1.KB", 1_000),
+        ] {
+            assert_eq!(Bytes::parse(text), Ok(Bytes(bytes)), "{text}");
+        }
+        for (text, ns) in [
+            ("18446744073709551615ns", u64::MAX),
+            ("106751d23h47m16s854775807ns", i64::MAX as u64),
+            ("1.000000001s", 1_000_000_001),
+            ("0.1us", 100),
+        ] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_nanos(ns)), "{text}");
+        }
+        for text in ["18446744073709551616B", "16384PiB", "18446744073709551615.5B"] {
+            assert_eq!(Bytes::parse(text), Err(UnitError::TooLarge(text.to_owned())));
+        }
+        for text in ["213504d", "18446744073s1s", "99999999999999999999d"] {
+            assert!(matches!(parse_duration(text), Err(UnitError::TooLarge(_))), "{text}");
+        }
+        for text in [".", "1..5KB", "1.2.3B", ".B"] {
+            assert!(matches!(Bytes::parse(text), Err(UnitError::NoNumber(_))), "{text}");
         }
     }
 

@@ -159,47 +159,12 @@ written!(
     numbers: |_, number| Self { from: number, to: number }
 );
 
-/// Reads a time to the nanosecond; what has a fraction is rounded to one.
-fn exact_time(text: &str) -> Result<Duration, String> {
-    const UNITS: [(&str, u128); 7] = [
-        ("ns", 1),
-        ("us", 1_000),
-        ("ms", 1_000_000),
-        ("s", 1_000_000_000),
-        ("m", 60_000_000_000),
-        ("h", 3_600_000_000_000),
-        ("d", 86_400_000_000_000),
-    ];
-    let rounded = parse_duration(text).map_err(|error| error.to_string())?;
-    let mut total: u128 = 0;
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, tail) = rest.split_at(digits);
-        let letters = tail.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (unit, next) = tail.split_at(letters);
-        let length = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, ns)| *ns);
-        let (Ok(number), Some(length)) = (number.parse::<u128>(), length) else {
-            return in_bounds(rounded.as_nanos(), text);
-        };
-        total = total.saturating_add(number.saturating_mul(length));
-        rest = next;
-    }
-    in_bounds(total, text)
-}
-
-/// Times are kept in nanoseconds of 64 bits, which are 584 years.
-fn in_bounds(ns: u128, text: &str) -> Result<Duration, String> {
-    let ns = u64::try_from(ns).map_err(|_| format!("`{text}` is too large"))?;
-    Ok(Duration::from_nanos(ns))
-}
-
 fn size(text: &str) -> Result<u64, String> {
-    // Whole bytes beyond 2^53 would lose digits as a floating-point number.
-    if let Ok(bytes) = text.trim().trim_end_matches(['B', 'b']).trim_end().parse() {
-        return Ok(bytes);
-    }
     Bytes::parse(text).map(|bytes| bytes.0).map_err(|error| error.to_string())
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// Reads `A..B` or `A`.
@@ -233,7 +198,7 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        exact_time(text).map(Self)
+        time(text).map(Self)
     }
 }
 
@@ -361,7 +326,7 @@ impl FromStr for TimeRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        range(text, exact_time).map(|(min, max)| Self { min, max })
+        range(text, time).map(|(min, max)| Self { min, max })
     }
 }
 
