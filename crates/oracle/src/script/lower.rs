@@ -2,7 +2,7 @@
 
 use std::array;
 
-use plimsoll_model::{Bytes, OpKind, parse_duration};
+use plimsoll_model::{Bytes, OpKind, UnitError, parse_duration};
 
 use super::spec::{
     BrownoutSpec, DistributionSpec, FaultsSpec, FirstByteSpec, KindsSpec, LiesSpec, PlantSpec,
@@ -250,11 +250,12 @@ fn check_positive(field: &str, number: f64) -> Checked<f64> {
 
 /// Returns the nanoseconds of a duration.
 fn duration(field: &str, text: &str) -> Checked<u64> {
-    let parsed = match parse_duration(text) {
-        Ok(parsed) => u64::try_from(parsed.as_nanos()).ok().filter(|ns| *ns <= i64::MAX as u64),
+    let ns = match parse_duration(text) {
+        Ok(time) => u64::try_from(time.as_nanos()).ok().filter(|ns| *ns <= i64::MAX as u64),
+        Err(UnitError::TooLarge(_)) => None,
         Err(error) => return refuse(field, format!("{error}, so it is no duration")),
     };
-    parsed.map_or_else(|| refuse(field, format!("`{text}` is too long")), Ok)
+    ns.map_or_else(|| refuse(field, format!("`{text}` is too long")), Ok)
 }
 
 /// Returns the nanoseconds of a duration that must not be 0.
