@@ -8,21 +8,33 @@ use clap::{ArgMatches, Command};
 use plimsoll_conduct::ConductError;
 use plimsoll_workload::plan::InvalidField;
 
-/// The flags of this process's command, without their dashes.
-static FLAGS: OnceLock<BTreeSet<String>> = OnceLock::new();
+/// All commands, and the flags of this process's one, without their dashes.
+static TYPED: OnceLock<(Command, BTreeSet<String>)> = OnceLock::new();
 
-/// Keeps the flags of the command that was typed. Of warp's command lines, which are read by
-/// themselves, they are those of `plimsoll s3`.
-pub(crate) fn keep(command: &Command, matches: &ArgMatches) {
-    let (mut of, mut given) = (command, matches);
-    while let Some((name, below)) = given.subcommand() {
-        let known = of.find_subcommand(name).or_else(|| command.find_subcommand("s3"));
-        let Some(known) = known else { break };
-        (of, given) = (known, below);
+/// Keeps the flags of the command that was typed.
+pub(crate) fn keep(command: &Command, mut matches: &ArgMatches) {
+    let mut names = Vec::new();
+    while let Some((name, below)) = matches.subcommand() {
+        names.push(name);
+        matches = below;
+    }
+    let _ = TYPED.set((command.clone(), flags_of(command, names)));
+}
+
+/// Returns the flags of the command that `words` begin with; none if they name no command. Of
+/// warp's command lines, which are read by themselves, they are those of `plimsoll s3`.
+fn flags_of<'a>(command: &Command, words: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut of = command;
+    for word in words {
+        let s3 = || command.find_subcommand("s3").filter(|_| of.get_name() == "warp");
+        let Some(below) = of.find_subcommand(word).or_else(s3) else { break };
+        of = below;
     }
     let mut flags = BTreeSet::new();
-    collect(of, &mut flags);
-    let _ = FLAGS.set(flags);
+    if !std::ptr::eq(of, command) {
+        collect(of, &mut flags);
+    }
+    flags
 }
 
 /// Returns the refusal of a workload that another tool's words asked for in those words; any other
@@ -47,7 +59,19 @@ pub(crate) fn in_any_flags(command: &Command, text: &str) -> String {
 
 /// Returns a text with flags for fields in backticks, which are as long.
 pub(crate) fn in_flags(text: &str) -> String {
-    FLAGS.get().map_or_else(|| text.to_owned(), |flags| with_flags(text, flags))
+    TYPED.get().map_or_else(|| text.to_owned(), |(_, flags)| with_flags(text, flags))
+}
+
+/// Returns a report's text with the flags of the command that made the run, and of the one typed.
+pub(crate) fn in_flags_of_run(command_line: &str, text: &str) -> String {
+    TYPED.get().map_or_else(
+        || text.to_owned(),
+        |(command, flags)| with_flags(text, &(flags | &flags_of_line(command, command_line))),
+    )
+}
+
+fn flags_of_line(command: &Command, line: &str) -> BTreeSet<String> {
+    flags_of(command, line.split_whitespace().skip(1))
 }
 
 fn collect(command: &Command, flags: &mut BTreeSet<String>) {
@@ -99,6 +123,22 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(with_flags(text, &flags), shown);
+        }
+    }
+
+    #[test]
+    fn a_report_read_again_names_the_flags_of_its_own_command() {
+        let command = <crate::args::Cli as clap::CommandFactory>::command();
+        for (line, is_one) in [
+            ("plimsoll s3 get --host h", true),
+            ("plimsoll as warp get --host h", true),
+            ("plimsoll null --duration 1s", true),
+            ("plimsoll run s3.yaml", true),
+            ("plimsoll merge s3", false),
+            ("warp get --host h", false),
+            ("", false),
+        ] {
+            assert_eq!(flags_of_line(&command, line).contains("threads"), is_one, "{line}");
         }
     }
 }

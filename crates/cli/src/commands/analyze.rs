@@ -158,7 +158,8 @@ impl Outcome {
             let rows = report.stages.iter_mut().flat_map(|stage| &mut stage.rows);
             rows.for_each(|row| row.analysis.details = None);
         }
-        self.texts.push(flags::in_flags(&text::render(&report, &look(ui))));
+        let text = text::render(&report, &look(ui));
+        self.texts.push(flags::in_flags_of_run(&report.command, &text));
         self.documents.push(json::render(&report));
         Ok(())
     }
