@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use plimsoll_model::{Moment, ObjectId, OpRecord};
 use plimsoll_stats::Histogram;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ns;
@@ -17,7 +16,8 @@ use crate::times::Times;
 const OBJECTS_MAX: usize = 1 << 17;
 
 /// The times of the first and of the last access of the objects that were accessed.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccessSummary {
     /// How many objects the figures are of.
     pub objects_count: u64,

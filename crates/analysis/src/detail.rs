@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord};
 use plimsoll_stats::{CoarseHistogram, Histogram, Percentile};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::access::{AccessSummary, AccessTable};
@@ -19,7 +18,8 @@ use crate::{ns, serial};
 const SEGMENTS_WITH_TIMES_MAX: usize = 1_000;
 
 /// Everything about a row beyond its figures.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowDetails {
     /// Of each kind that occurred, in the order of [`OpKind::ALL`].
     pub kinds: Vec<KindDetails>,
@@ -30,11 +30,12 @@ pub struct RowDetails {
 }
 
 /// Everything about one kind beyond its figures.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KindDetails {
     /// The kind.
     #[serde(serialize_with = "serial::kind")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OpKind,
     /// Every segment.
     pub series: Vec<SegmentRow>,
@@ -51,18 +52,20 @@ pub struct KindDetails {
 }
 
 /// The segments of what went to one endpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndpointSeries {
     /// The endpoint.
     #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint")]
-    #[schemars(with = "u16")]
+    #[cfg_attr(feature = "schema", schemars(with = "u16"))]
     pub endpoint: EndpointId,
     /// Every segment.
     pub series: Vec<SegmentRow>,
 }
 
 /// What one client did, over the same span as all.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientDetails {
     /// The client's number.
     #[serde(rename = "client_id")]
@@ -74,11 +77,12 @@ pub struct ClientDetails {
 }
 
 /// What one client did of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientKind {
     /// The kind.
     #[serde(serialize_with = "serial::kind")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OpKind,
     /// The figures.
     #[serde(flatten)]
@@ -86,15 +90,16 @@ pub struct ClientKind {
 }
 
 /// One segment. Counts are of successes, but for `failed`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentRow {
     /// Where it begins.
     #[serde(rename = "started_ns", serialize_with = "serial::moment")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub start: Moment,
     /// How long it is.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub length: Duration,
     /// Bytes moved, by share of time.
     pub bytes: u64,
@@ -119,15 +124,15 @@ pub struct SegmentRow {
     pub failed: Failures,
     /// Mean latency of those ended in it and begun in the span.
     #[serde(rename = "latency_ns_mean", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub latency_mean: Option<Duration>,
     /// Median latency of the same, to 1 %.
     #[serde(rename = "latency_ns_p50", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub latency_p50: Option<Duration>,
     /// 99th percentile of the same, to 1 %; from 100 samples on.
     #[serde(rename = "latency_ns_p99", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub latency_p99: Option<Duration>,
 }
 
@@ -141,7 +146,8 @@ pub struct SegmentTimes {
 }
 
 /// The successes of one class of size: from a power of two up to below the next.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SizeClass {
     /// The smallest size that belongs here.
     #[serde(rename = "size_bytes_min")]
@@ -169,7 +175,8 @@ pub struct SizeClass {
 }
 
 /// The distribution of the throughput of single operations, in bytes per second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateSummary {
     /// All bytes / all latencies.
     pub average: Option<f64>,

@@ -1,11 +1,9 @@
 //! The figures of a set of operations, as values for reports and comparisons.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_model::{ByteRate, ErrorClass, Moment, OpRate};
-use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::serial;
@@ -56,7 +54,8 @@ impl FromIterator<(ErrorClass, u64)> for Failures {
 }
 
 /// How failures are written.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FailuresForm {
     /// How many failed.
     ops_failed_count: u64,
@@ -71,8 +70,9 @@ impl Serialize for Failures {
     }
 }
 
-impl JsonSchema for Failures {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Failures {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Failures".into()
     }
 
@@ -82,7 +82,8 @@ impl JsonSchema for Failures {
 }
 
 /// Operations as counted within the measured span.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpanCounts {
     /// Started from the span's start on and before its end.
     #[serde(rename = "ops_started_count")]
@@ -96,7 +97,8 @@ pub struct SpanCounts {
 }
 
 /// Operations of the whole stage but for those in ramps, nothing else trimmed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageTotals {
     /// How many did what was asked.
     #[serde(rename = "ops_ok_count")]
@@ -111,7 +113,7 @@ pub struct StageTotals {
     pub objects: u64,
     /// The longest latency of a success.
     #[serde(rename = "latency_ns_max", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub latency_max: Option<Duration>,
     /// How many, failed ones included, were issued more than 1 ms after their intended start.
     #[serde(rename = "ops_late_count")]
@@ -126,28 +128,30 @@ impl StageTotals {
 }
 
 /// What successes got done per second; an operation across a border counts with its share by time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Operations.
     #[serde(rename = "ops_per_sec", serialize_with = "serial::op_rate")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub ops: OpRate,
     /// Objects handled.
     #[serde(rename = "objects_per_sec", serialize_with = "serial::op_rate")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub objects: OpRate,
     /// Bytes moved.
     #[serde(rename = "bytes_per_sec", serialize_with = "serial::byte_rate")]
-    #[schemars(with = "f64")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub bytes: ByteRate,
 }
 
 /// The rates of one segment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentRate {
     /// Where the segment begins, since the run's epoch.
     #[serde(rename = "started_ns", serialize_with = "serial::moment")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub start: Moment,
     /// Its rates.
     #[serde(flatten)]
@@ -156,7 +160,8 @@ pub struct SegmentRate {
 
 /// Three of the segments in the order of their rate: of bytes where bytes are moved, otherwise of
 /// objects.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentRates {
     /// The one with the highest rate.
     pub fastest: SegmentRate,
@@ -167,11 +172,12 @@ pub struct SegmentRates {
 }
 
 /// How far a row was at a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Done {
     /// From the stage's start to that moment.
     #[serde(rename = "after_ns", serialize_with = "serial::ns")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub after: Duration,
     /// Operations that had ended by then.
     #[serde(rename = "ops_ok_count")]
@@ -185,7 +191,8 @@ pub struct Done {
 }
 
 /// All figures of a set of operations: of one kind, of one endpoint, or of all.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// Whether bytes per second mean something here, because a kind among them moves object
     /// content.

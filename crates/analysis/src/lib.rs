@@ -28,7 +28,6 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use plimsoll_model::{EndpointId, Moment, OpKind, OpRecord, StageId};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use access::AccessSummary;
@@ -242,11 +241,12 @@ impl<'a> Question<'a> {
 }
 
 /// The figures of one kind of operation.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KindAnalysis {
     /// The kind, such as `PUT` or `READ`.
     #[serde(serialize_with = "serial::kind")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OpKind,
     /// Its part of all operations of the row that started in the span, in percent; null when none
     /// did.
@@ -259,11 +259,12 @@ pub struct KindAnalysis {
 }
 
 /// The figures of what went to one endpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndpointAnalysis {
     /// The endpoint.
     #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint")]
-    #[schemars(with = "u16")]
+    #[cfg_attr(feature = "schema", schemars(with = "u16"))]
     pub endpoint: EndpointId,
     /// The figures.
     #[serde(flatten)]
@@ -271,7 +272,8 @@ pub struct EndpointAnalysis {
 }
 
 /// Operations that started before the measuring of their worker began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RampCounts {
     /// How many did what was asked.
     #[serde(rename = "ops_ok_count")]
@@ -289,21 +291,22 @@ pub struct StageAnalysis {
 }
 
 /// The figures of one row of a stage; moments are since the run's epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowAnalysis {
     /// When the stage began.
     #[serde(rename = "stage_started_ns", serialize_with = "serial::moment")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub started: Moment,
     /// When its last worker had ended.
     #[serde(rename = "stage_ended_ns", serialize_with = "serial::moment")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub ended: Moment,
     /// The stretch that rates and times are taken from.
     pub span: MeasuredSpan,
     /// The length of a segment.
     #[serde(rename = "segment_ns", serialize_with = "serial::ns")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub segment: Duration,
     /// How many whole segments the span holds.
     pub segments_count: u64,
@@ -314,20 +317,20 @@ pub struct RowAnalysis {
     pub workers_active: u32,
     /// When the first of them ended its last operation.
     #[serde(rename = "first_done_ns", serialize_with = "serial::moment_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub first_done: Option<Moment>,
     /// When the last of them ended its last operation.
     #[serde(rename = "last_done_ns", serialize_with = "serial::moment_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub last_done: Option<Moment>,
     /// The longest that one worker took: from the end of its own ramp to the end of its last
     /// operation.
     #[serde(rename = "worker_took_ns_max", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub worker_took_max: Option<Duration>,
     /// What the workers took, each by itself, all added up.
     #[serde(rename = "worker_took_ns_sum", serialize_with = "serial::ns")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub worker_took_sum: Duration,
     /// What was done in ramps and is in no other figure.
     pub ramp: RampCounts,

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_model::{Moment, OpKind, OpRecord, StageId, WorkerId};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{OpSource, Question, RowAsked, Rows, Stages, ns, serial};
@@ -22,7 +21,8 @@ pub enum Span {
 }
 
 /// How the span came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SpanRule {
     /// From the moment at which every worker had ended one operation to the moment at which the
@@ -39,15 +39,16 @@ pub enum SpanRule {
 }
 
 /// The stretch of the stage that rates and times are taken from; moments are since the run's epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredSpan {
     /// Its beginning.
     #[serde(rename = "started_ns", serialize_with = "serial::moment")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub start: Moment,
     /// Its end, not before its beginning.
     #[serde(rename = "ended_ns", serialize_with = "serial::moment")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub end: Moment,
     /// How it came about.
     pub rule: SpanRule,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use plimsoll_stats::{Histogram, Percentile};
-use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use crate::serial;
@@ -12,38 +11,39 @@ use crate::serial;
 macro_rules! times {
     ($($name:ident = $percent:literal, $since:literal;)+) => {
         /// The distribution of a time, in figures; `None` is unknown for want of samples.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub struct Times {
             /// How many operations it is taken from.
             #[serde(rename = "samples_count")]
             pub samples: u64,
             /// The smallest, exactly.
             #[serde(serialize_with = "serial::ns_if_known")]
-            #[schemars(with = "Option<u64>")]
+            #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
             pub min: Option<Duration>,
             $(
                 #[doc = $since]
                 #[serde(serialize_with = "serial::ns_if_known")]
-                #[schemars(with = "Option<u64>")]
+                #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
                 pub $name: Option<Duration>,
             )+
             /// The largest, exactly.
             #[serde(serialize_with = "serial::ns_if_known")]
-            #[schemars(with = "Option<u64>")]
+            #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
             pub max: Option<Duration>,
             /// The mean, to the nanosecond.
             #[serde(serialize_with = "serial::ns_if_known")]
-            #[schemars(with = "Option<u64>")]
+            #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
             pub mean: Option<Duration>,
             /// The sample standard deviation (n − 1), from 2 samples on.
             #[serde(serialize_with = "serial::ns_if_known")]
-            #[schemars(with = "Option<u64>")]
+            #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
             pub std_dev: Option<Duration>,
             /// Pairs of the smallest nanoseconds of a bin and how many lie in it, smallest first;
             /// bins without any are absent, and so are all where they were not asked for.
             #[serde(rename = "bins", serialize_with = "bins")]
             #[serde(skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Option<Vec<(u64, u64)>>")]
+            #[cfg_attr(feature = "schema", schemars(with = "Option<Vec<(u64, u64)>>"))]
             pub histogram: Option<Box<Histogram>>,
         }
 

@@ -116,6 +116,7 @@ impl Script {
     }
 
     /// Returns the JSON Schema of scripts.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> serde_json::Value {
         schemars::schema_for!(ScriptSpec).into()
     }

@@ -13,7 +13,6 @@ mod workload;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use check::STAGES_MAX;
@@ -25,7 +24,8 @@ pub use summary::{Cell, Series, Summary, SummarySchema, Times};
 pub use workload::RecordedWorkload;
 
 /// A document with the checksum of its file.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checked<T> {
     /// What it is about.
     #[serde(flatten)]
@@ -37,7 +37,8 @@ pub struct Checked<T> {
 }
 
 /// The version of the manifest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum RunSchema {
     /// The first version.
     #[default]
@@ -53,7 +54,8 @@ impl RunSchema {
 /// What is known about a run, kept in `run.json`.
 ///
 /// All `_ns` moments count from the run's epoch, whose wall time is `started_unix_ns`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Manifest {
     /// The version of this document.
     pub schema: RunSchema,
@@ -151,7 +153,8 @@ fn is_zero(value: &u64) -> bool {
 }
 
 /// How far a run got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// It runs, or was killed.
@@ -165,7 +168,8 @@ pub enum RunState {
 }
 
 /// What wrote the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Its name.
     pub name: String,
@@ -176,7 +180,8 @@ pub struct Tool {
 }
 
 /// A clock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockInfo {
     /// Where its time comes from.
     pub source: String,
@@ -185,7 +190,8 @@ pub struct ClockInfo {
 }
 
 /// The machine that made the load.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Its name.
     pub hostname: Option<String>,
@@ -200,7 +206,8 @@ pub struct Machine {
 }
 
 /// What the load was put on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// Its kind: `s3`, `file`, `oracle` (scripted, in virtual time or embedded) or `null`.
     pub kind: String,
@@ -224,7 +231,8 @@ pub struct Target {
 }
 
 /// Where the files of a run lay. What is not known is null.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesTarget {
     /// The directories in which the run made one of its own, `plimsoll/<run id>`.
     pub directories: Vec<String>,
@@ -258,7 +266,8 @@ impl Target {
 }
 
 /// A stage of the run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Its position in the list, 0-based.
     pub index: u8,
@@ -300,7 +309,7 @@ pub struct Stage {
     pub jobs: Vec<StageJob>,
     /// What an older record says of all of its jobs together.
     #[serde(flatten, skip_serializing)]
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub older: OlderStage,
     /// A hash of all operations as they were planned, 16 hexadecimal digits: the same for the same
     /// workload and seed as long as operations succeed.
@@ -366,7 +375,8 @@ impl Stage {
 }
 
 /// How an open loop kept its schedule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Schedule {
     /// The rate over all workers, as in the workload; of merged runs, their rates joined by ` + `.
     pub rate: String,
@@ -385,7 +395,8 @@ pub struct Schedule {
 }
 
 /// How often content was wrong in one way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WrongCount {
     /// The way: `other-object`, `old-version`, `shifted`, `zeroed`, `torn`, `flipped`, `short`,
     /// `long` or `foreign`.
@@ -446,7 +457,8 @@ impl WrongCount {
 }
 
 /// What a stage is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StageKind {
     /// Makes what the measured stage needs.
@@ -468,7 +480,8 @@ impl From<plimsoll_model::StageKind> for StageKind {
 }
 
 /// What decides when an operation starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoopModel {
     /// The end of the one before.
@@ -480,7 +493,8 @@ pub enum LoopModel {
 }
 
 /// What the recorder did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Recorder {
     /// Operations in closed parts of the op log.
     pub rows_count: u64,
@@ -491,7 +505,8 @@ pub struct Recorder {
 }
 
 /// What became of the objects the run wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cleanup {
     /// How far the removal got.
     pub state: CleanupState,
@@ -506,7 +521,8 @@ pub struct Cleanup {
 }
 
 /// How far the removal of the run's objects got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CleanupState {
     /// The run wrote nothing that would have to be removed.
@@ -522,7 +538,8 @@ pub enum CleanupState {
 }
 
 /// A failed operation, kept as an example of its class.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstError {
     /// The class of its outcome, as in the op log.
     pub class: String,

@@ -15,7 +15,9 @@ use plimsoll_model::{Moment, OpKind};
 use crate::format::{UNKNOWN, bytes, count, duration};
 use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 
-pub use document::{SCHEMA, json, schema};
+#[cfg(feature = "schema")]
+pub use document::schema;
+pub use document::{SCHEMA, json};
 
 /// The columns of a text.
 const WIDTH: usize = 100;

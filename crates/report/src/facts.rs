@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, OpRate};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::proof::{Certificate, Verdict};
 use crate::{ScheduleReport, serial};
 
 /// What load was put on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetReport {
     /// Its addresses or directories, in one line.
     pub address: String,
@@ -27,7 +27,8 @@ pub struct TargetReport {
 }
 
 /// Whether the run came to its own end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// It did.
@@ -53,7 +54,8 @@ impl RunState {
 }
 
 /// When operations start.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "model", rename_all = "kebab-case")]
 pub enum LoopModel {
     /// The next one when the one before has ended.
@@ -63,7 +65,7 @@ pub enum LoopModel {
     Capped {
         /// The cap over all workers; null where each has its own.
         #[serde(rename = "ops_per_sec", serialize_with = "serial::rate_if_known")]
-        #[schemars(with = "Option<f64>")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
         rate: Option<OpRate>,
     },
     /// On a schedule, whatever the target does; the report says which.
@@ -71,7 +73,8 @@ pub enum LoopModel {
 }
 
 /// How one job kept its schedule.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JobSchedule {
     /// What the job is called.
     pub job: String,
@@ -85,7 +88,7 @@ pub struct JobSchedule {
     kept: Option<bool>,
     /// Arrivals over the time in which they came.
     #[serde(rename = "rate_offered_ops_per_sec", serialize_with = "serial::rate_if_known")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     rate_offered: Option<OpRate>,
     /// By how much it was not kept, and what to change; null if it was.
     pub(crate) warning: Option<String>,
@@ -106,7 +109,8 @@ impl JobSchedule {
 }
 
 /// A warning about the trust of figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdviceLine {
     /// What it is about, such as `few-samples`.
     pub code: &'static str,
@@ -115,7 +119,8 @@ pub struct AdviceLine {
 }
 
 /// What lay between the operations and the medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheState {
     /// The stage's own files were dropped from caches before it.
@@ -148,7 +153,8 @@ impl CacheState {
 }
 
 /// What was removed at the end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CleanupReport {
     /// How far it got.
     pub state: CleanupState,
@@ -160,12 +166,13 @@ pub struct CleanupReport {
     pub removed_files: Option<u64>,
     /// How long that took.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub took: Option<Duration>,
 }
 
 /// How far the removal of what a run wrote got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CleanupState {
     /// Everything is removed.
@@ -177,19 +184,20 @@ pub enum CleanupState {
 }
 
 /// An error as the target or the system worded it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorSample {
     /// Its class.
     #[serde(serialize_with = "serial::class")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub class: ErrorClass,
     /// The operation it ended.
     #[serde(serialize_with = "serial::kind")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub kind: OpKind,
     /// Where it happened.
     #[serde(rename = "endpoint_id", serialize_with = "serial::endpoint_if_known")]
-    #[schemars(with = "Option<u16>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u16>"))]
     pub endpoint: Option<EndpointId>,
     /// The protocol's own number (HTTP status, errno), where it is known.
     pub status: Option<u16>,
@@ -213,7 +221,8 @@ pub struct ProcessUsage {
 }
 
 /// The op log held against the workers' own counters; both should be equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpLogCheck {
     /// Rows of the stage in the op log.
     #[serde(rename = "rows_count")]
@@ -224,7 +233,8 @@ pub struct OpLogCheck {
 }
 
 /// How read content was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerificationMode {
     /// Every byte of every read.
@@ -238,7 +248,8 @@ pub enum VerificationMode {
 }
 
 /// How much read content was checked, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verification {
     /// How.
     pub mode: VerificationMode,
@@ -250,7 +261,8 @@ pub struct Verification {
 
 /// What the proofs said of the instrument that measured; of a certificate that cannot be read
 /// nothing is known and nothing passed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CertificateLine {
     /// The version of plimsoll that was proved.
     pub tool_version: Option<String>,
@@ -258,7 +270,7 @@ pub struct CertificateLine {
     pub machine: Option<String>,
     /// The seed of the proofs, in decimal digits.
     #[serde(serialize_with = "serial::display_if_known")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub seed: Option<u64>,
     /// How many proofs passed.
     pub passed_count: u64,

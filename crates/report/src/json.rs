@@ -3,6 +3,7 @@
 //! Its description is `docs/formats/report.schema.json`. Times are integers of nanoseconds, unknown
 //! is null.
 
+#[cfg(feature = "schema")]
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ pub fn render(report: &Report) -> Value {
 }
 
 /// Returns the JSON Schema of the report, as it stands in `docs/formats/report.schema.json`.
+#[cfg(feature = "schema")]
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Report>().to_value()

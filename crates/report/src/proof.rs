@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The schema's name and version.
@@ -11,7 +10,8 @@ pub const PROOF_SCHEMA: &str = "plimsoll.proof/1";
 const CHECKS_SHOWN_MAX: usize = 12;
 
 /// What one or several proofs found. The same document is the certificate of a machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Certificate {
     /// `plimsoll.proof/1`.
     pub schema: String,
@@ -30,7 +30,8 @@ pub struct Certificate {
 }
 
 /// One proof.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proof {
     /// Its name on the command line.
     pub name: String,
@@ -46,7 +47,8 @@ pub struct Proof {
 }
 
 /// What came of a proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Every check holds.
@@ -69,7 +71,8 @@ impl Verdict {
 }
 
 /// A truth and what was measured of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// What was compared.
     pub what: String,
@@ -103,6 +106,7 @@ impl Certificate {
     }
 
     /// Returns the document's JSON Schema.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> serde_json::Value {
         schemars::schema_for!(Self).to_value()
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use plimsoll_analysis::{KindAnalysis, RowAnalysis};
 use plimsoll_model::{EndpointId, Interface, Moment, OpKind, RunId, Seed, WallTime};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::facts::{
@@ -17,7 +16,8 @@ use crate::stage_words::schedules_told;
 use crate::{ScheduleReport, serial, words};
 
 /// The version of the document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ReportSchema {
     /// The second version: one for every kind of run.
     #[default]
@@ -27,8 +27,9 @@ pub enum ReportSchema {
 
 /// The result of a run, or of the stages of it that were asked for. What is not known is null.
 /// Moments are nanoseconds since the run's epoch.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(title = "plimsoll.report/2")]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "plimsoll.report/2"))]
 pub struct Report {
     /// The version of this document.
     pub schema: ReportSchema,
@@ -36,7 +37,7 @@ pub struct Report {
     pub tool_version: Option<String>,
     /// The run's id; null for a record made elsewhere.
     #[serde(serialize_with = "serial::display_if_known")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub run_id: Option<RunId>,
     /// What ran, as the command names it: `s3 get`.
     pub what: String,
@@ -48,11 +49,11 @@ pub struct Report {
     pub run_directory: Option<String>,
     /// The run's epoch, RFC 3339 in UTC.
     #[serde(serialize_with = "serial::display")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub epoch: WallTime,
     /// When its first stage began, of an only result on objects when that did; RFC 3339 in UTC.
     #[serde(serialize_with = "serial::display")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started: WallTime,
     /// How many seconds the local time is ahead of UTC; `None` when only UTC is to be shown.
     #[serde(skip)]
@@ -70,7 +71,7 @@ pub struct Report {
     /// The seed of all choices: a 64-bit number in decimal digits, as text, as many readers hold
     /// only 53 bits; null where it is not known.
     #[serde(serialize_with = "serial::seed")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub seed: Option<Seed>,
     /// Whether time was that of a simulation: what this machine did while it ran says nothing then.
     pub virtual_time: bool,
@@ -80,7 +81,7 @@ pub struct Report {
     pub verification: Option<Verification>,
     /// How long workers waited for the recorder, all added up; null in virtual time.
     #[serde(rename = "recorder_wait_ns", serialize_with = "serial::ns")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub recorder_wait: Duration,
     /// What was removed at the end; null where nothing had to be, or where that is not known.
     pub cleanup: Option<CleanupReport>,
@@ -95,7 +96,8 @@ pub struct Report {
 }
 
 /// One stage: jobs that ran at once.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageReport {
     /// What it is called, such as `read-iops`; of repeated ones the same each time.
     pub name: String,
@@ -106,14 +108,14 @@ pub struct StageReport {
     pub is_result: bool,
     /// From the start of the first stage to its own.
     #[serde(rename = "started_after_ns", serialize_with = "serial::ns")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub started_after: Duration,
     /// Whether some of its clients had ended when others began.
     #[serde(skip)]
     pub clients_apart: bool,
     /// From its start to the end of its last worker.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns")]
-    #[schemars(with = "u64")]
+    #[cfg_attr(feature = "schema", schemars(with = "u64"))]
     pub took: Duration,
     /// Threads that its workers ran on, where that is known.
     #[serde(rename = "threads_count")]
@@ -126,7 +128,7 @@ pub struct StageReport {
     pub ended_because: Option<String>,
     /// User and system CPU time of this program while it ran; null in virtual time.
     #[serde(rename = "client_cpu_ns", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub cpu: Option<Duration>,
     /// What this program used of the machine while it ran, where that is known.
     #[serde(skip)]
@@ -145,7 +147,7 @@ pub struct StageReport {
     /// The longest time in which a thread with operations under way did not look at what had ended;
     /// null where nothing was waited for, or where it is not known.
     #[serde(rename = "look_gap_ns_max", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub look_gap_max: Option<Duration>,
     /// How many operations were seen to end after such a gap of more than half of their service
     /// time.
@@ -156,7 +158,8 @@ pub struct StageReport {
 }
 
 /// A job, or a group of jobs, and what came of it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RowReport {
     /// What the job or the group is called.
     pub name: String,
@@ -179,7 +182,7 @@ pub struct RowReport {
     pub direct: bool,
     /// How operations reached the kernel.
     #[serde(serialize_with = "serial::interface")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub interface: Option<Interface>,
     /// What lay between the operations and the medium; null on objects.
     pub caches: Option<CacheState>,
@@ -189,7 +192,7 @@ pub struct RowReport {
     pub file_size: Option<String>,
     /// How long it was to last; null where it ended when all was done.
     #[serde(rename = "duration_asked_ns", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub duration: Option<Duration>,
     /// The clients that served it.
     pub served_by: Vec<String>,

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use plimsoll_analysis::FullLoad;
 use plimsoll_model::OpRate;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate, percent};
@@ -38,13 +37,14 @@ impl Observed {
 
 /// The schedule of an open loop, and what came of it. What a run that was killed did not write
 /// down is null.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScheduleReport {
     /// The rate as it was asked for: `1000/s`, `100/s..5000/s over 2m`.
     pub rate: String,
     /// The highest rate it asks for.
     #[serde(rename = "rate_peak_ops_per_sec", serialize_with = "serial::rate_if_known")]
-    #[schemars(with = "Option<f64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub rate_peak: Option<OpRate>,
     /// How the arrivals lie about the rate: `constant` or `poisson`.
     pub arrivals: String,
@@ -53,7 +53,7 @@ pub struct ScheduleReport {
     pub max_in_flight: u32,
     /// How long operations arrived.
     #[serde(rename = "duration_ns", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub lasted: Option<Duration>,
     /// How many arrived.
     pub offered_count: Option<u64>,
@@ -63,7 +63,7 @@ pub struct ScheduleReport {
     pub skipped_count: Option<u64>,
     /// The longest schedule delay of those that were issued.
     #[serde(rename = "delay_ns_max", serialize_with = "serial::ns_if_known")]
-    #[schemars(with = "Option<u64>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<u64>"))]
     pub delay_max: Option<Duration>,
 }
 

@@ -124,7 +124,8 @@ fn check_dependency(room: &str, dependency: &Dependency<'_>) -> Vec<String> {
     let Dependency { is_dev, line, name } = *dependency;
     // Tests may ask a crate for more, such as a clock that stands still.
     let is_from_root = line.strip_prefix(name).is_some_and(|rest| {
-        rest == ".workspace = true" || (is_dev && rest.starts_with(" = { workspace = true, "))
+        let may_ask = is_dev && rest.starts_with(" = { workspace = true, ");
+        may_ask || [".workspace = true", " = { workspace = true, optional = true }"].contains(&rest)
     });
     if !is_from_root {
         findings.push(format!("write `{name}.workspace = true` and keep the rest at the root"));
@@ -217,6 +218,8 @@ mod tests {
             findings("crates/cli/Cargo.toml", "a = { workspace = true, features = [] }").len(),
             1
         );
+        let optional = "a = { workspace = true, optional = true }";
+        assert_eq!(findings("crates/cli/Cargo.toml", optional), [""; 0]);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use plimsoll_analysis::compare::{KindFigures, Metric, RunFigures};
 use plimsoll_foreign::warp::aggregated::{Aggregate, Aggregated};
 use plimsoll_model::OpKind;
 use plimsoll_report::text::Look;
+#[cfg(feature = "schema")]
 use schemars::generate::SchemaSettings;
 
 use measured::{Bounds, Kind, Rate, Times, kinds};
@@ -30,6 +31,7 @@ pub fn json(file: &Aggregated) -> serde_json::Value {
 }
 
 /// Returns the JSON Schema of the report, as it stands in `docs/formats/aggregated.schema.json`.
+#[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<document::Document>().to_value()

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// What a scripted store does.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Script")]
+#[cfg_attr(feature = "schema", schemars(rename = "Script"))]
 pub(crate) struct ScriptSpec {
     /// `plimsoll.oracle/1`.
     pub(crate) schema: String,
@@ -49,7 +49,8 @@ pub(crate) struct ScriptSpec {
 }
 
 /// One entry per kind of operation.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KindsSpec<T> {
     /// Every kind without an entry of its own; what cannot happen to one is left out for it. Only
@@ -123,7 +124,8 @@ impl<T> Default for KindsSpec<T> {
 }
 
 /// How long serving takes.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServiceSpec {
     /// The distribution of the time.
@@ -137,7 +139,8 @@ pub(crate) struct ServiceSpec {
 }
 
 /// A distribution of times.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum DistributionSpec {
     /// Always the same.
@@ -182,7 +185,8 @@ pub(crate) enum DistributionSpec {
 }
 
 /// Serving gets slower as time goes by.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DriftSpec {
     /// How many percent of the time at the start each minute adds.
@@ -190,7 +194,8 @@ pub(crate) struct DriftSpec {
 }
 
 /// When the first byte of the answer goes out.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) enum FirstByteSpec {
     /// After this share of the time.
@@ -200,7 +205,8 @@ pub(crate) enum FirstByteSpec {
 }
 
 /// A limit of the rate (token bucket).
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RateCapSpec {
     /// How many operations a second are let in.
@@ -210,7 +216,8 @@ pub(crate) struct RateCapSpec {
 }
 
 /// Stretches in which nothing makes progress: what arrives or is being served goes on afterwards.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StallsSpec {
     /// From the beginning of one to the beginning of the next.
@@ -223,7 +230,8 @@ pub(crate) struct StallsSpec {
 }
 
 /// A stretch in which serving takes longer.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BrownoutSpec {
     /// When it begins, counted as the offset of stalls.
@@ -237,7 +245,8 @@ pub(crate) struct BrownoutSpec {
 }
 
 /// Failures by share of the operations.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FaultsSpec {
     /// 503 SlowDown.
@@ -260,7 +269,8 @@ pub(crate) struct FaultsSpec {
 }
 
 /// Lies by share of the operations that they fit; one that cannot be told is not told.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LiesSpec {
     /// Get, read: the content of another object.
@@ -286,7 +296,8 @@ pub(crate) struct LiesSpec {
 }
 
 /// An exact number of wrong answers.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PlantSpec {
     /// How many.

@@ -1,12 +1,12 @@
 //! What the manifest says of a stage on files.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Schedule;
 
 /// What is known of a stage on files.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilesStage {
     /// What was done about caches: `dropped`, `dropped-machine`, `bypassed`,
     /// `cached` or `unknown`.
@@ -27,7 +27,7 @@ pub struct FilesStage {
     pub uncertain_count: Option<u64>,
     /// What older records say here, and today's of each job.
     #[serde(flatten, skip_serializing)]
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub older: OlderFilesStage,
 }
 
@@ -50,7 +50,8 @@ pub(super) struct JobSchedule {
 }
 
 /// What a process used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessUsage {
     /// Processor time of its own code.
     pub user_ns: u64,

@@ -1,10 +1,10 @@
 //! Histograms as they stand in `summary.json`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A histogram of at least one value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Histogram {
     /// How many values.
     pub count: u64,

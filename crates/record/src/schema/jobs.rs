@@ -5,7 +5,6 @@ use plimsoll_workload::files::NameAct;
 use plimsoll_workload::plan::spec::{BlockOrder, TargetSpec};
 use plimsoll_workload::plan::{self, JobPacing, Members, OpAct, Plan, Work};
 use plimsoll_workload::{OpenLoop, Pacing};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LoopModel, Manifest, Schedule, Stage};
@@ -14,7 +13,8 @@ use super::{LoopModel, Manifest, Schedule, Stage};
 const DIFFERENT: &str = "unknown";
 
 /// One of the jobs of a stage, which run at once. What is not known is null.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageJob {
     /// Its name.
     pub name: String,
@@ -61,7 +61,8 @@ pub struct StageJob {
 }
 
 /// How read content was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verification {
     /// Every byte of every read.
@@ -75,7 +76,8 @@ pub enum Verification {
 }
 
 /// The workers that one of the merged runs gave a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MergedJob {
     /// The number of its first worker in that run's stage.
     pub worker_first: u32,

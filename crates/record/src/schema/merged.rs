@@ -1,13 +1,13 @@
 //! What the manifest says of the runs that were merged into one.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MergedJob, RecordedWorkload};
 
 /// One of the runs that were merged into another, usually that of one client. Of runs that were
 /// merged before it is one of those that they were made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MergedRun {
     /// Its name.
     pub run_id: String,
@@ -32,7 +32,8 @@ pub struct MergedRun {
 }
 
 /// What one of the merged runs did of a stage.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MergedStage {
     /// The stage of the merged run, an index into its list.
     pub index: u8,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Histogram, StoredHistogram};
+use super::StoredHistogram;
 
 /// The version of the summary.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum SummarySchema {
     /// The first version.
     #[default]
@@ -23,7 +23,8 @@ impl SummarySchema {
 
 /// What happened in each interval of a run, kept in `summary.json`; summaries of parts of a run add
 /// up exactly.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// The version of this document.
     pub schema: SummarySchema,
@@ -36,7 +37,8 @@ pub struct Summary {
 }
 
 /// The operations of one kind that one endpoint saw in one stage.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// The stage, an index into the manifest's `stages`.
     pub stage: u8,
@@ -54,7 +56,8 @@ pub struct Series {
 ///
 /// Bytes and objects are those of successes, shared by time between the intervals an operation
 /// touched; everything else counts in the interval in which the operation ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Which interval, 0-based.
     pub interval_index: u64,
@@ -68,14 +71,15 @@ pub struct Cell {
 }
 
 /// The times of the successes that ended in a stretch of sixty intervals of one series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// The first interval of the stretch, a multiple of sixty.
     pub interval_index_first: u64,
     /// Latency (intended start to end); null without one.
-    #[schemars(with = "Option<Histogram>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::Histogram>"))]
     pub latency_ns: Option<StoredHistogram>,
     /// Time to first byte; null where none is known.
-    #[schemars(with = "Option<Histogram>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<super::Histogram>"))]
     pub ttfb_ns: Option<StoredHistogram>,
 }

@@ -2,6 +2,7 @@
 
 use plimsoll_workload::plan::{Plan, WORKLOAD_SCHEMA, WorkloadFile};
 use plimsoll_workload::v1::{self, FilesSpec, WorkloadSpec};
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -91,6 +92,7 @@ impl<'de> Deserialize<'de> for RecordedWorkload {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RecordedWorkload {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "RecordedWorkload".into()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_analysis::history::{Event, HistoryOp, Saw};
-use schemars::JsonSchema;
+#[cfg(feature = "schema")]
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
@@ -13,7 +13,8 @@ use super::{CheckReport, sentence};
 pub const SCHEMA: &str = "plimsoll.check/1";
 
 /// What a consistency check found.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Document {
     /// `plimsoll.check/1`.
     schema: &'static str,
@@ -52,7 +53,8 @@ struct Document {
 }
 
 /// The store.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Target {
     endpoints: Vec<String>,
     bucket: String,
@@ -62,7 +64,8 @@ struct Target {
 }
 
 /// Operations of one kind.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Operations {
     /// Told something, or did what was asked.
     done: u64,
@@ -73,7 +76,8 @@ struct Operations {
 }
 
 /// One violation.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Violation {
     /// `stale-read`, `lost-write`, `resurrected-delete`, `list-omission`, `list-ghost`,
     /// `list-stale`, `wrong-size`, or what content is instead: `other-object`, `shifted`,
@@ -90,7 +94,8 @@ struct Violation {
 }
 
 /// One operation of a proof.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Operation {
     /// Its number in the order in which operations began.
     number: u64,
@@ -124,6 +129,7 @@ pub fn json(report: &CheckReport) -> serde_json::Value {
 }
 
 /// Returns the JSON Schema of the check, as it stands in `docs/formats/check.schema.json`.
+#[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Document>().to_value()

@@ -5,7 +5,7 @@ use plimsoll_analysis::compare::{
     Presence, Row, Side, Unit, Verdict, exit_code,
 };
 use plimsoll_stats::Interval;
-use schemars::JsonSchema;
+#[cfg(feature = "schema")]
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
@@ -34,17 +34,19 @@ pub fn json(
 }
 
 /// Returns the JSON Schema, as it stands in `docs/formats/compare.schema.json`.
+#[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Document>().to_value()
 }
 
 /// What changed between runs before and runs after.
-#[derive(Serialize, JsonSchema)]
-#[schemars(title = "plimsoll.compare/2")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "plimsoll.compare/2"))]
 struct Document {
     /// Always `plimsoll.compare/2`.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// The runs before.
     before: Vec<String>,
@@ -63,8 +65,9 @@ struct Document {
     exit_code: Option<u8>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Parameter")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Parameter"))]
 struct ParameterOut {
     name: String,
     /// The values that occurred before, each once; empty when it was not given.
@@ -73,8 +76,9 @@ struct ParameterOut {
     after: Vec<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Kind")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Kind"))]
 struct KindOut {
     /// The stage and the job; null where each side has but one.
     of: Option<String>,
@@ -89,8 +93,9 @@ struct KindOut {
     metrics: Vec<MetricOut>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Metric")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Metric"))]
 struct MetricOut {
     /// As in a gate, such as `p99`.
     metric: &'static str,
@@ -120,8 +125,9 @@ struct MetricOut {
     detectable_percent: Option<f64>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Side")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Side"))]
 struct SideOut {
     /// Of each run that knows it.
     values: Vec<f64>,
@@ -132,15 +138,17 @@ struct SideOut {
     noise: Option<IntervalOut>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Interval")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Interval"))]
 struct IntervalOut {
     low: f64,
     high: f64,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Gate")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Gate"))]
 struct GateOut {
     /// As it was written.
     gate: String,

@@ -86,6 +86,7 @@ impl Source {
 
 impl WorkloadFile {
     /// Returns the JSON schema of the file, which editors complete it by.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(Self)
     }

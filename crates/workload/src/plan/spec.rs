@@ -8,7 +8,6 @@ mod target;
 mod work;
 mod work_sets;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use choice::{
@@ -47,7 +46,8 @@ use super::units::{Percent, RateRange, Time};
 pub const WORKLOAD_SCHEMA: &str = "plimsoll.workload/2";
 
 /// A workload: what is done, to what, where, and when it ends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadFile {
     /// `plimsoll.workload/2`.
@@ -85,7 +85,8 @@ super::tree::by_key! {
 }
 
 /// Jobs that run at once. Nothing of the next stage begins before all of them have ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkStage {
     /// What it is called. Left out, `prepare` where it prepares, otherwise `stage-` and its number.
@@ -123,7 +124,8 @@ pub struct WorkStage {
 }
 
 /// Stages that are done several times over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatStage {
     /// How often, and what.
@@ -131,7 +133,8 @@ pub struct RepeatStage {
 }
 
 /// Stages and how often they are done, all of them in turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatSpec {
     /// How often; at least 1.
@@ -141,7 +144,8 @@ pub struct RepeatSpec {
 }
 
 /// A stage that is made anew until a condition is met.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchStage {
     /// What it is called.
@@ -152,7 +156,8 @@ pub struct SearchStage {
 }
 
 /// The highest rate that meets all conditions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SearchSpec {
     /// Between which rates it is looked for.

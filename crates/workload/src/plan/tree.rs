@@ -191,7 +191,8 @@ macro_rules! by_key {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(untagged)]
         pub enum $name {
             $($(#[$variant_meta])* $variant($type),)+

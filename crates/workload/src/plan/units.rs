@@ -51,6 +51,7 @@ macro_rules! written {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $type {
             fn inline_schema() -> bool {
                 true

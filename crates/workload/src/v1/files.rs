@@ -4,7 +4,6 @@
 mod check;
 
 use plimsoll_model::{Interface, SyncMode};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::by_name;
@@ -15,7 +14,8 @@ pub const FILES_SCHEMA: &str = "plimsoll.files/1";
 
 /// A run on files as written. Paths below a `directory` come to lie in a directory of the run's
 /// own: `<directory>/plimsoll/<run>/...`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilesSpec {
     /// `plimsoll.files/1`.
@@ -31,7 +31,8 @@ pub struct FilesSpec {
 }
 
 /// Jobs that run at once.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileStageSpec {
     /// What it is called, such as `read-iops`; of repeated stages the same each time.
@@ -53,7 +54,8 @@ pub struct FileStageSpec {
 }
 
 /// Work that one or several clones do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileJobSpec {
     /// What it is called.
@@ -66,7 +68,7 @@ pub struct FileJobSpec {
     pub depth: u32,
     /// `io_uring`, `libaio` or `psync`; absent: the first of them that the machine allows.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "by_name::interface")]
-    #[schemars(with = "Option<String>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub interface: Option<Interface>,
     /// How long after the stage's start each clone begins; drawn from the range.
     #[serde(default, skip_serializing_if = "SpanSpec::is_zero")]
@@ -93,7 +95,8 @@ pub struct FileJobSpec {
 }
 
 /// From the least to the most; both belong to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpanSpec {
     /// The least.
@@ -114,7 +117,8 @@ impl SpanSpec {
 }
 
 /// When the operations of a job start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum FilePacingSpec {
     /// The next one when the one before has ended.
@@ -143,7 +147,8 @@ pub enum FilePacingSpec {
 }
 
 /// A cap on one clone.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum CapSpec {
     /// Bytes a second.
@@ -153,7 +158,8 @@ pub enum CapSpec {
 }
 
 /// Pauses between the operations of a clone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ThinkSpec {
     /// How long a pause is, counted from the end of the last operation in flight.
@@ -166,7 +172,8 @@ pub struct ThinkSpec {
 }
 
 /// What a job does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum FileWorkSpec {
     /// Fills the files of other jobs, shared out among the clones by pieces of 64 MiB.
@@ -179,7 +186,8 @@ pub enum FileWorkSpec {
 
 /// Files to be filled with content from their first to their last byte. Those that a stage before
 /// has filled are left out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FillSpec {
     /// The files; of each, those of `clones` clones.
@@ -191,7 +199,8 @@ pub struct FillSpec {
 }
 
 /// The files of one job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FillFilesSpec {
     /// How the job is called, where its files' names say so.
@@ -203,7 +212,8 @@ pub struct FillFilesSpec {
 }
 
 /// The files of a job. Two jobs, or clones, that come to the same path use the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobFilesSpec {
     /// Where they lie; dealt to the clones in turn. At least one.
@@ -229,7 +239,8 @@ pub struct JobFilesSpec {
 }
 
 /// Reading and writing blocks of files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlocksSpec {
     /// The files.
@@ -252,7 +263,7 @@ pub struct BlocksSpec {
     pub direct: bool,
     /// Whether each write is on the medium when it returns: `off`, `sync`, `dsync`.
     #[serde(default, skip_serializing_if = "is_sync_off", with = "by_name::sync_mode")]
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub sync: SyncMode,
     /// After how many writes of a clone an `fsync` follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -276,7 +287,8 @@ impl BlocksSpec {
 }
 
 /// How large blocks are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum BlockSizesSpec {
     /// All alike.
@@ -288,7 +300,8 @@ pub enum BlockSizesSpec {
 }
 
 /// One size of blocks and how often it is drawn, relative to the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlockShareSpec {
     /// The size.
@@ -298,7 +311,8 @@ pub struct BlockShareSpec {
 }
 
 /// Which block comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum BlockOrderSpec {
     /// One after the other.
@@ -325,7 +339,8 @@ pub enum BlockOrderSpec {
 }
 
 /// Making, looking at and removing names: one step of what mdtest does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NamesSpec {
     /// The tree.
@@ -341,7 +356,8 @@ pub struct NamesSpec {
 }
 
 /// Directories and the entries in them. Stages with the same tree work on the same names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeSpec {
     /// Where they lie; with several, clone c is in the one of number c modulo their count.
@@ -384,7 +400,8 @@ impl TreeSpec {
 }
 
 /// What is done to names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum NameActSpec {
     /// Makes the directories of the tree.

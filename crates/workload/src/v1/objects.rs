@@ -4,7 +4,6 @@ mod activity;
 mod check;
 mod content;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{ArrivalLaw, MAX_IN_FLIGHT_DEFAULT};
@@ -15,7 +14,8 @@ pub use content::{ExistingSpec, GeneratorSpec, ObjectsSpec, SizeBarSpec, SizeSpe
 pub const SPEC_SCHEMA: &str = "plimsoll.workload/1";
 
 /// A workload as written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
     /// `plimsoll.workload/1`.
@@ -41,7 +41,8 @@ pub struct WorkloadSpec {
 }
 
 /// Where the run's own objects lie: `<prefix>/plimsoll/<run>/...`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeysSpec {
     /// What comes before `plimsoll/<run>/`; may be empty.
@@ -51,7 +52,8 @@ pub struct KeysSpec {
 }
 
 /// What the measured stage does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MeasureSpec {
     /// What kind of load it is.
@@ -97,7 +99,8 @@ pub struct MeasureSpec {
 
 /// When the throughput counts as steady: of the range so far, cut into 25 equal parts, the last 7
 /// are alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SteadySpec {
     /// The last 7 parts together must be longer than this.
@@ -107,7 +110,8 @@ pub struct SteadySpec {
 }
 
 /// One kind of operation with its weight.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OpWeightSpec {
     /// `PUT`, `GET`, `DELETE`, `LIST` or `STAT`.
@@ -117,7 +121,8 @@ pub struct OpWeightSpec {
 }
 
 /// Which part of an object a get reads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum RangeSpec {
     /// A log-uniform length at a random offset.
@@ -127,7 +132,8 @@ pub enum RangeSpec {
 }
 
 /// When operations start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum PacingSpec {
     /// The next one when the one before has ended.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use plimsoll_stats::Histogram;
-use schemars::JsonSchema;
+#[cfg(feature = "schema")]
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
@@ -14,10 +14,11 @@ use super::{MdtestReport, MdtestRow, MdtestStep, Summary};
 pub const SCHEMA: &str = "plimsoll.mdtest/1";
 
 /// A run of mdtest's steps.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Document<'a> {
     /// Always `plimsoll.mdtest/1`.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// The version of the program.
     tool_version: &'a str,
@@ -49,7 +50,8 @@ struct Document<'a> {
     notes: &'a [String],
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct FileSystem {
     size_bytes: u64,
     free_bytes: u64,
@@ -58,7 +60,8 @@ struct FileSystem {
 }
 
 /// A step in all iterations.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Row<'a> {
     /// mdtest's label, such as `File creation`.
     label: &'a str,
@@ -77,7 +80,8 @@ struct Row<'a> {
     iterations: Vec<Iteration>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Figures {
     max: f64,
     min: f64,
@@ -87,7 +91,8 @@ struct Figures {
 }
 
 /// One step of one iteration.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Iteration {
     /// 0-based.
     index: usize,
@@ -108,8 +113,9 @@ struct Iteration {
 }
 
 /// Nanoseconds; null for want of samples.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Latencies")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Latencies"))]
 struct Times {
     samples_count: u64,
     min: Option<u64>,
@@ -150,6 +156,7 @@ pub fn render(report: &MdtestReport) -> serde_json::Value {
 }
 
 /// Returns the JSON Schema of the report, as it stands in `docs/formats/mdtest.schema.json`.
+#[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Document<'_>>().to_value()

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use plimsoll_foreign::warp::aggregated::{Aggregated, Throughput};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::measured::{self, Bounds, Kind};
 use super::{SCHEMA, has_hosts};
 
 /// What an aggregated file of warp's tells.
-#[derive(Serialize, JsonSchema)]
-#[schemars(title = "plimsoll.aggregated/1")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "plimsoll.aggregated/1"))]
 pub(super) struct Document {
     /// Always `plimsoll.aggregated/1`.
-    #[schemars(extend("const" = SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = SCHEMA)))]
     schema: &'static str,
     /// Always `warp aggregated file`.
     foreign: &'static str,
@@ -29,8 +29,9 @@ pub(super) struct Document {
     kinds: Vec<KindOut>,
 }
 
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Kind")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Kind"))]
 struct KindOut {
     /// warp's name.
     kind: String,
@@ -59,7 +60,8 @@ struct KindOut {
     errors: Vec<String>,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Figures {
     /// Over warp's seconds; null when it kept none.
     rates: Option<Rates>,
@@ -67,7 +69,8 @@ struct Figures {
     ttfb_ns: Times,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rates {
     /// How long one segment is.
     segment_ns: u64,
@@ -81,14 +84,16 @@ struct Rates {
     slowest: Rate,
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Rate {
     objects_per_sec: f64,
     bytes_per_sec: f64,
 }
 
 /// Times of all requests; null where the file leaves them open.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Times {
     /// The mean of the windows' means, weighted by their requests.
     mean: Option<u64>,
@@ -101,8 +106,9 @@ struct Times {
 
 /// The least and the greatest of the windows' percentiles. That of the whole lies between them, but
 /// for half a rank in each window, by which warp rounds.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Bounds")]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Bounds"))]
 struct BoundsOut {
     low_ns: u64,
     /// Equal to `low_ns` where the percentile is known.
@@ -110,7 +116,8 @@ struct BoundsOut {
 }
 
 /// What one host did from its own first start to its own last end, failed operations included.
-#[derive(Serialize, JsonSchema)]
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Endpoint {
     endpoint: String,
     ops_count: Option<u64>,

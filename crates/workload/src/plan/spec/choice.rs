@@ -1,9 +1,11 @@
 //! Sizes, ranges, picks and limits as written.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -55,6 +57,7 @@ impl<'de, T: for<'a> Deserialize<'a>> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
     fn inline_schema() -> bool {
         true
@@ -71,7 +74,8 @@ impl<T: JsonSchema> JsonSchema for OneOrMany<T> {
 }
 
 /// A limit: `1000` over all workers of the job, `{each: 1000}` for each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Limit<T> {
     /// Over all workers of the job.
@@ -140,6 +144,7 @@ impl<'de, T: FromStr<Err = String>> Deserialize<'de> for Shares<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T> JsonSchema for Shares<T> {
     fn inline_schema() -> bool {
         true
@@ -162,7 +167,8 @@ impl<T> JsonSchema for Shares<T> {
 }
 
 /// How large members are: `10MiB`, or a law such as `{lognormal: {median: 16KiB, sigma: 1.5}}`.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum SizeSpec {
     /// All of one size.
@@ -178,7 +184,8 @@ impl<'de> Deserialize<'de> for SizeSpec {
 }
 
 /// How sizes are drawn; the size of a member is a function of the seed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum SizeLaw {
     /// Each as likely as the next: `1024..1087`.
@@ -202,7 +209,8 @@ pub enum SizeLaw {
 }
 
 /// One file that objects are made of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DataFileSpec {
     /// Where it lies.
@@ -212,7 +220,8 @@ pub struct DataFileSpec {
 }
 
 /// What members hold.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum ContentSpec {
     /// Random bytes.
@@ -253,7 +262,8 @@ pub enum RangeSpec {
 }
 
 /// How lengths are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum LengthLaw {
     /// Each as likely as the next: `4KiB..1MiB`.
@@ -281,6 +291,7 @@ impl<'de> Deserialize<'de> for RangeSpec {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for RangeSpec {
     fn schema_name() -> Cow<'static, str> {
         "RangeSpec".into()
@@ -299,7 +310,8 @@ impl JsonSchema for RangeSpec {
 
 /// Which member an operation is about; of sets with buckets the bucket and the key may be chosen
 /// apart.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum PickSpec {
     /// Out of all members.
@@ -351,7 +363,8 @@ impl Choice {
     }
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 enum ChoiceLaw {
     /// By Zipf's law with this exponent.
@@ -394,6 +407,7 @@ impl<'de> Deserialize<'de> for Choice {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Choice {
     fn schema_name() -> Cow<'static, str> {
         "Choice".into()

@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use plimsoll_model::Interface;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Limit, WorkSpec, is_one, is_zero, one};
@@ -13,7 +12,8 @@ use crate::plan::units::{Cap, Percent, Profile, Rate, Size, Time, TimeRange, wri
 use crate::{ArrivalLaw, MAX_IN_FLIGHT_DEFAULT};
 
 /// Work that one or several workers do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobSpec {
     /// What it is called. The only job of a stage may be left without; it is called as the stage.
@@ -157,7 +157,8 @@ impl fmt::Display for Arrivals {
 }
 
 /// When operations start.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum PacingSpec {
     /// The next one when the one before has ended.
@@ -179,7 +180,8 @@ impl PacingSpec {
 }
 
 /// Caps on each worker; one of them at least.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CappedEach {
     /// The cap on reads.
@@ -194,21 +196,23 @@ pub struct CappedEach {
 }
 
 /// A schedule of arrivals.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenSpec {
     /// Operations a second over all workers.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schemars(flatten))]
     pub rate: RateSpec,
     /// How arrivals lie about that rate: `constant` or `poisson`.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub arrivals: Arrivals,
     /// How many operations may be under way at once, over all workers.
-    #[serde(default = "in_flight")]
+    #[cfg_attr(feature = "schema", schemars(default = "in_flight"))]
     pub max_in_flight: u32,
 }
 
 /// The rate of a schedule.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RateSpec {
     /// Over the course of one stage: `100/s`, `100/s..2000/s over 2m`, or `100/s for 30s, 200/s`.
@@ -243,7 +247,8 @@ impl<'de> Deserialize<'de> for Step {
     }
 }
 
-impl JsonSchema for Step {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Step {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Step".into()
     }
@@ -327,7 +332,8 @@ pub(super) fn is_in_flight(value: &u32) -> bool {
 }
 
 /// Pauses between the operations of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ThinkSpec {
     /// How long a pause is, counted from the end of the last operation in flight.
@@ -342,18 +348,20 @@ pub struct ThinkSpec {
 
 /// How members and sequential work are shared among workers: `by_member`, or with more to say
 /// `{by: by_bucket, shift: 1}`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DealSpec {
     /// What is dealt.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub by: DealBy,
     /// By how many workers it is moved on: worker w works on what worker w + shift made.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub shift: u32,
 }
 
 /// What is dealt to workers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DealBy {
     /// Members, each to one worker.

@@ -1,9 +1,11 @@
 //! Things with names, in the order in which they are written.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -94,6 +96,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for Named<T> {
     fn inline_schema() -> bool {
         true

@@ -1,6 +1,5 @@
 //! What there is, as written: objects, files and trees of names.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ContentSpec, SizeSpec, is_false, is_one, is_true, is_zero, one, yes};
@@ -30,7 +29,8 @@ by_key! {
 }
 
 /// Objects of the run's own, below its own prefix.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSet {
     /// Which target they lie on; the only one may be left out.
@@ -84,7 +84,8 @@ impl ObjectSet {
 }
 
 /// An archive that a store reads files out of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ArchiveKind {
     /// A zip archive.
@@ -92,7 +93,8 @@ pub enum ArchiveKind {
 }
 
 /// How keys are laid out: `<prefix>/plimsoll/<run>/...`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct KeysSpec {
     /// What comes before `plimsoll/<run>/`.
@@ -120,7 +122,8 @@ impl KeysSpec {
 }
 
 /// Another target on which the members of a set are seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AlsoOn {
     /// The target.
@@ -131,7 +134,8 @@ pub struct AlsoOn {
 }
 
 /// Objects whose names are the user's own; they may have been there before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NamedSet {
     /// Which target they lie on; the only one may be left out.
@@ -155,7 +159,8 @@ pub struct NamedSet {
 }
 
 /// Names by pattern: every key in every bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NamesOf {
     /// The buckets, such as `c{1..32}`; the target's own when left out.
@@ -166,7 +171,8 @@ pub struct NamesOf {
 }
 
 /// Objects that were there before. What is read of them is checked by its length only.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExistingSet {
     /// Which target they lie on; the only one may be left out.
@@ -180,7 +186,8 @@ pub struct ExistingSet {
 }
 
 /// Which of the objects that are there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExistingOf {
     /// What their keys begin with.
@@ -196,7 +203,8 @@ pub struct ExistingOf {
 
 /// Files whose names are made, in a directory of the run's own. Sets that come to the same path on
 /// one target have the same file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
     /// Which target they lie on; the only one may be left out.
@@ -230,7 +238,8 @@ fn is_name_format(name: &String) -> bool {
 }
 
 /// Files whose names are listed, in a directory of the run's own; all workers share them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListedSet {
     /// Which target they lie on; the only one may be left out.
@@ -244,7 +253,8 @@ pub struct ListedSet {
 
 /// Files or devices that were there before and are taken as they are: nothing is made or removed,
 /// and what is read is not checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PathSet {
     /// Which target they lie on; the only one may be left out.
@@ -261,7 +271,8 @@ pub struct PathSet {
 }
 
 /// Directories and the entries in them, in a directory of the run's own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeSet {
     /// Which target they lie on; the only one may be left out.
@@ -272,7 +283,8 @@ pub struct TreeSet {
 }
 
 /// What a tree looks like.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TreeOf {
     /// The top directory's name; the set's name when left out.

@@ -1,6 +1,5 @@
 //! Where the load goes, as written: addresses without secrets.
 
-use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -10,12 +9,13 @@ use crate::plan::units::Time;
 
 /// Where the load goes: the one target that is named when the run starts, one that needs no name,
 /// or several with names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Targets {
     /// The one that is named when the run starts.
     #[default]
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     Given,
     /// The only one: `{s3: {...}}`.
     One(TargetSpec),
@@ -53,7 +53,8 @@ impl<'de> Deserialize<'de> for Targets {
 }
 
 /// One target.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum TargetSpec {
     /// An object store that speaks S3.
@@ -88,7 +89,8 @@ impl TargetSpec {
 }
 
 /// An object store that speaks S3. Keys and tokens come from the environment or a profile.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct S3Target {
     /// Its addresses, such as `s3-{1...4}:9000`.
@@ -112,7 +114,8 @@ pub struct S3Target {
 }
 
 /// Where a request names the bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lookup {
     /// In the path.
@@ -122,7 +125,8 @@ pub enum Lookup {
 }
 
 /// Directories in which the run makes one of its own, `<directory>/plimsoll/<run>/`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FilesTarget {
     /// The directory; of several, workers are dealt to them in turn. Left out only where all sets
@@ -132,7 +136,8 @@ pub struct FilesTarget {
 }
 
 /// SeaweedFS by its own protocol.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SeaweedTarget {
     /// Its masters, such as `localhost:9333`.
@@ -155,7 +160,8 @@ pub struct SeaweedTarget {
 }
 
 /// An object store that speaks Swift. Passwords and tokens come from the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SwiftTarget {
     /// Where one logs in.
@@ -169,12 +175,14 @@ pub struct SwiftTarget {
 }
 
 /// Nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NullTarget {}
 
 /// The embedded store.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OracleTarget {
     /// The file with its script; without one it answers as fast as it can.

@@ -2,7 +2,6 @@
 //! written.
 
 use plimsoll_model::SyncMode;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
@@ -14,7 +13,8 @@ use crate::plan::tree::{Tree, by_key, scalar_or};
 use crate::plan::units::{Percent, Size, SizeRange, Time, written};
 
 /// What a job does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum WorkSpec {
     /// Operations on whole objects, drawn by weight.
@@ -62,7 +62,8 @@ by_key! {
 }
 
 /// Reads a member.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GetOp {
     /// The set.
@@ -91,7 +92,8 @@ pub struct GetOp {
 }
 
 /// Writes a member.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PutOp {
     /// The set.
@@ -124,7 +126,8 @@ pub struct PutOp {
 }
 
 /// Writes a new member by an HTML form.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PostOp {
     /// The set.
@@ -144,7 +147,8 @@ pub struct PostOp {
 }
 
 /// Reads a member's properties.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StatOp {
     /// The set.
@@ -171,7 +175,8 @@ pub struct StatOp {
 
 /// Removes members. Where it is the only operation of its job, it removes all of them, each once,
 /// and the job ends.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeleteOp {
     /// The set.
@@ -201,7 +206,8 @@ pub struct DeleteOp {
 
 /// Lists members: those below the worker's own prefix where workers have one. A listing is checked:
 /// it must hold what is there, where no job of the stage changes the set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ListOp {
     /// The set.
@@ -228,7 +234,8 @@ pub struct ListOp {
 }
 
 /// As what an object is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PutAs {
     /// As a new member.
@@ -240,7 +247,8 @@ pub enum PutAs {
 }
 
 /// Which version of a member.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VersionPick {
     /// The newest, without naming it.
@@ -281,7 +289,8 @@ by_key! {
 }
 
 /// Uploads new members in parts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PutParts {
     /// The set.
@@ -300,7 +309,8 @@ pub struct PutParts {
 }
 
 /// Reads one part of a member.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GetPart {
     /// The set.
@@ -311,7 +321,8 @@ pub struct GetPart {
 }
 
 /// Adds to the end of objects; each worker has one of its own.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AppendSpec {
     /// The set.
@@ -334,7 +345,8 @@ by_key! {
 }
 
 /// Reads one file of a zip archive.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GetZip {
     /// The set.
@@ -345,7 +357,8 @@ pub struct GetZip {
 }
 
 /// Uploads tar archives of new members.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PutTar {
     /// The set.
@@ -358,7 +371,8 @@ pub struct PutTar {
 }
 
 /// Uploads one content that the store writes under several names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FanoutSpec {
     /// The set.
@@ -368,7 +382,8 @@ pub struct FanoutSpec {
 }
 
 /// Sets until when members may not be removed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RetentionSpec {
     /// The set.
@@ -381,7 +396,8 @@ pub struct RetentionSpec {
 }
 
 /// Reads and writes blocks of files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlocksSpec {
     /// The set.
@@ -453,7 +469,8 @@ impl BlocksSpec {
 }
 
 /// Reads of blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadBlocks {
     /// How large they are.
@@ -465,7 +482,8 @@ pub struct ReadBlocks {
 }
 
 /// Writes of blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WriteBlocks {
     /// How large they are.
@@ -473,7 +491,8 @@ pub struct WriteBlocks {
 }
 
 /// How large blocks are: `4KiB`, or drawn.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum BlockSizes {
     /// All alike.
@@ -483,7 +502,8 @@ pub enum BlockSizes {
 }
 
 /// How sizes of blocks are drawn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum BlockLaw {
     /// Evenly from a range, rounded down to a multiple of its least: `4KiB..64KiB`.
@@ -499,7 +519,8 @@ impl<'de> Deserialize<'de> for BlockSizes {
 }
 
 /// Which block comes next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum BlockOrder {
     /// One after the other.

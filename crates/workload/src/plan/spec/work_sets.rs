@@ -1,6 +1,5 @@
 //! Work on whole sets, as written: names of trees, filling, removing, buckets, traces.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{OneOrMany, is_false};
@@ -28,7 +27,8 @@ by_key! {
 }
 
 /// Makes the directories of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MakeTree {
     /// The set.
@@ -36,7 +36,8 @@ pub struct MakeTree {
 }
 
 /// Makes the entries of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CreateNames {
     /// The set.
@@ -53,7 +54,8 @@ pub struct CreateNames {
 }
 
 /// Reads the attributes of entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StatNames {
     /// The set.
@@ -64,7 +66,8 @@ pub struct StatNames {
 }
 
 /// Opens entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OpenNames {
     /// The set.
@@ -79,7 +82,8 @@ pub struct OpenNames {
 
 /// Gives entries other names: entry 0 a spare one, entry i that of entry i - 1, and at last the
 /// spare one that of the last but one, as mdtest does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RenameNames {
     /// The set.
@@ -87,7 +91,8 @@ pub struct RenameNames {
 }
 
 /// Removes entries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RemoveNames {
     /// The set.
@@ -98,7 +103,8 @@ pub struct RemoveNames {
 }
 
 /// Removes the directories of a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RemoveTree {
     /// The set.
@@ -111,15 +117,16 @@ fn is_empty(size: &Size) -> bool {
 
 /// Makes all members of sets: `photos`, `[small, large]`, or with more to say
 /// `{sets: photos, block: 1MiB, direct: true}`. Files that are filled already are left out.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FillSpec {
     /// The sets.
     pub sets: OneOrMany<String>,
     /// Of files: bytes of one write.
-    #[serde(default = "mebibyte")]
+    #[cfg_attr(feature = "schema", schemars(default = "mebibyte"))]
     pub block: Size,
     /// Of files: whether the page cache is passed by.
-    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub direct: bool,
 }
 
@@ -132,12 +139,13 @@ impl FillSpec {
 
 /// Removes all members of sets: `photos`, `[small, large]`, or with more to say
 /// `{sets: photos, batch: 100}`.
-#[derive(Clone, Debug, PartialEq, Eq, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RemoveSpec {
     /// The sets.
     pub sets: OneOrMany<String>,
     /// Of objects: how many with one call.
-    #[serde(default = "super::one")]
+    #[cfg_attr(feature = "schema", schemars(default = "super::one"))]
     pub batch: u32,
 }
 
@@ -218,7 +226,8 @@ impl<'de> Deserialize<'de> for RemoveSpec {
 }
 
 /// Makes or removes the buckets of sets with names of the user's own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum BucketsSpec {
     /// Makes those that are not there.
@@ -228,7 +237,8 @@ pub enum BucketsSpec {
 }
 
 /// Does again what a trace holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TraceSpec {
     /// The file with the trace.

@@ -1,12 +1,12 @@
 //! What the measured stage does, as written, where it is more than operations on whole objects.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
 
 /// What the measured stage does.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum ActivitySpec {
     /// The operations, on whole objects.
@@ -58,7 +58,8 @@ impl ActivitySpec {
 }
 
 /// How the object of a GET, STAT or RETENTION is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum PickSpec {
     /// Each as likely as the next.

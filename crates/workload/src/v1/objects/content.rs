@@ -1,13 +1,13 @@
 //! The objects as written: how large they are and what they hold.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::DataFileSpec;
 use crate::sizes::PUT_BYTES_MAX;
 
 /// What there is when the measured stage begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ObjectsSpec {
     /// How many objects the prepare stage uploads; of `multipart` how many parts, of `zip` how many
@@ -58,7 +58,8 @@ impl Default for ObjectsSpec {
 }
 
 /// Objects that were there before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExistingSpec {
     /// At most this many; all when absent.
@@ -71,7 +72,8 @@ pub struct ExistingSpec {
 }
 
 /// How large objects are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum SizeSpec {
     /// All of one size.
@@ -97,7 +99,8 @@ pub enum SizeSpec {
 }
 
 /// One bar: sizes above the previous bar's up to this one's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SizeBarSpec {
     /// The largest size in the bar.
@@ -107,7 +110,8 @@ pub struct SizeBarSpec {
 }
 
 /// What objects hold.
-#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum GeneratorSpec {
     /// Random bytes.
