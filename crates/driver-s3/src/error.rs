@@ -1,27 +1,15 @@
 //! What failed exchanges and error answers mean, and what can be done about them.
 
-use plimsoll_driver::DriverError;
-use plimsoll_http::{ExchangeError, ExchangeErrorKind};
+use plimsoll_driver::{DriverError, one_line};
+use plimsoll_http::ExchangeError;
 use plimsoll_model::ErrorClass;
 
 use crate::answer::Answer;
 use crate::xml::{self, ErrorText};
 
-/// The longest text of a cause that is kept.
-const MESSAGE_CHARS_MAX: usize = 300;
-
 /// Returns the meaning of an exchange that came to no whole answer.
 pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
-    let class = match error.kind {
-        ExchangeErrorKind::Resolve | ExchangeErrorKind::Connect | ExchangeErrorKind::Tls => {
-            ErrorClass::Connect
-        }
-        ExchangeErrorKind::ConnectTimeout | ExchangeErrorKind::Stalled => ErrorClass::Timeout,
-        ExchangeErrorKind::Reset => ErrorClass::Reset,
-        ExchangeErrorKind::Truncated => ErrorClass::Truncated,
-        ExchangeErrorKind::Protocol => ErrorClass::Protocol,
-    };
-    DriverError::new(class, one_line(&error.message))
+    DriverError::new(error.kind.class(), one_line(&error.message))
 }
 
 /// Returns the meaning of an answer whose status is not the one of success.
@@ -156,28 +144,11 @@ fn advice(answer: &Answer, text: Option<&ErrorText>) -> Option<String> {
     None
 }
 
-/// Returns `text` on one line, cut to [`MESSAGE_CHARS_MAX`].
-fn one_line(text: &str) -> String {
-    let mut out = String::new();
-    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
-        if word.is_empty() {
-            continue;
-        }
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    if let Some((cut, _)) = out.char_indices().nth(MESSAGE_CHARS_MAX) {
-        out.truncate(cut);
-        out.push('…');
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_driver::MESSAGE_CHARS_MAX;
+    use plimsoll_http::ExchangeErrorKind;
     use plimsoll_model::Moment;
 
     fn answer(status: u16, body: &str) -> Answer {

@@ -43,3 +43,26 @@ impl fmt::Display for DriverError {
 }
 
 impl std::error::Error for DriverError {}
+
+/// The longest text of a cause that is kept.
+pub const MESSAGE_CHARS_MAX: usize = 300;
+
+/// Returns what a target said on one line, cut to [`MESSAGE_CHARS_MAX`], without what a terminal
+/// would obey.
+pub fn one_line(text: &str) -> String {
+    let mut out = String::new();
+    for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    if let Some((cut, _)) = out.char_indices().nth(MESSAGE_CHARS_MAX) {
+        out.truncate(cut);
+        out.push('…');
+    }
+    out
+}

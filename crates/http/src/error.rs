@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use plimsoll_model::Moment;
+use plimsoll_model::{ErrorClass, Moment};
 
 /// What kind of failure ended an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,17 @@ pub enum ExchangeErrorKind {
 }
 
 impl ExchangeErrorKind {
+    /// Returns what it means.
+    pub const fn class(self) -> ErrorClass {
+        match self {
+            Self::Resolve | Self::Connect | Self::Tls => ErrorClass::Connect,
+            Self::ConnectTimeout | Self::Stalled => ErrorClass::Timeout,
+            Self::Reset => ErrorClass::Reset,
+            Self::Truncated => ErrorClass::Truncated,
+            Self::Protocol => ErrorClass::Protocol,
+        }
+    }
+
     /// Tells whether no connection was made, so that nothing was sent.
     pub const fn is_connect(self) -> bool {
         matches!(self, Self::Resolve | Self::Connect | Self::ConnectTimeout | Self::Tls)

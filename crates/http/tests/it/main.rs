@@ -4,6 +4,7 @@
 
 mod against_hyper;
 mod faults;
+mod grpc;
 mod http2;
 mod proxies;
 mod support;
