@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND
 
   ci                       fmt, clippy, docs and tidy, then every test: the gate of this project
   test [--no-live] [-- ARGS...]
-                           all tests, with MinIO and versitygw running beside them;
+                           all tests, with MinIO, versitygw and SeaweedFS beside them;
                            ARGS go to `cargo test` (give -p there to test one package)
   tidy                     the rules that no compiler knows: sizes, crate graph, words
   tools                    install the pinned servers into target/tools, and Chromium by

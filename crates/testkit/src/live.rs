@@ -16,10 +16,12 @@ pub enum LiveKind {
     MinioTls,
     /// versitygw over a directory.
     Versitygw,
+    /// SeaweedFS: a master with one volume server, spoken to by its own protocol.
+    SeaweedFs,
 }
 
 impl LiveKind {
-    /// All kinds, for tests that run on each.
+    /// All kinds that speak S3, for tests that run on each.
     pub const ALL: [Self; 3] = [Self::Minio, Self::MinioTls, Self::Versitygw];
 
     fn variable(self) -> &'static str {
@@ -27,20 +29,22 @@ impl LiveKind {
             Self::Minio => "PLIMSOLL_TEST_MINIO",
             Self::MinioTls => "PLIMSOLL_TEST_MINIO_TLS",
             Self::Versitygw => "PLIMSOLL_TEST_VERSITYGW",
+            Self::SeaweedFs => "PLIMSOLL_TEST_WEED",
         }
     }
 }
 
-/// A running S3 server. It is shared by all tests: each makes a bucket of its own name.
+/// A running server. It is shared by all tests: each makes a bucket, or a collection, of its own
+/// name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LiveServer {
     /// What it is.
     pub kind: LiveKind,
     /// Its address, `http://127.0.0.1:PORT` or `https://127.0.0.1:PORT`.
     pub url: String,
-    /// Its root user's access key.
+    /// Its root user's access key; empty where there are no users.
     pub access_key: String,
-    /// Its root user's secret key.
+    /// Its root user's secret key; empty where there are no users.
     pub secret_key: String,
     /// The PEM file of the certificate to trust; only with TLS.
     pub ca: Option<PathBuf>,
@@ -84,9 +88,12 @@ fn discover(
     };
     let ca = match kind {
         LiveKind::MinioTls => Some(PathBuf::from(needed(MINIO_CA)?)),
-        LiveKind::Minio | LiveKind::Versitygw => None,
+        LiveKind::Minio | LiveKind::Versitygw | LiveKind::SeaweedFs => None,
     };
-    let (access_key, secret_key) = (needed(ACCESS_KEY)?, needed(SECRET_KEY)?);
+    let (access_key, secret_key) = match kind {
+        LiveKind::SeaweedFs => Default::default(),
+        _ => (needed(ACCESS_KEY)?, needed(SECRET_KEY)?),
+    };
     Ok(Some(LiveServer { kind, url, access_key, secret_key, ca }))
 }
 
@@ -102,7 +109,8 @@ mod tests {
 
     #[test]
     fn every_server_of_the_live_tier_listens() {
-        for server in LiveKind::ALL.into_iter().filter_map(live) {
+        let kinds = LiveKind::ALL.into_iter().chain([LiveKind::SeaweedFs]);
+        for server in kinds.filter_map(live) {
             assert!(std::net::TcpStream::connect(server.host()).is_ok(), "{}", server.url);
             assert_eq!(server.url.starts_with("https://"), server.ca.is_some());
         }
