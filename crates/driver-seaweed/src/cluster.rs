@@ -1,0 +1,221 @@
+//! What is known of a cluster: its leader, its volume servers, and which of them has which volume;
+//! shared by all threads and kept up to date by one of its own.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use plimsoll_model::EndpointId;
+
+use crate::ServerAddress;
+use crate::messages::VolumeNews;
+
+/// A volume server, by its place in [`View::servers`].
+pub(crate) type ServerIndex = u16;
+
+/// A cluster as it was at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// The leader among the masters, the last one while there is none.
+    pub(crate) leader: ServerAddress,
+    /// The volume servers; those that are gone stay, so that numbers hold.
+    pub(crate) servers: Vec<ServerAddress>,
+    by_address: HashMap<String, ServerIndex>,
+    volumes: HashMap<u32, Vec<ServerIndex>>,
+}
+
+impl View {
+    /// Returns the servers that have a volume.
+    pub(crate) fn servers_of(&self, volume: u32) -> &[ServerIndex] {
+        self.volumes.get(&volume).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the server of that address.
+    pub(crate) fn server(&self, address: &str) -> Option<ServerIndex> {
+        self.by_address.get(address).copied()
+    }
+
+    fn learn(&mut self, address: &str, grpc_port: Option<u16>) -> Option<ServerIndex> {
+        if let Some(index) = self.server(address) {
+            return Some(index);
+        }
+        let mut server: ServerAddress = address.parse().ok()?;
+        server.grpc_port = grpc_port.unwrap_or(server.grpc_port);
+        let index = ServerIndex::try_from(self.servers.len()).ok()?;
+        self.servers.push(server);
+        self.by_address.insert(address.to_owned(), index);
+        Some(index)
+    }
+
+    fn apply(&mut self, news: &VolumeNews) {
+        let grpc_port = u16::try_from(news.grpc_port).ok().filter(|port| *port > 0);
+        let Some(server) = self.learn(&news.url, grpc_port) else { return };
+        for volume in news.new_volumes.iter().chain(&news.new_coded_volumes) {
+            let of_volume = self.volumes.entry(*volume).or_default();
+            if !of_volume.contains(&server) {
+                of_volume.push(server);
+            }
+        }
+        for volume in news.deleted_volumes.iter().chain(&news.deleted_coded_volumes) {
+            if let Some(of_volume) = self.volumes.get_mut(volume) {
+                of_volume.retain(|other| *other != server);
+            }
+        }
+    }
+}
+
+/// A cluster, as all threads share it.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    view: Mutex<Arc<View>>,
+    /// Counts the changes of the view.
+    changes: AtomicU64,
+    /// How many volume servers the record knows by name: those at the beginning.
+    named_count: usize,
+}
+
+/// The number that the record gives to the masters.
+pub(crate) const MASTERS: EndpointId = EndpointId(0);
+
+impl Cluster {
+    /// Returns a cluster with these volume servers.
+    pub(crate) fn new(leader: ServerAddress, servers: &[String]) -> Self {
+        let (servers_known, by_address, volumes) = Default::default();
+        let mut view = View { leader, servers: servers_known, by_address, volumes };
+        for server in servers {
+            view.learn(server, None);
+        }
+        let named_count = view.servers.len();
+        Self { view: Mutex::new(Arc::new(view)), changes: AtomicU64::new(0), named_count }
+    }
+
+    /// Returns the addresses that the record names: masters, the volume servers of the beginning,
+    /// and those that come later.
+    pub(crate) fn endpoints(&self, masters: &[ServerAddress]) -> Vec<String> {
+        let joined = |of: &[ServerAddress]| {
+            of.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        let mut all = vec![joined(masters)];
+        all.extend(self.view().servers[..self.named_count].iter().map(ToString::to_string));
+        all.push("other volume servers".to_owned());
+        all
+    }
+
+    /// Returns the number that the record gives to a volume server.
+    pub(crate) fn endpoint(&self, server: ServerIndex) -> EndpointId {
+        let place = usize::from(server).min(self.named_count);
+        EndpointId(1 + place as u16)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<View>> {
+        self.view.lock().expect("nobody panics while holding it")
+    }
+
+    fn view(&self) -> Arc<View> {
+        Arc::clone(&self.lock())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {
+        let mut view = self.lock();
+        let done = change(Arc::make_mut(&mut view));
+        self.changes.fetch_add(1, Ordering::Release);
+        done
+    }
+
+    /// Takes note of news.
+    pub(crate) fn apply(&self, news: &VolumeNews) {
+        self.change(|view| view.apply(news));
+    }
+
+    /// Returns who leads.
+    pub(crate) fn leader(&self) -> ServerAddress {
+        self.view().leader.clone()
+    }
+
+    /// Begins anew with what a leader tells: it names all volumes first.
+    pub(crate) fn begin_news(&self, leader: ServerAddress) {
+        self.change(|view| {
+            view.leader = leader;
+            view.volumes.clear();
+        });
+    }
+
+    /// Returns the server of an address that a master named, which may be a new one.
+    pub(crate) fn learn(&self, address: &str) -> Option<ServerIndex> {
+        self.change(|view| view.learn(address, None))
+    }
+
+    /// Takes note of where a volume was found.
+    pub(crate) fn found(&self, volume: u32, addresses: &[String]) {
+        self.change(|view| {
+            let found = addresses.iter().filter_map(|address| view.learn(address, None));
+            let found = found.collect();
+            view.volumes.insert(volume, found);
+        });
+    }
+}
+
+/// A thread's own copy of the view, renewed when it has changed.
+pub(crate) struct Local {
+    cluster: Arc<Cluster>,
+    view: Arc<View>,
+    seen: u64,
+}
+
+impl Local {
+    pub(crate) fn new(cluster: Arc<Cluster>) -> Self {
+        let seen = cluster.changes.load(Ordering::Acquire);
+        Self { view: cluster.view(), seen, cluster }
+    }
+
+    /// Returns the cluster as it is now.
+    pub(crate) fn view(&mut self) -> &Arc<View> {
+        let changes = self.cluster.changes.load(Ordering::Acquire);
+        if changes != self.seen {
+            self.seen = changes;
+            self.view = self.cluster.view();
+        }
+        &self.view
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(url: &str, new: &[u32], deleted: &[u32]) -> VolumeNews {
+        VolumeNews {
+            url: url.to_owned(),
+            new_volumes: new.to_vec(),
+            deleted_volumes: deleted.to_vec(),
+            ..VolumeNews::default()
+        }
+    }
+
+    #[test]
+    fn a_thread_sees_news_and_numbers_hold() {
+        let leader: ServerAddress = "m:9333".parse().unwrap();
+        let servers = ["a:8080".to_owned(), "b:8080".to_owned()];
+        let cluster = Arc::new(Cluster::new(leader.clone(), &servers));
+        let mut local = Local::new(Arc::clone(&cluster));
+        assert_eq!(local.view().servers_of(1), [0; 0]);
+        cluster.apply(&news("b:8080", &[1, 2], &[]));
+        cluster.apply(&news("a:8080", &[1], &[]));
+        cluster.apply(&news("a:8080", &[1], &[7]));
+        assert_eq!(local.view().servers_of(1), [1, 0]);
+        cluster.apply(&news("b:8080", &[], &[1]));
+        // One that nobody can reach is left out; one that is new comes behind the others.
+        cluster.apply(&news("nonsense", &[1], &[]));
+        cluster.apply(&news("c:8080", &[1], &[]));
+        assert_eq!(local.view().servers_of(1), [0, 2]);
+        assert_eq!(local.view().servers_of(2), [1]);
+        cluster.found(9, &["c:8080".to_owned(), "d:8080".to_owned()]);
+        assert_eq!(local.view().servers_of(9), [2, 3]);
+        assert_eq!(
+            cluster.endpoints(&[leader]),
+            ["m:9333", "a:8080", "b:8080", "other volume servers"]
+        );
+        let numbers: Vec<u16> = (0..4).map(|server| cluster.endpoint(server).0).collect();
+        assert_eq!(numbers, [1, 2, 3, 3]);
+    }
+}

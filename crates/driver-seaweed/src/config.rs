@@ -1,0 +1,105 @@
+//! What a driver is told: where the cluster is, and how files are written to it.
+
+use std::fmt;
+use std::time::Duration;
+
+use plimsoll_http::TlsConfig;
+
+use crate::ServerAddress;
+
+/// How file ids are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AssignBy {
+    /// By a call of gRPC each, as `weed benchmark` does.
+    #[default]
+    Call,
+    /// Over one stream of gRPC.
+    Stream,
+    /// By HTTP, `/dir/assign`.
+    Http,
+}
+
+/// How content goes to a volume server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UploadBy {
+    /// As a form of one part (POST), as `weed` does.
+    #[default]
+    Form,
+    /// As it is (PUT).
+    Put,
+}
+
+/// The keys that tokens are signed with, where the client is given them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SigningKeys {
+    /// Of writes and deletes.
+    pub write: Option<Vec<u8>>,
+    /// Of reads.
+    pub read: Option<Vec<u8>>,
+}
+
+impl fmt::Debug for SigningKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |key: &Option<Vec<u8>>| if key.is_some() { "given" } else { "none" };
+        let (write, read) = (shown(&self.write), shown(&self.read));
+        write!(f, "SigningKeys {{ write: {write}, read: {read} }}")
+    }
+}
+
+/// Where a cluster is, and how files are written to it.
+#[derive(Clone, Debug)]
+pub struct SeaweedConfig {
+    /// Its masters, at least one; the leader is found among them.
+    pub masters: Vec<ServerAddress>,
+    /// The collection that files are written to; empty for the one without a name.
+    pub collection: String,
+    /// Copies beyond the first, such as `001`; empty leaves it to the master.
+    pub replication: String,
+    /// How long files live, such as `3m`; empty for ever.
+    pub ttl: String,
+    /// The type of disk; empty for `hdd`.
+    pub disk: String,
+    /// Where files are to be; empty for anywhere.
+    pub data_center: String,
+    /// The rack where they are to be; empty for any.
+    pub rack: String,
+    /// Whether a file is on the disk before its upload is answered.
+    pub fsync: bool,
+    /// How file ids are asked for.
+    pub assign_by: AssignBy,
+    /// How many ids are asked for at once, at least 1.
+    pub assign_count: u32,
+    /// How content goes to a volume server.
+    pub upload_by: UploadBy,
+    /// The keys of tokens.
+    pub keys: SigningKeys,
+    /// TLS to volume servers and to masters' HTTP, `None` for plain.
+    pub tls: Option<TlsConfig>,
+    /// TLS of gRPC, `None` for plain.
+    pub grpc_tls: Option<TlsConfig>,
+    /// How long making a connection may take.
+    pub connect_timeout: Duration,
+}
+
+impl SeaweedConfig {
+    /// Returns the plain configuration of these masters and this collection.
+    pub fn new(masters: Vec<ServerAddress>, collection: impl Into<String>) -> Self {
+        Self {
+            masters,
+            collection: collection.into(),
+            replication: String::new(),
+            ttl: String::new(),
+            disk: String::new(),
+            data_center: String::new(),
+            rack: String::new(),
+            fsync: false,
+            assign_by: AssignBy::default(),
+            assign_count: 1,
+            upload_by: UploadBy::default(),
+            keys: SigningKeys::default(),
+            tls: None,
+            grpc_tls: None,
+            connect_timeout: Duration::from_secs(10),
+        }
+    }
+}

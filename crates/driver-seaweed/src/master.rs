@@ -1,0 +1,261 @@
+//! Calls to the master: file ids, and where volumes are. One connection for all sessions of a
+//! thread.
+
+use std::cell::RefCell;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use aws_lc_rs::hmac;
+use bytes::{Bytes, BytesMut};
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
+use plimsoll_driver::DriverError;
+use plimsoll_http::Options;
+use plimsoll_http::grpc::{GrpcChannel, GrpcError, GrpcStream};
+use plimsoll_model::ErrorClass;
+use prost::Message as _;
+use serde::Deserialize;
+
+use crate::cluster::{Cluster, Local, ServerIndex, View};
+use crate::messages::{AssignRequest, AssignResponse, LookupRequest, LookupResponse};
+use crate::{FileId, SeaweedConfig, ServerAddress, error};
+
+const ASSIGN: &str = "/master_pb.Seaweed/Assign";
+const STREAM_ASSIGN: &str = "/master_pb.Seaweed/StreamAssign";
+const LOOKUP: &str = "/master_pb.Seaweed/LookupVolume";
+
+/// The number of the field that says how large a file will be.
+const EXPECTED_BYTES: u32 = 11;
+
+/// A file id with where to write it.
+#[derive(Clone, Debug)]
+pub(crate) struct Assigned {
+    pub(crate) fid: FileId,
+    /// How many ids were assigned, this one and those after it.
+    pub(crate) count: u64,
+    /// The token that lets write it; empty where none is needed.
+    pub(crate) token: String,
+    pub(crate) server: ServerIndex,
+}
+
+/// The way of one thread to the leader.
+pub(crate) struct Master {
+    pub(crate) config: Arc<SeaweedConfig>,
+    pub(crate) cluster: Arc<Cluster>,
+    local: RefCell<Local>,
+    options: Options,
+    channel: RefCell<Option<(ServerAddress, GrpcChannel)>>,
+    /// Held by who connects, so that others wait for it instead of connecting too.
+    connecting: tokio::sync::Mutex<()>,
+    pub(crate) write_key: Option<hmac::Key>,
+    pub(crate) read_key: Option<hmac::Key>,
+}
+
+impl Master {
+    pub(crate) fn new(config: Arc<SeaweedConfig>, cluster: Arc<Cluster>) -> Self {
+        let options = Options {
+            connect_timeout: config.connect_timeout,
+            tls: config.grpc_tls.clone(),
+            ..Options::default()
+        };
+        let key =
+            |key: &Option<Vec<u8>>| key.as_ref().map(|key| hmac::Key::new(hmac::HMAC_SHA256, key));
+        Self {
+            local: RefCell::new(Local::new(Arc::clone(&cluster))),
+            options,
+            channel: RefCell::default(),
+            connecting: tokio::sync::Mutex::default(),
+            write_key: key(&config.keys.write),
+            read_key: key(&config.keys.read),
+            config,
+            cluster,
+        }
+    }
+
+    /// Returns the cluster as it is now.
+    pub(crate) fn view(&self) -> Arc<View> {
+        Arc::clone(self.local.borrow_mut().view())
+    }
+
+    /// Returns the connection to the leader, which is made where there is none.
+    pub(crate) async fn channel(&self) -> Result<GrpcChannel, DriverError> {
+        let leader = self.view().leader.clone();
+        if let Some(channel) = self.open_channel(&leader) {
+            return Ok(channel);
+        }
+        let _connecting = self.connecting.lock().await;
+        if let Some(channel) = self.open_channel(&leader) {
+            return Ok(channel);
+        }
+        let opened = GrpcChannel::open(&leader.grpc(), &self.options).await;
+        let channel = opened.map_err(|error| error::of_call(&error))?;
+        *self.channel.borrow_mut() = Some((leader, channel.clone()));
+        Ok(channel)
+    }
+
+    fn open_channel(&self, leader: &ServerAddress) -> Option<GrpcChannel> {
+        let channel = self.channel.borrow();
+        let (of, channel) = channel.as_ref()?;
+        (of == leader && !channel.is_broken()).then(|| channel.clone())
+    }
+
+    /// Returns the request for ids of files of this size, but for how many bytes each will have.
+    pub(crate) fn assign_request(&self, collection: &str) -> Vec<u8> {
+        let config = &self.config;
+        let request = AssignRequest {
+            count: u64::from(config.assign_count),
+            replication: config.replication.clone(),
+            collection: collection.to_owned(),
+            ttl: config.ttl.clone(),
+            data_center: config.data_center.clone(),
+            rack: config.rack.clone(),
+            disk_type: config.disk.clone(),
+            expected_bytes: 0,
+        };
+        request.encode_to_vec()
+    }
+
+    /// Asks for file ids by a call. `request` is what [`assign_request`](Self::assign_request)
+    /// made.
+    pub(crate) async fn assign(&self, request: &[u8], size: u64) -> Result<Assigned, DriverError> {
+        let channel = self.channel().await?;
+        let answer = channel.call(ASSIGN, with_size(request, size)).await;
+        self.assigned(answer)
+    }
+
+    /// Asks for file ids over `stream`, which is begun where there is none.
+    pub(crate) async fn assign_on(
+        &self,
+        stream: &mut Option<GrpcStream>,
+        request: &[u8],
+        size: u64,
+    ) -> Result<Assigned, DriverError> {
+        let message = with_size(request, size);
+        // What is broken, or dropped half-way, is not used again.
+        let begun = match stream.take() {
+            Some(mut stream) => stream.send(message).map(|()| stream),
+            None => self.channel().await?.open_stream(STREAM_ASSIGN, message).await,
+        };
+        let mut begun = begun.map_err(|error| error::of_call(&error))?;
+        let answer = begun.next().await.map_err(|error| error::of_call(&error))?;
+        let Some(answer) = answer else {
+            let why = "the master ended the stream of file ids";
+            return Err(DriverError::new(ErrorClass::Reset, why));
+        };
+        *stream = Some(begun);
+        self.assigned(Ok(answer))
+    }
+
+    fn assigned(&self, answer: Result<Bytes, GrpcError>) -> Result<Assigned, DriverError> {
+        let answer = answer.map_err(|error| error::of_call(&error))?;
+        let answer = AssignResponse::decode(answer).map_err(|_| unreadable("an id"))?;
+        if !answer.error.is_empty() {
+            return Err(error::of_words(&answer.error));
+        }
+        let url = answer.location.as_ref().map_or("", |location| &location.url);
+        self.place(&answer.fid, answer.count, answer.token, url)
+    }
+
+    /// Returns the path by which ids are asked for over HTTP.
+    pub(crate) fn assign_path(&self, collection: Option<&str>, size: u64) -> String {
+        let config = &self.config;
+        let count = config.assign_count;
+        let mut path = format!("/dir/assign?count={count}&dataSize={size}");
+        for (name, value) in [
+            ("collection", collection.unwrap_or(&config.collection)),
+            ("replication", &config.replication),
+            ("ttl", &config.ttl),
+            ("disk", &config.disk),
+            ("dataCenter", &config.data_center),
+            ("rack", &config.rack),
+        ] {
+            if !value.is_empty() {
+                let value = percent_encode(value.as_bytes(), NON_ALPHANUMERIC);
+                write!(path, "&{name}={value}").expect("memory takes everything");
+            }
+        }
+        path
+    }
+
+    /// Reads the answer to it.
+    pub(crate) fn assigned_by_http(
+        &self,
+        body: &[u8],
+        token: String,
+    ) -> Result<Assigned, DriverError> {
+        let answer: AssignedByHttp =
+            serde_json::from_slice(body).map_err(|_| unreadable("an id"))?;
+        match answer.error.is_empty() {
+            true => self.place(&answer.fid, answer.count, token, &answer.url),
+            false => Err(error::of_words(&answer.error)),
+        }
+    }
+
+    /// Returns an id with the server that it is to be written to.
+    fn place(
+        &self,
+        fid: &str,
+        count: u64,
+        token: String,
+        url: &str,
+    ) -> Result<Assigned, DriverError> {
+        let fid = fid.parse::<FileId>().map_err(|error| error.to_string());
+        let known = self.view().server(url);
+        let server = known.or_else(|| self.cluster.learn(url));
+        let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+        match (fid, server) {
+            (Ok(fid), Some(server)) if is_plain => Ok(Assigned { fid, count, token, server }),
+            (Err(why), _) => {
+                let why = format!("the master assigned what is none: {why}");
+                Err(DriverError::new(ErrorClass::Protocol, why))
+            }
+            _ => Err(unreadable("an id")),
+        }
+    }
+
+    /// Returns the servers that have a volume, asking the master where it is not known.
+    pub(crate) async fn servers_of(&self, volume: u32) -> Result<Arc<View>, DriverError> {
+        let view = self.view();
+        if !view.servers_of(volume).is_empty() {
+            return Ok(view);
+        }
+        let request =
+            LookupRequest { volumes_or_files: vec![volume.to_string()], collection: String::new() };
+        let channel = self.channel().await?;
+        let answer = channel.call(LOOKUP, request.encode_to_vec().into()).await;
+        let answer = answer.map_err(|error| error::of_call(&error))?;
+        let answer = LookupResponse::decode(answer).map_err(|_| unreadable("a lookup"))?;
+        let Some(found) = answer.found.first() else { return Err(unreadable("a lookup")) };
+        let urls: Vec<String> = found.locations.iter().map(|of| of.url.clone()).collect();
+        if urls.is_empty() {
+            let why = format!("no server has volume {volume}");
+            return Err(DriverError::new(ErrorClass::NotFound, why));
+        }
+        self.cluster.found(volume, &urls);
+        Ok(self.view())
+    }
+}
+
+/// The answer of `/dir/assign`.
+#[derive(Deserialize)]
+struct AssignedByHttp {
+    #[serde(default)]
+    fid: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    count: u64,
+    #[serde(default)]
+    error: String,
+}
+
+fn with_size(request: &[u8], size: u64) -> Bytes {
+    let mut message = BytesMut::with_capacity(request.len() + 12);
+    message.extend_from_slice(request);
+    prost::encoding::uint64::encode(EXPECTED_BYTES, &size, &mut message);
+    message.freeze()
+}
+
+fn unreadable(what: &str) -> DriverError {
+    let why = format!("the master's answer to the question for {what} cannot be understood");
+    DriverError::new(ErrorClass::Protocol, why)
+}
