@@ -1,11 +1,13 @@
-//! The live servers of the tests: MinIO, MinIO with TLS, versitygw and SeaweedFS on free loopback
-//! ports.
+//! The live servers of the tests: MinIO, MinIO with TLS, versitygw and SeaweedFS in three shapes,
+//! on free loopback ports.
+
+mod weed;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -27,27 +29,51 @@ const LOG_LINES_SHOWN: usize = 15;
 /// The key service of MinIO with TLS: one key by name, which has to be no secret here.
 const KMS_KEY: &str = "plimsoll-test:a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=";
 
-const WEED: &str = "weed";
+/// Where MinIO looks for its certificate.
+const CERTIFICATE: &str = "public.crt";
 
 /// What tells that a server is ready for requests.
 enum Ready {
-    /// A GET of this path is answered with 200.
-    Path(&'static str),
-    /// Its log holds this text; used where the port speaks TLS, which xtask does not.
-    LogHolds(&'static str),
+    /// A GET of this path on this port is answered with 200.
+    Answers(u16, &'static str),
+    /// Its log holds this text, and this port takes connections; used where the port speaks TLS,
+    /// which xtask does not.
+    LogHolds(u16, &'static str),
 }
+
+/// How a server is started: its processes, and how it is found.
+#[derive(Default)]
+struct Recipe {
+    commands: Vec<Command>,
+    /// What tells that it is ready, all of it together.
+    ready: Vec<Ready>,
+    /// By what `testkit` finds it.
+    variables: Vec<(&'static str, String)>,
+    /// Ports after which SeaweedFS names sockets outside of its folder.
+    ports: Vec<u16>,
+}
+
+/// Makes the recipe of a server anew, on free ports, with its data in that folder.
+type Cook<'a> = Box<dyn Fn(&Path) -> Result<Recipe> + 'a>;
 
 struct Server {
     name: &'static str,
-    child: Child,
-    address: SocketAddr,
+    children: Vec<Child>,
+    ready: Vec<Ready>,
+    variables: Vec<(&'static str, String)>,
+    ports: Vec<u16>,
+}
+
+/// The keys of the root user of every server that has one.
+struct RootKeys {
+    access: String,
+    secret: String,
 }
 
 /// The running servers. Dropping them stops them and removes their data.
 pub(crate) struct Servers {
     folder: PathBuf,
-    access_key: String,
-    secret_key: String,
+    variables: Vec<(&'static str, String)>,
     running: Vec<Server>,
 }
 
@@ -56,119 +82,99 @@ impl Servers {
     pub(crate) fn start(programs: &Installed) -> Result<Self> {
         let parent = process::root().join("target/tmp");
         remove_leftovers(&parent);
-        let mut servers = Self {
-            folder: parent.join(format!("live-{}", std::process::id())),
-            access_key: format!("plimsoll{}", process::random_hex(4)?),
-            secret_key: process::random_hex(20)?,
-            running: Vec::new(),
+        let folder = parent.join(format!("live-{}", std::process::id()));
+        let keys = RootKeys {
+            access: format!("plimsoll{}", process::random_hex(4)?),
+            secret: process::random_hex(20)?,
         };
-        make_certificate(&servers.certs())?;
-        servers.launch("minio", &Ready::Path("/minio/health/ready"), |servers, port, data| {
-            servers.minio(&programs.minio, &servers.folder.join("no-certs"), port, data)
-        })?;
-        servers.launch("minio-tls", &Ready::LogHolds("API: https://"), |servers, port, data| {
-            let mut command = servers.minio(&programs.minio, &servers.certs(), port, data)?;
-            command.env("MINIO_KMS_SECRET_KEY", KMS_KEY);
-            Ok(command)
-        })?;
-        servers.launch("versitygw", &Ready::Path("/health"), |servers, port, data| {
-            let mut command = Command::new(&programs.versitygw);
-            command
-                .env("ROOT_ACCESS_KEY", &servers.access_key)
-                .env("ROOT_SECRET_KEY", &servers.secret_key)
-                .args(["--quiet", "--keep-alive", "--health", "/health"])
-                .args(["--port", &format!("127.0.0.1:{port}"), "posix"])
-                .arg(data);
-            Ok(command)
-        })?;
-        servers.launch(WEED, &Ready::Path("/dir/assign?collection=ready"), |_, port, data| {
-            let mut command = Command::new(&programs.weed);
-            command.args(["server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"]);
-            command.args(["-master.telemetry=false", "-master.volumeSizeLimitMB=64"]);
-            // Without this it takes ten seconds to end.
-            command.args(["-volume.preStopSeconds=0", "-volume.max=1000"]);
-            command.arg(format!("-dir={}", data.display()));
-            command.arg(format!("-master.port={port}"));
-            for port in ["master.port.grpc", "volume.port", "volume.port.grpc"] {
-                command.arg(format!("-{port}={}", process::free_port()?));
-            }
-            Ok(command)
-        })?;
+        let certs = folder.join("certs");
+        let variables = vec![
+            ("PLIMSOLL_TEST_ACCESS_KEY", keys.access.clone()),
+            ("PLIMSOLL_TEST_SECRET_KEY", keys.secret.clone()),
+            ("PLIMSOLL_TEST_MINIO_CA", certs.join(CERTIFICATE).display().to_string()),
+            ("PLIMSOLL_TEST_WEED_PROGRAM", programs.weed.display().to_string()),
+        ];
+        let mut servers = Self { folder, variables, running: Vec::new() };
+        make_certificate(&certs)?;
+        let no_certs = servers.folder.join("no-certs");
+        let cooks: [(&'static str, Cook<'_>); 6] = [
+            // The slowest first.
+            ("weed", Box::new(|data| weed::whole(&programs.weed, &keys, data))),
+            ("weed-cluster", Box::new(|data| weed::cluster(&programs.weed, data))),
+            ("weed-jwt", Box::new(|data| weed::with_tokens(&programs.weed, data))),
+            ("minio", Box::new(|data| minio(&programs.minio, &no_certs, &keys, data))),
+            ("minio-tls", Box::new(|data| minio(&programs.minio, &certs, &keys, data))),
+            ("versitygw", Box::new(|data| versitygw(&programs.versitygw, &keys, data))),
+        ];
+        // All at once, as most of the time goes by in waiting.
+        for (name, cook) in &cooks {
+            let server = servers.spawn(name, cook)?;
+            servers.running.push(server);
+        }
+        for (index, (_, cook)) in cooks.iter().enumerate() {
+            servers.await_start(index, cook)?;
+        }
+        Ok(servers)
+    }
+
+    /// Starts a SeaweedFS alone.
+    pub(crate) fn weed(program: &Path) -> Result<Self> {
+        let parent = process::root().join("target/tmp");
+        let folder = parent.join(format!("bench-{}", std::process::id()));
+        let mut servers = Self { folder, variables: Vec::new(), running: Vec::new() };
+        let cook: Cook<'_> = Box::new(|data| weed::plain(program, data));
+        let server = servers.spawn("weed", &cook)?;
+        servers.running.push(server);
+        servers.await_start(0, &cook)?;
         Ok(servers)
     }
 
     /// Returns the variables by which `testkit` finds the servers.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
-        let mut variables = vec![
-            ("PLIMSOLL_TEST_ACCESS_KEY", self.access_key.clone()),
-            ("PLIMSOLL_TEST_SECRET_KEY", self.secret_key.clone()),
-            ("PLIMSOLL_TEST_MINIO_CA", self.certs().join("public.crt").display().to_string()),
-        ];
-        for server in &self.running {
-            variables.push(match server.name {
-                "minio" => ("PLIMSOLL_TEST_MINIO", format!("http://{}", server.address)),
-                "minio-tls" => ("PLIMSOLL_TEST_MINIO_TLS", format!("https://{}", server.address)),
-                WEED => ("PLIMSOLL_TEST_WEED", format!("http://{}", server.address)),
-                _ => ("PLIMSOLL_TEST_VERSITYGW", format!("http://{}", server.address)),
-            });
-        }
-        variables
+        let of_servers = self.running.iter().flat_map(|server| &server.variables);
+        self.variables.iter().chain(of_servers).cloned().collect()
     }
 
-    fn certs(&self) -> PathBuf {
-        self.folder.join("certs")
+    fn log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.log"))
     }
 
-    fn minio(&self, program: &Path, certs: &Path, port: u16, data: &Path) -> Result<Command> {
-        let console_port = process::free_port()?;
-        let mut command = Command::new(program);
-        // The keys go by environment: a command line is readable by everyone on the machine.
-        command
-            .env("MINIO_ROOT_USER", &self.access_key)
-            .env("MINIO_ROOT_PASSWORD", &self.secret_key)
-            .env("MINIO_UPDATE", "off")
-            .env("MINIO_BROWSER", "off")
-            .arg("server")
-            .args(["--address", &format!("127.0.0.1:{port}")])
-            .args(["--console-address", &format!("127.0.0.1:{console_port}")])
-            .arg("--certs-dir")
-            .arg(certs)
-            .arg(data);
-        Ok(command)
-    }
-
-    /// Starts one server on a free port, on another one when that was taken in the meantime.
-    fn launch(
-        &mut self,
-        name: &'static str,
-        ready: &Ready,
-        make: impl Fn(&Self, u16, &Path) -> Result<Command>,
-    ) -> Result<()> {
+    /// Starts the processes of one server.
+    fn spawn(&self, name: &'static str, cook: &Cook<'_>) -> Result<Server> {
         let data = self.folder.join(name);
         fs::create_dir_all(&data).with_context(|| format!("cannot make {}", data.display()))?;
-        let log = self.folder.join(format!("{name}.log"));
+        let log = self.log(name);
+        let out = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+        let Recipe { commands, ready, variables, ports } = cook(&data)?;
+        let mut server = Server { name, children: Vec::new(), ready, variables, ports };
+        for mut command in commands {
+            command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out.try_clone()?);
+            match process::spawn(&mut command) {
+                Ok(child) => server.children.push(child),
+                Err(error) => {
+                    server.stop()?;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(server)
+    }
+
+    /// Waits until a server answers; where it ends, as another process has taken one of its ports,
+    /// it is started on other ones.
+    fn await_start(&mut self, index: usize, cook: &Cook<'_>) -> Result<()> {
+        let name = self.running[index].name;
+        let log = self.log(name);
         for start in 1..=STARTS_MAX {
-            let port = process::free_port()?;
-            let out =
-                File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-            let mut command = make(self, port, &data)?;
-            command.stdin(std::process::Stdio::null()).stdout(out.try_clone()?).stderr(out);
-            let child = process::spawn(&mut command)?;
-            self.running.push(Server {
-                name,
-                child,
-                address: SocketAddr::from(([127, 0, 0, 1], port)),
-            });
-            let server = self.running.last_mut().expect("a server was just pushed");
-            match await_ready(server, ready, &log) {
+            match await_ready(&mut self.running[index], &log) {
                 Ok(()) => return Ok(()),
                 Err(error) if start == STARTS_MAX || process::interrupted() => {
                     eprintln!("{}", tail(&log));
                     return Err(error.context(format!("{name} did not start")));
                 }
                 Err(_) => {
-                    process::stop(&mut server.child, STOP_MAX)?;
-                    self.running.pop();
+                    self.running[index].stop()?;
+                    self.running[index] = self.spawn(name, cook)?;
                 }
             }
         }
@@ -176,10 +182,24 @@ impl Servers {
     }
 }
 
+impl Server {
+    /// Ends its processes. SeaweedFS takes more than ten seconds over that, and nobody wants what
+    /// it would save in them.
+    fn stop(&mut self) -> Result<()> {
+        let patience = if self.ports.is_empty() { STOP_MAX } else { Duration::ZERO };
+        for child in &mut self.children {
+            process::stop(child, patience)?;
+        }
+        self.children.clear();
+        remove_sockets(&self.ports);
+        Ok(())
+    }
+}
+
 impl Drop for Servers {
     fn drop(&mut self) {
         for server in &mut self.running {
-            if let Err(error) = process::stop(&mut server.child, STOP_MAX) {
+            if let Err(error) = server.stop() {
                 eprintln!("warning: {} could not be stopped: {error:#}", server.name);
             }
         }
@@ -189,20 +209,70 @@ impl Drop for Servers {
     }
 }
 
-/// Waits until the server is ready; fails when it ends, or is not ready in time.
-fn await_ready(server: &mut Server, ready: &Ready, log: &Path) -> Result<()> {
+/// MinIO, with TLS where `certs` holds a certificate.
+fn minio(program: &Path, certs: &Path, keys: &RootKeys, data: &Path) -> Result<Recipe> {
+    let (port, console_port) = (process::free_port()?, process::free_port()?);
+    let mut command = Command::new(program);
+    // The keys go by environment: a command line is readable by everyone on the machine.
+    command
+        .env("MINIO_ROOT_USER", &keys.access)
+        .env("MINIO_ROOT_PASSWORD", &keys.secret)
+        .env("MINIO_UPDATE", "off")
+        .env("MINIO_BROWSER", "off")
+        .arg("server")
+        .args(["--address", &format!("127.0.0.1:{port}")])
+        .args(["--console-address", &format!("127.0.0.1:{console_port}")])
+        .arg("--certs-dir")
+        .arg(certs)
+        .arg(data);
+    let (ready, name, scheme) = match certs.join(CERTIFICATE).is_file() {
+        true => {
+            command.env("MINIO_KMS_SECRET_KEY", KMS_KEY);
+            (Ready::LogHolds(port, "API: https://"), "PLIMSOLL_TEST_MINIO_TLS", "https")
+        }
+        false => (Ready::Answers(port, "/minio/health/ready"), "PLIMSOLL_TEST_MINIO", "http"),
+    };
+    Ok(Recipe {
+        commands: vec![command],
+        ready: vec![ready],
+        variables: vec![(name, format!("{scheme}://127.0.0.1:{port}"))],
+        ports: Vec::new(),
+    })
+}
+
+fn versitygw(program: &Path, keys: &RootKeys, data: &Path) -> Result<Recipe> {
+    let port = process::free_port()?;
+    let mut command = Command::new(program);
+    command
+        .env("ROOT_ACCESS_KEY", &keys.access)
+        .env("ROOT_SECRET_KEY", &keys.secret)
+        .args(["--quiet", "--keep-alive", "--health", "/health"])
+        .args(["--port", &format!("127.0.0.1:{port}"), "posix"])
+        .arg(data);
+    Ok(Recipe {
+        commands: vec![command],
+        ready: vec![Ready::Answers(port, "/health")],
+        variables: vec![("PLIMSOLL_TEST_VERSITYGW", format!("http://127.0.0.1:{port}"))],
+        ports: Vec::new(),
+    })
+}
+
+/// Waits until the server is ready; fails when a process of it ends, or it is not ready in time.
+fn await_ready(server: &mut Server, log: &Path) -> Result<()> {
     let deadline = Instant::now() + READY_MAX;
     loop {
-        if let Some(status) = server.child.try_wait()? {
-            bail!("it ended with {status}");
-        }
-        let is_ready = match ready {
-            Ready::Path(path) => answers_ok(server.address, path).unwrap_or(false),
-            Ready::LogHolds(text) => {
-                fs::read_to_string(log).is_ok_and(|log| log.contains(text))
-                    && TcpStream::connect_timeout(&server.address, PROBE_MAX).is_ok()
+        for child in &mut server.children {
+            if let Some(status) = child.try_wait()? {
+                bail!("it ended with {status}");
             }
-        };
+        }
+        let is_ready = server.ready.iter().all(|ready| match ready {
+            Ready::Answers(port, path) => answers_ok(*port, path).unwrap_or(false),
+            Ready::LogHolds(port, text) => {
+                fs::read_to_string(log).is_ok_and(|log| log.contains(text))
+                    && TcpStream::connect_timeout(&loopback(*port), PROBE_MAX).is_ok()
+            }
+        });
         if is_ready {
             return Ok(());
         }
@@ -216,8 +286,13 @@ fn await_ready(server: &mut Server, ready: &Ready, log: &Path) -> Result<()> {
     }
 }
 
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
 /// Returns true when a plain GET of `path` is answered with status 200.
-fn answers_ok(address: SocketAddr, path: &str) -> std::io::Result<bool> {
+fn answers_ok(port: u16, path: &str) -> std::io::Result<bool> {
+    let address = loopback(port);
     let mut stream = TcpStream::connect_timeout(&address, PROBE_MAX)?;
     stream.set_read_timeout(Some(PROBE_MAX))?;
     stream.set_write_timeout(Some(PROBE_MAX))?;
@@ -247,7 +322,7 @@ fn make_certificate(folder: &Path) -> Result<()> {
     if !made.status.success() {
         bail!("go run {} failed: {}", maker.display(), String::from_utf8_lossy(&made.stderr));
     }
-    fs::rename(folder.join("cert.pem"), folder.join("public.crt"))?;
+    fs::rename(folder.join("cert.pem"), folder.join(CERTIFICATE))?;
     fs::rename(folder.join("key.pem"), folder.join("private.key"))?;
     Ok(())
 }
@@ -262,6 +337,23 @@ fn remove_leftovers(parent: &Path) {
         if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
             // A folder that cannot be removed is only untidy.
             let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Removes the sockets that SeaweedFS leaves in `/tmp` when it is killed; it takes no other place.
+fn remove_sockets(ports: &[u16]) {
+    let Ok(entries) = fs::read_dir("/tmp") else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let port = name.to_str().and_then(|name| {
+            let (_, port) =
+                name.strip_prefix("seaweedfs-")?.strip_suffix(".sock")?.rsplit_once('-')?;
+            port.parse::<u16>().ok()
+        });
+        if port.is_some_and(|port| ports.contains(&port)) {
+            // One that cannot be removed is only untidy.
+            let _ = fs::remove_file(entry.path());
         }
     }
 }

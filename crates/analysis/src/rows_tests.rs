@@ -31,6 +31,7 @@ fn op(worker: u32, kind: OpKind, start_ms: u64, end_ms: u64) -> OpRecord {
         bytes: if kind.moves_bytes() { 4_096 } else { 0 },
         intended: at(start_ms),
         start: at(start_ms),
+        assigned: None,
         first_byte: None,
         last_byte_sent: None,
         end: at(end_ms),

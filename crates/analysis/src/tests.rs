@@ -23,6 +23,7 @@ fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
         bytes: 1_024,
         intended: Moment::from_ns(start_ms * MS),
         start: Moment::from_ns(start_ms * MS),
+        assigned: None,
         first_byte: Some(Moment::from_ns((start_ms + end_ms) * MS / 2)),
         last_byte_sent: None,
         end: Moment::from_ns(end_ms * MS),

@@ -16,6 +16,8 @@ pub(crate) mod s3;
 pub(crate) mod s3_benchmark;
 pub(crate) mod telemetry;
 mod value;
+pub(crate) mod weed;
+pub(crate) mod weed_benchmark;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,6 +37,7 @@ pub(crate) use run::RunArgs;
 pub(crate) use s3_benchmark::{S3BenchmarkArgs, SignatureArg};
 pub(crate) use telemetry::TelemetryArgs;
 pub(crate) use value::{Age, ByteSize, Duration, Percent, TimeOfDay};
+pub(crate) use weed_benchmark::{LabelsArg, WeedBenchmarkArgs};
 
 /// Gives leave to change objects that no run wrote.
 pub(crate) const YES: &str = "--yes";
@@ -64,6 +67,9 @@ pub(crate) enum Command {
     /// Benchmark an S3 object store
     #[command(subcommand)]
     S3(Box<s3::S3Command>),
+    /// Benchmark SeaweedFS by its own protocol
+    #[command(subcommand)]
+    Weed(Box<weed::WeedCommand>),
     /// Benchmark a file system: blocks, names, or all that WEKA's guide measures
     #[command(subcommand)]
     File(Box<file::FileCommand>),

@@ -18,6 +18,8 @@ pub(crate) mod run;
 pub(crate) mod s3;
 pub(crate) mod s3_benchmark;
 pub(crate) mod warp;
+pub(crate) mod weed;
+pub(crate) mod weed_benchmark;
 
 /// What has the workload printed that another tool's words mean, wherever it stands among them.
 const EXPLAIN: &str = "--explain";

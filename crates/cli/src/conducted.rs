@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    AskedStore, BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Reached,
+    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Observer, Reached,
     Recorded, Recording, RunRequest, RunSettings, RunTime, Scripted, StandIn, Stop, Target,
     Targets, embedded, hosts, machine,
 };
@@ -25,7 +25,7 @@ use plimsoll_workload::plan::{Plan, Target as PlanTarget, WorkloadFile};
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::store::{self, Stores};
+use crate::store::{self, Judged, Stores};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
 use crate::{lower, manifest, said, shown, signals};
@@ -38,6 +38,9 @@ const SERVER_PROFILES: &str = "server-profiles.zip";
 
 /// Prints what is to be printed of the run in a directory.
 pub(crate) type Show<'a> = &'a dyn Fn(&mut Recording, &Ui) -> Result<()>;
+
+/// Returns who is told of a run instead of the terminal, and tells the terminal.
+pub(crate) type Observe<'a> = &'a dyn Fn(Arc<dyn Observer>) -> Arc<dyn Observer>;
 
 /// How a run is carried out.
 pub(crate) struct Settings<'a> {
@@ -68,6 +71,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) notes: Vec<String>,
     /// Prints what is to be printed of the run; `None`: our report.
     pub(crate) show: Option<Show<'a>>,
+    /// Who is told of the run before the terminal is.
+    pub(crate) observe: Option<Observe<'a>>,
 }
 
 impl<'a> Settings<'a> {
@@ -89,6 +94,7 @@ impl<'a> Settings<'a> {
             clean_tries_max: 1,
             notes: Vec::new(),
             show: None,
+            observe: None,
         }
     }
 
@@ -99,7 +105,6 @@ impl<'a> Settings<'a> {
             op_timeout: args.op_timeout.0,
             retries: args.retries,
             syncstart: args.syncstart,
-            serverprof: args.serverprof.as_ref(),
             max_error_rate: args.max_error_rate.0,
             ..self
         }
@@ -159,14 +164,10 @@ pub(crate) struct Conducted {
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
     let plan = Arc::new(file.check().map_err(ConductError::from)?);
     let time = settings.time();
-    let mut is_embedded = false;
-    let mut reach = |of: AskedStore<'_>| {
-        let (reached, is_own) = store::judged(settings.store, of, &time)?;
-        is_embedded |= is_own;
-        Ok(reached)
-    };
+    let mut judged = Judged { args: settings.store, time: &time, is_embedded: false };
     let seed = plan.seed.unwrap_or(Seed(0));
-    let Targets { all, .. } = Targets::of(&plan, &mut reach, &settings.stand_in, seed, &time)?;
+    let Targets { all, .. } = Targets::of(&plan, &mut judged, &settings.stand_in, seed, &time)?;
+    let is_embedded = judged.is_embedded;
     if is_embedded {
         store::check_embedded_memory(&plan)?;
     }
@@ -205,8 +206,7 @@ impl Conducted {
         let (seed, id) = (request.seed, request.id.clone());
         let (args, found) = (settings.store, Vec::new());
         let mut reached = Stores { args, time: &time, seed: seed.0, found };
-        let mut reach = |asked: AskedStore<'_>| reached.reach(asked);
-        let on = Targets::of(&plan, &mut reach, &settings.stand_in, seed, &time)?;
+        let on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
         let Targets { all, stores, scripted } = on;
         let found = reached.found;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
@@ -242,7 +242,11 @@ impl Conducted {
         let directory = RunDirectory::create(&path, &manifest)?;
         let endpoints = manifest.target.endpoints.clone();
         let terminal = Terminal::observer(ui, &stop, telemetry);
-        let run = open.begin(directory, manifest, terminal, stop)?;
+        let observer = match settings.observe {
+            Some(observe) => observe(terminal),
+            None => terminal,
+        };
+        let run = open.begin(directory, manifest, observer, stop)?;
         announce(&ui, &run, &plan, &embedded, &found, (&endpoints, seed));
         Ok(Self { run, ui, stores, scripted, profile, passing })
     }
@@ -391,7 +395,8 @@ fn announce(
     }
     let place = match run.targets() {
         [Target::Store(store)] if !store.bucket.is_empty() => {
-            format!("on {}, bucket {}", hosts(endpoints), store.bucket)
+            let what = if store.record.has_collections() { "collection" } else { "bucket" };
+            format!("on {}, {what} {}", hosts(endpoints), store.bucket)
         }
         [Target::Files(_)] => format!("in {}", endpoints.join(", ")),
         [_] => format!("on {}", hosts(endpoints)),

@@ -1,6 +1,8 @@
 //! The environment: warp's variable names are taken beside ours.
 #![expect(clippy::disallowed_methods, reason = "this module owns the environment")]
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use plimsoll_http::Proxies;
 
@@ -34,6 +36,11 @@ pub(crate) fn proxies() -> Result<Option<Proxies>> {
     let exceptions = given(["NO_PROXY", "no_proxy"]).unwrap_or_default();
     Proxies::parse(http.as_deref(), https.as_deref(), &exceptions)
         .context("--proxy env: HTTP_PROXY or HTTPS_PROXY")
+}
+
+/// Returns the directory for temporary files.
+pub(crate) fn temporary_directory() -> PathBuf {
+    std::env::temp_dir()
 }
 
 /// Tells whether the user asked all programs for plain text (no-color.org).

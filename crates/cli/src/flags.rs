@@ -57,6 +57,11 @@ pub(crate) fn in_any_flags(command: &Command, text: &str) -> String {
     with_flags(text, &flags)
 }
 
+/// Tells whether the command that was typed has a flag of that name.
+pub(crate) fn has(flag: &str) -> bool {
+    TYPED.get().is_some_and(|(_, flags)| flags.contains(flag))
+}
+
 /// Returns a text with flags for fields in backticks, which are as long.
 pub(crate) fn in_flags(text: &str) -> String {
     TYPED.get().map_or_else(|| text.to_owned(), |(_, flags)| with_flags(text, flags))

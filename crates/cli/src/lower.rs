@@ -13,7 +13,7 @@ use plimsoll_workload::plan::{Plan, Size, Stage};
 use plimsoll_workload::{DataFileSpec, StopRule};
 
 use crate::args::requests::DataArgs;
-use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, MixedArgs, S3Command};
+use crate::args::s3::{CommonArgs, ExistingArgs, LargeSizeArgs, LoadArgs, MixedArgs, S3Command};
 use crate::flags;
 use crate::store::EmbeddedFull;
 
@@ -117,11 +117,27 @@ fn mixed(asked: WarpWorkload, args: &MixedArgs) -> WarpWorkload {
 
 /// Returns what all commands take, with objects of that size.
 fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Result<WarpWorkload> {
-    let (load, objects, data) = (&common.load, &common.objects, &common.data);
+    let objects = &common.objects;
     Ok(WarpWorkload {
-        benchmark,
         // Its memory asks for smaller defaults.
         is_embedded: common.store.host.is_none(),
+        prefix: objects.prefix.clone(),
+        no_prefix: objects.noprefix,
+        size: size.map(sizes).transpose()?,
+        random_size: objects.randsize,
+        part_size: common.store.requests.part_size.map(|size| size.0),
+        ..loaded(benchmark, &common.load, &common.data)?
+    })
+}
+
+/// Returns a benchmark with that load and that content.
+pub(crate) fn loaded(
+    benchmark: WarpBenchmark,
+    load: &LoadArgs,
+    data: &DataArgs,
+) -> Result<WarpWorkload> {
+    Ok(WarpWorkload {
+        benchmark,
         concurrent: Some(load.concurrent),
         duration: load.duration.map(|duration| duration.0),
         autoterm: load.autoterm,
@@ -133,11 +149,6 @@ fn of(benchmark: WarpBenchmark, size: Option<&str>, common: &CommonArgs) -> Resu
         arrivals: load.arrivals.clone(),
         max_in_flight: load.max_in_flight,
         no_verify: load.no_verify,
-        prefix: objects.prefix.clone(),
-        no_prefix: objects.noprefix,
-        size: size.map(sizes).transpose()?,
-        random_size: objects.randsize,
-        part_size: common.store.requests.part_size.map(|size| size.0),
         content: content(data)?,
         compress_ratio: data.data_compress,
         dedupe_ratio: data.data_dedupe,
@@ -251,7 +262,19 @@ pub(crate) fn in_words(error: DriverError) -> anyhow::Error {
 /// What a user can change about a failure of that class.
 fn advice_for(class: ErrorClass) -> &'static str {
     match class {
+        ErrorClass::Growing => {
+            " (what can never be met is answered like this too: check --replication, --disk, \
+             --data-center and --rack, and that servers have room for volumes)"
+        }
+        ErrorClass::Connect | ErrorClass::Reset if flags::has("master") => {
+            " (check --master and --security)"
+        }
         ErrorClass::Connect | ErrorClass::Reset => " (check --host and --tls)",
+        ErrorClass::Denied if flags::has("master") => " (check the keys of --security)",
+        ErrorClass::NotFound if flags::has("master") => "",
+        ErrorClass::Timeout if flags::has("master") => {
+            " (a cluster that is only slow may need --op-timeout)"
+        }
         ErrorClass::Timeout => " (check --host; a store that is only slow may need --op-timeout)",
         ErrorClass::Denied => " (check --access-key, --secret-key and what they may do)",
         ErrorClass::NotFound => " (check --bucket)",
@@ -429,7 +452,7 @@ mod tests {
     #[test]
     fn existing_objects_are_not_uploaded() {
         let existing = |limit, recursive| {
-            let existing = ExistingOf { prefix: String::new(), limit, recursive };
+            let existing = ExistingOf { limit, recursive, ..ExistingOf::below(String::new()) };
             SetSpec::Existing(ExistingSet { on: None, existing, touch: false })
         };
         let some = lowered("stat --list-existing --list-flat --objects 5").unwrap();

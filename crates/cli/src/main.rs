@@ -43,6 +43,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = match &cli.command {
         Command::S3(command) => commands::s3::run(command),
+        Command::Weed(command) => commands::weed::run(command),
         Command::File(command) => commands::file::run(command),
         Command::Run(args) => commands::run::run(args),
         Command::Analyze(args) => commands::analyze::run(args),
@@ -56,6 +57,9 @@ fn main() -> ExitCode {
         Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
         Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),
         Command::As(AsCommand::S3Benchmark(args)) => commands::s3_benchmark::as_s3_benchmark(args),
+        Command::As(AsCommand::WeedBenchmark(args)) => {
+            commands::weed_benchmark::as_weed_benchmark(args)
+        }
         Command::Merge(args) => commands::merge::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Report(args) => commands::report::run(args),

@@ -4,12 +4,13 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{AskedStore, CallerError, Reached, RunTime, embedded, input};
+use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
 use plimsoll_credentials::{Chain, Found, Keys, Names, StaticKeys};
 use plimsoll_driver_s3::{
     Checksum, Credentials, Encryption, Lookup, PART_SIZE_DEFAULT, PART_SIZE_MIN, RequestOptions,
     S3Config, Signature, fresh,
 };
+use plimsoll_driver_seaweed::Security;
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsConfig,
     TlsOptions, expand_hosts, resolve_all, split_scheme,
@@ -29,6 +30,8 @@ use crate::secret::Secret;
 const FILE_SCHEME: &str = "file:";
 /// More than any list of hosts has.
 const HOST_FILE_BYTES_MAX: u64 = 16 << 20;
+/// More than any `security.toml` has.
+const SECURITY_BYTES_MAX: u64 = 1 << 20;
 /// What the keys are called here.
 const NAMES: Names = Names {
     keys: "the flags",
@@ -52,9 +55,9 @@ pub(crate) struct Stores<'a> {
     pub(crate) found: Vec<Found>,
 }
 
-impl Stores<'_> {
-    /// Returns how a store is reached, starting it where it is an embedded one.
-    pub(crate) fn reach(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+impl Reach for Stores<'_> {
+    /// Starts a store where it is an embedded one.
+    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
         let args = self.args.context(NO_STORE)?;
         let (reached, found) = match asked {
             AskedStore::Own => open(args, self.time)?,
@@ -67,29 +70,62 @@ impl Stores<'_> {
         self.found.extend(found);
         Ok(reached)
     }
+
+    fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
+        Ok(security(file)?)
+    }
+
+    fn only_judges(&self) -> bool {
+        false
+    }
 }
 
-/// Returns how a store would be reached, and whether it is an embedded one, as far as that shows
-/// without it: no credentials are looked for, no name is resolved and nothing is started.
-pub(crate) fn judged(
-    args: Option<&StoreArgs>,
-    asked: AskedStore<'_>,
-    time: &RunTime,
-) -> Result<(Reached, bool), CallerError> {
-    let args = args.context(NO_STORE)?;
-    let args = match asked {
-        AskedStore::Own => args.clone(),
-        AskedStore::Named(spec) => named(args, spec),
-        AskedStore::Embedded(_) => StoreArgs { host: None, ..args.clone() },
+/// Returns what the `security.toml` of a SeaweedFS says, and the environment beside it.
+pub(crate) fn security(file: Option<&str>) -> Result<Security> {
+    let text = match file {
+        None => String::new(),
+        Some(path) => input::read_text(Path::new(path), SECURITY_BYTES_MAX)
+            .with_context(|| format!("cannot read {path}"))?,
     };
-    let embedded = || Hosts { endpoints: vec![Endpoint::new("127.0.0.1", 0)], tls: false };
-    let hosts = args.host.as_ref().map(|hosts| hosts_of(hosts, args.tls)).transpose()?;
-    let is_embedded = hosts.is_none();
-    let Hosts { endpoints, tls: speaks_tls } = hosts.unwrap_or_else(embedded);
-    let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
-    let tls = tls(speaks_tls, &args.tls_trust)?;
-    let config = config(&args, S3Config { tls, ..plain })?;
-    Ok((Reached { config, embedded: None }, is_embedded))
+    let read = Security::read(&text, &environment::variable);
+    read.with_context(|| file.unwrap_or("the environment").to_owned())
+}
+
+/// How stores would be reached, as far as that shows without them: no credentials are looked for,
+/// no name is resolved and nothing is started.
+pub(crate) struct Judged<'a> {
+    /// Without them there is none.
+    pub(crate) args: Option<&'a StoreArgs>,
+    pub(crate) time: &'a RunTime,
+    /// Whether one of them would be embedded.
+    pub(crate) is_embedded: bool,
+}
+
+impl Reach for Judged<'_> {
+    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+        let args = self.args.context(NO_STORE)?;
+        let args = match asked {
+            AskedStore::Own => args.clone(),
+            AskedStore::Named(spec) => named(args, spec),
+            AskedStore::Embedded(_) => StoreArgs { host: None, ..args.clone() },
+        };
+        let embedded = || Hosts { endpoints: vec![Endpoint::new("127.0.0.1", 0)], tls: false };
+        let hosts = args.host.as_ref().map(|hosts| hosts_of(hosts, args.tls)).transpose()?;
+        self.is_embedded |= hosts.is_none();
+        let Hosts { endpoints, tls: speaks_tls } = hosts.unwrap_or_else(embedded);
+        let plain = S3Config::new(endpoints, &args.bucket, self.time.wall_epoch);
+        let tls = tls(speaks_tls, &args.tls_trust)?;
+        let config = config(&args, S3Config { tls, ..plain })?;
+        Ok(Reached { config, embedded: None })
+    }
+
+    fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
+        Ok(security(file)?)
+    }
+
+    fn only_judges(&self) -> bool {
+        true
+    }
 }
 
 /// Returns how a store is reached that a workload names.
@@ -207,7 +243,7 @@ fn look_for_credentials(
         web_token,
         store,
         store_tls: speaks_tls,
-        trust: TlsOptions { insecure, ca_file },
+        trust: TlsOptions { insecure, ca_file, ..TlsOptions::default() },
         proxies,
         clock: &time.clock,
         wall_epoch: time.wall_epoch,
@@ -332,7 +368,11 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
         }
         return Ok(None);
     }
-    let options = TlsOptions { insecure: args.insecure, ca_file: args.tls_ca.clone() };
+    let options = TlsOptions {
+        insecure: args.insecure,
+        ca_file: args.tls_ca.clone(),
+        ..TlsOptions::default()
+    };
     TlsConfig::load(&options).map(Some).context("cannot set TLS up")
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,7 +18,7 @@ use plimsoll_workload::plan::{
 };
 
 use crate::lease::{self, BucketLease, Marked};
-use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target};
+use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target, input};
 
 /// How long is waited before cleaning is tried again.
 const SWEEP_PAUSE: Duration = Duration::from_millis(50);
@@ -99,6 +100,12 @@ impl RunAdmin {
             let Some(store) = targets[set.target.0].store() else { continue };
             let Some(admin) = &store.admin else { continue };
             let mut admin = admin(None, &self.clock)?;
+            if let Some(list) = &of.list {
+                let listed = listed(&*admin, Path::new(list), of.limit);
+                let objects = listed.map_err(|why| set.path.field("existing.list").refuse(why))?;
+                found.insert(SetIndex(index), objects);
+                continue;
+            }
             let listed = self.heed(admin.survey(&of.prefix, of.limit, of.recursive))?;
             let removes = |consent: &&plimsoll_workload::plan::Consent| {
                 consent.set == SetIndex(index) && consent.change == Change::Removes
@@ -110,7 +117,7 @@ impl RunAdmin {
             let objects: Arc<[ExistingObject]> = listed
                 .into_iter()
                 .filter(|found| found.size > 0)
-                .map(|found| ExistingObject { key: found.key, size: found.size })
+                .map(|found| ExistingObject { key: found.key, size: Some(found.size) })
                 .collect();
             if objects.is_empty() {
                 let (prefix, bucket) = (of.prefix.clone(), store.bucket.clone());
@@ -306,6 +313,30 @@ impl Cleaning for RunAdmin {
         let cleanup =
             Cleanup { state, objects_removed_count: removed, files_removed_count, took_ns };
         (cleanup, left.is_none())
+    }
+}
+
+/// Returns the objects that a file names.
+fn listed(
+    admin: &dyn Admin,
+    path: &Path,
+    limit: Option<u64>,
+) -> Result<Arc<[ExistingObject]>, String> {
+    let shown = path.display();
+    let text = input::read_text(path, input::LIST_BYTES_MAX);
+    let text = text.map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let lines = text.lines().map(str::trim).enumerate();
+    let names = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let object = |(index, name): (usize, &str)| {
+        let judged = admin.judge_name(name);
+        judged.map_err(|why| format!("{shown}, line {}: {why}", index + 1))?;
+        Ok::<_, String>(ExistingObject { key: name.to_owned(), size: None })
+    };
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+    let objects: Arc<[_]> = names.take(limit).map(object).collect::<Result<_, _>>()?;
+    match objects.is_empty() {
+        true => Err(format!("{shown} names nothing")),
+        false => Ok(objects),
     }
 }
 

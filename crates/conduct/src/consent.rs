@@ -80,8 +80,17 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
         }
         (Members::Existing(of), _) => {
             let (count, bytes) = amount(placed, wanted.set);
-            let (count, bytes) = (format::count(count), format::bytes(bytes));
-            format!("remove {count} objects ({bytes}) in {}", place(&of.prefix))
+            let count = format::count(count);
+            let bytes = bytes.map(|bytes| format!(" ({})", format::bytes(bytes)));
+            let named = of.list.as_ref().map(|list| format!(" that {list} names"));
+            let (bytes, named) = (bytes.unwrap_or_default(), named.unwrap_or_default());
+            match targets[set.target.0].store() {
+                Some(store) if store.record.has_collections() => {
+                    let on = hosts(&store.record.endpoints);
+                    format!("remove {count} files{named} from {on}")
+                }
+                _ => format!("remove {count} objects{bytes}{named} in {}", place(&of.prefix)),
+            }
         }
         (Members::Named(named), change) => {
             let objects = format!("objects `{}`", named.keys);
@@ -101,13 +110,14 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
     }
 }
 
-/// Returns how many objects were found, and how many bytes they hold.
-fn amount(placed: &Placed, set: SetIndex) -> (u64, u64) {
+/// Returns how many objects were found, and how many bytes they hold where that is known.
+fn amount(placed: &Placed, set: SetIndex) -> (u64, Option<u64>) {
     match placed.sets[set.0].as_ref().map(|set| &set.keys) {
         Some(Keys::Existing(objects)) => {
-            (objects.len() as u64, objects.iter().map(|object| object.size).sum())
+            let known = objects.iter().map(|object| object.size);
+            (objects.len() as u64, known.sum::<Option<u64>>())
         }
-        _ => (0, 0),
+        _ => (0, None),
     }
 }
 

@@ -29,6 +29,9 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// The largest description of a workload, a script, a job file or a list of sizes that is read.
 pub const TEXT_BYTES_MAX: u64 = 64 << 20;
 
+/// The largest list of names that is read.
+pub(crate) const LIST_BYTES_MAX: u64 = 4 << 30;
+
 /// Returns the text at a place that the user names, which may also be a pipe, such as of `<(...)`;
 /// `-` is the standard input. At most [`TEXT_BYTES_MAX`] are read.
 pub fn read_given(path: &Path) -> io::Result<String> {

@@ -1,19 +1,26 @@
 //! What runs left behind: found in a bucket by what it is called, or in a record by what it says.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use plimsoll_driver::{Admin, DriverError};
+use plimsoll_driver::{Admin, Driver as _, DriverError};
 use plimsoll_driver_s3::S3Admin;
+use plimsoll_driver_seaweed::{Security, read_list};
+use plimsoll_http::NameServers;
 use plimsoll_model::{RunId, Seed, WallTime};
-use plimsoll_record::schema::{Manifest, Target};
-use plimsoll_workload::plan::{Placed, Placing, TargetIndex};
+use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::{Manifest, SEAWEEDFS, Target};
+use plimsoll_workload::plan::spec::{SeaweedTarget, TargetSpec};
+use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 
 use crate::error::refused;
-use crate::{ConductError, lease};
+use crate::input::LIST_BYTES_MAX;
+use crate::opening::seaweed_config;
+use crate::{ConductError, RunTime, Store, input, lease};
 
 /// Below it every run has a prefix of its own.
 const HOME: &str = "plimsoll/";
@@ -168,9 +175,8 @@ pub fn own_roots(manifest: &Manifest) -> Result<Vec<Root>, ConductError> {
     let placed = placed(manifest, &id);
     let mut roots = Vec::new();
     for (target, recorded) in manifest.targets().enumerate() {
-        let Some(prefix) = recorded.prefix.as_ref().filter(|_| recorded.files.is_none()) else {
-            continue;
-        };
+        let has_keys = recorded.files.is_none() && !recorded.has_collections();
+        let Some(prefix) = recorded.prefix.as_ref().filter(|_| has_keys) else { continue };
         let Some(bucket) = recorded.bucket.clone() else {
             return refused("run.json names no bucket");
         };
@@ -192,6 +198,74 @@ pub fn own_roots(manifest: &Manifest) -> Result<Vec<Root>, ConductError> {
         }
     }
     Ok(roots)
+}
+
+/// What a run wrote to a target that gave it names.
+pub struct NamedFiles {
+    /// The place of the target in the record.
+    pub target: usize,
+    /// The file with the names.
+    pub list: PathBuf,
+    /// How many they are, those included that nothing was written under.
+    pub count: u64,
+    /// The masters, as the workload names them.
+    pub masters: String,
+    spec: SeaweedTarget,
+}
+
+/// Returns what the run wrote to targets that gave it names, as far as it is noted.
+pub fn named_files(
+    manifest: &Manifest,
+    run: &RunDirectory,
+) -> Result<Vec<NamedFiles>, ConductError> {
+    let mut found = Vec::new();
+    let plan = manifest.workload.plan();
+    for (target, _) in manifest.targets().enumerate().filter(|(_, of)| of.has_collections()) {
+        let spec = plan.as_ref().and_then(|plan| plan.targets.get(target)?.spec.as_ref());
+        let Some(TargetSpec::Seaweedfs(spec)) = spec else {
+            return refused("run.json does not say which SeaweedFS the run wrote to");
+        };
+        let list = run.names_path(target);
+        let of_list =
+            |source| ConductError::Of { what: format!("cannot read {}", list.display()), source };
+        // It is made before anything is written, so where it is not, nobody knows what is left.
+        let text = input::read_text(&list, LIST_BYTES_MAX);
+        let text = text.map_err(|error| of_list(error.into()))?;
+        let count = read_list(&text).map_err(|error| of_list(error.into()))?.len() as u64;
+        let (spec, masters) = (spec.clone(), spec.master.0.join(", "));
+        found.push(NamedFiles { target, list, count, masters, spec });
+    }
+    Ok(found)
+}
+
+impl NamedFiles {
+    /// Returns the collection that goes with the files if the run made it.
+    pub fn dropped(&self) -> Option<&str> {
+        self.spec.collection.as_deref().filter(|_| self.spec.drop_collection)
+    }
+
+    /// Returns where the `security.toml` is that the run was given.
+    pub fn security(&self) -> Option<&str> {
+        self.spec.security.as_deref()
+    }
+
+    /// Removes them and returns how many of them were there.
+    pub fn remove(&self, security: Security, time: &RunTime) -> Result<u64, ConductError> {
+        let path = FieldPath::root().field("targets").field(SEAWEEDFS);
+        let names = NameServers::of_system();
+        let config = seaweed_config(&path, &self.spec, security, Some(&names))?;
+        let store = Store::seaweed(config, time)?;
+        // Nothing is added to the list; it is what the sweep goes by.
+        store.driver.keep_names(&self.list).map_err(|error| ConductError::Of {
+            what: format!("cannot open {}", self.list.display()),
+            source: error.into(),
+        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ConductError::event_loop)?;
+        let admin_of = store.admin.as_ref().expect("what is written to is administered");
+        let mut admin = admin_of(None, &time.clock)?;
+        runtime.block_on(admin.sweep("")).map_err(ConductError::Target)
+    }
 }
 
 /// Returns the workload of a run as it was laid out, as far as the record says.

@@ -2,10 +2,17 @@
 
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_s3::S3Config;
+use plimsoll_driver_seaweed::{
+    AssignBy, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of, ttl_of,
+};
+use plimsoll_http::{NameServers, TlsConfig, TlsOptions};
 use plimsoll_model::Seed;
 use plimsoll_oracle::{Oracle, Script};
-use plimsoll_workload::plan::spec::{S3Target, TargetSpec};
-use plimsoll_workload::plan::{Members, Plan, Target as PlanTarget, TargetIndex};
+use plimsoll_record::schema::SEAWEEDFS;
+use plimsoll_workload::plan::spec::{
+    S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, TargetSpec,
+};
+use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
 use crate::{CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, input};
 
@@ -39,8 +46,18 @@ pub struct Reached {
     pub embedded: Option<Oracle>,
 }
 
-/// Says how a store is reached, as the caller was told.
-pub type Reach<'a> = dyn FnMut(AskedStore<'_>) -> Result<Reached, CallerError> + 'a;
+/// Says how stores are reached, as the caller was told.
+pub trait Reach {
+    /// Returns how a store that speaks S3 is reached.
+    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError>;
+
+    /// Returns what the `security.toml` at that place says, and the environment beside it; without
+    /// a place what the environment says.
+    fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError>;
+
+    /// Tells whether the workload is only judged, so that nobody is asked anything.
+    fn only_judges(&self) -> bool;
+}
 
 /// The targets of a plan, as it is run.
 #[derive(Default)]
@@ -57,7 +74,7 @@ impl Targets {
     /// Returns what a plan is to be run on; `reach` says how stores are reached.
     pub fn of(
         plan: &Plan,
-        reach: &mut Reach<'_>,
+        reach: &mut dyn Reach,
         stand_in: &StandIn,
         seed: Seed,
         time: &RunTime,
@@ -66,7 +83,8 @@ impl Targets {
         match stand_in {
             StandIn::Nobody => {
                 for (index, target) in plan.targets.iter().enumerate() {
-                    let opened = targets.open(target, is_on_files(plan, index), reach)?;
+                    let on_files = is_on_files(plan, index);
+                    let opened = targets.open(target, on_files, reach, time)?;
                     targets.all.push(opened);
                 }
             }
@@ -86,12 +104,25 @@ impl Targets {
         &mut self,
         target: &PlanTarget,
         is_on_files: bool,
-        reach: &mut Reach<'_>,
+        reach: &mut dyn Reach,
+        time: &RunTime,
     ) -> Result<Target, ConductError> {
         refuse_unknown(target)?;
         let asked = match &target.spec {
             _ if is_on_files => return Ok(Target::Files(FilesOn::Machine)),
             Some(TargetSpec::Null(_)) => return Ok(null_store().into()),
+            Some(TargetSpec::Seaweedfs(spec)) => {
+                let security = reach
+                    .security(spec.security.as_deref())
+                    .map_err(|error| target.path.field("security").refuse(error.to_string()))?;
+                let only_judges = reach.only_judges();
+                let names = (!only_judges).then(NameServers::of_system);
+                let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
+                return Ok(match only_judges {
+                    true => Store::judged(SEAWEEDFS, config.collection).into(),
+                    false => Store::seaweed(config, time)?.into(),
+                });
+            }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
             Some(TargetSpec::Oracle(spec)) => {
                 AskedStore::Embedded(spec.script.as_deref().map(read_script).transpose()?)
@@ -100,7 +131,7 @@ impl Targets {
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
         let is_oracle = matches!(target.spec, Some(TargetSpec::Oracle(_)));
-        let opened = reach(asked).and_then(|reached| {
+        let opened = reach.store(asked).and_then(|reached| {
             let is_shared = reached.embedded.is_none();
             let mut store = Store::s3(reached.config.clone(), is_shared)?;
             if is_oracle {
@@ -125,6 +156,65 @@ fn read_script(path: &str) -> Result<Box<Script>, ConductError> {
     script.map(Box::new).map_err(|error| failed(path.to_owned(), error.into()))
 }
 
+/// Returns how SeaweedFS is reached as a workload describes it; `path` is that of the target.
+/// Without name servers masters that are a service's are left out.
+pub(crate) fn seaweed_config(
+    path: &FieldPath,
+    spec: &SeaweedTarget,
+    security: Security,
+    names: Option<&NameServers>,
+) -> Result<SeaweedConfig, ConductError> {
+    let mut masters = Vec::new();
+    for (index, text) in spec.master.0.iter().enumerate() {
+        let path = path.field("master");
+        let path = if spec.master.0.len() == 1 { path } else { path.index(index) };
+        let is_service = text.trim().starts_with(OF_SERVICE);
+        let found = match names {
+            None if is_service => continue,
+            names => masters_of(text, names.unwrap_or(&NameServers::read(""))),
+        };
+        masters.extend(found.map_err(|error| path.refuse(error.to_string()))?);
+    }
+    let tls = |options: Option<TlsOptions>| {
+        let loaded = options.map(|options| TlsConfig::load(&options)).transpose();
+        loaded.map_err(|error| path.field("security").refuse(error.to_string()))
+    };
+    let Security { keys, grpc, https, .. } = security;
+    let ttl = match spec.ttl {
+        None => String::new(),
+        Some(time) => ttl_of(time.0).ok_or_else(|| {
+            let why = "must be a number up to 255 of minutes, hours, days, weeks or years, as \
+                       SeaweedFS writes it";
+            path.field("ttl").refuse(why)
+        })?,
+    };
+    let given = |text: &Option<String>| text.clone().unwrap_or_default();
+    Ok(SeaweedConfig {
+        replication: given(&spec.replication),
+        data_center: given(&spec.data_center),
+        rack: given(&spec.rack),
+        assign_by: match spec.assign {
+            SeaweedAssign::Call => AssignBy::Call,
+            SeaweedAssign::Stream => AssignBy::Stream,
+            SeaweedAssign::Http => AssignBy::Http,
+        },
+        assign_count: spec.ids_per_assign,
+        upload_by: match spec.upload {
+            SeaweedUpload::Form => UploadBy::Form,
+            SeaweedUpload::Put => UploadBy::Put,
+        },
+        grow: spec.grow,
+        drop_collection: spec.drop_collection,
+        disk: given(&spec.disk),
+        fsync: spec.fsync,
+        ttl,
+        keys,
+        tls: tls(https)?,
+        grpc_tls: tls(grpc)?,
+        ..SeaweedConfig::new(masters, given(&spec.collection))
+    })
+}
+
 fn null_store() -> Store {
     Store::without_admin(NullDriver, "null")
 }
@@ -141,9 +231,9 @@ fn each(plan: &Plan, files: &FilesOn, store: impl Fn() -> Store) -> Vec<Target> 
 /// Refuses what the language knows and this program cannot run yet.
 fn refuse_unknown(target: &PlanTarget) -> Result<(), ConductError> {
     let refused = match &target.spec {
-        Some(TargetSpec::Seaweedfs(_) | TargetSpec::Swift(_)) => {
-            target.path.refuse("its kind cannot be run yet; s3, files, oracle and null can")
-        }
+        Some(TargetSpec::Swift(_)) => target
+            .path
+            .refuse("its kind cannot be run yet; s3, seaweedfs, files, oracle and null can"),
         Some(TargetSpec::S3(S3Target { profile: Some(_), .. })) => {
             let why = "profiles cannot be used yet; give the keys beside the workload";
             target.path.field("profile").refuse(why)

@@ -15,7 +15,7 @@ use plimsoll_model::{EndpointId, JobId, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::{self, Members, ObjectSet};
-use plimsoll_workload::plan::{self, JobPacing, Placed, Plan};
+use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
 use plimsoll_workload::{DataFileSpec, Pacing, Verify};
 
 use crate::error::refused;
@@ -38,12 +38,14 @@ pub struct Chosen {
     pub name: Option<String>,
     /// When the operations of one of its jobs start, where not as in that one.
     pub pacing: Option<(usize, JobPacing)>,
+    /// After how many operations one of its jobs ends, where not as in that one.
+    pub ops: Option<(usize, u64)>,
 }
 
 impl Chosen {
     /// Returns a stage of the plan as it is.
     pub const fn plain(stage: usize) -> Self {
-        Self { stage, name: None, pacing: None }
+        Self { stage, name: None, pacing: None, ops: None }
     }
 }
 
@@ -162,6 +164,11 @@ impl<'a> PlanWork<'a> {
                 && *of == index
             {
                 timing.pacing = pacing.clone();
+            }
+            if let Some((of, ops)) = chosen.ops
+                && of == index
+            {
+                timing.ops_max = Some(Amount::All(ops));
             }
             timing
         };

@@ -5,18 +5,21 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_driver::{Lack, LackReason};
+use plimsoll_driver::{Driver as _, Lack, LackReason};
 use plimsoll_engine::EngineConfig;
 use plimsoll_model::{RunId, Seed};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{self, Cleanup, CleanupState, Manifest};
-use plimsoll_workload::plan::{Members, Placed, Placing, Plan, Stage, TargetIndex};
+use plimsoll_report::format;
+use plimsoll_workload::plan::{
+    Members, Placed, PlacedJob, PlacedStage, Placing, Plan, Stage, TargetIndex,
+};
 
 use crate::admin::check_offers;
 use crate::plan_work::{BeforeMeasuring, Chooser, Generators, PlanWork, generators, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
-    Recording, RunAdmin, RunTime, Stop, Target, of_workload,
+    Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,
 };
 
 /// What is to be run, and on what.
@@ -192,7 +195,8 @@ impl OpenRun {
         observer: Arc<dyn Observer>,
         stop: Stop,
     ) -> Result<BegunRun, ConductError> {
-        match self.make_ready(&observer, &stop) {
+        let ready = self.keep_names(&directory).and_then(|()| self.make_ready(&observer, &stop));
+        match ready {
             Ok(Ready { permit, stores, lacks }) => {
                 let RunRequest { targets, settings, time, .. } = self.request;
                 let left_out = left_out(&self.placed.plan, &lacks);
@@ -213,11 +217,51 @@ impl OpenRun {
         }
     }
 
+    /// Has targets whose members are known by the names that they give keep these beside the
+    /// record.
+    fn keep_names(&self, directory: &RunDirectory) -> Result<(), ConductError> {
+        for (index, target) in self.request.targets.iter().enumerate() {
+            let Some(store) = target.store() else { continue };
+            let path = directory.names_path(index);
+            store.driver.keep_names(&path).map_err(|error| ConductError::Of {
+                what: format!("cannot write {}", path.display()),
+                source: error.into(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Warns where the process may not have as many connections as the run may need.
+    fn warn_of_open_files(&self, observer: &dyn Observer) {
+        /// For the record, libraries and what the shell gave.
+        const OTHERS: u64 = 64;
+        let threads = self.request.settings.engine.threads as u64;
+        let of_stage = |stage: &PlacedStage| {
+            let of_job = |job: &PlacedJob| {
+                let store = self.request.targets[job.target.0].store();
+                let loops = u64::from(job.work.loops_count().get());
+                store.map_or(0, |store| store.driver.connections_max(loops, threads))
+            };
+            stage.objects.iter().map(of_job).sum::<u64>()
+        };
+        let needed = self.placed.stages.iter().map(of_stage).max().unwrap_or(0);
+        let most = machine::open_files_max();
+        if needed + OTHERS > most {
+            observer.warn(&format!(
+                "the run may need {} connections, and this process may have {} files open: raise \
+                 the limit (`ulimit -n`) or take fewer workers, or operations will fail",
+                format::count(needed),
+                format::count(most)
+            ));
+        }
+    }
+
     fn make_ready(
         &mut self,
         observer: &Arc<dyn Observer>,
         stop: &Stop,
     ) -> Result<Ready, ConductError> {
+        self.warn_of_open_files(&**observer);
         let request = &self.request;
         let mut stores = RunAdmin::new(stop.clone(), &request.time)?;
         stores.keeps_data = request.settings.keeps_data;

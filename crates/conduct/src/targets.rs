@@ -1,16 +1,19 @@
 //! What a run is carried out on: the one table of drivers, and what a target is to the run.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
+use plimsoll_driver_seaweed::{SeaweedConfig, SeaweedDriver};
 use plimsoll_model::{Ability, EndpointId, SharedClock};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
 
-use crate::ConductError;
+use crate::{ConductError, RunTime};
 
 /// Makes a driver and a session of any kind out of the drivers there are: a line each.
 macro_rules! drivers {
@@ -50,6 +53,18 @@ macro_rules! drivers {
                 }
             }
 
+            fn keep_names(&self, path: &Path) -> io::Result<()> {
+                match self {
+                    $(Self::$kind(driver) => driver.keep_names(path),)*
+                }
+            }
+
+            fn connections_max(&self, sessions: u64, threads: u64) -> u64 {
+                match self {
+                    $(Self::$kind(driver) => driver.connections_max(sessions, threads),)*
+                }
+            }
+
             fn offers(&self) -> Option<&'static [Ability]> {
                 match self {
                     $(Self::$kind(driver) => driver.offers(),)*
@@ -86,6 +101,8 @@ macro_rules! drivers {
 drivers! {
     /// An object store that speaks S3.
     S3: S3Driver,
+    /// SeaweedFS by its own protocol.
+    Seaweed: SeaweedDriver,
     /// Nothing: every operation succeeds at once.
     Null: NullDriver,
     /// A scripted store in virtual time.
@@ -145,6 +162,30 @@ impl Store {
             Ok(Box::new(open(config)?.admin(clock)))
         });
         Ok(Self { driver: driver.into(), admin: Some(admin), bucket, is_shared, record })
+    }
+
+    /// Opens the SeaweedFS of that configuration.
+    pub fn seaweed(config: SeaweedConfig, time: &RunTime) -> Result<Self, ConductError> {
+        let bucket = config.collection.clone();
+        let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch);
+        let driver = driver.map_err(ConductError::Target)?;
+        let record = schema::Target {
+            bucket: Some(bucket.clone()).filter(|name| !name.is_empty()),
+            ..schema::Target::bare(schema::SEAWEEDFS, driver.endpoints())
+        };
+        let of_admin = driver.clone();
+        let admin: AdminOf =
+            Arc::new(move |collection, clock| Ok(Box::new(of_admin.admin(clock, collection))));
+        // What a run writes is known by ids that nobody else was told.
+        let is_shared = false;
+        Ok(Self { driver: driver.into(), admin: Some(admin), bucket, is_shared, record })
+    }
+
+    /// Returns what stands for a store in a workload that is only judged: nobody asks it anything.
+    pub(crate) fn judged(kind: &str, bucket: String) -> Self {
+        let asked = || crate::error::refused("a workload that is only judged asks no store");
+        let admin: AdminOf = Arc::new(move |_, _| asked());
+        Self { admin: Some(admin), bucket, ..Self::without_admin(NullDriver, kind) }
     }
 
     /// Returns a store that nobody has to administer.

@@ -8,6 +8,7 @@ pub mod fio;
 pub mod mdtest;
 pub mod s3_benchmark;
 pub mod warp;
+pub mod weed_benchmark;
 
 mod spelling;
 

@@ -44,10 +44,18 @@ impl ServerAddress {
     }
 }
 
-impl FromStr for ServerAddress {
-    type Err = AddressError;
+impl ServerAddress {
+    /// Returns the volume server of an address that a master named. Its port of gRPC is told apart;
+    /// until it is, it is the usual one, or 0 where there is none so high.
+    pub(crate) fn of_volume_server(address: &str, grpc_port: Option<u16>) -> Option<Self> {
+        let (http, named) = Self::parts(address).ok()?;
+        let usual = || http.port.checked_add(GRPC_ABOVE).unwrap_or(0);
+        let grpc_port = grpc_port.or(named).unwrap_or_else(usual);
+        Some(Self { http, grpc_port })
+    }
 
-    fn from_str(text: &str) -> Result<Self, AddressError> {
+    /// Reads an address, whose port of gRPC may be left to be worked out.
+    fn parts(text: &str) -> Result<(Endpoint, Option<u16>), AddressError> {
         let form = || AddressError::Form(text.chars().take(80).collect());
         let (host, ports) = text.trim().rsplit_once(':').ok_or_else(form)?;
         let (port, grpc) = match ports.split_once('.') {
@@ -68,8 +76,18 @@ impl FromStr for ServerAddress {
             return Err(form());
         }
         let grpc = grpc.map(port_of).transpose()?;
-        Self::new(host, port_of(port)?, grpc)
-            .ok_or_else(|| AddressError::NoGrpcPort(text.trim().to_owned()))
+        Ok((Endpoint::new(host, port_of(port)?), grpc))
+    }
+}
+
+impl FromStr for ServerAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let (http, grpc_port) = Self::parts(text)?;
+        let grpc_port = grpc_port.or_else(|| http.port.checked_add(GRPC_ABOVE));
+        let missing = || AddressError::NoGrpcPort(text.trim().to_owned());
+        Ok(Self { http, grpc_port: grpc_port.ok_or_else(missing)? })
     }
 }
 
@@ -119,5 +137,10 @@ mod tests {
         }
         let high = "m1:60000".parse::<ServerAddress>().unwrap_err().to_string();
         assert!(high.contains("name it: host:60000.60001"), "{high}");
+        // A volume server's is told by the master.
+        let server = |port| ServerAddress::of_volume_server("m1:60000", port).unwrap().grpc_port;
+        assert_eq!((server(None), server(Some(60_001))), (0, 60_001));
+        assert_eq!(ServerAddress::of_volume_server("m1:80", None).unwrap().grpc_port, 10_080);
+        assert_eq!(ServerAddress::of_volume_server("m1", Some(1)), None);
     }
 }

@@ -71,6 +71,8 @@ pub(crate) struct Answer {
     /// The CRC-32C of what is stored, as the server states it; of the stored bytes, which are
     /// compressed where it says so.
     pub(crate) etag: Option<u32>,
+    /// Whether anything is stated about what is stored.
+    pub(crate) states_etag: bool,
     pub(crate) content_length: Option<u64>,
     /// The token that a master sends along; empty for none.
     pub(crate) token: String,
@@ -81,7 +83,7 @@ impl Answer {
     /// Makes ready for the next exchange.
     pub(crate) fn expect(&mut self) -> &mut Self {
         self.status = 0;
-        self.etag = None;
+        (self.etag, self.states_etag) = (None, false);
         self.content_length = None;
         self.token.clear();
         self.body.clear();
@@ -110,6 +112,7 @@ impl ResponseSink for Answer {
         self.status = head.status;
         self.content_length = head.content_length;
         let etag = head.header("etag").map(|etag| etag.trim_matches('"'));
+        self.states_etag = etag.is_some();
         let crc = |etag| u32::from_str_radix(etag, 16).ok();
         self.etag = etag.filter(|etag| etag.len() == 8).and_then(crc);
         let token = head.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
@@ -153,13 +156,18 @@ impl<'a> ContentAnswer<'a> {
         Self { answer, content, range, state: ContentState::None, crc }
     }
 
-    /// Checks a whole file against the checksum of what was stored, where the answer states it.
+    /// Checks a whole file against the checksum of what was stored. The answer must state one; that
+    /// of a file in chunks is another kind, which is passed over.
     pub(crate) fn check_read(&self) -> Result<(), DriverError> {
         let crc = self.crc.finalize() as u32;
         match self.answer.etag {
             Some(etag) if self.range.is_none() && etag != crc => {
                 let why = format!("stored was content of CRC-32C {etag:08x}, read was {crc:08x}");
                 Err(DriverError::with_status(ErrorClass::Corrupt, self.answer.status, why))
+            }
+            _ if self.range.is_none() && !self.answer.states_etag => {
+                let why = "the answer does not say what is stored (ETag)";
+                Err(error::of_success(self.answer.status, why))
             }
             _ => Ok(()),
         }

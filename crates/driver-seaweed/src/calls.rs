@@ -14,6 +14,9 @@ use crate::{SeaweedConfig, ServerAddress, error};
 /// How long a master may take without moving a byte.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long an answer may take in all.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// A cluster's whole description may be long.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
@@ -45,18 +48,25 @@ pub(crate) async fn ask(
 ) -> Result<Said, DriverError> {
     let options = Options {
         connect_timeout: config.connect_timeout,
-        tls: config.tls.clone(),
+        tls: config.masters_tls(),
         stall_timeout: Some(STALL_TIMEOUT),
         ..Options::default()
     };
-    let host = server.http.authority(config.tls.is_some());
+    let host = server.http.authority(config.masters_tls().is_some());
     let mut client = Client::new(Rc::new([server.http.clone()]), Rc::new(options), clock.clone());
     let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: application/json\r\n\r\n");
     let request = Request { head: head.as_bytes(), method_is_head: false, body: Body::Empty };
     let mut said = Said::default();
-    let outcome = client.exchange(0, request, &mut said).await;
-    outcome.map_err(|failed| error::of_exchange(&failed))?;
-    Ok(said)
+    // One that answers without end does not stall.
+    let outcome = tokio::time::timeout(ANSWER_TIME_MAX, client.exchange(0, request, &mut said));
+    match outcome.await {
+        Ok(Ok(_)) => Ok(said),
+        Ok(Err(failed)) => Err(error::of_exchange(&failed)),
+        Err(_) => {
+            let why = format!("{server} has not ended its answer in {ANSWER_TIME_MAX:?}");
+            Err(DriverError::new(ErrorClass::Timeout, why))
+        }
+    }
 }
 
 /// The same, where an answer of success must hold a document of that kind.
@@ -134,8 +144,24 @@ impl Topology {
     }
 }
 
+/// Returns the leader of the masters, and notes whether they speak TLS: `security.toml` says to a
+/// client only that volume servers do.
+pub(crate) async fn find_leader_and_tls(
+    config: &mut SeaweedConfig,
+    clock: &SharedClock,
+) -> Result<ServerAddress, DriverError> {
+    match find_leader(config, clock).await {
+        Err(error) if config.tls.is_some() && error.class == ErrorClass::Connect => {
+            config.masters_are_plain = true;
+            // The port of a master that speaks TLS, but with a wrong certificate, refuses this.
+            find_leader(config, clock).await.map_err(|_| error)
+        }
+        found => found,
+    }
+}
+
 /// Returns the leader of the masters: the first that answers knows it.
-pub(crate) async fn find_leader(
+async fn find_leader(
     config: &SeaweedConfig,
     clock: &SharedClock,
 ) -> Result<ServerAddress, DriverError> {

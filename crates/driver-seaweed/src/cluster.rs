@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use plimsoll_model::EndpointId;
 
 use crate::ServerAddress;
-use crate::messages::VolumeNews;
+use crate::messages::{Location, VolumeNews};
 
 /// A volume server, by its place in [`View::servers`].
 pub(crate) type ServerIndex = u16;
@@ -35,12 +35,21 @@ impl View {
         self.by_address.get(address).copied()
     }
 
-    fn learn(&mut self, address: &str, grpc_port: Option<u16>) -> Option<ServerIndex> {
+    /// Tells whether a volume is known that no server has now.
+    pub(crate) fn is_away(&self, volume: u32) -> bool {
+        self.volumes.get(&volume).is_some_and(Vec::is_empty)
+    }
+
+    /// Returns the server of that address, which may be a new one. Its port of gRPC is guessed
+    /// until somebody names it.
+    fn learn(&mut self, address: &str, grpc_port: u32) -> Option<ServerIndex> {
+        let named_port = u16::try_from(grpc_port).ok().filter(|port| *port > 0);
         if let Some(index) = self.server(address) {
+            let server = &mut self.servers[usize::from(index)];
+            server.grpc_port = named_port.unwrap_or(server.grpc_port);
             return Some(index);
         }
-        let mut server: ServerAddress = address.parse().ok()?;
-        server.grpc_port = grpc_port.unwrap_or(server.grpc_port);
+        let server = ServerAddress::of_volume_server(address, named_port)?;
         let index = ServerIndex::try_from(self.servers.len()).ok()?;
         self.servers.push(server);
         self.by_address.insert(address.to_owned(), index);
@@ -48,17 +57,17 @@ impl View {
     }
 
     fn apply(&mut self, news: &VolumeNews) {
-        let grpc_port = u16::try_from(news.grpc_port).ok().filter(|port| *port > 0);
-        let Some(server) = self.learn(&news.url, grpc_port) else { return };
+        let Some(server) = self.learn(&news.url, news.grpc_port) else { return };
+        // First, as a volume that becomes a coded one is in both lists.
+        for volume in news.deleted_volumes.iter().chain(&news.deleted_coded_volumes) {
+            if let Some(of_volume) = self.volumes.get_mut(volume) {
+                of_volume.retain(|other| *other != server);
+            }
+        }
         for volume in news.new_volumes.iter().chain(&news.new_coded_volumes) {
             let of_volume = self.volumes.entry(*volume).or_default();
             if !of_volume.contains(&server) {
                 of_volume.push(server);
-            }
-        }
-        for volume in news.deleted_volumes.iter().chain(&news.deleted_coded_volumes) {
-            if let Some(of_volume) = self.volumes.get_mut(volume) {
-                of_volume.retain(|other| *other != server);
             }
         }
     }
@@ -83,7 +92,7 @@ impl Cluster {
         let (servers_known, by_address, volumes) = Default::default();
         let mut view = View { leader, servers: servers_known, by_address, volumes };
         for server in servers {
-            view.learn(server, None);
+            view.learn(server, 0);
         }
         let named_count = view.servers.len();
         Self { view: Mutex::new(Arc::new(view)), changes: AtomicU64::new(0), named_count }
@@ -136,19 +145,30 @@ impl Cluster {
     pub(crate) fn begin_news(&self, leader: ServerAddress) {
         self.change(|view| {
             view.leader = leader;
-            view.volumes.clear();
+            // What is known to have been there is not forgotten.
+            view.volumes.values_mut().for_each(Vec::clear);
         });
     }
 
     /// Returns the server of an address that a master named, which may be a new one.
-    pub(crate) fn learn(&self, address: &str) -> Option<ServerIndex> {
-        self.change(|view| view.learn(address, None))
+    pub(crate) fn learn(&self, location: &Location) -> Option<ServerIndex> {
+        self.change(|view| view.learn(&location.url, location.grpc_port))
+    }
+
+    /// Takes note that a server which should have a volume is not reached. Whoever needs the volume
+    /// next asks the master, if no other server has it.
+    pub(crate) fn not_reached(&self, volume: u32, server: ServerIndex) {
+        self.change(|view| {
+            if let Some(of_volume) = view.volumes.get_mut(&volume) {
+                of_volume.retain(|other| *other != server);
+            }
+        });
     }
 
     /// Takes note of where a volume was found.
-    pub(crate) fn found(&self, volume: u32, addresses: &[String]) {
+    pub(crate) fn found(&self, volume: u32, locations: &[Location]) {
         self.change(|view| {
-            let found = addresses.iter().filter_map(|address| view.learn(address, None));
+            let found = locations.iter().filter_map(|of| view.learn(&of.url, of.grpc_port));
             let found = found.collect();
             view.volumes.insert(volume, found);
         });
@@ -209,13 +229,46 @@ mod tests {
         cluster.apply(&news("c:8080", &[1], &[]));
         assert_eq!(local.view().servers_of(1), [0, 2]);
         assert_eq!(local.view().servers_of(2), [1]);
-        cluster.found(9, &["c:8080".to_owned(), "d:8080".to_owned()]);
+        let at = |url: &str, grpc_port| Location {
+            url: url.to_owned(),
+            grpc_port,
+            ..Location::default()
+        };
+        cluster.found(9, &[at("c:8080", 0), at("d:8080", 7)]);
         assert_eq!(local.view().servers_of(9), [2, 3]);
+        assert_eq!((local.view().is_away(9), local.view().is_away(99)), (false, false));
+        // The port of gRPC is a guess until it is named, and stays when it is not named again.
+        let ports = |view: &View| view.servers.iter().map(|of| of.grpc_port).collect::<Vec<_>>();
+        assert_eq!(ports(local.view()), [18_080, 18_080, 18_080, 7]);
+        cluster.apply(&VolumeNews { grpc_port: 9, ..news("a:8080", &[], &[]) });
+        cluster.found(9, &[at("c:8080", 8), at("d:8080", 0)]);
+        assert_eq!(ports(local.view()), [9, 18_080, 8, 7]);
+        // A volume that becomes a coded one of the same server.
+        let coded = VolumeNews { new_coded_volumes: vec![2], ..news("b:8080", &[], &[2]) };
+        cluster.apply(&coded);
+        assert_eq!(local.view().servers_of(2), [1]);
         assert_eq!(
             cluster.endpoints(&[leader]),
             ["m:9333", "a:8080", "b:8080", "other volume servers"]
         );
         let numbers: Vec<u16> = (0..4).map(|server| cluster.endpoint(server).0).collect();
         assert_eq!(numbers, [1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_volume_without_servers_is_not_one_that_never_was() {
+        let leader: ServerAddress = "m:9333".parse().unwrap();
+        let cluster = Arc::new(Cluster::new(leader.clone(), &["a:8080".to_owned()]));
+        let mut local = Local::new(Arc::clone(&cluster));
+        cluster.apply(&news("a:8080", &[1, 2], &[]));
+        cluster.apply(&news("a:8080", &[], &[1]));
+        assert_eq!((local.view().is_away(1), local.view().is_away(2)), (true, false));
+        cluster.not_reached(2, 0);
+        cluster.not_reached(7, 0);
+        assert_eq!((local.view().is_away(2), local.view().is_away(7)), (true, false));
+        cluster.begin_news(leader);
+        assert_eq!((local.view().is_away(2), local.view().is_away(3)), (true, false));
+        cluster.apply(&news("a:8080", &[1, 2], &[]));
+        assert_eq!((local.view().is_away(1), local.view().is_away(2)), (false, false));
     }
 }

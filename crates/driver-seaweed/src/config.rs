@@ -71,14 +71,23 @@ pub struct SeaweedConfig {
     pub assign_count: u32,
     /// How content goes to a volume server.
     pub upload_by: UploadBy,
+    /// How many volumes are made before a run.
+    pub grow: Option<u32>,
+    /// Whether a collection that the run made is dropped with what the run wrote.
+    pub drop_collection: bool,
     /// The keys of tokens.
     pub keys: SigningKeys,
-    /// TLS to volume servers and to masters' HTTP, `None` for plain.
+    /// TLS to volume servers, and to masters' HTTP if they speak it; `None` for plain.
     pub tls: Option<TlsConfig>,
+    /// Masters speak plain HTTP although volume servers speak TLS; where it is not said, opening
+    /// finds it out.
+    pub masters_are_plain: bool,
     /// TLS of gRPC, `None` for plain.
     pub grpc_tls: Option<TlsConfig>,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
+    /// How long the first volumes may take to be made.
+    pub growth_timeout: Duration,
 }
 
 impl SeaweedConfig {
@@ -96,10 +105,59 @@ impl SeaweedConfig {
             assign_by: AssignBy::default(),
             assign_count: 1,
             upload_by: UploadBy::default(),
+            grow: None,
+            drop_collection: false,
             keys: SigningKeys::default(),
             tls: None,
+            masters_are_plain: false,
             grpc_tls: None,
             connect_timeout: Duration::from_secs(10),
+            growth_timeout: Duration::from_secs(30),
         }
+    }
+
+    /// Returns TLS to masters' HTTP.
+    pub(crate) fn masters_tls(&self) -> Option<TlsConfig> {
+        self.tls.clone().filter(|_| !self.masters_are_plain)
+    }
+}
+
+/// Returns how SeaweedFS writes how long files live: a number of at most 255 with a unit of
+/// minutes, hours, days, weeks or years of 365 days; `None` where that cannot be said exactly.
+pub fn ttl_of(time: Duration) -> Option<String> {
+    const UNITS: [(u64, char); 5] =
+        [(31_536_000, 'y'), (604_800, 'w'), (86_400, 'd'), (3_600, 'h'), (60, 'm')];
+    let seconds = time.as_secs();
+    let is_whole = time.subsec_nanos() == 0 && seconds > 0;
+    let fits = |(length, _): &&(u64, char)| {
+        seconds.is_multiple_of(*length) && seconds / length <= u64::from(u8::MAX)
+    };
+    let (length, unit) = UNITS.iter().find(fits).filter(|_| is_whole)?;
+    Some(format!("{}{unit}", seconds / length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_to_live_are_exact_or_none() {
+        for (seconds, ttl) in [
+            (60, Some("1m")),
+            (90 * 60, Some("90m")),
+            (7_200, Some("2h")),
+            (86_400, Some("1d")),
+            (14 * 86_400, Some("2w")),
+            (365 * 86_400, Some("1y")),
+            (255 * 60, Some("255m")),
+            (257 * 60, None),
+            (0, None),
+            (59, None),
+            (61, None),
+        ] {
+            let found = ttl_of(Duration::from_secs(seconds));
+            assert_eq!(found.as_deref(), ttl, "{seconds}");
+        }
+        assert_eq!(ttl_of(Duration::from_millis(60_500)), None);
     }
 }

@@ -5,8 +5,20 @@ use plimsoll_http::ExchangeError;
 use plimsoll_http::grpc::{GrpcError, status};
 use plimsoll_model::ErrorClass;
 
-/// What a master says while it makes volumes.
-const GROWING: &str = "volume growth in progress";
+/// What a master says while it makes volumes, and while no volume server has come yet.
+const SOON: [&str; 2] = ["volume growth in progress", "no volume server capacity registered yet"];
+
+/// What a master says that can make no volume, by HTTP with a status of the client's mistakes.
+const FULL: &str = "no free volumes left";
+
+/// What a master says when no volume can be written to and it makes none.
+const NONE_WRITABLE: &str = "failed to find writable volumes";
+const USED_UP: &str = "no volume can be written to and no more can be made: give volume servers \
+                       more of them (`-max`), or remove collections";
+
+/// What it means when a server takes no token.
+const NO_TOKEN: &str = "the server does not accept the token: its keys are jwt.signing (writes) \
+                        and jwt.signing.read (reads) in its security.toml";
 
 /// Returns the meaning of an exchange that came to no whole answer.
 pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {
@@ -21,22 +33,37 @@ pub(crate) fn of_call(error: &GrpcError) -> DriverError {
             let class = match *code {
                 status::DEADLINE_EXCEEDED => ErrorClass::Timeout,
                 status::NOT_FOUND => ErrorClass::NotFound,
+                status::PERMISSION_DENIED | status::UNAUTHENTICATED => ErrorClass::Denied,
                 status::RESOURCE_EXHAUSTED => ErrorClass::Throttled,
-                status::UNIMPLEMENTED => ErrorClass::Client,
+                status::FAILED_PRECONDITION => ErrorClass::Precondition,
+                status::INVALID_ARGUMENT | status::UNIMPLEMENTED => ErrorClass::Client,
                 _ => ErrorClass::Server,
             };
-            DriverError::new(class_of_words(message, class), one_line(message))
+            DriverError::new(class_of_words(message, class), of_master(message))
         }
     }
 }
 
 /// Returns the meaning of words that a master sent instead of a file id.
 pub(crate) fn of_words(words: &str) -> DriverError {
-    DriverError::new(class_of_words(words, ErrorClass::Server), one_line(words))
+    DriverError::new(class_of_words(words, ErrorClass::Server), of_master(words))
+}
+
+/// Returns a master's words, with what to do about them where they do not say it.
+fn of_master(words: &str) -> String {
+    let words = one_line(words);
+    match words.contains(NONE_WRITABLE) {
+        true => format!("{USED_UP}; the master says: {words}"),
+        false => words,
+    }
 }
 
 fn class_of_words(words: &str, otherwise: ErrorClass) -> ErrorClass {
-    if words.contains(GROWING) { ErrorClass::Throttled } else { otherwise }
+    match words {
+        _ if SOON.iter().any(|soon| words.contains(soon)) => ErrorClass::Growing,
+        _ if words.contains(FULL) => ErrorClass::Server,
+        _ => otherwise,
+    }
 }
 
 /// Returns the meaning of an answer whose status is not one of success. `body` holds
@@ -54,11 +81,18 @@ pub(crate) fn of_answer(status: u16, body: &[u8]) -> DriverError {
         401 | 403 => ErrorClass::Denied,
         304 | 409 | 412 => ErrorClass::Precondition,
         429 => ErrorClass::Throttled,
+        // Of a master: it finds no volume, or cannot read what it is asked.
+        406 if words.contains(NONE_WRITABLE) => ErrorClass::Server,
         500..=599 => class_of_words(&words, ErrorClass::Server),
-        300..=499 => ErrorClass::Client,
+        300..=499 => class_of_words(&words, ErrorClass::Client),
         _ => ErrorClass::Protocol,
     };
-    let message = match one_line(&words) {
+    let message = match of_master(&words) {
+        // Without words to a HEAD; a server also answers so to whom its white list does not have.
+        words if status == 401 && (words.is_empty() || words.contains("jwt")) => {
+            let of = if words.is_empty() { "no words" } else { &words };
+            format!("{NO_TOKEN} (401: {of})")
+        }
         words if words.is_empty() => format!("the server answered {status}"),
         words => words,
     };

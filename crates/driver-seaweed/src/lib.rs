@@ -4,21 +4,29 @@
 //! Knows nothing of sockets (crate `plimsoll-http`), of workloads or of what is recorded.
 
 mod address;
+mod admin;
 mod answer;
+mod batch;
 mod calls;
 mod cluster;
+mod collection;
 mod config;
 mod error;
 mod fid;
+mod journal;
 mod master;
+mod masters;
 mod messages;
 mod news;
+mod register;
 mod request;
+mod security;
 mod session;
 mod thread;
 mod token;
 
 use std::io;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,44 +35,65 @@ use plimsoll_http::Options;
 use plimsoll_model::{ErrorClass, SharedClock, WallTime};
 
 pub use address::{AddressError, ServerAddress};
-pub use config::{AssignBy, SeaweedConfig, SigningKeys, UploadBy};
+pub use admin::SeaweedAdmin;
+pub use config::{AssignBy, SeaweedConfig, SigningKeys, UploadBy, ttl_of};
 pub use fid::{FileId, NoFileId};
+pub use journal::{ListError, read_list};
+pub use masters::{MastersError, OF_SERVICE, masters_of};
+pub use register::{RegisterSession, SeaweedRegisters};
+pub use security::{Security, SecurityError};
 pub use session::SeaweedSession;
 
 use crate::calls::DirStatus;
 use crate::cluster::Cluster;
+use crate::journal::Journal;
 use crate::master::Master;
 use crate::news::News;
-use crate::thread::Thread;
+use crate::thread::{IDLE_SPARE, Thread};
 
-/// Makes sessions for one cluster.
-#[derive(Debug)]
+/// Makes sessions for one cluster; clones share what is known of it.
+#[derive(Clone, Debug)]
 pub struct SeaweedDriver {
     config: Arc<SeaweedConfig>,
     cluster: Arc<Cluster>,
     wall_epoch: WallTime,
-    version: String,
-    _news: News,
+    version: Arc<str>,
+    journal: Arc<Journal>,
+    _news: Arc<News>,
 }
 
 impl SeaweedDriver {
     /// Finds the leader and the volume servers, and begins to follow what becomes of them.
     /// `wall_epoch` is the wall time of the clock's epoch.
     pub fn open(
-        config: SeaweedConfig,
+        mut config: SeaweedConfig,
         clock: &SharedClock,
         wall_epoch: WallTime,
     ) -> Result<Self, DriverError> {
-        let config = Arc::new(config);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let (leader, status) = runtime.map_err(of_io)?.block_on(async {
-            let leader = calls::find_leader(&config, clock).await?;
+            let leader = calls::find_leader_and_tls(&mut config, clock).await?;
             let status: DirStatus = calls::read(&config, clock, &leader, "/dir/status").await?;
             Ok::<_, DriverError>((leader, status))
         })?;
+        let config = Arc::new(config);
         let cluster = Arc::new(Cluster::new(leader, &status.topology.servers()));
-        let _news = News::follow(Arc::clone(&config), &cluster).map_err(of_io)?;
-        Ok(Self { config, cluster, wall_epoch, version: status.version, _news })
+        let _news = Arc::new(News::follow(Arc::clone(&config), &cluster).map_err(of_io)?);
+        Ok(Self {
+            config,
+            cluster,
+            wall_epoch,
+            version: status.version.into(),
+            journal: Arc::default(),
+            _news,
+        })
+    }
+
+    /// Returns an admin of a collection, the driver's own where none is named, to be used on the
+    /// calling thread. What it sweeps is what stands in the file of names that are kept.
+    pub fn admin(&self, clock: &SharedClock, collection: Option<&str>) -> SeaweedAdmin {
+        let session = self.open_sessions(clock, 1).pop().expect("one session was asked for");
+        SeaweedAdmin::new(session, collection)
     }
 
     /// Returns which SeaweedFS it is, as its master says.
@@ -87,11 +116,25 @@ impl Driver for SeaweedDriver {
             ..Options::default()
         };
         let master = Master::new(Arc::clone(&self.config), Arc::clone(&self.cluster));
-        let thread = Rc::new(Thread::new(master, clock.clone(), self.wall_epoch, options));
+        let journal = Arc::clone(&self.journal);
+        let mut thread = Thread::new(master, clock.clone(), self.wall_epoch, options, journal);
+        thread.idle_max = count + IDLE_SPARE;
+        let thread = Rc::new(thread);
         (0..count).map(|number| SeaweedSession::new(Rc::clone(&thread), number)).collect()
     }
 
     fn endpoints(&self) -> Vec<String> {
         self.cluster.endpoints(&self.config.masters)
+    }
+
+    fn connections_max(&self, sessions: u64, threads: u64) -> u64 {
+        // Of each thread one to the leader and one to each server carry calls of gRPC; the news
+        // have one of their own.
+        let servers = self.cluster.endpoints(&self.config.masters).len() as u64;
+        2 * sessions + threads * (servers + IDLE_SPARE as u64) + 1
+    }
+
+    fn keep_names(&self, path: &Path) -> io::Result<()> {
+        self.journal.keep_in(path)
     }
 }

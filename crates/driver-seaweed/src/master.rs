@@ -16,7 +16,7 @@ use prost::Message as _;
 use serde::Deserialize;
 
 use crate::cluster::{Cluster, Local, ServerIndex, View};
-use crate::messages::{AssignRequest, AssignResponse, LookupRequest, LookupResponse};
+use crate::messages::{AssignRequest, AssignResponse, Location, LookupRequest, LookupResponse};
 use crate::{FileId, SeaweedConfig, ServerAddress, error};
 
 const ASSIGN: &str = "/master_pb.Seaweed/Assign";
@@ -30,6 +30,8 @@ const EXPECTED_BYTES: u32 = 11;
 #[derive(Clone, Debug)]
 pub(crate) struct Assigned {
     pub(crate) fid: FileId,
+    /// How many ids before it were assigned with it: 0 for the first of them.
+    pub(crate) before: u64,
     /// How many ids were assigned, this one and those after it.
     pub(crate) count: u64,
     /// The token that lets write it; empty where none is needed.
@@ -69,6 +71,11 @@ impl Master {
             config,
             cluster,
         }
+    }
+
+    /// Returns how servers are reached by gRPC.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
     }
 
     /// Returns the cluster as it is now.
@@ -151,8 +158,15 @@ impl Master {
         if !answer.error.is_empty() {
             return Err(error::of_words(&answer.error));
         }
-        let url = answer.location.as_ref().map_or("", |location| &location.url);
-        self.place(&answer.fid, answer.count, answer.token, url)
+        let location = answer.location.unwrap_or_default();
+        let assigned = self.place(&answer.fid, answer.count, answer.token, &location)?;
+        // The news of a volume that was just made come seconds later.
+        if self.view().servers_of(assigned.fid.volume).is_empty() {
+            let mut all = answer.replicas;
+            all.push(location);
+            self.cluster.found(assigned.fid.volume, &all);
+        }
+        Ok(assigned)
     }
 
     /// Returns the path by which ids are asked for over HTTP.
@@ -185,7 +199,10 @@ impl Master {
         let answer: AssignedByHttp =
             serde_json::from_slice(body).map_err(|_| unreadable("an id"))?;
         match answer.error.is_empty() {
-            true => self.place(&answer.fid, answer.count, token, &answer.url),
+            true => {
+                let location = Location { url: answer.url, ..Location::default() };
+                self.place(&answer.fid, answer.count, token, &location)
+            }
             false => Err(error::of_words(&answer.error)),
         }
     }
@@ -196,14 +213,16 @@ impl Master {
         fid: &str,
         count: u64,
         token: String,
-        url: &str,
+        location: &Location,
     ) -> Result<Assigned, DriverError> {
         let fid = fid.parse::<FileId>().map_err(|error| error.to_string());
-        let known = self.view().server(url);
-        let server = known.or_else(|| self.cluster.learn(url));
+        let known = self.view().server(&location.url);
+        let server = known.or_else(|| self.cluster.learn(location));
         let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
         match (fid, server) {
-            (Ok(fid), Some(server)) if is_plain => Ok(Assigned { fid, count, token, server }),
+            (Ok(fid), Some(server)) if is_plain => {
+                Ok(Assigned { fid, before: 0, count, token, server })
+            }
             (Err(why), _) => {
                 let why = format!("the master assigned what is none: {why}");
                 Err(DriverError::new(ErrorClass::Protocol, why))
@@ -218,20 +237,27 @@ impl Master {
         if !view.servers_of(volume).is_empty() {
             return Ok(view);
         }
-        let request =
-            LookupRequest { volumes_or_files: vec![volume.to_string()], collection: String::new() };
+        self.look_up(&[volume]).await?;
+        let view = self.view();
+        match view.servers_of(volume).is_empty() {
+            true => Err(no_server(&view, volume)),
+            false => Ok(view),
+        }
+    }
+
+    /// Asks the master where volumes are; the view says it then.
+    pub(crate) async fn look_up(&self, volumes: &[u32]) -> Result<(), DriverError> {
+        let volumes_or_files = volumes.iter().map(ToString::to_string).collect();
+        let request = LookupRequest { volumes_or_files, collection: String::new() };
         let channel = self.channel().await?;
         let answer = channel.call(LOOKUP, request.encode_to_vec().into()).await;
         let answer = answer.map_err(|error| error::of_call(&error))?;
         let answer = LookupResponse::decode(answer).map_err(|_| unreadable("a lookup"))?;
-        let Some(found) = answer.found.first() else { return Err(unreadable("a lookup")) };
-        let urls: Vec<String> = found.locations.iter().map(|of| of.url.clone()).collect();
-        if urls.is_empty() {
-            let why = format!("no server has volume {volume}");
-            return Err(DriverError::new(ErrorClass::NotFound, why));
+        for found in answer.found.iter().filter(|found| !found.locations.is_empty()) {
+            let volume = found.volume_or_file.parse().map_err(|_| unreadable("a lookup"))?;
+            self.cluster.found(volume, &found.locations);
         }
-        self.cluster.found(volume, &urls);
-        Ok(self.view())
+        Ok(())
     }
 }
 
@@ -253,6 +279,22 @@ fn with_size(request: &[u8], size: u64) -> Bytes {
     message.extend_from_slice(request);
     prost::encoding::uint64::encode(EXPECTED_BYTES, &size, &mut message);
     message.freeze()
+}
+
+/// Returns what it means that no server has a volume: its files are not there, unless it is known
+/// to be somewhere and only out of reach.
+pub(crate) fn no_server(view: &View, volume: u32) -> DriverError {
+    if view.is_away(volume) {
+        return away(volume);
+    }
+    let why = format!("no server has volume {volume}");
+    DriverError::new(ErrorClass::NotFound, why)
+}
+
+/// Returns the error of a volume that is known to be somewhere out of reach.
+pub(crate) fn away(volume: u32) -> DriverError {
+    let why = format!("no server has volume {volume} now; one that had it is away");
+    DriverError::new(ErrorClass::Server, why)
 }
 
 fn unreadable(what: &str) -> DriverError {

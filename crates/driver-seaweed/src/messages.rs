@@ -39,6 +39,9 @@ pub(crate) struct AssignResponse {
     /// The token that lets write it.
     #[prost(string, tag = "6")]
     pub(crate) token: String,
+    /// The other servers that have the volume.
+    #[prost(message, repeated, tag = "7")]
+    pub(crate) replicas: Vec<Location>,
     #[prost(message, optional, tag = "8")]
     pub(crate) location: Option<Location>,
 }
@@ -127,6 +130,32 @@ pub(crate) struct VolumeNews {
     pub(crate) deleted_coded_volumes: Vec<u32>,
 }
 
+/// Removes files of one volume server; copies on others stay.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct BatchDeleteRequest {
+    #[prost(string, repeated, tag = "1")]
+    pub(crate) fids: Vec<String>,
+}
+
+/// What came of it, file by file.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct BatchDeleteResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) results: Vec<BatchDeleted>,
+}
+
+/// What came of one file.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct BatchDeleted {
+    #[prost(string, tag = "1")]
+    pub(crate) fid: String,
+    /// As of HTTP: 202 removed, 304 not there, 404 no such volume.
+    #[prost(int32, tag = "2")]
+    pub(crate) status: i32,
+    #[prost(string, tag = "3")]
+    pub(crate) error: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +187,7 @@ mod tests {
         assert_eq!((answer.fid.as_str(), answer.count), ("3,01637037d6", 1));
         let url = "127.0.0.1:8080".to_owned();
         let location = Location { url: url.clone(), public_url: url, grpc_port: 18_064 };
-        assert_eq!(answer.location, Some(location));
+        assert_eq!(answer.location, Some(location.clone()));
+        assert_eq!(answer.replicas, [location]);
     }
 }

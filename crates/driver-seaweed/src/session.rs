@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::rc::Rc;
+use std::time::Duration;
 
 use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, DriverError, Operation, Session, Settled,
@@ -16,7 +17,16 @@ use crate::config::{AssignBy, UploadBy};
 use crate::master::Assigned;
 use crate::request::{FileRequest, Follows, frame};
 use crate::thread::Thread;
-use crate::{FileId, error, token};
+use crate::{FileId, error, master, token};
+
+/// When it is asked again for an id while volumes are being made; then the next write tells.
+const GROWTH_PAUSES: [Duration; 5] = [
+    Duration::from_millis(50),
+    Duration::from_millis(100),
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+    Duration::from_millis(800),
+];
 
 /// Ids that were assigned before they are used.
 struct Reserve {
@@ -40,13 +50,22 @@ pub struct SeaweedSession {
     endpoint: EndpointId,
     /// Which of several copies is read next.
     turn: usize,
+    /// The volume of the file that is asked about, and the server that is asked.
+    asked: Option<(u32, ServerIndex)>,
+    /// Files whose upload was begun and came to no answer, so that nobody knows whether they are
+    /// there.
+    unsettled: Vec<FileId>,
+    /// The collection for which the last write found that volumes are being made; `None` in it is
+    /// the driver's own.
+    growing: Option<Option<Box<str>>>,
 }
 
 /// What a token is for.
 #[derive(Clone, Copy)]
 enum TokenFor {
     Read,
-    Delete,
+    /// Or a removal.
+    Write,
 }
 
 /// Which byte of an answer counts as its first.
@@ -78,11 +97,14 @@ impl SeaweedSession {
             answer: Answer::default(),
             endpoint: MASTERS,
             turn: number,
+            asked: None,
+            unsettled: Vec::new(),
+            growing: None,
             thread,
         }
     }
 
-    fn ended(&self, result: Result<(), DriverError>) -> Completion {
+    pub(crate) fn ended(&self, result: Result<(), DriverError>) -> Completion {
         Completion::bare(self.endpoint, self.thread.clock.now(), result)
     }
 
@@ -116,9 +138,10 @@ impl SeaweedSession {
             self.reserve = None;
             return None;
         };
-        let fid = reserve.assigned.fid.plus(reserve.used)?;
+        let before = reserve.used;
+        let fid = reserve.assigned.fid.plus(before)?;
         reserve.used += 1;
-        Some(Assigned { fid, count: 1, ..reserve.assigned.clone() })
+        Some(Assigned { fid, before, count: 1, ..reserve.assigned.clone() })
     }
 
     async fn ask_for_ids(
@@ -144,8 +167,8 @@ impl SeaweedSession {
     /// Asks the leader by HTTP; its answer is of success and in `self.answer`.
     async fn ask_leader(&mut self, path: &str) -> Result<(), DriverError> {
         let leader = self.thread.master.view().leader.http.clone();
-        let mut client = self.thread.connection(&leader);
-        let host = leader.authority(self.thread.options.tls.is_some());
+        let mut client = self.thread.master_connection(&leader);
+        let host = leader.authority(self.thread.master_options.tls.is_some());
         let path = format_args!("{path}");
         let request = FileRequest { method: "GET", path, query: "", host: &host, token: "" };
         request.render(Follows::Nothing, &mut self.head);
@@ -168,9 +191,59 @@ impl SeaweedSession {
         let size = content.size();
         let assigned = match self.assign(collection, size).await {
             Ok(assigned) => assigned,
+            Err(error) => {
+                let is_growing = error.class == ErrorClass::Growing;
+                self.growing = is_growing.then(|| collection.map(Into::into));
+                return self.ended(Err(error));
+            }
+        };
+        let assigned_at = self.thread.clock.now();
+        let done = self.upload(assigned, content).await;
+        Completion { assigned: Some(assigned_at), ..done }
+    }
+
+    /// Returns an id that is noted, with nothing under it yet.
+    pub(crate) async fn reserve_id(&mut self) -> Result<FileId, DriverError> {
+        let fid = self.assign(None, 0).await?.fid;
+        self.note(fid)?;
+        Ok(fid)
+    }
+
+    /// Writes a file whose id was given before, over what is under it.
+    pub(crate) async fn put_over(
+        &mut self,
+        fid: FileId,
+        content: &mut dyn ContentSource,
+    ) -> Completion {
+        self.endpoint = MASTERS;
+        let server = match self.find(fid).await {
+            Ok(server) => server,
             Err(error) => return self.ended(Err(error)),
         };
-        let Assigned { fid, server, .. } = assigned;
+        let token = match self.token(fid, TokenFor::Write).await {
+            Ok(token) => token,
+            Err(error) => return self.ended(Err(error)),
+        };
+        let done = self.upload(Assigned { fid, before: 0, count: 1, token, server }, content).await;
+        // Whatever became of it, it is for whoever gave the name to remove it.
+        self.unsettled.clear();
+        done
+    }
+
+    fn note(&self, fid: FileId) -> Result<(), DriverError> {
+        self.thread.journal.note(fid, 1).map_err(|error| {
+            let why = format!("cannot note the file id: {error}");
+            DriverError::new(ErrorClass::Io, why)
+        })
+    }
+
+    async fn upload(&mut self, assigned: Assigned, content: &mut dyn ContentSource) -> Completion {
+        let size = content.size();
+        let Assigned { fid, before, server, .. } = assigned;
+        if let Err(error) = self.note(fid) {
+            return self.ended(Err(error));
+        }
+        self.unsettled.push(fid);
         self.endpoint = self.thread.master.cluster.endpoint(server);
         let (endpoint, host) = self.thread.server(server);
         let mut client = self.thread.connection(&endpoint);
@@ -181,7 +254,12 @@ impl SeaweedSession {
             true => ("POST", Follows::Form(len)),
             false => ("PUT", Follows::Bytes(len)),
         };
-        let path = format_args!("/{fid}");
+        // The token of ids that were assigned together names the first of them.
+        let first = FileId { key: fid.key - before, ..fid };
+        let path = match before {
+            0 => format_args!("/{first}"),
+            _ => format_args!("/{first}_{before}"),
+        };
         let (query, token) = (&self.query, &assigned.token);
         let request = FileRequest { method, path, query, host: &host, token };
         request.render(follows, &mut self.head);
@@ -199,13 +277,16 @@ impl SeaweedSession {
         }
         // What was stored wrong is there all the same, and has to be removed.
         let is_there = matches!(self.answer.status, 201 | 204);
+        if outcome.is_ok() {
+            self.unsettled.pop();
+        }
         done.server_name = is_there.then(|| fid.to_string().into());
         done
     }
 
     async fn get(
         &mut self,
-        name: Option<&str>,
+        name: &str,
         range: Option<ByteRange>,
         content: &mut dyn ContentSink,
     ) -> Completion {
@@ -219,6 +300,7 @@ impl SeaweedSession {
         let outcome = client.exchange(0, request, &mut sink).await;
         let checked = sink.check_read();
         let state = sink.state;
+        self.note_reach(&outcome);
         self.thread.give_back(&endpoint, client);
         let mut done = self.complete(&outcome, &[200, 206], FirstByte::OfBody);
         match state {
@@ -244,7 +326,7 @@ impl SeaweedSession {
         done
     }
 
-    async fn stat(&mut self, name: Option<&str>) -> Completion {
+    async fn stat(&mut self, name: &str) -> Completion {
         let mut done = self.ask("HEAD", name, TokenFor::Read, &[200]).await;
         if done.result.is_ok() {
             done.object_size = self.answer.content_length;
@@ -259,14 +341,89 @@ impl SeaweedSession {
 
     async fn delete(&mut self, name: &str) -> Completion {
         // 404: it was not there, so it is not there now.
-        self.ask("DELETE", Some(name), TokenFor::Delete, &[202, 200, 204, 404]).await
+        self.ask("DELETE", name, TokenFor::Write, &[202, 200, 204, 404]).await
+    }
+
+    async fn delete_many(&mut self, names: &[String]) -> Completion {
+        self.endpoint = MASTERS;
+        let fids: Result<Vec<FileId>, _> = names.iter().map(|name| name.parse()).collect();
+        let fids = match fids {
+            Ok(fids) => fids,
+            Err(error) => {
+                let error = DriverError::new(ErrorClass::Client, error.to_string());
+                return self.ended(Err(error));
+            }
+        };
+        let removed = self.thread.remove_all(&fids).await;
+        Completion { objects_count: removed.count, ..self.ended(removed.result) }
+    }
+
+    async fn settle_all(&mut self) -> Settled {
+        let mut settled = Settled::default();
+        while let Some(fid) = self.unsettled.last().copied() {
+            match self.delete(&fid.to_string()).await.result {
+                Ok(()) => settled.given_up_count += 1,
+                Err(_) => settled.left_count += 1,
+            }
+            self.unsettled.pop();
+        }
+        if let Some(collection) = self.growing.take() {
+            self.await_growth(collection).await;
+        }
+        settled
+    }
+
+    /// Waits until a collection can be written to, with a limit.
+    pub(crate) async fn await_volumes(
+        &mut self,
+        collection: Option<&str>,
+    ) -> Result<(), DriverError> {
+        let started = self.thread.clock.now();
+        loop {
+            let error = match self.ask_for_ids(collection, 0).await {
+                Err(error) if error.class == ErrorClass::Growing => error,
+                asked => return asked.map(drop),
+            };
+            let config = &self.thread.master.config;
+            let waited = self.thread.clock.now().since(started);
+            if waited >= config.growth_timeout {
+                let why = format!(
+                    "in {} s no volume was made for collection `{}`, replication {}: there may be \
+                     too few servers, racks or data centers for so many copies, or too few free \
+                     volumes (`-max` of volume servers); the master says: {}",
+                    config.growth_timeout.as_secs_f64(),
+                    collection.unwrap_or(&config.collection),
+                    if config.replication.is_empty() { "by default" } else { &config.replication },
+                    error.message
+                );
+                return Err(DriverError { message: why, ..error });
+            }
+            #[expect(clippy::disallowed_methods, reason = "nothing is measured yet")]
+            tokio::time::sleep(GROWTH_PAUSES[4].min(config.growth_timeout)).await;
+        }
+    }
+
+    /// Waits a while for volumes that are being made, and keeps an id on the first of them.
+    async fn await_growth(&mut self, collection: Option<Box<str>>) {
+        for pause in GROWTH_PAUSES {
+            #[expect(clippy::disallowed_methods, reason = "this takes time of no operation")]
+            tokio::time::sleep(pause).await;
+            match self.ask_for_ids(collection.as_deref(), 0).await {
+                Ok(assigned) => {
+                    self.reserve = Some(Reserve { collection, assigned, used: 0 });
+                    return;
+                }
+                Err(error) if error.class == ErrorClass::Growing => {}
+                Err(_) => return,
+            }
+        }
     }
 
     /// Does a request about one file that has no body, and no content in its answer.
     async fn ask(
         &mut self,
         method: &'static str,
-        name: Option<&str>,
+        name: &str,
         of: TokenFor,
         expected: &[u16],
     ) -> Completion {
@@ -278,7 +435,17 @@ impl SeaweedSession {
         let request = Request { head: &self.head, method_is_head, body: Body::Empty };
         let outcome = client.exchange(0, request, self.answer.expect()).await;
         self.thread.give_back(&endpoint, client);
+        self.note_reach(&outcome);
         self.complete(&outcome, expected, FirstByte::OfAnswer)
+    }
+
+    /// Where the server that was asked is not reached, another one is next time. The news of a
+    /// server that is gone may have come before an older answer that still names it.
+    fn note_reach(&mut self, outcome: &Result<Exchange, ExchangeError>) {
+        let is_lost = outcome.as_ref().is_err_and(|failed| failed.kind.is_connect());
+        if let Some((volume, server)) = self.asked.take().filter(|_| is_lost) {
+            self.thread.master.cluster.not_reached(volume, server);
+        }
     }
 
     /// Renders a request about a file into `self.head`, and returns a connection to one of the
@@ -286,18 +453,16 @@ impl SeaweedSession {
     async fn begin(
         &mut self,
         method: &'static str,
-        name: Option<&str>,
+        name: &str,
         of: TokenFor,
         follows: Follows,
     ) -> Result<(plimsoll_http::Endpoint, plimsoll_http::Client), DriverError> {
         self.endpoint = MASTERS;
         let refused = |why: String| DriverError::new(ErrorClass::Client, why);
-        let name = name.ok_or_else(|| {
-            refused("SeaweedFS knows files by the ids that it gave them".to_owned())
-        })?;
         let fid: FileId =
             name.parse().map_err(|error: crate::NoFileId| refused(error.to_string()))?;
         let server = self.find(fid).await?;
+        self.asked = Some((fid.volume, server));
         let token = self.token(fid, of).await?;
         self.endpoint = self.thread.master.cluster.endpoint(server);
         let (endpoint, host) = self.thread.server(server);
@@ -313,10 +478,7 @@ impl SeaweedSession {
         let view = self.thread.master.servers_of(fid.volume).await?;
         let servers = view.servers_of(fid.volume);
         self.turn = self.turn.wrapping_add(1);
-        let gone = || {
-            let why = format!("no server has volume {}", fid.volume);
-            DriverError::new(ErrorClass::NotFound, why)
-        };
+        let gone = || master::no_server(&view, fid.volume);
         servers.get(self.turn % servers.len().max(1)).copied().ok_or_else(gone)
     }
 
@@ -326,7 +488,7 @@ impl SeaweedSession {
         let master = &self.thread.master;
         let (key, place, query) = match of {
             TokenFor::Read => (&master.read_key, 0, "&read=yes"),
-            TokenFor::Delete => (&master.write_key, 1, ""),
+            TokenFor::Write => (&master.write_key, 1, ""),
         };
         if let Some(key) = key {
             return Ok(token::sign(key, &fid.to_string(), self.thread.wall_time()));
@@ -334,7 +496,12 @@ impl SeaweedSession {
         if self.thread.wants_tokens[place].get() == Some(false) {
             return Ok(String::new());
         }
-        self.ask_leader(&format!("/dir/lookup?fileId={fid}{query}")).await?;
+        let asked = self.ask_leader(&format!("/dir/lookup?fileId={fid}{query}")).await;
+        asked.map_err(|error| match error.class {
+            // The master knows already that a server is gone which was there a moment ago.
+            ErrorClass::NotFound => master::away(fid.volume),
+            _ => error,
+        })?;
         self.thread.wants_tokens[place].set(Some(!self.answer.token.is_empty()));
         Ok(std::mem::take(&mut self.answer.token))
     }
@@ -383,9 +550,13 @@ impl Session for SeaweedSession {
     async fn execute(&mut self, bucket: Option<&str>, operation: Operation<'_>) -> Completion {
         match operation {
             Operation::Put { content, .. } => self.put(bucket, content).await,
-            Operation::Get { range, version, sink, .. } => self.get(version, range, sink).await,
-            Operation::Stat { version, .. } => self.stat(version).await,
+            Operation::Get { key, range, version, sink } => {
+                self.get(version.unwrap_or(key), range, sink).await
+            }
+            Operation::Stat { key, version } => self.stat(version.unwrap_or(key)).await,
             Operation::DeleteVersion { version, .. } => self.delete(version).await,
+            Operation::Delete { keys: [name] } => self.delete(name).await,
+            Operation::Delete { keys } => Box::pin(self.delete_many(keys)).await,
             _ => self.ended(Err(DriverError::unsupported())),
         }
     }
@@ -394,7 +565,12 @@ impl Session for SeaweedSession {
         self.endpoint
     }
 
+    /// Removes files of which nobody knows whether they were stored, and waits a while for volumes
+    /// that are being made.
     async fn settle(&mut self) -> Settled {
-        Settled::default()
+        match self.unsettled.is_empty() && self.growing.is_none() {
+            true => Settled::default(),
+            false => Box::pin(self.settle_all()).await,
+        }
     }
 }

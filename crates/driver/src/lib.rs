@@ -12,7 +12,9 @@ pub mod null;
 mod ring;
 
 use std::future::Future;
+use std::io;
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -197,6 +199,8 @@ pub const DELETE_BATCH_MAX: usize = 1_000;
 pub struct Completion {
     /// The address it went to.
     pub endpoint: EndpointId,
+    /// When the target had told where the content goes, where it is asked for that apart.
+    pub assigned: Option<Moment>,
     /// First byte of the answer's body (get, list) or of the answer (others).
     pub first_byte: Option<Moment>,
     /// When the last byte of the request's body had been handed to the socket; `None` without a
@@ -223,6 +227,7 @@ impl Completion {
     pub fn bare(endpoint: EndpointId, end: Moment, result: Result<(), DriverError>) -> Self {
         Self {
             endpoint,
+            assigned: None,
             first_byte: None,
             last_byte_sent: None,
             end,
@@ -293,6 +298,18 @@ pub trait Driver: Send + Sync {
     /// Returns the addresses of the target, indexed by [`EndpointId`], as reports show them.
     fn endpoints(&self) -> Vec<String>;
 
+    /// Has the driver note in a file from now on what the target calls that which is written, each
+    /// name before it is used, where names are all that it can be removed by.
+    fn keep_names(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Returns how many connections so many sessions may have open at once, on `threads` threads.
+    fn connections_max(&self, sessions: u64, threads: u64) -> u64 {
+        let _ = threads;
+        sessions * self.endpoints().len() as u64
+    }
+
     /// Returns what the target can do where that needs no look at it; `None`: its [`Admin`] tells.
     fn offers(&self) -> Option<&'static [Ability]> {
         None
@@ -356,6 +373,11 @@ pub trait Admin {
         limit: Option<u64>,
         recursive: bool,
     ) -> Step<'a, Vec<FoundObject>>;
+
+    /// Returns why a name that the user gives can be that of no object.
+    fn judge_name(&self, _name: &str) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Removes every object below `prefix`, which must not be empty, and returns how many there
     /// were.

@@ -49,6 +49,7 @@ impl Session for NullSession {
         Completion {
             endpoint: EndpointId(0),
             first_byte: None,
+            assigned: None,
             last_byte_sent: None,
             end: self.clock.now(),
             bytes,

@@ -158,6 +158,7 @@ impl<'a> Executor<'a> {
             bytes,
             intended,
             start,
+            assigned: completion.assigned.map(|at| at.clamp(start, completion.end)),
             first_byte: completion.first_byte.map(|at| at.clamp(start, completion.end)),
             last_byte_sent: completion.last_byte_sent.map(|at| at.clamp(start, completion.end)),
             end: completion.end,
@@ -212,7 +213,9 @@ impl<'a> Executor<'a> {
         self.place.1 = set.bucket_of(id);
     }
 
-    /// Fills the batch with the keys at these positions of the order in which the set is removed.
+    /// Fills the batch with the keys at these positions of the order in which the set is removed;
+    /// with the names that the target gave, where it knows members by those. What has no name was
+    /// never written.
     fn fill_batch(&mut self, from: u64, count: u32) {
         let (facts, index) = (self.facts, self.place.0);
         let order = match self.removal {
@@ -224,10 +227,17 @@ impl<'a> Executor<'a> {
         self.batch_members.clear();
         let ids = (from..).take(count as usize).map(|at| facts.work.removed(index, &order, at));
         self.batch_members.extend(ids.map(|id| (set.bucket_of(id), id)));
+        let name = |id| facts.server_names.as_ref()?.get(index, id, 0);
+        if set.is_named {
+            self.batch_members.retain(|(_, id)| name(*id).is_some());
+        }
         self.batch_members.sort_by_key(|(bucket, _)| *bucket);
-        self.batch.resize_with(count as usize, String::new);
+        self.batch.resize_with(self.batch_members.len(), String::new);
         for ((_, id), key) in self.batch_members.iter().zip(&mut self.batch) {
-            set.keys.write(*id, key);
+            match name(*id).filter(|_| set.is_named) {
+                Some(name) => name.clone_into(key),
+                None => set.keys.write(*id, key),
+            }
         }
     }
 
@@ -246,7 +256,9 @@ impl<'a> Executor<'a> {
             });
             begin += len;
         }
-        whole.expect("a batch has members")
+        // Of members that were never written none is there to be removed.
+        whole
+            .unwrap_or_else(|| Completion::bare(session.endpoint(), self.facts.clock.now(), Ok(())))
     }
 
     /// Does an operation on the object under the present key, or on a range of it.
@@ -300,10 +312,13 @@ impl<'a> Executor<'a> {
         match kind {
             OpKind::Stat => expect_size(&mut done, object.size),
             OpKind::Put if facts.work.is_versioned(self.place.0) => {
-                let what = "version; versioning must be on for the bucket";
+                let what = match self.set().is_named {
+                    true => "name of the file",
+                    false => "name of the version; versioning must be on for the bucket",
+                };
                 expect_name(&mut done, &self.key, what);
             }
-            OpKind::CreateUpload => expect_name(&mut done, &self.key, "upload"),
+            OpKind::CreateUpload => expect_name(&mut done, &self.key, "name of the upload"),
             _ => {}
         }
         done
@@ -322,7 +337,7 @@ impl<'a> Executor<'a> {
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
             let mut done = in_bucket!(self, session, put, start);
-            expect_name(&mut done, &self.key, "part");
+            expect_name(&mut done, &self.key, "name of the part");
             return done;
         }
         let mut taken = CheckingSink::new(self.checked_content(0), offset, Some(bytes));
@@ -460,7 +475,7 @@ fn expect_name(done: &mut Completion, key: &str, what: &str) {
     if done.result.is_ok()
         && done.server_name.as_ref().is_none_or(|server_name| server_name.is_empty())
     {
-        let message = format!("writing `{key}` gave no name of the {what}");
+        let message = format!("writing `{key}` gave no {what}");
         done.result = Err(DriverError::new(ErrorClass::Protocol, message));
     }
 }

@@ -95,6 +95,7 @@ impl Session for ScriptedSession {
         Completion {
             endpoint: EndpointId(0),
             first_byte: None,
+            assigned: None,
             last_byte_sent: None,
             end,
             bytes,

@@ -523,6 +523,7 @@ impl<'a, R: Ring> RingThread<'a, R> {
             intended,
             start,
             first_byte: None,
+            assigned: None,
             last_byte_sent: None,
             end: end.max(start),
             outcome,

@@ -61,7 +61,10 @@ impl OwnerNames {
         if let Some(name) = self.others.get(&(number, version)) {
             return Some(name);
         }
-        let place = self.place(number, version)?;
+        self.at(self.place(number, version)?)
+    }
+
+    fn at(&self, place: usize) -> Option<&str> {
         let end = *self.ends.get(place)?;
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         Some(&self.text[start as usize..end as usize]).filter(|name| !name.is_empty())
@@ -104,8 +107,19 @@ impl ServerNames {
     }
 
     /// Returns what the store called a version of an object.
-    fn get(&self, set: SetIndex, id: ObjectId, version: u32) -> Option<&str> {
+    pub(crate) fn get(&self, set: SetIndex, id: ObjectId, version: u32) -> Option<&str> {
         self.owners.get(&(set, id.owner().0))?.get(id.number(), version)
+    }
+
+    /// Returns the names of the members of a set, those of each owner in the order of their
+    /// numbers.
+    pub fn of_set(&self, set: SetIndex) -> impl Iterator<Item = &str> {
+        let of_set = self.owners.range((set, 0)..=(set, u32::MAX));
+        of_set.flat_map(|(_, owner)| {
+            let others: BTreeMap<_, _> = owner.others.iter().collect();
+            let in_order = (0..owner.ends.len()).filter_map(|place| owner.at(place));
+            in_order.chain(others.into_values().map(|name| &**name))
+        })
     }
 
     /// Tells whether there are none.
@@ -141,7 +155,7 @@ impl VersionNames {
     /// Returns the name of the version that `op` is about, where it is about one.
     pub(crate) fn of(&self, op: &PlannedOp) -> Option<&str> {
         let Subject::Object(object, _) = op.subject else { return None };
-        if !object.is_by_name {
+        if !object.is_by_name && !self.work.set(op.set).is_named {
             return None;
         }
         let own = self.own.get(&(op.set, object.id, object.version));
@@ -217,6 +231,9 @@ mod tests {
         assert_eq!([get(3, 2, 1), get(3, 0, 3), get(3, 901, 0), get(0, 0, 0)], [None; 4]);
         assert_eq!(names.get(SetIndex(0), id(3, 0), 0), None);
         assert_eq!(names.count(), 7);
+        let of_set: Vec<&str> = names.of_set(SetIndex(1)).collect();
+        assert_eq!(of_set, ["a0", "a1", "b1-long", "c0", "a2", "far", "d0"]);
+        assert_eq!(names.of_set(SetIndex(0)).count(), 0);
     }
 
     #[test]

@@ -13,10 +13,13 @@ use tokio_rustls::TlsConnector;
 use crate::connection::Connection;
 use crate::error::Failure;
 use crate::proxy::ProxyServer;
-use crate::tls::ALPN_TWO;
+use crate::tls::{ALPN_TWO, identity_refusal};
 use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options, TlsConfig};
 
 const NO_HTTP2: &str = "the server does not speak HTTP/2";
+
+/// What webpki says of a certificate without extensions.
+const OLD_CERTIFICATE: &str = "UnsupportedCertVersion";
 
 /// What making a connection is busy with, for the message when it takes too long.
 #[derive(Clone, Copy)]
@@ -208,6 +211,12 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
                  `insecure` to go on nevertheless"
                     .to_owned()
             }
+            CertificateError::Other(other) if other.to_string() == OLD_CERTIFICATE => {
+                "certificate is of X.509 version 1, as `openssl x509 -req` makes it without \
+                 extensions, and cannot be checked; have one of version 3 issued (-extfile), or \
+                 use `insecure`"
+                    .to_owned()
+            }
             other => format!("certificate is not trusted ({other}); use `tls_ca` or `insecure`"),
         },
         Some(Error::InvalidMessage(_)) => {
@@ -218,10 +227,28 @@ fn handshake_reason(error: &io::Error, version: HttpVersion) -> String {
         {
             format!("{NO_HTTP2}; leave out `http2`")
         }
-        Some(other) => other.to_string(),
+        Some(other) => identity_refusal(error).unwrap_or_else(|| other.to_string()),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
             "the server closed the connection; does that port speak TLS?".to_owned()
         }
         None => error.to_string().to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::{CertificateError, Error, OtherError};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_without_extensions_is_told_with_what_to_do() {
+        let old = OtherError(Arc::new(io::Error::other(OLD_CERTIFICATE)));
+        let cause = Error::InvalidCertificate(CertificateError::Other(old));
+        let reason = handshake_reason(&io::Error::other(cause), HttpVersion::One);
+        assert!(reason.starts_with("certificate is of X.509 version 1"), "{reason}");
+        assert!(reason.contains("-extfile"), "{reason}");
     }
 }

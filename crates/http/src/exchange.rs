@@ -11,6 +11,7 @@ use crate::connection::Connection;
 use crate::error::Failure;
 use crate::response::{Ending, HEAD_BYTES_MAX, ParseError, ResponseParser, ResponseSink};
 use crate::stall::Overdue;
+use crate::tls::identity_refusal;
 use crate::{ExchangeErrorKind, send::Sender};
 
 /// A request as the caller rendered it.
@@ -279,6 +280,9 @@ impl<'a> Carrier<'a> {
 
     /// The connection ended before the answer did: without an error (`None`), or with one.
     fn broken_off(&mut self, error: Option<&io::Error>) -> Failure {
+        if let Some(why) = error.and_then(identity_refusal) {
+            return Failure::new(ExchangeErrorKind::Tls, format!(" ended TLS: {why}"));
+        }
         let ending = self.parser.finish();
         let place = match ending {
             Ending::BeforeAnswer if !self.sender.is_done() => " while the request was sent",

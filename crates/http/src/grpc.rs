@@ -4,6 +4,7 @@
 //! compressed; proxies are not used. What the bytes mean is the caller's.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -15,6 +16,7 @@ use http::{
 };
 
 use crate::dial::dial;
+use crate::tls::identity_refusal;
 use crate::{Endpoint, ExchangeErrorKind, HttpVersion, Options};
 
 /// A flag byte and four of length stand before each message.
@@ -23,21 +25,33 @@ const PREFIX_BYTES: usize = 5;
 /// The longest message that is taken, as gRPC's libraries limit it.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
+/// What may be wrong with a connection that breaks before its first answer.
+const HINT_PLAIN: &str = "; does that port speak gRPC, and without TLS?";
+const HINT_TLS: &str = "; does it want a certificate of ours, or another one?";
+
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 
 /// The statuses of gRPC that callers tell apart.
 pub mod status {
+    /// What is asked for cannot be.
+    pub const INVALID_ARGUMENT: u32 = 3;
     /// The call took too long.
     pub const DEADLINE_EXCEEDED: u32 = 4;
     /// There is no such thing.
     pub const NOT_FOUND: u32 = 5;
+    /// The caller may not do that.
+    pub const PERMISSION_DENIED: u32 = 7;
     /// Something is used up for the time being.
     pub const RESOURCE_EXHAUSTED: u32 = 8;
+    /// Something is not as it has to be for that.
+    pub const FAILED_PRECONDITION: u32 = 9;
     /// The server has no such call.
     pub const UNIMPLEMENTED: u32 = 12;
     /// The server cannot serve for the time being.
     pub const UNAVAILABLE: u32 = 14;
+    /// Nobody knows the caller.
+    pub const UNAUTHENTICATED: u32 = 16;
 }
 
 /// Why a call did not come to an answer.
@@ -87,6 +101,8 @@ pub struct GrpcChannel {
     endpoint: Arc<Endpoint>,
     scheme: Scheme,
     authority: Authority,
+    /// Whether the server has answered a call: then it is what it was taken for.
+    has_answered: Arc<AtomicBool>,
     /// What broke the connection.
     broken: Arc<Mutex<Option<(ExchangeErrorKind, String)>>>,
 }
@@ -121,19 +137,15 @@ impl GrpcChannel {
         let (of, why) = (endpoint.clone(), Arc::clone(&broken));
         #[expect(clippy::disallowed_methods, reason = "no caller could drive it alone")]
         tokio::spawn(async move {
-            let error = frames.await.err();
-            let kind = match error.as_ref().is_none_or(h2::Error::is_io) {
-                true => ExchangeErrorKind::Reset,
-                false => ExchangeErrorKind::Protocol,
+            let ended = match frames.await {
+                Ok(()) => (ExchangeErrorKind::Reset, format!("{of} closed the connection")),
+                Err(error) => meaning(&error, &of, "the connection"),
             };
-            let message = match error {
-                Some(error) => format!("the connection to {of} broke: {error}"),
-                None => format!("{of} closed the connection"),
-            };
-            *why.lock().expect("nobody panics while holding it") = Some((kind, message));
+            *why.lock().expect("nobody panics while holding it") = Some(ended);
         });
         let scheme = if tls { Scheme::HTTPS } else { Scheme::HTTP };
-        Ok(Self { requests, endpoint: Arc::new(endpoint.clone()), scheme, authority, broken })
+        let (endpoint, has_answered) = (Arc::new(endpoint.clone()), Arc::default());
+        Ok(Self { requests, endpoint, scheme, authority, has_answered, broken })
     }
 
     /// Tells whether the connection is known to be broken.
@@ -196,6 +208,7 @@ impl GrpcChannel {
         answer: Response<RecvStream>,
         sending: Option<SendStream<Bytes>>,
     ) -> Result<GrpcStream, GrpcError> {
+        self.has_answered.store(true, Ordering::Relaxed);
         let (head, receiving) = answer.into_parts();
         // An error that is known at once comes without messages, its status in the head.
         if let Some(error) = failure_in(&head.headers) {
@@ -210,16 +223,27 @@ impl GrpcChannel {
 
     fn lost(&self, error: &h2::Error) -> GrpcError {
         let broken = self.broken.lock().expect("nobody panics while holding it").clone();
-        let (kind, message) = broken.unwrap_or_else(|| {
-            let is_broken = error.is_io() || error.is_go_away();
-            let kind = match is_broken {
-                true => ExchangeErrorKind::Reset,
-                false => ExchangeErrorKind::Protocol,
-            };
-            (kind, format!("the call to {} broke: {error}", self.endpoint))
-        });
+        let (kind, mut message) =
+            broken.unwrap_or_else(|| meaning(error, &self.endpoint, "the call"));
+        if kind == ExchangeErrorKind::Reset && !self.has_answered.load(Ordering::Relaxed) {
+            let hint = if self.scheme == Scheme::HTTPS { HINT_TLS } else { HINT_PLAIN };
+            message.push_str(hint);
+        }
         GrpcError::Transport { kind, message }
     }
+}
+
+/// Returns what an error means that broke a call, or the connection.
+fn meaning(error: &h2::Error, of: &Endpoint, what: &str) -> (ExchangeErrorKind, String) {
+    if let Some(why) = error.get_io().and_then(identity_refusal) {
+        return (ExchangeErrorKind::Tls, format!("{of} ended TLS: {why}"));
+    }
+    let is_reset = error.is_remote() && error.is_reset();
+    let kind = match error.is_io() || error.is_go_away() || is_reset {
+        true => ExchangeErrorKind::Reset,
+        false => ExchangeErrorKind::Protocol,
+    };
+    (kind, format!("{what} to {of} broke: {error}"))
 }
 
 /// A call on which messages come, and go.

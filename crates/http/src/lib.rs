@@ -22,6 +22,7 @@ mod proxy;
 mod range;
 pub mod response;
 mod send;
+mod srv;
 mod stall;
 mod tls;
 mod url;
@@ -35,5 +36,6 @@ pub use patterns::{PatternError, Scheme, expand_hosts, expand_lines, split_schem
 pub use proxy::{Proxies, ProxyError};
 pub use range::{HeldRange, parse_content_range};
 pub use response::{ResponseHead, ResponseSink};
-pub use tls::{TlsConfig, TlsOptions, TlsSetupError};
+pub use srv::{NameServers, ServiceError, ServiceHost};
+pub use tls::{TlsConfig, TlsIdentity, TlsOptions, TlsSetupError};
 pub use url::{PORT_PLAIN, PORT_TLS, Url};

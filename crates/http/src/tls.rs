@@ -1,4 +1,4 @@
-//! TLS settings: whom to trust.
+//! TLS settings: whom to trust, and as whom to appear.
 #![expect(clippy::disallowed_methods, reason = "reads the certificates that the user names")]
 
 use std::io::{self, Read};
@@ -6,28 +6,45 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
+use rustls::client::{
+    WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor, verify_server_name,
+};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore,
+    SignatureScheme,
 };
 use rustls_pki_types::pem::{self, PemObject};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use crate::HttpVersion;
 
-/// Whom to trust, as the user asks for it.
+/// Whom to trust, and as whom to appear, as the user asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsOptions {
     /// Takes any certificate.
     pub insecure: bool,
     /// A PEM file of certificates to trust beside the system's.
     pub ca_file: Option<PathBuf>,
+    /// Trusts those of `ca_file` and nobody else, and what they have issued under whatever name:
+    /// for servers whose certificates do not hold the names that they are reached by.
+    pub any_name_of_ca: bool,
+    /// The certificate to show to servers that ask for one.
+    pub identity: Option<TlsIdentity>,
+}
+
+/// A certificate of our own with its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsIdentity {
+    /// A PEM file of the certificate, and of those that lead to its issuer behind it.
+    pub certificate_file: PathBuf,
+    /// A PEM file of its key, which has no password.
+    pub key_file: PathBuf,
 }
 
 /// More than any bundle of certificates has.
-const CA_FILE_BYTES_MAX: u64 = 16 << 20;
+const PEM_FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// What webpki says of an issuer's own certificate that a server shows; its error is not to be told
 /// apart in another way here.
@@ -73,6 +90,29 @@ pub enum TlsSetupError {
         /// The file.
         path: PathBuf,
     },
+    /// Nobody is named that could vouch for a server.
+    #[error("there is no certificate of who issued the servers' certificates (CA)")]
+    NoCaFile,
+    /// A file of our own certificate or key could not be read as PEM.
+    #[error("cannot read a {what} from `{}`", path.display())]
+    IdentityFile {
+        /// What it should hold.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What went wrong.
+        #[source]
+        source: rustls_pki_types::pem::Error,
+    },
+    /// Our own certificate and its key cannot be used.
+    #[error("the certificate of `{}` cannot be used with its key", path.display())]
+    Identity {
+        /// The file of the certificate.
+        path: PathBuf,
+        /// What is wrong with them.
+        #[source]
+        source: rustls::Error,
+    },
     /// There is nobody to trust.
     #[error("this system has no trusted certificates; use `tls_ca` FILE or `insecure`")]
     NoRoots,
@@ -82,7 +122,8 @@ pub enum TlsSetupError {
 }
 
 impl TlsConfig {
-    /// Returns settings for TLS 1.2 and later that trust the system's roots and those of `ca_file`.
+    /// Returns settings for TLS 1.2 and later that trust the system's roots and those of `ca_file`,
+    /// or whom `options` say.
     pub fn load(options: &TlsOptions) -> Result<Self, TlsSetupError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -91,23 +132,19 @@ impl TlsConfig {
         // A wrong --tls-ca is refused even where --insecure would make it needless.
         let named = named_certificates(options)?;
         let roots = load_roots(options, &named)?;
-        let mut config = if options.insecure {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(TrustAnyone(provider)))
-                .with_no_client_auth()
-        } else {
-            let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
-            let by_issuer = built.build().map_err(|error| {
-                TlsSetupError::Provider(rustls::Error::General(error.to_string()))
-            })?;
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(TrustIssuersAndNamed {
-                    by_issuer,
-                    named,
-                }))
-                .with_no_client_auth()
+        let verifier: Arc<dyn ServerCertVerifier> = match options.insecure {
+            true => Arc::new(TrustAnyone(provider)),
+            false => Arc::new(TrustIssuersAndNamed::new(roots, named, options, provider)?),
+        };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let mut config = match &options.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => {
+                let (chain, key) = read_identity(identity)?;
+                builder.with_client_auth_cert(chain, key).map_err(|source| {
+                    TlsSetupError::Identity { path: identity.certificate_file.clone(), source }
+                })?
+            }
         };
         config.alpn_protocols = vec![ALPN_ONE.to_vec()];
         let mut two = config.clone();
@@ -126,10 +163,11 @@ impl TlsConfig {
 /// Returns the certificates of the file that the user names.
 fn named_certificates(options: &TlsOptions) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
     let Some(path) = &options.ca_file else {
-        return Ok(Vec::new());
+        let none_needed = options.insecure || !options.any_name_of_ca;
+        return if none_needed { Ok(Vec::new()) } else { Err(TlsSetupError::NoCaFile) };
     };
     let unreadable = |source| TlsSetupError::CaFile { path: path.clone(), source };
-    let text = read_ca_file(path).map_err(|error| unreadable(pem::Error::Io(error)))?;
+    let text = read_pem_file(path).map_err(|error| unreadable(pem::Error::Io(error)))?;
     let named: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     let named = named.map_err(unreadable)?;
     if named.is_empty() {
@@ -138,16 +176,38 @@ fn named_certificates(options: &TlsOptions) -> Result<Vec<CertificateDer<'static
     Ok(named)
 }
 
+/// Reads our own certificate and its key.
+fn read_identity(
+    identity: &TlsIdentity,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsSetupError> {
+    let unreadable = |what, path: &Path, source| TlsSetupError::IdentityFile {
+        what,
+        path: path.to_owned(),
+        source,
+    };
+    let path = identity.certificate_file.as_path();
+    let text = read_pem_file(path).map_err(pem::Error::Io);
+    let chain = text.and_then(|text| {
+        let chain = CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>()?;
+        if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) }
+    });
+    let chain = chain.map_err(|source| unreadable("certificate", path, source))?;
+    let path = identity.key_file.as_path();
+    let text = read_pem_file(path).map_err(pem::Error::Io);
+    let key = text.and_then(|text| PrivateKeyDer::from_pem_slice(&text));
+    Ok((chain, key.map_err(|source| unreadable("private key without a password", path, source))?))
+}
+
 /// Reads a file whole, as long as it is a file and not larger than any of its kind.
-fn read_ca_file(path: &Path) -> io::Result<Vec<u8>> {
+fn read_pem_file(path: &Path) -> io::Result<Vec<u8>> {
     // Asked before it is opened: opening a pipe waits for who writes to it.
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = Vec::new();
-    std::fs::File::open(path)?.take(CA_FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
-    match text.len() as u64 > CA_FILE_BYTES_MAX {
-        true => Err(io::Error::other(format!("it is larger than {CA_FILE_BYTES_MAX} bytes"))),
+    std::fs::File::open(path)?.take(PEM_FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
+    match text.len() as u64 > PEM_FILE_BYTES_MAX {
+        true => Err(io::Error::other(format!("it is larger than {PEM_FILE_BYTES_MAX} bytes"))),
         false => Ok(text),
     }
 }
@@ -164,12 +224,32 @@ fn load_roots(
                 .map_err(|source| TlsSetupError::CaCertificate { path: path.clone(), source })?;
         }
     }
-    if options.insecure {
+    if options.insecure || options.any_name_of_ca {
         return Ok(roots);
     }
     // Single certificates of the system that do not parse are no reason to refuse the rest.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() { Err(TlsSetupError::NoRoots) } else { Ok(roots) }
+}
+
+/// Says what it means when a server ends a connection because of our certificate; `None` where an
+/// error is another one. With TLS 1.3 it comes only after the handshake, as it seems to us.
+pub(crate) fn identity_refusal(error: &io::Error) -> Option<String> {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())?;
+    let rustls::Error::AlertReceived(alert) = cause else { return None };
+    // Go says "bad certificate" in TLS 1.2 of one that is missing.
+    let is_of_identity = matches!(
+        alert,
+        AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+    );
+    let why = "the server does not accept our certificate, or wants one and was shown none";
+    is_of_identity.then(|| format!("{why} ({alert:?})"))
 }
 
 /// Takes certificates that somebody trusted has issued, and those that the user named themselves: a
@@ -179,6 +259,25 @@ fn load_roots(
 struct TrustIssuersAndNamed {
     by_issuer: Arc<WebPkiServerVerifier>,
     named: Vec<CertificateDer<'static>>,
+    /// Where names do not matter: the issuers, and how they sign.
+    of_any_name: Option<(Arc<RootCertStore>, WebPkiSupportedAlgorithms)>,
+}
+
+impl TrustIssuersAndNamed {
+    fn new(
+        roots: RootCertStore,
+        named: Vec<CertificateDer<'static>>,
+        options: &TlsOptions,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, TlsSetupError> {
+        let (roots, algorithms) = (Arc::new(roots), provider.signature_verification_algorithms);
+        let built = WebPkiServerVerifier::builder_with_provider(Arc::clone(&roots), provider);
+        let by_issuer = built
+            .build()
+            .map_err(|error| TlsSetupError::Provider(rustls::Error::General(error.to_string())))?;
+        let of_any_name = options.any_name_of_ca.then_some((roots, algorithms));
+        Ok(Self { by_issuer, named, of_any_name })
+    }
 }
 
 /// Tells whether a certificate that is valid in time was refused only because of who issued it, or
@@ -203,13 +302,23 @@ impl ServerCertVerifier for TrustIssuersAndNamed {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let by_issuer = self.by_issuer.verify_server_cert(
-            end_entity,
-            intermediates,
-            server_name,
-            ocsp_response,
-            now,
-        );
+        let by_issuer = match &self.of_any_name {
+            None => self.by_issuer.verify_server_cert(
+                end_entity,
+                intermediates,
+                server_name,
+                ocsp_response,
+                now,
+            ),
+            Some((roots, algorithms)) => verify_server_cert_signed_by_trust_anchor(
+                &ParsedCertificate::try_from(end_entity)?,
+                roots,
+                intermediates,
+                now,
+                algorithms.all,
+            )
+            .map(|()| ServerCertVerified::assertion()),
+        };
         let error = match by_issuer {
             Err(error) if is_about_issuer(&error) => error,
             verified => return verified,
@@ -217,7 +326,9 @@ impl ServerCertVerifier for TrustIssuersAndNamed {
         if !self.named.iter().any(|named| named.as_ref() == end_entity.as_ref()) {
             return Err(error);
         }
-        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        if self.of_any_name.is_none() {
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -282,5 +393,27 @@ impl ServerCertVerifier for TrustAnyone {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_names_do_not_matter_nobody_else_is_trusted() {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(["ours".to_owned()]).unwrap();
+        let named = [params.self_signed(&key).unwrap().der().clone()];
+        let options = TlsOptions {
+            ca_file: Some("a name for errors".into()),
+            any_name_of_ca: true,
+            ..TlsOptions::default()
+        };
+        assert_eq!(load_roots(&options, &named).unwrap().len(), 1);
+        let of_system = rustls_native_certs::load_native_certs().certs.len();
+        let beside_system = TlsOptions { any_name_of_ca: false, ..options };
+        let roots = load_roots(&beside_system, &named).unwrap().len();
+        assert!(roots <= 1 + of_system && (roots > 1 || of_system == 0), "{roots} {of_system}");
     }
 }

@@ -34,11 +34,14 @@ pub enum ErrorClass {
     Io = 13,
     /// It failed, and a record made elsewhere does not say how.
     Unknown = 14,
+    /// The store has no room that it could assign yet and is making some (SeaweedFS: volume growth
+    /// in progress).
+    Growing = 15,
 }
 
 impl ErrorClass {
     /// Every class, in the order of their numbers.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Ok,
         Self::NotFound,
         Self::Denied,
@@ -54,6 +57,7 @@ impl ErrorClass {
         Self::Protocol,
         Self::Io,
         Self::Unknown,
+        Self::Growing,
     ];
 
     /// Returns the name used in files and reports.
@@ -74,6 +78,7 @@ impl ErrorClass {
             Self::Protocol => "protocol",
             Self::Io => "io",
             Self::Unknown => "unknown",
+            Self::Growing => "growing",
         }
     }
 
@@ -94,6 +99,7 @@ impl ErrorClass {
 
     /// Tells whether another attempt may succeed, so that a visible retry makes sense.
     pub const fn is_transient(self) -> bool {
-        matches!(self, Self::Throttled | Self::Server | Self::Timeout | Self::Connect | Self::Reset)
+        use ErrorClass::{Connect, Growing, Reset, Server, Throttled, Timeout};
+        matches!(self, Throttled | Server | Timeout | Connect | Reset | Growing)
     }
 }

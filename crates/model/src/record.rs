@@ -27,6 +27,9 @@ pub struct OpRecord {
     pub intended: Moment,
     /// When it was issued.
     pub start: Moment,
+    /// When the target had told where the content of a write goes, where it is asked for that apart
+    /// (SeaweedFS assigns a file id first).
+    pub assigned: Option<Moment>,
     /// When the first byte of the answer's body (download, list) or of the answer (others) was
     /// there.
     pub first_byte: Option<Moment>,
@@ -57,11 +60,20 @@ impl OpRecord {
         Self {
             intended: moment(self.intended),
             start: moment(self.start),
+            assigned: self.assigned.map(moment),
             first_byte: self.first_byte.map(moment),
             last_byte_sent: self.last_byte_sent.map(moment),
             end: moment(self.end),
             ..*self
         }
+    }
+
+    /// Returns how long it took to be told where the content goes, and to bring it there: start to
+    /// `assigned`, and from there to the end. With retries the first holds all attempts but what
+    /// the last one spent on its upload.
+    pub fn parts(&self) -> Option<(Duration, Duration)> {
+        let assigned = self.assigned?;
+        Some((assigned.since(self.start), self.end.since(assigned)))
     }
 
     /// Returns the time to first byte: for an upload from the last body byte sent to the first byte
@@ -72,17 +84,18 @@ impl OpRecord {
     }
 }
 
-/// Nanoseconds in 48 bits (up to 78 hours); all ones means unknown.
+/// Nanoseconds between two moments in so many bytes, at most 7; all ones means unknown. What is
+/// longer counts as the longest: 78 hours in 6 bytes, 18 minutes in 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ns48([u16; 3]);
+struct Between<const BYTES: usize>([u8; BYTES]);
 
-impl Ns48 {
-    const MAX: u64 = (1 << 48) - 2;
-    const NONE: Self = Self([u16::MAX; 3]);
+impl<const BYTES: usize> Between<BYTES> {
+    const NONE: Self = Self([u8::MAX; BYTES]);
+    const MAX: u64 = (1 << (8 * BYTES)) - 2;
 
     fn new(from: Moment, to: Moment) -> Self {
-        let ns = to.as_ns().saturating_sub(from.as_ns()).min(Self::MAX);
-        Self([ns as u16, (ns >> 16) as u16, (ns >> 32) as u16])
+        let ns = to.as_ns().saturating_sub(from.as_ns()).min(Self::MAX).to_le_bytes();
+        Self(std::array::from_fn(|byte| ns[byte]))
     }
 
     fn optional(from: Moment, to: Option<Moment>) -> Self {
@@ -90,8 +103,9 @@ impl Ns48 {
     }
 
     fn after(self, from: Moment) -> Moment {
-        let ns = self.0.iter().rev().fold(0u64, |ns, part| ns << 16 | u64::from(*part));
-        Moment::from_ns(from.as_ns() + ns)
+        let mut ns = [0; 8];
+        ns[..BYTES].copy_from_slice(&self.0);
+        Moment::from_ns(from.as_ns() + u64::from_le_bytes(ns))
     }
 
     fn optional_after(self, from: Moment) -> Option<Moment> {
@@ -99,72 +113,85 @@ impl Ns48 {
     }
 }
 
+/// A number in the lower bits and another one above them, which a shift tells apart.
+const ATTEMPTS_SHIFT: u32 = 56;
+const ENDPOINT_SHIFT: u32 = 48;
+const STAGE_SHIFT: u32 = 24;
+
 /// An `OpRecord` in 64 bytes, one cache line, for the queues between workers and recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct PackedOp {
+    /// With the attempts above it: 56 bits hold two years.
     intended_ns: u64,
     object: u64,
+    /// With the endpoint above it: 48 bits hold 256 TiB.
     bytes: u64,
+    /// With the stage above it: there are no more workers than owners of objects.
     worker: u32,
     objects_count: u32,
-    start: Ns48,
-    first_byte: Ns48,
-    last_byte_sent: Ns48,
-    end: Ns48,
-    endpoint: u16,
-    stage: u8,
+    start: Between<6>,
+    first_byte: Between<6>,
+    last_byte_sent: Between<6>,
+    end: Between<6>,
+    assigned: Between<5>,
     job: u8,
     kind: OpKind,
     outcome: ErrorClass,
-    attempts: u8,
 }
 
 const _: () = assert!(size_of::<PackedOp>() == 64);
 
+const fn lower(bits: u32, of: u64) -> u64 {
+    of & ((1 << bits) - 1)
+}
+
 impl From<&OpRecord> for PackedOp {
     fn from(op: &OpRecord) -> Self {
         debug_assert!(op.intended <= op.start && op.start <= op.end);
+        debug_assert!(op.worker.0 >> STAGE_SHIFT == 0, "no more than owners of objects");
+        let intended_ns = op.intended.as_ns().min(lower(ATTEMPTS_SHIFT, u64::MAX));
+        let bytes = op.bytes.min(lower(ENDPOINT_SHIFT, u64::MAX));
+        let stage = u32::from(op.stage.0) << STAGE_SHIFT;
         Self {
-            intended_ns: op.intended.as_ns(),
+            intended_ns: intended_ns | u64::from(op.attempts) << ATTEMPTS_SHIFT,
             object: op.object.map_or(u64::MAX, ObjectId::as_u64),
-            bytes: op.bytes,
-            worker: op.worker.0,
+            bytes: bytes | u64::from(op.endpoint.0) << ENDPOINT_SHIFT,
+            worker: lower(STAGE_SHIFT, u64::from(op.worker.0)) as u32 | stage,
             objects_count: op.objects_count,
-            start: Ns48::new(op.intended, op.start),
-            first_byte: Ns48::optional(op.start, op.first_byte),
-            last_byte_sent: Ns48::optional(op.start, op.last_byte_sent),
-            end: Ns48::new(op.start, op.end),
-            endpoint: op.endpoint.0,
-            stage: op.stage.0,
+            start: Between::new(op.intended, op.start),
+            first_byte: Between::optional(op.start, op.first_byte),
+            last_byte_sent: Between::optional(op.start, op.last_byte_sent),
+            end: Between::new(op.start, op.end),
+            assigned: Between::optional(op.start, op.assigned),
             job: op.job.0,
             kind: op.kind,
             outcome: op.outcome,
-            attempts: op.attempts,
         }
     }
 }
 
 impl From<&PackedOp> for OpRecord {
     fn from(packed: &PackedOp) -> Self {
-        let intended = Moment::from_ns(packed.intended_ns);
+        let intended = Moment::from_ns(lower(ATTEMPTS_SHIFT, packed.intended_ns));
         let start = packed.start.after(intended);
         Self {
-            stage: StageId(packed.stage),
+            stage: StageId((packed.worker >> STAGE_SHIFT) as u8),
             job: JobId(packed.job),
-            worker: WorkerId(packed.worker),
+            worker: WorkerId(lower(STAGE_SHIFT, u64::from(packed.worker)) as u32),
             kind: packed.kind,
-            endpoint: EndpointId(packed.endpoint),
+            endpoint: EndpointId((packed.bytes >> ENDPOINT_SHIFT) as u16),
             object: ObjectId::from_u64(packed.object),
             objects_count: packed.objects_count,
-            bytes: packed.bytes,
+            bytes: lower(ENDPOINT_SHIFT, packed.bytes),
             intended,
             start,
+            assigned: packed.assigned.optional_after(start),
             first_byte: packed.first_byte.optional_after(start),
             last_byte_sent: packed.last_byte_sent.optional_after(start),
             end: packed.end.after(start),
             outcome: packed.outcome,
-            attempts: packed.attempts,
+            attempts: (packed.intended_ns >> ATTEMPTS_SHIFT) as u8,
         }
     }
 }
@@ -185,6 +212,7 @@ mod tests {
             bytes: 10 << 20,
             intended: Moment::from_ns(1_000),
             start: Moment::from_ns(1_500),
+            assigned: Some(Moment::from_ns(1_700)),
             first_byte: Some(Moment::from_ns(2_500)),
             last_byte_sent: None,
             end: Moment::from_ns(9_000_000_000_000),
@@ -198,7 +226,20 @@ mod tests {
         let whole = sample();
         let sparse =
             OpRecord { object: None, first_byte: None, last_byte_sent: Some(whole.start), ..whole };
-        for op in [whole, sparse] {
+        let largest = OpRecord {
+            stage: StageId(u8::MAX),
+            worker: WorkerId(ObjectId::OWNER_MAX),
+            endpoint: EndpointId(u16::MAX),
+            bytes: (1 << 48) - 1,
+            intended: Moment::from_ns((1 << 55) - 1),
+            start: Moment::from_ns(1 << 55),
+            assigned: None,
+            attempts: u8::MAX,
+            end: Moment::from_ns((1 << 55) + (1 << 47)),
+            first_byte: None,
+            ..whole
+        };
+        for op in [whole, sparse, largest] {
             assert_eq!(OpRecord::from(&PackedOp::from(&op)), op);
         }
     }
@@ -212,5 +253,8 @@ mod tests {
         let upload = OpRecord { last_byte_sent: Some(Moment::from_ns(2_100)), ..download };
         assert_eq!(upload.ttfb(), Some(Duration::from_nanos(400)));
         assert_eq!(OpRecord { first_byte: None, ..download }.ttfb(), None);
+        let parts = download.parts().map(|(assign, upload)| [assign.as_nanos(), upload.as_nanos()]);
+        assert_eq!(parts, Some([200, 9_000_000_000_000 - 1_700]));
+        assert_eq!(OpRecord { assigned: None, ..download }.parts(), None);
     }
 }

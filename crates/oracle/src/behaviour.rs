@@ -111,11 +111,15 @@ pub enum Lie {
     ListOmission,
     /// A listing with an entry too many.
     ListGhost,
+    /// A write that is done, and acknowledged with the checksum of other content.
+    WrongTag,
+    /// A write that is acknowledged and lacks one of its copies.
+    LostCopy,
 }
 
 impl Lie {
     /// Every lie.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::OtherKey,
         Self::OldVersion,
         Self::Shifted,
@@ -126,6 +130,8 @@ impl Lie {
         Self::StaleRead,
         Self::ListOmission,
         Self::ListGhost,
+        Self::WrongTag,
+        Self::LostCopy,
     ];
 
     /// Returns its name in scripts and reports.
@@ -141,6 +147,8 @@ impl Lie {
             Self::StaleRead => "stale_read",
             Self::ListOmission => "list_omission",
             Self::ListGhost => "list_ghost",
+            Self::WrongTag => "wrong_tag",
+            Self::LostCopy => "lost_copy",
         }
     }
 
@@ -150,6 +158,7 @@ impl Lie {
             Self::LostWrite => matches!(kind, OpKind::Put | OpKind::Delete),
             Self::StaleRead => matches!(kind, OpKind::Get | OpKind::Stat),
             Self::ListOmission | Self::ListGhost => matches!(kind, OpKind::List),
+            Self::WrongTag | Self::LostCopy => matches!(kind, OpKind::Put),
             _ => matches!(kind, OpKind::Get | OpKind::Read),
         }
     }

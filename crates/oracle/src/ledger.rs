@@ -55,6 +55,12 @@ impl Ledger {
         since
     }
 
+    /// Returns the same without the operations of a kind.
+    pub fn without(mut self, kind: OpKind) -> Self {
+        *self.of_mut(kind) = Entry::default();
+        self
+    }
+
     pub(crate) fn of_mut(&mut self, kind: OpKind) -> &mut Entry {
         &mut self.kinds[kind as usize]
     }
@@ -153,5 +159,7 @@ mod tests {
         );
         assert_eq!(since.acts(OpKind::Put), &BTreeMap::from([("slow_down", 1)]));
         assert!(since.acts(OpKind::Get).is_empty());
+        assert_eq!(since.clone().without(OpKind::Put), Ledger::default());
+        assert_eq!(since.clone().without(OpKind::Get), since);
     }
 }

@@ -27,6 +27,7 @@ mod misbehave;
 mod script;
 mod scripted;
 mod scripted_files;
+mod seaweed;
 mod server;
 mod store;
 mod upload;
@@ -39,4 +40,7 @@ pub use ledger::Ledger;
 pub use script::{SCRIPT_SCHEMA, Script, ScriptError};
 pub use scripted::{ScriptedDriver, ScriptedSession};
 pub use scripted_files::{ScriptedFiles, ScriptedRing};
+pub use seaweed::{
+    Assigned, SeaweedLedger, SeaweedOracle, SeaweedOracleConfig, SeaweedOracleError, Site,
+};
 pub use server::{Oracle, OracleConfig, OracleError, OracleStats, TlsIdentity};

@@ -13,16 +13,19 @@ use plimsoll_model::ErrorClass;
 use s3s::{S3Result, s3_error};
 
 pub(crate) use self::lies::Wanted;
-use self::timer::OracleClock;
-pub(crate) use self::wire::{Socket, converse};
+pub(crate) use self::timer::{OracleClock, Timer};
+pub(crate) use self::wire::{BoxError, Serving, Socket, converse};
 use crate::behaviour::{Act, Behaviour, Lie, Request, Verdict};
 use crate::ledger::Ledger;
 
 /// One script for all connections of a server. Its time begins when this is made.
 pub(crate) struct Misbehaviour {
     behaviour: Mutex<Behaviour>,
-    clock: OracleClock,
+    pub(crate) clock: OracleClock,
 }
+
+/// A request of which the script makes nothing but an answer.
+pub(crate) struct Nothing;
 
 /// What the script says to one request: travels with it as an extension, and is filled in by the
 /// backend, which knows what the request is about.
@@ -53,6 +56,20 @@ impl Misbehaviour {
     }
 }
 
+impl Misbehaviour {
+    /// Returns what becomes of a request that arrives now.
+    pub(crate) fn decide(
+        &self,
+        request: &Request<'_>,
+        tell: &mut dyn FnMut(Lie, u64) -> Option<ErrorClass>,
+    ) -> Verdict {
+        let mut behaviour = self.behaviour();
+        // Read under the lock, so that time does not go back from one request to the next.
+        let now = self.clock.now();
+        behaviour.decide(now, request, tell)
+    }
+}
+
 impl Ruling {
     fn new(misbehaviour: &Arc<Misbehaviour>) -> Self {
         Self { misbehaviour: Arc::clone(misbehaviour), verdict: Arc::default() }
@@ -65,17 +82,12 @@ impl Ruling {
 
     /// Asks the script what becomes of a request: `Err` when it comes to nothing here, else the lie
     /// that is to be told. The answer to an `Err` is made on the wire.
-    fn ask(
+    pub(crate) fn say(
         &self,
         request: &Request<'_>,
         tell: &mut dyn FnMut(Lie, u64) -> Option<ErrorClass>,
-    ) -> S3Result<Option<(Lie, u64)>> {
-        let verdict = self.verdict.get_or_init(|| {
-            let mut behaviour = self.misbehaviour.behaviour();
-            // Read under the lock, so that time does not go back from one request to the next.
-            let now = self.misbehaviour.clock.now();
-            behaviour.decide(now, request, tell)
-        });
+    ) -> Result<Option<(Lie, u64)>, Nothing> {
+        let verdict = self.verdict.get_or_init(|| self.misbehaviour.decide(request, tell));
         match verdict.act {
             Act::Lie(lie) => Ok(Some((lie, verdict.salt))),
             Act::Serve | Act::HalfBody | Act::WrongLength => Ok(None),
@@ -83,9 +95,18 @@ impl Ruling {
             | Act::ResetBefore
             | Act::ErrorInSuccess
             | Act::Silence
-            | Act::Io => {
-                Err(s3_error!(InternalError, "the script has this request come to nothing"))
-            }
+            | Act::Io => Err(Nothing),
         }
+    }
+
+    /// The same in the words of S3.
+    fn ask(
+        &self,
+        request: &Request<'_>,
+        tell: &mut dyn FnMut(Lie, u64) -> Option<ErrorClass>,
+    ) -> S3Result<Option<(Lie, u64)>> {
+        self.say(request, tell).map_err(|Nothing| {
+            s3_error!(InternalError, "the script has this request come to nothing")
+        })
     }
 }

@@ -5,6 +5,7 @@
 
 mod distribution;
 mod lower;
+pub(crate) mod seaweed;
 mod spec;
 mod stall;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use plimsoll_model::OpKind;
 
 pub(crate) use self::distribution::Distribution;
+use self::seaweed::SeaweedPlan;
 use self::spec::ScriptSpec;
 pub(crate) use self::stall::Stall;
 use crate::behaviour::Act;
@@ -36,6 +38,7 @@ pub struct Script {
     pub(crate) brownouts: Vec<Brownout>,
     pub(crate) grace_count: u64,
     pub(crate) plant: Option<Plant>,
+    pub(crate) seaweed: SeaweedPlan,
 }
 
 /// Why a script is refused.
@@ -133,6 +136,19 @@ impl Script {
     pub fn mean(&self, kind: OpKind, content_bytes: u64) -> Option<Duration> {
         let service = &self.plan(kind).service;
         Some(as_duration(service.fixed_ns(content_bytes) + service.time.mean()?))
+    }
+
+    /// Returns the script without an act that a store cannot do to operations of a kind.
+    pub(crate) fn without(mut self, kind: OpKind, act: Act) -> Self {
+        let mix = &mut self.plans[kind as usize].mix;
+        let (mut before, mut left_out) = (0.0, 0.0);
+        mix.retain_mut(|(up_to, of)| {
+            let share = *up_to - std::mem::replace(&mut before, *up_to);
+            left_out += if *of == act { share } else { 0.0 };
+            *up_to -= left_out;
+            *of != act
+        });
+        self
     }
 
     pub(crate) fn plan(&self, kind: OpKind) -> &KindPlan {

@@ -110,9 +110,15 @@ impl Session for ScriptedSession {
         // Keys of other buckets begin with these.
         let whole = |key| in_bucket(bucket, key);
         match operation {
-            Operation::Put { key, content } => store.put(now, &whole(key), content),
+            Operation::Put { key, content } => {
+                let done = store.put(now, &whole(key), content);
+                // It stands in for stores that name what is written, too; its names are the keys.
+                let server_name = done.result.is_ok().then(|| key.into());
+                Completion { server_name, ..done }
+            }
             Operation::Get { key, range, sink, .. } => store.get(now, &whole(key), range, sink),
             Operation::Stat { key, .. } => store.stat(now, &whole(key)),
+            Operation::DeleteVersion { key, .. } => store.delete(now, &[whole(key).into_owned()]),
             Operation::Delete { keys } if bucket.is_none() => store.delete(now, keys),
             Operation::Delete { keys } => {
                 let keys: Vec<String> = keys.iter().map(|key| whole(key).into_owned()).collect();
@@ -142,8 +148,9 @@ impl Store {
         content.fill(0, Arc::get_mut(&mut bytes).expect("nobody else has it yet"));
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::Put, key, content_bytes: size, honest };
-        let verdict = behaviour.decide(now, &request, &mut |_, _| {
-            (objects.current(key) != Some(&bytes)).then_some(ErrorClass::Ok)
+        let verdict = behaviour.decide(now, &request, &mut |lie, _| {
+            let changes = objects.current(key) != Some(&bytes);
+            (lie == Lie::LostWrite && changes).then_some(ErrorClass::Ok)
         });
         match verdict.act {
             Act::Serve => objects.write(key, Some(bytes)),

@@ -11,14 +11,42 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures::StreamExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
-use hyper::header::EXPECT;
-use hyper::{Request, Response};
+use hyper::ext::ReasonPhrase;
+use hyper::header::{CONTENT_TYPE, EXPECT, HeaderValue};
+use hyper::{Request, Response, StatusCode};
 use s3s::service::S3Service;
 use s3s::{Body, HttpError};
+
+use crate::misbehave::{BoxError, Serving};
+
+/// The code of an answer that sheds load.
+const SLOW_DOWN_CODE: &str = "SlowDown";
 
 /// A body that two hold: the service, and who reads what it leaves.
 #[derive(Clone)]
 struct SharedBody(Arc<Mutex<Incoming>>);
+
+impl Serving for S3Service {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, BoxError> {
+        answer(self.clone(), request).await.map_err(BoxError::from)
+    }
+
+    fn error(status: StatusCode, code: &str) -> Response<String> {
+        let text = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code>\
+             <Message>the script of this oracle says so</Message></Error>"
+        );
+        let mut response = Response::new(text);
+        *response.status_mut() = status;
+        if code == SLOW_DOWN_CODE {
+            // As S3 has it: the one thing that tells it from other 503s in an answer to HEAD.
+            response.extensions_mut().insert(ReasonPhrase::from_static(b"Slow Down"));
+        }
+        let xml = HeaderValue::from_static("application/xml");
+        response.headers_mut().insert(CONTENT_TYPE, xml);
+        response
+    }
+}
 
 /// Answers one request.
 pub(crate) async fn answer(

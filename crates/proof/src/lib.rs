@@ -12,6 +12,7 @@ mod poisson;
 mod quantiles;
 mod rivals;
 mod schedule;
+mod seaweed;
 mod stall;
 
 use std::cell::RefCell;
@@ -111,9 +112,14 @@ const CLOSED: &str = "closed";
 
 impl Load<'_> {
     fn file(&self, seed: u64) -> WorkloadFile {
+        self.file_on("", seed)
+    }
+
+    /// The same on these targets.
+    fn file_on(&self, targets: &str, seed: u64) -> WorkloadFile {
         let Self { operations, pacing, lasts, workers, objects, size } = self;
         let text = format!(
-            "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\n\
+            "schema: {WORKLOAD_SCHEMA}\nname: proof\nseed: {seed}\n{targets}\
              sets: {{o: {{count: {objects}, size: {size}}}}}\nstages:\n\
              - name: prepare\n  prepares: true\n  jobs:\n  - workers: {workers}\n    \
              work: {{fill: o}}\n\

@@ -21,14 +21,17 @@ use plimsoll_workload::plan::WorkloadFile;
 use crate::bytes::Scale;
 use crate::error::{Context, ProofError, Result};
 use crate::measured::{Measured, Measurement};
-use crate::{CLOSED, Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, stall, times};
+use crate::{
+    CLOSED, Load, NamedProof, Prover, bare, bytes, errors, open, quantiles, seaweed, stall, times,
+};
 
 /// The proofs over sockets.
-pub const PROOFS: [NamedProof; 4] = [
+pub const PROOFS: [NamedProof; 5] = [
     NamedProof { name: "quantiles", claim: QUANTILES, make: quantiles_checks },
     NamedProof { name: "stall", claim: STALL, make: stall_checks },
     NamedProof { name: "errors", claim: ERRORS, make: errors_checks },
     NamedProof { name: "bytes", claim: BYTES, make: bytes_checks },
+    NamedProof { name: "seaweed", claim: seaweed::CLAIM, make: seaweed::checks },
 ];
 
 const QUANTILES: &str = "\
@@ -96,7 +99,7 @@ fn quantiles_checks(prover: &Prover) -> Result<Vec<Check>> {
         let script = format!("service: {{time: {time}}}");
         let measured = measure(prover, &load.file(prover.seed), &script)?;
         noise.note(&measured);
-        let exact = quantiles::exact(&measured.ledger, PERCENTS);
+        let exact = quantiles::exact(&measured.ledger, OpKind::Get, PERCENTS);
         let measured_times = measured.percentiles(OpKind::Get, PERCENTS)?;
         timings.extend(near_each(name, PERCENTS, &exact, &measured_times));
         counts.push(quantiles::counted(name, &measured)?);

@@ -46,7 +46,7 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
             size: 1_000,
         };
         let simulated = prover.simulate(&load.file(prover.seed), &format!("service: {script}"))?;
-        let exact = exact(&simulated.ledger, PERCENTS);
+        let exact = exact(&simulated.ledger, OpKind::Get, PERCENTS);
         let measured = simulated.percentiles(OpKind::Get, PERCENTS)?;
         checks.push(Check {
             what: format!("{name}: p50, p90, p99, p99.9"),
@@ -59,10 +59,10 @@ pub(crate) fn checks(prover: &Prover) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Returns percentiles of the latencies of GETs that the store knows of: the smallest value that is
-/// not exceeded by that part of all (nearest rank).
-pub(crate) fn exact<const N: usize>(ledger: &Ledger, percents: [f64; N]) -> [u64; N] {
-    let mut latencies = ledger.latencies_ns(OpKind::Get).to_vec();
+/// Returns percentiles of the latencies of a kind that the store knows of: the smallest value that
+/// is not exceeded by that part of all (nearest rank).
+pub(crate) fn exact<const N: usize>(ledger: &Ledger, kind: OpKind, percents: [f64; N]) -> [u64; N] {
+    let mut latencies = ledger.latencies_ns(kind).to_vec();
     latencies.sort_unstable();
     percents.map(|percent| {
         let rank = (percent / 100.0 * latencies.len() as f64).ceil() as usize;

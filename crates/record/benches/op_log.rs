@@ -97,6 +97,7 @@ fn stream(load: Load) -> Vec<PackedOp> {
             first_byte: Some(Moment::from_ns(
                 (start + took * 3 / 4 + random.next() % 50_000).min(end),
             )),
+            assigned: None,
             last_byte_sent: sent.map(Moment::from_ns),
             end: Moment::from_ns(end),
             outcome: if random.next().is_multiple_of(1_000) {

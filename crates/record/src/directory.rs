@@ -17,6 +17,9 @@ use crate::schema::{Checked, RunSchema, Summary, SummarySchema};
 use crate::seal::{Seal, Sealing, UNSEALED};
 use crate::{Manifest, RecordError, summary};
 
+/// What the files of names are called.
+const NAMES_PREFIX: &str = "names-";
+const NAMES_SUFFIX: &str = ".txt";
 const MANIFEST_NAME: &str = "run.json";
 const SUMMARY_NAME: &str = "summary.json";
 const OPS_NAME: &str = "ops";
@@ -91,9 +94,13 @@ impl RunDirectory {
 
     /// Removes the directory of a run that did nothing; only what [`Self::create`] made, and empty.
     pub fn discard(self) -> Result<(), RecordError> {
-        let removed = self
-            .folder
-            .remove_folder(OPS_NAME)
+        let remove_names = || {
+            let names = self.folder.names()?;
+            let mut kept = names.iter().filter(|name| name.starts_with(NAMES_PREFIX));
+            kept.try_for_each(|name| self.folder.remove(name))
+        };
+        let removed = remove_names()
+            .and_then(|()| self.folder.remove_folder(OPS_NAME))
             .and_then(|()| self.folder.remove(MANIFEST_NAME))
             .and_then(|()| self.folder.remove(LOCK_NAME))
             .and_then(|()| fs::remove_dir(self.path()));
@@ -122,6 +129,12 @@ impl RunDirectory {
     /// Returns where the run lies.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Returns where the names stand that a target gave to what the run wrote, if that is what it
+    /// is removed by: one a line, each before it was used. `target` is its place in the manifest.
+    pub fn names_path(&self, target: usize) -> PathBuf {
+        self.folder.path_of(&format!("{NAMES_PREFIX}{target}{NAMES_SUFFIX}"))
     }
 
     /// Writes a file beside the record, such as what the server told of itself; returns its path.
@@ -323,6 +336,7 @@ mod tests {
             intended: Moment::from_ns(ns),
             start: Moment::from_ns(ns),
             first_byte: None,
+            assigned: None,
             last_byte_sent: None,
             end: Moment::from_ns(ns + 1),
             outcome: ErrorClass::Ok,

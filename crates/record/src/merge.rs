@@ -140,6 +140,7 @@ impl Shift {
             object: op.object.and_then(|object| client.object(object)),
             intended: moment(op.intended),
             start: moment(op.start),
+            assigned: op.assigned.map(moment),
             first_byte: op.first_byte.map(moment),
             last_byte_sent: op.last_byte_sent.map(moment),
             end: moment(op.end),

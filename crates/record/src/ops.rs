@@ -80,9 +80,16 @@ const COLUMNS: &str = "message plimsoll_op {
     REQUIRED INT64 end_ns;
     REQUIRED BYTE_ARRAY outcome (STRING);
     REQUIRED INT32 attempts (INTEGER(8, false));
+    OPTIONAL INT64 assigned_ns;
 }";
 
-/// Returns the columns as Parquet sees them.
+/// Returns the columns as Parquet sees them, as they are written today.
 fn schema() -> TypePtr {
     Arc::new(parse_message_type(COLUMNS).expect("the columns are a schema"))
+}
+
+/// Returns the columns of logs that were written before moments of assignment were known.
+fn schema_without_assigned() -> TypePtr {
+    let older = COLUMNS.replace("    OPTIONAL INT64 assigned_ns;\n", "");
+    Arc::new(parse_message_type(&older).expect("the columns are a schema"))
 }

@@ -209,11 +209,12 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// Its kind: `s3`, `file`, `oracle` (scripted, in virtual time or embedded) or `null`.
+    /// Its kind: `s3`, `seaweedfs`, `file`, `oracle` (scripted, in virtual time or embedded) or
+    /// `null`.
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
-    /// The bucket.
+    /// The bucket, or the collection.
     pub bucket: Option<String>,
     /// The prefix that the run owns: it writes and removes nothing outside of it.
     pub prefix: Option<String>,
@@ -248,7 +249,15 @@ pub struct FilesTarget {
     pub free_bytes: Option<u64>,
 }
 
+/// The kind of a SeaweedFS by its own protocol.
+pub const SEAWEEDFS: &str = "seaweedfs";
+
 impl Target {
+    /// Tells whether it has collections instead of buckets, and names files by itself.
+    pub fn has_collections(&self) -> bool {
+        self.kind == SEAWEEDFS
+    }
+
     /// Returns a target of which nothing but its addresses is known.
     pub fn bare(kind: &str, endpoints: Vec<String>) -> Self {
         Self {

@@ -174,7 +174,12 @@ impl Writer<'_> {
             let service = figures.schedule_delay.as_ref().map(|_| figures.service());
             let service = service.map(|times| (name("service"), times));
             let latency = std::iter::once((name("latency"), &figures.latency));
-            latency.chain(service).chain([(name("TTFB"), &figures.ttfb)])
+            let ttfb = (name("TTFB"), &figures.ttfb);
+            let parts = figures
+                .parts
+                .as_ref()
+                .map(|parts| [(name("assign"), &parts.assign), (name("upload"), &parts.upload)]);
+            latency.chain(service).chain([ttfb]).chain(parts.into_iter().flatten())
         });
         let columns: Vec<(String, &Times)> =
             columns.filter(|(_, times)| times.samples > 0).collect();

@@ -16,6 +16,8 @@ pub struct TargetReport {
     pub address: String,
     /// The bucket.
     pub bucket: Option<String>,
+    /// The collection, where there are these instead of buckets.
+    pub collection: Option<String>,
     /// Whether it is directories or devices.
     pub is_files: bool,
     /// The file system, such as `ext4`.
@@ -24,6 +26,17 @@ pub struct TargetReport {
     pub device: Option<String>,
     /// How much was free before the run.
     pub free_bytes: Option<u64>,
+}
+
+impl TargetReport {
+    /// Returns its addresses with the bucket or collection.
+    pub(crate) fn place(&self) -> String {
+        let named = |what: &str, name: &Option<String>| {
+            name.as_ref().map_or(String::new(), |name| format!(", {what} {name}"))
+        };
+        let bucket = named("bucket", &self.bucket);
+        format!("{}{bucket}{}", self.address, named("collection", &self.collection))
+    }
 }
 
 /// Whether the run came to its own end.
@@ -241,6 +254,8 @@ pub enum VerificationMode {
     EveryByte,
     /// Every byte of what the run wrote; others were read as well.
     Partial,
+    /// Whole reads against the checksum that the target states for what it holds.
+    Checksum,
     /// The length only, because the content is not known.
     LengthOnly,
     /// Switched off; the length is still checked.

@@ -32,6 +32,7 @@ pub(crate) fn op(kind: OpKind, worker: u32, start_ms: u64, took_ms: u64) -> OpRe
         intended: start,
         start,
         first_byte: Some(start.after(Duration::from_micros(took_ms * 500))),
+        assigned: None,
         last_byte_sent: None,
         end: start.after(Duration::from_millis(took_ms)),
         outcome: ErrorClass::Ok,
@@ -90,6 +91,7 @@ pub(crate) fn report(what: &str, analysis: RowAnalysis, workers: u32) -> Report 
         targets: vec![TargetReport {
             address: "http://127.0.0.1:9000".to_owned(),
             bucket: Some("plimsoll".to_owned()),
+            collection: None,
             ..TargetReport::default()
         }],
         endpoints: vec!["http://127.0.0.1:9000".to_owned()],

@@ -444,12 +444,7 @@ impl Report {
 
     /// Returns all targets in one line.
     pub(crate) fn target(&self) -> String {
-        let line = |target: &TargetReport| {
-            let bucket = target.bucket.as_ref();
-            let bucket = bucket.map_or(String::new(), |name| format!(", bucket {name}"));
-            format!("{}{bucket}", target.address)
-        };
-        self.targets.iter().map(line).collect::<Vec<_>>().join("; ")
+        self.targets.iter().map(TargetReport::place).collect::<Vec<_>>().join("; ")
     }
 }
 

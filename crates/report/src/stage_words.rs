@@ -30,9 +30,7 @@ fn is_on_blocks(kind: OpKind) -> bool {
 /// Returns where load went, and what lies there.
 pub(crate) fn target(target: &TargetReport) -> String {
     if !target.is_files {
-        let bucket = target.bucket.as_ref();
-        return target.address.clone()
-            + &bucket.map_or(String::new(), |name| format!(", bucket {name}"));
+        return target.place();
     }
     let device = target.device.as_ref().map(|device| format!(" on {device}"));
     let file_system = target.file_system.as_deref().unwrap_or("unknown file system");

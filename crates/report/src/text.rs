@@ -263,6 +263,20 @@ impl Writer<'_> {
         if self.rows().iter().any(has_ttfb) {
             self.times_table("TTFB", |figures| &figures.ttfb);
         }
+        self.parts();
+    }
+
+    /// Writes the times of the parts that writes have.
+    fn parts(&mut self) {
+        let mut table = times_table("parts");
+        for row in self.rows() {
+            let Some(parts) = &row.figures.parts else { continue };
+            add_times(&mut table, &format!("{} assign", row.name), &parts.assign);
+            add_times(&mut table, "    upload", &parts.upload);
+        }
+        if self.rows().iter().any(|row| row.figures.parts.is_some()) {
+            self.table(&table);
+        }
     }
 
     /// Writes latency and service time beside each other, and the delay that lies between them.
@@ -288,14 +302,9 @@ impl Writer<'_> {
     }
 
     fn times_table(&mut self, name: &str, of: impl Fn(&Figures) -> &Times) {
-        let heading = [name, "p50", "p90", "p99", "p99.9", "max", "mean ± deviation"];
-        let mut table = Table::new(&heading);
+        let mut table = times_table(name);
         for row in self.rows() {
-            let times = of(row.figures);
-            let figures = [times.p50, times.p90, times.p99, times.p99_9, times.max];
-            let figures = figures.map(|value| known(value, duration));
-            let cells = figures.into_iter().chain([words::spread(times)]).map(Cell::from);
-            table.row(row.name, Tone::Plain, cells);
+            add_times(&mut table, row.name, of(row.figures));
         }
         self.table(&table);
     }
@@ -397,3 +406,14 @@ impl Writer<'_> {
 #[cfg(test)]
 #[path = "text_tests.rs"]
 mod tests;
+
+fn times_table(name: &str) -> Table {
+    Table::new(&[name, "p50", "p90", "p99", "p99.9", "max", "mean ± deviation"])
+}
+
+fn add_times(table: &mut Table, name: &str, times: &Times) {
+    let figures = [times.p50, times.p90, times.p99, times.p99_9, times.max];
+    let figures = figures.map(|value| known(value, duration));
+    let cells = figures.into_iter().chain([words::spread(times)]).map(Cell::from);
+    table.row(name, Tone::Plain, cells);
+}

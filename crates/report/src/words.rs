@@ -154,6 +154,7 @@ pub(crate) fn verification(mode: VerificationMode) -> &'static str {
     match mode {
         VerificationMode::EveryByte => "every byte of every read",
         VerificationMode::Partial => "every byte of what the run wrote",
+        VerificationMode::Checksum => "whole reads against the checksum that the server states",
         VerificationMode::LengthOnly => "length only: the content is not known",
         VerificationMode::Off => "length only: switched off",
     }

@@ -101,7 +101,7 @@ impl Record {
         let report = |(at, of): (usize, &schema::Target)| {
             let named = clients.plan().and_then(|plan| named_buckets(plan, at));
             let own = target(of, manifest.virtual_time);
-            TargetReport { bucket: named.or(own.bucket), ..own }
+            TargetReport { bucket: named.or_else(|| own.bucket.clone()), ..own }
         };
         manifest.targets().enumerate().map(report).collect()
     }
@@ -341,7 +341,8 @@ fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
     let files = target.files.clone();
     TargetReport {
         address: format!("{scripted}{}", target.endpoints.join(", ")),
-        bucket: target.bucket.clone(),
+        bucket: target.bucket.clone().filter(|_| !target.has_collections()),
+        collection: target.bucket.clone().filter(|_| target.has_collections()),
         is_files: files.is_some(),
         file_system: files.as_ref().and_then(|files| files.file_system.clone()),
         device: files.as_ref().and_then(|files| files.device.clone()),
@@ -403,6 +404,7 @@ fn verification(
 ) -> Option<Verification> {
     let is_read = |kind: OpKind| matches!(kind, OpKind::Get | OpKind::Read | OpKind::Open);
     let (mut bytes, mut unverified, mut is_off, mut reads) = (0, 0, false, false);
+    let (mut by_checksum, mut is_by_checksum) = (0, true);
     for of in analyzed {
         let entry = &manifest.stages[record.stages[of.stage].index];
         let mut of_stage = 0;
@@ -413,6 +415,8 @@ fn verification(
             let kinds = analysis.kinds.iter().filter(|kind| is_read(kind.kind));
             reads |= kinds.clone().next().is_some() || entry.files.is_none();
             let read: u64 = kinds.map(|kind| kind.figures.stage.bytes).sum();
+            is_by_checksum &= how == schema::Verification::Checksum;
+            by_checksum += if how == schema::Verification::Checksum { read } else { 0 };
             is_off |= how == schema::Verification::Off;
             length_only += if how == schema::Verification::LengthOnly { read } else { 0 };
             of_stage += read;
@@ -422,8 +426,13 @@ fn verification(
         // Of a ramp it has what no figure has.
         unverified += counted.unwrap_or(length_only).min(of_stage);
     }
+    if !is_by_checksum {
+        // Not every byte was compared with what the run knows of it.
+        unverified += by_checksum;
+    }
     let checked = bytes - unverified;
     let (mode, bytes, unverified_bytes) = match (is_off, unverified) {
+        _ if is_by_checksum && reads => (VerificationMode::Checksum, bytes, 0),
         (true, _) => (VerificationMode::Off, bytes, 0),
         (false, 0) => (VerificationMode::EveryByte, bytes, 0),
         (false, _) if checked == 0 => (VerificationMode::LengthOnly, bytes, 0),

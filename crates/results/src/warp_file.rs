@@ -195,6 +195,7 @@ mod tests {
             intended: Moment::from_ns(1),
             start: Moment::from_ns(1),
             first_byte: None,
+            assigned: None,
             last_byte_sent: None,
             end: Moment::from_ns(2),
             outcome,

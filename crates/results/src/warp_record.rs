@@ -49,6 +49,7 @@ impl Record {
             ops.push(OpRecord {
                 intended: at(op.intended),
                 start: at(op.start),
+                assigned: None,
                 // Of an upload warp knows only when it was sent.
                 first_byte: op.first_byte.filter(|_| op.last_byte_sent.is_none()).map(at),
                 last_byte_sent: op.last_byte_sent.map(at),

@@ -214,7 +214,8 @@ fn addressed(named: &Receivers, facts: &RunFacts<'_>) -> Result<Vec<Receiver>, T
 
 /// The store's leave to trust anybody does not count here: a token goes over this connection.
 fn tls(url: &Url<'_>, facts: &RunFacts<'_>) -> Result<Option<TlsConfig>, TelemetryError> {
-    let load = || TlsConfig::load(&TlsOptions { insecure: false, ca_file: facts.tls_ca.clone() });
+    let load =
+        || TlsConfig::load(&TlsOptions { ca_file: facts.tls_ca.clone(), ..TlsOptions::default() });
     url.tls.then(load).transpose().map_err(TelemetryError::Tls)
 }
 

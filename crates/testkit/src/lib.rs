@@ -4,6 +4,7 @@
 //! A dev-dependency only; nothing that ships may know it.
 
 pub mod browser;
+pub mod weed;
 
 mod clock;
 mod formats;
@@ -11,4 +12,4 @@ mod live;
 
 pub use clock::ManualClock;
 pub use formats::{check_format, property_names};
-pub use live::{LiveKind, LiveServer, live};
+pub use live::{LiveKind, LiveServer, TokenKeys, live};

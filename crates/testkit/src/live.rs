@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-const NO_LIVE: &str = "PLIMSOLL_NO_LIVE";
+pub(crate) const NO_LIVE: &str = "PLIMSOLL_NO_LIVE";
 const ACCESS_KEY: &str = "PLIMSOLL_TEST_ACCESS_KEY";
 const SECRET_KEY: &str = "PLIMSOLL_TEST_SECRET_KEY";
 const MINIO_CA: &str = "PLIMSOLL_TEST_MINIO_CA";
+const WEED_PROGRAM: &str = "PLIMSOLL_TEST_WEED_PROGRAM";
+const WRITE_KEY: &str = "PLIMSOLL_TEST_WEED_WRITE_KEY";
+const READ_KEY: &str = "PLIMSOLL_TEST_WEED_READ_KEY";
 
 /// A kind of server to test against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +21,20 @@ pub enum LiveKind {
     Versitygw,
     /// SeaweedFS: a master with one volume server, spoken to by its own protocol.
     SeaweedFs,
+    /// The same process's gateway of S3.
+    SeaweedS3,
+    /// The same process's filer.
+    SeaweedFiler,
+    /// SeaweedFS: a master with three volume servers in one rack.
+    SeaweedCluster,
+    /// SeaweedFS: a master with one volume server, which want tokens; those that the master signs
+    /// for writes are valid for 2 s.
+    SeaweedJwt,
 }
 
 impl LiveKind {
     /// All kinds that speak S3, for tests that run on each.
-    pub const ALL: [Self; 3] = [Self::Minio, Self::MinioTls, Self::Versitygw];
+    pub const ALL: [Self; 4] = [Self::Minio, Self::MinioTls, Self::Versitygw, Self::SeaweedS3];
 
     fn variable(self) -> &'static str {
         match self {
@@ -30,6 +42,10 @@ impl LiveKind {
             Self::MinioTls => "PLIMSOLL_TEST_MINIO_TLS",
             Self::Versitygw => "PLIMSOLL_TEST_VERSITYGW",
             Self::SeaweedFs => "PLIMSOLL_TEST_WEED",
+            Self::SeaweedS3 => "PLIMSOLL_TEST_WEED_S3",
+            Self::SeaweedFiler => "PLIMSOLL_TEST_WEED_FILER",
+            Self::SeaweedCluster => "PLIMSOLL_TEST_WEED_CLUSTER",
+            Self::SeaweedJwt => "PLIMSOLL_TEST_WEED_JWT",
         }
     }
 }
@@ -48,6 +64,17 @@ pub struct LiveServer {
     pub secret_key: String,
     /// The PEM file of the certificate to trust; only with TLS.
     pub ca: Option<PathBuf>,
+    /// What its tokens are signed with; only with tokens.
+    pub token_keys: Option<TokenKeys>,
+}
+
+/// What the tokens of a server are signed with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenKeys {
+    /// Those for writes and deletes.
+    pub write: String,
+    /// Those for reads.
+    pub read: String,
 }
 
 impl LiveServer {
@@ -88,13 +115,33 @@ fn discover(
     };
     let ca = match kind {
         LiveKind::MinioTls => Some(PathBuf::from(needed(MINIO_CA)?)),
-        LiveKind::Minio | LiveKind::Versitygw | LiveKind::SeaweedFs => None,
+        _ => None,
     };
     let (access_key, secret_key) = match kind {
-        LiveKind::SeaweedFs => Default::default(),
-        _ => (needed(ACCESS_KEY)?, needed(SECRET_KEY)?),
+        LiveKind::Minio | LiveKind::MinioTls | LiveKind::Versitygw | LiveKind::SeaweedS3 => {
+            (needed(ACCESS_KEY)?, needed(SECRET_KEY)?)
+        }
+        _ => Default::default(),
     };
-    Ok(Some(LiveServer { kind, url, access_key, secret_key, ca }))
+    let token_keys = match kind {
+        LiveKind::SeaweedJwt => {
+            Some(TokenKeys { write: needed(WRITE_KEY)?, read: needed(READ_KEY)? })
+        }
+        _ => None,
+    };
+    Ok(Some(LiveServer { kind, url, access_key, secret_key, ca, token_keys }))
+}
+
+/// Returns where the program `weed` lies, for tests that start servers of their own; `None` where
+/// the live tier was switched off by name.
+pub(crate) fn needed_program(
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<String>, String> {
+    match (variable(WEED_PROGRAM), variable(NO_LIVE)) {
+        (Some(program), _) => Ok(Some(program)),
+        (None, Some(_)) => Ok(None),
+        (None, None) => Err(format!("{WEED_PROGRAM} is not set: run `cargo xtask test`")),
+    }
 }
 
 #[cfg(test)]
@@ -109,7 +156,9 @@ mod tests {
 
     #[test]
     fn every_server_of_the_live_tier_listens() {
-        let kinds = LiveKind::ALL.into_iter().chain([LiveKind::SeaweedFs]);
+        use LiveKind::{SeaweedCluster, SeaweedFiler, SeaweedFs, SeaweedJwt};
+        let of_seaweed = [SeaweedFs, SeaweedFiler, SeaweedCluster, SeaweedJwt];
+        let kinds = LiveKind::ALL.into_iter().chain(of_seaweed);
         for server in kinds.filter_map(live) {
             assert!(std::net::TcpStream::connect(server.host()).is_ok(), "{}", server.url);
             assert_eq!(server.url.starts_with("https://"), server.ca.is_some());
@@ -141,9 +190,21 @@ mod tests {
     }
 
     #[test]
+    fn the_program_of_a_tests_own_servers_is_needed_unless_they_are_left_out() {
+        let look =
+            |set: &'static str| needed_program(move |name| (name == set).then(|| "x".into()));
+        assert_eq!(look("PLIMSOLL_TEST_WEED_PROGRAM"), Ok(Some("x".to_owned())));
+        assert_eq!(look("PLIMSOLL_NO_LIVE"), Ok(None));
+        assert!(look("").unwrap_err().contains("PLIMSOLL_TEST_WEED_PROGRAM is not set"));
+    }
+
+    #[test]
     fn a_server_without_its_keys_is_refused() {
         let sentence =
             look(LiveKind::Minio, &[("PLIMSOLL_TEST_MINIO", "http://h:1")]).err().unwrap();
         assert!(sentence.contains("PLIMSOLL_TEST_ACCESS_KEY is not"), "{sentence}");
+        let with_tokens = [("PLIMSOLL_TEST_WEED_JWT", "http://h:1")];
+        let sentence = look(LiveKind::SeaweedJwt, &with_tokens).err().unwrap();
+        assert!(sentence.contains("PLIMSOLL_TEST_WEED_WRITE_KEY is not"), "{sentence}");
     }
 }

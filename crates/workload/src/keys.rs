@@ -12,8 +12,8 @@ use crate::plan::Pattern;
 pub struct ExistingObject {
     /// Its key.
     pub key: String,
-    /// Its size.
-    pub size: u64,
+    /// Its size, where it is known.
+    pub size: Option<u64>,
 }
 
 /// How many digits an object's number has in its key at least.

@@ -6,9 +6,11 @@ mod files;
 mod peers;
 mod plimsoll;
 mod store;
+mod weed;
 
 pub(crate) use analyse::analyse;
 pub(crate) use files::{Plan as FilesPlan, files};
+pub(crate) use weed::weed;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -166,6 +168,9 @@ pub(crate) fn cost(plan: &Plan) -> Result<()> {
         add(&mut rows, place, "null driver".to_owned(), "plimsoll", Some(NULL_LIMIT_US), run);
     }
     print_table(plan, &rows);
+    for missing in peers::missing() {
+        println!("\n{missing} is not on the path, so its rows are missing");
+    }
     Ok(())
 }
 
@@ -215,9 +220,6 @@ fn print_table(plan: &Plan, rows: &Samples) {
             median(all(|sample| Some(sample.ops_per_sec))).unwrap_or(f64::NAN),
             or_dash(row.limit_us),
         );
-    }
-    for missing in peers::missing() {
-        println!("\n{missing} is not on the path, so its rows are missing");
     }
 }
 

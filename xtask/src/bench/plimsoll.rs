@@ -28,20 +28,26 @@ pub(super) fn s3(store: &Store, work: &Work, duration: Duration) -> Result<Sampl
     if let Some(count) = work.objects_count {
         command.args(["--objects", &count.to_string()]);
     }
-    run(command, work.counted)
+    run(command, Some("1"), work.counted)
 }
 
 /// Runs the null driver with everything recorded.
 pub(super) fn null(duration: Duration) -> Result<Sample> {
     let mut command = Command::new(program());
     command.args(["null", "--duration", &format!("{}s", duration.as_secs())]);
-    run(command, None)
+    run(command, Some("1"), None)
 }
 
-fn run(mut command: Command, counted: Option<&str>) -> Result<Sample> {
+/// Runs a command to its report; without a number of threads on as many as it takes by itself.
+pub(super) fn run(
+    mut command: Command,
+    threads: Option<&str>,
+    counted: Option<&str>,
+) -> Result<Sample> {
     let runs = process::root().join(format!("target/tmp/bench-{}", std::process::id()));
     std::fs::create_dir_all(&runs)?;
-    command.args(["--threads", "1", "--json", "--run-dir"]).arg(runs.join("run"));
+    command.args(threads.iter().flat_map(|threads| ["--threads", threads]));
+    command.args(["--json", "--run-dir"]).arg(runs.join("run"));
     let finished = cpu::run(&mut command);
     std::fs::remove_dir_all(&runs)?;
     let finished = finished?;

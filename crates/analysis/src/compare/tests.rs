@@ -287,6 +287,7 @@ fn worker(kind: OpKind, number: u32, seconds: u64, took_ms: fn(u64) -> u64) -> V
             bytes: if kind.moves_bytes() { 1_000 } else { 0 },
             intended: start,
             start,
+            assigned: None,
             first_byte: Some(start.after(took / 2)),
             last_byte_sent: None,
             end: start.after(took),

@@ -20,6 +20,7 @@ fn op(worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
         intended: Moment::from_ns(start_ms * MS),
         start: Moment::from_ns(start_ms * MS),
         first_byte: Some(Moment::from_ns((start_ms + 1) * MS)),
+        assigned: None,
         last_byte_sent: None,
         end: Moment::from_ns(end_ms * MS),
         outcome: ErrorClass::Ok,

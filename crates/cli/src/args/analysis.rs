@@ -10,6 +10,7 @@ use plimsoll_results::Asked;
 
 use super::file::{FioArgs, MdtestArgs};
 use super::s3_benchmark::S3BenchmarkArgs;
+use super::weed_benchmark::WeedBenchmarkArgs;
 use super::{Duration, PrintArgs};
 
 /// Which figures are taken from a record.
@@ -235,6 +236,9 @@ pub(crate) enum AsCommand {
     Mdtest(Box<MdtestArgs>),
     /// Wasabi's s3-benchmark, the fork with LIST2 and LISTver, with its lines
     S3Benchmark(Box<S3BenchmarkArgs>),
+    /// SeaweedFS's own `weed benchmark`, with its lines and its list of file ids
+    #[command(alias = "weed")]
+    WeedBenchmark(Box<WeedBenchmarkArgs>),
 }
 
 /// The commands of warp's that are understood.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::file::{FileConductArgs, InterfaceArg, JobFileArgs};
-use super::s3::{ConductArgs, StoreArgs};
+use super::s3::{ConductArgs, ServerProfileArgs, StoreArgs};
 use super::{OutputArgs, YES};
 use plimsoll_conduct::Consent;
 
@@ -50,6 +50,8 @@ pub(crate) struct RunArgs {
     pub(crate) store: StoreArgs,
     #[command(flatten, next_help_heading = "Load")]
     pub(crate) conduct: ConductArgs,
+    #[command(flatten)]
+    pub(crate) profile: ServerProfileArgs,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputArgs,
 }

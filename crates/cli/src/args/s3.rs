@@ -123,6 +123,11 @@ pub(crate) struct ConductArgs {
     /// Exit with 1 when more than this share of the operations failed
     #[arg(long, default_value = "1%", value_name = "PERCENT")]
     pub(crate) max_error_rate: Percent,
+}
+
+/// What the server tells of itself.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServerProfileArgs {
     /// Have MinIO profile itself while it is measured, a comma list of cpu, cpuio, mem, block,
     /// mutex, threads, trace; kept in the run directory as server-profiles.zip. Needs admin rights.
     /// The first host that can be reached is asked; it has all nodes of its deployment profiled
@@ -216,6 +221,8 @@ pub(crate) struct CommonArgs {
     pub(crate) objects: ObjectArgs,
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) profile: ServerProfileArgs,
     #[command(flatten, next_help_heading = "Output")]
     pub(crate) output: OutputArgs,
     /// Print the workload that this command line means, as YAML, and end

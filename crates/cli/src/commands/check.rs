@@ -1,5 +1,6 @@
 //! `plimsoll check`: whether a live store keeps its promises of consistency.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +9,15 @@ use anyhow::{Context, Result, bail};
 use plimsoll_analysis::history::History;
 use plimsoll_conduct::{
     AdminOf, BucketLease, Goal, Marked, Observer, RunTime, StageView, Stop, Stopped, Store,
-    embedded, lease,
+    embedded, lease, output,
 };
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
+use plimsoll_driver_seaweed::{
+    SeaweedConfig, SeaweedDriver, SeaweedRegisters, Security, masters_of,
+};
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
+use plimsoll_http::{NameServers, TlsConfig, TlsOptions};
 use plimsoll_model::{OpKind, RunId};
 use plimsoll_report::check::{self, CheckReport};
 use plimsoll_workload::mix64;
@@ -28,48 +33,111 @@ use crate::store_url::StoreUrl;
 use crate::ui::Ui;
 use crate::{signals, store};
 
+/// What the URL of a SeaweedFS begins with, and where files go if it names no collection.
+const WEED_SCHEME: &str = "weed://";
+const SEAWEED_COLLECTION: &str = "plimsoll";
 const DURATION_DEFAULT: Duration = Duration::from_secs(30);
 
 /// Checks the store that the arguments name.
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
-    let ui = args.print.ui();
+    match args.url.as_deref().and_then(|url| url.strip_prefix(WEED_SCHEME)) {
+        Some(place) => check_seaweed(place, args),
+        None => check_store(args),
+    }
+}
+
+fn check_store(args: &CheckArgs) -> Result<ExitCode> {
     let mut store_args = args.store.clone();
     if let Some(url) = &args.url {
         take_url(url, &mut store_args)?;
     }
     let time = RunTime::machine();
     let (store, _) = store::open(&store_args, &time)?;
+    let driver = S3Driver::new(store.config.clone())?;
+    let admin = Box::new(driver.admin(&time.clock));
+    let target = Store::s3(store.config.clone(), store.embedded.is_none())?;
+    let named = Named { bucket: store_args.bucket, is_embedded: store.embedded.is_some() };
+    let checked = Checked { named, lists: true, target: Some(target), names: None };
+    check(args, &driver, admin, time, checked)
+}
+
+/// Checks SeaweedFS: files under few ids that are written over and over.
+fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
+    let (place, query) = place.split_once('?').unwrap_or((place, ""));
+    let (masters, collection) = place.split_once('/').unwrap_or((place, SEAWEED_COLLECTION));
+    let collection = collection.trim_end_matches('/');
+    if masters.contains('@') || collection.contains('/') {
+        bail!("SeaweedFS is named weed://MASTER:PORT[,...][/COLLECTION][?replication=XYZ]");
+    }
+    let replication = match query.split_once('=') {
+        Some(("replication", placement)) => placement.to_owned(),
+        None if query.is_empty() => String::new(),
+        _ => bail!("`?{query}`: only replication is asked for like this"),
+    };
+    let masters = masters_of(masters, &NameServers::of_system())?;
+    let time = RunTime::machine();
+    let Security { keys, grpc, https, .. } = store::security(None)?;
+    let tls =
+        |options: Option<TlsOptions>| options.map(|options| TlsConfig::load(&options)).transpose();
+    let (tls, grpc_tls) = (tls(https)?, tls(grpc)?);
+    let plain = SeaweedConfig::new(masters, collection);
+    let config = SeaweedConfig { replication, keys, tls, grpc_tls, ..plain };
+    let driver = SeaweedDriver::open(config, &time.clock, time.wall_epoch)?;
+    let list = PathBuf::from(format!("plimsoll-check-{}-files.txt", std::process::id()));
+    driver.keep_names(&list).with_context(|| format!("cannot write {}", list.display()))?;
+    let admin = Box::new(driver.admin(&time.clock, None));
+    let named = Named { bucket: collection.to_owned(), is_embedded: false };
+    let checked = Checked { named, lists: false, target: None, names: Some(list) };
+    check(args, &SeaweedRegisters::new(driver), admin, time, checked)
+}
+
+/// What a store is called.
+struct Named {
+    bucket: String,
+    is_embedded: bool,
+}
+
+/// A store that is checked.
+struct Checked {
+    named: Named,
+    /// Whether it can list keys.
+    lists: bool,
+    /// Where the check is marked as under way.
+    target: Option<Store>,
+    /// The file with the names of what was written, where these are all that it is removed by.
+    names: Option<PathBuf>,
+}
+
+fn check<D: Driver>(
+    args: &CheckArgs,
+    driver: &D,
+    mut admin: Box<dyn Admin>,
+    time: RunTime,
+    checked: Checked,
+) -> Result<ExitCode> {
+    let ui = args.print.ui();
+    let Checked { named: Named { bucket, is_embedded }, lists, target, names } = checked;
     let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", time.wall_epoch, entropy);
-    let driver = S3Driver::new(store.config.clone())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    let mut admin = driver.admin(&time.clock);
     runtime.block_on(admin.ensure_root()).map_err(in_words)?;
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let stop = signals::listen()?;
-    let config = config(args, &id, seed, entropy, store.embedded.is_some());
+    let config = CheckConfig { lists, ..config(args, &id, seed, entropy, is_embedded) };
     let observer: Arc<dyn Observer> = Arc::new(ui);
-    let target = Store::s3(store.config.clone(), store.embedded.is_none())?;
-    let held = lease_on(&target, &config.prefix, &time, &observer)?;
+    let held = target.map(|target| lease_on(&target, &config.prefix, &time, &observer));
+    let held = held.transpose()?.flatten();
     let endpoints = driver.endpoints();
-    announce(&ui, &endpoints, &store_args.bucket, &config, store.embedded.is_some());
+    announce(&ui, &endpoints, &bucket, &config, is_embedded);
 
     let live = Arc::new(Live::new(config.threads));
-    let watched = StageView {
-        name: "check",
-        doing: "checking ...",
-        goal: match (config.duration, config.ops_max) {
-            (Some(time), _) => Goal::Time(time),
-            (None, ops) => Goal::Ops(ops.unwrap_or(u64::MAX)),
-        },
-        live: &live,
-        clock: &time.clock,
-    };
+    let (name, doing, goal) = ("check", "checking ...", goal(&config));
+    let watched = StageView { name, doing, goal, live: &live, clock: &time.clock };
     let context = CheckContext { clock: &time.clock, stop: stop.flag(), live: &live };
     let mut history = History::new(args.show);
-    let checked = ui.watch(&watched, &stop, || run_check(&driver, &config, &context, &mut history));
+    let checked = ui.watch(&watched, &stop, || run_check(driver, &config, &context, &mut history));
     let interrupted = stop.flag().is_set();
     // Cleaning may take long or never end, so the report is printed before it; and it is done
     // whatever the report came to.
@@ -77,9 +145,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
         let report = CheckReport {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             endpoints,
-            bucket: store_args.bucket,
+            bucket,
             prefix: config.prefix.clone(),
-            embedded: store.embedded.is_some(),
+            embedded: is_embedded,
             seed,
             workers: config.workers,
             threads: config.threads,
@@ -94,9 +162,23 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
     });
     stop.begin_step();
     ui.note("cleaning up");
-    let sweep = lease::sweep_run(&mut admin, &config.prefix, held);
-    let is_clean = clean_up(&stop, &runtime, sweep, &config.prefix, &ui);
+    let sweep = lease::sweep_run(&mut *admin, &config.prefix, held);
+    let what = match &names {
+        Some(list) => format!("what {} lists", list.display()),
+        None => format!("objects below `{}`", config.prefix),
+    };
+    let is_clean = clean_up(&stop, &runtime, sweep, &what, &ui);
+    if let (true, Some(list)) = (is_clean, &names) {
+        output::remove(list).with_context(|| format!("cannot remove {}", list.display()))?;
+    }
     found.map(|found| shown::exit_code(!found && is_clean))
+}
+
+fn goal(config: &CheckConfig) -> Goal {
+    match (config.duration, config.ops_max) {
+        (Some(time), _) => Goal::Time(time),
+        (None, ops) => Goal::Ops(ops.unwrap_or(u64::MAX)),
+    }
 }
 
 /// Begins to mark the check as under way, where the store is one that others see.
@@ -125,12 +207,12 @@ fn tell(report: &CheckReport, outcome: &CheckOutcome, form: Form, ui: &Ui) -> Re
     Ok(report.violations_count() > 0)
 }
 
-/// Tells whether everything below the prefix is removed, and warns where it is not.
+/// Tells whether everything that was written is removed, and warns where it is not.
 fn clean_up(
     stop: &Stop,
     runtime: &tokio::runtime::Runtime,
     sweep: impl Future<Output = Result<u64, DriverError>>,
-    prefix: &str,
+    what: &str,
     ui: &Ui,
 ) -> bool {
     let why = match stop.unless_stopped(runtime, sweep) {
@@ -138,7 +220,7 @@ fn clean_up(
         Ok(Err(error)) => error.to_string(),
         Err(Stopped) => "stopped".to_owned(),
     };
-    ui.warn(&format!("objects below `{prefix}` could not all be removed: {why}"));
+    ui.warn(&format!("{what} could not all be removed: {why}"));
     false
 }
 
@@ -163,6 +245,7 @@ fn config(args: &CheckArgs, id: &RunId, seed: u64, salt: u64, is_embedded: bool)
         workers,
         threads,
         keys: args.keys,
+        lists: true,
         seed,
         salt,
         duration: duration.or_else(|| args.ops.is_none().then_some(DURATION_DEFAULT)),

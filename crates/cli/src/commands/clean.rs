@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::leftovers::{Root, id_of, own_roots};
+use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, own_roots};
 use plimsoll_conduct::{RunTime, lease};
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
 use plimsoll_driver_s3::{S3Config, S3Driver};
@@ -19,7 +19,7 @@ use crate::args::CleanArgs;
 use crate::args::s3::{LookupArg, StoreArgs};
 use crate::lower::in_words;
 use crate::ui::Ui;
-use crate::{said, store};
+use crate::{lower, said, store};
 
 /// What a run directory is known by.
 const MANIFEST: &str = "run.json";
@@ -45,8 +45,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         bail!("run {} is under way; nothing is removed until it has ended", manifest.run_id);
     };
     let roots = own_roots(&manifest)?;
+    let named = named_files(&manifest, &directory)?;
     let on_files = || manifest.targets().filter_map(|target| target.files.as_ref());
-    if roots.is_empty() && on_files().next().is_none() {
+    if roots.is_empty() && named.is_empty() && on_files().next().is_none() {
         ui.result("the run wrote nothing that would have to be removed\n")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -67,10 +68,19 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         }
         reached.push((store, roots));
     }
+    for files in &named {
+        confirm_named(args, files, &ui)?;
+    }
     let begun = RunClock::start();
     let mut removed = 0;
     for (store, roots) in reached {
         removed += clean_objects(&manifest, store, &roots, &ui)?;
+    }
+    for files in &named {
+        let security = store::security(files.security())?;
+        let count = files.remove(security, &RunTime::machine()).map_err(lower::with_advice)?;
+        ui.result(&format!("removed {count} files from SeaweedFS on {}\n", files.masters))?;
+        removed += count;
     }
     let mut removed_files = 0;
     for files in on_files() {
@@ -136,6 +146,22 @@ fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Resul
         count => format!(" and {} more", count - 1),
     };
     let what = format!("remove what lies below `{prefix}` in bucket `{bucket}`{more} on {hosts}");
+    ask(args, &what, ", or name the host with --host", ui)
+}
+
+/// The same of a SeaweedFS.
+fn confirm_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<()> {
+    let NamedFiles { count, masters, .. } = files;
+    let list = files.list.display();
+    let dropped =
+        files.dropped().map(|name| format!(", and the collection `{name}` if it made it,"));
+    let dropped = dropped.unwrap_or_default();
+    let what = format!("remove the {count} files that {list} lists{dropped} on {masters}");
+    ask(args, &what, "", ui)
+}
+
+/// Asks whether something may be done at a host that the record names.
+fn ask(args: &CleanArgs, what: &str, or_else: &str, ui: &Ui) -> Result<()> {
     if args.yes {
         ui.note(&format!("--yes: about to {what}"));
         return Ok(());
@@ -143,10 +169,9 @@ fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Resul
     match ui.ask(&format!("{what}, which run.json names?"))? {
         Some(true) => Ok(()),
         Some(false) => bail!("nothing was removed"),
-        None => bail!(
-            "this would {what}, which run.json names; add --yes to allow it, or name the host with \
-             --host"
-        ),
+        None => {
+            bail!("this would {what}, which run.json names; add --yes to allow it{or_else}")
+        }
     }
 }
 

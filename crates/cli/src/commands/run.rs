@@ -98,6 +98,7 @@ fn carry_out(args: &RunArgs) -> Result<ExitCode> {
     let located = |error: anyhow::Error| located(error, source.as_ref(), &name);
     let settings = Settings {
         store: Some(&args.store),
+        serverprof: args.profile.serverprof.as_ref(),
         stand_in: stand_in(args)?,
         files: Some(&conduct),
         keeps_data: args.keep_data,

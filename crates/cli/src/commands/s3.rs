@@ -24,6 +24,7 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
         Consent { given: matches!(command, S3Command::Delete(args) if args.yes), flag: YES };
     let settings = Settings {
         store: Some(&common.store),
+        serverprof: common.profile.serverprof.as_ref(),
         keeps_data: common.objects.noclear || common.objects.keep_data,
         ..Settings::plain(&common.output, consent).conducting(&common.load.conduct)
     };

@@ -214,6 +214,7 @@ impl Store {
 fn judge(store: &LyingStore, threads: usize, ops: u64, seed: u64) -> HistoryReport {
     let clock: SharedClock = Arc::new(RunClock::start());
     let config = CheckConfig {
+        lists: true,
         prefix: "p/".to_owned(),
         workers: if threads == 1 { 4 } else { 12 },
         threads,
@@ -356,6 +357,11 @@ fn check_live(kind: LiveKind, bucket: &str) -> Vec<serde_json::Value> {
 fn minio_is_consistent() {
     assert_eq!(check_live(LiveKind::Minio, "plimsoll-check"), Vec::<serde_json::Value>::new());
     assert_eq!(check_live(LiveKind::MinioTls, "plimsoll-check"), Vec::<serde_json::Value>::new());
+}
+
+#[test]
+fn seaweedfs_is_consistent() {
+    assert_eq!(check_live(LiveKind::SeaweedS3, "plimsoll-check"), Vec::<serde_json::Value>::new());
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
             "w.yaml:7:33: stages[1].jobs[0].work: work on members as another target shows them",
         ),
         (
-            format!("targets: {{seaweedfs: {{master: 'm:9333'}}}}\n{FILLED}{GET}"),
-            "w.yaml:3:22: targets.seaweedfs: its kind cannot be run yet",
+            format!("targets: {{swift: {{auth: 'http://m'}}}}\n{FILLED}{GET}"),
+            "w.yaml:3:18: targets.swift: its kind cannot be run yet",
         ),
         (
             format!(

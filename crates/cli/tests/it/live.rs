@@ -1,4 +1,5 @@
-//! The same against real servers: MinIO, MinIO with TLS, versitygw. Run by `cargo xtask test`.
+//! The same against real servers: MinIO, MinIO with TLS, versitygw, SeaweedFS's gateway. Run by
+//! `cargo xtask test`.
 
 use plimsoll_testkit::{LiveKind, live};
 use rustix::process::Signal;
@@ -38,6 +39,11 @@ fn minio_with_tls_every_command() {
 #[test]
 fn versitygw_every_command() {
     every_command(LiveKind::Versitygw, "plimsoll-commands");
+}
+
+#[test]
+fn seaweedfs_every_command() {
+    every_command(LiveKind::SeaweedS3, "plimsoll-commands");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Stages that are decided while the run goes on.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    Chooser, Chosen, Observer, RunRequest, RunSettings, RunTime, StageView, Stop, Store,
+    BegunRun, Chooser, Chosen, Observer, RunRequest, RunSettings, RunTime, StageView, Stop, Store,
 };
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, Seed, StageKind};
@@ -53,7 +54,8 @@ fn doubling() -> Chooser<'static> {
         };
         let profile = format!("{rate}/s").parse().unwrap();
         let pacing = JobPacing::Shared(Pacing::Open(OpenLoop { profile, ..open.clone() }));
-        Some(Chosen { name: Some(format!("{rate}/s")), pacing: Some((0, pacing)), stage: 1 })
+        let name = Some(format!("{rate}/s"));
+        Some(Chosen { name, pacing: Some((0, pacing)), ..Chosen::plain(1) })
     })
 }
 
@@ -84,14 +86,13 @@ impl Observer for Names {
     }
 }
 
-#[test]
-fn the_rate_doubles_until_the_p99_breaks() {
-    let place = tempfile::tempdir().unwrap();
+/// Begins the run of a workload on the scripted store.
+fn begin(workload: &str, place: &Path) -> (BegunRun, Arc<Names>) {
     let time = RunTime::simulated();
     let id = RunId::new("doubling", time.wall_epoch, 1);
     let script = Script::from_yaml(SCRIPT).unwrap();
     let driver = ScriptedDriver::new(Behaviour::new(&script, 7));
-    let file = WorkloadFile::from_yaml("doubling", WORKLOAD).unwrap();
+    let file = WorkloadFile::from_yaml("doubling", workload).unwrap();
     let request = RunRequest {
         plan: Arc::new(file.check().unwrap()),
         seed: Seed(7),
@@ -102,10 +103,31 @@ fn the_rate_doubles_until_the_p99_breaks() {
     };
     let open = request.lay_out().unwrap();
     let manifest = open.manifest(Vec::new(), None, None);
-    let directory = RunDirectory::create(&place.path().join("run"), &manifest).unwrap();
+    let directory = RunDirectory::create(&place.join("run"), &manifest).unwrap();
     let names = Arc::new(Names::default());
     let observer = Arc::clone(&names) as Arc<dyn Observer>;
-    let mut run = open.begin(directory, manifest, observer, Stop::default()).unwrap();
+    (open.begin(directory, manifest, observer, Stop::default()).unwrap(), names)
+}
+
+#[test]
+fn a_job_ends_after_as_many_operations_as_are_chosen() {
+    let place = tempfile::tempdir().unwrap();
+    let workload = WORKLOAD.replace("{open: {rate: 300/s, max_in_flight: 5000}}", "closed");
+    let (mut run, _) = begin(&workload, place.path());
+    let choose: Chooser<'_> = Box::new(|_, done| {
+        let ops = [None, Some((0, 7)), Some((0, 2))].into_iter().nth(done.len())?;
+        Some(Chosen { ops, ..Chosen::plain(done.len().min(1)) })
+    });
+    let recorded = run.run(None, Some(choose)).unwrap();
+    run.recording.settle_measured(&recorded).unwrap();
+    let counts: Vec<u64> = recorded.stages.iter().map(|done| done.outcome.ops_count).collect();
+    assert_eq!(counts, [16, 7, 2]);
+}
+
+#[test]
+fn the_rate_doubles_until_the_p99_breaks() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut run, names) = begin(WORKLOAD, place.path());
     let recorded = run.run(None, Some(doubling())).unwrap();
     run.recording.settle_measured(&recorded).unwrap();
     let recording = &run.recording;

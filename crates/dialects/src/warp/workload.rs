@@ -118,8 +118,10 @@ pub struct WarpWorkload {
     pub range: Option<RangeSpec>,
     /// Whether objects are taken that are there, and none is uploaded before,
     pub list_existing: bool,
-    /// without those behind a `/`.
+    /// without those behind a `/`,
     pub list_flat: bool,
+    /// or those that this file names.
+    pub list: Option<String>,
     /// Whether uploads are HTML forms.
     pub post: bool,
     /// Objects of one call that deletes.
@@ -302,7 +304,8 @@ impl WarpWorkload {
             let (prefix, recursive) = (self.prefix.clone(), !self.list_flat);
             // That they may go is what the word means; the run itself asks for consent.
             let touch = self.benchmark == Delete;
-            let existing = ExistingOf { prefix, limit, recursive };
+            let list = self.list.clone();
+            let existing = ExistingOf { prefix, limit, recursive, list };
             return Ok(SetSpec::Existing(ExistingSet { on: None, existing, touch }));
         }
         let size = match self.benchmark {

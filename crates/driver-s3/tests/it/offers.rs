@@ -376,19 +376,25 @@ fn check(config: S3Config, column: usize) {
 #[test]
 fn the_embedded_store_offers_what_the_document_says() {
     let oracle = whole::oracle();
-    check(whole::config(oracle.addr(), "oracle-key", "oracle-secret"), 4);
+    check(whole::config(oracle.addr(), "oracle-key", "oracle-secret"), 5);
 }
 
 #[test]
 fn live_servers_offer_what_the_document_says() {
-    for (kind, column) in [(LiveKind::Minio, 1), (LiveKind::MinioTls, 2), (LiveKind::Versitygw, 3)]
-    {
+    let columns = [
+        (LiveKind::Minio, 1),
+        (LiveKind::MinioTls, 2),
+        (LiveKind::Versitygw, 3),
+        (LiveKind::SeaweedS3, 4),
+    ];
+    for (kind, column) in columns {
         let Some(server) = live(kind) else { continue };
         let address = server.host().parse().unwrap();
         let mut config = whole::config(address, &server.access_key, &server.secret_key);
         config.wall_epoch = wall_now();
         config.tls = server.ca.clone().map(|ca_file| {
-            TlsConfig::load(&TlsOptions { insecure: false, ca_file: Some(ca_file) }).unwrap()
+            TlsConfig::load(&TlsOptions { ca_file: Some(ca_file), ..TlsOptions::default() })
+                .unwrap()
         });
         check(config, column);
     }

@@ -44,7 +44,7 @@ pub(crate) fn config(address: SocketAddr, access_key: &str, secret_key: &str) ->
 }
 
 /// Runs everything in the configured bucket, which is not there before and empty after.
-fn check_all(config: &S3Config) {
+fn check_all(config: &S3Config, odd_keys: &[&str]) {
     let driver = S3Driver::new(config.clone()).unwrap();
     block_on(async {
         let clock = common::clock();
@@ -52,13 +52,13 @@ fn check_all(config: &S3Config) {
         assert_eq!(admin.ensure_root().await, Ok(RootState::Created));
         assert_eq!(admin.ensure_root().await, Ok(RootState::Existed));
         let mut session = driver.open_sessions(&clock, 1).pop().unwrap();
-        check_objects(&mut session).await;
-        check_batches(&mut session).await;
+        check_objects(&mut session, odd_keys).await;
+        check_batches(&mut session, odd_keys).await;
         check_lists(&mut session).await;
 
         // What is not below the prefix stays.
         assert_eq!(put(&mut session, "foreign", 3).await.result, Ok(()));
-        assert_eq!(admin.sweep("odd/").await, Ok(ODD_KEYS.len() as u64));
+        assert_eq!(admin.sweep("odd/").await, Ok(odd_keys.len() as u64));
         assert_eq!(admin.sweep("list/").await, Ok(25));
         assert_eq!(admin.sweep("list/").await, Ok(0));
         let left = admin.survey("", None, true).await.unwrap();
@@ -70,8 +70,8 @@ fn check_all(config: &S3Config) {
 }
 
 /// Writes every odd key and reads it in every way.
-async fn check_objects(session: &mut S3Session) {
-    for (i, odd) in ODD_KEYS.iter().enumerate() {
+async fn check_objects(session: &mut S3Session, odd_keys: &[&str]) {
+    for (i, odd) in odd_keys.iter().enumerate() {
         let key = format!("odd/{odd}");
         let size = i as u64 * 100_000;
         let written = put(session, &key, size).await;
@@ -99,19 +99,19 @@ async fn check_objects(session: &mut S3Session) {
     assert_eq!(completion.result, Ok(()));
     entries.sort_by_key(|entry| entry.1);
     let expected: Vec<(String, u64)> =
-        (0u64..).zip(ODD_KEYS).map(|(i, odd)| (format!("odd/{odd}"), i * 100_000)).collect();
+        (0u64..).zip(odd_keys).map(|(i, odd)| (format!("odd/{odd}"), i * 100_000)).collect();
     assert_eq!(entries, expected);
 }
 
-async fn check_batches(session: &mut S3Session) {
-    let keys: Vec<String> = ODD_KEYS.iter().map(|odd| format!("batch/{odd}")).collect();
+async fn check_batches(session: &mut S3Session, odd_keys: &[&str]) {
+    let keys: Vec<String> = odd_keys.iter().map(|odd| format!("batch/{odd}")).collect();
     for key in &keys {
         assert_eq!(put(session, key, 1).await.result, Ok(()), "{key}");
     }
     let mut all: Vec<&str> = keys.iter().map(String::as_str).collect();
     all.push("batch/never was");
     let removed = delete(session, &all).await;
-    assert_eq!((removed.result, removed.objects_count), (Ok(()), 11));
+    assert_eq!((removed.result, removed.objects_count), (Ok(()), odd_keys.len() as u32 + 1));
     assert_eq!(list(session, "batch/", 1000).await.1, []);
     for _ in 0..2 {
         let single = delete(session, &["batch/single é"]).await;
@@ -153,11 +153,11 @@ pub(crate) fn oracle() -> Oracle {
 fn everything_against_the_embedded_store() {
     let oracle = oracle();
     let mut config = config(oracle.addr(), "oracle-key", "oracle-secret");
-    check_all(&config);
+    check_all(&config, &ODD_KEYS);
     (config.sign_payload, config.content_md5) = (true, true);
     config.bucket = "other-bucket".to_owned();
     config.region = Some("eu-west-1".to_owned());
-    check_all(&config);
+    check_all(&config, &ODD_KEYS);
 }
 
 /// Keys that S3 takes as they are, but that servers on a file system refuse or tidy up.
@@ -209,11 +209,16 @@ fn everything_against_live_servers() {
         let now_ns = config.wall_epoch.as_unix_ns();
         config.bucket = format!("driver-s3-whole-{now_ns}");
         config.tls = server.ca.clone().map(|ca_file| {
-            TlsConfig::load(&TlsOptions { insecure: false, ca_file: Some(ca_file) }).unwrap()
+            TlsConfig::load(&TlsOptions { ca_file: Some(ca_file), ..TlsOptions::default() })
+                .unwrap()
         });
-        check_all(&config);
+        // It takes a backslash for a slash, but not where several are removed at once.
+        let has_backslashes = server.kind != LiveKind::SeaweedS3;
+        let taken = |key: &&str| has_backslashes || !key.contains('\\');
+        let odd_keys: Vec<&str> = ODD_KEYS.into_iter().filter(taken).collect();
+        check_all(&config, &odd_keys);
         config.bucket = format!("driver-s3-signed-{now_ns}");
         (config.sign_payload, config.content_md5) = (true, true);
-        check_all(&config);
+        check_all(&config, &odd_keys);
     }
 }

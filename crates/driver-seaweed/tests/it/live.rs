@@ -2,108 +2,18 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
 
-use plimsoll_driver::{
-    ByteRange, Completion, ContentSink, ContentSource, Driver as _, Operation, Session as _,
-};
+use plimsoll_driver::{ByteRange, Driver as _, Operation, Session as _};
 use plimsoll_driver_seaweed::{
-    AssignBy, FileId, SeaweedConfig, SeaweedDriver, SeaweedSession, ServerAddress, UploadBy,
+    AssignBy, FileId, SeaweedConfig, SeaweedDriver, ServerAddress, UploadBy,
 };
 use plimsoll_engine::RunClock;
 use plimsoll_model::{ErrorClass, SharedClock, WallTime};
-use plimsoll_testkit::{LiveKind, live};
+use plimsoll_testkit::LiveKind;
 
-/// Content that tells its place and its file.
-struct Numbered {
-    file: u64,
-    size: u64,
-}
-
-impl Numbered {
-    fn bytes(&self, offset: u64, len: u64) -> Vec<u8> {
-        (offset..offset + len).map(|at| (at * 31 + self.file * 7 + at / 251) as u8).collect()
-    }
-}
-
-impl ContentSource for Numbered {
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
-        buffer.copy_from_slice(&self.bytes(offset, buffer.len() as u64));
-    }
-}
-
-#[derive(Default)]
-struct Collected(Vec<u8>);
-
-impl ContentSink for Collected {
-    fn restart(&mut self) {
-        self.0.clear();
-    }
-
-    fn accept(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
-    }
-}
-
-struct Cluster {
-    runtime: tokio::runtime::Runtime,
-    clock: SharedClock,
-    session: SeaweedSession,
-}
-
-impl Cluster {
-    /// Opens one session with the live SeaweedFS, if there is one.
-    fn open(collection: &str, change: impl FnOnce(&mut SeaweedConfig)) -> Option<Self> {
-        let server = live(LiveKind::SeaweedFs)?;
-        let master: ServerAddress = server.host().parse().unwrap();
-        let mut config = SeaweedConfig::new(vec![master], collection);
-        change(&mut config);
-        let clock = RunClock::start();
-        let wall_epoch = clock.wall_epoch();
-        let clock: SharedClock = Arc::new(clock);
-        let driver = SeaweedDriver::open(config, &clock, wall_epoch).unwrap();
-        assert!(driver.version().contains("4.48"), "{}", driver.version());
-        assert_eq!(driver.endpoints().len(), 3, "masters, one volume server, others");
-        let session = driver.open_sessions(&clock, 1).pop().unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Some(Self { runtime, clock, session })
-    }
-
-    fn run(&mut self, operation: Operation<'_>) -> Completion {
-        let before = self.clock.now();
-        let done = self.runtime.block_on(self.session.execute(None, operation));
-        assert!(before < done.end && done.end <= self.clock.now());
-        let marks = [done.last_byte_sent, done.first_byte];
-        assert!(marks.into_iter().flatten().all(|at| before < at && at <= done.end));
-        done
-    }
-
-    /// Writes a file; while volumes are being made, it is tried again.
-    fn put(&mut self, file: u64, size: u64) -> Box<str> {
-        loop {
-            let content = &mut Numbered { file, size };
-            let done = self.run(Operation::Put { key: "of no matter", content });
-            match done.result {
-                Err(error) if error.class == ErrorClass::Throttled => {}
-                result => {
-                    assert_eq!(result, Ok(()));
-                    assert_eq!((done.bytes, done.objects_count), (size, 1));
-                    return done.server_name.unwrap();
-                }
-            }
-        }
-    }
-
-    fn get(&mut self, name: &str, range: Option<ByteRange>) -> (Completion, Vec<u8>) {
-        let mut sink = Collected::default();
-        let version = Some(name);
-        let done = self.run(Operation::Get { key: "", range, version, sink: &mut sink });
-        (done, sink.0)
-    }
-}
+use crate::support::{Client, Numbered};
 
 #[test]
 fn files_are_written_read_and_removed_by_every_way_of_asking_and_sending() {
@@ -113,7 +23,11 @@ fn files_are_written_read_and_removed_by_every_way_of_asking_and_sending() {
                 (config.assign_by, config.upload_by) = (assign_by, upload_by);
                 config.assign_count = assign_count;
             };
-            let Some(mut cluster) = Cluster::open("ways", change) else { return };
+            let Some(mut cluster) = Client::live(LiveKind::SeaweedFs, "ways", change) else {
+                return;
+            };
+            let endpoints = cluster.driver.endpoints();
+            assert_eq!(endpoints.len(), 3, "masters, one volume server, others");
             let mut names = Vec::new();
             for (file, size) in [(1, 0), (2, 1), (3, 1_024), (4, 1 << 20), (5, 300_001)] {
                 let name = cluster.put(file, size);
@@ -121,7 +35,7 @@ fn files_are_written_read_and_removed_by_every_way_of_asking_and_sending() {
                 assert_eq!(done.result, Ok(()), "{assign_by:?} {upload_by:?} {size}");
                 assert_eq!((done.bytes, done.object_size), (size, Some(size)));
                 assert!(content == Numbered { file, size }.bytes(0, size), "{name}");
-                let stat = cluster.run(Operation::Stat { key: "", version: Some(&name) });
+                let stat = cluster.stat(&name);
                 assert_eq!((stat.result, stat.object_size), (Ok(()), Some(size)));
                 names.push(name);
             }
@@ -136,8 +50,7 @@ fn files_are_written_read_and_removed_by_every_way_of_asking_and_sending() {
             assert!(content == Numbered { file: 5, size: 300_001 }.bytes(250, 700));
             for name in &names {
                 for _ in 0..2 {
-                    let delete = Operation::DeleteVersion { key: "", version: name };
-                    let done = cluster.run(delete);
+                    let done = cluster.delete(name);
                     assert_eq!((done.result, done.objects_count), (Ok(()), 1));
                 }
                 let (done, content) = cluster.get(name, None);
@@ -149,8 +62,65 @@ fn files_are_written_read_and_removed_by_every_way_of_asking_and_sending() {
 }
 
 #[test]
+fn many_are_removed_at_once_and_those_of_others_stay() {
+    let Some(mut cluster) = Client::live(LiveKind::SeaweedFs, "batches", |_| {}) else { return };
+    let mut names: Vec<String> = (0..40).map(|file| cluster.put(file, 64).into()).collect();
+    let others = names.split_off(30);
+    // Nowhere, and nothing there: both are gone.
+    names.push("999999,01637037d6".to_owned());
+    for _ in 0..2 {
+        let done = cluster.run(Operation::Delete { keys: &names });
+        assert_eq!((done.result, done.objects_count), (Ok(()), 31));
+    }
+    for name in &names {
+        assert_eq!(cluster.get(name, None).0.result.unwrap_err().class, ErrorClass::NotFound);
+    }
+    for name in &others {
+        assert_eq!(cluster.get(name, None).0.result, Ok(()), "{name}");
+    }
+    // A wrong cookie removes nothing.
+    let id: FileId = others[0].parse().unwrap();
+    let guess = FileId { cookie: id.cookie ^ 1, ..id }.to_string();
+    let keys = [guess, others[1].clone()];
+    let done = cluster.run(Operation::Delete { keys: &keys });
+    assert_eq!((done.result.unwrap_err().class, done.objects_count), (ErrorClass::Client, 1));
+    assert_eq!(cluster.get(&others[0], None).0.result, Ok(()));
+}
+
+#[test]
+fn an_upload_that_was_given_up_leaves_nothing() {
+    let Some(mut cluster) = Client::live(LiveKind::SeaweedFs, "given-up", |_| {}) else { return };
+    let name = cluster.put(1, 10);
+    // Dropped at many moments, later and later, until some of them lay within the upload.
+    let (mut given_up, mut tries) = (0, 0_u32);
+    while given_up < 3 {
+        tries += 1;
+        assert!(tries < 2_000, "an upload of 2 MiB ends within 0.2 s, if its id is there by then");
+        let dropped_at = cluster.clock.now().after(tries * Duration::from_micros(100));
+        let mut content = Numbered { file: 2, size: 2 << 20 };
+        let put = Operation::Put { key: "", content: &mut content };
+        let Client { runtime, clock, session, .. } = &mut cluster;
+        runtime.block_on(async {
+            let mut put = std::pin::pin!(session.execute(None, put));
+            while clock.now() < dropped_at {
+                let is_done =
+                    std::future::poll_fn(|cx| Poll::Ready(put.as_mut().poll(cx).is_ready()));
+                if is_done.await {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        let settled = cluster.settle();
+        assert_eq!(settled.left_count, 0);
+        given_up += settled.given_up_count;
+    }
+    assert_eq!(cluster.get(&name, None).0.result, Ok(()));
+}
+
+#[test]
 fn ranges_beyond_the_end_and_names_of_nothing_fail_in_their_classes() {
-    let Some(mut cluster) = Cluster::open("ends", |_| {}) else { return };
+    let Some(mut cluster) = Client::live(LiveKind::SeaweedFs, "ends", |_| {}) else { return };
     let name = cluster.put(9, 1_000);
     let beyond = ByteRange { offset: 900, len: 200 };
     let (done, _) = cluster.get(&name, Some(beyond));
@@ -170,17 +140,6 @@ fn ranges_beyond_the_end_and_names_of_nothing_fail_in_their_classes() {
     assert_eq!(done.result.unwrap_err().class, ErrorClass::NotFound);
     let (done, content) = cluster.get(&name, None);
     assert_eq!((done.result, content.len()), (Ok(()), 1_000));
-}
-
-#[test]
-fn a_replication_that_cannot_be_is_told_by_the_master() {
-    let three = |config: &mut SeaweedConfig| config.replication = "002".to_owned();
-    let Some(mut cluster) = Cluster::open("replicated", three) else { return };
-    let content = &mut Numbered { file: 1, size: 10 };
-    let done = cluster.run(Operation::Put { key: "", content });
-    let error = done.result.unwrap_err();
-    assert!(error.message.contains("writable volumes"), "{error}");
-    assert_eq!((done.server_name, done.bytes), (None, 0));
 }
 
 #[test]

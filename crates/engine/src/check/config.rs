@@ -18,6 +18,8 @@ pub struct CheckConfig {
     pub threads: usize,
     /// How many keys are in use at one time.
     pub keys: u32,
+    /// Whether keys are listed.
+    pub lists: bool,
     /// Fixes what each worker asks for, but not what comes first.
     pub seed: u64,
     /// Tells the content of this run from that of others.

@@ -146,6 +146,7 @@ impl<'a, W: Witness> CheckState<'a, W> {
             return match choices.random.below(6) {
                 0..=2 => HistoryOp::Get(key, None),
                 3 | 4 => HistoryOp::Stat(key),
+                _ if !self.config.lists => HistoryOp::Get(key, None),
                 _ => HistoryOp::List,
             };
         }
@@ -160,7 +161,7 @@ impl<'a, W: Witness> CheckState<'a, W> {
                 HistoryOp::Put(value, size)
             }
             30..46 if looks == 0 => HistoryOp::Delete(key),
-            46..52 => HistoryOp::List,
+            46..52 if self.config.lists => HistoryOp::List,
             52..68 => HistoryOp::Stat(key),
             68..80 => {
                 let len = SIZE_MIN + random.below(size - SIZE_MIN + 1);

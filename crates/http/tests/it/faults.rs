@@ -138,7 +138,7 @@ fn every_address_of_a_name_is_tried() {
 
 #[test]
 fn a_silent_tls_port_is_given_up_in_time() {
-    let tls = TlsConfig::load(&TlsOptions { insecure: true, ca_file: None }).unwrap();
+    let tls = TlsConfig::load(&TlsOptions { insecure: true, ..TlsOptions::default() }).unwrap();
     let (finished, wait) = mpsc::channel::<()>();
     let (address, server) = serve(move |listener| {
         let stream = accept(&listener);

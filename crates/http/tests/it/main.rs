@@ -6,6 +6,8 @@ mod against_hyper;
 mod faults;
 mod grpc;
 mod http2;
+mod identity;
 mod proxies;
+mod srv;
 mod support;
 mod tls;

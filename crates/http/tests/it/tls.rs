@@ -77,11 +77,11 @@ fn trusting(authority_pem: &str) -> TlsConfig {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::io::Write::write_all(&mut file.as_file(), authority_pem.as_bytes()).unwrap();
     let ca_file = Some(file.path().to_owned());
-    TlsConfig::load(&TlsOptions { insecure: false, ca_file }).unwrap()
+    TlsConfig::load(&TlsOptions { ca_file, ..TlsOptions::default() }).unwrap()
 }
 
 pub(crate) fn insecure() -> TlsConfig {
-    TlsConfig::load(&TlsOptions { insecure: true, ca_file: None }).unwrap()
+    TlsConfig::load(&TlsOptions { insecure: true, ..TlsOptions::default() }).unwrap()
 }
 
 fn tls_client(host: &str, port: u16, tls: TlsConfig) -> Client {
@@ -284,7 +284,11 @@ fn a_tls_port_without_tls_from_us_is_recognised() {
 #[test]
 fn a_ca_file_that_is_none_is_refused() {
     let load = |path: &std::path::Path| {
-        TlsConfig::load(&TlsOptions { insecure: true, ca_file: Some(path.to_owned()) })
+        TlsConfig::load(&TlsOptions {
+            insecure: true,
+            ca_file: Some(path.to_owned()),
+            ..TlsOptions::default()
+        })
     };
     let folder = tempfile::tempdir().unwrap();
     let missing = load(&folder.path().join("missing.pem"));

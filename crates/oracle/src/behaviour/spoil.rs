@@ -48,7 +48,12 @@ pub fn spoil(lie: Lie, salt: u64, source: &Source<'_>) -> Option<Vec<u8>> {
             bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
             bytes
         }
-        Lie::LostWrite | Lie::StaleRead | Lie::ListOmission | Lie::ListGhost => return None,
+        Lie::LostWrite
+        | Lie::StaleRead
+        | Lie::ListOmission
+        | Lie::ListGhost
+        | Lie::WrongTag
+        | Lie::LostCopy => return None,
     };
     (wrong != right).then_some(wrong)
 }

@@ -83,7 +83,9 @@ impl Ruling {
             Some(_) => ErrorClass::NotFound,
         };
         let request = Request { kind, key, content_bytes, honest };
-        let lie = self.ask(&request, &mut |_, _| changes.then_some(ErrorClass::Ok))?;
+        let lie = self.ask(&request, &mut |lie, _| {
+            (lie == Lie::LostWrite && changes).then_some(ErrorClass::Ok)
+        })?;
         Ok(lie.is_some())
     }
 

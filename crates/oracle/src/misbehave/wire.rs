@@ -12,8 +12,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body_util::StreamBody;
 use hyper::body::{Frame, Incoming};
-use hyper::ext::ReasonPhrase;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
+use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::http::response::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,7 +20,6 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use plimsoll_model::Moment;
 use s3s::Body;
-use s3s::service::S3Service;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -29,12 +27,24 @@ use tokio_rustls::server::TlsStream;
 use super::timer::Timer;
 use super::{Misbehaviour, Ruling};
 use crate::behaviour::{Act, ERROR_IN_SUCCESS_CODE, Verdict, WRONG_LENGTH_EXTRA};
-use crate::upload;
 
-/// The code of an answer that sheds load.
-const SLOW_DOWN_CODE: &str = "SlowDown";
+/// What keeps an answer from being made.
+pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
 
-type BoxError = Box<dyn StdError + Send + Sync>;
+/// What answers requests as it should, and how an error looks in its language.
+pub(crate) trait Serving: Clone + Send + Sync + 'static {
+    /// Answers one request.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Body>, BoxError>> + Send;
+
+    /// Returns the whole answer that is the error of that status and code of S3.
+    fn error(status: StatusCode, code: &str) -> Response<String>;
+
+    /// Makes the head fit a content that is not the one it was made for.
+    fn fit(_parts: &mut Parts, _content: &Bytes) {}
+}
 
 /// A connection on top of TCP.
 pub(crate) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
@@ -74,9 +84,9 @@ struct Answer {
 }
 
 /// Serves one connection by the script.
-pub(crate) async fn converse(
+pub(crate) async fn converse<S: Serving>(
     socket: impl Socket,
-    service: S3Service,
+    service: S,
     misbehaviour: Arc<Misbehaviour>,
 ) -> io::Result<()> {
     let timer = Arc::new(Timer::new(misbehaviour.clock)?);
@@ -123,15 +133,15 @@ impl Breach {
 }
 
 /// Answers one request as the script wants it.
-async fn answer(
-    service: S3Service,
+async fn answer<S: Serving>(
+    service: S,
     ruling: Ruling,
     timer: Arc<Timer>,
     mut request: Request<Incoming>,
 ) -> Result<Response<Body>, BoxError> {
     request.extensions_mut().insert(ruling.clone());
     let headless = request.method() == Method::HEAD;
-    let response = upload::answer(service, request).await.map_err(BoxError::from)?;
+    let response = service.answer(request).await?;
     // Nobody asked the script about what was refused before, or is no operation on objects.
     let Some(&verdict) = ruling.verdict.get() else { return Ok(response) };
     let (parts, mut body) = response.into_parts();
@@ -144,35 +154,25 @@ async fn answer(
         Act::Serve | Act::Lie(_) => answer.send(verdict, timer).await,
         Act::Status { status, code } => {
             let status = StatusCode::from_u16(status)?;
-            answer.replaced_by_error(status, code).send(verdict, timer).await
+            answer.replaced_by_error::<S>(status, code).send(verdict, timer).await
         }
         Act::ErrorInSuccess => {
-            let answer = answer.replaced_by_error(StatusCode::OK, ERROR_IN_SUCCESS_CODE);
+            let answer = answer.replaced_by_error::<S>(StatusCode::OK, ERROR_IN_SUCCESS_CODE);
             answer.send(verdict, timer).await
         }
         Act::ResetBefore => Err(Breach::Reset { at: verdict.done }.into()),
         Act::Silence | Act::Io => Err(Breach::Silence.into()),
         Act::HalfBody => Err(answer.half(verdict).into()),
-        Act::WrongLength => answer.lengthened(verdict.salt).send(verdict, timer).await,
+        Act::WrongLength => answer.lengthened::<S>(verdict.salt).send(verdict, timer).await,
     }
 }
 
 impl Answer {
-    /// Returns the same answer with an error document in the place of what it held.
-    fn replaced_by_error(mut self, status: StatusCode, code: &str) -> Self {
-        let text = format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code>\
-             <Message>the script of this oracle says so</Message></Error>"
-        );
-        self.parts.status = status;
-        if code == SLOW_DOWN_CODE {
-            // As S3 has it: the one thing that tells it from other 503s in an answer to HEAD.
-            self.parts.extensions.insert(ReasonPhrase::from_static(b"Slow Down"));
-        }
-        self.parts.headers.clear();
-        self.parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));
-        self.content = if self.headless { Bytes::new() } else { text.into() };
-        self
+    /// Returns an error in the place of the answer.
+    fn replaced_by_error<S: Serving>(self, status: StatusCode, code: &str) -> Self {
+        let (parts, text) = S::error(status, code).into_parts();
+        let content = if self.headless { Bytes::new() } else { text.into() };
+        Self { parts, content, ..self }
     }
 
     /// Sends the answer so that its first byte leaves at `first_byte` and its last at `done`.
@@ -213,10 +213,11 @@ impl Answer {
     }
 
     /// Adds bytes that the object does not have; the head will say so.
-    fn lengthened(mut self, salt: u64) -> Self {
+    fn lengthened<S: Serving>(mut self, salt: u64) -> Self {
         let extra = 1 + salt % WRONG_LENGTH_EXTRA;
         let extra = salt.to_le_bytes().into_iter().cycle().take(extra as usize);
         self.content = self.content.iter().copied().chain(extra).collect();
+        S::fit(&mut self.parts, &self.content);
         self
     }
 

@@ -1,5 +1,7 @@
 //! From the script as written to the checked one; every refusal names its field.
 
+mod seaweed;
+
 use std::array;
 
 use plimsoll_model::{Bytes, OpKind, UnitError, parse_duration};
@@ -57,6 +59,7 @@ pub(super) fn lower(spec: &ScriptSpec) -> Checked<Script> {
         brownouts: (0..).zip(&spec.brownouts).map(lower_brownout).collect::<Checked<_>>()?,
         grace_count: spec.grace_count,
         plant: spec.plant.as_ref().map(lower_plant).transpose()?,
+        seaweed: spec.seaweed.as_ref().map(seaweed::lower).transpose()?.unwrap_or_default(),
     };
     Ok(script)
 }
@@ -154,7 +157,7 @@ fn lower_mix(spec: &ScriptSpec, kind: OpKind) -> Checked<Vec<(f64, Act)>> {
 }
 
 /// Returns the shares with their running sum, `None` where it exceeds 1.
-fn add_up(shares: &[(f64, Act, String)]) -> Option<Vec<(f64, Act)>> {
+fn add_up<A: Copy>(shares: &[(f64, A, String)]) -> Option<Vec<(f64, A)>> {
     let mut sum = 0.0;
     let mut mix = Vec::with_capacity(shares.len());
     for (share, act, _) in shares {
@@ -198,6 +201,8 @@ fn lies(spec: &LiesSpec) -> Checked<Vec<(f64, Act, String)>> {
         spec.stale_read,
         spec.list_omission,
         spec.list_ghost,
+        spec.wrong_tag,
+        spec.lost_copy,
     ];
     let lies = Lie::ALL.into_iter().zip(shares);
     lies.map(|(lie, share)| {

@@ -46,6 +46,85 @@ pub(crate) struct ScriptSpec {
     pub(crate) lies: LiesSpec,
     /// An exact number of wrong answers.
     pub(crate) plant: Option<PlantSpec>,
+    /// What only a SeaweedFS does; other stores pass it over.
+    pub(crate) seaweed: Option<SeaweedSpec>,
+}
+
+/// What only a SeaweedFS does: its masters and its volume servers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SeaweedSpec {
+    /// How masters give file ids.
+    pub(crate) assign: AssignSpec,
+    /// How long volumes are being made when the first file id of a collection is asked for; absent:
+    /// they are there at once.
+    pub(crate) growth: Option<GrowthSpec>,
+    /// Changes of who leads; at the beginning it is master 0.
+    pub(crate) leaders: Vec<LeaderSpec>,
+    /// Volume servers that are away for a while.
+    pub(crate) away: Vec<AwaySpec>,
+}
+
+/// How masters give file ids; the failures are shares of what is asked.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct AssignSpec {
+    /// How long it takes; absent: no time.
+    pub(crate) time: Option<DistributionSpec>,
+    /// Volumes are being made ("volume growth in progress").
+    pub(crate) growing: f64,
+    /// No volume can be made ("no free volumes left").
+    pub(crate) full: f64,
+    /// The master fails.
+    pub(crate) failed: f64,
+    /// Nothing is ever answered.
+    pub(crate) silent: f64,
+    /// The token is no longer valid; where there are tokens.
+    pub(crate) expired_token: f64,
+    /// The token is that of another file; where there are tokens.
+    pub(crate) wrong_token: f64,
+}
+
+/// How long volumes are being made, by the first ids that are asked for or by time.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) enum GrowthSpec {
+    /// So many requests for ids are refused, the one that began it among them.
+    Assigns(u64),
+    /// They are refused for so long.
+    Lasting(String),
+}
+
+/// A change of who leads: either `at` a time or `after_assigns`.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeaderSpec {
+    /// When, counted as the offset of stalls.
+    pub(crate) at: Option<String>,
+    /// When so many requests for ids have come.
+    pub(crate) after_assigns: Option<u64>,
+    /// Which master leads from then on, from 0; absent: none does.
+    pub(crate) master: Option<u32>,
+}
+
+/// A stretch in which a volume server is away: its connections are closed, new ones refused.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AwaySpec {
+    /// Which, from 0.
+    pub(crate) server: u32,
+    /// When it goes, counted as the offset of stalls.
+    pub(crate) from: String,
+    /// How long it is away.
+    pub(crate) lasting: String,
+    /// Whether the masters do not notice, and go on naming it.
+    #[serde(default)]
+    pub(crate) unnoticed: bool,
 }
 
 /// One entry per kind of operation.
@@ -293,6 +372,10 @@ pub(crate) struct LiesSpec {
     pub(crate) list_omission: f64,
     /// List: one entry too many, of a deleted object where there is one.
     pub(crate) list_ghost: f64,
+    /// Put, of SeaweedFS: done, and acknowledged with the checksum of other content.
+    pub(crate) wrong_tag: f64,
+    /// Put, of SeaweedFS: acknowledged, and one of several copies is not there.
+    pub(crate) lost_copy: f64,
 }
 
 /// An exact number of wrong answers.

@@ -332,3 +332,35 @@ fn oracle_schema_json_is_current() {
     let fresh = serde_json::to_string_pretty(&Script::json_schema()).unwrap();
     check_format("oracle.schema.json", &format!("{fresh}\n"));
 }
+
+#[test]
+fn what_is_wrong_with_the_part_of_seaweedfs_is_said() {
+    for (rest, expected) in [
+        ("assign: {growing: 1.5}", "seaweed.assign.growing: 1.5 is not a share from 0 to 1"),
+        (
+            "assign: {growing: 0.5, full: 0.5, silent: 0.1}",
+            "seaweed.assign: the shares add up to more than 1",
+        ),
+        ("assign: {time: {constant: 0s}}", "seaweed.assign.time.constant: `0s` is no time at all"),
+        ("growth: {assigns: 0}", "seaweed.growth.assigns: 0 refuses nothing; leave `growth` out"),
+        ("growth: {lasting: 0s}", "seaweed.growth.lasting: `0s` is no time at all"),
+        ("leaders: [{master: 1}]", "seaweed.leaders[0]: give either `at` or `after_assigns`"),
+        (
+            "away: [{server: 0, from: 1s, lasting: 0s}]",
+            "seaweed.away[0].lasting: `0s` is no time at all",
+        ),
+    ] {
+        refused(&format!("{QUICK}seaweed: {{{rest}}}\n"), expected);
+    }
+}
+
+#[test]
+fn an_act_that_is_left_out_leaves_the_others_their_shares() {
+    let faults = "faults: {delete: {slow_down: 0.25, error_in_success: 0.5, reset: 0.125}}";
+    let script = Script::from_yaml(&format!("{BASE}{QUICK}{faults}\n")).unwrap();
+    let without = script.without(OpKind::Delete, Act::ErrorInSuccess);
+    let left = [(0.25, Act::SLOW_DOWN), (0.375, Act::ResetBefore)];
+    let mut mix = without.plan(OpKind::Delete).mix.clone();
+    mix.sort_by(|one, other| one.0.total_cmp(&other.0));
+    assert_eq!(mix, left);
+}

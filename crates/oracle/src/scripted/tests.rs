@@ -228,7 +228,8 @@ lies: {other_key: 0.02, old_version: 0.02, shifted: 0.02, zeroed: 0.02, torn: 0.
         learn(&mut client, &driver, &key);
     }
     client.agrees_with(&driver.ledger());
-    for lie in Lie::ALL {
+    let told = |lie: &Lie| !matches!(lie, Lie::WrongTag | Lie::LostCopy);
+    for lie in Lie::ALL.into_iter().filter(told) {
         let count = driver.ledger().lie_count(lie);
         assert!(count > 50, "{} told {count} times", lie.name());
     }

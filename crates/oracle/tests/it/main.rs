@@ -7,6 +7,7 @@ mod client;
 mod listing;
 mod objects;
 mod script;
+mod seaweed;
 mod uploads;
 
 use std::net::SocketAddr;

@@ -40,6 +40,36 @@ impl<T> Values<T> {
     }
 }
 
+/// A column that most logs know nothing for: it costs nothing until the first value is known.
+struct RareValues {
+    known: Values<i64>,
+    /// A 0 for each row that may wait.
+    unknown: Vec<i16>,
+}
+
+impl RareValues {
+    fn new(rows: usize) -> Self {
+        Self { known: Values::required(0), unknown: vec![0; rows] }
+    }
+
+    /// Adds the value of a row, behind those of `rows` others.
+    fn push_known(&mut self, value: Option<i64>, rows: usize) {
+        if value.is_some() || !self.known.values.is_empty() {
+            let levels = self.known.levels.get_or_insert_default();
+            levels.resize(rows, 0);
+            self.known.push_known(value);
+        }
+    }
+
+    fn write(&self, writer: &mut ColumnWriter<'static>, rows: usize) -> Result<(), ParquetError> {
+        if !self.known.values.is_empty() {
+            return write::<Int64Type>(writer, &self.known);
+        }
+        let writer = get_typed_column_writer_mut::<Int64Type>(writer);
+        writer.write_batch(&[], Some(&self.unknown[..rows]), None).map(|_| ())
+    }
+}
+
 /// Rows that wait to be encoded.
 pub(super) struct Columns {
     rows_max: usize,
@@ -62,6 +92,7 @@ pub(super) struct Columns {
     end: Values<i64>,
     outcome: Values<ByteArray>,
     attempts: Values<i32>,
+    assigned: RareValues,
 }
 
 impl Columns {
@@ -89,6 +120,7 @@ impl Columns {
             end: Values::required(rows_max),
             outcome: Values::required(rows_max),
             attempts: Values::required(rows_max),
+            assigned: RareValues::new(rows_max),
         }
     }
 
@@ -113,6 +145,7 @@ impl Columns {
         debug_assert!(op.intended <= op.start && op.start <= op.end);
         debug_assert!(op.first_byte.is_none_or(|first_byte| first_byte <= op.end));
         let ns = |moment: Moment| moment.as_ns() as i64;
+        self.assigned.push_known(op.assigned.map(ns), self.len());
         self.stage.push(op.stage.0.into());
         self.job.push(op.job.0.into());
         self.worker.push(op.worker.0 as i32);
@@ -152,7 +185,8 @@ impl Columns {
         write::<Int64Type>(next(), &self.first_byte_to_end)?;
         write::<Int64Type>(next(), &self.end)?;
         write::<ByteArrayType>(next(), &self.outcome)?;
-        write::<Int32Type>(next(), &self.attempts)
+        write::<Int32Type>(next(), &self.attempts)?;
+        self.assigned.write(next(), self.len())
     }
 
     /// Forgets the waiting rows.
@@ -166,6 +200,7 @@ impl Columns {
         [object_number, bytes, schedule_delay, start, end].into_iter().for_each(Values::clear);
         self.last_byte_sent.clear();
         self.first_byte_to_end.clear();
+        self.assigned.known.clear();
     }
 }
 

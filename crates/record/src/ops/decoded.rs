@@ -91,6 +91,8 @@ pub(super) struct Decoded<'a> {
     end: Column<Int64Type>,
     outcome: Texts<ErrorClass>,
     attempts: Column<Int32Type>,
+    /// Older logs have no such column.
+    assigned: Option<Column<Int64Type>>,
 }
 
 impl<'a> Decoded<'a> {
@@ -116,6 +118,7 @@ impl<'a> Decoded<'a> {
             end: large(13)?,
             outcome: Texts::new(group, 14)?,
             attempts: small(15)?,
+            assigned: group.has_column(16).then(|| large(16)).transpose()?,
         })
     }
 
@@ -145,7 +148,8 @@ impl<'a> Decoded<'a> {
         let Self { bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end, .. } =
             self;
         // They are stored signed for the ease of queries, and never negative.
-        for column in [bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end] {
+        let known = [bytes, schedule_delay, start, last_byte_sent, first_byte_to_end, end];
+        for column in known.into_iter().chain(&mut self.assigned) {
             column.read(rows)?;
             column.check(|value| *value >= 0, "a negative number")?;
         }
@@ -179,6 +183,7 @@ impl<'a> Decoded<'a> {
             bytes: self.bytes.at(row).unwrap_or_default() as u64,
             intended: moment(start - self.schedule_delay.values[row]),
             start: moment(start),
+            assigned: self.assigned.as_ref().and_then(|column| column.at(row)).map(moment),
             first_byte: self.first_byte_to_end.at(row).map(|before| moment(end - before)),
             last_byte_sent: self.last_byte_sent.at(row).map(moment),
             end: moment(end),

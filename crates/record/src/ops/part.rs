@@ -14,7 +14,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::pages::unfolded_bytes;
 use super::{
     KEY_ENDPOINTS, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, PART_ROWS_MAX, TAIL_DIGITS, open_name,
-    part_name, schema, tail_name,
+    part_name, schema, schema_without_assigned, tail_name,
 };
 use crate::RecordError;
 use crate::folder::Folder;
@@ -111,6 +111,11 @@ impl Group<'_> {
         self.group.num_rows() as usize
     }
 
+    /// Tells whether there is a column of that number.
+    pub(super) fn has_column(&self, index: usize) -> bool {
+        index < self.group.num_columns()
+    }
+
     /// Returns what a column is, and the way to its pages.
     pub(super) fn column(
         &self,
@@ -155,7 +160,7 @@ fn metadata_value<'a>(metadata: &'a FileMetaData, key: &str) -> Option<&'a str> 
 /// Checks that the columns are those that are written.
 fn check_columns(metadata: &ParquetMetaData) -> Result<(), String> {
     let found = metadata.file_metadata().schema();
-    match *found == *schema() {
+    match *found == *schema() || *found == *schema_without_assigned() {
         true => Ok(()),
         false => Err("its columns are not those of an op log".to_owned()),
     }

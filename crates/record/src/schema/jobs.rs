@@ -69,6 +69,9 @@ pub enum Verification {
     EveryByte,
     /// Every byte of what the run wrote; others were read as well.
     Partial,
+    /// Whole reads against the checksum that the target states for what it holds, as the content is
+    /// not known or was not to be compared.
+    Checksum,
     /// The length only, as the content is not known.
     LengthOnly,
     /// Switched off; the length is still checked.
@@ -138,7 +141,9 @@ impl StageJob {
         // A target that moves nothing gives nothing to check.
         let is_null = matches!(plan.targets[job.target.0].spec, Some(TargetSpec::Null(_)));
         let checks = reads(&job.work) && !is_null;
+        let has_checksums = plan.target(job.target).names_members();
         self.verification = checks.then_some(match (job.verify, is_there) {
+            (true, true) | (false, _) if has_checksums => Verification::Checksum,
             (false, _) => Verification::Off,
             (true, true) => Verification::LengthOnly,
             (true, false) => Verification::EveryByte,

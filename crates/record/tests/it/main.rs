@@ -130,6 +130,7 @@ fn op(number: u64) -> OpRecord {
         intended: Moment::from_ns(number * 1_000 + number % 11),
         start,
         first_byte: (!number.is_multiple_of(3)).then(|| later(50)),
+        assigned: None,
         last_byte_sent: number.is_multiple_of(7).then(|| later(20)),
         end: later(100 + number % 13),
         outcome: ErrorClass::ALL[number as usize % ErrorClass::ALL.len()],

@@ -98,6 +98,7 @@ fn get(stage: u8, endpoint: u16, start_ms: u64) -> OpRecord {
         intended: at(start_ms),
         start: at(start_ms),
         first_byte: Some(at(start_ms + 100)),
+        assigned: None,
         last_byte_sent: None,
         end: at(start_ms + 250),
         outcome: ErrorClass::Ok,

@@ -66,6 +66,7 @@ fn moments_and_bytes_stand_in_the_file_as_the_document_says() {
         intended: at(1_000),
         start: at(1_300),
         first_byte: Some(at(1_900)),
+        assigned: None,
         last_byte_sent: None,
         end: at(2_000),
         ..op(1)

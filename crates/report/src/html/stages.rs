@@ -32,8 +32,7 @@ pub(super) fn origin(report: &Report) -> String {
     let mut facts = Vec::new();
     for target in &report.targets {
         let name = if target.is_files { "directory" } else { "target" };
-        let bucket = target.bucket.as_ref().map(|bucket| format!(", bucket {bucket}"));
-        facts.push((name, target.address.clone() + &bucket.unwrap_or_default()));
+        facts.push((name, target.place()));
         facts.extend(target.file_system.clone().map(|text| ("file system", text)));
         facts.extend(target.device.clone().map(|text| ("device", text)));
         facts.extend(target.free_bytes.map(|free| ("free before", bytes(free))));

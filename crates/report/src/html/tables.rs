@@ -200,6 +200,16 @@ pub(super) fn times(analysis: &RowAnalysis) -> String {
     if sets.iter().any(|(.., figures)| figures.ttfb.samples > 0) {
         html += &table("TTFB", &|figures| &figures.ttfb);
     }
+    let mut table = Table::new(&times_headings("parts"));
+    for (tone, kind, _, figures) in &sets {
+        if let Some(parts) = &figures.parts {
+            table.row(*tone, &format!("{kind}, assign"), times_of(&parts.assign));
+            table.row(*tone, &format!("{kind}, upload"), times_of(&parts.upload));
+        }
+    }
+    if sets.iter().any(|(.., figures)| figures.parts.is_some()) {
+        html += &table.end();
+    }
     html
 }
 

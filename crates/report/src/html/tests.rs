@@ -67,6 +67,7 @@ fn mixed_ops(seconds: u64) -> Vec<OpRecord> {
                 intended: start,
                 start,
                 first_byte: Some(Moment::from_ns(now + took / 3)),
+                assigned: None,
                 last_byte_sent: (kind == OpKind::Put).then(|| Moment::from_ns(now + took / 4)),
                 end: Moment::from_ns(now + took),
                 outcome,

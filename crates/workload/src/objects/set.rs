@@ -43,6 +43,8 @@ pub struct ObjectSet {
     pub part_bytes: Option<u64>,
     /// Whether a fill puts all of them into one zip archive.
     pub is_zip: bool,
+    /// Whether the target names them by itself, so that they are asked for by those names.
+    pub is_named: bool,
 }
 
 /// The buckets that a set lies in.
@@ -94,6 +96,7 @@ impl ObjectSet {
             buckets: SetBuckets::OfTarget,
             part_bytes: None,
             is_zip: false,
+            is_named: false,
         }
     }
 
@@ -141,7 +144,7 @@ impl ObjectSet {
     /// Returns how large a member is; `None` where that is not known.
     pub fn size_of(&self, id: ObjectId) -> Option<u64> {
         match &self.keys {
-            Keys::Existing(objects) => Some(objects[id.number() as usize].size),
+            Keys::Existing(objects) => objects[id.number() as usize].size,
             Keys::Generated { .. } => {
                 let law = self.laws.get(usize::from(Self::split(id).0))?.as_ref()?;
                 Some(law.size(self.seed, id))

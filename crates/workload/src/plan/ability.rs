@@ -7,7 +7,9 @@ use super::spec::TargetSpec;
 impl TargetSpec {
     /// Tells whether targets of the kind offer it. One server may still lack what its protocol has.
     pub fn offers(&self, ability: Ability) -> bool {
-        use Ability::{Blocks, Buckets, Delete, DropCaches, Get, List, Names, Put, Ranges, Stat};
+        use Ability::{
+            Blocks, Buckets, Delete, DeleteMany, DropCaches, Get, List, Names, Put, Ranges, Stat,
+        };
         match self {
             Self::Null(_) => true,
             Self::S3(_) | Self::Oracle(_) => !matches!(ability, Blocks | Names | DropCaches),
@@ -15,7 +17,9 @@ impl TargetSpec {
                 ability,
                 Blocks | Names | DropCaches | Get | Ranges | Put | Stat | Delete | List
             ),
-            Self::Seaweedfs(_) => matches!(ability, Get | Ranges | Put | Stat | Delete),
+            Self::Seaweedfs(_) => {
+                matches!(ability, Get | Ranges | Put | Stat | Delete | DeleteMany)
+            }
             Self::Swift(_) => {
                 matches!(ability, Get | Ranges | Put | Stat | Delete | List | Buckets)
             }

@@ -26,6 +26,11 @@ type Checked<T> = Result<T, InvalidField>;
 const STAGES_MAX: usize = 256;
 const JOBS_MAX: usize = 256;
 
+/// The most file ids that SeaweedFS is asked for at once.
+const IDS_MAX: u32 = 10_000;
+/// The most volumes that are made before a run.
+const GROW_MAX: u32 = 10_000;
+
 /// What the parts of a file are checked against.
 struct Context<'a> {
     file: &'a WorkloadFile,
@@ -175,7 +180,32 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
         TargetSpec::Seaweedfs(seaweed) if seaweed.master.is_empty() => {
             Err(path.field("master").refuse("needs at least one address"))
         }
-        TargetSpec::Seaweedfs(seaweed) => addresses("master", &seaweed.master.0),
+        TargetSpec::Seaweedfs(seaweed) => {
+            addresses("master", &seaweed.master.0)?;
+            in_range(&path.field("ids_per_assign"), seaweed.ids_per_assign.into(), IDS_MAX)?;
+            if let Some(grow) = seaweed.grow {
+                in_range(&path.field("grow"), grow.into(), GROW_MAX)?;
+            }
+            let replication = seaweed.replication.as_deref().unwrap_or("000");
+            if replication.len() != 3 || !replication.bytes().all(|digit| digit.is_ascii_digit()) {
+                let reason = "must be three digits such as 001: copies in other data centers, on \
+                              other racks, on other servers of the rack";
+                return Err(path.field("replication").refuse(reason));
+            }
+            let collection = seaweed.collection.as_deref().unwrap_or_default();
+            let is_plain = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+            if collection.starts_with('.') || !collection.chars().all(is_plain) {
+                // It becomes a part of names of the servers' files.
+                let reason = "must be letters, digits, `-`, `_` and `.`, and not begin with `.`";
+                return Err(path.field("collection").refuse(reason));
+            }
+            let is_unnamed = seaweed.collection.as_ref().is_none_or(String::is_empty);
+            if seaweed.drop_collection && is_unnamed {
+                let reason = "only a collection with a name is dropped; name one (`collection`)";
+                return Err(path.field("drop_collection").refuse(reason));
+            }
+            Ok(())
+        }
         TargetSpec::Swift(swift) => addresses("auth", std::slice::from_ref(&swift.auth)),
         TargetSpec::Files(files) if files.directory.0.iter().any(String::is_empty) => {
             Err(path.field("directory").refuse("must not be empty"))

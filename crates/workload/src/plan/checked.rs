@@ -54,6 +54,13 @@ pub struct Target {
     pub path: FieldPath,
 }
 
+impl Target {
+    /// Tells whether it names what is written to it by itself.
+    pub fn names_members(&self) -> bool {
+        self.spec.as_ref().is_some_and(TargetSpec::names_members)
+    }
+}
+
 /// A population.
 #[derive(Clone, Debug)]
 pub struct Set {
@@ -402,6 +409,12 @@ impl Stage {
 }
 
 impl Plan {
+    /// Tells whether the target of a set names its members by itself; not of what laying out makes
+    /// of names of the user's own.
+    pub(crate) fn names_members(&self, set: SetIndex) -> bool {
+        self.sets.get(set.0).is_some_and(|set| self.targets[set.target.0].names_members())
+    }
+
     /// Returns the target of that number.
     pub fn target(&self, index: TargetIndex) -> &Target {
         &self.targets[index.0]

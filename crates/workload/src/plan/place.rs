@@ -259,6 +259,7 @@ impl Room<'_> {
             buckets,
             part_bytes: objects.part_bytes,
             is_zip: objects.archive == Some(ArchiveKind::Zip),
+            is_named: self.plan.names_members(index),
             ..ObjectSet::plain(&set.name, Keys::Generated { layout, seed: seed.0 })
         })
     }
@@ -297,7 +298,10 @@ impl Room<'_> {
     /// Returns what is known of the content of each set before the first stage.
     fn known_before(&self) -> Vec<Verify> {
         let known = |set: &Option<Arc<ObjectSet>>| match set.as_ref().map(|set| &set.keys) {
-            Some(Keys::Existing(_)) => Verify::LengthOnly,
+            Some(Keys::Existing(found)) if found.iter().all(|object| object.size.is_some()) => {
+                Verify::LengthOnly
+            }
+            Some(Keys::Existing(_)) => Verify::Nothing,
             Some(Keys::Named(_)) => Verify::Nothing,
             _ => Verify::EveryByte,
         };
@@ -477,11 +481,12 @@ impl Room<'_> {
             let writes = matches!(op.act, OpAct::Put { put_as: PutAs::Version, .. });
             op.set == index && (writes || op.act.is_by_name())
         };
-        self.plan.jobs().any(|job| match &job.work {
-            Work::Objects(ops) => ops.iter().any(by_name),
-            Work::Retention { set, .. } => *set == index,
-            _ => false,
-        })
+        self.plan.names_members(index)
+            || self.plan.jobs().any(|job| match &job.work {
+                Work::Objects(ops) => ops.iter().any(by_name),
+                Work::Retention { set, .. } => *set == index,
+                _ => false,
+            })
     }
 
     /// Gives all jobs all sets, and has the last stage that uses a set forget who is in it.

@@ -111,7 +111,8 @@ fn key_of(keys: &Keys, id: plimsoll_model::ObjectId) -> String {
 /// fails.
 #[track_caller]
 pub(crate) fn same_operations(name: &str, old: &WorkloadSpec, plan: Plan) {
-    let object = |number: u64| ExistingObject { key: format!("k{number}"), size: 10 + number };
+    let object =
+        |number: u64| ExistingObject { key: format!("k{number}"), size: Some(10 + number) };
     let existing = old.objects.existing.as_ref();
     let found = existing.map(|_| (SetIndex(0), (0..200).map(object).collect()));
     let (buckets, found) = (vec![String::new()], found.into_iter().collect());

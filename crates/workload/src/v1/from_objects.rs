@@ -70,7 +70,7 @@ fn set(spec: &WorkloadSpec) -> Converted<SetSpec> {
     let v1::KeysSpec { prefix, per_worker } = spec.keys.clone();
     if let Some(existing) = &objects.existing {
         let v1::ExistingSpec { limit, recursive, destroys } = *existing;
-        let existing = ExistingOf { prefix, limit, recursive };
+        let existing = ExistingOf { limit, recursive, ..ExistingOf::below(prefix) };
         return Ok(SetSpec::Existing(ExistingSet { on: None, existing, touch: destroys }));
     }
     let mut set = ObjectSet::of(objects.count, Some(sizes(&objects.size)));

@@ -287,6 +287,7 @@ impl<'n> Mapper<'n> {
             intended: Moment::from_ns(start),
             start: Moment::from_ns(start),
             first_byte: inside(first_byte),
+            assigned: None,
             last_byte_sent: inside(last_byte),
             end: Moment::from_ns(end),
             outcome,

@@ -96,6 +96,7 @@ prop_compose! {
             intended: at(start - waited),
             start: at(start),
             first_byte: (answered % 3 > 0).then_some(at(start + sent + answered)),
+            assigned: None,
             last_byte_sent: (kind == 0).then_some(at(start + sent)),
             end: at(start + sent + answered + ended),
             // About half of them succeed.

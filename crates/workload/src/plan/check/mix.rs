@@ -177,8 +177,13 @@ impl Context<'_> {
             }
             Ok(())
         };
+        let is_listed = matches!(self.members(set), Members::Existing(of) if of.list.is_some());
         match range {
             None => Ok(Length::Whole),
+            Some(_) if is_listed => {
+                Err(path
+                    .refuse("how large listed members are is not known, so they are read whole"))
+            }
             Some(RangeSpec::Random) => Ok(Length::Random),
             Some(RangeSpec::Fixed(size)) => {
                 bounds(path, size.0, size.0)?;
@@ -251,6 +256,12 @@ impl Context<'_> {
             (Members::Named(_), None | Some(PutAs::Overwrite)) => Ok(PutAs::Overwrite),
             (Members::Named(_), Some(_)) => {
                 let reason = "of a set with names of the user's own, members are overwritten";
+                Err(path.field("as").refuse(reason))
+            }
+            (_, Some(PutAs::Overwrite | PutAs::Version))
+                if self.targets[self.sets[set.0].target.0].names_members() =>
+            {
+                let reason = "SeaweedFS gives every write a name of its own, so all are new";
                 Err(path.field("as").refuse(reason))
             }
             (_, put_as) => Ok(put_as.unwrap_or(PutAs::New)),

@@ -9,8 +9,8 @@ use crate::plan::checked::{
 };
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
-    AlsoOn, ArchiveKind, ContentSpec, FileSet, ListedSet, NamedSet, ObjectSet, PathSet, SetSpec,
-    Share, Shares, SizeLaw, SizeSpec, TargetSpec, TreeOf,
+    AlsoOn, ArchiveKind, ContentSpec, ExistingOf, FileSet, KeysSpec, ListedSet, NamedSet,
+    ObjectSet, PathSet, SetSpec, Share, Shares, SizeLaw, SizeSpec, TargetSpec, TreeOf,
 };
 use crate::plan::units::{Size, SizeRange};
 use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX, SIGMA_MAX, is_sigma};
@@ -37,13 +37,14 @@ impl Context<'_> {
     /// Returns a set, checked.
     pub(super) fn set(&self, path: &FieldPath, name: &str, spec: &SetSpec) -> Checked<Set> {
         let target = self.target(&path.field("on"), spec.on())?;
+        if self.targets[target.0].names_members() {
+            named_by_target(path, spec)?;
+        }
         let (members, touch, also_on) = match spec {
             SetSpec::Objects(set) => (objects(path, set)?, false, set.also_on.as_ref()),
             SetSpec::Named(set) => (named(path, set)?, set.touch, set.also_on.as_ref()),
             SetSpec::Existing(set) => {
-                if let Some(limit) = set.existing.limit {
-                    at_least_one(&path.field("existing.limit"), limit)?;
-                }
+                existing(&path.field("existing"), &set.existing)?;
                 (Members::Existing(set.existing.clone()), set.touch, None)
             }
             SetSpec::Paths(set) => (paths(path, set)?, set.touch, None),
@@ -70,6 +71,9 @@ impl Context<'_> {
         if other == target {
             return Err(at.field("target").refuse("must be another target than the set's own"));
         }
+        if self.targets[other.0].names_members() {
+            return Err(at.field("target").refuse("SeaweedFS names files by itself"));
+        }
         no_dots(&at.field("path"), &also.path)?;
         Ok((other, also.path.clone()))
     }
@@ -80,6 +84,49 @@ impl Context<'_> {
             Some(TargetSpec::Files(files)) => files.directory.0.clone(),
             _ => Vec::new(),
         }
+    }
+}
+
+/// Refuses what cannot be of members that the target names by itself.
+fn named_by_target(path: &FieldPath, spec: &SetSpec) -> Checked<()> {
+    let (field, why) = match spec {
+        SetSpec::Named(_) => ("named", "SeaweedFS names files by itself"),
+        SetSpec::Existing(set) if set.existing.list.is_none() => {
+            ("existing", "SeaweedFS finds no files by prefix; name those of a file (`list`)")
+        }
+        SetSpec::Objects(set) if set.versions > 1 => {
+            ("versions", "SeaweedFS keeps no versions of a file")
+        }
+        SetSpec::Objects(set) if set.part.is_some() => {
+            ("part", "SeaweedFS takes files whole by its own protocol")
+        }
+        SetSpec::Objects(set) if set.archive.is_some() => {
+            ("archive", "SeaweedFS reads no archives")
+        }
+        SetSpec::Objects(set) if set.also_on.is_some() => {
+            ("also_on", "what SeaweedFS names by itself is seen nowhere else")
+        }
+        SetSpec::Objects(set)
+            if set.keys != (KeysSpec { buckets: set.keys.buckets, ..KeysSpec::default() }) =>
+        {
+            ("keys", "SeaweedFS names files by itself; only collections are chosen (`buckets`)")
+        }
+        _ => return Ok(()),
+    };
+    Err(path.field(field).refuse(why))
+}
+
+fn existing(path: &FieldPath, of: &ExistingOf) -> Checked<()> {
+    if let Some(limit) = of.limit {
+        at_least_one(&path.field("limit"), limit)?;
+    }
+    match &of.list {
+        Some(list) if list.is_empty() => Err(path.field("list").refuse("must not be empty")),
+        Some(_) if !of.prefix.is_empty() || !of.recursive => {
+            let reason = "takes the place of a listing, so prefix and recursive mean nothing";
+            Err(path.field("list").refuse(reason))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -199,6 +199,17 @@ pub struct ExistingOf {
     /// Whether to look below `/` too.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub recursive: bool,
+    /// Takes those that this file names instead of asking the store, one on each line; lines that
+    /// are empty or begin with `#` are passed over. How large they are is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub list: Option<String>,
+}
+
+impl ExistingOf {
+    /// Returns all those that the store names, below a prefix.
+    pub const fn below(prefix: String) -> Self {
+        Self { prefix, limit: None, recursive: true, list: None }
+    }
 }
 
 /// Files whose names are made, in a directory of the run's own. Sets that come to the same path on

@@ -86,6 +86,12 @@ impl TargetSpec {
             Self::Oracle(_) => "oracle",
         }
     }
+
+    /// Tells whether it names what is written to it by itself, so that a member is asked for by the
+    /// name that it was given and not by a key.
+    pub const fn names_members(&self) -> bool {
+        matches!(self, Self::Seaweedfs(_))
+    }
 }
 
 /// An object store that speaks S3. Keys and tokens come from the environment or a profile.
@@ -157,6 +163,82 @@ pub struct SeaweedTarget {
     /// Whether the store puts each write on the medium before it answers.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub fsync: bool,
+    /// Where files are to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_center: Option<String>,
+    /// The rack where they are to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rack: Option<String>,
+    /// How file ids are asked for.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub assign: SeaweedAssign,
+    /// How many ids are asked for at once; each of a worker's next writes takes one.
+    #[serde(default = "super::one", skip_serializing_if = "super::is_one")]
+    pub ids_per_assign: u32,
+    /// How content goes to a volume server.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub upload: SeaweedUpload,
+    /// Has so many volumes made in the collection before the first stage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grow: Option<u32>,
+    /// Has the collection dropped at the end if the run made it and nobody else wrote to it.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub drop_collection: bool,
+    /// The `security.toml` of the cluster: keys of tokens, and TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<String>,
+}
+
+impl SeaweedTarget {
+    /// Returns the plain target of these masters.
+    pub fn of(masters: Vec<String>) -> Self {
+        Self {
+            master: OneOrMany(masters),
+            collection: None,
+            replication: None,
+            disk: None,
+            ttl: None,
+            fsync: false,
+            data_center: None,
+            rack: None,
+            assign: SeaweedAssign::default(),
+            ids_per_assign: 1,
+            upload: SeaweedUpload::default(),
+            grow: None,
+            drop_collection: false,
+            security: None,
+        }
+    }
+}
+
+/// How file ids are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SeaweedAssign {
+    /// By a call of gRPC each.
+    #[default]
+    Call,
+    /// Over one stream of gRPC for each worker.
+    Stream,
+    /// By HTTP.
+    Http,
+}
+
+/// How content goes to a volume server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SeaweedUpload {
+    /// As a form of one part (POST), as `weed` does.
+    #[default]
+    Form,
+    /// As it is (PUT).
+    Put,
+}
+
+fn is_plain<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// An object store that speaks Swift. Passwords and tokens come from the environment.

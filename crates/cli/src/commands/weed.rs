@@ -1,0 +1,159 @@
+//! `plimsoll weed`: a benchmark of SeaweedFS by its own protocol.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use plimsoll_conduct::{ConductError, Consent, RunTime};
+use plimsoll_dialects::warp::{WarpBenchmark, WarpWorkload};
+use plimsoll_workload::plan::spec::{RangeSpec, SeaweedTarget, TargetSpec, Targets};
+use plimsoll_workload::plan::{InvalidField, Size, Time, WorkloadFile};
+
+use crate::args::YES;
+use crate::args::weed::{ClusterArgs, ListArgs, WeedCommand};
+use crate::conducted::{self, Settings, fresh_seed};
+use crate::lower;
+
+/// Files that are read, and that are removed, where nothing is said.
+const FILES: u64 = 10_000;
+const FILES_REMOVED: u64 = 25_000;
+
+/// Runs one `weed` command.
+pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
+    let common = command.common();
+    let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
+    let asked = asked(command)?;
+    let name = format!("weed-{}", name_of(command));
+    let targets = Targets::One(TargetSpec::Seaweedfs(target(&common.cluster)));
+    let file = WorkloadFile { name, targets, ..asked.workload(seed)? };
+    file.judge().map_err(|refused| in_flags(&refused, &asked))?;
+    if common.explain {
+        common.output.print.ui().result(&file.to_yaml())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let given = matches!(command, WeedCommand::Delete(args) if args.yes);
+    let consent = Consent { given, flag: YES };
+    let settings = Settings {
+        keeps_data: common.keep_data,
+        ..Settings::plain(&common.output, consent).conducting(&common.load.conduct)
+    };
+    conducted::run(&file, &settings).map_err(|error| in_our_words(error, &asked))
+}
+
+fn name_of(command: &WeedCommand) -> &'static str {
+    match command {
+        WeedCommand::Write(_) => "write",
+        WeedCommand::Read(_) => "read",
+        WeedCommand::Delete(_) => "delete",
+        WeedCommand::Stat(_) => "stat",
+        WeedCommand::Mixed(_) => "mixed",
+    }
+}
+
+/// Returns what a command asks for: the same as the command of `plimsoll s3`, on other targets.
+fn asked(command: &WeedCommand) -> Result<WarpWorkload> {
+    let of = |benchmark| of(benchmark, command);
+    Ok(match command {
+        WeedCommand::Write(_) => of(WarpBenchmark::Put)?,
+        WeedCommand::Read(args)
+            if args.listed.list.is_some() && (args.range || args.range_size.is_some()) =>
+        {
+            bail!(
+                "--range and --range-size: how large listed files are is not known, so they are \
+                 read whole"
+            )
+        }
+        WeedCommand::Read(args) => WarpWorkload {
+            range: match (args.range, args.range_size) {
+                (_, Some(size)) => Some(RangeSpec::Fixed(Size(size.0))),
+                (true, None) => Some(RangeSpec::Random),
+                (false, None) => None,
+            },
+            ..counted(of(WarpBenchmark::Get)?, args.objects, FILES, &args.listed)
+        },
+        WeedCommand::Delete(args) => WarpWorkload {
+            batch: Some(args.batch),
+            ..counted(of(WarpBenchmark::Delete)?, args.objects, FILES_REMOVED, &args.listed)
+        },
+        WeedCommand::Stat(args) => {
+            counted(of(WarpBenchmark::Stat)?, args.objects, FILES, &args.listed)
+        }
+        WeedCommand::Mixed(args) => {
+            let weights =
+                [args.get_distrib, args.stat_distrib, args.put_distrib, args.delete_distrib];
+            WarpWorkload {
+                objects: Some(args.objects),
+                weights: Some(weights),
+                ..of(WarpBenchmark::Mixed)?
+            }
+        }
+    })
+}
+
+fn counted(
+    asked: WarpWorkload,
+    objects: Option<u64>,
+    default: u64,
+    listed: &ListArgs,
+) -> WarpWorkload {
+    let list = listed.list.as_ref().map(|path| path.display().to_string());
+    WarpWorkload {
+        objects: if list.is_some() { objects } else { objects.or(Some(default)) },
+        list_existing: list.is_some(),
+        list,
+        ..asked
+    }
+}
+
+/// Returns what all commands take.
+fn of(benchmark: WarpBenchmark, command: &WeedCommand) -> Result<WarpWorkload> {
+    let common = command.common();
+    let asked = lower::loaded(benchmark, &common.load, &common.data)?;
+    Ok(WarpWorkload {
+        size: Some(lower::sizes(&common.obj_size)?),
+        random_size: common.randsize,
+        ..asked
+    })
+}
+
+fn target(args: &ClusterArgs) -> SeaweedTarget {
+    let masters = args.master.split(',').map(|master| master.trim().to_owned()).collect();
+    SeaweedTarget {
+        collection: Some(args.collection.clone()).filter(|name| !name.is_empty()),
+        replication: args.replication.clone(),
+        disk: args.disk.clone(),
+        ttl: args.ttl.map(|ttl| Time(ttl.0)),
+        fsync: args.fsync,
+        data_center: args.data_center.clone(),
+        rack: args.rack.clone(),
+        assign: args.assign.into(),
+        ids_per_assign: args.ids_per_assign,
+        upload: args.upload.into(),
+        grow: args.grow,
+        drop_collection: args.drop_collection,
+        security: args.security.as_ref().map(|path| path.display().to_string()),
+        ..SeaweedTarget::of(masters)
+    }
+}
+
+/// Puts the error of a run into the words of the flags.
+fn in_our_words(error: anyhow::Error, asked: &WarpWorkload) -> anyhow::Error {
+    match error.downcast() {
+        Ok(ConductError::Plan(refused)) => in_flags(&refused, asked),
+        Ok(error) => lower::with_advice(error),
+        Err(other) => other,
+    }
+}
+
+/// Returns a refusal of the workload in the words of the flags.
+fn in_flags(refused: &InvalidField, asked: &WarpWorkload) -> anyhow::Error {
+    let path = refused.path.to_string();
+    match path.strip_prefix("targets.seaweedfs.") {
+        Some(field) => {
+            let field = field.split('[').next().unwrap_or(field);
+            anyhow!("--{}: {}", field.replace('_', "-"), refused.reason)
+        }
+        None if path.ends_with(".existing.list") => anyhow!("--list: {}", refused.reason),
+        None if path.ends_with(".range") => anyhow!("--range: {}", refused.reason),
+        None => anyhow!(asked.in_flags(refused)),
+    }
+}

@@ -1,0 +1,158 @@
+//! The command lines of SeaweedFS's `weed benchmark`: what its flags ask for, the workload that
+//! they come to, its list of file ids, and each of its mistakes that is corrected.
+//!
+//! The tables of `docs/coming-from-weed-benchmark.md` list flags and corrections one by one.
+
+mod arguments;
+mod corrections;
+pub mod layout;
+pub mod list;
+mod lower;
+
+use std::fmt;
+
+pub use arguments::FLAGS;
+pub use corrections::{CORRECTIONS, Correction};
+pub use lower::{Asked, Listed, WORDS};
+
+/// The list of file ids where `-list` names no other, in the directory for temporary files.
+pub const LIST_NAME: &str = "benchmark_list.txt";
+/// By how many bytes a file is larger than `-size` at most.
+pub const SIZE_MORE_MAX: u64 = 63;
+
+/// What a command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Benchmark {
+    /// `-master`: the addresses, at least one.
+    pub masters: Vec<String>,
+    /// `-c`, workers of each stage.
+    pub concurrency: u32,
+    /// `-n`: files in all, and how many are read where each read draws one.
+    pub files: u64,
+    /// `-size`, to which up to [`SIZE_MORE_MAX`] bytes are added.
+    pub size_bytes: u64,
+    /// `-list`; `None` is [`LIST_NAME`] in the directory for temporary files.
+    pub list: Option<String>,
+    /// `-writeOnly` and `-readOnly`.
+    pub scope: Scope,
+    /// `-readSequentially`.
+    pub is_sequential: bool,
+    /// `-deletePercent`, 0 to 100.
+    pub delete_percent: u32,
+    /// `-collection`; empty is the one without a name.
+    pub collection: String,
+    /// `-replication`, three digits.
+    pub replication: String,
+    /// `-disk`; empty is `hdd`.
+    pub disk: String,
+    /// `-fsync`.
+    pub fsync: bool,
+    /// `-maxCpu`; `None`: all there are.
+    pub cpus_max: Option<u32>,
+    /// What was given and changes nothing here.
+    pub passed_over: Vec<Note>,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Files are written, then read.
+    #[default]
+    Both,
+    /// `-writeOnly`.
+    Write,
+    /// `-readOnly`: those of the list are read.
+    Read,
+}
+
+impl Scope {
+    /// Tells whether files are written.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Both | Self::Write)
+    }
+
+    /// Tells whether files are read.
+    pub const fn reads(self) -> bool {
+        matches!(self, Self::Both | Self::Read)
+    }
+}
+
+/// What means something else here, or nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The flag, as it is written.
+    pub flag: String,
+    /// What it means here.
+    pub text: String,
+}
+
+impl Note {
+    fn new(flag: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { flag: flag.into(), text: text.into() }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.flag, self.text)
+    }
+}
+
+/// What is wrong with a command line of `weed benchmark`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WeedBenchmarkError {
+    /// It is not written as flags of Go programs are.
+    #[error("{0}")]
+    Form(String),
+    /// It is another of weed's commands.
+    #[error("`weed {0}` is not taken; `weed benchmark` is")]
+    OtherCommand(String),
+    /// There is no such flag.
+    #[error("`{flag}` is no flag of weed benchmark{}", did_you_mean(.nearest))]
+    Unknown {
+        /// The flag as it was written.
+        flag: String,
+        /// Another one that looks like it.
+        nearest: Option<&'static str>,
+    },
+    /// A flag of weed's own stands among those of the benchmark.
+    #[error("`{0}` is a flag of weed itself, which stands before the word benchmark")]
+    BehindCommand(String),
+    /// The value makes no sense.
+    #[error("-{flag} `{value}`: {why}")]
+    Value {
+        /// The flag's name.
+        flag: &'static str,
+        /// What was written.
+        value: String,
+        /// Why, or what to write.
+        why: String,
+    },
+    /// A file of options cannot be used.
+    #[error("-options {path}: {why}")]
+    Options {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// Neither stage is left.
+    #[error("-readOnly and -writeOnly are mutually exclusive")]
+    NothingLeft,
+}
+
+fn did_you_mean(nearest: &Option<&'static str>) -> String {
+    nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// Reads a file that the command line names, and says why it cannot.
+pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// Returns what a command line asks for. `args` begin behind the name of the program, `weed`, or
+/// behind that of the command, `benchmark`; `read` reads a file of options.
+pub fn from_args(args: &[String], read: ReadFile<'_>) -> Result<Benchmark, WeedBenchmarkError> {
+    arguments::read(args, read)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! A collection as a whole: whether it is there, its volumes, how many files it holds, its end.
+
+use std::fmt::Write as _;
+
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
+use plimsoll_driver::DriverError;
+use plimsoll_model::ErrorClass;
+use serde::Deserialize;
+
+use crate::thread::Thread;
+use crate::{calls, error};
+
+/// What a volume server holds.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ServerStatus {
+    #[serde(default)]
+    volumes: Option<Vec<VolumeStatus>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct VolumeStatus {
+    #[serde(default)]
+    collection: String,
+    file_count: u64,
+    #[serde(default)]
+    delete_count: u64,
+}
+
+fn in_query(text: &str) -> impl std::fmt::Display {
+    percent_encode(text.as_bytes(), NON_ALPHANUMERIC)
+}
+
+/// Tells whether a collection is there.
+pub(crate) async fn exists(thread: &Thread, name: &str) -> Result<bool, DriverError> {
+    let path = format!("/collection/info?collection={}", in_query(name));
+    let leader = thread.master.view().leader.clone();
+    let said = calls::ask(&thread.master.config, &thread.clock, &leader, &path).await?;
+    match said.status {
+        200 => Ok(true),
+        // The words are all that tells it from other refusals.
+        400 if String::from_utf8_lossy(&said.body).contains("does not exist") => Ok(false),
+        status => Err(error::of_answer(status, &said.body)),
+    }
+}
+
+/// Has volumes made that can be written to as the driver writes.
+pub(crate) async fn grow(thread: &Thread, name: &str, count: u32) -> Result<(), DriverError> {
+    let config = &thread.master.config;
+    let mut path = format!("/vol/grow?count={count}");
+    for (field, value) in [
+        ("collection", name),
+        ("replication", &config.replication),
+        ("ttl", &config.ttl),
+        ("disk", &config.disk),
+        ("dataCenter", &config.data_center),
+        ("rack", &config.rack),
+    ] {
+        if !value.is_empty() {
+            write!(path, "&{field}={}", in_query(value)).expect("memory takes everything");
+        }
+    }
+    let leader = thread.master.view().leader.clone();
+    let said = calls::ask(config, &thread.clock, &leader, &path).await?;
+    match said.status {
+        200 => Ok(()),
+        status => {
+            let refused = error::of_answer(status, &said.body);
+            let why = format!("{count} volumes (`grow`) were not made: {}", refused.message);
+            Err(DriverError { message: why, ..refused })
+        }
+    }
+}
+
+/// Returns how many files a collection holds, each as often as there are copies of it. Asked of the
+/// volume servers, since what a master knows is seconds old.
+async fn files_count(thread: &Thread, name: &str) -> Result<u64, DriverError> {
+    let mut count = 0;
+    for server in &thread.master.view().servers {
+        let config = &thread.master.config;
+        let status: ServerStatus = calls::read(config, &thread.clock, server, "/status").await?;
+        let volumes = status.volumes.unwrap_or_default().into_iter();
+        let of_it = volumes.filter(|volume| volume.collection == name);
+        count += of_it.map(|of| of.file_count.saturating_sub(of.delete_count)).sum::<u64>();
+    }
+    Ok(count)
+}
+
+/// Drops a collection, unless it holds files.
+pub(crate) async fn drop_empty(thread: &Thread, name: &str) -> Result<(), DriverError> {
+    let left = files_count(thread, name).await?;
+    if left > 0 {
+        let why = format!(
+            "the collection `{name}` is not dropped, as it holds {left} files that are not the run's"
+        );
+        return Err(DriverError::new(ErrorClass::Precondition, why));
+    }
+    let path = format!("/col/delete?collection={}", in_query(name));
+    let leader = thread.master.view().leader.clone();
+    let said = calls::ask(&thread.master.config, &thread.clock, &leader, &path).await?;
+    match said.status {
+        200 | 204 => Ok(()),
+        400 if String::from_utf8_lossy(&said.body).contains("does not exist") => Ok(()),
+        status => Err(error::of_answer(status, &said.body)),
+    }
+}

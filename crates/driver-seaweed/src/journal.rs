@@ -1,0 +1,118 @@
+//! The list of all file ids that a run was given, one on each line as `weed benchmark` writes them.
+//!
+//! An id stands in it before its upload begins, so that whatever a run stored can be removed, also
+//! when its process was killed. (What the machine itself loses by a power cut may be missing.)
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::FileId;
+
+/// Goes before the name of a collection that the run makes.
+const MADE: &str = "# made collection ";
+
+/// A journal, which is kept from some moment on.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    file: OnceLock<(PathBuf, File)>,
+}
+
+impl Journal {
+    /// Keeps the journal in that file from now on, behind what it holds.
+    pub(crate) fn keep_in(&self, path: &Path) -> io::Result<()> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let is_first = self.file.set((path.to_owned(), file)).is_ok();
+        assert!(is_first, "a driver serves one run");
+        Ok(())
+    }
+
+    /// Returns where it is kept, if it is.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.get().map(|(path, _)| path.as_path())
+    }
+
+    /// Returns what it holds.
+    pub(crate) fn read(&self) -> io::Result<String> {
+        #[expect(clippy::disallowed_methods, reason = "the driver's own list of what it was given")]
+        self.path().map_or_else(|| Ok(String::new()), std::fs::read_to_string)
+    }
+
+    /// Notes that the run makes a collection.
+    pub(crate) fn note_made(&self, collection: &str) -> io::Result<()> {
+        let Some((_, file)) = self.file.get() else { return Ok(()) };
+        let mut file = file;
+        file.write_all(format!("{MADE}{collection}\n").as_bytes())
+    }
+
+    /// Notes ids that were given, this one and so many after it.
+    pub(crate) fn note(&self, first: FileId, count: u64) -> io::Result<()> {
+        let Some((_, file)) = self.file.get() else { return Ok(()) };
+        let ids = (0..count.max(1)).filter_map(|more| first.plus(more));
+        let lines: String = ids.map(|id| format!("{id}\n")).collect();
+        // One write, which other threads' do not part.
+        let mut file = file;
+        file.write_all(lines.as_bytes())
+    }
+}
+
+/// Returns the collections that a journal says were made by its run.
+pub(crate) fn made_collection(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix(MADE))
+}
+
+/// Reads such a list: empty lines, and those that begin with `#`, are passed over. A last line
+/// without an end was cut off by whatever ended the run, before its upload began.
+pub fn read_list(text: &str) -> Result<Vec<FileId>, ListError> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+    let mut ids = Vec::new();
+    for (index, line) in whole.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let id = line.parse().map_err(|why| ListError { line: index + 1, why })?;
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// A line of a list that is no file id.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {why}")]
+pub struct ListError {
+    /// Which, from 1 on.
+    pub line: usize,
+    why: crate::NoFileId,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read_again() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("ids");
+        let journal = Journal::default();
+        let first: FileId = "3,fe637037d6".parse().unwrap();
+        journal.note(first, 1).unwrap();
+        journal.keep_in(&path).unwrap();
+        journal.note(first, 3).unwrap();
+        journal.note("4,01000000ff".parse().unwrap(), 0).unwrap();
+        let text = journal.read().unwrap();
+        assert_eq!(text, "3,fe637037d6\n3,ff637037d6\n3,0100637037d6\n4,01000000ff\n");
+        assert_eq!(read_list(&text).unwrap().len(), 4);
+    }
+
+    #[test]
+    fn lists_made_by_hand_are_read_and_half_lines_left_out() {
+        let text = "# mine\r\n\r\n 3,01637037d6 \r\n3/02637037d6\n4,0163";
+        let ids: Vec<String> = read_list(text).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(ids, ["3,01637037d6", "3,02637037d6"]);
+        let error = read_list("3,01637037d6\nnonsense\n").unwrap_err();
+        assert_eq!(error.to_string(), "line 2: `nonsense` is no file id such as 3,01637037d6");
+        assert_eq!(read_list("").unwrap(), []);
+    }
+}
