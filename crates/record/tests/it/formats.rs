@@ -87,5 +87,5 @@ fn every_field_is_described() {
         );
         count += 1;
     }
-    assert_eq!(count, 16 + 5);
+    assert_eq!(count, 17 + 5);
 }
