@@ -10,6 +10,8 @@ pub mod s3_benchmark;
 pub mod warp;
 pub mod weed_benchmark;
 
+mod correction;
+mod figures;
 mod spelling;
 
 use plimsoll_workload::plan::spec::{Arrivals, OpenSpec, PacingSpec, RateSpec};

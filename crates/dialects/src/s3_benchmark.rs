@@ -10,7 +10,9 @@ mod size;
 
 use std::fmt;
 
-pub use corrections::{CORRECTIONS, Correction};
+pub use corrections::CORRECTIONS;
+
+pub use crate::correction::Correction;
 
 use crate::spelling;
 

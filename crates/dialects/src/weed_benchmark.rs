@@ -12,7 +12,9 @@ mod lower;
 use std::fmt;
 
 pub use arguments::FLAGS;
-pub use corrections::{CORRECTIONS, Correction};
+pub use corrections::CORRECTIONS;
+
+pub use crate::correction::Correction;
 pub use lower::{Asked, Listed, WORDS};
 
 /// The list of file ids where `-list` names no other, in the directory for temporary files.

@@ -1,7 +1,5 @@
 //! A collection as a whole: whether it is there, its volumes, how many files it holds, its end.
 
-use std::fmt::Write as _;
-
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use plimsoll_driver::DriverError;
 use plimsoll_model::ErrorClass;
@@ -49,18 +47,7 @@ pub(crate) async fn exists(thread: &Thread, name: &str) -> Result<bool, DriverEr
 pub(crate) async fn grow(thread: &Thread, name: &str, count: u32) -> Result<(), DriverError> {
     let config = &thread.master.config;
     let mut path = format!("/vol/grow?count={count}");
-    for (field, value) in [
-        ("collection", name),
-        ("replication", &config.replication),
-        ("ttl", &config.ttl),
-        ("disk", &config.disk),
-        ("dataCenter", &config.data_center),
-        ("rack", &config.rack),
-    ] {
-        if !value.is_empty() {
-            write!(path, "&{field}={}", in_query(value)).expect("memory takes everything");
-        }
-    }
+    config.push_placement(name, &mut path);
     let leader = thread.master.view().leader.clone();
     let said = calls::ask(config, &thread.clock, &leader, &path).await?;
     match said.status {

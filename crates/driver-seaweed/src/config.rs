@@ -1,8 +1,9 @@
 //! What a driver is told: where the cluster is, and how files are written to it.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use plimsoll_http::TlsConfig;
 
 use crate::ServerAddress;
@@ -119,6 +120,26 @@ impl SeaweedConfig {
     /// Returns TLS to masters' HTTP.
     pub(crate) fn masters_tls(&self) -> Option<TlsConfig> {
         self.tls.clone().filter(|_| !self.masters_are_plain)
+    }
+}
+
+impl SeaweedConfig {
+    /// Adds to the path of a call of HTTP, which has a query, where files of a collection are to
+    /// be, as far as anything is said of it.
+    pub(crate) fn push_placement(&self, collection: &str, path: &mut String) {
+        for (name, value) in [
+            ("collection", collection),
+            ("replication", &self.replication),
+            ("ttl", &self.ttl),
+            ("disk", &self.disk),
+            ("dataCenter", &self.data_center),
+            ("rack", &self.rack),
+        ] {
+            if !value.is_empty() {
+                let value = percent_encode(value.as_bytes(), NON_ALPHANUMERIC);
+                write!(path, "&{name}={value}").expect("memory takes everything");
+            }
+        }
     }
 }
 

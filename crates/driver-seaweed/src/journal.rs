@@ -41,19 +41,19 @@ impl Journal {
 
     /// Notes that the run makes a collection.
     pub(crate) fn note_made(&self, collection: &str) -> io::Result<()> {
-        let Some((_, file)) = self.file.get() else { return Ok(()) };
-        let mut file = file;
-        file.write_all(format!("{MADE}{collection}\n").as_bytes())
+        self.write(&format!("{MADE}{collection}\n"))
     }
 
-    /// Notes ids that were given, this one and so many after it.
-    pub(crate) fn note(&self, first: FileId, count: u64) -> io::Result<()> {
+    /// Notes an id that was given.
+    pub(crate) fn note(&self, id: FileId) -> io::Result<()> {
+        self.write(&format!("{id}\n"))
+    }
+
+    /// Adds a line by one write, which other threads' do not part.
+    fn write(&self, line: &str) -> io::Result<()> {
         let Some((_, file)) = self.file.get() else { return Ok(()) };
-        let ids = (0..count.max(1)).filter_map(|more| first.plus(more));
-        let lines: String = ids.map(|id| format!("{id}\n")).collect();
-        // One write, which other threads' do not part.
         let mut file = file;
-        file.write_all(lines.as_bytes())
+        file.write_all(line.as_bytes())
     }
 }
 
@@ -97,10 +97,10 @@ mod tests {
         let path = place.path().join("ids");
         let journal = Journal::default();
         let first: FileId = "3,fe637037d6".parse().unwrap();
-        journal.note(first, 1).unwrap();
+        journal.note(first).unwrap();
         journal.keep_in(&path).unwrap();
-        journal.note(first, 3).unwrap();
-        journal.note("4,01000000ff".parse().unwrap(), 0).unwrap();
+        (0..3).for_each(|more| journal.note(first.plus(more).unwrap()).unwrap());
+        journal.note("4,01000000ff".parse().unwrap()).unwrap();
         let text = journal.read().unwrap();
         assert_eq!(text, "3,fe637037d6\n3,ff637037d6\n3,0100637037d6\n4,01000000ff\n");
         assert_eq!(read_list(&text).unwrap().len(), 4);

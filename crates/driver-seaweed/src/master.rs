@@ -2,12 +2,10 @@
 //! thread.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use aws_lc_rs::hmac;
 use bytes::{Bytes, BytesMut};
-use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use plimsoll_driver::DriverError;
 use plimsoll_http::Options;
 use plimsoll_http::grpc::{GrpcChannel, GrpcError, GrpcStream};
@@ -174,19 +172,7 @@ impl Master {
         let config = &self.config;
         let count = config.assign_count;
         let mut path = format!("/dir/assign?count={count}&dataSize={size}");
-        for (name, value) in [
-            ("collection", collection.unwrap_or(&config.collection)),
-            ("replication", &config.replication),
-            ("ttl", &config.ttl),
-            ("disk", &config.disk),
-            ("dataCenter", &config.data_center),
-            ("rack", &config.rack),
-        ] {
-            if !value.is_empty() {
-                let value = percent_encode(value.as_bytes(), NON_ALPHANUMERIC);
-                write!(path, "&{name}={value}").expect("memory takes everything");
-            }
-        }
+        config.push_placement(collection.unwrap_or(&config.collection), &mut path);
         path
     }
 

@@ -198,7 +198,10 @@ impl SeaweedSession {
             }
         };
         let assigned_at = self.thread.clock.now();
-        let done = self.upload(assigned, content).await;
+        let done = match self.note(assigned.fid) {
+            Ok(()) => self.upload(assigned, content).await,
+            Err(error) => self.ended(Err(error)),
+        };
         Completion { assigned: Some(assigned_at), ..done }
     }
 
@@ -231,18 +234,16 @@ impl SeaweedSession {
     }
 
     fn note(&self, fid: FileId) -> Result<(), DriverError> {
-        self.thread.journal.note(fid, 1).map_err(|error| {
+        self.thread.journal.note(fid).map_err(|error| {
             let why = format!("cannot note the file id: {error}");
             DriverError::new(ErrorClass::Io, why)
         })
     }
 
+    /// Writes a file whose id is noted.
     async fn upload(&mut self, assigned: Assigned, content: &mut dyn ContentSource) -> Completion {
         let size = content.size();
         let Assigned { fid, before, server, .. } = assigned;
-        if let Err(error) = self.note(fid) {
-            return self.ended(Err(error));
-        }
         self.unsettled.push(fid);
         self.endpoint = self.thread.master.cluster.endpoint(server);
         let (endpoint, host) = self.thread.server(server);

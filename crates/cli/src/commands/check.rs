@@ -108,6 +108,19 @@ struct Checked {
     names: Option<PathBuf>,
 }
 
+/// Removes what lies below `prefix`. What `held` marks as in use has its marks removed last.
+async fn sweep(
+    admin: &mut dyn Admin,
+    prefix: &str,
+    held: Option<BucketLease>,
+) -> Result<u64, DriverError> {
+    match held {
+        Some(held) => lease::sweep_run(admin, prefix, Some(held)).await,
+        // No mark was made that would have to go last.
+        None => admin.sweep(prefix).await,
+    }
+}
+
 fn check<D: Driver>(
     args: &CheckArgs,
     driver: &D,
@@ -162,7 +175,7 @@ fn check<D: Driver>(
     });
     stop.begin_step();
     ui.note("cleaning up");
-    let sweep = lease::sweep_run(&mut *admin, &config.prefix, held);
+    let sweep = sweep(&mut *admin, &config.prefix, held);
     let what = match &names {
         Some(list) => format!("what {} lists", list.display()),
         None => format!("objects below `{}`", config.prefix),

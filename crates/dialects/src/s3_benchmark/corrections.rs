@@ -1,27 +1,6 @@
 //! What s3-benchmark does wrong and what is done instead.
 
-use std::fmt;
-
-/// One thing that s3-benchmark does and that is done in another way here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Correction {
-    /// What it is about: a test, or what all of them share.
-    pub of: &'static str,
-    /// What s3-benchmark does.
-    pub there: &'static str,
-    /// What is done here.
-    pub here: &'static str,
-}
-
-impl fmt::Display for Correction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: there {}; here {}", self.of, self.there, self.here)
-    }
-}
-
-const fn correct(of: &'static str, there: &'static str, here: &'static str) -> Correction {
-    Correction { of, there, here }
-}
+use crate::correction::{Correction, correct};
 
 /// Every correction, in the order of a run.
 pub static CORRECTIONS: &[Correction] = &[

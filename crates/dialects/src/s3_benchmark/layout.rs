@@ -4,18 +4,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, OpKind, SeriesKey, WallTime};
-use plimsoll_report::format::{count, duration, known};
-use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless};
+use plimsoll_model::{ErrorClass, SeriesKey, WallTime};
+use plimsoll_report::table::{Cell, Table, Tone, harmless};
 use plimsoll_stats::{Histogram, Timeline};
 
 use super::Benchmark;
+use crate::figures::{self, Sums};
 
 /// The first line that s3-benchmark prints; it is in no log.
 pub const GREETING: &str = "Wasabi benchmark program v2.0";
 
-/// The percentiles of a test, in percent.
-const PERCENTS: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// The answers that count as slowdowns.
 const SLOWDOWNS: [u16; 2] = [429, 503];
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -92,38 +90,18 @@ impl Test {
 impl TestFigures {
     /// Returns those of a stage; `statuses` says how often which status came with a failure.
     pub fn of(
-        mut timeline: Timeline<SeriesKey>,
+        timeline: Timeline<SeriesKey>,
         took: Duration,
         statuses: &BTreeMap<u16, u64>,
     ) -> Self {
-        timeline.close();
-        let (mut bytes, mut rows_micro, mut latency) = (0, 0, Histogram::new());
-        let mut ended = [0; ErrorClass::ALL.len()];
-        for (key, series) in timeline.series() {
-            for cell in series.cells() {
-                bytes += cell.bytes;
-                rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };
-                ended.iter_mut().zip(cell.ended).for_each(|(sum, count)| *sum += count);
-            }
-            series.times().iter().for_each(|times| latency.merge_compact(&times.latency));
-        }
-        let is_failure = |(class, count): &(ErrorClass, u64)| !class.is_ok() && *count > 0;
-        let failed = ErrorClass::ALL.map(|class| (class, ended[class as usize]));
-        let slowdowns = SLOWDOWNS.iter().filter_map(|status| statuses.get(status));
-        Self {
-            took,
-            ops_ok: ended[ErrorClass::Ok as usize],
-            bytes,
-            rows: rows_micro / 1_000_000,
-            slowdowns: slowdowns.sum(),
-            failed: failed.into_iter().filter(is_failure).collect(),
-            latency,
-        }
+        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(timeline);
+        let slowdowns = SLOWDOWNS.iter().filter_map(|status| statuses.get(status)).sum();
+        Self { took, ops_ok, bytes, rows, slowdowns, failed, latency }
     }
 
     /// Returns how many operations failed.
     pub fn failed_count(&self) -> u64 {
-        self.failed.iter().map(|(_, count)| count).sum()
+        figures::failed_count(&self.failed)
     }
 
     /// Returns so many of something per second; 0 in no time, as in s3-benchmark.
@@ -197,32 +175,11 @@ pub fn below(results: &[TestResult]) -> String {
             table.row(&label, Tone::Plain, [Cell::from("not offered by the store")]);
             continue;
         };
-        table.row(&label, Tone::Plain, cells(figures));
-        if !figures.failed.is_empty() {
-            let classes: Vec<String> = figures
-                .failed
-                .iter()
-                .map(|(class, times)| format!("{} {}", count(*times), class.name()))
-                .collect();
-            failed.push_str(&format!("failed    {label}: {}\n", classes.join(", ")));
-        }
+        let counts = [figures.ops_ok, figures.failed_count(), figures.slowdowns];
+        table.row(&label, Tone::Plain, figures::cells(&counts, &figures.latency));
+        failed.push_str(&figures::failed_line(&label, &figures.failed));
     }
-    let mut out = String::from("\n");
-    table.write(Paint { color: false }, &mut out);
-    if !failed.is_empty() {
-        out.push('\n');
-        out.push_str(&failed);
-    }
-    out
-}
-
-fn cells(figures: &TestFigures) -> Vec<Cell> {
-    let times = plimsoll_analysis::Times::of(&figures.latency, false);
-    let time = |time: Option<Duration>| known(time, duration);
-    let mut cells = [figures.ops_ok, figures.failed_count(), figures.slowdowns].map(count).to_vec();
-    cells.extend(PERCENTS.map(|percent| time(times.percentile(percent))));
-    cells.push(time(figures.latency.max().map(Duration::from_nanos)));
-    cells.into_iter().map(Cell::from).collect()
+    figures::below(&table, &failed)
 }
 
 #[cfg(test)]

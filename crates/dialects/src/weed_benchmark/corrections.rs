@@ -1,27 +1,6 @@
 //! What weed benchmark does wrong and what is done instead.
 
-use std::fmt;
-
-/// One thing that weed benchmark does and that is done in another way here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Correction {
-    /// What it is about: a stage, a flag, or a part of the report.
-    pub of: &'static str,
-    /// What weed benchmark does.
-    pub there: &'static str,
-    /// What is done here.
-    pub here: &'static str,
-}
-
-impl fmt::Display for Correction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: there {}; here {}", self.of, self.there, self.here)
-    }
-}
-
-const fn correct(of: &'static str, there: &'static str, here: &'static str) -> Correction {
-    Correction { of, there, here }
-}
+use crate::correction::{Correction, correct};
 
 /// Every correction, in the order of a run.
 pub static CORRECTIONS: &[Correction] = &[

@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use plimsoll_model::{ErrorClass, SeriesKey};
-use plimsoll_report::format::{count, duration, known};
-use plimsoll_report::table::{Cell, Paint, Table, Tone, harmless};
+use plimsoll_report::table::{Table, Tone, harmless};
 use plimsoll_stats::{Histogram, Percentile, Timeline};
+
+use crate::figures::{self, Sums};
 
 /// The percentiles of its report, in percent.
 const PERCENTS: [f64; 9] = [50.0, 66.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0, 100.0];
-/// The percentiles below its reports, in percent.
-const PERCENTS_BELOW: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const KIB: f64 = 1_024.0;
 const MIB: f64 = 1_048_576.0;
 
@@ -80,26 +79,14 @@ pub struct StageFigures {
 
 impl StageFigures {
     /// Returns those of a stage.
-    pub fn of(mut timeline: Timeline<SeriesKey>, took: Duration) -> Self {
-        timeline.close();
-        let (mut bytes, mut latency) = (0, Histogram::new());
-        let mut ended = [0; ErrorClass::ALL.len()];
-        for (_, series) in timeline.series() {
-            for cell in series.cells() {
-                bytes += cell.bytes;
-                ended.iter_mut().zip(cell.ended).for_each(|(sum, count)| *sum += count);
-            }
-            series.times().iter().for_each(|times| latency.merge_compact(&times.latency));
-        }
-        let is_failure = |(class, count): &(ErrorClass, u64)| !class.is_ok() && *count > 0;
-        let failed = ErrorClass::ALL.map(|class| (class, ended[class as usize]));
-        let failed = failed.into_iter().filter(is_failure).collect();
-        Self { took, ops_ok: ended[ErrorClass::Ok as usize], bytes, failed, latency }
+    pub fn of(timeline: Timeline<SeriesKey>, took: Duration) -> Self {
+        let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(timeline);
+        Self { took, ops_ok, bytes, failed, latency }
     }
 
     /// Returns how many operations failed.
     pub fn failed_count(&self) -> u64 {
-        self.failed.iter().map(|(_, count)| count).sum()
+        figures::failed_count(&self.failed)
     }
 
     /// Returns so much per second; 0 in no time, as in weed benchmark.
@@ -237,30 +224,11 @@ pub fn below(stages: &[(Stage, StageFigures)]) -> String {
     let mut failed = String::new();
     for (stage, figures) in stages {
         let label = stage.name();
-        table.row(label, Tone::Plain, cells(figures));
-        if !figures.failed.is_empty() {
-            let class =
-                |(class, times): &(ErrorClass, u64)| format!("{} {}", count(*times), class.name());
-            let classes: Vec<String> = figures.failed.iter().map(class).collect();
-            let _ = writeln!(failed, "failed    {label}: {}", classes.join(", "));
-        }
+        let counts = [figures.ops_ok, figures.failed_count()];
+        table.row(label, Tone::Plain, figures::cells(&counts, &figures.latency));
+        failed.push_str(&figures::failed_line(label, &figures.failed));
     }
-    let mut out = String::from("\n");
-    table.write(Paint { color: false }, &mut out);
-    if !failed.is_empty() {
-        out.push('\n');
-        out.push_str(&failed);
-    }
-    out
-}
-
-fn cells(figures: &StageFigures) -> Vec<Cell> {
-    let times = plimsoll_analysis::Times::of(&figures.latency, false);
-    let time = |time: Option<Duration>| known(time, duration);
-    let mut cells = [figures.ops_ok, figures.failed_count()].map(count).to_vec();
-    cells.extend(PERCENTS_BELOW.map(|percent| time(times.percentile(percent))));
-    cells.push(time(figures.latency.max().map(Duration::from_nanos)));
-    cells.into_iter().map(Cell::from).collect()
+    figures::below(&table, &failed)
 }
 
 #[cfg(test)]
