@@ -395,8 +395,8 @@ fn announce(
     }
     let place = match run.targets() {
         [Target::Store(store)] if !store.bucket.is_empty() => {
-            let what = if store.record.has_collections() { "collection" } else { "bucket" };
-            format!("on {}, {what} {}", hosts(endpoints), store.bucket)
+            let (what, name) = (store.record.root_word(), store.record.root_name(&store.bucket));
+            format!("on {}, {what} {name}", hosts(endpoints))
         }
         [Target::Files(_)] => format!("in {}", endpoints.join(", ")),
         [_] => format!("on {}", hosts(endpoints)),

@@ -120,8 +120,8 @@ impl RunAdmin {
                 .map(|found| ExistingObject { key: found.key, size: Some(found.size) })
                 .collect();
             if objects.is_empty() {
-                let (prefix, bucket) = (of.prefix.clone(), store.bucket.clone());
-                return Err(ConductError::NothingFound { prefix, bucket });
+                let (prefix, root) = (of.prefix.clone(), store.root());
+                return Err(ConductError::NothingFound { prefix, root });
             }
             found.insert(SetIndex(index), objects);
         }

@@ -68,7 +68,7 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
         let below = if prefix.is_empty() { String::new() } else { format!(" below `{prefix}`") };
         match targets[set.target.0].store() {
             Some(store) => {
-                format!("bucket `{}`{below} on {}", store.bucket, hosts(&store.record.endpoints))
+                format!("{}{below} on {}", store.root(), hosts(&store.record.endpoints))
             }
             None => String::new(),
         }

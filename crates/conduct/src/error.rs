@@ -26,12 +26,12 @@ pub enum ConductError {
         flag: &'static str,
     },
     /// A set was to consist of objects that are there, and there is none.
-    #[error("no object below `{prefix}` in bucket `{bucket}`")]
+    #[error("no object below `{prefix}` in {root}")]
     NothingFound {
         /// What their keys were to begin with.
         prefix: String,
-        /// Where they were looked for.
-        bucket: String,
+        /// Where they were looked for: the bucket or the directory.
+        root: String,
     },
     /// A target does not offer what the workload needs.
     #[error("{}", lacking(what, lack))]

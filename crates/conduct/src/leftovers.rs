@@ -14,12 +14,12 @@ use plimsoll_http::NameServers;
 use plimsoll_model::{RunId, Seed, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{Manifest, SEAWEEDFS, Target};
-use plimsoll_workload::plan::spec::{SeaweedTarget, TargetSpec};
+use plimsoll_workload::plan::spec::{OneOrMany, SeaweedTarget, TargetSpec};
 use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 
 use crate::error::refused;
 use crate::input::LIST_BYTES_MAX;
-use crate::opening::seaweed_config;
+use crate::opening::{AskedStore, Reach, filer_config, seaweed_config};
 use crate::{ConductError, RunTime, Store, input, lease};
 
 /// Below it every run has a prefix of its own.
@@ -200,6 +200,31 @@ pub fn own_roots(manifest: &Manifest) -> Result<Vec<Root>, ConductError> {
     Ok(roots)
 }
 
+/// Opens a target of a record whose objects have keys, to clean it. `reach` knows how the store is
+/// reached where it speaks S3; a filer is one of `hosts`.
+pub fn open_target(
+    manifest: &Manifest,
+    target: usize,
+    hosts: &str,
+    reach: &mut dyn Reach,
+    time: &RunTime,
+) -> Result<Store, ConductError> {
+    let recorded = manifest.targets().nth(target);
+    if !recorded.is_some_and(Target::has_directories) {
+        let reached = reach.store(AskedStore::Own).map_err(ConductError::Caller)?;
+        return Store::s3(reached.config, true);
+    }
+    let plan = manifest.workload.plan();
+    let spec = plan.as_ref().and_then(|plan| plan.targets.get(target)?.spec.as_ref());
+    let Some(TargetSpec::Seaweedfs(spec)) = spec else {
+        return refused("run.json does not say which SeaweedFS the run wrote to");
+    };
+    let security = reach.security(spec.security.as_deref()).map_err(ConductError::Caller)?;
+    let spec = SeaweedTarget { filer: OneOrMany(vec![hosts.to_owned()]), ..(**spec).clone() };
+    let path = FieldPath::root().field("targets").field("seaweedfs");
+    Ok(Store::filer(filer_config(&path, &spec, security)?, time))
+}
+
 /// What a run wrote to a target that gave it names.
 pub struct NamedFiles {
     /// The place of the target in the record.
@@ -210,7 +235,9 @@ pub struct NamedFiles {
     pub count: u64,
     /// The masters, as the workload names them.
     pub masters: String,
-    spec: SeaweedTarget,
+    /// The collections that it wrote to; `None` is the target's own.
+    collections: Vec<Option<String>>,
+    spec: Box<SeaweedTarget>,
 }
 
 /// Returns what the run wrote to targets that gave it names, as far as it is noted.
@@ -220,6 +247,7 @@ pub fn named_files(
 ) -> Result<Vec<NamedFiles>, ConductError> {
     let mut found = Vec::new();
     let plan = manifest.workload.plan();
+    let placed = placed(manifest, &id_of(manifest)?);
     for (target, _) in manifest.targets().enumerate().filter(|(_, of)| of.has_collections()) {
         let spec = plan.as_ref().and_then(|plan| plan.targets.get(target)?.spec.as_ref());
         let Some(TargetSpec::Seaweedfs(spec)) = spec else {
@@ -233,7 +261,9 @@ pub fn named_files(
         let text = text.map_err(|error| of_list(error.into()))?;
         let count = read_list(&text).map_err(|error| of_list(error.into()))?.len() as u64;
         let (spec, masters) = (spec.clone(), spec.master.0.join(", "));
-        found.push(NamedFiles { target, list, count, masters, spec });
+        let collections = placed.as_ref().map(|placed| placed.own_buckets(TargetIndex(target)));
+        let collections = collections.unwrap_or_else(|| vec![None]);
+        found.push(NamedFiles { target, list, count, masters, collections, spec });
     }
     Ok(found)
 }
@@ -263,8 +293,12 @@ impl NamedFiles {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
         let admin_of = store.admin.as_ref().expect("what is written to is administered");
-        let mut admin = admin_of(None, &time.clock)?;
-        runtime.block_on(admin.sweep("")).map_err(ConductError::Target)
+        let mut removed = 0;
+        for collection in &self.collections {
+            let mut admin = admin_of(collection.as_deref(), &time.clock)?;
+            removed += runtime.block_on(admin.sweep("")).map_err(ConductError::Target)?;
+        }
+        Ok(removed)
     }
 }
 

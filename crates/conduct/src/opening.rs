@@ -3,12 +3,13 @@
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_s3::S3Config;
 use plimsoll_driver_seaweed::{
-    AssignBy, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of, ttl_of,
+    AssignBy, FILER_PORT, FilerConfig, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of,
+    ttl_of,
 };
-use plimsoll_http::{NameServers, TlsConfig, TlsOptions};
+use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::Seed;
 use plimsoll_oracle::{Oracle, Script};
-use plimsoll_record::schema::SEAWEEDFS;
+use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER};
 use plimsoll_workload::plan::spec::{
     S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, TargetSpec,
 };
@@ -82,9 +83,8 @@ impl Targets {
         let mut targets = Self::default();
         match stand_in {
             StandIn::Nobody => {
-                for (index, target) in plan.targets.iter().enumerate() {
-                    let on_files = is_on_files(plan, index);
-                    let opened = targets.open(target, on_files, reach, time)?;
+                for index in 0..plan.targets.len() {
+                    let opened = targets.open(plan, TargetIndex(index), reach, time)?;
                     targets.all.push(opened);
                 }
             }
@@ -102,26 +102,19 @@ impl Targets {
 
     fn open(
         &mut self,
-        target: &PlanTarget,
-        is_on_files: bool,
+        plan: &Plan,
+        index: TargetIndex,
         reach: &mut dyn Reach,
         time: &RunTime,
     ) -> Result<Target, ConductError> {
+        let target = plan.target(index);
         refuse_unknown(target)?;
         let asked = match &target.spec {
-            _ if is_on_files => return Ok(Target::Files(FilesOn::Machine)),
+            _ if is_on_files(plan, index.0) => return Ok(Target::Files(FilesOn::Machine)),
             Some(TargetSpec::Null(_)) => return Ok(null_store().into()),
             Some(TargetSpec::Seaweedfs(spec)) => {
-                let security = reach
-                    .security(spec.security.as_deref())
-                    .map_err(|error| target.path.field("security").refuse(error.to_string()))?;
-                let only_judges = reach.only_judges();
-                let names = (!only_judges).then(NameServers::of_system);
-                let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
-                return Ok(match only_judges {
-                    true => Store::judged(SEAWEEDFS, config.collection).into(),
-                    false => Store::seaweed(config, time)?.into(),
-                });
+                let checks = plan.checks_what_was_there(index);
+                return open_seaweed(target, spec, checks, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
             Some(TargetSpec::Oracle(spec)) => {
@@ -148,12 +141,84 @@ impl Targets {
     }
 }
 
+/// Opens a SeaweedFS, by its masters or by its filers; `checks` tells whether what was there before
+/// the run is to be checked.
+fn open_seaweed(
+    target: &PlanTarget,
+    spec: &SeaweedTarget,
+    checks: bool,
+    reach: &mut dyn Reach,
+    time: &RunTime,
+) -> Result<Store, ConductError> {
+    let security = reach
+        .security(spec.security.as_deref())
+        .map_err(|error| target.path.field("security").refuse(error.to_string()))?;
+    let only_judges = reach.only_judges();
+    if spec.is_filer() {
+        let config = filer_config(&target.path, spec, security)?;
+        return Ok(match only_judges {
+            true => Store::judged(SEAWEEDFS_FILER, config.directory),
+            false => Store::filer(FilerConfig { sums_reads: checks, ..config }, time),
+        });
+    }
+    let names = (!only_judges).then(NameServers::of_system);
+    let config = seaweed_config(&target.path, spec, security, names.as_ref())?;
+    match only_judges {
+        true => Ok(Store::judged(SEAWEEDFS, config.collection)),
+        false => Store::seaweed(config, time),
+    }
+}
+
 fn read_script(path: &str) -> Result<Box<Script>, ConductError> {
     let failed = |what, source| ConductError::Of { what, source };
     let text = input::read_given(path.as_ref())
         .map_err(|error| failed(format!("cannot read {path}"), error.into()))?;
     let script = Script::from_yaml(&text);
     script.map(Box::new).map_err(|error| failed(path.to_owned(), error.into()))
+}
+
+/// Returns how filers are reached as a workload describes them; `path` is that of the target.
+pub(crate) fn filer_config(
+    path: &FieldPath,
+    spec: &SeaweedTarget,
+    security: Security,
+) -> Result<FilerConfig, ConductError> {
+    let refuse = |field: &str, why: String| path.field(field).refuse(why);
+    let filers = expand_hosts(&spec.filer.0.join(","), FILER_PORT);
+    let filers = filers.map_err(|error| refuse("filer", error.to_string()))?;
+    let directory = spec.directory.as_deref().unwrap_or(SeaweedTarget::DIRECTORY);
+    let plain = FilerConfig::new(filers, directory);
+    let plain = plain.map_err(|error| refuse("directory", error.to_string()))?;
+    Ok(FilerConfig {
+        collection: given(&spec.collection),
+        replication: given(&spec.replication),
+        ttl: ttl(path, spec)?,
+        disk: given(&spec.disk),
+        data_center: given(&spec.data_center),
+        rack: given(&spec.rack),
+        fsync: spec.fsync,
+        keys: security.filer_keys,
+        tls: tls(path, security.https)?,
+        ..plain
+    })
+}
+
+fn given(text: &Option<String>) -> String {
+    text.clone().unwrap_or_default()
+}
+
+fn ttl(path: &FieldPath, spec: &SeaweedTarget) -> Result<String, ConductError> {
+    let Some(time) = spec.ttl else { return Ok(String::new()) };
+    ttl_of(time.0).ok_or_else(|| {
+        let why = "must be a number up to 255 of minutes, hours, days, weeks or years, as \
+                   SeaweedFS writes it";
+        path.field("ttl").refuse(why).into()
+    })
+}
+
+fn tls(path: &FieldPath, options: Option<TlsOptions>) -> Result<Option<TlsConfig>, ConductError> {
+    let loaded = options.map(|options| TlsConfig::load(&options)).transpose();
+    loaded.map_err(|error| path.field("security").refuse(error.to_string()).into())
 }
 
 /// Returns how SeaweedFS is reached as a workload describes it; `path` is that of the target.
@@ -175,20 +240,7 @@ pub(crate) fn seaweed_config(
         };
         masters.extend(found.map_err(|error| path.refuse(error.to_string()))?);
     }
-    let tls = |options: Option<TlsOptions>| {
-        let loaded = options.map(|options| TlsConfig::load(&options)).transpose();
-        loaded.map_err(|error| path.field("security").refuse(error.to_string()))
-    };
     let Security { keys, grpc, https, .. } = security;
-    let ttl = match spec.ttl {
-        None => String::new(),
-        Some(time) => ttl_of(time.0).ok_or_else(|| {
-            let why = "must be a number up to 255 of minutes, hours, days, weeks or years, as \
-                       SeaweedFS writes it";
-            path.field("ttl").refuse(why)
-        })?,
-    };
-    let given = |text: &Option<String>| text.clone().unwrap_or_default();
     Ok(SeaweedConfig {
         replication: given(&spec.replication),
         data_center: given(&spec.data_center),
@@ -207,10 +259,10 @@ pub(crate) fn seaweed_config(
         drop_collection: spec.drop_collection,
         disk: given(&spec.disk),
         fsync: spec.fsync,
-        ttl,
+        ttl: ttl(path, spec)?,
         keys,
-        tls: tls(https)?,
-        grpc_tls: tls(grpc)?,
+        tls: tls(path, https)?,
+        grpc_tls: tls(path, grpc)?,
         ..SeaweedConfig::new(masters, given(&spec.collection))
     })
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
-use plimsoll_driver_seaweed::{SeaweedConfig, SeaweedDriver};
+use plimsoll_driver_seaweed::{FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver};
 use plimsoll_model::{Ability, EndpointId, SharedClock};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
@@ -103,6 +103,8 @@ drivers! {
     S3: S3Driver,
     /// SeaweedFS by its own protocol.
     Seaweed: SeaweedDriver,
+    /// SeaweedFS by its filers.
+    Filer: FilerDriver,
     /// Nothing: every operation succeeds at once.
     Null: NullDriver,
     /// A scripted store in virtual time.
@@ -181,11 +183,33 @@ impl Store {
         Ok(Self { driver: driver.into(), admin: Some(admin), bucket, is_shared, record })
     }
 
+    /// Returns the filers of that configuration.
+    pub fn filer(config: FilerConfig, time: &RunTime) -> Self {
+        let (bucket, tls) = (config.directory.clone(), config.tls.is_some());
+        let driver = FilerDriver::new(config, time.wall_epoch);
+        let record = schema::Target {
+            bucket: Some(bucket.clone()),
+            tls: Some(tls),
+            ..schema::Target::bare(schema::SEAWEEDFS_FILER, driver.endpoints())
+        };
+        let of_admin = driver.clone();
+        let admin: AdminOf = Arc::new(move |directory, clock| {
+            let admin = of_admin.admin(clock, directory);
+            Ok(Box::new(admin.map_err(|error| ConductError::Caller(error.into()))?))
+        });
+        Self { driver: driver.into(), admin: Some(admin), bucket, is_shared: true, record }
+    }
+
     /// Returns what stands for a store in a workload that is only judged: nobody asks it anything.
     pub(crate) fn judged(kind: &str, bucket: String) -> Self {
         let asked = || crate::error::refused("a workload that is only judged asks no store");
         let admin: AdminOf = Arc::new(move |_, _| asked());
         Self { admin: Some(admin), bucket, ..Self::without_admin(NullDriver, kind) }
+    }
+
+    /// Returns its own bucket as sentences have it.
+    pub(crate) fn root(&self) -> String {
+        format!("{} `{}`", self.record.root_word(), self.record.root_name(&self.bucket))
     }
 
     /// Returns a store that nobody has to administer.

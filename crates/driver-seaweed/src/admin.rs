@@ -61,6 +61,11 @@ impl SeaweedAdmin {
             DriverError::new(ErrorClass::Client, why)
         })?;
         let thread = &self.session.thread;
+        // A list that somebody edited must not remove what is in the collections of others.
+        let collections = collection::of_volumes(thread).await;
+        let own = self.collection();
+        let is_own = |id: &FileId| collections.get(&id.volume).is_none_or(|name| name == own);
+        let ids: Vec<FileId> = ids.into_iter().filter(is_own).collect();
         for batch in ids.chunks(BATCH) {
             let done = thread.remove_all(batch).await;
             self.removed.fetch_add(done.there, Ordering::Relaxed);

@@ -1,11 +1,11 @@
-//! What is sent to volume servers and what they answer, as it passes.
+//! What is sent to servers and what they answer, as it passes.
 
-use crc_fast::{CrcAlgorithm, Digest};
 use plimsoll_driver::{ByteRange, ContentSink, ContentSource, DriverError};
 use plimsoll_http::{HeldRange, ResponseHead, ResponseSink};
 use plimsoll_model::ErrorClass;
 
 use crate::error;
+use crate::sum::{Sum, SumKind, SumValue};
 
 /// How much of an answer that should be short is kept.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -16,16 +16,22 @@ pub(crate) struct Upload<'a> {
     size: u64,
     before: &'static [u8],
     behind: &'static [u8],
-    crc: Digest,
+    sum: Sum,
 }
 
 impl<'a> Upload<'a> {
     pub(crate) fn new(
         content: &'a mut dyn ContentSource,
         (before, behind): (&'static [u8], &'static [u8]),
+        sum: SumKind,
     ) -> Self {
-        let (size, crc) = (content.size(), Digest::new(CrcAlgorithm::Crc32Iscsi));
-        Self { content, size, before, behind, crc }
+        let (size, sum) = (content.size(), sum.begin());
+        Self { content, size, before, behind, sum }
+    }
+
+    /// Returns how many bytes of content it has.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
     }
 
     /// Returns how many bytes it has, its frame included.
@@ -33,9 +39,9 @@ impl<'a> Upload<'a> {
         (self.before.len() + self.behind.len()) as u64 + self.size
     }
 
-    /// Returns the CRC-32C of the content that was handed out.
-    pub(crate) fn crc(&self) -> u32 {
-        self.crc.finalize() as u32
+    /// Returns the checksum of the content that was handed out.
+    pub(crate) fn sum(&self) -> SumValue {
+        self.sum.value()
     }
 
     /// Fills `buffer` with the bytes from `offset` on; called piece by piece, in order.
@@ -51,7 +57,7 @@ impl<'a> Upload<'a> {
                     let len = (behind_at - offset).min(rest.len() as u64) as usize;
                     let (now, later) = rest.split_at_mut(len);
                     self.content.fill(offset - content_at, now);
-                    self.crc.update(now);
+                    self.sum.update(now);
                     (offset, rest) = (offset + len as u64, later);
                     continue;
                 }
@@ -65,41 +71,71 @@ impl<'a> Upload<'a> {
 }
 
 /// An answer, kept to be read when it is complete.
-#[derive(Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The CRC-32C of what is stored, as the server states it; of the stored bytes, which are
-    /// compressed where it says so.
-    pub(crate) etag: Option<u32>,
+    /// The checksum of what is stored, as the server states it; that of a volume server is of the
+    /// stored bytes, which are compressed where it says so.
+    pub(crate) stated: Option<SumValue>,
     /// Whether anything is stated about what is stored.
     pub(crate) states_etag: bool,
     pub(crate) content_length: Option<u64>,
     /// The token that a master sends along; empty for none.
     pub(crate) token: String,
     pub(crate) body: Vec<u8>,
+    body_bytes_max: usize,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self {
+            status: 0,
+            stated: None,
+            states_etag: false,
+            content_length: None,
+            token: String::new(),
+            body: Vec::new(),
+            body_bytes_max: ANSWER_BYTES_MAX,
+        }
+    }
 }
 
 impl Answer {
     /// Makes ready for the next exchange.
     pub(crate) fn expect(&mut self) -> &mut Self {
-        self.status = 0;
-        (self.etag, self.states_etag) = (None, false);
-        self.content_length = None;
-        self.token.clear();
-        self.body.clear();
+        self.body_bytes_max = ANSWER_BYTES_MAX;
+        self.clear();
         self
     }
 
+    /// Makes ready for an answer that may be so long.
+    pub(crate) fn expect_up_to(&mut self, bytes: usize) -> &mut Self {
+        self.body_bytes_max = bytes;
+        self.clear();
+        self
+    }
+
+    fn clear(&mut self) {
+        self.status = 0;
+        (self.stated, self.states_etag) = (None, false);
+        self.content_length = None;
+        self.token.clear();
+        self.body.clear();
+    }
+
     /// Checks that what was stored is what was sent.
-    pub(crate) fn check_stored(&self, crc: u32) -> Result<(), DriverError> {
-        match self.etag {
-            Some(etag) if etag == crc => Ok(()),
-            Some(etag) => {
-                let why = format!("stored was content of CRC-32C {etag:08x}, sent was {crc:08x}");
+    pub(crate) fn check_stored(&self, sent: SumValue) -> Result<(), DriverError> {
+        match self.stated.filter(|stated| stated.kind == sent.kind) {
+            Some(stated) if stated == sent => Ok(()),
+            Some(stated) => {
+                let why = format!("stored was content of {stated}, sent was {}", sent.digits());
                 Err(DriverError::with_status(ErrorClass::Corrupt, self.status, why))
             }
             None => {
-                let why = "the answer does not say what was stored (ETag)";
+                let by = match sent.kind {
+                    SumKind::Crc32c => "ETag",
+                    SumKind::Md5 => "Content-MD5",
+                };
+                let why = format!("the answer does not say what was stored ({by})");
                 Err(error::of_success(self.status, why))
             }
         }
@@ -108,20 +144,21 @@ impl Answer {
 
 impl ResponseSink for Answer {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        self.expect();
+        self.clear();
         self.status = head.status;
         self.content_length = head.content_length;
         let etag = head.header("etag").map(|etag| etag.trim_matches('"'));
         self.states_etag = etag.is_some();
-        let crc = |etag| u32::from_str_radix(etag, 16).ok();
-        self.etag = etag.filter(|etag| etag.len() == 8).and_then(crc);
+        // A volume server repeats in the other header what it was sent there.
+        let of_header = || head.header("content-md5").and_then(SumValue::of_content_md5);
+        self.stated = etag.map_or_else(of_header, SumValue::of_etag);
         let token = head.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let is_plain = |token: &&str| token.bytes().all(|byte| byte.is_ascii_graphic());
         token.filter(is_plain).unwrap_or_default().clone_into(&mut self.token);
     }
 
     fn body(&mut self, bytes: &[u8]) {
-        let kept = bytes.len().min(ANSWER_BYTES_MAX - self.body.len());
+        let kept = bytes.len().min(self.body_bytes_max - self.body.len());
         self.body.extend_from_slice(&bytes[..kept]);
     }
 }
@@ -133,7 +170,9 @@ pub(crate) struct ContentAnswer<'a> {
     pub(crate) range: Option<ByteRange>,
     /// What became of it: no content, content of something of that size, or what nobody asked for.
     pub(crate) state: ContentState,
-    crc: Digest,
+    /// What a whole file is summed up by; `None`: what is read is known by other means.
+    kind: Option<SumKind>,
+    sum: Option<Sum>,
 }
 
 /// What became of the answer to a read.
@@ -151,18 +190,19 @@ impl<'a> ContentAnswer<'a> {
         answer: &'a mut Answer,
         content: &'a mut dyn ContentSink,
         range: Option<ByteRange>,
+        sum: Option<SumKind>,
     ) -> Self {
-        let crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
-        Self { answer, content, range, state: ContentState::None, crc }
+        let kind = sum.filter(|_| range.is_none());
+        Self { answer, content, range, state: ContentState::None, kind, sum: None }
     }
 
     /// Checks a whole file against the checksum of what was stored. The answer must state one; that
     /// of a file in chunks is another kind, which is passed over.
     pub(crate) fn check_read(&self) -> Result<(), DriverError> {
-        let crc = self.crc.finalize() as u32;
-        match self.answer.etag {
-            Some(etag) if self.range.is_none() && etag != crc => {
-                let why = format!("stored was content of CRC-32C {etag:08x}, read was {crc:08x}");
+        let stated = self.answer.stated.filter(|stated| Some(stated.kind) == self.kind);
+        match (stated, self.sum.as_ref().map(Sum::value)) {
+            (Some(stated), Some(read)) if stated != read => {
+                let why = format!("stored was content of {stated}, read was {}", read.digits());
                 Err(DriverError::with_status(ErrorClass::Corrupt, self.answer.status, why))
             }
             _ if self.range.is_none() && !self.answer.states_etag => {
@@ -194,7 +234,7 @@ impl ResponseSink for ContentAnswer<'_> {
             _ => ContentState::None,
         };
         if matches!(self.state, ContentState::Content { .. }) {
-            self.crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
+            self.sum = self.kind.map(SumKind::begin);
             self.content.restart();
         }
     }
@@ -202,8 +242,8 @@ impl ResponseSink for ContentAnswer<'_> {
     fn body(&mut self, bytes: &[u8]) {
         match self.state {
             ContentState::Content { .. } => {
-                if self.range.is_none() {
-                    self.crc.update(bytes);
+                if let Some(sum) = &mut self.sum {
+                    sum.update(bytes);
                 }
                 self.content.accept(bytes);
             }
@@ -233,23 +273,22 @@ mod tests {
 
     #[test]
     fn content_stands_in_its_frame_whatever_the_pieces() {
+        let frame: (&[u8], &[u8]) = (b"<head>", b"<tail>");
         for (size, content) in [(9, "012345678"), (0, ""), (12, "012345678901")] {
             let whole = format!("<head>{content}<tail>");
             for piece in [1, 2, 5, 7, 40] {
                 let mut source = Counted(size);
-                let mut upload = Upload::new(&mut source, (b"<head>", b"<tail>"));
+                let mut upload = Upload::new(&mut source, frame, SumKind::Crc32c);
                 assert_eq!(upload.len(), whole.len() as u64);
                 let mut sent = vec![0; whole.len()];
                 for (number, part) in sent.chunks_mut(piece).enumerate() {
                     upload.fill((number * piece) as u64, part);
                 }
                 assert_eq!(String::from_utf8(sent).unwrap(), whole);
-                let crc = crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, content.as_bytes());
-                assert_eq!(upload.crc(), crc as u32);
+                let mut sum = SumKind::Crc32c.begin();
+                sum.update(content.as_bytes());
+                assert_eq!(upload.sum(), sum.value());
             }
         }
-        // The check value of CRC-32C (RFC 3720, B.4, and every catalogue): of "123456789".
-        let crc = crc_fast::checksum(CrcAlgorithm::Crc32Iscsi, b"123456789");
-        assert_eq!(crc as u32, 0xe306_9283);
     }
 }

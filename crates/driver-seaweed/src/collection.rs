@@ -1,5 +1,7 @@
 //! A collection as a whole: whether it is there, its volumes, how many files it holds, its end.
 
+use std::collections::HashMap;
+
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use plimsoll_driver::DriverError;
 use plimsoll_model::ErrorClass;
@@ -19,6 +21,7 @@ struct ServerStatus {
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct VolumeStatus {
+    id: u32,
     #[serde(default)]
     collection: String,
     file_count: u64,
@@ -58,6 +61,19 @@ pub(crate) async fn grow(thread: &Thread, name: &str, count: u32) -> Result<(), 
             Err(DriverError { message: why, ..refused })
         }
     }
+}
+
+/// Returns the collections of volumes, by the word of the servers that have them. Volumes of
+/// servers that do not answer, and coded ones, are not in it.
+pub(crate) async fn of_volumes(thread: &Thread) -> HashMap<u32, String> {
+    let mut found = HashMap::new();
+    for server in &thread.master.view().servers {
+        let config = &thread.master.config;
+        let status = calls::read::<ServerStatus>(config, &thread.clock, server, "/status").await;
+        let volumes = status.ok().and_then(|status| status.volumes).unwrap_or_default();
+        found.extend(volumes.into_iter().map(|volume| (volume.id, volume.collection)));
+    }
+    found
 }
 
 /// Returns how many files a collection holds, each as often as there are copies of it. Asked of the

@@ -18,7 +18,8 @@ const USED_UP: &str = "no volume can be written to and no more can be made: give
 
 /// What it means when a server takes no token.
 const NO_TOKEN: &str = "the server does not accept the token: its keys are jwt.signing (writes) \
-                        and jwt.signing.read (reads) in its security.toml";
+                        and jwt.signing.read (reads) in its security.toml, a filer's \
+                        jwt.filer_signing and jwt.filer_signing.read";
 
 /// Returns the meaning of an exchange that came to no whole answer.
 pub(crate) fn of_exchange(error: &ExchangeError) -> DriverError {

@@ -1,5 +1,5 @@
 //! The SeaweedFS driver: file ids from the master by gRPC, content to and from volume servers on
-//! our own HTTP client.
+//! our own HTTP client; or files under paths of a filer, by HTTP alone.
 //!
 //! Knows nothing of sockets (crate `plimsoll-http`), of workloads or of what is recorded.
 
@@ -13,6 +13,7 @@ mod collection;
 mod config;
 mod error;
 mod fid;
+mod filer;
 mod journal;
 mod master;
 mod masters;
@@ -22,8 +23,10 @@ mod register;
 mod request;
 mod security;
 mod session;
+mod sum;
 mod thread;
 mod token;
+mod wire;
 
 use std::io;
 use std::path::Path;
@@ -38,6 +41,9 @@ pub use address::{AddressError, ServerAddress};
 pub use admin::SeaweedAdmin;
 pub use config::{AssignBy, SeaweedConfig, SigningKeys, UploadBy, ttl_of};
 pub use fid::{FileId, NoFileId};
+pub use filer::{
+    FilerAdmin, FilerConfig, FilerDriver, FilerSession, PORT as FILER_PORT, PathError,
+};
 pub use journal::{ListError, read_list};
 pub use masters::{MastersError, OF_SERVICE, masters_of};
 pub use register::{RegisterSession, SeaweedRegisters};

@@ -1,4 +1,4 @@
-//! Requests to volume servers as bytes.
+//! Requests to volume servers and filers as bytes.
 
 use std::io::Write as _;
 
@@ -53,6 +53,10 @@ pub(crate) enum Follows {
     Bytes(u64),
     /// Nothing; a range is asked for.
     Range(ByteRange),
+    /// Nothing; what is asked for is a document, not a page to look at.
+    Document,
+    /// No bytes, which is to be said.
+    NoBytes,
 }
 
 impl FileRequest<'_> {
@@ -79,6 +83,8 @@ impl FileRequest<'_> {
                 let last = range.offset + range.len - 1;
                 write!(out, "Range: bytes={}-{last}\r\n", range.offset)
             }
+            Follows::Document => write!(out, "Accept: application/json\r\n"),
+            Follows::NoBytes => write!(out, "Content-Length: 0\r\n"),
         };
         written.expect("memory takes everything");
         out.extend_from_slice(b"\r\n");

@@ -8,16 +8,17 @@ use plimsoll_driver::{
     ByteRange, Completion, ContentSink, ContentSource, DriverError, Operation, Session, Settled,
 };
 use plimsoll_http::grpc::GrpcStream;
-use plimsoll_http::{Body, Exchange, ExchangeError, Request};
 use plimsoll_model::{EndpointId, ErrorClass};
 
-use crate::answer::{Answer, ContentAnswer, ContentState, Upload};
+use crate::answer::Upload;
 use crate::cluster::{MASTERS, ServerIndex};
 use crate::config::{AssignBy, UploadBy};
 use crate::master::Assigned;
 use crate::request::{FileRequest, Follows, frame};
+use crate::sum::SumKind;
 use crate::thread::Thread;
-use crate::{FileId, error, master, token};
+use crate::wire::Wire;
+use crate::{FileId, master, token};
 
 /// When it is asked again for an id while volumes are being made; then the next write tells.
 const GROWTH_PAUSES: [Duration; 5] = [
@@ -45,9 +46,7 @@ pub struct SeaweedSession {
     reserve: Option<Reserve>,
     /// What stands behind the path of an upload.
     query: String,
-    head: Vec<u8>,
-    answer: Answer,
-    endpoint: EndpointId,
+    wire: Wire,
     /// Which of several copies is read next.
     turn: usize,
     /// The volume of the file that is asked about, and the server that is asked.
@@ -68,13 +67,6 @@ enum TokenFor {
     Write,
 }
 
-/// Which byte of an answer counts as its first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FirstByte {
-    OfAnswer,
-    OfBody,
-}
-
 impl SeaweedSession {
     /// Returns the session with this number in its thread.
     pub(crate) fn new(thread: Rc<Thread>, number: usize) -> Self {
@@ -93,9 +85,7 @@ impl SeaweedSession {
             request,
             reserve: None,
             query,
-            head: Vec::new(),
-            answer: Answer::default(),
-            endpoint: MASTERS,
+            wire: Wire::new(MASTERS),
             turn: number,
             asked: None,
             unsettled: Vec::new(),
@@ -105,7 +95,7 @@ impl SeaweedSession {
     }
 
     pub(crate) fn ended(&self, result: Result<(), DriverError>) -> Completion {
-        Completion::bare(self.endpoint, self.thread.clock.now(), result)
+        Completion::bare(self.wire.endpoint, self.thread.clock.now(), result)
     }
 
     /// Returns an id for a file of this size.
@@ -158,28 +148,23 @@ impl SeaweedSession {
             AssignBy::Http => {
                 let path = master.assign_path(collection, size);
                 self.ask_leader(&path).await?;
-                let (token, body) = (self.answer.token.clone(), &self.answer.body);
+                let (token, body) = (self.wire.answer.token.clone(), &self.wire.answer.body);
                 self.thread.master.assigned_by_http(body, token)
             }
         }
     }
 
-    /// Asks the leader by HTTP; its answer is of success and in `self.answer`.
+    /// Asks the leader by HTTP; its answer is of success and in the wire's.
     async fn ask_leader(&mut self, path: &str) -> Result<(), DriverError> {
         let leader = self.thread.master.view().leader.http.clone();
         let mut client = self.thread.master_connection(&leader);
         let host = leader.authority(self.thread.master_options.tls.is_some());
         let path = format_args!("{path}");
         let request = FileRequest { method: "GET", path, query: "", host: &host, token: "" };
-        request.render(Follows::Nothing, &mut self.head);
-        let request = Request { head: &self.head, method_is_head: false, body: Body::Empty };
-        let outcome = client.exchange(0, request, self.answer.expect()).await;
+        request.render(Follows::Nothing, &mut self.wire.head);
+        let done = self.wire.ask(&mut client, 0, false, &[200]).await;
         self.thread.give_back(&leader, client);
-        outcome.map_err(|failed| error::of_exchange(&failed))?;
-        match self.answer.status {
-            200 => Ok(()),
-            status => Err(error::of_answer(status, &self.answer.body)),
-        }
+        done.result
     }
 
     async fn put(
@@ -187,7 +172,7 @@ impl SeaweedSession {
         collection: Option<&str>,
         content: &mut dyn ContentSource,
     ) -> Completion {
-        self.endpoint = MASTERS;
+        self.wire.endpoint = MASTERS;
         let size = content.size();
         let assigned = match self.assign(collection, size).await {
             Ok(assigned) => assigned,
@@ -218,7 +203,7 @@ impl SeaweedSession {
         fid: FileId,
         content: &mut dyn ContentSource,
     ) -> Completion {
-        self.endpoint = MASTERS;
+        self.wire.endpoint = MASTERS;
         let server = match self.find(fid).await {
             Ok(server) => server,
             Err(error) => return self.ended(Err(error)),
@@ -242,14 +227,13 @@ impl SeaweedSession {
 
     /// Writes a file whose id is noted.
     async fn upload(&mut self, assigned: Assigned, content: &mut dyn ContentSource) -> Completion {
-        let size = content.size();
         let Assigned { fid, before, server, .. } = assigned;
         self.unsettled.push(fid);
-        self.endpoint = self.thread.master.cluster.endpoint(server);
+        self.wire.endpoint = self.thread.master.cluster.endpoint(server);
         let (endpoint, host) = self.thread.server(server);
         let mut client = self.thread.connection(&endpoint);
         let is_form = self.thread.master.config.upload_by == UploadBy::Form;
-        let mut upload = Upload::new(content, frame(is_form));
+        let mut upload = Upload::new(content, frame(is_form), SumKind::Crc32c);
         let len = upload.len();
         let (method, follows) = match is_form {
             true => ("POST", Follows::Form(len)),
@@ -263,26 +247,17 @@ impl SeaweedSession {
         };
         let (query, token) = (&self.query, &assigned.token);
         let request = FileRequest { method, path, query, host: &host, token };
-        request.render(follows, &mut self.head);
-        let mut fill = |offset: u64, buffer: &mut [u8]| upload.fill(offset, buffer);
-        let body = if len == 0 { Body::Empty } else { Body::Source { len, fill: &mut fill } };
-        let request = Request { head: &self.head, method_is_head: false, body };
-        let outcome = client.exchange(0, request, self.answer.expect()).await;
-        self.thread.give_back(&endpoint, client);
+        request.render(follows, &mut self.wire.head);
         // 204: the same content was there already.
-        let mut done = self.complete(&outcome, &[201, 204], FirstByte::OfAnswer);
-        done.bytes = if done.last_byte_sent.is_some() { size } else { 0 };
-        if done.result.is_ok() {
-            done.result = self.answer.check_stored(upload.crc());
-            done.objects_count = u32::from(done.result.is_ok());
-        }
+        let done = self.wire.send(&mut client, 0, &mut upload, &[201, 204]).await;
+        self.thread.give_back(&endpoint, client);
         // What was stored wrong is there all the same, and has to be removed.
-        let is_there = matches!(self.answer.status, 201 | 204);
-        if outcome.is_ok() {
+        let is_there = matches!(self.wire.answer.status, 201 | 204);
+        if self.wire.is_whole {
             self.unsettled.pop();
         }
-        done.server_name = is_there.then(|| fid.to_string().into());
-        done
+        let server_name = is_there.then(|| fid.to_string().into());
+        Completion { server_name, ..done }
     }
 
     async fn get(
@@ -296,48 +271,16 @@ impl SeaweedSession {
             Ok(begun) => begun,
             Err(error) => return self.ended(Err(error)),
         };
-        let request = Request { head: &self.head, method_is_head: false, body: Body::Empty };
-        let mut sink = ContentAnswer::new(self.answer.expect(), content, range);
-        let outcome = client.exchange(0, request, &mut sink).await;
-        let checked = sink.check_read();
-        let state = sink.state;
-        self.note_reach(&outcome);
+        let sum = Some(SumKind::Crc32c);
+        let done = self.wire.receive(&mut client, 0, range, content, sum).await;
+        self.note_reach(&done);
         self.thread.give_back(&endpoint, client);
-        let mut done = self.complete(&outcome, &[200, 206], FirstByte::OfBody);
-        match state {
-            ContentState::None => {}
-            ContentState::Refused(refusal) => done.result = Err(refusal),
-            ContentState::Content { size } => {
-                done.object_size = size;
-                done.bytes = match &outcome {
-                    Ok(exchange) => exchange.body_bytes,
-                    Err(failed) => failed.body_bytes,
-                };
-                let wanted = range.map_or(done.bytes, |range| range.len);
-                if done.result.is_ok() && done.bytes != wanted {
-                    let why = format!("asked for {wanted} bytes, the answer held {}", done.bytes);
-                    let class = ErrorClass::Truncated;
-                    done.result = Err(DriverError::with_status(class, self.answer.status, why));
-                } else if done.result.is_ok() {
-                    done.result = checked;
-                }
-            }
-        }
-        done.objects_count = u32::from(done.result.is_ok());
         done
     }
 
     async fn stat(&mut self, name: &str) -> Completion {
-        let mut done = self.ask("HEAD", name, TokenFor::Read, &[200]).await;
-        if done.result.is_ok() {
-            done.object_size = self.answer.content_length;
-            if done.object_size.is_none() {
-                let why = "the answer does not state the file's size (Content-Length)";
-                done.result = Err(error::of_success(self.answer.status, why));
-                done.objects_count = 0;
-            }
-        }
-        done
+        let done = self.ask("HEAD", name, TokenFor::Read, &[200]).await;
+        self.wire.with_size(done)
     }
 
     async fn delete(&mut self, name: &str) -> Completion {
@@ -346,7 +289,7 @@ impl SeaweedSession {
     }
 
     async fn delete_many(&mut self, names: &[String]) -> Completion {
-        self.endpoint = MASTERS;
+        self.wire.endpoint = MASTERS;
         let fids: Result<Vec<FileId>, _> = names.iter().map(|name| name.parse()).collect();
         let fids = match fids {
             Ok(fids) => fids,
@@ -432,24 +375,22 @@ impl SeaweedSession {
             Ok(begun) => begun,
             Err(error) => return self.ended(Err(error)),
         };
-        let method_is_head = method == "HEAD";
-        let request = Request { head: &self.head, method_is_head, body: Body::Empty };
-        let outcome = client.exchange(0, request, self.answer.expect()).await;
+        let done = self.wire.ask(&mut client, 0, method == "HEAD", expected).await;
         self.thread.give_back(&endpoint, client);
-        self.note_reach(&outcome);
-        self.complete(&outcome, expected, FirstByte::OfAnswer)
+        self.note_reach(&done);
+        done
     }
 
     /// Where the server that was asked is not reached, another one is next time. The news of a
     /// server that is gone may have come before an older answer that still names it.
-    fn note_reach(&mut self, outcome: &Result<Exchange, ExchangeError>) {
-        let is_lost = outcome.as_ref().is_err_and(|failed| failed.kind.is_connect());
+    fn note_reach(&mut self, done: &Completion) {
+        let is_lost = done.result.as_ref().is_err_and(|error| error.class == ErrorClass::Connect);
         if let Some((volume, server)) = self.asked.take().filter(|_| is_lost) {
             self.thread.master.cluster.not_reached(volume, server);
         }
     }
 
-    /// Renders a request about a file into `self.head`, and returns a connection to one of the
+    /// Renders a request about a file into the wire's head, and returns a connection to one of the
     /// servers that have it, the next in turn.
     async fn begin(
         &mut self,
@@ -458,18 +399,18 @@ impl SeaweedSession {
         of: TokenFor,
         follows: Follows,
     ) -> Result<(plimsoll_http::Endpoint, plimsoll_http::Client), DriverError> {
-        self.endpoint = MASTERS;
+        self.wire.endpoint = MASTERS;
         let refused = |why: String| DriverError::new(ErrorClass::Client, why);
         let fid: FileId =
             name.parse().map_err(|error: crate::NoFileId| refused(error.to_string()))?;
         let server = self.find(fid).await?;
         self.asked = Some((fid.volume, server));
         let token = self.token(fid, of).await?;
-        self.endpoint = self.thread.master.cluster.endpoint(server);
+        self.wire.endpoint = self.thread.master.cluster.endpoint(server);
         let (endpoint, host) = self.thread.server(server);
         let path = format_args!("/{fid}");
         let request = FileRequest { method, path, query: "", host: &host, token: &token };
-        request.render(follows, &mut self.head);
+        request.render(follows, &mut self.wire.head);
         let client = self.thread.connection(&endpoint);
         Ok((endpoint, client))
     }
@@ -492,7 +433,7 @@ impl SeaweedSession {
             TokenFor::Write => (&master.write_key, 1, ""),
         };
         if let Some(key) = key {
-            return Ok(token::sign(key, &fid.to_string(), self.thread.wall_time()));
+            return Ok(token::sign(key, Some(&fid.to_string()), self.thread.wall_time()));
         }
         if self.thread.wants_tokens[place].get() == Some(false) {
             return Ok(String::new());
@@ -503,47 +444,8 @@ impl SeaweedSession {
             ErrorClass::NotFound => master::away(fid.volume),
             _ => error,
         })?;
-        self.thread.wants_tokens[place].set(Some(!self.answer.token.is_empty()));
-        Ok(std::mem::take(&mut self.answer.token))
-    }
-
-    /// Judges an exchange by itself and by its status.
-    fn complete(
-        &self,
-        outcome: &Result<Exchange, ExchangeError>,
-        expected: &[u16],
-        first_byte: FirstByte,
-    ) -> Completion {
-        let bare = |end, result| Completion::bare(self.endpoint, end, result);
-        let exchange = match outcome {
-            Ok(exchange) => exchange,
-            Err(failed) => {
-                let of_answer = first_byte == FirstByte::OfAnswer;
-                return Completion {
-                    first_byte: failed.first_byte.filter(|_| of_answer),
-                    last_byte_sent: failed.last_byte_sent,
-                    ..bare(failed.end, Err(error::of_exchange(failed)))
-                };
-            }
-        };
-        let status = exchange.status;
-        let result = match expected.contains(&status) {
-            true if exchange.is_early => {
-                let why = format!("the server answered {status} before the content was sent");
-                Err(error::of_success(status, why))
-            }
-            true => Ok(()),
-            false => Err(error::of_answer(status, &self.answer.body)),
-        };
-        Completion {
-            first_byte: match first_byte {
-                FirstByte::OfAnswer => Some(exchange.first_byte),
-                FirstByte::OfBody => exchange.first_body_byte,
-            },
-            last_byte_sent: exchange.last_byte_sent,
-            objects_count: u32::from(result.is_ok()),
-            ..bare(exchange.end, result)
-        }
+        self.thread.wants_tokens[place].set(Some(!self.wire.answer.token.is_empty()));
+        Ok(std::mem::take(&mut self.wire.answer.token))
     }
 }
 
@@ -563,7 +465,7 @@ impl Session for SeaweedSession {
     }
 
     fn endpoint(&self) -> EndpointId {
-        self.endpoint
+        self.wire.endpoint
     }
 
     /// Removes files of which nobody knows whether they were stored, and waits a while for volumes

@@ -11,10 +11,13 @@ const LIFE_SECONDS: u64 = 120;
 /// `{"alg":"HS256","typ":"JWT"}`
 const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 
-/// Returns a token for one file that is valid from `now` on.
-pub(crate) fn sign(key: &hmac::Key, fid: &str, now: WallTime) -> String {
+/// Returns a token that is valid from `now` on: for one file, or, as a filer takes it, for all.
+pub(crate) fn sign(key: &hmac::Key, fid: Option<&str>, now: WallTime) -> String {
     let expires = now.as_unix_ns() / 1_000_000_000 + LIFE_SECONDS;
-    let claims = format!(r#"{{"exp":{expires},"fid":"{fid}"}}"#);
+    let claims = match fid {
+        Some(fid) => format!(r#"{{"exp":{expires},"fid":"{fid}"}}"#),
+        None => format!(r#"{{"exp":{expires}}}"#),
+    };
     let mut token = format!("{HEADER}.{}", URL_SAFE_NO_PAD.encode(claims));
     let tag = hmac::sign(key, token.as_bytes());
     token.push('.');
@@ -41,7 +44,8 @@ mod tests {
     #[test]
     fn a_token_says_when_it_ends() {
         let key = hmac::Key::new(hmac::HMAC_SHA256, b"secret");
-        let token = sign(&key, "3,01637037d6", WallTime::from_unix_ns(1_700_000_000_000_000_000));
+        let now = WallTime::from_unix_ns(1_700_000_000_000_000_000);
+        let token = sign(&key, Some("3,01637037d6"), now);
         assert_eq!(expires_at(&token), Some(1_700_000_120));
         // Worked out with Python's hmac and base64 modules.
         let claims = "eyJleHAiOjE3MDAwMDAxMjAsImZpZCI6IjMsMDE2MzcwMzdkNiJ9";

@@ -209,12 +209,12 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// Its kind: `s3`, `seaweedfs`, `file`, `oracle` (scripted, in virtual time or embedded) or
-    /// `null`.
+    /// Its kind: `s3`, `seaweedfs`, `seaweedfs-filer`, `file`, `oracle` (scripted, in virtual time
+    /// or embedded) or `null`.
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
-    /// The bucket, or the collection.
+    /// The bucket, the collection, or the directory of a filer without its first `/`.
     pub bucket: Option<String>,
     /// The prefix that the run owns: it writes and removes nothing outside of it.
     pub prefix: Option<String>,
@@ -251,11 +251,32 @@ pub struct FilesTarget {
 
 /// The kind of a SeaweedFS by its own protocol.
 pub const SEAWEEDFS: &str = "seaweedfs";
+/// The kind of a SeaweedFS that is reached by its filers.
+pub const SEAWEEDFS_FILER: &str = "seaweedfs-filer";
 
 impl Target {
     /// Tells whether it has collections instead of buckets, and names files by itself.
     pub fn has_collections(&self) -> bool {
         self.kind == SEAWEEDFS
+    }
+
+    /// Tells whether it has directories instead of buckets.
+    pub fn has_directories(&self) -> bool {
+        self.kind == SEAWEEDFS_FILER
+    }
+
+    /// Returns what its bucket, collection or directory is called, before its name.
+    pub fn root_word(&self) -> &'static str {
+        match () {
+            () if self.has_collections() => "collection",
+            () if self.has_directories() => "directory",
+            () => "bucket",
+        }
+    }
+
+    /// Returns the name of a bucket, collection or directory of it as it is shown.
+    pub fn root_name(&self, bucket: &str) -> String {
+        if self.has_directories() { format!("/{bucket}") } else { bucket.to_owned() }
     }
 
     /// Returns a target of which nothing but its addresses is known.

@@ -18,6 +18,9 @@ pub struct TargetReport {
     pub bucket: Option<String>,
     /// The collection, where there are these instead of buckets.
     pub collection: Option<String>,
+    /// The directory of a filer, where there are these instead of buckets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// Whether it is directories or devices.
     pub is_files: bool,
     /// The file system, such as `ext4`.
@@ -29,13 +32,15 @@ pub struct TargetReport {
 }
 
 impl TargetReport {
-    /// Returns its addresses with the bucket or collection.
+    /// Returns its addresses with the bucket, collection or directory.
     pub(crate) fn place(&self) -> String {
         let named = |what: &str, name: &Option<String>| {
             name.as_ref().map_or(String::new(), |name| format!(", {what} {name}"))
         };
         let bucket = named("bucket", &self.bucket);
-        format!("{}{bucket}{}", self.address, named("collection", &self.collection))
+        let collection = named("collection", &self.collection);
+        let directory = named("directory", &self.directory);
+        format!("{}{bucket}{collection}{directory}", self.address)
     }
 }
 

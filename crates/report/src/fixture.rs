@@ -92,6 +92,7 @@ pub(crate) fn report(what: &str, analysis: RowAnalysis, workers: u32) -> Report 
             address: "http://127.0.0.1:9000".to_owned(),
             bucket: Some("plimsoll".to_owned()),
             collection: None,
+            directory: None,
             ..TargetReport::default()
         }],
         endpoints: vec!["http://127.0.0.1:9000".to_owned()],

@@ -103,6 +103,7 @@ pub(crate) fn report(what: &str, stages: Vec<StageReport>) -> Report {
             free_bytes: Some(100 << 30),
             bucket: None,
             collection: None,
+            directory: None,
         }],
         machine: Some("Linux 6.1, 2 cores, 8.00 GiB".to_owned()),
         seed: Some(Seed(42)),

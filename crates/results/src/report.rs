@@ -99,7 +99,8 @@ impl Record {
     fn targets(&self, manifest: &Manifest) -> Vec<TargetReport> {
         let Origin::Run { clients, .. } = &self.origin else { return Vec::new() };
         let report = |(at, of): (usize, &schema::Target)| {
-            let named = clients.plan().and_then(|plan| named_buckets(plan, at));
+            let plan = clients.plan().filter(|_| !of.has_directories());
+            let named = plan.and_then(|plan| named_buckets(plan, at));
             let own = target(of, manifest.virtual_time);
             TargetReport { bucket: named.or_else(|| own.bucket.clone()), ..own }
         };
@@ -339,10 +340,15 @@ pub(crate) fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
 fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
     let scripted = if target.kind == "oracle" && !virtual_time { "oracle at " } else { "" };
     let files = target.files.clone();
+    let root = |word: &str| {
+        let bucket = target.bucket.as_ref().filter(|_| target.root_word() == word);
+        bucket.map(|bucket| target.root_name(bucket))
+    };
     TargetReport {
         address: format!("{scripted}{}", target.endpoints.join(", ")),
-        bucket: target.bucket.clone().filter(|_| !target.has_collections()),
-        collection: target.bucket.clone().filter(|_| target.has_collections()),
+        bucket: root("bucket"),
+        collection: root("collection"),
+        directory: root("directory"),
         is_files: files.is_some(),
         file_system: files.as_ref().and_then(|files| files.file_system.clone()),
         device: files.as_ref().and_then(|files| files.device.clone()),
@@ -370,9 +376,14 @@ fn notes(manifest: &Manifest) -> Vec<String> {
     let given_up = count(|stage| stage.uploads_given_up_count);
     let left = count(|stage| stage.uploads_left_count);
     if given_up + left > 0 {
+        let names_files = manifest.targets().any(schema::Target::has_collections);
+        let what = match names_files {
+            true => "uploads of failed operations that came to no answer, removed",
+            false => "uploads in parts of failed operations, given up",
+        };
         found.push(format!(
-            "uploads in parts of failed operations, given up after them in the time of none: \
-             {given_up}; left to the cleaning because that failed: {left}"
+            "{what} after them in the time of none: {given_up}; left to the cleaning because that \
+             failed: {left}"
         ));
     }
     for note in found {

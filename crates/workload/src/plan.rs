@@ -51,4 +51,6 @@ mod anything_tests;
 #[cfg(test)]
 mod example_tests;
 #[cfg(test)]
+mod filer_tests;
+#[cfg(test)]
 mod schema_tests;

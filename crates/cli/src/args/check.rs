@@ -8,8 +8,8 @@ use super::{Duration, PrintArgs};
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The store and the bucket, http[s]://HOST[:PORT]/BUCKET, instead of --host, --tls and
-    /// --bucket; or weed://MASTER:PORT[/COLLECTION][?replication=XYZ]. Without either the embedded
-    /// in-memory store is checked
+    /// --bucket; or weed://MASTER:PORT[/COLLECTION][?replication=XYZ], or
+    /// weed-filer://HOST[:PORT][/DIRECTORY]. Without either the embedded in-memory store is checked
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use plimsoll_dialects::warp;
 use plimsoll_workload::plan::spec::{SeaweedAssign, SeaweedUpload};
 
 use super::requests::DataArgs;
@@ -19,6 +20,8 @@ pub(crate) enum WeedCommand {
     Delete(RemoveArgs),
     /// Read the properties of files chosen at random
     Stat(StatArgs),
+    /// List everything below a prefix, all pages; only of a filer
+    List(ListingArgs),
     /// Read, stat, write and remove, mixed by weight
     Mixed(MixedArgs),
 }
@@ -30,6 +33,7 @@ impl WeedCommand {
             Self::Read(args) => &args.common,
             Self::Delete(args) => &args.common,
             Self::Stat(args) => &args.common,
+            Self::List(args) => &args.common,
             Self::Mixed(args) => &args.common,
         }
     }
@@ -43,7 +47,16 @@ pub(crate) struct ClusterArgs {
     /// them
     #[arg(long, env = "PLIMSOLL_MASTER", default_value = "localhost:9333", value_name = "MASTERS")]
     pub(crate) master: String,
-    /// Collection that is written to. Files in it that this run did not write are never touched
+    /// Filers instead of masters, comma separated, each HOST[:PORT]; sessions take them in turn.
+    /// Files have paths then
+    #[arg(long, env = "PLIMSOLL_FILER", value_name = "FILERS")]
+    pub(crate) filer: Option<String>,
+    /// With --filer: the directory in which the run makes one of its own
+    /// [default: /plimsoll-bench]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) directory: Option<String>,
+    /// Collection that is written to. Files in it that this run did not write are never touched.
+    /// With --filer the filer's own choice, if this is not given
     #[arg(long, default_value = "plimsoll", value_name = "NAME")]
     pub(crate) collection: String,
     /// How copies are placed, such as 001: in other data centers, on other racks, on other servers
@@ -142,6 +155,16 @@ pub(crate) struct CommonArgs {
     pub(crate) randsize: bool,
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// With --filer: put this before the run's own directory, which is plimsoll/<run>/; with
+    /// --list-existing: list below it
+    #[arg(
+        long,
+        default_value = "",
+        hide_default_value = true,
+        value_name = "PREFIX",
+        help_heading = "Objects"
+    )]
+    pub(crate) prefix: String,
     /// Leave what the run wrote
     #[arg(long, alias = "noclear", help_heading = "Objects")]
     pub(crate) keep_data: bool,
@@ -162,16 +185,22 @@ pub(crate) struct WriteArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListArgs {
     /// Use the files that this list names, one id a line as weed benchmark writes them, instead of
-    /// writing some; their content is checked against the checksum that the server states
+    /// writing some; their content is checked against the checksum that the server states. With
+    /// --filer one path below --directory a line
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) list: Option<PathBuf>,
+    /// With --filer: use the files that are there below --prefix instead of writing some; they are
+    /// checked likewise
+    #[arg(long, conflicts_with = "list", help_heading = "Objects")]
+    pub(crate) list_existing: bool,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReadArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Files to write before [default: 10000]; with --list at most this many [default: all]
+    /// Files to write before [default: 10000]; with --list or --list-existing at most this many
+    /// [default: all]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
     /// Read random ranges: log-uniform lengths from 1/256 of the file up to all of it
@@ -188,16 +217,18 @@ pub(crate) struct ReadArgs {
 pub(crate) struct RemoveArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Files to write and remove [default: 25000]; with --list at most this many [default: all]
+    /// Files to write and remove [default: 25000]; with --list or --list-existing at most this many
+    /// [default: all]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
-    /// Files per call, 1 to 1000; more than 1 go by gRPC to each volume server (BatchDelete)
+    /// Files per call, 1 to 1000; more than 1 go by gRPC to each volume server (BatchDelete), and
+    /// one after the other to a filer, which has no call for many
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Objects")]
     pub(crate) batch: u32,
     #[command(flatten)]
     pub(crate) listed: ListArgs,
-    /// With --list: yes, remove files that this run did not write; without it the run says how many
-    /// they are, and ends
+    /// With --list or --list-existing: yes, remove files that this run did not write; without it
+    /// the run says how many they are, and ends
     #[arg(long, help_heading = "Objects")]
     pub(crate) yes: bool,
 }
@@ -206,11 +237,24 @@ pub(crate) struct RemoveArgs {
 pub(crate) struct StatArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
-    /// Files to write before [default: 10000]; with --list at most this many [default: all]
+    /// Files to write before [default: 10000]; with --list or --list-existing at most this many
+    /// [default: all]
     #[arg(long, value_name = "N", help_heading = "Objects")]
     pub(crate) objects: Option<u64>,
     #[command(flatten)]
     pub(crate) listed: ListArgs,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ListingArgs {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    /// Files to write and list
+    #[arg(long, default_value_t = 10_000, value_name = "N", help_heading = "Objects")]
+    pub(crate) objects: u64,
+    /// Entries to ask for per page, 1 to 5000
+    #[arg(long, default_value_t = warp::MAX_KEYS, value_name = "N", help_heading = "Objects")]
+    pub(crate) max_keys: u32,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -14,13 +14,15 @@ use plimsoll_conduct::{
 use plimsoll_driver::{Admin, Driver, DriverError};
 use plimsoll_driver_s3::S3Driver;
 use plimsoll_driver_seaweed::{
-    SeaweedConfig, SeaweedDriver, SeaweedRegisters, Security, masters_of,
+    FILER_PORT, FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver, SeaweedRegisters, Security,
+    masters_of,
 };
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
-use plimsoll_http::{NameServers, TlsConfig, TlsOptions};
+use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{OpKind, RunId};
 use plimsoll_report::check::{self, CheckReport};
 use plimsoll_workload::mix64;
+use plimsoll_workload::plan::spec::SeaweedTarget;
 
 use crate::args::CheckArgs;
 use crate::args::Form;
@@ -35,15 +37,36 @@ use crate::{signals, store};
 
 /// What the URL of a SeaweedFS begins with, and where files go if it names no collection.
 const WEED_SCHEME: &str = "weed://";
+const FILER_SCHEME: &str = "weed-filer://";
 const SEAWEED_COLLECTION: &str = "plimsoll";
 const DURATION_DEFAULT: Duration = Duration::from_secs(30);
 
 /// Checks the store that the arguments name.
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode> {
-    match args.url.as_deref().and_then(|url| url.strip_prefix(WEED_SCHEME)) {
-        Some(place) => check_seaweed(place, args),
-        None => check_store(args),
+    let place = |scheme| args.url.as_deref().and_then(|url| url.strip_prefix(scheme));
+    match (place(WEED_SCHEME), place(FILER_SCHEME)) {
+        (Some(place), _) => check_seaweed(place, args),
+        (_, Some(place)) => check_filer(place, args),
+        _ => check_store(args),
     }
+}
+
+/// Checks a SeaweedFS by its filers.
+fn check_filer(place: &str, args: &CheckArgs) -> Result<ExitCode> {
+    let (filers, directory) = place.split_once('/').unwrap_or((place, SeaweedTarget::DIRECTORY));
+    if filers.contains('@') || directory.contains('?') {
+        bail!("a filer is named weed-filer://HOST[:PORT][,...][/DIRECTORY]");
+    }
+    let Security { filer_keys, https, .. } = store::security(None)?;
+    let tls = https.map(|options| TlsConfig::load(&options)).transpose()?;
+    let plain = FilerConfig::new(expand_hosts(filers, FILER_PORT)?, directory)?;
+    let config = FilerConfig { keys: filer_keys, tls, ..plain };
+    let time = RunTime::machine();
+    let named = Named { bucket: config.directory.clone(), is_embedded: false };
+    let driver = FilerDriver::new(config.clone(), time.wall_epoch);
+    let admin = Box::new(driver.admin(&time.clock, None)?);
+    let target = Some(Store::filer(config, &time));
+    check(args, &driver, admin, time, Checked { named, lists: true, target, names: None })
 }
 
 fn check_store(args: &CheckArgs) -> Result<ExitCode> {

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, own_roots};
-use plimsoll_conduct::{RunTime, lease};
+use plimsoll_conduct::leftovers::{NamedFiles, Root, id_of, named_files, open_target, own_roots};
+use plimsoll_conduct::{RunTime, Store, lease};
 use plimsoll_driver_file::work_dir::{find, is_alive, sweep};
-use plimsoll_driver_s3::{S3Config, S3Driver};
 use plimsoll_engine::RunClock;
 use plimsoll_model::Clock;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
@@ -18,6 +17,7 @@ use super::clean_bucket;
 use crate::args::CleanArgs;
 use crate::args::s3::{LookupArg, StoreArgs};
 use crate::lower::in_words;
+use crate::store::Stores;
 use crate::ui::Ui;
 use crate::{lower, said, store};
 
@@ -62,19 +62,19 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     for (target, roots) in stores() {
         let is_named = names_host(args, target);
         // What is refused as a host may be a secret, and is not shown.
-        let store = store_args(args, target, is_named)?;
+        let store_args = store_args(args, target, is_named)?;
         if !is_named {
             confirm(args, target, &roots, &ui)?;
         }
-        reached.push((store, roots));
+        reached.push((open(&manifest, roots[0].target, &store_args)?, roots));
     }
     for files in &named {
         confirm_named(args, files, &ui)?;
     }
     let begun = RunClock::start();
     let mut removed = 0;
-    for (store, roots) in reached {
-        removed += clean_objects(&manifest, store, &roots, &ui)?;
+    for ((store, hosts), roots) in reached {
+        removed += clean_objects(&manifest, &store, &hosts, &roots, &ui)?;
     }
     for files in &named {
         let security = store::security(files.security())?;
@@ -96,26 +96,35 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes what a run left in the buckets of a store.
+/// Opens a target of a run, and returns the hosts that it is asked at.
+fn open(manifest: &Manifest, target: usize, args: &StoreArgs) -> Result<(Store, String)> {
+    let time = &RunTime::machine();
+    let hosts = args.host.clone().unwrap_or_default();
+    let mut reach = Stores { args: Some(args), time, seed: 0, found: Vec::new() };
+    let store = open_target(manifest, target, &hosts, &mut reach, time);
+    Ok((store.map_err(lower::with_advice)?, hosts))
+}
+
+/// Removes what a run left in the buckets, or the directories, of a store.
 fn clean_objects(
     manifest: &Manifest,
-    store_args: StoreArgs,
+    store: &Store,
+    host: &str,
     roots: &[&Root],
     ui: &Ui,
 ) -> Result<u64> {
     let time = RunTime::machine();
-    let (store, _) = store::open(&store_args, &time)?;
+    let admin_of = store.admin.as_ref().context("nobody administers this store")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    let host = store_args.host.unwrap_or_default();
     let mut removed_count = 0;
     for Root { bucket, prefix, .. } in roots {
-        let driver = S3Driver::new(S3Config { bucket: bucket.clone(), ..store.config.clone() })?;
-        ui.note(&format!("removing what lies below `{prefix}` in bucket `{bucket}` on {host}"));
-        let mut admin = driver.admin(&time.clock);
-        let marked = lease::is_marked(&mut admin, prefix, time.wall_epoch);
+        let place = format!("{} `{}`", store.record.root_word(), store.record.root_name(bucket));
+        ui.note(&format!("removing what lies below `{prefix}` in {place} on {host}"));
+        let mut admin = admin_of(Some(bucket), &time.clock).map_err(lower::with_advice)?;
+        let marked = lease::is_marked(&mut *admin, prefix, time.wall_epoch);
         if runtime.block_on(marked).map_err(in_words)? {
             bail!(
                 "run {} is under way, as a mark below `{}` says; nothing is removed until it has \
@@ -124,12 +133,11 @@ fn clean_objects(
                 lease::marks_of(prefix)
             );
         }
-        let removed = runtime.block_on(lease::sweep_run(&mut admin, prefix, None));
+        let removed = runtime.block_on(lease::sweep_run(&mut *admin, prefix, None));
         let removed =
             removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
         removed_count += removed;
-        let of_several =
-            if roots.len() > 1 { format!(" in bucket `{bucket}`") } else { String::new() };
+        let of_several = if roots.len() > 1 { format!(" in {place}") } else { String::new() };
         ui.result(&format!("removed {removed} objects below `{prefix}`{of_several} on {host}\n"))?;
     }
     Ok(removed_count)
@@ -145,7 +153,8 @@ fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Resul
         2 => " and 1 more".to_owned(),
         count => format!(" and {} more", count - 1),
     };
-    let what = format!("remove what lies below `{prefix}` in bucket `{bucket}`{more} on {hosts}");
+    let place = format!("{} `{}`", target.root_word(), target.root_name(bucket));
+    let what = format!("remove what lies below `{prefix}` in {place}{more} on {hosts}");
     ask(args, &what, ", or name the host with --host", ui)
 }
 

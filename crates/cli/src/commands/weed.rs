@@ -11,7 +11,8 @@ use plimsoll_workload::plan::{InvalidField, Size, Time, WorkloadFile};
 use crate::args::YES;
 use crate::args::weed::{ClusterArgs, ListArgs, WeedCommand};
 use crate::conducted::{self, Settings, fresh_seed};
-use crate::lower;
+use crate::environment::variable;
+use crate::{lower, said};
 
 /// Files that are read, and that are removed, where nothing is said.
 const FILES: u64 = 10_000;
@@ -23,7 +24,9 @@ pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
     let seed = common.load.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let asked = asked(command)?;
     let name = format!("weed-{}", name_of(command));
-    let targets = Targets::One(TargetSpec::Seaweedfs(target(&common.cluster)));
+    let target = target(&common.cluster)?;
+    check_filer(command, target.is_filer())?;
+    let targets = Targets::One(TargetSpec::Seaweedfs(Box::new(target)));
     let file = WorkloadFile { name, targets, ..asked.workload(seed)? };
     file.judge().map_err(|refused| in_flags(&refused, &asked))?;
     if common.explain {
@@ -45,6 +48,7 @@ fn name_of(command: &WeedCommand) -> &'static str {
         WeedCommand::Read(_) => "read",
         WeedCommand::Delete(_) => "delete",
         WeedCommand::Stat(_) => "stat",
+        WeedCommand::List(_) => "list",
         WeedCommand::Mixed(_) => "mixed",
     }
 }
@@ -77,6 +81,11 @@ fn asked(command: &WeedCommand) -> Result<WarpWorkload> {
         WeedCommand::Stat(args) => {
             counted(of(WarpBenchmark::Stat)?, args.objects, FILES, &args.listed)
         }
+        WeedCommand::List(args) => WarpWorkload {
+            objects: Some(args.objects),
+            max_keys: Some(args.max_keys),
+            ..of(WarpBenchmark::List)?
+        },
         WeedCommand::Mixed(args) => {
             let weights =
                 [args.get_distrib, args.stat_distrib, args.put_distrib, args.delete_distrib];
@@ -96,9 +105,10 @@ fn counted(
     listed: &ListArgs,
 ) -> WarpWorkload {
     let list = listed.list.as_ref().map(|path| path.display().to_string());
+    let list_existing = list.is_some() || listed.list_existing;
     WarpWorkload {
-        objects: if list.is_some() { objects } else { objects.or(Some(default)) },
-        list_existing: list.is_some(),
+        objects: if list_existing { objects } else { objects.or(Some(default)) },
+        list_existing,
         list,
         ..asked
     }
@@ -111,14 +121,61 @@ fn of(benchmark: WarpBenchmark, command: &WeedCommand) -> Result<WarpWorkload> {
     Ok(WarpWorkload {
         size: Some(lower::sizes(&common.obj_size)?),
         random_size: common.randsize,
+        prefix: common.prefix.clone(),
         ..asked
     })
 }
 
-fn target(args: &ClusterArgs) -> SeaweedTarget {
-    let masters = args.master.split(',').map(|master| master.trim().to_owned()).collect();
-    SeaweedTarget {
-        collection: Some(args.collection.clone()).filter(|name| !name.is_empty()),
+/// Tells whether it goes to filers. What is typed counts more than what the environment says.
+fn goes_to_filer(args: &ClusterArgs) -> Result<bool> {
+    let is_typed = [said::is_typed("--filer"), said::is_typed("--master")];
+    match is_typed {
+        [true, true] => bail!("--filer and --master: SeaweedFS is reached by one of them"),
+        [true, false] => Ok(true),
+        [false, true] => Ok(false),
+        [false, false] if args.filer.is_some() && variable("PLIMSOLL_MASTER").is_some() => bail!(
+            "PLIMSOLL_FILER and PLIMSOLL_MASTER are both set; say which is meant: --filer or \
+             --master"
+        ),
+        [false, false] => Ok(args.filer.is_some()),
+    }
+}
+
+/// Refuses of masters what only filers know.
+fn check_filer(command: &WeedCommand, is_filer: bool) -> Result<()> {
+    let listed = match command {
+        WeedCommand::Read(args) => Some(&args.listed),
+        WeedCommand::Delete(args) => Some(&args.listed),
+        WeedCommand::Stat(args) => Some(&args.listed),
+        WeedCommand::Write(_) | WeedCommand::List(_) | WeedCommand::Mixed(_) => None,
+    };
+    if is_filer {
+        return Ok(());
+    }
+    if listed.is_some_and(|listed| listed.list_existing) {
+        bail!("--list-existing: only a filer lists files (--filer); name ids by --list");
+    }
+    if !command.common().prefix.is_empty() {
+        bail!("--prefix: only with a filer files have paths (--filer)");
+    }
+    match command {
+        WeedCommand::List(_) => bail!("only a filer lists files; name it (--filer)"),
+        _ => Ok(()),
+    }
+}
+
+fn target(args: &ClusterArgs) -> Result<SeaweedTarget> {
+    let words = |text: &str| text.split(',').map(|word| word.trim().to_owned()).collect();
+    let is_filer = goes_to_filer(args)?;
+    let plain = match args.filer.as_ref().filter(|_| is_filer) {
+        Some(filers) => SeaweedTarget::of_filers(words(filers)),
+        None => SeaweedTarget::of(words(&args.master)),
+    };
+    let names_collection = !is_filer || said::is_typed("--collection");
+    let collection = Some(args.collection.clone());
+    Ok(SeaweedTarget {
+        directory: args.directory.clone(),
+        collection: collection.filter(|name| !name.is_empty() && names_collection),
         replication: args.replication.clone(),
         disk: args.disk.clone(),
         ttl: args.ttl.map(|ttl| Time(ttl.0)),
@@ -131,14 +188,15 @@ fn target(args: &ClusterArgs) -> SeaweedTarget {
         grow: args.grow,
         drop_collection: args.drop_collection,
         security: args.security.as_ref().map(|path| path.display().to_string()),
-        ..SeaweedTarget::of(masters)
-    }
+        ..plain
+    })
 }
 
 /// Puts the error of a run into the words of the flags.
 fn in_our_words(error: anyhow::Error, asked: &WarpWorkload) -> anyhow::Error {
     match error.downcast() {
         Ok(ConductError::Plan(refused)) => in_flags(&refused, asked),
+        Ok(error @ ConductError::NothingFound { .. }) => lower::in_our_words(error.into(), None),
         Ok(error) => lower::with_advice(error),
         Err(other) => other,
     }

@@ -20,7 +20,9 @@ pub(crate) const SECRET_KEY: &str = "test-secret-that-must-stay-secret";
 pub(crate) fn plimsoll(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
     command.current_dir(directory).stdin(Stdio::null());
-    for name in ["HOST", "MASTER", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION"] {
+    for name in
+        ["HOST", "MASTER", "FILER", "ACCESS_KEY", "SECRET_KEY", "SESSION_TOKEN", "TLS", "REGION"]
+    {
         command.env_remove(format!("PLIMSOLL_{name}")).env_remove(format!("WARP_{name}"));
     }
     for name in ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"] {

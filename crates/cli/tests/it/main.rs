@@ -13,6 +13,7 @@ mod files;
 mod harness;
 mod judged;
 mod live;
+mod live_filer;
 mod live_s3;
 mod live_weed;
 mod oracle_script;

@@ -75,10 +75,10 @@ impl Benchmark {
             Stage::Read { .. } => self.read(asked),
         });
         let stages = stages.map(StageSpec::Jobs).collect();
-        let targets = Targets::One(TargetSpec::Seaweedfs(SeaweedTarget {
+        let targets = Targets::One(TargetSpec::Seaweedfs(Box::new(SeaweedTarget {
             security: asked.security.clone(),
             ..self.target()
-        }));
+        })));
         WorkloadFile { seed: asked.seed, targets, ..WorkloadFile::new(NAME, sets, stages) }
     }
 

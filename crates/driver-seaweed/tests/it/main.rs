@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
 
 mod common;
+mod filer;
 mod growth;
 mod live;
 mod replicas;

@@ -17,9 +17,11 @@ impl TargetSpec {
                 ability,
                 Blocks | Names | DropCaches | Get | Ranges | Put | Stat | Delete | List
             ),
-            Self::Seaweedfs(_) => {
-                matches!(ability, Get | Ranges | Put | Stat | Delete | DeleteMany)
-            }
+            Self::Seaweedfs(seaweed) => match ability {
+                Get | Ranges | Put | Stat | Delete | DeleteMany => true,
+                List => seaweed.is_filer(),
+                _ => false,
+            },
             Self::Swift(_) => {
                 matches!(ability, Get | Ranges | Put | Stat | Delete | List | Buckets)
             }

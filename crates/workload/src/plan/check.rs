@@ -16,7 +16,7 @@ use plimsoll_model::Seed;
 
 use super::checked::{Members, Plan, Set, SetIndex, Target, TargetIndex};
 use super::path::{FieldPath, InvalidField};
-use super::spec::{Named, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile};
+use super::spec::{Named, SeaweedTarget, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile};
 
 pub(super) use uses::{UseKind, of as uses_of};
 
@@ -177,11 +177,20 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
     };
     match spec {
         TargetSpec::S3(s3) => addresses("hosts", &s3.hosts.0),
+        TargetSpec::Seaweedfs(seaweed) if seaweed.is_filer() => {
+            addresses("filer", &seaweed.filer.0)?;
+            of_filer(path, seaweed)
+        }
         TargetSpec::Seaweedfs(seaweed) if seaweed.master.is_empty() => {
-            Err(path.field("master").refuse("needs at least one address"))
+            let reason = "needs at least one address, or name filers (`filer`) instead";
+            Err(path.field("master").refuse(reason))
         }
         TargetSpec::Seaweedfs(seaweed) => {
             addresses("master", &seaweed.master.0)?;
+            if seaweed.directory.is_some() {
+                let reason = "only a filer has directories; name one (`filer`) instead of masters";
+                return Err(path.field("directory").refuse(reason));
+            }
             in_range(&path.field("ids_per_assign"), seaweed.ids_per_assign.into(), IDS_MAX)?;
             if let Some(grow) = seaweed.grow {
                 in_range(&path.field("grow"), grow.into(), GROW_MAX)?;
@@ -211,6 +220,35 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
             Err(path.field("directory").refuse("must not be empty"))
         }
         TargetSpec::Files(_) | TargetSpec::Null(_) | TargetSpec::Oracle(_) => Ok(()),
+    }
+}
+
+/// Refuses what a SeaweedFS cannot be told that is reached by its filers.
+fn of_filer(path: &FieldPath, seaweed: &SeaweedTarget) -> Checked<()> {
+    if !seaweed.master.is_empty() {
+        let reason = "SeaweedFS is reached by its masters or by its filers (`filer`), not by both";
+        return Err(path.field("master").refuse(reason));
+    }
+    let plain = SeaweedTarget::of(Vec::new());
+    for (field, is_said) in [
+        ("assign", seaweed.assign != plain.assign),
+        ("ids_per_assign", seaweed.ids_per_assign != plain.ids_per_assign),
+        ("upload", seaweed.upload != plain.upload),
+        ("grow", seaweed.grow.is_some()),
+        ("drop_collection", seaweed.drop_collection),
+    ] {
+        if is_said {
+            return Err(path.field(field).refuse("is for masters (`master`), not for filers"));
+        }
+    }
+    let directory = seaweed.directory.as_deref().unwrap_or_default().trim_matches('/');
+    match directory.is_empty() || directory.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    {
+        true => Ok(()),
+        false => {
+            let reason = "must be a path without parts that are empty, `.` or `..`";
+            Err(path.field("directory").refuse(reason))
+        }
     }
 }
 

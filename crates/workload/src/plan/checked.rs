@@ -59,6 +59,11 @@ impl Target {
     pub fn names_members(&self) -> bool {
         self.spec.as_ref().is_some_and(TargetSpec::names_members)
     }
+
+    /// Tells whether it states a checksum of what was there before.
+    pub fn states_sums(&self) -> bool {
+        self.spec.as_ref().is_some_and(TargetSpec::states_sums)
+    }
 }
 
 /// A population.
@@ -413,6 +418,13 @@ impl Plan {
     /// of names of the user's own.
     pub(crate) fn names_members(&self, set: SetIndex) -> bool {
         self.sets.get(set.0).is_some_and(|set| self.targets[set.target.0].names_members())
+    }
+
+    /// Tells whether members on a target are read and to be checked that were there before the run.
+    pub fn checks_what_was_there(&self, target: TargetIndex) -> bool {
+        let was_there = |set: &SetIndex| matches!(self.set(*set).members, Members::Existing(_));
+        let mut jobs = self.jobs().filter(|job| job.target == target && job.verify);
+        jobs.any(|job| job.work.sets().iter().any(was_there))
     }
 
     /// Returns the target of that number.

@@ -62,7 +62,7 @@ pub enum TargetSpec {
     /// Directories of file systems, or devices.
     Files(FilesTarget),
     /// SeaweedFS by its own protocol.
-    Seaweedfs(SeaweedTarget),
+    Seaweedfs(Box<SeaweedTarget>),
     /// An object store that speaks Swift.
     Swift(SwiftTarget),
     /// Nothing: every operation succeeds at once.
@@ -89,7 +89,12 @@ impl TargetSpec {
 
     /// Tells whether it names what is written to it by itself, so that a member is asked for by the
     /// name that it was given and not by a key.
-    pub const fn names_members(&self) -> bool {
+    pub fn names_members(&self) -> bool {
+        matches!(self, Self::Seaweedfs(seaweed) if !seaweed.is_filer())
+    }
+
+    /// Tells whether it states a checksum of what was there before, so that it can be checked.
+    pub fn states_sums(&self) -> bool {
         matches!(self, Self::Seaweedfs(_))
     }
 }
@@ -141,13 +146,21 @@ pub struct FilesTarget {
     pub directory: OneOrMany<String>,
 }
 
-/// SeaweedFS by its own protocol.
+/// SeaweedFS: by the protocol of its masters and volume servers, or by its filers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SeaweedTarget {
     /// Its masters, such as `localhost:9333`.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub master: OneOrMany<String>,
+    /// Its filers instead of its masters, such as `filer-{1...2}:8888`: files have keys then, which
+    /// are paths.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub filer: OneOrMany<String>,
+    /// Of filers: the directory of all keys, `/plimsoll-bench` where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// The collection that is written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
@@ -190,10 +203,25 @@ pub struct SeaweedTarget {
 }
 
 impl SeaweedTarget {
+    /// The directory of filers where none is named.
+    pub const DIRECTORY: &str = "/plimsoll-bench";
+
+    /// Tells whether it is reached by its filers.
+    pub fn is_filer(&self) -> bool {
+        !self.filer.is_empty()
+    }
+
+    /// Returns the plain target of these filers.
+    pub fn of_filers(filers: Vec<String>) -> Self {
+        Self { filer: OneOrMany(filers), ..Self::of(Vec::new()) }
+    }
+
     /// Returns the plain target of these masters.
     pub fn of(masters: Vec<String>) -> Self {
         Self {
             master: OneOrMany(masters),
+            filer: OneOrMany::default(),
+            directory: None,
             collection: None,
             replication: None,
             disk: None,
