@@ -179,6 +179,9 @@ pub(crate) struct CleanArgs {
     /// Yes, remove what is listed, or what the run left where its record says
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Of a run on SeaweedFS: its security.toml [default: as the run was given it]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) security: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) store: s3::StoreArgs,
 }

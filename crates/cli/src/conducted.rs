@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Observer, Reached,
     Recorded, Recording, RunRequest, RunSettings, RunTime, Scripted, StandIn, Stop, Target,
-    Targets, embedded, hosts, machine,
+    Targets, embedded, machine,
 };
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
@@ -17,6 +17,7 @@ use plimsoll_engine::EngineConfig;
 use plimsoll_model::{Interface, RunId, Seed, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
+use plimsoll_report::format;
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
@@ -205,7 +206,7 @@ impl Conducted {
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
         let (seed, id) = (request.seed, request.id.clone());
         let (args, found) = (settings.store, Vec::new());
-        let mut reached = Stores { args, time: &time, seed: seed.0, found };
+        let mut reached = Stores { args, time: &time, seed: seed.0, found, security: None };
         let on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
         let Targets { all, stores, scripted } = on;
         let found = reached.found;
@@ -396,10 +397,10 @@ fn announce(
     let place = match run.targets() {
         [Target::Store(store)] if !store.bucket.is_empty() => {
             let (what, name) = (store.record.root_word(), store.record.root_name(&store.bucket));
-            format!("on {}, {what} {name}", hosts(endpoints))
+            format!("on {}, {what} {name}", format::hosts(endpoints))
         }
         [Target::Files(_)] => format!("in {}", endpoints.join(", ")),
-        [_] => format!("on {}", hosts(endpoints)),
+        [_] => format!("on {}", format::hosts(endpoints)),
         targets => format!("on {} targets", targets.len()),
     };
     ui.note(&format!("{} {place}, seed {seed}", plan.name));

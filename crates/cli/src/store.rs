@@ -53,6 +53,8 @@ pub(crate) struct Stores<'a> {
     pub(crate) seed: u64,
     /// Whose credentials were found, where they were looked for.
     pub(crate) found: Vec<Found>,
+    /// The `security.toml` that stands for whichever a workload names.
+    pub(crate) security: Option<&'a Path>,
 }
 
 impl Reach for Stores<'_> {
@@ -72,7 +74,7 @@ impl Reach for Stores<'_> {
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        Ok(security(file)?)
+        Ok(security(self.security.or(file.map(Path::new)))?)
     }
 
     fn only_judges(&self) -> bool {
@@ -81,14 +83,14 @@ impl Reach for Stores<'_> {
 }
 
 /// Returns what the `security.toml` of a SeaweedFS says, and the environment beside it.
-pub(crate) fn security(file: Option<&str>) -> Result<Security> {
+pub(crate) fn security(file: Option<&Path>) -> Result<Security> {
     let text = match file {
         None => String::new(),
-        Some(path) => input::read_text(Path::new(path), SECURITY_BYTES_MAX)
-            .with_context(|| format!("cannot read {path}"))?,
+        Some(path) => input::read_text(path, SECURITY_BYTES_MAX)
+            .with_context(|| format!("cannot read {}", path.display()))?,
     };
     let read = Security::read(&text, &environment::variable);
-    read.with_context(|| file.unwrap_or("the environment").to_owned())
+    read.with_context(|| file.map_or("the environment".into(), Path::to_string_lossy).into_owned())
 }
 
 /// How stores would be reached, as far as that shows without them: no credentials are looked for,
@@ -120,7 +122,7 @@ impl Reach for Judged<'_> {
     }
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
-        Ok(security(file)?)
+        Ok(security(file.map(Path::new))?)
     }
 
     fn only_judges(&self) -> bool {

@@ -247,7 +247,8 @@ impl RunAdmin {
         match self.sweep_all() {
             Ok(()) => {
                 if let Some(removed) = self.removed {
-                    recording.observer.note(&format!("removed {} objects", format::count(removed)));
+                    let what = format::plural(removed, recording.manifest.noun());
+                    recording.observer.note(&format!("removed {what}"));
                 }
                 None
             }
@@ -296,11 +297,12 @@ impl Cleaning for RunAdmin {
         let removed = self.removed.filter(|_| state == CleanupState::Complete);
         if let Some((_, why)) = &left {
             let path = recording.directory.path().display();
+            let noun = recording.manifest.noun();
             let bases: BTreeSet<&str> =
                 self.roots.iter().flat_map(|root| &root.bases).map(String::as_str).collect();
             let bases: Vec<String> = bases.iter().map(|base| format!("`{base}`")).collect();
             recording.observer.warn(&format!(
-                "objects below {} could not all be removed ({why}); `plimsoll clean {path}` \
+                "{noun}s below {} could not all be removed ({why}); `plimsoll clean {path}` \
                  finishes the job",
                 bases.join(", ")
             ));

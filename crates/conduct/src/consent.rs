@@ -68,7 +68,7 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
         let below = if prefix.is_empty() { String::new() } else { format!(" below `{prefix}`") };
         match targets[set.target.0].store() {
             Some(store) => {
-                format!("{}{below} on {}", store.root(), hosts(&store.record.endpoints))
+                format!("{}{below} on {}", store.root(), format::hosts(&store.record.endpoints))
             }
             None => String::new(),
         }
@@ -86,7 +86,7 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
             let (bytes, named) = (bytes.unwrap_or_default(), named.unwrap_or_default());
             match targets[set.target.0].store() {
                 Some(store) if store.record.has_collections() => {
-                    let on = hosts(&store.record.endpoints);
+                    let on = format::hosts(&store.record.endpoints);
                     format!("remove {count} files{named} from {on}")
                 }
                 _ => format!("remove {count} objects{bytes}{named} in {}", place(&of.prefix)),
@@ -118,14 +118,5 @@ fn amount(placed: &Placed, set: SetIndex) -> (u64, Option<u64>) {
             (objects.len() as u64, known.sum::<Option<u64>>())
         }
         _ => (0, None),
-    }
-}
-
-/// Names hosts: the first of many.
-pub fn hosts(endpoints: &[String]) -> String {
-    match endpoints {
-        [one] => one.clone(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-        [] => String::new(),
     }
 }

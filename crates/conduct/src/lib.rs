@@ -27,7 +27,7 @@ mod time;
 mod work;
 
 pub use admin::RunAdmin;
-pub use consent::{Consent, Permit, hosts};
+pub use consent::{Consent, Permit};
 pub use error::ConductError;
 pub use files::{FileSettings, FilesRun};
 pub use lease::{BucketLease, Marked};

@@ -15,7 +15,9 @@ use plimsoll_workload::plan::spec::{
 };
 use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
-use crate::{CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, input};
+use crate::{
+    CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input,
+};
 
 /// What stands in for all stores and files.
 #[derive(Clone, Debug, Default)]
@@ -152,7 +154,7 @@ fn open_seaweed(
 ) -> Result<Store, ConductError> {
     let security = reach
         .security(spec.security.as_deref())
-        .map_err(|error| target.path.field("security").refuse(error.to_string()))?;
+        .map_err(|error| target.path.field("security").refuse(in_one_line(&*error)))?;
     let only_judges = reach.only_judges();
     if spec.is_filer() {
         let config = filer_config(&target.path, spec, security)?;

@@ -316,7 +316,6 @@ impl Recording {
 }
 
 /// Returns an error with its causes.
-/// Returns an error with its causes.
 pub fn in_one_line(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

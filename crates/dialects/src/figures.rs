@@ -26,11 +26,12 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    pub(crate) fn of(mut timeline: Timeline<SeriesKey>) -> Self {
+    /// Returns those of the operations of some kinds.
+    pub(crate) fn of(mut timeline: Timeline<SeriesKey>, takes: impl Fn(OpKind) -> bool) -> Self {
         timeline.close();
         let (mut bytes, mut rows_micro, mut latency) = (0, 0, Histogram::new());
         let mut ended = [0; ErrorClass::ALL.len()];
-        for (key, series) in timeline.series() {
+        for (key, series) in timeline.series().filter(|(key, _)| takes(key.kind)) {
             for cell in series.cells() {
                 bytes += cell.bytes;
                 rows_micro += if key.kind == OpKind::List { cell.objects_micro } else { 0 };

@@ -9,6 +9,7 @@ use plimsoll_http::{Body, Client, Options, Request, ResponseHead, ResponseSink};
 use plimsoll_model::{ErrorClass, SharedClock};
 use serde::Deserialize;
 
+use crate::topology::Topology;
 use crate::{SeaweedConfig, ServerAddress, error};
 
 /// How long a master may take without moving a byte.
@@ -105,43 +106,6 @@ pub(crate) struct DirStatus {
     #[serde(default)]
     pub(crate) version: String,
     pub(crate) topology: Topology,
-}
-
-/// Servers, rack by rack.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(crate) struct Topology {
-    #[serde(default)]
-    data_centers: Option<Vec<DataCenter>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DataCenter {
-    #[serde(default)]
-    racks: Option<Vec<Rack>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Rack {
-    #[serde(default)]
-    data_nodes: Option<Vec<DataNode>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct DataNode {
-    url: String,
-}
-
-impl Topology {
-    /// Returns the addresses of all volume servers.
-    pub(crate) fn servers(&self) -> Vec<String> {
-        let racks = self.data_centers.iter().flatten().flat_map(|center| center.racks.iter());
-        let nodes = racks.flatten().flat_map(|rack| rack.data_nodes.iter()).flatten();
-        nodes.map(|node| node.url.clone()).collect()
-    }
 }
 
 /// Returns the leader of the masters, and notes whether they speak TLS: `security.toml` says to a

@@ -106,7 +106,7 @@ impl Cluster {
         };
         let mut all = vec![joined(masters)];
         all.extend(self.view().servers[..self.named_count].iter().map(ToString::to_string));
-        all.push("other volume servers".to_owned());
+        all.push(EndpointId::LATER_HOSTS.to_owned());
         all
     }
 
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(local.view().servers_of(2), [1]);
         assert_eq!(
             cluster.endpoints(&[leader]),
-            ["m:9333", "a:8080", "b:8080", "other volume servers"]
+            ["m:9333", "a:8080", "b:8080", EndpointId::LATER_HOSTS]
         );
         let numbers: Vec<u16> = (0..4).map(|server| cluster.endpoint(server).0).collect();
         assert_eq!(numbers, [1, 2, 3, 3]);

@@ -14,7 +14,11 @@ const FULL: &str = "no free volumes left";
 /// What a master says when no volume can be written to and it makes none.
 const NONE_WRITABLE: &str = "failed to find writable volumes";
 const USED_UP: &str = "no volume can be written to and no more can be made: give volume servers \
-                       more of them (`-max`), or remove collections";
+                       more of them (`-max`; of a type of disk with `-disk`), or remove collections";
+
+/// What a master says beside that where no volume server has disks of the type.
+const NO_DISK: &str = "no volume server carries the";
+const NO_DISK_TOLD: &str = "no volume server has disks of that type";
 
 /// What it means when a server takes no token.
 const NO_TOKEN: &str = "the server does not accept the token: its keys are jwt.signing (writes) \
@@ -54,6 +58,7 @@ pub(crate) fn of_words(words: &str) -> DriverError {
 fn of_master(words: &str) -> String {
     let words = one_line(words);
     match words.contains(NONE_WRITABLE) {
+        true if words.contains(NO_DISK) => format!("{NO_DISK_TOLD}; the master says: {words}"),
         true => format!("{USED_UP}; the master says: {words}"),
         false => words,
     }

@@ -26,6 +26,7 @@ mod session;
 mod sum;
 mod thread;
 mod token;
+mod topology;
 mod wire;
 
 use std::io;

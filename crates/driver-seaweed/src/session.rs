@@ -11,6 +11,7 @@ use plimsoll_http::grpc::GrpcStream;
 use plimsoll_model::{EndpointId, ErrorClass};
 
 use crate::answer::Upload;
+use crate::calls::{self, DirStatus};
 use crate::cluster::{MASTERS, ServerIndex};
 use crate::config::{AssignBy, UploadBy};
 use crate::master::Assigned;
@@ -324,10 +325,17 @@ impl SeaweedSession {
     ) -> Result<(), DriverError> {
         let started = self.thread.clock.now();
         loop {
-            let error = match self.ask_for_ids(collection, 0).await {
-                Err(error) if error.class == ErrorClass::Growing => error,
-                asked => return asked.map(drop),
-            };
+            let Err(error) = self.ask_for_ids(collection, 0).await else { return Ok(()) };
+            // A master answers likewise whether volumes are on their way or can never be made.
+            if matches!(error.class, ErrorClass::Growing | ErrorClass::Server)
+                && let Some(lack) = self.lacks_places().await
+            {
+                let why = format!("{lack}; the master says: {}", error.message);
+                return Err(DriverError { class: ErrorClass::Client, message: why, ..error });
+            }
+            if error.class != ErrorClass::Growing {
+                return Err(error);
+            }
             let config = &self.thread.master.config;
             let waited = self.thread.clock.now().since(started);
             if waited >= config.growth_timeout {
@@ -345,6 +353,14 @@ impl SeaweedSession {
             #[expect(clippy::disallowed_methods, reason = "nothing is measured yet")]
             tokio::time::sleep(GROWTH_PAUSES[4].min(config.growth_timeout)).await;
         }
+    }
+
+    /// Returns why volumes can never be made as they are asked for, where that is so.
+    async fn lacks_places(&self) -> Option<String> {
+        let Thread { master, clock, .. } = &*self.thread;
+        let leader = master.view().leader.clone();
+        let status = calls::read::<DirStatus>(&master.config, clock, &leader, "/dir/status").await;
+        status.ok()?.topology.lacks(&master.config)
     }
 
     /// Waits a while for volumes that are being made, and keeps an id on the first of them.

@@ -24,6 +24,11 @@ pub struct JobId(pub u8);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndpointId(pub u16);
 
+impl EndpointId {
+    /// What the record calls all hosts of a target together that came after its beginning.
+    pub const LATER_HOSTS: &str = "hosts that came later";
+}
+
 /// What a stage is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StageKind {

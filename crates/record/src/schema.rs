@@ -122,6 +122,11 @@ impl Manifest {
         std::iter::once(&mut self.target).chain(&mut self.more_targets)
     }
 
+    /// Returns what members are called: `file` where all targets call them so, else `object`.
+    pub fn noun(&self) -> &'static str {
+        if self.targets().all(Target::holds_files) { "file" } else { "object" }
+    }
+
     /// Returns of each target the first of its addresses and how many it has.
     pub(crate) fn endpoints_by_target(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut first = 0;
@@ -272,6 +277,11 @@ impl Target {
             () if self.has_directories() => "directory",
             () => "bucket",
         }
+    }
+
+    /// Tells whether what it holds is called files, as SeaweedFS does, and not objects.
+    pub fn holds_files(&self) -> bool {
+        self.has_collections() || self.has_directories()
     }
 
     /// Returns the name of a bucket, collection or directory of it as it is shown.

@@ -5,14 +5,16 @@ mod document;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::time::Duration;
 
 use plimsoll_analysis::history::{
     Event, HistoryOp, HistoryReport, KeyNumber, Saw, Violation, ViolationKind,
 };
 use plimsoll_model::{Moment, OpKind};
+use serde::Serialize;
 
-use crate::format::{UNKNOWN, bytes, count, duration};
+use crate::format::{UNKNOWN, bytes, count, duration, hosts};
 use crate::table::{Cell, Paint, Table, Tone, harmless, paragraph};
 
 #[cfg(feature = "schema")]
@@ -29,10 +31,10 @@ pub struct CheckReport {
     pub tool_version: String,
     /// The store's addresses.
     pub endpoints: Vec<String>,
-    /// The bucket.
-    pub bucket: String,
-    /// What all keys began with.
-    pub prefix: String,
+    /// Where in the store.
+    pub root: CheckRoot,
+    /// What all keys began with, where they were chosen here.
+    pub prefix: Option<String>,
     /// Whether it was the embedded store.
     pub embedded: bool,
     /// What fixed the choices.
@@ -51,8 +53,33 @@ pub struct CheckReport {
     pub ended: Moment,
     /// Whether the user ended it.
     pub interrupted: bool,
+    /// Whether keys were listed.
+    pub lists: bool,
     /// What the history came to.
     pub history: HistoryReport,
+}
+
+/// The part of a store that was checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckRoot {
+    /// A bucket.
+    Bucket(String),
+    /// A collection of SeaweedFS.
+    Collection(String),
+    /// A directory of a filer of SeaweedFS.
+    Directory(String),
+}
+
+impl fmt::Display for CheckRoot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bucket(name) => write!(f, "bucket {name}"),
+            Self::Collection(name) => write!(f, "collection {name}"),
+            Self::Directory(path) => write!(f, "directory {path}"),
+        }
+    }
 }
 
 impl CheckReport {
@@ -82,9 +109,8 @@ pub fn text(report: &CheckReport, color: bool) -> String {
     paragraph("load        ", &load(report), WIDTH, &mut out);
     let kept = count(report.history.kept_count_max as u64);
     let judged = count(report.history.judged_count);
-    let note = format!(
-        "{judged} answers of reads, each key of a listing as one; at most {kept} operations kept"
-    );
+    let listings = if report.lists { ", each key of a listing as one" } else { "" };
+    let note = format!("{judged} answers of reads{listings}; at most {kept} operations kept");
     paragraph("judged      ", &note, WIDTH, &mut out);
     out.push('\n');
     operations(report, paint, &mut out);
@@ -105,14 +131,11 @@ fn headline(report: &CheckReport, paint: Paint) -> String {
 }
 
 fn target(report: &CheckReport) -> String {
-    let hosts = match &*report.endpoints {
-        [] => UNKNOWN.to_owned(),
-        [one] => one.clone(),
-        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
-    };
+    let hosts = hosts(&report.endpoints);
     let embedded = if report.embedded { " (embedded store)" } else { "" };
-    let CheckReport { bucket, prefix, .. } = report;
-    harmless(&format!("{hosts}{embedded}, bucket {bucket}, prefix {prefix}"))
+    let CheckReport { root, prefix, .. } = report;
+    let prefix = prefix.as_ref().map(|prefix| format!(", prefix {prefix}")).unwrap_or_default();
+    harmless(&format!("{hosts}{embedded}, {root}{prefix}"))
 }
 
 fn load(report: &CheckReport) -> String {

@@ -14,10 +14,10 @@ use plimsoll_analysis::compare::{
 };
 use plimsoll_model::OpKind;
 
+use crate::format::plural;
 use crate::format::{UNKNOWN, known};
 use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph};
 use crate::text::Look;
-use crate::words::plural;
 
 use figure::{figure, percent_signed, percent_spread, signed};
 

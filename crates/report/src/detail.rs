@@ -8,10 +8,11 @@ use plimsoll_analysis::{
 };
 use plimsoll_model::OpKind;
 
+use crate::format::plural;
 use crate::format::{byte_rate, bytes, count, duration, known, number, object_rate, op_rate};
 use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph};
-use crate::words::{self, plural};
+use crate::words;
 
 /// How many segments with failures are listed.
 const SEGMENTS_FAILED_MAX: usize = 20;

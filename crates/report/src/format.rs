@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use plimsoll_model::{ByteRate, OpRate};
+use plimsoll_model::{ByteRate, EndpointId, OpRate};
 
 /// What stands for an unknown figure.
 pub const UNKNOWN: &str = "–";
@@ -18,6 +18,26 @@ pub fn inert_cell(text: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(text)
     }
+}
+
+/// Returns a count with its noun: `1 worker`, `1,200 workers`.
+pub fn plural(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// Returns hosts in few words: the first of many. Hosts that may come later are none.
+pub fn hosts(endpoints: &[String]) -> String {
+    let known: Vec<&String> = known_hosts(endpoints).collect();
+    match known.as_slice() {
+        [] => UNKNOWN.to_owned(),
+        [one] => (*one).clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+/// Returns those of the hosts that were there when a run began.
+pub fn known_hosts(endpoints: &[String]) -> impl Iterator<Item = &String> {
+    endpoints.iter().filter(|host| *host != EndpointId::LATER_HOSTS)
 }
 
 /// Returns a count with thousands separators: `1,234,567`.

@@ -17,7 +17,7 @@ mod tests;
 use plimsoll_analysis::Advice;
 use serde_json::Value;
 
-use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent};
+use crate::format::{byte_rate, count, duration, object_rate, op_rate, percent, plural};
 use crate::report::RowView;
 use crate::table::harmless;
 use crate::{Report, json, stage_words, text, weka, words};
@@ -77,7 +77,7 @@ fn several(report: &Report) -> String {
     );
     let failed = match report.failed_count() {
         0 => None,
-        failed => Some(format!("{} failed", words::plural(failed, "operation"))),
+        failed => Some(format!("{} failed", plural(failed, "operation"))),
     };
     html += &lines(failed.into_iter().collect(), &text::warnings(report), &report.notes);
     if let Some(table) = weka::table(report) {

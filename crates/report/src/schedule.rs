@@ -6,10 +6,10 @@ use plimsoll_analysis::FullLoad;
 use plimsoll_model::OpRate;
 use serde::Serialize;
 
+use crate::format::plural;
 use crate::format::{UNKNOWN, count, duration, known, number, op_rate, percent};
 use crate::report::RowView;
 use crate::serial;
-use crate::words::plural;
 
 /// What stands for the explanation where a part of the operations was left out.
 const OF_PART: &str = "The report of all operations says what held it back";

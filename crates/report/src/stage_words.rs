@@ -5,9 +5,10 @@ use std::time::Duration;
 use plimsoll_analysis::KindAnalysis;
 use plimsoll_model::{ByteRate, OpKind, OpRate};
 
+use crate::format::plural;
 use crate::format::{byte_rate, bytes, count, duration, known, number};
 use crate::schedule::Observed;
-use crate::words::{pacing, plural};
+use crate::words::pacing;
 use crate::{CacheState, JobSchedule, LoopModel, RowReport, StageReport, TargetReport};
 
 const GIB: f64 = (1u64 << 30) as f64;

@@ -6,10 +6,10 @@ use std::time::Duration;
 use plimsoll_analysis::KindAnalysis;
 use plimsoll_model::OpKind;
 
+use crate::format::plural;
 use crate::format::{UNKNOWN, count, duration, known, number};
 use crate::stage_words::{bytes_per_sec, ops_per_sec};
 use crate::table::{Cell, Paint, Table, Tone, paragraph};
-use crate::words::plural;
 use crate::{Report, RowReport, StageReport};
 
 const WIDTH: usize = 80;

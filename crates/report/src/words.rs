@@ -5,12 +5,12 @@ use std::time::Duration;
 use plimsoll_analysis::{Advice, Figures, SpanRule, Times};
 use plimsoll_model::{ErrorClass, OpKind, WallTime};
 
-use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate};
+use crate::format::{self, byte_rate, bytes, count, duration, known, number, op_rate, plural};
 use crate::report::{Report, RowView, StageReport, StageWork};
 use crate::stage_words;
 use crate::{
     AdviceLine, CertificateLine, CleanupReport, CleanupState, ErrorSample, LoopModel, OpLogCheck,
-    RunState, ScheduleReport, VerificationMode,
+    RunState, ScheduleReport, TargetReport, VerificationMode,
 };
 
 /// Returns the loop model with its number of workers and what it makes of the latency.
@@ -191,7 +191,7 @@ pub(crate) fn remarks(report: &RowView<'_>) -> Vec<(&'static str, String)> {
 fn prepared(stage: &StageReport, report: &Report) -> String {
     match stage.rows.iter().any(|row| row.is_on_files) {
         true => stage_words::prepared(stage),
-        false => stage_work(&stage.work(), report.virtual_time),
+        false => stage_work(&stage.work(), report),
     }
 }
 
@@ -249,15 +249,19 @@ pub(crate) fn goodput(report: &RowView<'_>) -> Option<String> {
 
 /// Returns what a stage did in one line. In virtual time there is no rate: it would be one of
 /// nothing that ran.
-fn stage_work(work: &StageWork, virtual_time: bool) -> String {
+fn stage_work(work: &StageWork, report: &Report) -> String {
+    // Names of SeaweedFS are of files.
+    let of_files = |of: &TargetReport| of.collection.is_some() || of.directory.is_some();
+    let is_of_files = !report.targets.is_empty() && report.targets.iter().all(of_files);
+    let (noun, each) = if is_of_files { ("file", "files") } else { ("object", "obj") };
     let bytes = if work.bytes > 0 { format!(", {}", bytes(work.bytes)) } else { String::new() };
     let seconds = work.took.as_secs_f64();
-    let rate = if seconds > 0.0 && !virtual_time {
-        format!(" ({} obj/s)", number(work.objects as f64 / seconds))
+    let rate = if seconds > 0.0 && !report.virtual_time {
+        format!(" ({} {each}/s)", number(work.objects as f64 / seconds))
     } else {
         String::new()
     };
-    format!("{}{bytes} in {}{rate}", plural(work.objects, "object"), duration(work.took))
+    format!("{}{bytes} in {}{rate}", plural(work.objects, noun), duration(work.took))
 }
 
 /// Returns what was removed at the end.
@@ -282,7 +286,7 @@ pub(crate) fn cleaned(report: &Report) -> Option<String> {
     });
     let work = || {
         let (objects, took) = (removed?, took?);
-        Some(stage_work(&StageWork { objects, bytes: 0, took }, report.virtual_time))
+        Some(stage_work(&StageWork { objects, bytes: 0, took }, report))
     };
     match (state, files) {
         (CleanupState::Complete | CleanupState::Failed, 0) => work(),
@@ -456,9 +460,4 @@ pub(crate) fn throttled(count: u64, share: f64) -> String {
         plural(count, "operation"),
         format::percent(share * 100.0)
     )
-}
-
-/// Returns a count with its noun: `1 worker`, `1,200 workers`.
-pub(crate) fn plural(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }

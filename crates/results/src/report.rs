@@ -340,12 +340,13 @@ pub(crate) fn named_buckets(plan: &Plan, target: usize) -> Option<String> {
 fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
     let scripted = if target.kind == "oracle" && !virtual_time { "oracle at " } else { "" };
     let files = target.files.clone();
+    let hosts: Vec<&str> = format::known_hosts(&target.endpoints).map(String::as_str).collect();
     let root = |word: &str| {
         let bucket = target.bucket.as_ref().filter(|_| target.root_word() == word);
         bucket.map(|bucket| target.root_name(bucket))
     };
     TargetReport {
-        address: format!("{scripted}{}", target.endpoints.join(", ")),
+        address: format!("{scripted}{}", hosts.join(", ")),
         bucket: root("bucket"),
         collection: root("collection"),
         directory: root("directory"),

@@ -41,7 +41,7 @@ pub use work::{Blocks, Length, Op, OpAct, Work};
 /// Returns what a run of that name is titled: the commands name theirs by their own words.
 pub fn title_of(name: &str) -> String {
     match name.split_once('-') {
-        Some((group @ ("s3" | "file"), command)) => format!("{group} {command}"),
+        Some((group @ ("s3" | "file" | "weed"), command)) => format!("{group} {command}"),
         _ => name.to_owned(),
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn run(
     threads: Option<&str>,
     counted: Option<&str>,
 ) -> Result<Sample> {
-    let runs = process::root().join(format!("target/tmp/bench-{}", std::process::id()));
+    let runs = process::root().join(format!("target/tmp/bench-runs-{}", std::process::id()));
     std::fs::create_dir_all(&runs)?;
     command.args(threads.iter().flat_map(|threads| ["--threads", threads]));
     command.args(["--json", "--run-dir"]).arg(runs.join("run"));

@@ -1,5 +1,7 @@
 //! The flags of `plimsoll check`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::s3::StoreArgs;
@@ -14,6 +16,9 @@ pub(crate) struct CheckArgs {
     pub(crate) url: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+    /// With weed:// or weed-filer://: the cluster's security.toml, with keys of tokens, and TLS
+    #[arg(long, value_name = "FILE")]
+    pub(crate) security: Option<PathBuf>,
     /// End after this long [default: 30s; no limit with --ops]
     #[arg(long, value_name = "DURATION", help_heading = "Load")]
     pub(crate) duration: Option<Duration>,

@@ -185,12 +185,12 @@ pub(crate) struct WriteArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ListArgs {
     /// Use the files that this list names, one id a line as weed benchmark writes them, instead of
-    /// writing some; their content is checked against the checksum that the server states. With
-    /// --filer one path below --directory a line
+    /// writing some; what is read of them is checked against the checksum that the server states.
+    /// With --filer one path below --directory a line
     #[arg(long, value_name = "FILE", help_heading = "Objects")]
     pub(crate) list: Option<PathBuf>,
-    /// With --filer: use the files that are there below --prefix instead of writing some; they are
-    /// checked likewise
+    /// With --filer: use the files that are there below --prefix instead of writing some; what is
+    /// read of them is checked likewise
     #[arg(long, conflicts_with = "list", help_heading = "Objects")]
     pub(crate) list_existing: bool,
 }

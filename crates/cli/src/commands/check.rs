@@ -20,7 +20,8 @@ use plimsoll_driver_seaweed::{
 use plimsoll_engine::{CheckConfig, CheckContext, CheckOutcome, Live, run_check};
 use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{OpKind, RunId};
-use plimsoll_report::check::{self, CheckReport};
+use plimsoll_report::check::{self, CheckReport, CheckRoot};
+use plimsoll_report::format;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::SeaweedTarget;
 
@@ -57,16 +58,17 @@ fn check_filer(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     if filers.contains('@') || directory.contains('?') {
         bail!("a filer is named weed-filer://HOST[:PORT][,...][/DIRECTORY]");
     }
-    let Security { filer_keys, https, .. } = store::security(None)?;
+    let Security { filer_keys, https, .. } = store::security(args.security.as_deref())?;
     let tls = https.map(|options| TlsConfig::load(&options)).transpose()?;
     let plain = FilerConfig::new(expand_hosts(filers, FILER_PORT)?, directory)?;
     let config = FilerConfig { keys: filer_keys, tls, ..plain };
     let time = RunTime::machine();
-    let named = Named { bucket: config.directory.clone(), is_embedded: false };
+    let root = CheckRoot::Directory(config.directory.clone());
     let driver = FilerDriver::new(config.clone(), time.wall_epoch);
     let admin = Box::new(driver.admin(&time.clock, None)?);
     let target = Some(Store::filer(config, &time));
-    check(args, &driver, admin, time, Checked { named, lists: true, target, names: None })
+    let checked = Checked { root, is_embedded: false, lists: true, target, names: None };
+    check(args, &driver, admin, time, checked)
 }
 
 fn check_store(args: &CheckArgs) -> Result<ExitCode> {
@@ -79,8 +81,8 @@ fn check_store(args: &CheckArgs) -> Result<ExitCode> {
     let driver = S3Driver::new(store.config.clone())?;
     let admin = Box::new(driver.admin(&time.clock));
     let target = Store::s3(store.config.clone(), store.embedded.is_none())?;
-    let named = Named { bucket: store_args.bucket, is_embedded: store.embedded.is_some() };
-    let checked = Checked { named, lists: true, target: Some(target), names: None };
+    let (root, is_embedded) = (CheckRoot::Bucket(store_args.bucket), store.embedded.is_some());
+    let checked = Checked { root, is_embedded, lists: true, target: Some(target), names: None };
     check(args, &driver, admin, time, checked)
 }
 
@@ -99,7 +101,7 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     };
     let masters = masters_of(masters, &NameServers::of_system())?;
     let time = RunTime::machine();
-    let Security { keys, grpc, https, .. } = store::security(None)?;
+    let Security { keys, grpc, https, .. } = store::security(args.security.as_deref())?;
     let tls =
         |options: Option<TlsOptions>| options.map(|options| TlsConfig::load(&options)).transpose();
     let (tls, grpc_tls) = (tls(https)?, tls(grpc)?);
@@ -109,20 +111,16 @@ fn check_seaweed(place: &str, args: &CheckArgs) -> Result<ExitCode> {
     let list = PathBuf::from(format!("plimsoll-check-{}-files.txt", std::process::id()));
     driver.keep_names(&list).with_context(|| format!("cannot write {}", list.display()))?;
     let admin = Box::new(driver.admin(&time.clock, None));
-    let named = Named { bucket: collection.to_owned(), is_embedded: false };
-    let checked = Checked { named, lists: false, target: None, names: Some(list) };
+    let root = CheckRoot::Collection(collection.to_owned());
+    let checked =
+        Checked { root, is_embedded: false, lists: false, target: None, names: Some(list) };
     check(args, &SeaweedRegisters::new(driver), admin, time, checked)
-}
-
-/// What a store is called.
-struct Named {
-    bucket: String,
-    is_embedded: bool,
 }
 
 /// A store that is checked.
 struct Checked {
-    named: Named,
+    root: CheckRoot,
+    is_embedded: bool,
     /// Whether it can list keys.
     lists: bool,
     /// Where the check is marked as under way.
@@ -152,7 +150,7 @@ fn check<D: Driver>(
     checked: Checked,
 ) -> Result<ExitCode> {
     let ui = args.print.ui();
-    let Checked { named: Named { bucket, is_embedded }, lists, target, names } = checked;
+    let Checked { root, is_embedded, lists, target, names } = checked;
     let seed = args.seed.unwrap_or_else(|| fresh_seed(time.wall_epoch));
     let entropy = mix64(seed ^ time.wall_epoch.as_unix_ns());
     let id = RunId::new("check", time.wall_epoch, entropy);
@@ -166,7 +164,7 @@ fn check<D: Driver>(
     let held = target.map(|target| lease_on(&target, &config.prefix, &time, &observer));
     let held = held.transpose()?.flatten();
     let endpoints = driver.endpoints();
-    announce(&ui, &endpoints, &bucket, &config, is_embedded);
+    announce(&ui, &endpoints, &root, &config, is_embedded);
 
     let live = Arc::new(Live::new(config.threads));
     let (name, doing, goal) = ("check", "checking ...", goal(&config));
@@ -181,8 +179,9 @@ fn check<D: Driver>(
         let report = CheckReport {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             endpoints,
-            bucket,
-            prefix: config.prefix.clone(),
+            root,
+            prefix: names.is_none().then(|| config.prefix.clone()),
+            lists,
             embedded: is_embedded,
             seed,
             workers: config.workers,
@@ -290,13 +289,13 @@ fn config(args: &CheckArgs, id: &RunId, seed: u64, salt: u64, is_embedded: bool)
     }
 }
 
-fn announce(ui: &Ui, endpoints: &[String], bucket: &str, config: &CheckConfig, embedded: bool) {
+fn announce(ui: &Ui, endpoints: &[String], root: &CheckRoot, config: &CheckConfig, embedded: bool) {
     if embedded {
         ui.note("no URL: checking the embedded in-memory store");
     }
-    let host = endpoints.first().map_or("", String::as_str);
-    let CheckConfig { prefix, seed, .. } = config;
-    ui.note(&format!("check on {host}, bucket {bucket}, keys below {prefix}, seed {seed}"));
+    let CheckConfig { prefix, seed, lists, .. } = config;
+    let below = if *lists { format!(", keys below {prefix}") } else { String::new() };
+    ui.note(&format!("check on {}, {root}{below}, seed {seed}", format::hosts(endpoints)));
 }
 
 /// A check in which nothing was written, or nothing read, has not checked anything.

@@ -66,7 +66,8 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         if !is_named {
             confirm(args, target, &roots, &ui)?;
         }
-        reached.push((open(&manifest, roots[0].target, &store_args)?, roots));
+        let security = args.security.as_deref();
+        reached.push((open(&manifest, roots[0].target, &store_args, security)?, roots));
     }
     for files in &named {
         confirm_named(args, files, &ui)?;
@@ -77,9 +78,11 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         removed += clean_objects(&manifest, &store, &hosts, &roots, &ui)?;
     }
     for files in &named {
-        let security = store::security(files.security())?;
+        let given = args.security.as_deref();
+        let security = store::security(given.or(files.security().map(Path::new)))?;
         let count = files.remove(security, &RunTime::machine()).map_err(lower::with_advice)?;
-        ui.result(&format!("removed {count} files from SeaweedFS on {}\n", files.masters))?;
+        let what = format::plural(count, "file");
+        ui.result(&format!("removed {what} from SeaweedFS on {}\n", files.masters))?;
         removed += count;
     }
     let mut removed_files = 0;
@@ -97,10 +100,15 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
 }
 
 /// Opens a target of a run, and returns the hosts that it is asked at.
-fn open(manifest: &Manifest, target: usize, args: &StoreArgs) -> Result<(Store, String)> {
+fn open(
+    manifest: &Manifest,
+    target: usize,
+    args: &StoreArgs,
+    security: Option<&Path>,
+) -> Result<(Store, String)> {
     let time = &RunTime::machine();
     let hosts = args.host.clone().unwrap_or_default();
-    let mut reach = Stores { args: Some(args), time, seed: 0, found: Vec::new() };
+    let mut reach = Stores { args: Some(args), time, seed: 0, found: Vec::new(), security };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }
@@ -135,10 +143,11 @@ fn clean_objects(
         }
         let removed = runtime.block_on(lease::sweep_run(&mut *admin, prefix, None));
         let removed =
-            removed.with_context(|| format!("cannot remove the objects below `{prefix}`"))?;
+            removed.with_context(|| format!("cannot remove what lies below `{prefix}`"))?;
         removed_count += removed;
         let of_several = if roots.len() > 1 { format!(" in {place}") } else { String::new() };
-        ui.result(&format!("removed {removed} objects below `{prefix}`{of_several} on {host}\n"))?;
+        let what = format::plural(removed, manifest.noun());
+        ui.result(&format!("removed {what} below `{prefix}`{of_several} on {host}\n"))?;
     }
     Ok(removed_count)
 }
@@ -146,7 +155,7 @@ fn clean_objects(
 /// Asks whether requests may go to the hosts that the record names: it may be somebody else's, and
 /// whoever is named there is sent signatures and the session token.
 fn confirm(args: &CleanArgs, target: &Target, roots: &[&Root], ui: &Ui) -> Result<()> {
-    let hosts = target.endpoints.join(", ");
+    let hosts = format::known_hosts(&target.endpoints).cloned().collect::<Vec<_>>().join(", ");
     let Root { bucket, prefix, .. } = roots[0];
     let more = match roots.len() {
         1 => String::new(),
@@ -193,8 +202,7 @@ fn clean_files(directories: &[String], manifest: &Manifest, ui: &Ui) -> Result<u
         removed += sweep(Path::new(place), id.as_str(), &|| false)?.files;
         ui.result(&format!("nothing of run {id} is left in {place}\n"))?;
     }
-    let noun = if removed == 1 { "file" } else { "files" };
-    ui.result(&format!("removed {removed} {noun}\n"))?;
+    ui.result(&format!("removed {}\n", format::plural(removed, "file")))?;
     Ok(removed)
 }
 
@@ -245,7 +253,7 @@ fn recorded_hosts(target: &Target) -> String {
     let host = |url: &String| {
         url.split_once("://").map_or_else(|| url.clone(), |(_, authority)| authority.to_owned())
     };
-    target.endpoints.iter().map(host).collect::<Vec<_>>().join(",")
+    format::known_hosts(&target.endpoints).map(host).collect::<Vec<_>>().join(",")
 }
 
 /// Refuses to remove the files of a run that is under way.

@@ -325,7 +325,7 @@ impl<'a> Reports<'a> {
         let (Some(last), Some(index)) = (done.last(), self.under_way.take()) else { return };
         let (outcome, stage) = (&last.outcome, self.stages[index]);
         let took = outcome.ended.since(outcome.started);
-        let figures = StageFigures::of(outcome.timeline.clone(), took);
+        let (figures, deletions) = StageFigures::of(outcome.timeline.clone(), took);
         if stage == Stage::Write {
             self.learn(last);
         }
@@ -335,7 +335,14 @@ impl<'a> Reports<'a> {
                 self.failed.get_or_insert(error);
             }
         }
-        self.results.push((stage, figures));
+        if stage != Stage::Delete {
+            self.results.push((stage, figures));
+        }
+        match (deletions, self.results.last_mut()) {
+            (Some(more), Some((Stage::Delete, known))) => known.add(&more),
+            (Some(first), _) => self.results.push((Stage::Delete, first)),
+            (None, _) => {}
+        }
         let is_next_written = matches!(self.stages.get(self.next), Some(Stage::Delete));
         if !is_next_written {
             self.write_list();

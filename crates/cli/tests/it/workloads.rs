@@ -257,6 +257,29 @@ fn a_rate_is_over_the_time_of_its_own_job() {
     }
 }
 
+/// 250 operations of each worker take 2.5 s and a little more for the removals: what was put in the
+/// first 1.5 s of them and a little is removed.
+#[test]
+fn removals_of_what_is_put_for_a_time_count_towards_no_limit() {
+    let place = place();
+    let text = "schema: plimsoll.workload/2\nname: t\nsets: {b: {size: 1KiB}}\nstages:\n\
+                - {ops: 1000, jobs: [{workers: 4, work: {objects: [{put: b, weight: 3}, {put: b, \
+                remove_after: 1s}]}}]}\n";
+    fs::write(place.path().join("w.yaml"), text).unwrap();
+    let script = "schema: plimsoll.oracle/1\nservice: {time: {constant: 10ms}}\n";
+    fs::write(place.path().join("s.yaml"), script).unwrap();
+    let line = "run w.yaml --virtual --script s.yaml --seed 1 --json";
+    let report: Value = serde_json::from_str(&printed(place.path(), line)).unwrap();
+    let kinds = harness::measured(&report)["kinds"].as_array().unwrap();
+    let count = |kind: &str| {
+        let of = kinds.iter().find(|of| of["kind"] == kind).unwrap();
+        of["stage_total"]["ops_ok_count"].as_u64().unwrap()
+    };
+    assert_eq!(count("PUT"), 1000);
+    // A quarter of what each of four workers put in 150 to 200 operations.
+    assert!((150..=200).contains(&count("DELETE")), "{}", count("DELETE"));
+}
+
 #[test]
 fn batches_of_members_in_several_buckets_remove_each_of_them() {
     let text = |work: &str| {

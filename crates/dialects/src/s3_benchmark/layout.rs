@@ -94,7 +94,7 @@ impl TestFigures {
         took: Duration,
         statuses: &BTreeMap<u16, u64>,
     ) -> Self {
-        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(timeline);
+        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(timeline, |_| true);
         let slowdowns = SLOWDOWNS.iter().filter_map(|status| statuses.get(status)).sum();
         Self { took, ops_ok, bytes, rows, slowdowns, failed, latency }
     }

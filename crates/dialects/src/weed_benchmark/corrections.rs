@@ -45,7 +45,8 @@ pub static CORRECTIONS: &[Correction] = &[
         "deletions",
         "they count as completed or failed requests, though not as bytes or latencies, and prolong \
          the time by a second or more",
-        "they are a stage of their own with its latencies and failures, in none of the requests",
+        "they are counted and timed by themselves, in none of the requests, and what is left of \
+         them when all is written is a stage of its own",
     ),
     correct(
         "reading",

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use plimsoll_model::{ErrorClass, SeriesKey};
+use plimsoll_model::{ErrorClass, OpKind, SeriesKey};
 use plimsoll_report::table::{Table, Tone, harmless};
 use plimsoll_stats::{Histogram, Percentile, Timeline};
 
@@ -78,10 +78,30 @@ pub struct StageFigures {
 }
 
 impl StageFigures {
-    /// Returns those of a stage.
-    pub fn of(timeline: Timeline<SeriesKey>, took: Duration) -> Self {
-        let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(timeline);
-        Self { took, ops_ok, bytes, failed, latency }
+    /// Returns those of a stage without its deletions, and those of its deletions where there are
+    /// any.
+    pub fn of(timeline: Timeline<SeriesKey>, took: Duration) -> (Self, Option<Self>) {
+        let of = |takes: fn(OpKind) -> bool| {
+            let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(timeline.clone(), takes);
+            Self { took, ops_ok, bytes, failed, latency }
+        };
+        let deletions = of(|kind| kind == OpKind::Delete);
+        let any = deletions.ops_ok + deletions.failed_count() > 0;
+        (of(|kind| kind != OpKind::Delete), any.then_some(deletions))
+    }
+
+    /// Adds what another stage came to.
+    pub fn add(&mut self, other: &Self) {
+        self.took += other.took;
+        self.ops_ok += other.ops_ok;
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+        for &(class, count) in &other.failed {
+            match self.failed.iter_mut().find(|(known, _)| *known == class) {
+                Some((_, known)) => *known += count,
+                None => self.failed.push((class, count)),
+            }
+        }
     }
 
     /// Returns how many operations failed.

@@ -1,11 +1,13 @@
 //! What a command line comes to: a workload with writing, removing and reading as its stages.
 
+use std::time::Duration;
+
 use plimsoll_workload::plan::spec::{
     Choice, DeleteOp, ExistingOf, ExistingSet, GetOp, JobSpec, Limit, Named, ObjectSet, OpSpec,
     PickSpec, PutOp, SeaweedTarget, SetSpec, SizeLaw, SizeSpec, StageSpec, TargetSpec, Targets,
     WorkSpec, WorkStage,
 };
-use plimsoll_workload::plan::{SizeRange, WorkloadFile};
+use plimsoll_workload::plan::{SizeRange, Time, WorkloadFile};
 
 use super::layout::Stage;
 use super::{Benchmark, Note, SIZE_MORE_MAX, Scope};
@@ -16,6 +18,9 @@ const NAME: &str = "weed-benchmark";
 const FILES: &str = "files";
 /// The files that are removed again.
 const REMOVED: &str = "removed";
+
+/// After how long these are removed, as long as the writing lasts.
+const REMOVE_AFTER: Time = Time(Duration::from_secs(1));
 
 /// The flags that stand for fields of the workload.
 pub const WORDS: [(&str, &str); 9] = [
@@ -116,8 +121,8 @@ impl Benchmark {
         let writes = self.scope.writes();
         if self.delete_percent > 0 && writes {
             let text = "the files to be removed are drawn while writing, by weight, so that they \
-                        are about as many percent, and removed in a stage after it, not each a \
-                        second after its writing";
+                        are about as many percent; those whose second is not over when all is \
+                        written are removed in a stage of its own";
             notes.push(Note::new("-deletePercent", text));
         }
         if self.delete_percent == 100 && self.scope == Scope::Both {
@@ -189,7 +194,8 @@ impl Benchmark {
     /// Returns the stage that writes as many files as are asked for, whichever worker is free.
     fn write(&self) -> WorkStage {
         let put = |(set, weight): (&str, u32)| {
-            OpSpec::Put(PutOp { put: set.to_owned(), weight, ..PutOp::default() })
+            let remove_after = (set == REMOVED).then_some(REMOVE_AFTER);
+            OpSpec::Put(PutOp { put: set.to_owned(), weight, remove_after, ..PutOp::default() })
         };
         let sets = self.written_sets().into_iter().filter(|(_, weight)| *weight > 0);
         let only_one = matches!(self.delete_percent, 0 | 100);

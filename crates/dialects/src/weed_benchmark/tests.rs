@@ -323,6 +323,7 @@ fn what_is_deleted_is_a_set_and_a_stage_of_its_own() {
     let expected = ["write files+removed 16 1000", "delete removed 16 all", "read files 16 1000"];
     assert_eq!(of, expected);
     assert!(text.contains("weight: 70") && text.contains("weight: 30"), "{text}");
+    assert_eq!(text.matches("remove_after: 1s").count(), 1, "{text}");
     assert_eq!(asked.ops_count(Stage::Delete, &own), 300);
     assert!(notes(&asked)[0].starts_with("-deletePercent: "));
 

@@ -28,7 +28,7 @@ fn start(config: SeaweedOracleConfig) -> SeaweedOracle {
 }
 
 /// Starts one master and one volume server that a script rules.
-fn scripted(rest: &str) -> SeaweedOracle {
+pub(crate) fn scripted(rest: &str) -> SeaweedOracle {
     start(SeaweedOracleConfig { script: script(rest), seed: 7, ..Default::default() })
 }
 
@@ -37,7 +37,7 @@ fn config_of(oracle: &SeaweedOracle) -> SeaweedConfig {
     SeaweedConfig::new(masters, COLLECTION)
 }
 
-fn connect(oracle: &SeaweedOracle, change: impl FnOnce(&mut SeaweedConfig)) -> Client {
+pub(crate) fn connect(oracle: &SeaweedOracle, change: impl FnOnce(&mut SeaweedConfig)) -> Client {
     let mut config = config_of(oracle);
     change(&mut config);
     Client::open(config)

@@ -126,7 +126,9 @@ impl<'a, 'd> Schedule<'a, 'd> {
                 }
                 Turn::WaitForEnd => unreachable!("a stream is never told what is in flight"),
             }
-            let Some(op) = stream.stream.next_op(now) else {
+            // What is due takes the place of another operation: the load is what was asked for.
+            let due = stream.stream.due(now);
+            let Some(op) = due.or_else(|| stream.stream.next_op()) else {
                 stream.is_done = true;
                 continue;
             };
@@ -160,7 +162,7 @@ impl<'a, 'd> Schedule<'a, 'd> {
             let mut due = if *is_done { 0 } else { pacer.take_skipped(over) };
             if stream.may_end() {
                 let mut take = || {
-                    let op = stream.next_op(over);
+                    let op = stream.next_op();
                     op.inspect(|op| stream.completed(op, true, over)).is_some()
                 };
                 due = (0..due).take_while(|_| take()).count() as u64;

@@ -58,7 +58,11 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
             Turn::WaitForEnd => return Step::Blocked,
             Turn::Over(reason) => return Step::Done(reason),
         }
-        let Some(op) = self.pending.take().or_else(|| self.stream.next_op(now)) else {
+        if let Some(op) = self.stream.due(now) {
+            // It is owed, and counts towards no limit.
+            return self.begin(op);
+        }
+        let Some(op) = self.pending.take().or_else(|| self.stream.next_op()) else {
             return Step::Done(EndReason::OutOfWork);
         };
         match self.pacer.start(&op, now) {
@@ -72,6 +76,11 @@ impl<'a, 'd> PlannedOps<'a, 'd> {
                 return Step::Done(EndReason::OutOfWork);
             }
         }
+        self.begin(op)
+    }
+
+    #[inline]
+    fn begin(&mut self, op: PlannedOp) -> Step<PlannedOp> {
         let mut records = self.context.records.borrow_mut();
         let job = self.context.facts.job;
         records.note_planned(job, self.number, self.started_count, op.fingerprint(), None);

@@ -7,7 +7,7 @@ use plimsoll_analysis::history::{Event, HistoryOp, Saw};
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
-use super::{CheckReport, sentence};
+use super::{CheckReport, CheckRoot, sentence};
 
 /// The name and version of the format; a field that changes its meaning gets a new one.
 pub const SCHEMA: &str = "plimsoll.check/1";
@@ -57,9 +57,12 @@ struct Document {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Target {
     endpoints: Vec<String>,
-    bucket: String,
-    /// What all keys began with.
-    prefix: String,
+    /// The bucket, collection or directory.
+    #[serde(flatten)]
+    root: CheckRoot,
+    /// What all keys began with; absent where the store chose the names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefix: Option<String>,
     embedded: bool,
 }
 
@@ -153,7 +156,7 @@ fn document(report: &CheckReport) -> Document {
         tool_version: report.tool_version.clone(),
         target: Target {
             endpoints: report.endpoints.clone(),
-            bucket: report.bucket.clone(),
+            root: report.root.clone(),
             prefix: report.prefix.clone(),
             embedded: report.embedded,
         },

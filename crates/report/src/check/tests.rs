@@ -8,7 +8,7 @@ use plimsoll_analysis::history::{
 };
 use plimsoll_model::{ErrorClass, Moment, OpKind, WorkerId};
 
-use super::{CheckReport, json, schema, text};
+use super::{CheckReport, CheckRoot, json, schema, text};
 
 const KEY: KeyNumber = KeyNumber(3);
 
@@ -30,8 +30,8 @@ fn report(violations: Vec<Violation>) -> CheckReport {
     CheckReport {
         tool_version: "0.0.0".to_owned(),
         endpoints: vec!["127.0.0.1:9000".to_owned()],
-        bucket: "b".to_owned(),
-        prefix: "plimsoll/check-1/".to_owned(),
+        root: CheckRoot::Bucket("b".to_owned()),
+        prefix: Some("plimsoll/check-1/".to_owned()),
         embedded: false,
         seed: 7,
         workers: 16,
@@ -41,6 +41,7 @@ fn report(violations: Vec<Violation>) -> CheckReport {
         started: Moment::from_ns(1_000_000_000),
         ended: Moment::from_ns(3_500_000_000),
         interrupted: false,
+        lists: true,
         history: HistoryReport {
             counts,
             violations,

@@ -9,7 +9,7 @@ use plimsoll_model::{ByteRate, Moment};
 use super::charts::size;
 use super::{Environment, escaped};
 use crate::format::{
-    UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, op_rate, percent,
+    UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, op_rate, percent, plural,
 };
 use crate::report::RowView;
 use crate::{ErrorSample, Report, words};
@@ -321,7 +321,7 @@ pub(super) fn accesses(report: &RowView<'_>) -> String {
                 table.row(Tone::Plain, &format!("{name}, TTFB of {which}"), times_of(times));
             }
         }
-        let objects = words::plural(access.objects_count, "object");
+        let objects = plural(access.objects_count, "object");
         let part = match access.sampled_one_in {
             1 => String::new(),
             one_in => format!(", one in {one_in}, chosen by hash"),

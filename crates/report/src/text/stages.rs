@@ -67,7 +67,7 @@ impl Writer<'_> {
         let mut parts = figures(report);
         if parts.is_empty() {
             let noun = if report.results().next().is_some() { "result" } else { "stage" };
-            parts.push(shared::plural(report.shown().count() as u64, noun));
+            parts.push(format::plural(report.shown().count() as u64, noun));
         }
         let failed = report.failed_count();
         parts.push(format!("{} failed", count(failed)));
@@ -278,7 +278,7 @@ impl Writer<'_> {
         // What is left out says nothing of a worker.
         if active < workers && !stage.is_part() {
             let idle = count(u64::from(workers - active));
-            let of = shared::plural(u64::from(workers), "worker");
+            let of = format::plural(u64::from(workers), "worker");
             self.fact("idle", &format!("{idle} of {of} ended no operation that counts"));
         }
         for row in stage.rows.iter().filter(|row| row.served_by.len() > 1) {
@@ -330,7 +330,7 @@ impl Writer<'_> {
             self.fact("cleaned up", &cleanup);
         }
         if let Some(check) = report.op_log().filter(|check| check.rows == check.counted) {
-            let rows = shared::plural(check.rows, "row");
+            let rows = format::plural(check.rows, "row");
             self.fact("op log", &format!("{rows}, all that were counted"));
         }
         if let Some(seed) = report.seed {
@@ -423,7 +423,7 @@ fn seen_late(stage: &StageReport) -> Option<String> {
              do not verify what is read",
             words::name(stage),
             count(late),
-            shared::plural(ended, "operation"),
+            format::plural(ended, "operation"),
             format::duration(gap)
         )
     })

@@ -93,12 +93,22 @@ impl ObjectSource {
         Self { job: Arc::clone(job), worker, kind, doubtful: Vec::new() }
     }
 
-    /// Returns the next operation at `now`, or `None` when there is nothing left to do.
-    pub fn next_op(&mut self, now: Moment) -> Option<PlannedOp> {
+    /// Returns the removal of what was put for a time that is over at `now`, if there is any: it
+    /// goes before the next operation.
+    #[inline]
+    pub fn due(&mut self, now: Moment) -> Option<PlannedOp> {
+        match &mut self.kind {
+            Kind::Mix(mix) => mix.due(&self.job, now),
+            _ => None,
+        }
+    }
+
+    /// Returns the next operation, or `None` when there is nothing left to do.
+    pub fn next_op(&mut self) -> Option<PlannedOp> {
         let (job, worker) = (&*self.job, self.worker);
         match &mut self.kind {
             Kind::Fill(fill) => fill.next_op(job, worker),
-            Kind::Mix(mix) => mix.next_op(job, worker, now),
+            Kind::Mix(mix) => mix.next_op(job, worker),
             Kind::Removal(removal) => removal.next_op(job),
             Kind::Picked { random, picker } => Some(picked(job, picker.draw(random), random)),
             Kind::New(new) => Some(new.next_op(job)),

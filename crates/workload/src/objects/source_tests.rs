@@ -21,7 +21,7 @@ fn ops(work: &Arc<ObjectsJob>, count: usize) -> Vec<Vec<PlannedOp>> {
     let one = |worker| {
         let mut source = work.source(WorkerId(worker));
         let next = || {
-            let op = source.next_op(NOW)?;
+            let op = source.next_op()?;
             source.completed(&op, true, NOW);
             Some(op)
         };
@@ -107,7 +107,7 @@ fn a_failed_put_is_never_read() {
     let mut source = measure(&spec).source(WorkerId(1));
     let mut failed = HashSet::new();
     for _ in 0..500 {
-        let op = source.next_op(NOW).unwrap();
+        let op = source.next_op().unwrap();
         if op.kind == OpKind::Put {
             failed.insert(object(&op).id);
             source.completed(&op, false, NOW);
@@ -127,7 +127,7 @@ fn an_empty_pool_is_filled_before_it_is_read() {
     // When every PUT fails there is nothing to read or delete, and the PUTs go on.
     let mut source = measure(&spec).source(WorkerId(0));
     let tail: Vec<OpKind> =
-        std::iter::from_fn(|| source.next_op(NOW)).map(|op| op.kind).take(60).collect();
+        std::iter::from_fn(|| source.next_op()).map(|op| op.kind).take(60).collect();
     assert!(tail[30..].iter().all(|kind| *kind == OpKind::Put), "{tail:?}");
 }
 
@@ -197,7 +197,7 @@ fn an_overwrite_is_the_next_version_and_is_read_once_it_is_there() {
     // There is one object, so its versions follow one another.
     let mut latest = 0;
     for _ in 0..100 {
-        let op = source.next_op(NOW).unwrap();
+        let op = source.next_op().unwrap();
         let expected = latest + u32::from(op.kind == OpKind::Put);
         assert_eq!(
             object(&op),
@@ -216,7 +216,7 @@ fn an_object_that_could_not_be_overwritten_is_left_alone() {
     let mut store = Store::of(&work, WorkerId(0));
     let mut new_count = 0;
     for _ in 0..40 {
-        let op = source.next_op(NOW).unwrap();
+        let op = source.next_op().unwrap();
         new_count += u32::from(!store.versions.contains_key(&object(&op).id));
         store.begin(op, true);
         let op = store.end(0, op.kind != OpKind::Put);
@@ -239,7 +239,7 @@ fn what_is_busy_is_left_alone_and_a_put_writes_a_new_object() {
         let mut kinds = Vec::new();
         // No operation ends, and the worker has one object to begin with.
         for number in 0..50 {
-            let op = source.next_op(NOW).unwrap();
+            let op = source.next_op().unwrap();
             kinds.push(op.kind);
             let is_first = object(&op).id == ObjectId::new(WorkerId(0), 0);
             assert_eq!(is_first, number == 0 || op.kind == OpKind::Get);
@@ -271,7 +271,7 @@ fn the_order_of_ends_changes_nothing_while_no_busy_object_is_hit() {
             let mut store = Store::of(&work, WorkerId(0));
             let mut all = Vec::new();
             for _ in 0..40 {
-                let op = source.next_op(NOW).unwrap();
+                let op = source.next_op().unwrap();
                 all.push(op);
                 store.begin(op, overwrite);
                 if store.under_way.len() == under_way {
@@ -325,7 +325,7 @@ fn parts_come_in_order_and_the_rest_of_a_failed_upload_is_left_out() {
     let spec = special(ActivitySpec::MultipartPut { parts: 3, part_concurrency: 2 }, 0);
     let mut source = measure(&spec).source(WorkerId(1));
     let mut next = |ok: bool| {
-        let op = source.next_op(NOW).unwrap();
+        let op = source.next_op().unwrap();
         source.completed(&op, ok, NOW);
         let Subject::Part { object, number, len: 1_000, .. } = op.subject else { panic!("{op:?}") };
         (object.number(), number)
@@ -426,7 +426,7 @@ proptest! {
                 let op = store.end(index, luck > 0);
                 source.completed(&op, luck > 0, NOW);
             } else {
-                let op = source.next_op(NOW);
+                let op = source.next_op();
                 prop_assert!(op.is_some(), "a mix with PUT never ends");
                 store.begin(op.unwrap(), overwrite);
             }

@@ -24,7 +24,7 @@ fn stage(
         for worker in 0..work.workers.get() {
             let mut source = work.source(WorkerId(worker));
             for _ in 0..count {
-                let Some(op) = source.next_op(Moment::EPOCH) else { break };
+                let Some(op) = source.next_op() else { break };
                 source.completed(&op, ok(&op), Moment::EPOCH);
                 all.push(op);
             }
@@ -215,7 +215,7 @@ fn of_names_that_the_run_did_not_write_nothing_is_known() {
     );
     let work = &placed.stages[0].objects[0].work;
     assert_eq!(work.verify(SetIndex(0)), Verify::Nothing);
-    let op = work.source(WorkerId(0)).next_op(Moment::EPOCH).unwrap();
+    let op = work.source(WorkerId(0)).next_op().unwrap();
     assert_eq!(object(&op).size, None);
 }
 
@@ -231,7 +231,7 @@ fn what_is_put_for_a_time_is_removed_when_it_is_over() {
     let (mut now, mut due) = (Moment::EPOCH, Vec::new());
     let mut kinds = Vec::new();
     for _ in 0..40 {
-        let op = source.next_op(now).unwrap();
+        let op = source.due(now).or_else(|| source.next_op()).unwrap();
         now = now.after(Duration::from_millis(100));
         kinds.push(op.kind);
         match op.kind {
@@ -302,7 +302,7 @@ fn what_failed_to_be_written_or_removed_may_be_listed_or_not() {
     assert_eq!(prefix, "plimsoll/r/00000.00000002.");
     let mut source = list.source(WorkerId(0));
     let pages: HashSet<Subject> = (0..200)
-        .filter_map(|_| Some(source.next_op(Moment::EPOCH)?.subject))
+        .filter_map(|_| Some(source.next_op()?.subject))
         .filter(|subject| matches!(subject, Subject::Listing { below: Below::Page(_), .. }))
         .collect();
     assert_eq!(pages.len(), 4, "each is drawn");
@@ -357,7 +357,7 @@ fn a_set_without_members_has_no_page_to_list() {
     let work = Arc::new(work.with_members(Arc::clone(&placed.members)));
     let mut source = work.source(WorkerId(0));
     assert!(source.may_end());
-    assert_eq!(source.next_op(Moment::EPOCH), None);
+    assert_eq!(source.next_op(), None);
 }
 
 /// What was drawn and never begins is as if it had not been drawn: what it would have put is not
@@ -390,7 +390,7 @@ fn an_operation_that_never_begins_changes_nothing() {
             let mut there: HashMap<ObjectId, u32> =
                 filled.iter().map(|op| (object(op).id, object(op).version)).collect();
             for _ in 0..begun {
-                let op = source.next_op(Moment::EPOCH).unwrap();
+                let op = source.next_op().unwrap();
                 match op.kind {
                     OpKind::Put => _ = there.insert(object(&op).id, object(&op).version),
                     OpKind::Delete => _ = there.remove(&object(&op).id),
@@ -398,7 +398,7 @@ fn an_operation_that_never_begins_changes_nothing() {
                 }
                 source.completed(&op, true, Moment::EPOCH);
             }
-            let never = source.next_op(Moment::EPOCH).unwrap();
+            let never = source.next_op().unwrap();
             source.withdrawn(&never);
             let mut after = placed.after(&members, source.changes());
             let read = stage(&placed, &mut after, 2, (there.len(), &|_| true));

@@ -137,7 +137,7 @@ pub(crate) fn same_operations(name: &str, old: &WorkloadSpec, plan: Plan) {
             // What prepares is done to its end, or what is measured would begin with less.
             let ops_max = if *kind == StageKind::Prepare { u64::MAX } else { 300 };
             for number in 0..ops_max {
-                let op = source.next_op(Moment::EPOCH);
+                let op = source.next_op();
                 let words = op.map_or("nothing".to_owned(), |op| words_of(&work, &op));
                 all = mix64(all ^ hash_text(&format!("{} {} {words}", kind.name(), worker.0)));
                 let Some(op) = op else { break };

@@ -237,3 +237,44 @@ fn what_is_left_out_is_told_below() {
 fn a_version_cannot_write_to_the_terminal() {
     assert!(!start_line("4.4\u{1b}[2J", "linux", "x86_64").contains('\u{1b}'));
 }
+
+#[test]
+fn deletions_are_counted_apart_and_over_both_stages() {
+    use plimsoll_model::{EndpointId, StageId};
+    use plimsoll_stats::Sample;
+
+    let stage = |ops: &[(OpKind, ErrorClass, u64)]| {
+        let mut timeline = Timeline::new(0, 1_000_000_000);
+        for &(kind, class, latency_ns) in ops {
+            let key = SeriesKey { stage: StageId(0), kind, endpoint: EndpointId(1) };
+            let bytes = if kind == OpKind::Put && class.is_ok() { 100 } else { 0 };
+            let sample = Sample {
+                start_ns: 0,
+                end_ns: latency_ns,
+                latency_ns,
+                ttfb_ns: None,
+                bytes,
+                objects: 1,
+                outcome: class as u8,
+            };
+            timeline.record(key, &sample);
+        }
+        StageFigures::of(timeline, Duration::from_secs(2))
+    };
+    let (put, delete) = (OpKind::Put, OpKind::Delete);
+    let (ok, gone, away) = (ErrorClass::Ok, ErrorClass::NotFound, ErrorClass::Connect);
+    let (written, removed) =
+        stage(&[(put, ok, 5), (put, ok, 7), (put, away, 9), (delete, ok, 3), (delete, gone, 90)]);
+    assert_eq!((written.ops_ok, written.bytes, written.failed_count()), (2, 200, 1));
+    assert_eq!(written.latency.max(), Some(7));
+    let mut removed = removed.unwrap();
+    assert_eq!((removed.ops_ok, removed.failed.as_slice()), (1, &[(gone, 1)][..]));
+
+    let (nothing, more) = stage(&[(delete, ok, 11), (delete, gone, 90), (delete, away, 90)]);
+    assert_eq!((nothing.ops_ok, nothing.failed_count()), (0, 0));
+    removed.add(&more.unwrap());
+    assert_eq!((removed.ops_ok, removed.latency.max()), (2, Some(11)));
+    assert_eq!(removed.failed, [(gone, 2), (away, 1)]);
+    assert_eq!(removed.took, Duration::from_secs(4));
+    assert_eq!(stage(&[(put, ok, 5)]).1, None);
+}

@@ -109,18 +109,16 @@ impl Mix {
         Self { random, deck, drawn, ops: mix_ops, sets, for_a_time, due, listings_count: 0 }
     }
 
-    pub(super) fn next_op(
-        &mut self,
-        job: &ObjectsJob,
-        worker: WorkerId,
-        now: Moment,
-    ) -> Option<PlannedOp> {
-        if self.due.front().is_some_and(|(at, ..)| *at <= now) {
-            let (_, set, id) = self.due.pop_front()?;
-            let used = self.sets.iter_mut().find(|used| used.index == set);
-            used.expect("it was put into one of them").missing.push(ObjectSet::split(id));
-            return Some(job.removal(set, id));
-        }
+    /// Returns the removal of what was put for a time that is over at `now`.
+    pub(super) fn due(&mut self, job: &ObjectsJob, now: Moment) -> Option<PlannedOp> {
+        self.due.front().filter(|(at, ..)| *at <= now)?;
+        let (_, set, id) = self.due.pop_front()?;
+        let used = self.sets.iter_mut().find(|used| used.index == set);
+        used.expect("it was put into one of them").missing.push(ObjectSet::split(id));
+        Some(job.removal(set, id))
+    }
+
+    pub(super) fn next_op(&mut self, job: &ObjectsJob, worker: WorkerId) -> Option<PlannedOp> {
         let at = self.draw_op()?;
         let mut drawn = self.draw_subject(job, at, worker);
         if let (Subject::Object(object, None), OpAct::Get { range, .. }) =
