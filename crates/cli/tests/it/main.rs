@@ -16,6 +16,7 @@ mod live;
 mod live_filer;
 mod live_s3;
 mod live_weed;
+mod live_weed_clusters;
 mod oracle_script;
 mod output;
 mod proof;

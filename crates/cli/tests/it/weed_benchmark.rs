@@ -190,3 +190,17 @@ fn what_is_written_stays_unless_it_is_cleaned() {
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     assert_eq!(manifest["cleanup"]["state"], "complete", "{}", manifest["cleanup"]);
 }
+
+#[test]
+fn a_list_is_read_without_writing() {
+    let Some(cluster) = Cluster::live() else { return };
+    cluster.run("-q", "-n 50 -c 2 -collection cli-read -writeOnly");
+    let kept = cluster.list();
+    let (code, text) = cluster.run("-q", "-n 200 -c 2 -collection cli-read -readOnly");
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("Writing"), "{text}");
+    assert_eq!(figures(&text, "Completed requests:"), [200.0]);
+    let (_, text) = cluster.run("-q", "-c 2 -collection cli-read -readOnly -readSequentially");
+    assert_eq!(figures(&text, "Completed requests:"), [50.0], "{text}");
+    assert_eq!(cluster.list(), kept, "the list is left as it was");
+}
