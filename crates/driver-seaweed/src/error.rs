@@ -14,7 +14,7 @@ const FULL: &str = "no free volumes left";
 /// What a master says when no volume can be written to and it makes none.
 const NONE_WRITABLE: &str = "failed to find writable volumes";
 const USED_UP: &str = "no volume can be written to and no more can be made: give volume servers \
-                       more of them (`-max`; of a type of disk with `-disk`), or remove collections";
+                       more of them (`-max`; of a type of disk: `-disk`), or remove collections";
 
 /// What a master says beside that where no volume server has disks of the type.
 const NO_DISK: &str = "no volume server carries the";

@@ -124,7 +124,8 @@ impl Manifest {
 
     /// Returns what members are called: `file` where all targets call them so, else `object`.
     pub fn noun(&self) -> &'static str {
-        if self.targets().all(Target::holds_files) { "file" } else { "object" }
+        let has_files = |of: &Target| of.has_collections() || of.has_directories();
+        if self.targets().all(has_files) { "file" } else { "object" }
     }
 
     /// Returns of each target the first of its addresses and how many it has.
@@ -277,11 +278,6 @@ impl Target {
             () if self.has_directories() => "directory",
             () => "bucket",
         }
-    }
-
-    /// Tells whether what it holds is called files, as SeaweedFS does, and not objects.
-    pub fn holds_files(&self) -> bool {
-        self.has_collections() || self.has_directories()
     }
 
     /// Returns the name of a bucket, collection or directory of it as it is shown.

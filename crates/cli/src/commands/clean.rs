@@ -78,12 +78,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         removed += clean_objects(&manifest, &store, &hosts, &roots, &ui)?;
     }
     for files in &named {
-        let given = args.security.as_deref();
-        let security = store::security(given.or(files.security().map(Path::new)))?;
-        let count = files.remove(security, &RunTime::machine()).map_err(lower::with_advice)?;
-        let what = format::plural(count, "file");
-        ui.result(&format!("removed {what} from SeaweedFS on {}\n", files.masters))?;
-        removed += count;
+        removed += clean_named(args, files, &ui)?;
     }
     let mut removed_files = 0;
     for files in on_files() {
@@ -176,6 +171,16 @@ fn confirm_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<()> {
     let dropped = dropped.unwrap_or_default();
     let what = format!("remove the {count} files that {list} lists{dropped} on {masters}");
     ask(args, &what, "", ui)
+}
+
+/// Removes what a run wrote to a SeaweedFS that gave it names.
+fn clean_named(args: &CleanArgs, files: &NamedFiles, ui: &Ui) -> Result<u64> {
+    let security = args.security.as_deref().or(files.security().map(Path::new));
+    let removed = files.remove(store::security(security)?, &RunTime::machine());
+    let removed = removed.map_err(lower::with_advice)?;
+    let what = format::plural(removed, "file");
+    ui.result(&format!("removed {what} from SeaweedFS on {}\n", files.masters))?;
+    Ok(removed)
 }
 
 /// Asks whether something may be done at a host that the record names.
