@@ -89,6 +89,9 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
                     let on = format::hosts(&store.record.endpoints);
                     format!("remove {count} files{named} from {on}")
                 }
+                Some(store) if store.record.has_directories() => {
+                    format!("remove {count} files{bytes}{named} in {}", place(&of.prefix))
+                }
                 _ => format!("remove {count} objects{bytes}{named} in {}", place(&of.prefix)),
             }
         }

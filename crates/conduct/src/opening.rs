@@ -212,7 +212,7 @@ fn given(text: &Option<String>) -> String {
 fn ttl(path: &FieldPath, spec: &SeaweedTarget) -> Result<String, ConductError> {
     let Some(time) = spec.ttl else { return Ok(String::new()) };
     ttl_of(time.0).ok_or_else(|| {
-        let why = "must be a number up to 255 of minutes, hours, days, weeks or years, as \
+        let why = "must be a number of whole minutes or hours up to 255, or of days, as \
                    SeaweedFS writes it";
         path.field("ttl").refuse(why).into()
     })

@@ -156,6 +156,7 @@ impl Store {
             lookup: Some(lookup.to_owned()),
             tls: Some(config.tls.is_some()),
             payload_signing: Some(signing.to_owned()),
+            embedded: !is_shared,
             ..schema::Target::bare("s3", driver.endpoints())
         };
         let admin: AdminOf = Arc::new(move |bucket, clock| {

@@ -66,10 +66,22 @@ impl SeaweedAdmin {
         let own = self.collection();
         let is_own = |id: &FileId| collections.get(&id.volume).is_none_or(|name| name == own);
         let ids: Vec<FileId> = ids.into_iter().filter(is_own).collect();
+        let mut nowhere = 0;
         for batch in ids.chunks(BATCH) {
             let done = thread.remove_all(batch).await;
             self.removed.fetch_add(done.there, Ordering::Relaxed);
+            nowhere += done.nowhere;
             done.result?;
+        }
+        // With its collection a volume goes for good.
+        if nowhere > 0 && (own.is_empty() || collection::exists(thread, own).await?) {
+            let why = format!(
+                "{nowhere} of the {} files that {} lists lie on volumes that no server has: start \
+                 the volume server that is away",
+                ids.len(),
+                path.display()
+            );
+            return Err(DriverError::new(ErrorClass::Precondition, why));
         }
         if thread.master.config.drop_collection {
             for name in made_collection(&text) {

@@ -21,6 +21,8 @@ pub(crate) struct Removed {
     pub(crate) count: u32,
     /// How many of them were there.
     pub(crate) there: u64,
+    /// How many lie on volumes that no server has, of which it is not known that one had them.
+    pub(crate) nowhere: u64,
     /// The first failure.
     pub(crate) result: Result<(), DriverError>,
 }
@@ -36,15 +38,15 @@ impl Thread {
         let volumes: BTreeSet<u32> = fids.iter().map(|fid| fid.volume).collect();
         let volumes: Vec<u32> = volumes.into_iter().collect();
         if let Err(error) = self.master.look_up(&volumes).await {
-            return Removed { count: 0, there: 0, result: Err(error) };
+            return Removed { count: 0, there: 0, nowhere: 0, result: Err(error) };
         }
-        let mut result = Ok(());
+        let (mut result, mut nowhere) = (Ok(()), 0);
         let view = self.master.view();
         for (place, fid) in fids.iter().enumerate() {
             for server in view.servers_of(fid.volume) {
                 by_server.entry(*server).or_default().push(place);
             }
-            // A volume that is nowhere holds no file.
+            nowhere += u64::from(view.servers_of(fid.volume).is_empty());
             if view.is_away(fid.volume) {
                 is_gone[place] = false;
                 result = result.and(Err(master::no_server(&view, fid.volume)));
@@ -59,7 +61,7 @@ impl Thread {
         }
         let count = is_gone.iter().filter(|is_gone| **is_gone).count() as u32;
         let there = was_there.iter().filter(|was_there| **was_there).count() as u64;
-        Removed { count, there, result }
+        Removed { count, there, nowhere, result }
     }
 
     /// Removes those files that one server has.

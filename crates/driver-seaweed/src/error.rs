@@ -8,6 +8,9 @@ use plimsoll_model::ErrorClass;
 /// What a master says while it makes volumes, and while no volume server has come yet.
 const SOON: [&str; 2] = ["volume growth in progress", "no volume server capacity registered yet"];
 
+/// What masters say while none of them leads, or the one that does has only begun to.
+const LEADERLESS: [&str; 3] = ["not current leader", "not the leader", "warming up"];
+
 /// What a master says that can make no volume, by HTTP with a status of the client's mistakes.
 const FULL: &str = "no free volumes left";
 
@@ -52,6 +55,13 @@ pub(crate) fn of_call(error: &GrpcError) -> DriverError {
 /// Returns the meaning of words that a master sent instead of a file id.
 pub(crate) fn of_words(words: &str) -> DriverError {
     DriverError::new(class_of_words(words, ErrorClass::Server), of_master(words))
+}
+
+/// Tells whether an id was refused for a reason that passes by itself, so that asking again at once
+/// would only keep masters busy.
+pub(crate) fn passes(refused: &DriverError) -> bool {
+    let message = refused.message.to_ascii_lowercase();
+    refused.class == ErrorClass::Growing || LEADERLESS.iter().any(|words| message.contains(words))
 }
 
 /// Returns a master's words, with what to do about them where they do not say it.

@@ -19,7 +19,7 @@ use crate::request::{FileRequest, Follows, frame};
 use crate::sum::SumKind;
 use crate::thread::Thread;
 use crate::wire::Wire;
-use crate::{FileId, master, token};
+use crate::{FileId, error, master, token};
 
 /// When it is asked again for an id while volumes are being made; then the next write tells.
 const GROWTH_PAUSES: [Duration; 5] = [
@@ -178,8 +178,7 @@ impl SeaweedSession {
         let assigned = match self.assign(collection, size).await {
             Ok(assigned) => assigned,
             Err(error) => {
-                let is_growing = error.class == ErrorClass::Growing;
-                self.growing = is_growing.then(|| collection.map(Into::into));
+                self.growing = error::passes(&error).then(|| collection.map(Into::into));
                 return self.ended(Err(error));
             }
         };
@@ -330,8 +329,7 @@ impl SeaweedSession {
             if matches!(error.class, ErrorClass::Growing | ErrorClass::Server)
                 && let Some(lack) = self.lacks_places().await
             {
-                let why = format!("{lack}; the master says: {}", error.message);
-                return Err(DriverError { class: ErrorClass::Client, message: why, ..error });
+                return Err(DriverError { class: ErrorClass::Client, message: lack, ..error });
             }
             if error.class != ErrorClass::Growing {
                 return Err(error);
@@ -373,7 +371,7 @@ impl SeaweedSession {
                     self.reserve = Some(Reserve { collection, assigned, used: 0 });
                     return;
                 }
-                Err(error) if error.class == ErrorClass::Growing => {}
+                Err(error) if error::passes(&error) => {}
                 Err(_) => return,
             }
         }

@@ -9,6 +9,7 @@ mod histogram;
 mod jobs;
 mod merged;
 mod summary;
+mod target;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
 pub use summary::{Cell, Series, Summary, SummarySchema, Times};
+pub use target::{FilesTarget, SEAWEEDFS, SEAWEEDFS_FILER, Target};
 pub use workload::RecordedWorkload;
 
 /// A document with the checksum of its file.
@@ -209,96 +211,6 @@ pub struct Machine {
     pub cores_count: Option<u32>,
     /// Its main memory.
     pub memory_bytes: Option<u64>,
-}
-
-/// What the load was put on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Target {
-    /// Its kind: `s3`, `seaweedfs`, `seaweedfs-filer`, `file`, `oracle` (scripted, in virtual time
-    /// or embedded) or `null`.
-    pub kind: String,
-    /// Its addresses, in the order of their ids.
-    pub endpoints: Vec<String>,
-    /// The bucket, the collection, or the directory of a filer without its first `/`.
-    pub bucket: Option<String>,
-    /// The prefix that the run owns: it writes and removes nothing outside of it.
-    pub prefix: Option<String>,
-    /// The region requests are signed for.
-    pub region: Option<String>,
-    /// How the bucket is addressed: `path` or `dns`.
-    pub lookup: Option<String>,
-    /// Whether connections are encrypted.
-    pub tls: Option<bool>,
-    /// How payloads are signed.
-    pub payload_signing: Option<String>,
-    /// Where files lay; absent for other kinds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<FilesTarget>,
-}
-
-/// Where the files of a run lay. What is not known is null.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FilesTarget {
-    /// The directories in which the run made one of its own, `plimsoll/<run id>`.
-    pub directories: Vec<String>,
-    /// The type of the file system of the first of them, such as `ext4`.
-    pub file_system: Option<String>,
-    /// Where it is mounted.
-    pub mount_point: Option<String>,
-    /// What is mounted there.
-    pub device: Option<String>,
-    /// How large it is.
-    pub size_bytes: Option<u64>,
-    /// How much of it was free when the run began.
-    pub free_bytes: Option<u64>,
-}
-
-/// The kind of a SeaweedFS by its own protocol.
-pub const SEAWEEDFS: &str = "seaweedfs";
-/// The kind of a SeaweedFS that is reached by its filers.
-pub const SEAWEEDFS_FILER: &str = "seaweedfs-filer";
-
-impl Target {
-    /// Tells whether it has collections instead of buckets, and names files by itself.
-    pub fn has_collections(&self) -> bool {
-        self.kind == SEAWEEDFS
-    }
-
-    /// Tells whether it has directories instead of buckets.
-    pub fn has_directories(&self) -> bool {
-        self.kind == SEAWEEDFS_FILER
-    }
-
-    /// Returns what its bucket, collection or directory is called, before its name.
-    pub fn root_word(&self) -> &'static str {
-        match () {
-            () if self.has_collections() => "collection",
-            () if self.has_directories() => "directory",
-            () => "bucket",
-        }
-    }
-
-    /// Returns the name of a bucket, collection or directory of it as it is shown.
-    pub fn root_name(&self, bucket: &str) -> String {
-        if self.has_directories() { format!("/{bucket}") } else { bucket.to_owned() }
-    }
-
-    /// Returns a target of which nothing but its addresses is known.
-    pub fn bare(kind: &str, endpoints: Vec<String>) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            endpoints,
-            bucket: None,
-            prefix: None,
-            region: None,
-            lookup: None,
-            tls: None,
-            payload_signing: None,
-            files: None,
-        }
-    }
 }
 
 /// A stage of the run.

@@ -156,7 +156,11 @@ fn check<D: Driver>(
     let id = RunId::new("check", time.wall_epoch, entropy);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
-    runtime.block_on(admin.ensure_root()).map_err(in_words)?;
+    runtime.block_on(admin.ensure_root()).map_err(|refused| {
+        // Nothing was written, so the list holds nothing.
+        names.iter().for_each(|list| drop(output::remove(list)));
+        in_words(refused)
+    })?;
     // Until here a signal ends the process as it always does: there is nothing to put in order.
     let stop = signals::listen()?;
     let config = CheckConfig { lists, ..config(args, &id, seed, entropy, is_embedded) };

@@ -47,16 +47,19 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     let roots = own_roots(&manifest)?;
     let named = named_files(&manifest, &directory)?;
     let on_files = || manifest.targets().filter_map(|target| target.files.as_ref());
-    if roots.is_empty() && named.is_empty() && on_files().next().is_none() {
-        ui.result("the run wrote nothing that would have to be removed\n")?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let of_target =
         |index| roots.iter().filter(|root| root.target == index).collect::<Vec<&Root>>();
     let stores = || {
         let of = manifest.targets().enumerate().map(|(index, target)| (target, of_target(index)));
-        of.filter(|(_, roots)| !roots.is_empty())
+        of.filter(|(target, roots)| !roots.is_empty() && !target.embedded)
     };
+    if manifest.targets().any(|target| target.embedded) {
+        ui.note("the embedded store ended with the run's process, and with it all that it held");
+    }
+    if stores().next().is_none() && named.is_empty() && on_files().next().is_none() {
+        ui.result("the run wrote nothing that would have to be removed\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
     // Nothing is removed anywhere before all of it may be.
     let mut reached = Vec::new();
     for (target, roots) in stores() {
@@ -73,17 +76,14 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
         confirm_named(args, files, &ui)?;
     }
     let begun = RunClock::start();
-    let mut removed = 0;
-    for ((store, hosts), roots) in reached {
-        removed += clean_objects(&manifest, &store, &hosts, &roots, &ui)?;
-    }
-    for files in &named {
-        removed += clean_named(args, files, &ui)?;
-    }
-    let mut removed_files = 0;
-    for files in on_files() {
-        removed_files += clean_files(&files.directories, &manifest, &ui)?;
-    }
+    let of_stores = reached
+        .iter()
+        .map(|((store, hosts), roots)| clean_objects(&manifest, store, hosts, roots, &ui));
+    let of_named = named.iter().map(|files| clean_named(args, files, &ui));
+    let of_files = on_files().map(|files| clean_files(&files.directories, &manifest, &ui));
+    let removed = all_of(of_stores.chain(of_named), &ui);
+    let removed_files = all_of(of_files, &ui);
+    let (removed, removed_files) = (removed?, removed_files?);
     manifest.cleanup = Cleanup {
         state: CleanupState::Complete,
         objects_removed_count: Some(removed + removed_files),
@@ -92,6 +92,22 @@ pub(crate) fn run(args: &CleanArgs) -> Result<ExitCode> {
     };
     directory.write_manifest(&manifest)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns how much was removed in all, or why not all of it was: what cannot be reached keeps
+/// nothing else from being removed.
+fn all_of(parts: impl Iterator<Item = Result<u64>>, ui: &Ui) -> Result<u64> {
+    let (mut removed, mut failed) = (0, None);
+    for part in parts {
+        match part {
+            Ok(count) => removed += count,
+            Err(error) => {
+                let before = failed.replace(error);
+                before.iter().for_each(|error| ui.warn(&format!("{error:#}")));
+            }
+        }
+    }
+    failed.map_or(Ok(removed), Err)
 }
 
 /// Opens a target of a run, and returns the hosts that it is asked at.

@@ -263,6 +263,8 @@ struct Reports<'a> {
     under_way: Option<usize>,
     /// The ids of what was written and is to stay.
     ids: Vec<String>,
+    /// How many of those that were written are to be removed.
+    to_delete: u64,
     results: Vec<(Stage, StageFigures)>,
     /// Why nothing can be printed any more.
     failed: Option<anyhow::Error>,
@@ -290,6 +292,7 @@ impl<'a> Reports<'a> {
             next: 0,
             under_way: None,
             ids: Vec::new(),
+            to_delete: 0,
             results: Vec::new(),
             failed: None,
         }
@@ -356,18 +359,28 @@ impl<'a> Reports<'a> {
         }
         // The run may have ended before the files were removed that were to be.
         self.write_list();
+        let of_deletions = |(stage, _): &&(Stage, _)| *stage == Stage::Delete;
+        let deleted = self.results.iter().find(of_deletions).map_or(0, |(_, of)| of.ops_ok);
+        if let left @ 1.. = self.to_delete.saturating_sub(deleted) {
+            self.ui.warn(&format!(
+                "-deletePercent: {left} of the files that were to be removed are there still, and \
+                 not in the list; `plimsoll clean RUN` removes all that the run wrote"
+            ));
+        }
         let below = self.ui.result(&layout::below(&self.results));
         self.failed.map_or(below, Err)
     }
 
     /// Takes the ids of what is to stay: those of the first set, unless all is to be removed.
     fn learn(&mut self, written: &Done) {
+        let names = || written.outcome.jobs.iter().filter_map(|job| job.server_names.as_deref());
+        let all = |set| names().flat_map(move |names| names.of_set(SetIndex(set)));
         if self.asked.delete_percent == 100 {
+            self.to_delete = all(0).count() as u64;
             return;
         }
-        let names = written.outcome.jobs.iter().filter_map(|job| job.server_names.as_deref());
-        let ids = names.flat_map(|names| names.of_set(SetIndex(0)));
-        self.ids = ids.map(str::to_owned).collect();
+        self.ids = all(0).map(str::to_owned).collect();
+        self.to_delete = all(1).count() as u64;
     }
 
     fn write_list(&mut self) {

@@ -202,7 +202,7 @@ fn files_that_were_there_are_read_by_listing_and_removed_with_leave_only() {
     let delete = "delete --list-existing --prefix plimsoll/mine/ --duration 60s --concurrent 2";
     let output = run(place.command(directory.path(), delete));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let what = "remove 20 objects";
+    let what = "remove 20 files";
     assert!(stderr(&output).contains(what), "{}", stderr(&output));
     place.assert_untouched();
     let report = run_json(place.command(directory.path(), &format!("{delete} --yes")), 0);
@@ -277,8 +277,9 @@ fn what_a_filer_cannot_be_told_is_refused_in_a_line() {
         ("write --assign stream", "--assign: is for masters"),
         ("write --ids-per-assign 5", "--ids-per-assign: is for masters"),
         ("write --drop-collection", "--drop-collection: is for masters"),
-        ("write --ttl 61s", "--ttl: must be a number up to 255 of minutes"),
+        ("write --ttl 61s", "--ttl: must be a number of whole minutes"),
         ("write --prefix ../x", "--prefix: must have no part that is `.` or `..`"),
+        ("write --prefix a//b", "--prefix: must have no empty part"),
         // A file of somebody else is in the way, and would be lost.
         ("write --prefix f0/x", "`/filer-refused/f0` is a file, which would be lost"),
     ] {

@@ -285,7 +285,7 @@ fn lists_and_clusters_that_cannot_be_are_refused_in_a_line() {
         ("read --list none", "--list: none names nothing"),
         ("read --list missing", "--list: cannot read missing: No such file or directory"),
         ("read --list bad --range", "how large listed files are is not known"),
-        ("write --ttl 61s", "--ttl: must be a number up to 255 of minutes"),
+        ("write --ttl 61s", "--ttl: must be a number of whole minutes"),
         ("write --grow 0", "--grow: 0 is out of range"),
         ("write --grow 9999", "9999 volumes (--grow) were not made: only "),
         ("write --ids-per-assign 0", "--ids-per-assign: 0 is out of range"),
@@ -393,4 +393,44 @@ fn a_check_finds_no_violation_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     let said = refused(directory.path(), "check weed://127.0.0.1:1/x");
     assert!(said.contains("connection refused by 127.0.0.1:1"), "{said}");
+}
+
+/// An embedded store ends with the run, and one that is away keeps nothing else from being cleaned.
+#[test]
+fn what_can_be_reached_is_cleaned_whatever_else_cannot() {
+    let Some(collection) = Collection::plant("weed-reached", 10) else { return };
+    let away = oracle();
+    let hosts = format!("{{s3: {{hosts: '{}', bucket: {}}}}}", away.host, away.bucket);
+    for (store, code) in [("{s3: {}}".to_owned(), 0), (hosts, 2)] {
+        let directory = tempfile::tempdir().unwrap();
+        let workload = format!(
+            "schema: plimsoll.workload/2\nname: both\ntargets:\n  a: {store}\n  \
+             b: {{seaweedfs: {{master: '{}', collection: {}}}}}\nsets:\n  \
+             x: {{on: a, size: 1KiB}}\n  y: {{on: b, size: 1KiB}}\nstages:\n\
+             - {{name: main, duration: 60s, jobs: [\
+             {{name: s3, workers: 2, work: {{objects: [{{put: x}}]}}}}, \
+             {{name: weed, workers: 2, work: {{objects: [{{put: y}}]}}}}]}}\n",
+            collection.master, collection.name
+        );
+        std::fs::write(directory.path().join("both.yaml"), workload).unwrap();
+        let line = "run both.yaml --run-dir record";
+        let mut command = plimsoll(directory.path());
+        command.args(line.split(' '));
+        let is_embedded = code == 0;
+        let command = if is_embedded { command } else { away.command(directory.path(), line) };
+        let mut running = Background::start(command);
+        await_names(&mut running, &directory.path().join("record/names-1.txt"), 30);
+        running.signal(Signal::KILL);
+        assert_eq!(running.end().0, None);
+        assert!(collection.files_count() > 10);
+        let mut clean = plimsoll(directory.path());
+        clean.args(["clean", "record", "--yes"]);
+        if !is_embedded {
+            clean.args(["--host", "127.0.0.1:1"]);
+        }
+        let output = run(clean);
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        assert_eq!(collection.files_count(), 10, "{}", stderr(&output));
+    }
+    collection.assert_untouched();
 }

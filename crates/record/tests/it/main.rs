@@ -50,6 +50,7 @@ fn manifest() -> Manifest {
             lookup: Some("path".to_owned()),
             tls: Some(false),
             payload_signing: Some("unsigned".to_owned()),
+            embedded: false,
             files: None,
         },
         more_targets: Vec::new(),

@@ -60,6 +60,11 @@ impl Target {
         self.spec.as_ref().is_some_and(TargetSpec::names_members)
     }
 
+    /// Tells whether it is filers of a SeaweedFS.
+    pub(crate) fn is_filer(&self) -> bool {
+        matches!(&self.spec, Some(TargetSpec::Seaweedfs(seaweed)) if seaweed.is_filer())
+    }
+
     /// Tells whether it states a checksum of what was there before.
     pub fn states_sums(&self) -> bool {
         self.spec.as_ref().is_some_and(TargetSpec::states_sums)

@@ -57,6 +57,9 @@ impl Context<'_> {
         };
         let also_on = also_on.map(|also| self.also_on(path, target, also)).transpose()?;
         let name = name.to_owned();
+        if self.targets[target.0].is_filer() {
+            for_filer(path, spec)?;
+        }
         Ok(Set { name, target, also_on, members, touch, path: path.clone() })
     }
 
@@ -84,6 +87,19 @@ impl Context<'_> {
             Some(TargetSpec::Files(files)) => files.directory.0.clone(),
             _ => Vec::new(),
         }
+    }
+}
+
+/// Refuses what a filer would take for another path: it tidies those that it is sent.
+fn for_filer(path: &FieldPath, spec: &SetSpec) -> Checked<()> {
+    let (field, prefix) = match spec {
+        SetSpec::Objects(set) => ("keys.prefix", &set.keys.prefix),
+        SetSpec::Existing(set) => ("existing.prefix", &set.existing.prefix),
+        _ => return Ok(()),
+    };
+    match prefix.trim_end_matches('/').split('/').any(str::is_empty) && !prefix.is_empty() {
+        true => Err(path.field(field).refuse("must have no empty part: it is a path of a filer")),
+        false => Ok(()),
     }
 }
 
