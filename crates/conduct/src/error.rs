@@ -11,6 +11,9 @@ use plimsoll_record::RecordError;
 use plimsoll_workload::plan::InvalidField;
 use thiserror::Error;
 
+/// Why what the caller had to do failed.
+pub type CallerError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a run cannot be begun, or cannot go on.
 #[derive(Debug, Error)]
 pub enum ConductError {

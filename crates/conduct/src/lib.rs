@@ -5,6 +5,7 @@
 
 mod admin;
 mod consent;
+mod crew;
 pub mod embedded;
 mod error;
 mod files;
@@ -28,13 +29,14 @@ mod work;
 
 pub use admin::RunAdmin;
 pub use consent::{Consent, Permit};
-pub use error::ConductError;
+pub use crew::{Alone, Changes, Crew};
+pub use error::{CallerError, ConductError};
 pub use files::{FileSettings, FilesRun};
 pub use lease::{BucketLease, Marked};
 pub use manifest::{Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};
 pub use opening::{AskedStore, Reach, Reached, StandIn, Targets};
-pub use plan_work::{BeforeMeasuring, CallerError, Chooser, Chosen, PlanWork, in_order};
+pub use plan_work::{BeforeMeasuring, Chooser, Chosen, PlanWork, in_order};
 pub use recording::{Cleaning, Done, Recorded, Recording, in_one_line, note_outcome};
 pub use run::{BegunRun, OpenRun, RunRequest, RunSettings};
 pub use scripted::Scripted;

@@ -18,13 +18,13 @@ use plimsoll_workload::objects::{self, Members, ObjectSet};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
 use plimsoll_workload::{DataFileSpec, Pacing, Verify};
 
+use crate::crew::{Alone, Changes, Crew};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
-use crate::{ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work, input};
-
-/// Why what the caller had to do failed.
-pub type CallerError = Box<dyn std::error::Error + Send + Sync>;
+use crate::{
+    CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work, input,
+};
 
 /// Is called before the first stage that measures; its time is in no stage.
 pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
@@ -70,6 +70,7 @@ pub struct PlanWork<'a> {
     files: Option<&'a mut FilesRun>,
     config: EngineConfig,
     choose: Chooser<'a>,
+    crew: Box<dyn Crew + 'a>,
     before_measuring: Option<BeforeMeasuring<'a>>,
     /// By set: what its content is made by.
     generators: Generators,
@@ -119,6 +120,7 @@ impl<'a> PlanWork<'a> {
             files,
             config,
             choose: in_order(&[]),
+            crew: Box::new(Alone),
             before_measuring: None,
             endpoints,
             names: Arc::default(),
@@ -138,6 +140,12 @@ impl<'a> PlanWork<'a> {
         Self { choose, ..self }
     }
 
+    /// Has others carry it out as well.
+    #[must_use]
+    pub fn with_crew(self, crew: Box<dyn Crew + 'a>) -> Self {
+        Self { crew, ..self }
+    }
+
     /// Learns from the stage that has ended who is in the sets, and refuses to go on where that
     /// means nothing.
     fn learn(&mut self, last: &Done) -> Result<(), ConductError> {
@@ -145,12 +153,12 @@ impl<'a> PlanWork<'a> {
         if let Some(error) = why_over(stage, &last.outcome) {
             return Err(error);
         }
-        let changes = last.outcome.jobs.iter().flat_map(|job| job.changes.iter().cloned());
-        self.members = self.placed.after(&self.members, changes.collect());
-        let named = last.outcome.jobs.iter().filter_map(|job| job.server_names.as_ref());
+        let changed = self.crew.exchange(Changes::of(&last.outcome));
+        let Changes { members, names } = changed.map_err(ConductError::Caller)?;
+        self.members = self.placed.after(&self.members, members);
         let mut all: Option<ServerNames> = None;
-        for names in named {
-            all.get_or_insert_with(|| (*self.names).clone()).append((**names).clone());
+        for names in names {
+            all.get_or_insert_with(|| (*self.names).clone()).append((*names).clone());
         }
         self.names = all.map_or_else(|| Arc::clone(&self.names), Arc::new);
         Ok(())
@@ -225,6 +233,7 @@ impl<'a> PlanWork<'a> {
     fn stage_work<'w, R>(&'w self, stage: StageId, rings: &'w R) -> StageWork<'w, AnyDriver, R> {
         let of = &self.placed.plan.stages[self.now.stage];
         let placed = &self.placed.stages[self.now.stage];
+        let share = self.crew.share();
         let objects = placed.objects.iter().zip(&self.now.objects).map(|(placed, work)| {
             let store = self.targets[placed.target.0].store();
             ObjectsJob {
@@ -234,7 +243,7 @@ impl<'a> PlanWork<'a> {
                 work,
                 generators: &self.generators,
                 timing: self.now.timings[placed.job].clone(),
-                workers: 0..work.workers.get(),
+                workers: share.of_workers(work.workers),
                 number_first: placed.worker_first,
                 endpoint_first: self.endpoints[placed.target.0].start,
                 server_names: Some(&self.names),
@@ -249,7 +258,7 @@ impl<'a> PlanWork<'a> {
                     bytes_max: None,
                     ..self.now.timings[index].clone()
                 },
-                workers: 0..of.jobs[index].workers.get(),
+                workers: share.of_workers(of.jobs[index].workers),
                 endpoint: EndpointId(self.endpoints[of.jobs[index].target.0].start),
             };
             FilesJobs {
@@ -265,7 +274,7 @@ impl<'a> PlanWork<'a> {
         let stop_rules = if is_measured { of.stop_rules.clone() } else { Vec::new() };
         let limits = StageLimits {
             duration: None,
-            ops_max: of.ops_max,
+            ops_max: of.ops_max.map(|max| share.of(max)).map(|ops| ops.end - ops.start),
             stop_rules,
             end_on_failure: of.end_on_failure,
         };
@@ -342,6 +351,7 @@ impl Work for PlanWork<'_> {
             (false, true) => LoopModel::Capped,
             (false, false) => LoopModel::Closed,
         };
+        let begins_at = self.crew.await_start(chosen.stage).map_err(ConductError::Caller)?;
         let name = chosen.name.unwrap_or_else(|| stage.name.clone());
         Ok(Some(NextStage {
             doing: self.doing(&name),
@@ -354,6 +364,7 @@ impl Work for PlanWork<'_> {
             jobs,
             files: facts,
             goal: self.goal(),
+            begins_at,
         }))
     }
 

@@ -195,7 +195,7 @@ impl Recording {
             live: &live,
             generator,
             wall_epoch: self.time.wall_epoch,
-            begins_at: None,
+            begins_at: next.begins_at,
         };
         let view = StageView {
             name: &next.name,

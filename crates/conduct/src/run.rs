@@ -16,6 +16,7 @@ use plimsoll_workload::plan::{
 };
 
 use crate::admin::check_offers;
+use crate::crew::{Alone, Crew};
 use crate::plan_work::{BeforeMeasuring, Chooser, Generators, PlanWork, generators, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
@@ -90,6 +91,7 @@ pub struct BegunRun {
     engine: EngineConfig,
     cleaners: Cleaners,
     left_out: Vec<usize>,
+    crew: Box<dyn Crew>,
 }
 
 /// What a run needs before it begins.
@@ -208,7 +210,17 @@ impl OpenRun {
                 let cleaners = Cleaners { stores, files: self.files };
                 let Self { placed, generators, .. } = self;
                 let engine = settings.engine;
-                Ok(BegunRun { recording, placed, generators, targets, engine, cleaners, left_out })
+                let crew = Box::new(Alone);
+                Ok(BegunRun {
+                    recording,
+                    placed,
+                    generators,
+                    targets,
+                    engine,
+                    cleaners,
+                    left_out,
+                    crew,
+                })
             }
             Err(error) => {
                 directory.discard()?;
@@ -299,6 +311,11 @@ impl BegunRun {
         &self.left_out
     }
 
+    /// Has others carry it out as well; what is recorded here is the part that is done here.
+    pub fn divide(&mut self, crew: Box<dyn Crew>) {
+        self.crew = crew;
+    }
+
     /// Carries the stages out. `before_measuring` is called before the first that measures, and
     /// `choose` says which stage comes next; without it they come in the order of the plan, but for
     /// those that are left out.
@@ -310,6 +327,7 @@ impl BegunRun {
         let files = self.cleaners.files.as_mut();
         let generators = Arc::clone(&self.generators);
         let mut work = PlanWork::new(&self.placed, generators, &self.targets, files, self.engine);
+        work = work.with_crew(std::mem::replace(&mut self.crew, Box::new(Alone)));
         if let Some(call) = before_measuring {
             work = work.before_measuring(call);
         }

@@ -1,7 +1,7 @@
 //! What a run does: which stage comes next, and how it is run.
 
 use plimsoll_engine::{EngineError, OpSink, StageContext, StageOutcome};
-use plimsoll_model::{StageId, StageKind};
+use plimsoll_model::{Moment, StageId, StageKind};
 use plimsoll_record::schema;
 
 use crate::{ConductError, Done, Goal, Recording};
@@ -29,6 +29,8 @@ pub struct NextStage {
     pub files: Option<schema::FilesStage>,
     /// How far it has to go.
     pub goal: Goal,
+    /// When it begins; `None`: as soon as its threads are ready.
+    pub begins_at: Option<Moment>,
 }
 
 /// What a run does.

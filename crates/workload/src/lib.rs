@@ -14,6 +14,7 @@ pub mod objects;
 mod pacing;
 pub mod plan;
 mod seed;
+mod share;
 mod sizes;
 mod stop;
 pub mod v1;
@@ -24,6 +25,7 @@ pub(crate) use pacing::MAX_IN_FLIGHT_MAX;
 pub use pacing::{ArrivalLaw, Arrivals, MAX_IN_FLIGHT_DEFAULT, OpenLoop, Pacing, RateProfile};
 pub use plan::spec::DataFileSpec;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
+pub use share::Share;
 pub use sizes::{SizeBar, SizeDist, SizeParseError};
 pub use stop::{Metric, Precision, StopRule};
 

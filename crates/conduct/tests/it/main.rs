@@ -2,5 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail by a panic")]
 
+mod crews;
 mod deciding;
 mod simulated;
