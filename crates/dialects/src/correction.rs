@@ -26,3 +26,14 @@ pub(crate) const fn correct(
 ) -> Correction {
     Correction { of, there, here }
 }
+
+#[cfg(test)]
+impl Correction {
+    /// Refuses what does not read well in the list of `--explain`.
+    #[track_caller]
+    pub(crate) fn assert_is_sentence(&self) {
+        let text = self.to_string();
+        assert!(text.contains(": there ") && text.contains("; here "), "{text}");
+        assert!(!text.ends_with('.') && !text.contains("  "), "{text}");
+    }
+}

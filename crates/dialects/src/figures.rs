@@ -26,9 +26,8 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Returns those of the operations of some kinds.
-    pub(crate) fn of(mut timeline: Timeline<SeriesKey>, takes: impl Fn(OpKind) -> bool) -> Self {
-        timeline.close();
+    /// Returns those of the operations of some kinds, in a time line that is closed.
+    pub(crate) fn of(timeline: &Timeline<SeriesKey>, takes: impl Fn(OpKind) -> bool) -> Self {
         let (mut bytes, mut rows_micro, mut latency) = (0, 0, Histogram::new());
         let mut ended = [0; ErrorClass::ALL.len()];
         for (key, series) in timeline.series().filter(|(key, _)| takes(key.kind)) {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use plimsoll_driver::{Admin, ContentSink, ContentSource, Driver, Operation, Session};
+use plimsoll_driver::{Admin, Driver, Operation, Session};
 use plimsoll_driver_seaweed::{FilerConfig, FilerDriver};
 use plimsoll_http::expand_hosts;
 use plimsoll_model::WallTime;
@@ -12,6 +12,7 @@ use plimsoll_testkit::{LiveKind, live};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::foreign::{Numbered, Same};
 use crate::harness::{
     Background, block_on, clock, counts, measured, oracle, plimsoll, refused, run, run_json, stderr,
 };
@@ -24,35 +25,6 @@ struct Directory {
     name: &'static str,
     driver: FilerDriver,
     keys: Vec<String>,
-}
-
-struct Numbered(u64);
-
-impl ContentSource for Numbered {
-    fn size(&self) -> u64 {
-        100 + self.0 % 50
-    }
-
-    fn fill(&mut self, _: u64, buffer: &mut [u8]) {
-        buffer.fill(self.0 as u8);
-    }
-}
-
-struct Same {
-    byte: u8,
-    len: u64,
-    is_same: bool,
-}
-
-impl ContentSink for Same {
-    fn restart(&mut self) {
-        self.len = 0;
-    }
-
-    fn accept(&mut self, bytes: &[u8]) {
-        self.len += bytes.len() as u64;
-        self.is_same &= bytes.iter().all(|byte| *byte == self.byte);
-    }
 }
 
 impl Directory {
@@ -96,10 +68,10 @@ impl Directory {
         block_on(async {
             let mut session = self.driver.open_sessions(&clock(), 1).pop().unwrap();
             for (number, key) in (0..).zip(&self.keys) {
-                let mut same = Same { byte: number as u8, len: 0, is_same: true };
+                let mut same = Same::of(number);
                 let get = Operation::Get { key, range: None, version: None, sink: &mut same };
                 assert_eq!(session.execute(None, get).await.result, Ok(()), "{key}");
-                assert!(same.is_same && same.len == Numbered(number).size(), "{key}");
+                assert!(same.is_whole(), "{key}");
             }
         });
     }

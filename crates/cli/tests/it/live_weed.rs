@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use plimsoll_driver::{ContentSink, ContentSource, Driver, Operation, Session};
+use plimsoll_driver::{Driver, Operation, Session};
 use plimsoll_driver_seaweed::{SeaweedConfig, SeaweedDriver, read_list};
 use plimsoll_engine::RunClock;
 use plimsoll_model::SharedClock;
@@ -13,6 +13,7 @@ use plimsoll_testkit::{LiveKind, live};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::foreign::{Numbered, Same};
 use crate::harness::{
     Background, block_on, counts, measured, oracle, plimsoll, refused, run, run_json, stderr,
 };
@@ -25,35 +26,6 @@ struct Collection {
     name: String,
     /// The ids of the files.
     foreign: Vec<String>,
-}
-
-struct Numbered(u64);
-
-impl ContentSource for Numbered {
-    fn size(&self) -> u64 {
-        100 + self.0 % 50
-    }
-
-    fn fill(&mut self, _: u64, buffer: &mut [u8]) {
-        buffer.fill(self.0 as u8);
-    }
-}
-
-struct Same {
-    byte: u8,
-    len: u64,
-    is_same: bool,
-}
-
-impl ContentSink for Same {
-    fn restart(&mut self) {
-        self.len = 0;
-    }
-
-    fn accept(&mut self, bytes: &[u8]) {
-        self.len += bytes.len() as u64;
-        self.is_same &= bytes.iter().all(|byte| *byte == self.byte);
-    }
 }
 
 impl Collection {
@@ -106,10 +78,10 @@ impl Collection {
         block_on(async {
             let mut session = driver.open_sessions(&clock(), 1).pop().unwrap();
             for (number, id) in self.foreign.iter().enumerate() {
-                let mut same = Same { byte: number as u8, len: 0, is_same: true };
+                let mut same = Same::of(number as u64);
                 let get = Operation::Get { key: id, range: None, version: None, sink: &mut same };
                 assert_eq!(session.execute(None, get).await.result, Ok(()), "{id}");
-                assert!(same.is_same && same.len == Numbered(number as u64).size(), "{id}");
+                assert!(same.is_whole(), "{id}");
             }
         });
     }

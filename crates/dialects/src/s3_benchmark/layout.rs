@@ -90,11 +90,12 @@ impl Test {
 impl TestFigures {
     /// Returns those of a stage; `statuses` says how often which status came with a failure.
     pub fn of(
-        timeline: Timeline<SeriesKey>,
+        mut timeline: Timeline<SeriesKey>,
         took: Duration,
         statuses: &BTreeMap<u16, u64>,
     ) -> Self {
-        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(timeline, |_| true);
+        timeline.close();
+        let Sums { ops_ok, bytes, rows, failed, latency } = Sums::of(&timeline, |_| true);
         let slowdowns = SLOWDOWNS.iter().filter_map(|status| statuses.get(status)).sum();
         Self { took, ops_ok, bytes, rows, slowdowns, failed, latency }
     }

@@ -80,9 +80,10 @@ pub struct StageFigures {
 impl StageFigures {
     /// Returns those of a stage without its deletions, and those of its deletions where there are
     /// any.
-    pub fn of(timeline: Timeline<SeriesKey>, took: Duration) -> (Self, Option<Self>) {
+    pub fn of(mut timeline: Timeline<SeriesKey>, took: Duration) -> (Self, Option<Self>) {
+        timeline.close();
         let of = |takes: fn(OpKind) -> bool| {
-            let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(timeline.clone(), takes);
+            let Sums { ops_ok, bytes, failed, latency, .. } = Sums::of(&timeline, takes);
             Self { took, ops_ok, bytes, failed, latency }
         };
         let deletions = of(|kind| kind == OpKind::Delete);
