@@ -16,6 +16,11 @@ impl StopFlag {
         self.0.store(true, Relaxed);
     }
 
+    /// Takes the wish back: whoever had it meant the stage that has ended.
+    pub fn clear(&self) {
+        self.0.store(false, Relaxed);
+    }
+
     /// Tells whether it was asked.
     pub fn is_set(&self) -> bool {
         self.0.load(Relaxed)
@@ -180,6 +185,18 @@ impl Live {
         &self.threads[index]
     }
 
+    /// Has a slot show what somebody else has counted so far of `kind`, in place of what it showed.
+    pub fn show(&self, slot: usize, kind: OpKind, counted: &LiveDetail) {
+        let counters = &self.threads[slot].0[kind as usize];
+        let set = |counter: &AtomicU64, value: u64| counter.store(value, Relaxed);
+        set(&counters.bytes, counted.bytes);
+        set(&counters.objects, counted.objects);
+        set(&counters.latency_ns, counted.latency_ns);
+        set(&counters.ttfb_ns, counted.ttfb_ns);
+        counters.ended.iter().zip(&counted.ended).for_each(|(of, value)| set(of, *value));
+        counters.cells.iter().zip(&*counted.latency_cells).for_each(|(of, value)| set(of, *value));
+    }
+
     /// Returns what was counted so far of `kind`.
     pub fn counts(&self, kind: OpKind) -> LiveCounts {
         let mut sum = LiveCounts::default();
@@ -274,5 +291,9 @@ mod tests {
         assert_eq!(detail.latency_cells.iter().sum::<u64>(), 2);
         let counts = live.counts(OpKind::Get);
         assert_eq!((counts.ok, counts.failed, counts.bytes), (2, 1, 14));
+        let elsewhere = Live::new(2);
+        elsewhere.show(1, OpKind::Get, &detail);
+        elsewhere.show(1, OpKind::Get, &detail);
+        assert_eq!(elsewhere.detail(OpKind::Get), Some(detail));
     }
 }

@@ -14,6 +14,7 @@ use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
 use thiserror::Error;
 
+use crate::records::keep_first_errors;
 use crate::server_names::ServerNames;
 
 /// Takes finished operations off the engine's hands, such as the op log.
@@ -57,6 +58,9 @@ pub enum EngineError {
     /// The target could not be used before the first operation.
     #[error("{0}")]
     Target(DriverError),
+    /// Those who were to carry it out could not.
+    #[error(transparent)]
+    Elsewhere(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Why a worker, a job or a stage ended.
@@ -152,6 +156,64 @@ pub struct StageOutcome {
     pub recorder_wait: Duration,
     /// Processor time of the worker threads and the recorder during the stage.
     pub cpu_time: Duration,
+}
+
+impl StageOutcome {
+    /// Adds what came of another part of the same stage, whose moments are of the same clock.
+    pub fn merge(&mut self, other: Self) {
+        self.started = self.started.min(other.started);
+        self.began_late_by = self.began_late_by.max(other.began_late_by);
+        self.ended = self.ended.max(other.ended);
+        if other.ended_by > self.ended_by {
+            self.ended_because = None;
+        }
+        if other.ended_by >= self.ended_by {
+            self.ended_because = self.ended_because.take().or(other.ended_because);
+        }
+        self.ended_by = self.ended_by.max(other.ended_by);
+        for job in other.jobs {
+            match self.jobs.iter_mut().find(|own| own.job == job.job) {
+                Some(own) => own.merge(job),
+                None => self.jobs.push(job),
+            }
+        }
+        self.jobs.sort_by_key(|job| job.job);
+        self.timeline.merge(&other.timeline);
+        self.errors.extend(other.errors);
+        keep_first_errors(&mut self.errors);
+        self.ops_count += other.ops_count;
+        self.failed_count += other.failed_count;
+        let schedules = [self.schedule, other.schedule].into_iter().flatten();
+        self.schedule = schedules.reduce(ScheduleOutcome::merge);
+        self.looks = [self.looks, other.looks].into_iter().flatten().reduce(LooksOutcome::merge);
+        self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
+        self.settled.add(other.settled);
+        other.wrong.iter().for_each(|(kind, n)| *self.wrong.entry(*kind).or_default() += n);
+        for (status, n) in &other.failed_statuses {
+            *self.failed_statuses.entry(*status).or_default() += n;
+        }
+        self.recorder_waits += other.recorder_waits;
+        self.recorder_wait += other.recorder_wait;
+        self.cpu_time += other.cpu_time;
+    }
+}
+
+impl JobOutcome {
+    /// Adds what came of another part of the same job.
+    fn merge(&mut self, mut other: Self) {
+        self.ops_count += other.ops_count;
+        self.failed_count += other.failed_count;
+        self.bytes += other.bytes;
+        let schedules = [self.schedule, other.schedule].into_iter().flatten();
+        self.schedule = schedules.reduce(ScheduleOutcome::merge);
+        self.ended_by = self.ended_by.max(other.ended_by);
+        self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
+        if let Some(names) = other.server_names {
+            let own = self.server_names.get_or_insert_default();
+            Arc::make_mut(own).append(Arc::unwrap_or_clone(names));
+        }
+        self.changes.append(&mut other.changes);
+    }
 }
 
 /// What came of one job of a stage.

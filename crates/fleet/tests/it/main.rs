@@ -1,0 +1,3 @@
+//! Tests of the fleet from outside.
+
+mod schedules;
