@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::{ServerNames, StageOutcome};
-use plimsoll_model::Moment;
+use plimsoll_engine::{OpSink, ServerNames, StageContext, StageOutcome};
+use plimsoll_model::{Moment, StageId};
 use plimsoll_workload::Share;
 use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
 
-use crate::CallerError;
+use crate::{CallerError, Chosen, Done, Recording};
 
 /// What a stage has changed.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +31,47 @@ pub trait Crew {
     /// clock of this run; `None` is at once.
     fn await_start(&mut self, stage: usize) -> Result<Option<Moment>, CallerError>;
 
-    /// Tells the others what a stage has changed here, and returns what it has changed in all
-    /// parts, in the same order for all of them.
-    fn exchange(&mut self, own: Changes) -> Result<Changes, CallerError>;
+    /// Tells the others what came of a stage here, and returns what it has changed in all parts, in
+    /// the same order for all of them.
+    fn exchange(&mut self, own: &Done) -> Result<Changes, CallerError>;
+
+    /// Tells whether others say when the run is over, so that a stage that was ended early is not
+    /// its end.
+    fn is_directed(&self) -> bool;
+}
+
+/// A stage that others carry out.
+#[derive(Clone, Copy, Debug)]
+pub struct DirectedStage<'a> {
+    /// Which stage of the run it is.
+    pub number: StageId,
+    /// What is done.
+    pub chosen: &'a Chosen,
+    /// What the stage before has changed, in all parts.
+    pub before: &'a Changes,
+}
+
+/// Others who carry out a run that this process directs: together they have all of its workers.
+pub trait Agents {
+    /// Returns how many threads drive the operations, for as many of which there are counters.
+    fn threads_count(&self) -> usize;
+
+    /// Has a stage carried out, and returns what came of it in all parts, by the clock of this run.
+    /// Its time line comes when all is gathered.
+    fn run(
+        &mut self,
+        stage: &DirectedStage<'_>,
+        context: &StageContext<'_>,
+    ) -> Result<StageOutcome, CallerError>;
+
+    /// Fetches what was recorded, by the clock of this run, and completes what came of the stages.
+    /// It is called once, also where the run could not go on.
+    fn gather(
+        &mut self,
+        recording: &mut Recording,
+        sink: &mut dyn OpSink,
+        done: &mut [Done],
+    ) -> Result<(), CallerError>;
 }
 
 /// Nobody else.
@@ -49,14 +87,18 @@ impl Crew for Alone {
         Ok(None)
     }
 
-    fn exchange(&mut self, own: Changes) -> Result<Changes, CallerError> {
-        Ok(own)
+    fn exchange(&mut self, own: &Done) -> Result<Changes, CallerError> {
+        Ok(Changes::of(&own.outcome))
+    }
+
+    fn is_directed(&self) -> bool {
+        false
     }
 }
 
 impl Changes {
     /// Returns those of a stage that has ended.
-    pub(crate) fn of(outcome: &StageOutcome) -> Self {
+    pub fn of(outcome: &StageOutcome) -> Self {
         let members = outcome.jobs.iter().flat_map(|job| job.changes.iter().cloned());
         let names = outcome.jobs.iter().filter_map(|job| job.server_names.clone());
         Self { members: members.collect(), names: names.collect() }

@@ -29,7 +29,7 @@ mod work;
 
 pub use admin::RunAdmin;
 pub use consent::{Consent, Permit};
-pub use crew::{Alone, Changes, Crew};
+pub use crew::{Agents, Alone, Changes, Crew, DirectedStage};
 pub use error::{CallerError, ConductError};
 pub use files::{FileSettings, FilesRun};
 pub use lease::{BucketLease, Marked};
@@ -38,7 +38,7 @@ pub use observer::{Goal, Observer, StageView};
 pub use opening::{AskedStore, Reach, Reached, StandIn, Targets};
 pub use plan_work::{BeforeMeasuring, Chooser, Chosen, PlanWork, in_order};
 pub use recording::{Cleaning, Done, Recorded, Recording, in_one_line, note_outcome};
-pub use run::{BegunRun, OpenRun, RunRequest, RunSettings};
+pub use run::{BegunRun, FoundObjects, OpenRun, RunRequest, RunSettings};
 pub use scripted::Scripted;
 pub use stop::{Stop, Stopped};
 pub use targets::{AdminOf, AnyDriver, AnySession, FilesOn, Store, Target};

@@ -18,7 +18,7 @@ use plimsoll_workload::objects::{self, Members, ObjectSet};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
 use plimsoll_workload::{DataFileSpec, Pacing, Verify};
 
-use crate::crew::{Alone, Changes, Crew};
+use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
@@ -71,6 +71,10 @@ pub struct PlanWork<'a> {
     config: EngineConfig,
     choose: Chooser<'a>,
     crew: Box<dyn Crew + 'a>,
+    /// Who carries the stages out, where not this process.
+    agents: Option<Box<dyn Agents + 'a>>,
+    /// What the last stage has changed.
+    changed: Changes,
     before_measuring: Option<BeforeMeasuring<'a>>,
     /// By set: what its content is made by.
     generators: Generators,
@@ -89,6 +93,8 @@ pub struct PlanWork<'a> {
 struct Now {
     /// Which stage of the plan it is made after.
     stage: usize,
+    /// The same, with what is not as in the plan.
+    chosen: Option<Chosen>,
     timings: Vec<JobTiming>,
     /// Its jobs on objects, with who is in their sets.
     objects: Vec<Arc<objects::ObjectsJob>>,
@@ -121,6 +127,8 @@ impl<'a> PlanWork<'a> {
             config,
             choose: in_order(&[]),
             crew: Box::new(Alone),
+            agents: None,
+            changed: Changes::default(),
             before_measuring: None,
             endpoints,
             names: Arc::default(),
@@ -146,6 +154,12 @@ impl<'a> PlanWork<'a> {
         Self { crew, ..self }
     }
 
+    /// Has others carry it out, and this process direct them.
+    #[must_use]
+    pub fn by_agents(self, agents: Box<dyn Agents + 'a>) -> Self {
+        Self { agents: Some(agents), ..self }
+    }
+
     /// Learns from the stage that has ended who is in the sets, and refuses to go on where that
     /// means nothing.
     fn learn(&mut self, last: &Done) -> Result<(), ConductError> {
@@ -153,8 +167,12 @@ impl<'a> PlanWork<'a> {
         if let Some(error) = why_over(stage, &last.outcome) {
             return Err(error);
         }
-        let changed = self.crew.exchange(Changes::of(&last.outcome));
-        let Changes { members, names } = changed.map_err(ConductError::Caller)?;
+        let changed = self.crew.exchange(last);
+        let changed = changed.map_err(ConductError::Caller)?;
+        if self.agents.is_some() {
+            self.changed = changed.clone();
+        }
+        let Changes { members, names } = changed;
         self.members = self.placed.after(&self.members, members);
         let mut all: Option<ServerNames> = None;
         for names in names {
@@ -186,6 +204,7 @@ impl<'a> PlanWork<'a> {
         let placed = &self.placed.stages[chosen.stage];
         Now {
             stage: chosen.stage,
+            chosen: Some(chosen.clone()),
             timings: stage.jobs.iter().enumerate().map(timing).collect(),
             objects: placed.objects.iter().map(with_members).collect(),
         }
@@ -320,7 +339,7 @@ impl Work for PlanWork<'_> {
         if let Some(last) = done.last() {
             self.learn(last)?;
             // Of what only prepared, whoever conducts the run says that nothing was measured.
-            if last.outcome.ended_by == EndReason::Stopped {
+            if last.outcome.ended_by == EndReason::Stopped && !self.crew.is_directed() {
                 return Ok(None);
             }
         }
@@ -353,6 +372,10 @@ impl Work for PlanWork<'_> {
         };
         let begins_at = self.crew.await_start(chosen.stage).map_err(ConductError::Caller)?;
         let name = chosen.name.unwrap_or_else(|| stage.name.clone());
+        let threads_count = match &self.agents {
+            Some(agents) => agents.threads_count(),
+            None => stage_threads(&self.stage_work(StageId(0), &NullRings), &self.config),
+        };
         Ok(Some(NextStage {
             doing: self.doing(&name),
             name,
@@ -360,7 +383,7 @@ impl Work for PlanWork<'_> {
             loop_model,
             iteration: stage.iteration,
             workers_count: jobs.iter().map(|job| job.workers_count).sum(),
-            threads_count: stage_threads(&self.stage_work(StageId(0), &NullRings), &self.config),
+            threads_count,
             jobs,
             files: facts,
             goal: self.goal(),
@@ -374,6 +397,10 @@ impl Work for PlanWork<'_> {
         context: &StageContext<'_>,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
+        if let (Some(agents), Some(chosen)) = (&mut self.agents, &self.now.chosen) {
+            let directed = DirectedStage { number: stage, chosen, before: &self.changed };
+            return agents.run(&directed, context).map_err(EngineError::Elsewhere);
+        }
         let of = &self.placed.plan.stages[self.now.stage];
         let begun = context.clock.now();
         if let (true, Some(pause)) = (of.jobs.is_empty(), of.duration) {
@@ -402,6 +429,16 @@ impl Work for PlanWork<'_> {
             };
         }
         Ok(outcome)
+    }
+
+    fn gather(
+        &mut self,
+        recording: &mut Recording,
+        sink: &mut dyn OpSink,
+        done: &mut [Done],
+    ) -> Result<(), ConductError> {
+        let Some(agents) = &mut self.agents else { return Ok(()) };
+        agents.gather(recording, sink, done).map_err(ConductError::Caller)
     }
 
     fn note_end(&mut self, entry: &mut schema::Stage) {

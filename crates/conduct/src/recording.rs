@@ -123,6 +123,8 @@ impl Recording {
         let mut sink = LogSink(log);
         let mut stages = Vec::new();
         let ended = self.stages(work, generator, &mut sink, &mut stages);
+        let gathered = work.gather(self, &mut sink, &mut stages);
+        let ended = ended.and(gathered);
         let totals = sink.0.finish();
         match (ended, totals) {
             (Ok(()), totals) => Ok(Recorded { stages, totals: totals? }),
@@ -329,8 +331,7 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
     entry.ended_because = outcome.ended_because.clone();
     entry.ops_count = Some(outcome.ops_count);
     entry.ops_failed_count = Some(outcome.failed_count);
-    let cells = outcome.timeline.series().flat_map(|(_, series)| series.cells());
-    entry.bytes = Some(cells.map(|cell| cell.bytes).sum());
+    entry.bytes = Some(outcome.jobs.iter().map(|job| job.bytes).sum());
     entry.stream_hash = Some(format!("{:016x}", outcome.stream_hash));
     entry.uploads_given_up_count = outcome.settled.given_up_count;
     entry.uploads_left_count = outcome.settled.left_count;

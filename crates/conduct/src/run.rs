@@ -11,17 +11,21 @@ use plimsoll_model::{RunId, Seed};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::{self, Cleanup, CleanupState, Manifest};
 use plimsoll_report::format;
+use plimsoll_workload::ExistingObject;
 use plimsoll_workload::plan::{
-    Members, Placed, PlacedJob, PlacedStage, Placing, Plan, Stage, TargetIndex,
+    Members, Placed, PlacedJob, PlacedStage, Placing, Plan, SetIndex, Stage, TargetIndex,
 };
 
 use crate::admin::check_offers;
-use crate::crew::{Alone, Crew};
+use crate::crew::{Agents, Alone, Crew};
 use crate::plan_work::{BeforeMeasuring, Chooser, Generators, PlanWork, generators, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
     Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,
 };
+
+/// By set of what was there before the run: what was found of it.
+pub type FoundObjects = BTreeMap<SetIndex, Arc<[ExistingObject]>>;
 
 /// What is to be run, and on what.
 pub struct RunRequest {
@@ -91,7 +95,9 @@ pub struct BegunRun {
     engine: EngineConfig,
     cleaners: Cleaners,
     left_out: Vec<usize>,
+    found: FoundObjects,
     crew: Box<dyn Crew>,
+    agents: Option<Box<dyn Agents>>,
 }
 
 /// What a run needs before it begins.
@@ -100,6 +106,8 @@ struct Ready {
     stores: RunAdmin,
     /// What targets do not offer of what stages need that may be left out.
     lacks: Vec<(TargetIndex, Lack)>,
+    /// What was found of what was there before.
+    found: FoundObjects,
 }
 
 /// Who removes what a run wrote.
@@ -124,13 +132,7 @@ impl RunRequest {
         Ok(OpenRun { placed: Arc::new(placed), generators, files, request: self })
     }
 
-    fn place(
-        &self,
-        found: &BTreeMap<
-            plimsoll_workload::plan::SetIndex,
-            Arc<[plimsoll_workload::ExistingObject]>,
-        >,
-    ) -> Result<Placed, ConductError> {
+    fn place(&self, found: &FoundObjects) -> Result<Placed, ConductError> {
         let bucket =
             |target: &Target| target.store().map_or_else(String::new, |store| store.bucket.clone());
         let buckets: Vec<String> = self.targets.iter().map(bucket).collect();
@@ -198,34 +200,74 @@ impl OpenRun {
         stop: Stop,
     ) -> Result<BegunRun, ConductError> {
         let ready = self.keep_names(&directory).and_then(|()| self.make_ready(&observer, &stop));
-        match ready {
-            Ok(Ready { permit, stores, lacks }) => {
-                let RunRequest { targets, settings, time, .. } = self.request;
-                let left_out = left_out(&self.placed.plan, &lacks);
-                for note in notes_of(&self.placed.plan, &lacks) {
-                    observer.note(&note);
-                    manifest.notes.push(note);
-                }
-                let recording = Recording::new(directory, manifest, time, permit, observer, stop);
-                let cleaners = Cleaners { stores, files: self.files };
-                let Self { placed, generators, .. } = self;
-                let engine = settings.engine;
-                let crew = Box::new(Alone);
-                Ok(BegunRun {
-                    recording,
-                    placed,
-                    generators,
-                    targets,
-                    engine,
-                    cleaners,
-                    left_out,
-                    crew,
-                })
+        let ready = match ready {
+            Ok(ready) => ready,
+            Err(error) => {
+                directory.discard()?;
+                return Err(error);
             }
+        };
+        let left_out = left_out(&self.placed.plan, &ready.lacks);
+        for note in notes_of(&self.placed.plan, &ready.lacks) {
+            observer.note(&note);
+            manifest.notes.push(note);
+        }
+        Ok(BegunRun { left_out, ..self.begun(directory, manifest, observer, stop, ready) })
+    }
+
+    /// The same for one part of a run that another process directs: that one makes targets ready
+    /// and cleans them, and has leave for what is changed. `found` is what it has found of sets of
+    /// what was there before.
+    pub fn begin_part(
+        mut self,
+        directory: RunDirectory,
+        manifest: Manifest,
+        observer: Arc<dyn Observer>,
+        stop: Stop,
+        found: &FoundObjects,
+    ) -> Result<BegunRun, ConductError> {
+        let mut make_ready = || {
+            self.keep_names(&directory)?;
+            self.warn_of_open_files(&*observer);
+            if !found.is_empty() {
+                self.placed = Arc::new(self.request.place(found)?);
+            }
+            let consent = Consent { given: true, ..self.request.settings.consent };
+            let permit =
+                Permit::for_plan(&self.placed, &self.request.targets, consent, &*observer)?;
+            let stores = RunAdmin::new(stop.clone(), &self.request.time)?;
+            Ok(Ready { permit, stores, lacks: Vec::new(), found: FoundObjects::new() })
+        };
+        match make_ready() {
+            Ok(ready) => Ok(self.begun(directory, manifest, observer, stop, ready)),
             Err(error) => {
                 directory.discard()?;
                 Err(error)
             }
+        }
+    }
+
+    fn begun(
+        self,
+        directory: RunDirectory,
+        manifest: Manifest,
+        observer: Arc<dyn Observer>,
+        stop: Stop,
+        ready: Ready,
+    ) -> BegunRun {
+        let Ready { permit, stores, found, .. } = ready;
+        let RunRequest { targets, settings, time, .. } = self.request;
+        BegunRun {
+            recording: Recording::new(directory, manifest, time, permit, observer, stop),
+            placed: self.placed,
+            generators: self.generators,
+            targets,
+            engine: settings.engine,
+            cleaners: Cleaners { stores, files: self.files },
+            left_out: Vec::new(),
+            found,
+            crew: Box::new(Alone),
+            agents: None,
         }
     }
 
@@ -280,8 +322,9 @@ impl OpenRun {
         stores.tries_max = request.settings.clean_tries_max;
         let is_there =
             |set: &plimsoll_workload::plan::Set| matches!(set.members, Members::Existing(_));
+        let mut found = FoundObjects::new();
         if request.plan.sets.iter().any(is_there) {
-            let found = stores.survey(&request.plan, &request.targets)?;
+            found = stores.survey(&request.plan, &request.targets)?;
             self.placed = Arc::new(request.place(&found)?);
         }
         let consent = request.settings.consent;
@@ -290,7 +333,7 @@ impl OpenRun {
             files.make_directories()?;
         }
         let lacks = stores.make_ready(&self.placed, &request.targets, &request.time, observer)?;
-        Ok(Ready { permit, stores, lacks })
+        Ok(Ready { permit, stores, lacks, found })
     }
 }
 
@@ -311,9 +354,19 @@ impl BegunRun {
         &self.left_out
     }
 
+    /// Returns what was found of sets of what was there before.
+    pub fn found(&self) -> &FoundObjects {
+        &self.found
+    }
+
     /// Has others carry it out as well; what is recorded here is the part that is done here.
     pub fn divide(&mut self, crew: Box<dyn Crew>) {
         self.crew = crew;
+    }
+
+    /// Has others carry it out, and this process direct them.
+    pub fn direct(&mut self, agents: Box<dyn Agents>) {
+        self.agents = Some(agents);
     }
 
     /// Carries the stages out. `before_measuring` is called before the first that measures, and
@@ -328,6 +381,9 @@ impl BegunRun {
         let generators = Arc::clone(&self.generators);
         let mut work = PlanWork::new(&self.placed, generators, &self.targets, files, self.engine);
         work = work.with_crew(std::mem::replace(&mut self.crew, Box::new(Alone)));
+        if let Some(agents) = self.agents.take() {
+            work = work.by_agents(agents);
+        }
         if let Some(call) = before_measuring {
             work = work.before_measuring(call);
         }

@@ -77,6 +77,11 @@ impl Stop {
         self.flag.set();
     }
 
+    /// Has the next stage begin, although the one before was ended early.
+    pub fn begin_stage(&self) {
+        self.flag.clear();
+    }
+
     /// Returns the flag that ends the stage under way.
     pub fn flag(&self) -> &StopFlag {
         &self.flag

@@ -54,6 +54,17 @@ pub trait Work {
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError>;
 
+    /// Fetches what others have recorded of the stages so far, once no further one comes.
+    fn gather(
+        &mut self,
+        recording: &mut Recording,
+        sink: &mut dyn OpSink,
+        done: &mut [Done],
+    ) -> Result<(), ConductError> {
+        let _ = (recording, sink, done);
+        Ok(())
+    }
+
     /// Adds to the record of a stage that has ended what only the work knows.
     fn note_end(&mut self, entry: &mut schema::Stage) {
         let _ = entry;

@@ -93,6 +93,13 @@ impl EndReason {
             Self::Stopped => "stopped",
         }
     }
+
+    /// Returns the reason of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        use EndReason::{Duration, Failure, OutOfWork, Steady, Stopped, Until};
+        let all = [OutOfWork, Duration, Steady, Until, Failure, Stopped];
+        all.into_iter().find(|reason| reason.name() == name)
+    }
 }
 
 /// The first text of a failure, for the report.
@@ -275,7 +282,8 @@ pub struct ScheduleOutcome {
 
 impl ScheduleOutcome {
     /// Returns what came of two schedules.
-    pub(crate) fn merge(self, other: Self) -> Self {
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
         Self {
             offered_count: self.offered_count + other.offered_count,
             late_count: self.late_count + other.late_count,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use plimsoll_model::{ObjectId, OpKind};
+use plimsoll_model::{ObjectId, OpKind, WorkerId};
 use plimsoll_workload::objects::{ObjectRef, ObjectsJob, PlannedOp, Subject};
 use plimsoll_workload::plan::{SetIndex, Work};
 
@@ -82,6 +82,32 @@ impl ServerNames {
         let NamedVersion { set, id, version, versions, name } = version;
         let owner = self.owners.entry((set, id.owner().0)).or_default();
         owner.add(id.number(), version, versions, name);
+    }
+
+    /// Adds the name of a version of an object; a fill of its set makes `versions` of each.
+    pub fn note(&mut self, set: SetIndex, id: ObjectId, version: u32, versions: u32, name: &str) {
+        self.add(NamedVersion { set, id, version, versions, name: name.into() });
+    }
+
+    /// Hands over each name as [`Self::note`] takes it, by set and owner.
+    pub fn each(&self, mut take: impl FnMut(SetIndex, ObjectId, u32, u32, &str)) {
+        for ((set, owner), names) in &self.owners {
+            let versions = names.versions.max(1);
+            let mut hand = |number: u64, version, name: &str| {
+                let id = ObjectId::new(WorkerId(*owner), number);
+                take(*set, id, version, versions, name);
+            };
+            for place in 0..names.ends.len() {
+                if let Some(name) = names.at(place) {
+                    let version = (place % versions as usize) as u32;
+                    hand(place as u64 / u64::from(versions), version, name);
+                }
+            }
+            let others: BTreeMap<_, _> = names.others.iter().collect();
+            for ((number, version), name) in others {
+                hand(*number, *version, name);
+            }
+        }
     }
 
     /// Adds those that others were given.
@@ -192,8 +218,6 @@ impl VersionNames {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::WorkerId;
-
     use super::*;
 
     fn id(owner: u32, number: u64) -> ObjectId {
@@ -234,6 +258,9 @@ mod tests {
         let of_set: Vec<&str> = names.of_set(SetIndex(1)).collect();
         assert_eq!(of_set, ["a0", "a1", "b1-long", "c0", "a2", "far", "d0"]);
         assert_eq!(names.of_set(SetIndex(0)).count(), 0);
+        let mut copied = ServerNames::default();
+        names.each(|set, id, version, versions, name| copied.note(set, id, version, versions, name));
+        assert_eq!(copied, names);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What carries messages and larger contents between a coordinator and its agents.
 
+use std::fmt;
 use std::io::{Read, Write};
 
 use thiserror::Error;
@@ -15,6 +16,24 @@ pub enum Address {
     Agent(AgentId),
     /// All coordinators, from this agent; each knows what concerns it.
     Coordinators(AgentId),
+}
+
+/// Where a content is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// Coordinators write it, and all agents may read it.
+    Shared,
+    /// An agent's own, which coordinators may read and clear.
+    Of(AgentId),
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared => f.write_str("the coordinator"),
+            Self::Of(agent) => write!(f, "agent {}", agent.as_str()),
+        }
+    }
 }
 
 /// What a fabric brings.
@@ -43,25 +62,25 @@ pub trait Fabric: Send + Sync {
     /// Sends a message, and does not wait for anybody.
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError>;
 
-    /// Keeps a content under a name that belongs to an agent, in place of what was there, until it
-    /// is removed. When this returns, it is kept.
-    fn put(&self, of: &AgentId, name: &str, content: &mut dyn Read) -> Result<(), FabricError>;
+    /// Keeps a content under a name, in place of what was there, until it is removed. When this
+    /// returns, it is kept.
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError>;
 
     /// Fetches a content, and checks that it is what was put there.
-    fn get(&self, of: &AgentId, name: &str, to: &mut dyn Write) -> Result<u64, FabricError>;
+    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError>;
 
-    /// Removes all contents of an agent whose names begin so.
-    fn remove(&self, of: &AgentId, prefix: &str) -> Result<(), FabricError>;
+    /// Removes all contents whose names begin so.
+    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError>;
 }
 
 /// Why a fabric did not do what it was asked.
 #[derive(Debug, Error)]
 pub enum FabricError {
     /// There is no such content.
-    #[error("there is no `{name}` of agent {}", of.as_str())]
+    #[error("there is no `{name}` of {of}")]
     Missing {
         /// Whose.
-        of: AgentId,
+        of: Space,
         /// What it is called.
         name: String,
     },

@@ -10,6 +10,7 @@ mod limits;
 mod offset;
 pub mod protocol;
 pub mod simulated;
+pub mod wire;
 
 pub use limits::Limits;
 pub use offset::{Echo, Offset, PROBES, Probes};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::fabric::{Address, Fabric, FabricError};
+use crate::fabric::{Address, Fabric, FabricError, Space};
 use crate::protocol::AgentId;
 
 /// How bad the way is.
@@ -39,7 +39,7 @@ struct Way {
     /// By moment and order of sending.
     on_way: BTreeMap<(u64, u64), Delivery>,
     sent: u64,
-    contents: BTreeMap<(AgentId, String), Vec<u8>>,
+    contents: BTreeMap<(Space, String), Vec<u8>>,
 }
 
 /// A simulated fabric.
@@ -134,7 +134,7 @@ impl Fabric for Simulated {
         Ok(())
     }
 
-    fn put(&self, of: &AgentId, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
         let mut bytes = Vec::new();
         let read = content.read_to_end(&mut bytes);
         read.map_err(|source| failed(format!("cannot read {name}"), source))?;
@@ -142,7 +142,7 @@ impl Fabric for Simulated {
         Ok(())
     }
 
-    fn get(&self, of: &AgentId, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
+    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
         let key = (of.clone(), name.to_owned());
         let Some(bytes) = self.way().contents.get(&key).cloned() else {
             let (of, name) = key;
@@ -152,8 +152,8 @@ impl Fabric for Simulated {
         written.map_err(|source| failed(format!("cannot keep {name}"), source))
     }
 
-    fn remove(&self, of: &AgentId, prefix: &str) -> Result<(), FabricError> {
-        self.way().contents.retain(|(agent, name), _| agent != of || !name.starts_with(prefix));
+    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
+        self.way().contents.retain(|(space, name), _| space != of || !name.starts_with(prefix));
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
 
 use plimsoll_conduct::{
-    Changes, Crew, Observer, Recorded, RunRequest, RunSettings, RunTime, StageView, Stop, Store,
+    Changes, Crew, Done, Observer, Recorded, RunRequest, RunSettings, RunTime, StageView, Stop, Store,
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed};
@@ -78,14 +78,18 @@ impl Crew for Part {
 
     fn exchange(
         &mut self,
-        own: Changes,
+        own: &Done,
     ) -> Result<Changes, Box<dyn std::error::Error + Send + Sync>> {
-        self.meeting.changes.lock().unwrap()[self.index] = own;
+        self.meeting.changes.lock().unwrap()[self.index] = Changes::of(&own.outcome);
         self.meeting.all.wait();
         let mut all = Changes::default();
         self.meeting.changes.lock().unwrap().iter().for_each(|part| all.append(part.clone()));
         self.meeting.all.wait();
         Ok(all)
+    }
+
+    fn is_directed(&self) -> bool {
+        true
     }
 }
 

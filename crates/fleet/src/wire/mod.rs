@@ -1,0 +1,161 @@
+//! What a coordinator has agents do, and what they answer: the contents of the steps of a run.
+
+mod changes;
+mod live;
+mod outcome;
+
+use std::collections::BTreeMap;
+
+use plimsoll_conduct::FoundObjects;
+use plimsoll_workload::plan::SetIndex;
+use plimsoll_workload::{ExistingObject, Share};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use changes::ChangesDoc;
+pub use live::LiveDoc;
+pub use outcome::OutcomeDoc;
+
+/// A content that is here, or that is too large for a message and kept by the fabric under a name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held<T> {
+    /// Here it is.
+    Here(T),
+    /// It is kept under this name.
+    Kept(String),
+}
+
+/// What an agent is to do in a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Make a part of a run ready.
+    Open(Box<Assignment>),
+    /// Make a stage ready.
+    Stage(Box<StageOrder>),
+    /// Begin it.
+    Start {
+        /// When its first operation may start, by the agent's clock of the run.
+        at_ns: u64,
+    },
+    /// Hand in what was recorded.
+    HandIn,
+    /// Forget what was handed in: it is safe.
+    Forget,
+}
+
+/// A part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The workload, in the language of workload files.
+    pub workload: Held<Value>,
+    /// Fixes every choice.
+    pub seed: u64,
+    /// How much of the workers each part has, in the order of the parts.
+    pub weights: Vec<u32>,
+    /// Which of them this is, 0-based.
+    pub part: usize,
+    /// How the targets are reached. Only whoever opens targets understands it; it may hold secrets.
+    pub access: Value,
+    /// How operations are driven.
+    pub conduct: ConductDoc,
+    /// By set: what was found of what was there before.
+    pub found: Held<BTreeMap<usize, Vec<FoundDoc>>>,
+}
+
+/// How operations are driven, whatever they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConductDoc {
+    /// Threads that drive them; `None`: as many as the agent has cores.
+    pub threads: Option<usize>,
+    /// An operation is given up after this long.
+    pub op_timeout_ns: u64,
+    /// Further attempts after a transient failure.
+    pub retries: u8,
+}
+
+/// An object that was there before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundDoc {
+    /// Its key.
+    pub key: String,
+    /// Its size, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+/// A stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageOrder {
+    /// Which stage of the workload, 0-based.
+    pub stage: usize,
+    /// What it is called, where not as there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// After how many operations of all parts a job ends, where not as there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ops: Option<(usize, u64)>,
+    /// What the stage before has changed in all parts.
+    pub before: Held<ChangesDoc>,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The part is made ready.
+    Opened {
+        /// How many threads drive its operations.
+        threads: usize,
+        /// The addresses of all targets, in order.
+        endpoints: Vec<String>,
+        /// The machine, as records describe it.
+        machine: Value,
+    },
+    /// The stage is made ready.
+    Ready,
+    /// It is over.
+    Ended {
+        /// What came of it.
+        outcome: Box<OutcomeDoc>,
+        /// What it has changed.
+        changes: Held<ChangesDoc>,
+        /// What the agent's clock of the run shows.
+        now_ns: u64,
+    },
+    /// What was recorded is kept by the fabric under these names, in order.
+    HandedIn {
+        /// Each with its size.
+        files: Vec<(String, u64)>,
+    },
+    /// It is forgotten.
+    Forgotten,
+    /// The agent cannot do it.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Assignment {
+    /// Returns the part of all workers; `None` where the numbers mean none.
+    pub fn share(&self) -> Option<Share> {
+        Share::by_weight(&self.weights)?.get(self.part).copied()
+    }
+}
+
+/// Returns what was found, to be sent.
+pub fn found_to(found: &FoundObjects) -> BTreeMap<usize, Vec<FoundDoc>> {
+    let object = |object: &ExistingObject| FoundDoc { key: object.key.clone(), size: object.size };
+    found.iter().map(|(set, objects)| (set.0, objects.iter().map(object).collect())).collect()
+}
+
+/// Returns what was found, as it was sent.
+pub fn found_from(found: BTreeMap<usize, Vec<FoundDoc>>) -> FoundObjects {
+    let object = |FoundDoc { key, size }| ExistingObject { key, size };
+    let of_set = |(set, objects): (usize, Vec<FoundDoc>)| {
+        (SetIndex(set), objects.into_iter().map(object).collect())
+    };
+    found.into_iter().map(of_set).collect()
+}

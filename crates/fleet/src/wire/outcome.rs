@@ -1,0 +1,249 @@
+//! What came of a stage in one part, as it travels.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_driver::Settled;
+use plimsoll_engine::{
+    EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome,
+};
+use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind};
+use plimsoll_stats::Timeline;
+use plimsoll_workload::data::WrongKind;
+use serde::{Deserialize, Serialize};
+
+use crate::offset::Offset;
+
+/// The interval of time lines.
+const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// As [`StageOutcome`] has it, by the agent's clock; the time line comes with the op log, and what
+/// was changed beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeDoc {
+    started_ns: u64,
+    began_late_by_ns: u64,
+    ended_ns: u64,
+    ended_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ended_because: Option<String>,
+    jobs: Vec<JobDoc>,
+    errors: Vec<ErrorDoc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    looks: Option<(u64, u64)>,
+    uploads_given_up: u64,
+    uploads_left: u64,
+    wrong: BTreeMap<String, u64>,
+    failed_statuses: BTreeMap<u16, u64>,
+    recorder_waits: u64,
+    recorder_wait_ns: u64,
+    cpu_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct JobDoc {
+    job: u8,
+    ops: u64,
+    failed: u64,
+    bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    schedule: Option<ScheduleDoc>,
+    ended_by: String,
+    stream_hash: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ScheduleDoc {
+    offered: u64,
+    late: u64,
+    skipped: u64,
+    delay_max_ns: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ErrorDoc {
+    class: String,
+    job: u8,
+    kind: String,
+    endpoint: u16,
+    at_ns: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    message: String,
+}
+
+/// The longest text of an error that is sent on.
+const MESSAGE_CHARS_MAX: usize = 1_000;
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl ScheduleDoc {
+    fn of(schedule: &ScheduleOutcome) -> Self {
+        Self {
+            offered: schedule.offered_count,
+            late: schedule.late_count,
+            skipped: schedule.skipped_count,
+            delay_max_ns: ns(schedule.delay_max),
+        }
+    }
+
+    fn schedule(&self) -> ScheduleOutcome {
+        ScheduleOutcome {
+            offered_count: self.offered,
+            late_count: self.late,
+            skipped_count: self.skipped,
+            delay_max: Duration::from_nanos(self.delay_max_ns),
+        }
+    }
+}
+
+impl JobDoc {
+    fn of(job: &JobOutcome) -> Self {
+        Self {
+            job: job.job.0,
+            ops: job.ops_count,
+            failed: job.failed_count,
+            bytes: job.bytes,
+            schedule: job.schedule.as_ref().map(ScheduleDoc::of),
+            ended_by: job.ended_by.name().to_owned(),
+            stream_hash: job.stream_hash,
+        }
+    }
+
+    fn job(&self) -> Option<JobOutcome> {
+        Some(JobOutcome {
+            job: JobId(self.job),
+            ops_count: self.ops,
+            failed_count: self.failed,
+            bytes: self.bytes,
+            schedule: self.schedule.as_ref().map(ScheduleDoc::schedule),
+            ended_by: EndReason::from_name(&self.ended_by)?,
+            stream_hash: self.stream_hash,
+            server_names: None,
+            changes: Vec::new(),
+        })
+    }
+}
+
+impl ErrorDoc {
+    fn of(error: &ErrorSample) -> Self {
+        Self {
+            class: error.class.name().to_owned(),
+            job: error.job.0,
+            kind: error.kind.name().to_owned(),
+            endpoint: error.endpoint.0,
+            at_ns: error.at.as_ns(),
+            status: error.status,
+            message: error.message.chars().take(MESSAGE_CHARS_MAX).collect(),
+        }
+    }
+
+    fn error(&self, offset: Offset) -> Option<ErrorSample> {
+        Some(ErrorSample {
+            class: ErrorClass::from_name(&self.class)?,
+            job: JobId(self.job),
+            kind: OpKind::from_name(&self.kind)?,
+            endpoint: EndpointId(self.endpoint),
+            at: offset.to_coordinator(Moment::from_ns(self.at_ns)),
+            status: self.status,
+            message: self.message.chars().take(MESSAGE_CHARS_MAX).collect(),
+        })
+    }
+}
+
+impl OutcomeDoc {
+    /// Returns what came of a stage, to be sent.
+    pub fn of(outcome: &StageOutcome) -> Self {
+        let wrong = |(kind, count): (&WrongKind, &u64)| (kind.name().to_owned(), *count);
+        Self {
+            started_ns: outcome.started.as_ns(),
+            began_late_by_ns: ns(outcome.began_late_by),
+            ended_ns: outcome.ended.as_ns(),
+            ended_by: outcome.ended_by.name().to_owned(),
+            ended_because: outcome.ended_because.clone(),
+            jobs: outcome.jobs.iter().map(JobDoc::of).collect(),
+            errors: outcome.errors.iter().map(ErrorDoc::of).collect(),
+            looks: outcome.looks.map(|looks| (ns(looks.gap_max), looks.uncertain_count)),
+            uploads_given_up: outcome.settled.given_up_count,
+            uploads_left: outcome.settled.left_count,
+            wrong: outcome.wrong.iter().map(wrong).collect(),
+            failed_statuses: outcome.failed_statuses.clone(),
+            recorder_waits: outcome.recorder_waits,
+            recorder_wait_ns: ns(outcome.recorder_wait),
+            cpu_ns: ns(outcome.cpu_time),
+        }
+    }
+
+    /// Returns it by the coordinator's clock; `None` where some name in it is unknown.
+    pub fn outcome(&self, offset: Offset) -> Option<StageOutcome> {
+        let at = |ns| offset.to_coordinator(Moment::from_ns(ns));
+        let jobs: Vec<JobOutcome> = self.jobs.iter().map(JobDoc::job).collect::<Option<_>>()?;
+        let wrong = |(name, count): (&String, &u64)| {
+            let kind = WrongKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+            Some((kind, *count))
+        };
+        let errors = self.errors.iter().map(|error| error.error(offset));
+        Some(StageOutcome {
+            started: at(self.started_ns),
+            began_late_by: Duration::from_nanos(self.began_late_by_ns),
+            ended: at(self.ended_ns),
+            ended_by: EndReason::from_name(&self.ended_by)?,
+            ended_because: self.ended_because.clone(),
+            timeline: Timeline::new(0, INTERVAL_NS),
+            errors: errors.collect::<Option<_>>()?,
+            ops_count: jobs.iter().map(|job| job.ops_count).sum(),
+            failed_count: jobs.iter().map(|job| job.failed_count).sum(),
+            schedule: jobs.iter().filter_map(|job| job.schedule).reduce(ScheduleOutcome::merge),
+            looks: self.looks.map(|(gap_max_ns, uncertain_count)| LooksOutcome {
+                gap_max: Duration::from_nanos(gap_max_ns),
+                uncertain_count,
+            }),
+            stream_hash: jobs.iter().fold(0, |sum, job| sum.wrapping_add(job.stream_hash)),
+            jobs,
+            settled: Settled {
+                given_up_count: self.uploads_given_up,
+                left_count: self.uploads_left,
+            },
+            wrong: self.wrong.iter().map(wrong).collect::<Option<_>>()?,
+            failed_statuses: self.failed_statuses.clone(),
+            recorder_waits: self.recorder_waits,
+            recorder_wait: Duration::from_nanos(self.recorder_wait_ns),
+            cpu_time: Duration::from_nanos(self.cpu_ns),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_of_a_stage_is_moved_to_the_coordinators_clock() {
+        let text = r#"{
+            "started_ns": 5000, "began_late_by_ns": 7, "ended_ns": 9000, "ended_by": "duration",
+            "jobs": [{"job": 1, "ops": 10, "failed": 2, "bytes": 80, "ended_by": "duration",
+                      "stream_hash": 18446744073709551615,
+                      "schedule": {"offered": 12, "late": 3, "skipped": 2, "delay_max_ns": 4}}],
+            "errors": [{"class": "throttled", "job": 1, "kind": "GET", "endpoint": 0,
+                        "at_ns": 6000, "status": 503, "message": "slow down"}],
+            "looks": [3, 4], "uploads_given_up": 1, "uploads_left": 2,
+            "wrong": {"torn": 1}, "failed_statuses": {"503": 2},
+            "recorder_waits": 1, "recorder_wait_ns": 9, "cpu_ns": 100}"#;
+        let doc: OutcomeDoc = serde_json::from_str(text).unwrap();
+        let offset = Offset { at: Moment::EPOCH, ns: 1_000, uncertainty_ns: 1 };
+        let outcome = doc.outcome(offset).unwrap();
+        assert_eq!((outcome.started.as_ns(), outcome.ended.as_ns()), (4_000, 8_000));
+        assert_eq!(outcome.errors[0].at.as_ns(), 5_000);
+        assert_eq!((outcome.ops_count, outcome.failed_count), (10, 2));
+        assert_eq!(outcome.schedule.unwrap().offered_count, 12);
+        assert_eq!(outcome.stream_hash, u64::MAX);
+        // By a clock that agrees it is sent as it came.
+        let same = Offset { ns: 0, ..offset };
+        assert_eq!(OutcomeDoc::of(&doc.outcome(same).unwrap()), doc);
+        let unknown: OutcomeDoc =
+            serde_json::from_str(&text.replace("duration", "boredom")).unwrap();
+        assert!(unknown.outcome(offset).is_none());
+    }
+}
