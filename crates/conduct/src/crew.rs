@@ -49,6 +49,8 @@ pub struct DirectedStage<'a> {
     pub chosen: &'a Chosen,
     /// What the stage before has changed, in all parts.
     pub before: &'a Changes,
+    /// How many sets the run has.
+    pub sets_count: usize,
 }
 
 /// Others who carry out a run that this process directs: together they have all of its workers.

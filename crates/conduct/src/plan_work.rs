@@ -11,7 +11,7 @@ use plimsoll_engine::{
     EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
     ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
 };
-use plimsoll_model::{EndpointId, JobId, StageId, StageKind};
+use plimsoll_model::{EndpointId, JobId, Moment, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::objects::{self, Members, ObjectSet};
@@ -398,13 +398,16 @@ impl Work for PlanWork<'_> {
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
         if let (Some(agents), Some(chosen)) = (&mut self.agents, &self.now.chosen) {
-            let directed = DirectedStage { number: stage, chosen, before: &self.changed };
+            let sets_count = self.placed.plan.sets.len();
+            let directed =
+                DirectedStage { number: stage, chosen, before: &self.changed, sets_count };
             return agents.run(&directed, context).map_err(EngineError::Elsewhere);
         }
         let of = &self.placed.plan.stages[self.now.stage];
-        let begun = context.clock.now();
+        let now = context.clock.now();
+        let begun = context.begins_at.map_or(now, |at| at.max(now));
         if let (true, Some(pause)) = (of.jobs.is_empty(), of.duration) {
-            rest(context, pause);
+            rest(context, begun.after(pause));
         }
         let on =
             self.files.as_ref().map(|files| (files.on().clone(), files.endpoints().to_owned()));
@@ -429,6 +432,10 @@ impl Work for PlanWork<'_> {
             };
         }
         Ok(outcome)
+    }
+
+    fn is_directed(&self) -> bool {
+        self.crew.is_directed()
     }
 
     fn gather(
@@ -461,10 +468,9 @@ impl Work for PlanWork<'_> {
     }
 }
 
-/// Lets time pass in which nothing is done.
-fn rest(context: &StageContext<'_>, pause: Duration) {
+/// Lets time pass until `end`, in which nothing is done.
+fn rest(context: &StageContext<'_>, end: Moment) {
     const LOOK: Duration = Duration::from_millis(50);
-    let end = context.clock.now().after(pause);
     if let Some(time) = context.virtual_time {
         return time.pass_until(end);
     }

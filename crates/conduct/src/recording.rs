@@ -152,8 +152,8 @@ impl Recording {
             let outcome = self.stage(stage, &next, work, generator, sink)?;
             done.push(Done { stage, kind, outcome });
             // Asked of the flag, as a stage may have ended by itself in the moment of the request.
-            if self.stop.flag().is_set() && done.iter().all(|done| done.kind == StageKind::Prepare)
-            {
+            let only_prepared = || done.iter().all(|done| done.kind == StageKind::Prepare);
+            if self.stop.flag().is_set() && !work.is_directed() && only_prepared() {
                 return Err(ConductError::StoppedWhilePreparing);
             }
         }

@@ -65,6 +65,12 @@ pub trait Work {
         Ok(())
     }
 
+    /// Tells whether others say when the run is over, so that a stage that was ended early is not
+    /// its end.
+    fn is_directed(&self) -> bool {
+        false
+    }
+
     /// Adds to the record of a stage that has ended what only the work knows.
     fn note_end(&mut self, entry: &mut schema::Stage) {
         let _ = entry;

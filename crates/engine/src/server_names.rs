@@ -259,7 +259,8 @@ mod tests {
         assert_eq!(of_set, ["a0", "a1", "b1-long", "c0", "a2", "far", "d0"]);
         assert_eq!(names.of_set(SetIndex(0)).count(), 0);
         let mut copied = ServerNames::default();
-        names.each(|set, id, version, versions, name| copied.note(set, id, version, versions, name));
+        names
+            .each(|set, id, version, versions, name| copied.note(set, id, version, versions, name));
         assert_eq!(copied, names);
     }
 

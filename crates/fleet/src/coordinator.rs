@@ -55,6 +55,11 @@ pub enum LossReason {
     Left,
     /// The coordinator has let it go.
     Dismissed,
+    /// It cannot go on, as it or the coordinator has found.
+    Failed {
+        /// Why.
+        why: String,
+    },
 }
 
 /// How far an agent is.
@@ -305,6 +310,15 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         if echoed && !self.members[index].is_measured {
             todo.push(self.ask(now, index));
         }
+    }
+
+    /// Goes on without an agent.
+    pub fn give_up(&mut self, now: Moment, index: usize, why: String) -> Vec<CoordinatorDo<O>> {
+        let mut todo = Vec::new();
+        if !self.members[index].is_lost() {
+            self.lose(now, index, LossReason::Failed { why }, &mut todo);
+        }
+        todo
     }
 
     /// Takes note that the fabric no longer has a connection of that process.

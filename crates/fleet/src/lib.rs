@@ -4,12 +4,18 @@
 //! repeat, delay and reorder them.
 
 pub mod agent;
+mod contents;
 pub mod coordinator;
 pub mod fabric;
+pub mod lead;
 mod limits;
+pub mod local;
 mod offset;
+pub mod part;
 pub mod protocol;
+pub mod roll;
 pub mod simulated;
+pub mod station;
 pub mod wire;
 
 pub use limits::Limits;

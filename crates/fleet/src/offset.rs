@@ -144,7 +144,10 @@ mod tests {
         let echo = Echo { probe, heard_ns: 0, said_ns: 5_000 };
         assert!(!probes.hear(&echo, Moment::from_ns(2_000)));
         let probe = probes.send(Moment::from_ns(3_000));
-        assert!(!probes.hear(&Echo { probe: probe + 1, heard_ns: 1, said_ns: 2 }, Moment::from_ns(4_000)));
+        assert!(
+            !probes
+                .hear(&Echo { probe: probe + 1, heard_ns: 1, said_ns: 2 }, Moment::from_ns(4_000))
+        );
         assert_eq!((probes.best(), probes.heard_count()), (None, 0));
     }
 }

@@ -36,7 +36,7 @@ pub struct ScriptedSession {
 #[derive(Debug)]
 struct Store {
     behaviour: Behaviour,
-    objects: Objects,
+    objects: Arc<Mutex<Objects>>,
 }
 
 /// What a lie will say, made ready while it is decided whether it is told.
@@ -61,7 +61,15 @@ impl ScriptedDriver {
 
     /// Returns an empty store that behaves so.
     pub fn new(behaviour: Behaviour) -> Self {
-        let objects = Objects::new(behaviour.tells_lies());
+        let objects = Arc::new(Mutex::new(Objects::new(behaviour.tells_lies())));
+        Self { store: Arc::new(Mutex::new(Store { behaviour, objects })) }
+    }
+
+    /// Returns another way to the same objects, with a behaviour of its own: for who has a clock of
+    /// his own, as calls must come in order of time. Neither may tell lies.
+    #[must_use]
+    pub fn beside(&self, behaviour: Behaviour) -> Self {
+        let objects = Arc::clone(&lock(&self.store).objects);
         Self { store: Arc::new(Mutex::new(Store { behaviour, objects })) }
     }
 
@@ -81,7 +89,7 @@ fn in_bucket<'k>(bucket: Option<&str>, key: &'k str) -> Cow<'k, str> {
     bucket.map_or(Cow::Borrowed(key), |bucket| format!("{bucket}/{key}").into())
 }
 
-fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+fn lock<T>(store: &Mutex<T>) -> MutexGuard<'_, T> {
     store.lock().expect("nobody panics while holding the scripted store")
 }
 
@@ -143,6 +151,7 @@ impl Store {
     fn put(&mut self, now: Moment, key: &str, content: &mut dyn ContentSource) -> Completion {
         let size = content.size();
         let Self { behaviour, objects } = self;
+        let objects = &mut *lock(objects);
         let len = usize::try_from(size).expect("what is written fits into memory");
         let mut bytes: Bytes = iter::repeat_n(0, len).collect();
         content.fill(0, Arc::get_mut(&mut bytes).expect("nobody else has it yet"));
@@ -170,6 +179,7 @@ impl Store {
         sink: &mut dyn ContentSink,
     ) -> Completion {
         let Self { behaviour, objects } = self;
+        let objects = &mut *lock(objects);
         let found = objects.look_up(key);
         let object = found.map(|(object, _)| &object[..]);
         let part = object.and_then(|object| part_of(object.len(), range));
@@ -225,6 +235,7 @@ impl Store {
 
     fn stat(&mut self, now: Moment, key: &str) -> Completion {
         let Self { behaviour, objects } = self;
+        let objects = &mut *lock(objects);
         let size = objects.current(key).map(|object| object.len() as u64);
         let honest = if size.is_some() { ErrorClass::Ok } else { ErrorClass::NotFound };
         let request = Request { kind: OpKind::Stat, key, content_bytes: 0, honest };
@@ -253,6 +264,7 @@ impl Store {
 
     fn delete(&mut self, now: Moment, keys: &[String]) -> Completion {
         let Self { behaviour, objects } = self;
+        let objects = &mut *lock(objects);
         let key = keys.first().map_or("", String::as_str);
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::Delete, key, content_bytes: 0, honest };
@@ -276,6 +288,7 @@ impl Store {
         sink: &mut dyn EntrySink,
     ) -> Completion {
         let Self { behaviour, objects } = self;
+        let objects = &mut *lock(objects);
         let honest = ErrorClass::Ok;
         let request = Request { kind: OpKind::List, key: prefix, content_bytes: 0, honest };
         let (mut omitted, mut ghost) = (None, None);

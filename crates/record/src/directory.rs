@@ -20,9 +20,9 @@ use crate::{Manifest, RecordError, summary};
 /// What the files of names are called.
 const NAMES_PREFIX: &str = "names-";
 const NAMES_SUFFIX: &str = ".txt";
-const MANIFEST_NAME: &str = "run.json";
-const SUMMARY_NAME: &str = "summary.json";
-const OPS_NAME: &str = "ops";
+pub(crate) const MANIFEST_NAME: &str = "run.json";
+pub(crate) const SUMMARY_NAME: &str = "summary.json";
+pub(crate) const OPS_NAME: &str = "ops";
 
 /// How large a manifest that is read may be: that of tens of thousands of merged runs.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
@@ -96,7 +96,7 @@ impl RunDirectory {
     pub fn discard(self) -> Result<(), RecordError> {
         let remove_names = || {
             let names = self.folder.names()?;
-            let mut kept = names.iter().filter(|name| name.starts_with(NAMES_PREFIX));
+            let mut kept = names.iter().filter(|name| is_names_file(name));
             kept.try_for_each(|name| self.folder.remove(name))
         };
         let removed = remove_names()
@@ -155,6 +155,10 @@ impl RunDirectory {
     /// Returns where the op log lies.
     pub fn ops_path(&self) -> PathBuf {
         self.folder.path_of(OPS_NAME)
+    }
+
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
     }
 
     /// Returns the directory of the op log.
@@ -235,6 +239,12 @@ impl RunDirectory {
         // The new name is safe only when the directory is.
         self.folder.sync().map_err(|source| RecordError::io("write", self.path(), source))
     }
+}
+
+/// Tells whether a file of that name keeps names.
+pub(crate) fn is_names_file(name: &str) -> bool {
+    let number = name.strip_prefix(NAMES_PREFIX).and_then(|rest| rest.strip_suffix(NAMES_SUFFIX));
+    number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn temporary_name(name: &str) -> String {

@@ -4,6 +4,7 @@
 //! Knows neither who makes the operations nor what is concluded from them, and never sees a
 //! credential.
 
+mod count;
 mod directory;
 mod error;
 mod folder;
@@ -14,7 +15,9 @@ pub mod schema;
 mod seal;
 mod segments;
 mod summary;
+mod travel;
 
+pub use count::{sample_of, series_of};
 pub use directory::{ReadManifest, RunDirectory};
 pub use error::RecordError;
 pub use lease::{Lease, is_alive};
@@ -22,3 +25,4 @@ pub use merge::{MergeError, MergePart, Scan, merge, plan};
 pub use ops::{OpLog, OpLogTotals, OpLogWriter, PART_AGE_MAX, PART_ROWS_MAX, SAVE_AGE, Salvage};
 pub use schema::Manifest;
 pub use segments::{SegmentRow, write_segments};
+pub use travel::{Receiving, RunFile, Staging};

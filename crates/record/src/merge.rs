@@ -13,7 +13,7 @@ use std::time::Duration;
 use plimsoll_model::{
     EndpointId, Moment, ObjectId, OpRecord, RunId, SeriesKey, StageId, WallTime, WorkerId,
 };
-use plimsoll_stats::{Sample, Timeline};
+use plimsoll_stats::Timeline;
 
 use self::check::check;
 use self::clients::{Client, clients};
@@ -21,6 +21,7 @@ pub use self::error::MergeError;
 use self::stages::{Column, Stages, check_jobs, columns, note_stages, stages};
 use self::unite::leave_out_differences;
 use crate::RunDirectory;
+use crate::count::{sample_of, series_of};
 use crate::ops::OpLogWriter;
 use crate::schema::{Cleanup, CleanupState, FirstError, Manifest, Recorder, RunState, Stage};
 
@@ -252,7 +253,7 @@ fn fill<E: std::error::Error + 'static>(
                 });
                 return;
             }
-            own.record(series_of(&op), &sample(&op));
+            own.record(series_of(&op), &sample_of(&op));
             written = log.append(&[op]).and_then(|()| log.tick(op.end)).map_err(Into::into);
         });
         scanned.map_err(|source| MergeError::Read { run_id: run_id(), source })?;
@@ -267,22 +268,6 @@ fn fill<E: std::error::Error + 'static>(
     directory.write_summary(&mut timeline)?;
     directory.write_manifest(&manifest)?;
     Ok(())
-}
-
-fn series_of(op: &OpRecord) -> SeriesKey {
-    SeriesKey { stage: op.stage, kind: op.kind, endpoint: op.endpoint }
-}
-
-fn sample(op: &OpRecord) -> Sample {
-    Sample {
-        start_ns: op.start.as_ns(),
-        end_ns: op.end.as_ns(),
-        latency_ns: op.latency().as_nanos() as u64,
-        ttfb_ns: op.ttfb().map(|ttfb| ttfb.as_nanos() as u64),
-        bytes: op.bytes,
-        objects: u64::from(op.objects_count),
-        outcome: op.outcome as u8,
-    }
 }
 
 fn state<E>(parts: &[MergePart<'_, E>]) -> RunState {

@@ -51,6 +51,12 @@ fn part_name(number: u32) -> String {
     format!("{PART_PREFIX}{number:06}{PART_SUFFIX}")
 }
 
+/// Tells whether a complete part has that file name.
+pub(crate) fn is_closed_part(name: &str) -> bool {
+    let number = name.strip_prefix(PART_PREFIX).and_then(|rest| rest.strip_suffix(PART_SUFFIX));
+    number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Returns the file name of a part that is not complete.
 fn open_name(number: u32) -> String {
     part_name(number) + OPEN_SUFFIX

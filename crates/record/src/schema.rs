@@ -3,6 +3,7 @@
 //! A field that is not known is null, never 0. A change of what is written here needs a change of
 //! the documents in `docs/formats/`, and a new version where an older reader would be misled.
 
+mod agents;
 mod check;
 mod files;
 mod histogram;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use agents::{Agent, AgentLoss, ClockReading};
 pub(crate) use check::STAGES_MAX;
 pub use files::{FilesStage, OlderFilesStage, ProcessUsage};
 pub use histogram::{Histogram, StoredHistogram};
@@ -105,6 +107,9 @@ pub struct Manifest {
     /// The runs that were merged into this one; empty for a run of its own.
     #[serde(default)]
     pub merged: Vec<MergedRun>,
+    /// Those that carried it out, where that was not the process that recorded it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Agent>,
     /// Whether its time was simulated: no store was asked, and no moment is one of a machine.
     #[serde(default, skip_serializing_if = "is_false")]
     pub virtual_time: bool,

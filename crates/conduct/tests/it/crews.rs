@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
 
 use plimsoll_conduct::{
-    Changes, Crew, Done, Observer, Recorded, RunRequest, RunSettings, RunTime, StageView, Stop, Store,
+    Changes, Crew, Done, Observer, Recorded, RunRequest, RunSettings, RunTime, StageView, Stop,
+    Store,
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed};

@@ -54,9 +54,9 @@ impl ChangeDoc {
                 Change::Filled { worker, workers, done, failed }
             }
             Self::Holds(held) => {
-                let held = held.into_iter().map(|(id, version)| {
-                    Some(Held { id: ObjectId::from_u64(id)?, version })
-                });
+                let held = held
+                    .into_iter()
+                    .map(|(id, version)| Some(Held { id: ObjectId::from_u64(id)?, version }));
                 Change::Holds(held.collect::<Option<_>>()?)
             }
             Self::Numbered { owner, law, next } => Change::Numbered { owner, law, next },
@@ -117,7 +117,10 @@ mod tests {
         let mut names = ServerNames::default();
         names.note(SetIndex(1), id, 0, 2, "3,01637037d6");
         names.note(SetIndex(1), id, 1, 2, "4,0263");
-        let sent = ChangesDoc::of(&Changes { members: members.clone(), names: vec![Arc::new(names.clone())] });
+        let sent = ChangesDoc::of(&Changes {
+            members: members.clone(),
+            names: vec![Arc::new(names.clone())],
+        });
         let text = serde_json::to_string(&sent).unwrap();
         let read: ChangesDoc = serde_json::from_str(&text).unwrap();
         let Changes { members: back, names: named } = read.clone().changes(2).unwrap();

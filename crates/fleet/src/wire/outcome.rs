@@ -176,6 +176,11 @@ impl OutcomeDoc {
         }
     }
 
+    /// Returns how many operations ended.
+    pub fn ops_count(&self) -> u64 {
+        self.jobs.iter().map(|job| job.ops).sum()
+    }
+
     /// Returns it by the coordinator's clock; `None` where some name in it is unknown.
     pub fn outcome(&self, offset: Offset) -> Option<StageOutcome> {
         let at = |ns| offset.to_coordinator(Moment::from_ns(ns));

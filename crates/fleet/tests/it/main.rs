@@ -1,3 +1,4 @@
 //! Tests of the fleet from outside.
 
+mod runs;
 mod schedules;

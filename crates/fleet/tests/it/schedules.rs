@@ -137,13 +137,15 @@ impl World {
     }
 
     fn begin(&mut self, id: u64, run: &'static str, steps: u32) {
-        let agents: Vec<_> = self.processes.iter().map(|each| (each.id.clone(), each.incarnation)).collect();
+        let agents: Vec<_> =
+            self.processes.iter().map(|each| (each.id.clone(), each.incarnation)).collect();
         let now = Moment::from_ns(self.now);
         let mut machine = Coordinator::new(id, run.to_owned(), LIMITS, agents, now);
         let mut todo = machine.begin(now, |_| (run.to_owned(), 1));
         todo.extend(machine.measure(now));
         let (answers, lost, silent) = Default::default();
-        let head = Head { id, run, machine, steps, is_dead: false, ended: None, answers, lost, silent };
+        let head =
+            Head { id, run, machine, steps, is_dead: false, ended: None, answers, lost, silent };
         self.heads.push(head);
         self.head_does(self.heads.len() - 1, todo);
     }

@@ -239,9 +239,10 @@ lies: {other_key: 0.02, old_version: 0.02, shifted: 0.02, zeroed: 0.02, torn: 0.
 /// replacement was lost it goes on to expect what it wrote.
 fn learn(client: &mut Client, driver: &ScriptedDriver, key: &str) {
     let store = lock(&driver.store);
-    match store.objects.current(key) {
+    let objects = lock(&store.objects);
+    match objects.current(key) {
         None => drop(client.written.remove(key)),
-        Some(_) if store.objects.look_up(key).is_some_and(|(_, lost_write)| lost_write) => {}
+        Some(_) if objects.look_up(key).is_some_and(|(_, lost_write)| lost_write) => {}
         Some(content) => drop(client.written.insert(key.to_owned(), content.to_vec())),
     }
 }

@@ -16,7 +16,7 @@ use plimsoll_model::{
     WorkerId,
 };
 use plimsoll_record::schema::{
-    Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedJob, MergedRun,
+    self, Cleanup, CleanupState, ClockInfo, FirstError, LoopModel, Machine, MergedJob, MergedRun,
     MergedStage, Recorder, RunSchema, RunState, Stage, StageJob, StageKind, Target, Tool,
 };
 use plimsoll_record::{Manifest, OpLogWriter, RunDirectory};
@@ -78,6 +78,23 @@ fn manifest() -> Manifest {
             job_index: Some(0),
             status: Some(500),
             message: "500 InternalError".to_owned(),
+        }],
+        agents: vec![schema::Agent {
+            name: "node1".to_owned(),
+            id: "a1".to_owned(),
+            version: "0.1.0".to_owned(),
+            machine: None,
+            weight: 2,
+            threads_count: 4,
+            clock: vec![schema::ClockReading { at_ns: 5, offset_ns: -7, uncertainty_ns: 2 }],
+            lost: Some(schema::AgentLoss {
+                at_ns: 9,
+                heard_ns: 6,
+                stage_index: Some(1),
+                why: "it was not heard of".to_owned(),
+            }),
+            rows_count: None,
+            cpu_ns: vec![Some(3), None],
         }],
         merged: vec![MergedRun {
             run_id: "s3-get-20261121t090000z-aaaa".to_owned(),

@@ -1,0 +1,626 @@
+//! The coordinator at work: it has agents carry out the stages of a run, and gathers what they
+//! recorded.
+
+mod gather;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_conduct::{
+    Agents, BegunRun, CallerError, Changes, DirectedStage, Done, Observer, Recording, in_one_line,
+};
+use plimsoll_engine::{EndReason, OpSink, StageContext, StageOutcome, StopFlag};
+use plimsoll_model::{JobId, Moment, SharedClock};
+use plimsoll_record::schema::{self, AgentLoss, ClockReading};
+use serde_json::Value;
+
+use crate::contents::{fetch, hold};
+use crate::coordinator::{Coordinator, CoordinatorDo, Loss, LossReason, Standing};
+use crate::fabric::{Address, Arrival, Fabric, Space};
+use crate::limits::Limits;
+use crate::offset::Offset;
+use crate::protocol::{Ask, Tell, decode, encode};
+use crate::roll::Recruit;
+use crate::wire::{
+    Answer, Assignment, ChangesDoc, ConductDoc, LiveDoc, Order, OutcomeDoc, StageOrder, found_to,
+};
+
+/// How far ahead the beginning of a stage is set, so that every agent hears of it before.
+const LEAD: Duration = Duration::from_millis(30);
+/// The same for each agent more.
+const LEAD_EACH: Duration = Duration::from_micros(200);
+/// How long clocks are measured at most.
+const MEASURE_MAX: Duration = Duration::from_secs(2);
+/// How often what agents tell is shown.
+const WATCH_EVERY: Duration = Duration::from_millis(100);
+/// How often a request to stop is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a run needs to know of its fleet.
+pub struct FleetSettings {
+    /// How the targets are reached, for whoever opens them; it may hold secrets.
+    pub access: Value,
+    /// How operations are driven.
+    pub conduct: ConductDoc,
+    /// How long anybody waits.
+    pub limits: Limits,
+    /// The run ends when fewer agents are left.
+    pub agents_min: usize,
+    /// A number that no other coordinator has.
+    pub coordinator: u64,
+}
+
+/// What came of a stage at one agent.
+struct PartOutcome {
+    doc: Box<OutcomeDoc>,
+    offset: Offset,
+}
+
+type Machine = Coordinator<Order, Answer, LiveDoc>;
+
+/// What the thread that hears the agents shares with the one that conducts the run.
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    machine: Machine,
+    losses: Vec<(usize, Loss)>,
+    is_over: bool,
+}
+
+/// A fleet that carries a run out.
+pub struct Lead {
+    shared: Arc<Shared>,
+    fabric: Arc<dyn Fabric>,
+    clock: SharedClock,
+    observer: Arc<dyn Observer>,
+    settings: FleetSettings,
+    run: String,
+    /// The agents as the record has them.
+    agents: Vec<schema::Agent>,
+    recruits: Vec<Recruit>,
+    /// By stage and agent: what came of it.
+    outcomes: Vec<Vec<Option<PartOutcome>>>,
+    /// The stage under way or the last one.
+    stage: Option<u8>,
+    /// The latest that any agent's clock has shown, where time is virtual.
+    latest: Moment,
+    is_virtual: bool,
+    hearing: Option<thread::JoinHandle<()>>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hears the agents until the run is over.
+struct Hearing {
+    shared: Arc<Shared>,
+    fabric: Arc<dyn Fabric>,
+    clock: SharedClock,
+    observer: Arc<dyn Observer>,
+    names: Vec<String>,
+    arrivals: Receiver<Arrival>,
+}
+
+impl Hearing {
+    fn run(self) {
+        loop {
+            let due = self.shared.state().machine.due();
+            let wait = due.map_or(LOOK, |due| due.since(self.clock.now())).min(LOOK);
+            let arrived = self.arrivals.recv_timeout(wait);
+            let now = self.clock.now();
+            let mut state = self.shared.state();
+            if state.is_over || arrived == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            let mut todo = match arrived {
+                Ok(arrival) => hear(&mut state, now, arrival),
+                Err(_) => Vec::new(),
+            };
+            todo.extend(state.machine.tick(now));
+            perform(&mut state, &*self.fabric, todo, |line| match line {
+                News::Silent(index, silence) => self.observer.warn(&format!(
+                    "agent {} has not been heard of for {:.1} s",
+                    self.names[index],
+                    silence.as_secs_f64()
+                )),
+                News::Back(index) => {
+                    self.observer.note(&format!("agent {} is back", self.names[index]));
+                }
+                News::Lost(index, why) => {
+                    self.observer.warn(&format!("agent {} is lost: {why}", self.names[index]));
+                }
+            });
+            drop(state);
+            self.shared.changed.notify_all();
+        }
+    }
+}
+
+enum News {
+    Silent(usize, Duration),
+    Back(usize),
+    Lost(usize, String),
+}
+
+fn hear(state: &mut State, now: Moment, arrival: Arrival) -> Vec<CoordinatorDo<Order>> {
+    match arrival {
+        Arrival::Message { from, bytes } => {
+            let Ok(tell) = decode::<Tell<Answer, LiveDoc>>(&bytes) else { return Vec::new() };
+            if from.is_some_and(|from| from != tell.agent) {
+                return Vec::new();
+            }
+            state.machine.hear(now, tell)
+        }
+        Arrival::Disconnected { agent, incarnation } => {
+            state.machine.disconnected(now, &agent, incarnation)
+        }
+    }
+}
+
+fn perform(
+    state: &mut State,
+    fabric: &dyn Fabric,
+    todo: Vec<CoordinatorDo<Order>>,
+    mut tell: impl FnMut(News),
+) {
+    for each in todo {
+        match each {
+            CoordinatorDo::Say(agent, step) => {
+                // What cannot be sent is said again.
+                if let Ok(message) = encode(&Ask::Step(step)) {
+                    let _ = fabric.post(&Address::Agent(agent), message);
+                }
+            }
+            CoordinatorDo::Silent(index, silence) => tell(News::Silent(index, silence)),
+            CoordinatorDo::Back(index) => tell(News::Back(index)),
+            CoordinatorDo::Lost(index, loss) => {
+                tell(News::Lost(index, in_words(&loss)));
+                state.losses.push((index, loss));
+            }
+        }
+    }
+}
+
+fn in_words(loss: &Loss) -> String {
+    match &loss.why {
+        LossReason::Silent => {
+            format!("it was not heard of for {:.1} s", loss.at.since(loss.heard).as_secs_f64())
+        }
+        LossReason::Restarted => "it has begun anew, or left the run".to_owned(),
+        LossReason::Busy { run } => format!("it is part of another run, {run}"),
+        LossReason::Left => "it has ended".to_owned(),
+        LossReason::Dismissed => "it was let go".to_owned(),
+        LossReason::Failed { why } => why.clone(),
+    }
+}
+
+impl Lead {
+    /// Has the agents make their parts of a run ready that has begun, each with a share by its
+    /// weight. What arrives for this coordinator comes by `arrivals`.
+    pub fn open(
+        fabric: Arc<dyn Fabric>,
+        arrivals: Receiver<Arrival>,
+        recruits: Vec<Recruit>,
+        run: &BegunRun,
+        settings: FleetSettings,
+    ) -> Result<Self, CallerError> {
+        let recording = &run.recording;
+        let is_virtual = recording.time.virtual_time.is_some();
+        // In virtual time nobody's clock goes on while messages are on their way.
+        let clock: SharedClock = match is_virtual {
+            true => plimsoll_conduct::RunTime::machine().clock,
+            false => Arc::clone(&recording.time.clock),
+        };
+        let id = recording.manifest.run_id.clone();
+        let who = recruits.iter().map(|recruit| (recruit.id.clone(), recruit.incarnation));
+        let machine =
+            Coordinator::new(settings.coordinator, id.clone(), settings.limits, who, clock.now());
+        let state = State { machine, losses: Vec::new(), is_over: false };
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let hearing = Hearing {
+            shared: Arc::clone(&shared),
+            fabric: Arc::clone(&fabric),
+            clock: Arc::clone(&clock),
+            observer: Arc::clone(&recording.observer),
+            names: recruits.iter().map(|recruit| recruit.about.name.clone()).collect(),
+            arrivals,
+        };
+        let hearing = thread::spawn(move || hearing.run());
+        let agent = |recruit: &Recruit| schema::Agent {
+            name: recruit.about.name.clone(),
+            id: recruit.id.as_str().to_owned(),
+            version: recruit.about.version.clone(),
+            machine: None,
+            weight: recruit.about.weight,
+            threads_count: 0,
+            clock: Vec::new(),
+            lost: None,
+            rows_count: None,
+            cpu_ns: Vec::new(),
+        };
+        let mut lead = Self {
+            shared,
+            fabric,
+            clock,
+            observer: Arc::clone(&recording.observer),
+            settings,
+            run: id,
+            agents: recruits.iter().map(agent).collect(),
+            recruits,
+            outcomes: Vec::new(),
+            stage: None,
+            latest: Moment::EPOCH,
+            is_virtual,
+            hearing: Some(hearing),
+        };
+        lead.assign(run)?;
+        Ok(lead)
+    }
+
+    /// Tells each agent its part, and learns what it is.
+    fn assign(&mut self, run: &BegunRun) -> Result<(), CallerError> {
+        let weights: Vec<u32> = self.recruits.iter().map(|each| each.about.weight).collect();
+        if plimsoll_workload::Share::by_weight(&weights).is_none() {
+            return Err("no agent takes any load: give one a weight".into());
+        }
+        let shared = |what: &str| format!("{}/{what}", self.run);
+        let fabric = &*self.fabric;
+        let workload = serde_json::to_value(&run.placed().plan.file)?;
+        let workload = hold(fabric, &Space::Shared, shared("workload"), workload)?;
+        let found = hold(fabric, &Space::Shared, shared("found"), found_to(run.found()))?;
+        let assignment = Assignment {
+            workload,
+            seed: run.recording.manifest.seed,
+            weights,
+            part: 0,
+            access: self.settings.access.clone(),
+            conduct: self.settings.conduct,
+            found,
+        };
+        let order = |part| Order::Open(Box::new(Assignment { part, ..assignment.clone() }));
+        self.step(order, run.recording.stop.flag())?;
+        let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
+        for (index, answer) in self.answers() {
+            let name = self.agents[index].name.clone();
+            match answer {
+                Some(Answer::Opened { threads, endpoints, machine }) => {
+                    if endpoints != expected {
+                        return Err(format!(
+                            "agent {name} would send to {}, and this machine to {}: name hosts \
+                             that mean the same everywhere",
+                            endpoints.join(", "),
+                            expected.join(", ")
+                        )
+                        .into());
+                    }
+                    let agent = &mut self.agents[index];
+                    agent.threads_count = u32::try_from(threads).unwrap_or(u32::MAX);
+                    agent.machine = serde_json::from_value(machine).ok();
+                }
+                Some(Answer::Failed { why }) => {
+                    return Err(format!("agent {name} cannot take part: {why}").into());
+                }
+                Some(_) => return Err(format!("agent {name} answers something else").into()),
+                None => {
+                    let losses = self.shared.state().losses.clone();
+                    let loss = losses.iter().find(|(of, _)| *of == index);
+                    let why = loss.map_or_else(String::new, |(_, loss)| in_words(loss));
+                    return Err(format!("agent {name} cannot take part: {why}").into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Has every agent carry a step out, and waits until that is done or nobody is left.
+    fn step(
+        &mut self,
+        order: impl FnMut(usize) -> Order,
+        stop: &StopFlag,
+    ) -> Result<(), CallerError> {
+        self.step_watched(order, stop, &mut |_| {})
+    }
+
+    /// The same; `watch` sees now and then what the agents tell.
+    fn step_watched(
+        &mut self,
+        order: impl FnMut(usize) -> Order,
+        stop: &StopFlag,
+        watch: &mut dyn FnMut(&Machine),
+    ) -> Result<(), CallerError> {
+        let todo = self.shared.state().machine.begin(self.clock.now(), order);
+        self.perform(todo);
+        let mut watched = self.clock.now();
+        let mut state = self.shared.state();
+        while !state.machine.is_step_over() {
+            let now = self.clock.now();
+            if now.since(watched) >= WATCH_EVERY {
+                watched = now;
+                watch(&state.machine);
+            }
+            if stop.is_set() {
+                let todo = state.machine.end_step(self.clock.now());
+                perform(&mut state, &*self.fabric, todo, |_| {});
+            }
+            let waited = self.shared.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if self.hearing.as_ref().is_none_or(thread::JoinHandle::is_finished) {
+                return Err("the connection to the fleet is gone".into());
+            }
+        }
+        watch(&state.machine);
+        Ok(())
+    }
+
+    fn perform(&self, todo: Vec<CoordinatorDo<Order>>) {
+        let observer = &self.observer;
+        let mut state = self.shared.state();
+        perform(&mut state, &*self.fabric, todo, |news| {
+            if let News::Lost(index, why) = news {
+                observer.warn(&format!("agent {} is lost: {why}", self.agents[index].name));
+            }
+        });
+    }
+
+    /// Returns what each agent has answered to the step that is over; `None` of one that is lost.
+    fn answers(&self) -> Vec<(usize, Option<Answer>)> {
+        let state = self.shared.state();
+        let answer = |standing: &Standing<Answer>| match standing {
+            Standing::Done(answer) => Some(answer.clone()),
+            Standing::Working | Standing::Lost(_) => None,
+        };
+        let members = state.machine.members().iter().enumerate();
+        members.map(|(index, member)| (index, answer(member.standing()))).collect()
+    }
+
+    /// Returns which agents are left.
+    fn left(&self) -> Vec<usize> {
+        let state = self.shared.state();
+        let members = state.machine.members().iter().enumerate();
+        let left = members.filter(|(_, member)| !matches!(member.standing(), Standing::Lost(_)));
+        left.map(|(index, _)| index).collect()
+    }
+
+    /// Goes on without an agent that cannot.
+    fn give_up(&self, index: usize, why: String) {
+        let todo = self.shared.state().machine.give_up(self.clock.now(), index, why);
+        self.perform(todo);
+    }
+
+    /// Notes who was lost, and refuses to go on with too few.
+    fn note_losses(&mut self) -> Result<(), CallerError> {
+        let losses = self.shared.state().losses.clone();
+        for (index, loss) in losses {
+            let agent = &mut self.agents[index];
+            if agent.lost.is_none() && loss.why != LossReason::Dismissed {
+                agent.lost = Some(AgentLoss {
+                    at_ns: loss.at.as_ns(),
+                    heard_ns: loss.heard.as_ns(),
+                    stage_index: self.stage,
+                    why: in_words(&loss),
+                });
+            }
+        }
+        let (left, least) = (self.left().len(), self.settings.agents_min.max(1));
+        if left < least {
+            let of = self.agents.len();
+            return Err(format!("{left} of {of} agents are left, and the run needs {least}").into());
+        }
+        Ok(())
+    }
+
+    /// Measures all clocks, and returns by how much each is ahead.
+    fn measure(&mut self) -> Vec<Offset> {
+        if self.is_virtual {
+            let same = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
+            return vec![same; self.agents.len()];
+        }
+        let begun = self.clock.now();
+        let todo = self.shared.state().machine.measure(begun);
+        self.perform(todo);
+        let mut state = self.shared.state();
+        while !state.machine.is_measured() && self.clock.now().since(begun) < MEASURE_MAX {
+            let waited = self.shared.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let mut offsets = Vec::new();
+        for (member, agent) in state.machine.members().iter().zip(&mut self.agents) {
+            let offset = member.offset();
+            if let Some(Offset { at, ns, uncertainty_ns }) = offset {
+                let at_ns = at.as_ns();
+                agent.clock.push(ClockReading { at_ns, offset_ns: ns, uncertainty_ns });
+            }
+            // Without an answer it is the one of before; without one of before it is lost anyway.
+            let before = agent.clock.last().map(|reading| Offset {
+                at: Moment::from_ns(reading.at_ns),
+                ns: reading.offset_ns,
+                uncertainty_ns: reading.uncertainty_ns,
+            });
+            let none = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: u64::MAX };
+            offsets.push(offset.or(before).unwrap_or(none));
+        }
+        offsets
+    }
+
+    /// Has a stage made ready everywhere, and returns when it begins, by the clock of the run.
+    fn prepare(
+        &mut self,
+        stage: &DirectedStage<'_>,
+        stop: &StopFlag,
+    ) -> Result<(Moment, Vec<Offset>), CallerError> {
+        if stage.chosen.pacing.is_some() {
+            return Err("a fleet cannot change the pacing of a stage yet".into());
+        }
+        let name = format!("{}/before-{}", self.run, stage.number.0);
+        let before = ChangesDoc::of(stage.before);
+        let before = hold(&*self.fabric, &Space::Shared, name, before)?;
+        let order = StageOrder {
+            stage: stage.chosen.stage,
+            name: stage.chosen.name.clone(),
+            ops: stage.chosen.ops,
+            before,
+        };
+        self.step(|_| Order::Stage(Box::new(order.clone())), stop)?;
+        for (index, answer) in self.answers() {
+            match answer {
+                Some(Answer::Ready) | None => {}
+                Some(Answer::Failed { why }) => self.give_up(index, why),
+                Some(_) => self.give_up(index, "it answers something else".to_owned()),
+            }
+        }
+        self.note_losses()?;
+        let offsets = self.measure();
+        self.note_losses()?;
+        let begins = match self.is_virtual {
+            true => self.latest,
+            false => {
+                let each = LEAD_EACH * u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
+                self.clock.now().after(LEAD + each)
+            }
+        };
+        Ok((begins, offsets))
+    }
+
+    /// Adds up what came of a stage.
+    fn add_up(
+        &mut self,
+        stage: u8,
+        offsets: &[Offset],
+        sets_count: usize,
+    ) -> Result<StageOutcome, CallerError> {
+        let mut all: Option<StageOutcome> = None;
+        let mut changed = Changes::default();
+        let mut parts: Vec<Option<PartOutcome>> = Vec::new();
+        for (index, answer) in self.answers() {
+            parts.push(None);
+            let (doc, changes, now_ns) = match answer {
+                Some(Answer::Ended { outcome, changes, now_ns }) => (outcome, changes, now_ns),
+                Some(Answer::Failed { why }) => {
+                    self.give_up(index, why);
+                    continue;
+                }
+                Some(_) => {
+                    self.give_up(index, "it answers something else".to_owned());
+                    continue;
+                }
+                None => continue,
+            };
+            let offset = offsets[index];
+            let space = Space::Of(self.recruits[index].id.clone());
+            let own = fetch(&*self.fabric, &space, changes).map_err(|error| in_one_line(&error));
+            let own = own.and_then(|own| {
+                let own = own.changes(sets_count);
+                own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
+            });
+            let outcome = doc.outcome(offset).ok_or("what it says of the stage means nothing");
+            let (own, outcome) = match (own, outcome) {
+                (Ok(own), Ok(outcome)) => (own, outcome),
+                (Err(why), _) => {
+                    self.give_up(index, why);
+                    continue;
+                }
+                (_, Err(why)) => {
+                    self.give_up(index, why.to_owned());
+                    continue;
+                }
+            };
+            changed.append(own);
+            self.latest = self.latest.max(Moment::from_ns(now_ns));
+            match &mut all {
+                Some(all) => all.merge(outcome),
+                None => all = Some(outcome),
+            }
+            parts[index] = Some(PartOutcome { doc, offset });
+        }
+        while self.outcomes.len() <= usize::from(stage) {
+            self.outcomes.push(Vec::new());
+        }
+        self.outcomes[usize::from(stage)] = parts;
+        self.note_losses()?;
+        let mut all = all.ok_or("no agent has ended the stage")?;
+        attach(&mut all, changed);
+        Ok(all)
+    }
+
+    fn dismiss(&mut self) {
+        let Some(hearing) = self.hearing.take() else { return };
+        let todo = self.shared.state().machine.dismiss(self.clock.now());
+        self.perform(todo);
+        self.shared.state().is_over = true;
+        let _ = hearing.join();
+        // What was kept for all of them; what is left after an error does no harm.
+        let _ = self.fabric.remove(&Space::Shared, &format!("{}/", self.run));
+    }
+}
+
+/// Has the first job say what all have changed: who asks does not ask which job it was.
+fn attach(outcome: &mut StageOutcome, changed: Changes) {
+    if outcome.jobs.is_empty() {
+        return;
+    }
+    let Changes { members, names } = changed;
+    let first = &mut outcome.jobs[0];
+    debug_assert!(first.job == JobId(0) || !members.is_empty() || names.is_empty());
+    first.changes = members;
+    let mut all = plimsoll_engine::ServerNames::default();
+    names.into_iter().for_each(|names| all.append(Arc::unwrap_or_clone(names)));
+    first.server_names = (!all.is_empty()).then(|| Arc::new(all));
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
+
+impl Agents for Lead {
+    fn threads_count(&self) -> usize {
+        let threads = self.agents.iter().map(|agent| agent.threads_count.max(1) as usize);
+        threads.sum()
+    }
+
+    fn run(
+        &mut self,
+        stage: &DirectedStage<'_>,
+        context: &StageContext<'_>,
+    ) -> Result<StageOutcome, CallerError> {
+        self.stage = Some(stage.number.0);
+        let (begins, offsets) = self.prepare(stage, context.stop)?;
+        let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };
+        // Each agent has a slot of the counters, of which there is one for each thread at least.
+        let mut show = |machine: &Machine| {
+            for (slot, member) in machine.members().iter().enumerate() {
+                member.live().inspect(|of| of.show(context.live, slot));
+            }
+        };
+        self.step_watched(at, context.stop, &mut show)?;
+        let mut outcome = self.add_up(stage.number.0, &offsets, stage.sets_count)?;
+        if context.stop.is_set() {
+            outcome.ended_by = EndReason::Stopped;
+        }
+        if let Some(time) = context.virtual_time {
+            time.pass_until(self.latest);
+        }
+        Ok(outcome)
+    }
+
+    fn gather(
+        &mut self,
+        recording: &mut Recording,
+        sink: &mut dyn OpSink,
+        done: &mut [Done],
+    ) -> Result<(), CallerError> {
+        let gathered = self.gather_all(recording, sink, done);
+        recording.manifest.agents.clone_from(&self.agents);
+        self.dismiss();
+        gathered
+    }
+}

@@ -1,0 +1,248 @@
+//! What agents recorded, as one record.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
+use plimsoll_engine::{OpSink, StageOutcome, StopFlag};
+use plimsoll_model::{Moment, OpRecord, PackedOp, SeriesKey, StageId};
+use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
+use plimsoll_report::format;
+use plimsoll_stats::Timeline;
+use thiserror::Error;
+
+use super::Lead;
+use crate::fabric::{FabricError, Space};
+use crate::offset::Offset;
+use crate::wire::{Answer, Order};
+
+/// The interval of time lines.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// Where in the run directory the records of agents lie until they are part of its own.
+const STAGING: &str = "agents";
+/// So many operations are handed to the record at once.
+const OPS_AT_ONCE: usize = 4_096;
+
+/// Why the record of an agent is missing.
+#[derive(Debug, Error)]
+enum GatherError {
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error("`{name}` has {found} B, and the agent handed in {expected} B")]
+    Size { name: String, expected: u64, found: u64 },
+    #[error("it holds an operation of stage {0}, which the agent took no part in")]
+    Stage(u8),
+}
+
+/// What the log of an agent gave.
+struct Taken {
+    rows: u64,
+    /// By stage: operations.
+    ops: BTreeMap<StageId, u64>,
+    /// By stage: what was done in each second.
+    timelines: BTreeMap<StageId, Timeline<SeriesKey>>,
+}
+
+/// Returns an operation by the coordinator's clock.
+fn shifted(op: &OpRecord, offset: Offset) -> OpRecord {
+    let at = |moment: Moment| offset.to_coordinator(moment);
+    OpRecord {
+        intended: at(op.intended),
+        start: at(op.start),
+        assigned: op.assigned.map(at),
+        first_byte: op.first_byte.map(at),
+        last_byte_sent: op.last_byte_sent.map(at),
+        end: at(op.end),
+        ..*op
+    }
+}
+
+impl Lead {
+    pub(super) fn gather_all(
+        &mut self,
+        recording: &mut Recording,
+        sink: &mut dyn OpSink,
+        done: &mut [Done],
+    ) -> Result<(), CallerError> {
+        let never = StopFlag::default();
+        if !self.left().is_empty() && !self.outcomes.is_empty() {
+            self.step(|_| Order::HandIn, &never)?;
+        }
+        let place = recording.directory.path().join(STAGING);
+        let staging = Staging::begin(&place)?;
+        let mut timelines: BTreeMap<StageId, Timeline<SeriesKey>> = BTreeMap::new();
+        let answers = self.answers();
+        for (index, answer) in answers {
+            let files = match answer {
+                Some(Answer::HandedIn { files }) => files,
+                Some(Answer::Failed { why }) => {
+                    self.give_up(index, why);
+                    continue;
+                }
+                Some(_) | None => continue,
+            };
+            let own = place.join(index.to_string());
+            match self.fetch_record(index, &files, &own) {
+                Ok(directory) => {
+                    let taken = self.take(index, &directory, sink)?;
+                    for target in 0..recording.manifest.targets().count() {
+                        recording.directory.append_names(target, &directory)?;
+                    }
+                    self.compare(index, &taken);
+                    self.agents[index].rows_count = Some(taken.rows);
+                    for (stage, own) in taken.timelines {
+                        let all =
+                            timelines.entry(stage).or_insert_with(|| Timeline::new(0, INTERVAL_NS));
+                        all.merge(&own);
+                    }
+                }
+                Err(error) => {
+                    self.give_up(
+                        index,
+                        format!("its record cannot be had: {}", in_one_line(&error)),
+                    );
+                }
+            }
+        }
+        for of in done.iter_mut() {
+            self.complete(of, timelines.remove(&of.stage), recording);
+        }
+        if !self.left().is_empty() && !self.outcomes.is_empty() {
+            self.step(|_| Order::Forget, &never)?;
+        }
+        let _ = self.note_losses();
+        staging.remove()?;
+        self.note_missing(recording);
+        Ok(())
+    }
+
+    /// Fetches what an agent handed in.
+    fn fetch_record(
+        &self,
+        index: usize,
+        files: &[(String, u64)],
+        place: &Path,
+    ) -> Result<RunDirectory, GatherError> {
+        let space = Space::Of(self.recruits[index].id.clone());
+        let receiving = Receiving::begin(place)?;
+        for (name, expected) in files {
+            let kept = format!("{}/{name}", self.run);
+            let found = receiving
+                .keep(name, |to| Ok::<_, GatherError>(self.fabric.get(&space, &kept, to)?))?;
+            if found != *expected {
+                let (name, expected) = (name.clone(), *expected);
+                return Err(GatherError::Size { name, expected, found });
+            }
+        }
+        // It is checked as a whole before any of it becomes part of the record.
+        let directory = RunDirectory::open(place)?;
+        OpLog::open(&directory)?.scan(&mut |_| {})?;
+        self.fabric.remove(&space, &format!("{}/", self.run))?;
+        Ok(directory)
+    }
+
+    /// Adds the operations of an agent to the record.
+    fn take(
+        &self,
+        index: usize,
+        directory: &RunDirectory,
+        sink: &mut dyn OpSink,
+    ) -> Result<Taken, CallerError> {
+        let mut taken = Taken { rows: 0, ops: BTreeMap::new(), timelines: BTreeMap::new() };
+        let mut failed: Option<CallerError> = None;
+        let mut waiting: Vec<PackedOp> = Vec::with_capacity(OPS_AT_ONCE);
+        OpLog::open(directory)?.scan(&mut |op| {
+            if failed.is_some() {
+                return;
+            }
+            let parts = self.outcomes.get(usize::from(op.stage.0));
+            let part = parts.and_then(|parts| parts.get(index)?.as_ref());
+            let Some(part) = part else {
+                failed = Some(GatherError::Stage(op.stage.0).into());
+                return;
+            };
+            let op = shifted(op, part.offset);
+            let line = taken.timelines.entry(op.stage);
+            let line = line.or_insert_with(|| Timeline::new(0, INTERVAL_NS));
+            line.record(series_of(&op), &sample_of(&op));
+            *taken.ops.entry(op.stage).or_default() += 1;
+            taken.rows += 1;
+            waiting.push(PackedOp::from(&op));
+            if waiting.len() == OPS_AT_ONCE {
+                failed = sink.append(&waiting).err().map(Into::into);
+                waiting.clear();
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        sink.append(&waiting)?;
+        Ok(taken)
+    }
+
+    /// Says where what an agent recorded is not what it counted.
+    fn compare(&self, index: usize, taken: &Taken) {
+        for (stage, parts) in self.outcomes.iter().enumerate() {
+            let Some(part) = parts.get(index).and_then(Option::as_ref) else { continue };
+            let counted = part.doc.ops_count();
+            let recorded = taken.ops.get(&StageId(stage as u8)).copied().unwrap_or(0);
+            if counted != recorded {
+                self.observer.warn(&format!(
+                    "agent {} has counted {} operations of stage {stage} and recorded {}",
+                    self.agents[index].name,
+                    format::count(counted),
+                    format::count(recorded)
+                ));
+            }
+        }
+    }
+
+    /// Has a stage hold what those have done whose record is there.
+    fn complete(
+        &mut self,
+        done: &mut Done,
+        timeline: Option<Timeline<SeriesKey>>,
+        recording: &mut Recording,
+    ) {
+        let number = usize::from(done.stage.0);
+        let Some(parts) = self.outcomes.get(number) else { return };
+        let mut all: Option<StageOutcome> = None;
+        for (part, agent) in parts.iter().zip(&mut self.agents) {
+            let is_there = agent.rows_count.is_some();
+            let outcome = part.as_ref().and_then(|part| part.doc.outcome(part.offset));
+            agent.cpu_ns.resize(number, None);
+            agent.cpu_ns.push(outcome.as_ref().map(|of| of.cpu_time.as_nanos() as u64));
+            match (&mut all, outcome.filter(|_| is_there)) {
+                (_, None) => {}
+                (Some(all), Some(outcome)) => all.merge(outcome),
+                (all @ None, Some(outcome)) => *all = Some(outcome),
+            }
+        }
+        let Some(mut all) = all else { return };
+        all.ended_by = done.outcome.ended_by;
+        all.ended_because.clone_from(&done.outcome.ended_because);
+        all.timeline = timeline.unwrap_or_else(|| Timeline::new(0, INTERVAL_NS));
+        note_outcome(&mut recording.manifest.stages[number], &all);
+        done.outcome = all;
+    }
+
+    /// Says in the record what of whom is missing.
+    fn note_missing(&self, recording: &mut Recording) {
+        for agent in self.agents.iter().filter(|agent| agent.rows_count.is_none()) {
+            let Some(lost) = &agent.lost else { continue };
+            let stage = lost.stage_index.and_then(|at| recording.manifest.stages.get(at as usize));
+            let during =
+                stage.map_or_else(String::new, |stage| format!(" in stage {}", stage.name));
+            recording.manifest.advice.push(format!(
+                "agent {} was lost{during}: {}. It was last heard of {} after the run began; all \
+                 that it did is missing here (`plimsoll fleet collect` fetches what it kept)",
+                agent.name,
+                lost.why,
+                format::duration(Duration::from_nanos(lost.heard_ns))
+            ));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A fabric inside one process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::fabric::{Address, Arrival, Fabric, FabricError, Space};
+use crate::protocol::AgentId;
+use crate::simulated::failed;
+
+#[derive(Debug, Default)]
+struct Ways {
+    agents: HashMap<AgentId, Sender<Arrival>>,
+    coordinators: Vec<Sender<Arrival>>,
+    contents: BTreeMap<(Space, String), Vec<u8>>,
+}
+
+/// A fabric inside one process, over which every message arrives once, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Local(Arc<Mutex<Ways>>);
+
+impl Local {
+    fn ways(&self) -> MutexGuard<'_, Ways> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Joins an agent, and returns what arrives for it.
+    pub fn join_agent(&self, agent: &AgentId) -> Receiver<Arrival> {
+        let (sender, receiver) = channel();
+        self.ways().agents.insert(agent.clone(), sender);
+        receiver
+    }
+
+    /// Joins a coordinator, and returns what arrives for it.
+    pub fn join_coordinator(&self) -> Receiver<Arrival> {
+        let (sender, receiver) = channel();
+        self.ways().coordinators.push(sender);
+        receiver
+    }
+}
+
+impl Fabric for Local {
+    fn post(&self, to: &Address, bytes: Vec<u8>) -> Result<(), FabricError> {
+        let ways = self.ways();
+        let message =
+            |from: Option<&AgentId>| Arrival::Message { from: from.cloned(), bytes: bytes.clone() };
+        // Whoever has gone hears nothing more.
+        match to {
+            Address::Agents => ways.agents.values().for_each(|way| drop(way.send(message(None)))),
+            Address::Agent(agent) => {
+                if let Some(way) = ways.agents.get(agent) {
+                    let _ = way.send(message(None));
+                }
+            }
+            Address::Coordinators(from) => {
+                ways.coordinators.iter().for_each(|way| drop(way.send(message(Some(from)))));
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+        let mut bytes = Vec::new();
+        let read = content.read_to_end(&mut bytes);
+        read.map_err(|source| failed(format!("cannot read {name}"), source))?;
+        self.ways().contents.insert((of.clone(), name.to_owned()), bytes);
+        Ok(())
+    }
+
+    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
+        let key = (of.clone(), name.to_owned());
+        let Some(bytes) = self.ways().contents.get(&key).cloned() else {
+            let (of, name) = key;
+            return Err(FabricError::Missing { of, name });
+        };
+        let written = to.write_all(&bytes).map(|()| bytes.len() as u64);
+        written.map_err(|source| failed(format!("cannot keep {name}"), source))
+    }
+
+    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
+        self.ways().contents.retain(|(space, name), _| space != of || !name.starts_with(prefix));
+        Ok(())
+    }
+}

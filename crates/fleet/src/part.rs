@@ -1,0 +1,314 @@
+//! An agent's part of a run, from its assignment to its record.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+
+use plimsoll_conduct::{
+    BegunRun, CallerError, Changes, Chooser, Chosen, Crew, Done, Observer, Reached, RunRequest,
+    RunSettings, RunTime, Scripted, Stop, Targets, machine,
+};
+use plimsoll_model::{Moment, RunId, Seed};
+use plimsoll_record::RunDirectory;
+use plimsoll_workload::Share;
+use plimsoll_workload::plan::{Plan, WorkloadFile};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::contents::{ContentError, fetch, hold};
+use crate::fabric::{Fabric, Space};
+use crate::protocol::AgentId;
+use crate::station::Input;
+use crate::wire::{
+    Answer, Assignment, ChangesDoc, ConductDoc, Order, OutcomeDoc, StageOrder, found_from,
+};
+
+/// Where an agent works: what its owner allows, its time, how it reaches targets.
+pub trait Workplace: Send + Sync {
+    /// Returns the time of a run that begins now; its clock is the agent's.
+    fn time(&self) -> RunTime;
+
+    /// Refuses what the owner of the machine does not allow, for that many of the workers.
+    fn judge(&self, plan: &Plan, share: Share) -> Result<(), CallerError>;
+
+    /// Opens the targets of a plan; `access` is what the coordinator says of how they are reached.
+    fn targets(
+        &self,
+        plan: &Plan,
+        access: &Value,
+        seed: Seed,
+        time: &RunTime,
+    ) -> Result<Targets, CallerError>;
+
+    /// Returns how operations are driven here.
+    fn settings(&self, conduct: &ConductDoc) -> RunSettings;
+
+    /// Returns where the record of a part is kept until the coordinator has it.
+    fn record_of(&self, run: &RunId, part: usize) -> PathBuf;
+}
+
+/// How a part ended.
+#[derive(Debug)]
+pub struct PartEnd {
+    /// Of which run.
+    pub run: String,
+    /// Where its record lies, where nobody has confirmed to have it.
+    pub kept: Option<PathBuf>,
+}
+
+/// Nobody waits for the part any longer.
+#[derive(Debug, Error)]
+#[error("the coordinator has let this agent go")]
+struct LetGo;
+
+/// A step that does not follow the one before.
+const OUT_OF_ORDER: &str = "the coordinator wants something else than it said";
+
+/// The way between a part and the agent that it is of.
+pub(crate) struct Link {
+    pub(crate) run: String,
+    pub(crate) agent: AgentId,
+    pub(crate) orders: Receiver<(u32, Order)>,
+    pub(crate) inputs: Sender<Input>,
+    pub(crate) fabric: Arc<dyn Fabric>,
+    pub(crate) stop: Stop,
+}
+
+impl Link {
+    fn next(&self) -> Result<(u32, Order), LetGo> {
+        self.orders.recv().map_err(|_| LetGo)
+    }
+
+    fn answer(&self, step: u32, answer: Answer) {
+        let run = self.run.clone();
+        // An agent that has ended needs no answer.
+        let _ = self.inputs.send(Input::Answered { run, step, answer: Box::new(answer) });
+    }
+
+    fn hold<T: serde::Serialize>(
+        &self,
+        what: &str,
+        content: T,
+    ) -> Result<crate::wire::Held<T>, ContentError> {
+        let space = Space::Of(self.agent.clone());
+        hold(&*self.fabric, &space, format!("{}/{what}", self.run), content)
+    }
+
+    fn fetch<T: serde::de::DeserializeOwned>(
+        &self,
+        held: crate::wire::Held<T>,
+    ) -> Result<T, ContentError> {
+        fetch(&*self.fabric, &Space::Shared, held)
+    }
+}
+
+/// Carries a part out, step by step, and tells the agent how it ended.
+pub(crate) fn carry_out(link: Link, workplace: &dyn Workplace, observer: Arc<dyn Observer>) {
+    let (run, inputs) = (link.run.clone(), link.inputs.clone());
+    let kept = Part { link, step: 0 }.run(workplace, observer);
+    let _ = inputs.send(Input::Over(PartEnd { run, kept }));
+}
+
+struct Part {
+    link: Link,
+    /// The step under way.
+    step: u32,
+}
+
+/// A part that is made ready.
+struct Opened {
+    begun: BegunRun,
+    share: Share,
+    /// What was opened for the targets, for as long as they are used.
+    _targets: (Vec<Reached>, Option<Scripted>),
+}
+
+impl Part {
+    /// Returns where the record is kept, if it is.
+    fn run(mut self, workplace: &dyn Workplace, observer: Arc<dyn Observer>) -> Option<PathBuf> {
+        let Ok((step, Order::Open(assignment))) = self.link.next() else { return None };
+        self.step = step;
+        match self.open(*assignment, workplace, observer) {
+            Ok((opened, answer)) => {
+                self.link.answer(step, answer);
+                let path = opened.begun.recording.directory.path().to_path_buf();
+                self.stages(opened).err().map(|_| path)
+            }
+            Err(error) => {
+                self.fail(&*error);
+                None
+            }
+        }
+    }
+
+    /// Says why the part cannot go on, and waits until the coordinator lets the agent go.
+    fn fail(&self, error: &(dyn std::error::Error + 'static)) {
+        let why = plimsoll_conduct::in_one_line(error);
+        self.link.answer(self.step, Answer::Failed { why });
+        while self.link.next().is_ok() {}
+    }
+
+    fn open(
+        &self,
+        assignment: Assignment,
+        workplace: &dyn Workplace,
+        observer: Arc<dyn Observer>,
+    ) -> Result<(Opened, Answer), CallerError> {
+        let share = assignment.share().ok_or("the shares of the agents mean nothing")?;
+        let workload: Value = self.link.fetch(assignment.workload)?;
+        let file: WorkloadFile = serde_json::from_value(workload)?;
+        let plan = Arc::new(file.check()?);
+        workplace.judge(&plan, share)?;
+        let (time, seed) = (workplace.time(), Seed(assignment.seed));
+        let targets = workplace.targets(&plan, &assignment.access, seed, &time)?;
+        let Targets { all, stores, scripted } = targets;
+        let found = found_from(self.link.fetch(assignment.found)?);
+        let settings = workplace.settings(&assignment.conduct);
+        let threads = settings.engine.threads;
+        let id = RunId::parse(&self.link.run)?;
+        let path = workplace.record_of(&id, assignment.part);
+        let request = RunRequest { plan, seed, id, time, targets: all, settings };
+        let open = request.lay_out()?;
+        let manifest = open.manifest(Vec::new(), None, None);
+        let endpoints = manifest.endpoints().cloned().collect();
+        let machine = serde_json::to_value(machine::describe())?;
+        let directory = RunDirectory::create(&path, &manifest)?;
+        let stop = self.link.stop.clone();
+        let begun = open.begin_part(directory, manifest, observer, stop, &found)?;
+        let answer = Answer::Opened { threads, endpoints, machine };
+        Ok((Opened { begun, share, _targets: (stores, scripted) }, answer))
+    }
+
+    /// Carries the stages out, and hands the record in.
+    fn stages(self, mut opened: Opened) -> Result<(), CallerError> {
+        let begun = &mut opened.begun;
+        let sets_count = begun.placed().plan.sets.len();
+        let clock = Arc::clone(&begun.recording.time.clock);
+        let directed = Directed { part: self, sets_count, clock, next: None };
+        let directed = Rc::new(RefCell::new(directed));
+        let of_crew = Rc::clone(&directed);
+        begun.divide(Box::new(PartCrew { share: opened.share, directed: of_crew }));
+        let of_chooser = Rc::clone(&directed);
+        let choose: Chooser<'_> = Box::new(move |_, _| of_chooser.borrow_mut().choose());
+        let done = begun.run(None, Some(choose));
+        let settled = done.and_then(|recorded| begun.recording.settle_measured(&recorded));
+        let directed = Rc::into_inner(directed).expect("the run is over").into_inner();
+        match settled {
+            Ok(()) => directed.part.hand_in(opened),
+            Err(error) => {
+                directed.part.fail(&error);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Has the fabric keep the record, and forgets it when the coordinator has it.
+    fn hand_in(self, opened: Opened) -> Result<(), CallerError> {
+        let directory = opened.begun.recording.directory.clone();
+        // Connections end before the record is read.
+        drop(opened);
+        let space = Space::Of(self.link.agent.clone());
+        let keep = || -> Result<Vec<(String, u64)>, CallerError> {
+            let files = directory.files()?;
+            for file in &files {
+                let name = format!("{}/{}", self.link.run, file.name);
+                self.link.fabric.put(&space, &name, &mut directory.open_file(&file.name)?)?;
+            }
+            Ok(files.into_iter().map(|file| (file.name, file.size)).collect())
+        };
+        match keep() {
+            Ok(files) => self.link.answer(self.step, Answer::HandedIn { files }),
+            Err(error) => {
+                self.fail(&*error);
+                return Err(error);
+            }
+        }
+        let (step, order) = self.link.next()?;
+        if order != Order::Forget {
+            return Err(OUT_OF_ORDER.into());
+        }
+        directory.forget()?;
+        self.link.answer(step, Answer::Forgotten);
+        while self.link.next().is_ok() {}
+        Ok(())
+    }
+}
+
+/// What a coordinator has a part do.
+struct Directed {
+    part: Part,
+    sets_count: usize,
+    clock: plimsoll_model::SharedClock,
+    /// The stage that comes next, once that is known; `None` inside: there is none.
+    next: Option<Option<Chosen>>,
+}
+
+impl Directed {
+    /// Waits for the next stage, and returns what the one before has changed in all parts.
+    fn hear(&mut self) -> Result<Changes, CallerError> {
+        let (step, order) = self.part.link.next()?;
+        self.part.step = step;
+        match order {
+            Order::Stage(order) => {
+                let StageOrder { stage, name, ops, before } = *order;
+                let before: ChangesDoc = self.part.link.fetch(before)?;
+                self.next = Some(Some(Chosen { name, ops, ..Chosen::plain(stage) }));
+                let changes = before.changes(self.sets_count);
+                Ok(changes.ok_or("what the stage before has changed means nothing")?)
+            }
+            Order::HandIn => {
+                self.next = Some(None);
+                Ok(Changes::default())
+            }
+            Order::Open(_) | Order::Start { .. } | Order::Forget => Err(OUT_OF_ORDER.into()),
+        }
+    }
+
+    fn choose(&mut self) -> Option<Chosen> {
+        if self.next.is_none() && self.hear().is_err() {
+            return None;
+        }
+        self.next.take().flatten()
+    }
+}
+
+/// The part that this process has in a run, while it is carried out.
+struct PartCrew {
+    share: Share,
+    directed: Rc<RefCell<Directed>>,
+}
+
+impl Crew for PartCrew {
+    fn share(&self) -> Share {
+        self.share
+    }
+
+    fn await_start(&mut self, _stage: usize) -> Result<Option<Moment>, CallerError> {
+        let part = &mut self.directed.borrow_mut().part;
+        part.link.stop.begin_stage();
+        part.link.answer(part.step, Answer::Ready);
+        let (step, order) = part.link.next()?;
+        part.step = step;
+        match order {
+            Order::Start { at_ns } => Ok(Some(Moment::from_ns(at_ns))),
+            _ => Err(OUT_OF_ORDER.into()),
+        }
+    }
+
+    fn exchange(&mut self, own: &Done) -> Result<Changes, CallerError> {
+        let mut directed = self.directed.borrow_mut();
+        let changes = ChangesDoc::of(&Changes::of(&own.outcome));
+        let changes = directed.part.link.hold(&format!("changes-{}", own.stage.0), changes)?;
+        let outcome = Box::new(OutcomeDoc::of(&own.outcome));
+        let now_ns = directed.clock.now().as_ns();
+        let step = directed.part.step;
+        directed.part.link.answer(step, Answer::Ended { outcome, changes, now_ns });
+        directed.hear()
+    }
+
+    fn is_directed(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,263 @@
+//! An agent at work: it hears its coordinator, carries out its part of a run, and tells how far it
+//! is.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_conduct::{Observer, StageView, Stop};
+use plimsoll_engine::Live;
+use plimsoll_model::{Moment, SharedClock};
+
+use crate::agent::{Agent, AgentDo, LeaveReason};
+use crate::fabric::{Address, Arrival, Fabric};
+use crate::limits::Limits;
+use crate::part::{self, PartEnd, Workplace};
+use crate::protocol::{About, AgentId, Ask, decode, encode};
+use crate::wire::{Answer, LiveDoc, Order};
+
+/// What comes to an agent.
+pub enum Input {
+    /// From its fabric.
+    Arrived(Arrival),
+    /// A step is done.
+    Answered {
+        /// Of which run.
+        run: String,
+        /// Which step.
+        step: u32,
+        /// What came of it.
+        answer: Box<Answer>,
+    },
+    /// The part of a run is over.
+    Over(PartEnd),
+    /// The agent is to end.
+    End,
+}
+
+/// Who an agent is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// What it is called on its fabric.
+    pub id: AgentId,
+    /// A number that no other process of that id has.
+    pub incarnation: u64,
+    /// What it tells of itself.
+    pub about: About,
+}
+
+/// What goes on in the part of a run that is under way, for whoever tells of it.
+#[derive(Default)]
+pub(crate) struct Board {
+    /// The counters of the stage under way.
+    live: Mutex<Option<Arc<Live>>>,
+}
+
+/// Tells of a part of a run.
+pub(crate) struct PartObserver {
+    pub(crate) board: Arc<Board>,
+    pub(crate) inner: Arc<dyn Observer>,
+}
+
+impl Observer for PartObserver {
+    fn note(&self, line: &str) {
+        self.inner.note(line);
+    }
+
+    fn warn(&self, line: &str) {
+        self.inner.warn(line);
+    }
+
+    fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
+        *self.board.live.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::clone(stage.live));
+        self.inner.during(stage, work);
+    }
+}
+
+/// A part of a run that is under way.
+struct UnderWay {
+    run: String,
+    orders: Option<Sender<(u32, Order)>>,
+    stop: Stop,
+    board: Arc<Board>,
+}
+
+/// An agent at work.
+pub struct Station {
+    agent: Agent<Answer, LiveDoc>,
+    id: AgentId,
+    fabric: Arc<dyn Fabric>,
+    clock: SharedClock,
+    workplace: Arc<dyn Workplace>,
+    observer: Arc<dyn Observer>,
+    inputs: (Sender<Input>, Receiver<Input>),
+    part: Option<UnderWay>,
+}
+
+impl Station {
+    /// Returns an agent that has joined nothing yet. All that comes to it is to be sent to
+    /// [`Self::inputs`]; `clock` is the one of the runs that it takes part in.
+    pub fn new(
+        identity: Identity,
+        fabric: Arc<dyn Fabric>,
+        clock: SharedClock,
+        workplace: Arc<dyn Workplace>,
+        observer: Arc<dyn Observer>,
+        limits: Limits,
+    ) -> Self {
+        let Identity { id, incarnation, about } = identity;
+        let agent = Agent::new(id.clone(), incarnation, about, limits, clock.now());
+        Self { agent, id, fabric, clock, workplace, observer, inputs: channel(), part: None }
+    }
+
+    /// Returns where all goes that comes to it.
+    pub fn inputs(&self) -> Sender<Input> {
+        self.inputs.0.clone()
+    }
+
+    /// Works until it is told to end; a part that is under way then is ended and kept.
+    pub fn run(mut self) {
+        let greeting = self.agent.greet();
+        self.perform(vec![greeting]);
+        loop {
+            let now = self.clock.now();
+            let wait = self.agent.due().map(|due| due.since(now));
+            let input = match wait {
+                Some(wait) => self.inputs.1.recv_timeout(wait),
+                None => self.inputs.1.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let now = self.clock.now();
+            match input {
+                Ok(Input::End) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(input) => self.take(now, input),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.count();
+            let todo = self.agent.tick(now);
+            self.perform(todo);
+        }
+        self.end();
+    }
+
+    fn take(&mut self, now: Moment, input: Input) {
+        let todo = match input {
+            Input::Arrived(Arrival::Message { bytes, .. }) => {
+                // What is not understood is somebody else's, or of another version, whose
+                // coordinator sees that nobody answers it.
+                let Ok(ask) = decode::<Ask<Order>>(&bytes) else { return };
+                self.agent.hear(now, ask)
+            }
+            Input::Answered { run, step, answer } => {
+                self.agent.done(now, &run, step, *answer).into_iter().collect()
+            }
+            Input::Over(end) => self.over(end),
+            Input::Arrived(Arrival::Disconnected { .. }) | Input::End => return,
+        };
+        self.perform(todo);
+    }
+
+    /// Takes note of what was counted, so that it is told with the next message.
+    fn count(&mut self) {
+        let Some(part) = &self.part else { return };
+        let live = part.board.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(live) = live {
+            self.agent.count(LiveDoc::of(&live));
+        }
+    }
+
+    /// Takes note that a part is over; the machine may have had enough of it before.
+    fn over(&mut self, end: PartEnd) -> Vec<AgentDo<Order, Answer, LiveDoc>> {
+        let Some(part) = self.part.take_if(|part| part.run == end.run) else { return Vec::new() };
+        if let Some(path) = &end.kept {
+            let path = path.display();
+            self.observer.warn(&format!("this agent's part of {} is kept in {path}", part.run));
+        }
+        self.agent.left(end.kept.is_some()).into_iter().collect()
+    }
+
+    fn perform(&mut self, todo: Vec<AgentDo<Order, Answer, LiveDoc>>) {
+        for each in todo {
+            match each {
+                AgentDo::Say(tell) => {
+                    let to = Address::Coordinators(self.id.clone());
+                    // What cannot be sent is said again; a fabric that is away comes back.
+                    if let Ok(message) = encode(&tell) {
+                        let _ = self.fabric.post(&to, message);
+                    }
+                }
+                AgentDo::CarryOut { run, step, order } => self.carry_out(run, step, order),
+                AgentDo::EndStep => {
+                    if let Some(part) = &self.part {
+                        part.stop.stop_stage();
+                    }
+                }
+                AgentDo::Leave { run, why } => self.leave(&run, why),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, run: String, step: u32, order: Order) {
+        if step == 1 {
+            self.begin(run.clone());
+        }
+        let Some(part) = self.part.as_ref().filter(|part| part.run == run) else { return };
+        if let Some(orders) = &part.orders {
+            let _ = orders.send((step, order));
+        }
+    }
+
+    /// Begins a part on a thread of its own.
+    fn begin(&mut self, run: String) {
+        let (orders, receiver) = channel();
+        let (stop, board) = (Stop::default(), Arc::new(Board::default()));
+        let link = part::Link {
+            run: run.clone(),
+            agent: self.id.clone(),
+            orders: receiver,
+            inputs: self.inputs.0.clone(),
+            fabric: Arc::clone(&self.fabric),
+            stop: stop.clone(),
+        };
+        let observer =
+            PartObserver { board: Arc::clone(&board), inner: Arc::clone(&self.observer) };
+        let workplace = Arc::clone(&self.workplace);
+        thread::spawn(move || part::carry_out(link, &*workplace, Arc::new(observer)));
+        self.part = Some(UnderWay { run, orders: Some(orders), stop, board });
+    }
+
+    fn leave(&mut self, run: &str, why: LeaveReason) {
+        if why == LeaveReason::Orphaned {
+            self.observer
+                .warn(&format!("the coordinator of {run} has not been heard of; leaving the run"));
+        }
+        match self.part.as_mut().filter(|part| part.run == run) {
+            Some(part) => {
+                part.stop.stop_stage();
+                part.orders = None;
+            }
+            None => {
+                let todo = self.agent.left(false).into_iter().collect();
+                self.perform(todo);
+            }
+        }
+    }
+
+    /// Ends what is under way and takes its leave.
+    fn end(mut self) {
+        /// Operations under way end within their time limits; who waits for longer has hung.
+        const LONGEST: Duration = Duration::from_secs(300);
+        let farewell = self.agent.part_with();
+        self.perform(vec![farewell]);
+        let Some(part) = &mut self.part else { return };
+        part.stop.stop_stage();
+        part.orders = None;
+        while let Ok(input) = self.inputs.1.recv_timeout(LONGEST) {
+            if let Input::Over(end) = input {
+                self.over(end);
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Runs of a fleet in virtual time, held against the same run of one process.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use plimsoll_conduct::{
+    BegunRun, CallerError, Observer, RunRequest, RunSettings, RunTime, Stop, Store, Targets,
+};
+use plimsoll_engine::EngineConfig;
+use plimsoll_fleet::Limits;
+use plimsoll_fleet::lead::{FleetSettings, Lead};
+use plimsoll_fleet::local::Local;
+use plimsoll_fleet::part::Workplace;
+use plimsoll_fleet::protocol::{About, AgentId};
+use plimsoll_fleet::roll::{Recruit, call_roll};
+use plimsoll_fleet::station::{Identity, Input, Station};
+use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_model::{OpRecord, RunId, Seed, WallTime};
+use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
+use plimsoll_record::schema::{Manifest, RunState};
+use plimsoll_record::{OpLog, RunDirectory};
+use plimsoll_workload::Share;
+use plimsoll_workload::plan::{Plan, WorkloadFile};
+use serde_json::Value;
+
+/// Members are filled, changed, read again by others than those who put them, and removed.
+const WORKLOAD: &str = "\
+schema: plimsoll.workload/2
+name: divided
+sets:
+  o: {count: 200, size: {uniform: 1KiB..2KiB}}
+  p: {size: 64B}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 5, work: {fill: o}}]}
+- name: main
+  duration: 2s
+  jobs:
+  - name: mix
+    workers: 7
+    ops: 2000
+    work:
+      objects:
+      - {get: o, weight: 50}
+      - {put: o, weight: 20}
+      - {delete: o, weight: 20}
+      - {stat: o, weight: 10}
+  - {name: few, workers: 2, work: {objects: [{put: p}]}}
+- name: open
+  duration: 1s
+  jobs:
+  - workers: 6
+    pacing: {open: {rate: 400/s, arrivals: poisson, max_in_flight: 64}}
+    work: {objects: [{get: o}]}
+- {name: again, jobs: [{workers: 4, ops: 300, work: {objects: [{get: o}, {get: p}]}}]}
+- {name: rest, duration: 500ms}
+- {name: remove, jobs: [{workers: 3, work: {remove: o}}]}
+";
+
+/// As many at once as anybody likes.
+const SCRIPT: &str = "schema: plimsoll.oracle/1\nservice: {time: {constant: 3ms}}\n";
+
+/// Keeps what is said.
+#[derive(Default)]
+pub(crate) struct Heard(pub(crate) Mutex<Vec<String>>);
+
+impl Observer for Heard {
+    fn note(&self, _line: &str) {}
+
+    fn warn(&self, line: &str) {
+        self.0.lock().unwrap().push(line.to_owned());
+    }
+}
+
+fn behaviour() -> Behaviour {
+    Behaviour::new(&Script::from_yaml(SCRIPT).unwrap(), 7)
+}
+
+fn store() -> ScriptedDriver {
+    ScriptedDriver::new(behaviour())
+}
+
+fn settings() -> RunSettings {
+    let op_timeout = Duration::from_secs(60);
+    let engine = EngineConfig { threads: 1, op_timeout, retries: 0 };
+    RunSettings { engine, ..RunSettings::default() }
+}
+
+/// Agents that all work on one scripted store.
+struct Simulated {
+    store: ScriptedDriver,
+    place: PathBuf,
+}
+
+impl Workplace for Simulated {
+    fn time(&self) -> RunTime {
+        RunTime::simulated()
+    }
+
+    fn judge(&self, plan: &Plan, _share: Share) -> Result<(), CallerError> {
+        match &*plan.name {
+            "forbidden" => Err("the owner does not allow it".into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn targets(
+        &self,
+        _plan: &Plan,
+        access: &Value,
+        _seed: Seed,
+        _time: &RunTime,
+    ) -> Result<Targets, CallerError> {
+        assert_eq!(access, "key");
+        let store = self.store.beside(behaviour());
+        let target = Store::without_admin(store, "oracle").into();
+        Ok(Targets { all: vec![target], ..Targets::default() })
+    }
+
+    fn settings(&self, conduct: &ConductDoc) -> RunSettings {
+        assert_eq!(conduct.op_timeout_ns, 60_000_000_000);
+        settings()
+    }
+
+    fn record_of(&self, run: &RunId, part: usize) -> PathBuf {
+        self.place.join(format!("{}-{part}", run.as_str()))
+    }
+}
+
+/// A fleet in this process.
+struct Fleet {
+    local: Local,
+    stations: Vec<(std::sync::mpsc::Sender<Input>, JoinHandle<()>)>,
+}
+
+impl Fleet {
+    /// Starts an agent of each weight.
+    fn new(place: &Path, store: &ScriptedDriver, weights: &[u32]) -> Self {
+        let local = Local::default();
+        let station = |(index, weight): (usize, &u32)| {
+            let id = AgentId::new(format!("agent-{index:02}")).unwrap();
+            let about = About {
+                name: format!("node{index:02}"),
+                version: "1".to_owned(),
+                weight: *weight,
+                busy: None,
+                kept: Vec::new(),
+            };
+            let arrivals = local.join_agent(&id);
+            let workplace = Simulated { store: store.clone(), place: place.to_path_buf() };
+            let station = Station::new(
+                Identity { id, incarnation: 1, about },
+                Arc::new(local.clone()),
+                RunTime::machine().clock,
+                Arc::new(workplace),
+                Arc::new(Heard::default()),
+                Limits::DEFAULT,
+            );
+            let inputs = station.inputs();
+            let to = inputs.clone();
+            std::thread::spawn(move || {
+                while let Ok(arrival) = arrivals.recv() {
+                    if to.send(Input::Arrived(arrival)).is_err() {
+                        return;
+                    }
+                }
+            });
+            (inputs, std::thread::spawn(move || station.run()))
+        };
+        let stations = weights.iter().enumerate().map(station).collect();
+        Self { local, stations }
+    }
+
+    /// Has the agents carry a run out that has begun.
+    fn direct(&self, run: &mut BegunRun) -> Result<(), CallerError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let coordinator = NEXT.fetch_add(1, Ordering::Relaxed);
+        let arrivals = self.local.join_coordinator();
+        let clock = RunTime::machine().clock;
+        let count = self.stations.len();
+        let mut all = |present: &[Recruit], _| present.len() == count;
+        let limit = Duration::from_secs(20);
+        let roll = call_roll(&self.local, &arrivals, &*clock, coordinator, limit, &mut all)?;
+        assert_eq!((roll.present.len(), roll.strangers.len()), (count, 0));
+        let conduct = ConductDoc { threads: None, op_timeout_ns: 60_000_000_000, retries: 0 };
+        let settings = FleetSettings {
+            access: Value::from("key"),
+            conduct,
+            limits: Limits::DEFAULT,
+            agents_min: 1,
+            coordinator,
+        };
+        let fabric = Arc::new(self.local.clone());
+        run.direct(Box::new(Lead::open(fabric, arrivals, roll.present, run, settings)?));
+        Ok(())
+    }
+
+    fn end(self) {
+        for (inputs, thread) in self.stations {
+            inputs.send(Input::End).unwrap();
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn begin(place: &Path, workload: &str, store: &ScriptedDriver) -> (BegunRun, Arc<Heard>) {
+    let time = RunTime::simulated();
+    let file = WorkloadFile::from_yaml("divided", workload).unwrap();
+    let request = RunRequest {
+        plan: Arc::new(file.check().unwrap()),
+        seed: Seed(11),
+        id: RunId::new("divided", WallTime::from_unix_ns(0), 1),
+        time,
+        targets: vec![Store::without_admin(store.clone(), "oracle").into()],
+        settings: settings(),
+    };
+    let open = request.lay_out().unwrap();
+    let manifest = open.manifest(Vec::new(), None, None);
+    let directory = RunDirectory::create(place, &manifest).unwrap();
+    let heard = Arc::new(Heard::default());
+    let observer = Arc::clone(&heard) as Arc<dyn Observer>;
+    (open.begin(directory, manifest, observer, Stop::default()).unwrap(), heard)
+}
+
+/// What a run left.
+struct Seen {
+    manifest: Manifest,
+    ops: Vec<OpRecord>,
+    summary: String,
+}
+
+fn end(mut run: BegunRun, heard: &Heard) -> Seen {
+    let recorded = run.run(None, None).unwrap();
+    run.recording.settle_measured(&recorded).unwrap();
+    assert_eq!(*heard.0.lock().unwrap(), [""; 0]);
+    let directory = &run.recording.directory;
+    let mut ops = Vec::new();
+    OpLog::open(directory).unwrap().scan(&mut |op| ops.push(*op)).unwrap();
+    // In which order the recorder took what threads had done at once means nothing.
+    ops.sort_by_key(|op| (op.stage.0, op.worker.0, op.start, op.end));
+    let summary = std::fs::read_to_string(directory.path().join("summary.json")).unwrap();
+    let manifest = directory.read_manifest().unwrap();
+    assert!(!directory.path().join("agents").exists());
+    Seen { manifest, ops, summary }
+}
+
+#[test]
+fn a_fleet_does_what_one_process_does_bit_for_bit() {
+    let place = tempfile::tempdir().unwrap();
+    let (run, heard) = begin(&place.path().join("alone"), WORKLOAD, &store());
+    let alone = end(run, &heard);
+    assert!(alone.ops.len() > 3_000);
+    for weights in [&[1][..], &[1, 1], &[3, 0, 1, 2], &[1; 50]] {
+        let place = place.path().join(format!("fleet-{}", weights.len()));
+        let store = store();
+        let fleet = Fleet::new(&place, &store, weights);
+        let (mut run, heard) = begin(&place.join("run"), WORKLOAD, &store);
+        fleet.direct(&mut run).unwrap();
+        let seen = end(run, &heard);
+        let differs = seen.ops.iter().zip(&alone.ops).find(|(of, alone)| of != alone);
+        assert_eq!(differs, None, "{weights:?}");
+        assert_eq!(seen.ops.len(), alone.ops.len(), "{weights:?}");
+        assert_eq!(seen.summary, alone.summary, "{weights:?}");
+        let plain = |manifest: &Manifest| {
+            let mut stages = manifest.stages.clone();
+            stages.iter_mut().for_each(|stage| stage.threads_count = 0);
+            stages
+        };
+        let (stages, alone_stages) = (plain(&seen.manifest), plain(&alone.manifest));
+        for (of, alone) in stages.iter().zip(&alone_stages) {
+            assert_eq!(of, alone, "{weights:?}");
+        }
+        assert_eq!(stages.len(), alone_stages.len());
+        assert_eq!(seen.manifest.state, RunState::Complete);
+        let agents = &seen.manifest.agents;
+        assert_eq!(agents.iter().map(|agent| agent.weight).collect::<Vec<_>>(), weights);
+        let rows: u64 = agents.iter().map(|agent| agent.rows_count.unwrap()).sum();
+        assert_eq!(rows, seen.ops.len() as u64);
+        fleet.end();
+        // Nobody keeps what was handed in.
+        let left: Vec<_> =
+            std::fs::read_dir(&place).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(left, ["run"]);
+    }
+}
+
+#[test]
+fn an_agent_that_may_not_take_part_says_why() {
+    let place = tempfile::tempdir().unwrap();
+    let store = store();
+    let fleet = Fleet::new(place.path(), &store, &[1, 1]);
+    let workload = WORKLOAD.replace("name: divided", "name: forbidden");
+    let (mut run, _) = begin(&place.path().join("run"), &workload, &store);
+    let refused = fleet.direct(&mut run).unwrap_err().to_string();
+    assert_eq!(refused, "agent node00 cannot take part: the owner does not allow it");
+    drop(run);
+    // The agents are free again.
+    let (mut run, heard) = begin(&place.path().join("again"), WORKLOAD, &store);
+    fleet.direct(&mut run).unwrap();
+    assert_eq!(end(run, &heard).manifest.agents.len(), 2);
+    fleet.end();
+}

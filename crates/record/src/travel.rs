@@ -1,0 +1,196 @@
+//! The files of a run on their way from one machine to another.
+#![expect(clippy::disallowed_methods, reason = "record owns the files of a run")]
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
+use std::path::Path;
+
+use crate::directory::{MANIFEST_NAME, OPS_NAME, SUMMARY_NAME, is_names_file};
+use crate::ops::is_closed_part;
+use crate::{RecordError, RunDirectory};
+
+/// A file of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFile {
+    /// Its name: what it is called below the directory of the run.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl RunDirectory {
+    /// Returns the files of the record, without those of parts that are not complete.
+    pub fn files(&self) -> Result<Vec<RunFile>, RecordError> {
+        let failed = |source| RecordError::io("read", self.path(), source);
+        let own = self.folder().names().map_err(failed)?;
+        let mut names: Vec<String> = own.into_iter().filter(|name| is_top(name)).collect();
+        let ops = self.ops()?;
+        let parts = ops.names().map_err(failed)?;
+        let parts = parts.into_iter().filter(|name| is_closed_part(name));
+        names.extend(parts.map(|name| format!("{OPS_NAME}/{name}")));
+        names.sort_unstable();
+        let with_size = |name: String| {
+            let file = self.open_file(&name)?;
+            let size = file.metadata().map_err(failed)?.len();
+            Ok(RunFile { name, size })
+        };
+        names.into_iter().map(with_size).collect()
+    }
+
+    /// Opens a file of the record to read it, by the name that [`Self::files`] gives it.
+    pub fn open_file(&self, name: &str) -> Result<File, RecordError> {
+        match name.split_once('/') {
+            Some((OPS_NAME, part)) if is_closed_part(part) => self.ops()?.file(part),
+            None if is_top(name) => self.folder().file(name),
+            _ => Err(RecordError::damaged(self.path(), format!("`{name}` is no file of a run"))),
+        }
+    }
+
+    /// Adds the names that a target gave to another part of the run, if it gave any.
+    pub fn append_names(&self, target: usize, part: &Self) -> Result<(), RecordError> {
+        let (from, to) = (part.names_path(target), self.names_path(target));
+        let name = |path: &Path| {
+            path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let mut source = match part.folder().file(&name(&from)) {
+            Ok(source) => source,
+            Err(RecordError::Missing { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let failed = |source| RecordError::io("write", &to, source);
+        let mut file = self.folder().open_or_create(&name(&to)).map_err(failed)?;
+        file.seek(SeekFrom::End(0)).map_err(failed)?;
+        io::copy(&mut source, &mut file).map_err(failed)?;
+        Ok(())
+    }
+
+    /// Removes a run whose record is kept elsewhere, with its directory if nothing else is in it.
+    pub fn forget(self) -> Result<(), RecordError> {
+        let failed = |source| RecordError::io("remove", self.path(), source);
+        for name in self.folder().names().map_err(failed)? {
+            if is_names_file(&name) {
+                self.folder().remove(&name).map_err(failed)?;
+            }
+        }
+        let is_left = || self.folder().names().map(|names| names.iter().any(|name| !is_own(name)));
+        let with_directory = !is_left().map_err(failed)?;
+        self.remove_files(with_directory)
+    }
+}
+
+/// Keeps the files of a run that come from elsewhere.
+#[derive(Debug)]
+pub struct Receiving<'a> {
+    place: &'a Path,
+}
+
+impl<'a> Receiving<'a> {
+    /// Begins to keep them in a directory that is made for them.
+    pub fn begin(place: &'a Path) -> Result<Self, RecordError> {
+        let made = fs::create_dir_all(place.join(OPS_NAME));
+        made.map_err(|source| RecordError::io("make", place, source))?;
+        Ok(Self { place })
+    }
+
+    /// Keeps one; `write` hands over what it holds. A name that no file of a run has is refused.
+    pub fn keep<T, E: From<RecordError>>(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let is_part = |part: &str| is_closed_part(part);
+        let is_good = match name.split_once('/') {
+            Some((OPS_NAME, part)) => is_part(part),
+            Some(_) => false,
+            None => is_top(name),
+        };
+        if !is_good {
+            let why = format!("`{name}` is no file of a run");
+            return Err(RecordError::damaged(self.place, why).into());
+        }
+        let path = self.place.join(name);
+        let failed = |source: io::Error| RecordError::io("write", &path, source);
+        let file = File::create(&path).map_err(failed)?;
+        let mut file = BufWriter::with_capacity(1 << 18, file);
+        let kept = write(&mut file)?;
+        file.flush().map_err(failed)?;
+        Ok(kept)
+    }
+}
+
+/// Where records lie until they are part of another.
+#[derive(Debug)]
+pub struct Staging<'a>(&'a Path);
+
+impl<'a> Staging<'a> {
+    /// Makes the place, which must not be there.
+    pub fn begin(place: &'a Path) -> Result<Self, RecordError> {
+        fs::create_dir(place).map_err(|source| RecordError::io("make", place, source))?;
+        Ok(Self(place))
+    }
+
+    /// Removes it with all that is in it.
+    pub fn remove(self) -> Result<(), RecordError> {
+        fs::remove_dir_all(self.0).map_err(|source| RecordError::io("remove", self.0, source))
+    }
+}
+
+/// Tells whether a file that travels has that name in the directory of the run itself.
+fn is_top(name: &str) -> bool {
+    name == MANIFEST_NAME || name == SUMMARY_NAME || is_names_file(name)
+}
+
+/// Tells whether that is a name of what a run keeps.
+fn is_own(name: &str) -> bool {
+    is_top(name) || name == OPS_NAME || name.starts_with('.') || name == crate::lease::LOCK_NAME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_a_run_travel() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("from/ops")).unwrap();
+        let from = place.path().join("from");
+        for name in ["run.json", "summary.json", "names-0.txt", "ops/part-000000.parquet"] {
+            fs::write(from.join(name), name).unwrap();
+        }
+        // Neither what is not complete nor what is none of the run's.
+        for name in ["ops/part-000001.parquet.open", "run.json.tmp", "notes.txt", "names-x.txt.tmp"]
+        {
+            fs::write(from.join(name), "x").unwrap();
+        }
+        let directory = RunDirectory::open(&from).unwrap();
+        let files = directory.files().unwrap();
+        let names: Vec<&str> = files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["names-0.txt", "ops/part-000000.parquet", "run.json", "summary.json"]);
+        let to = place.path().join("to");
+        let receiving = Receiving::begin(&to).unwrap();
+        for file in &files {
+            let mut content = directory.open_file(&file.name).unwrap();
+            let kept: Result<u64, RecordError> = receiving.keep(&file.name, |to| {
+                io::copy(&mut content, to).map_err(|source| RecordError::io("copy", &from, source))
+            });
+            assert_eq!(kept.unwrap(), file.size);
+            assert_eq!(fs::read_to_string(to.join(&file.name)).unwrap(), file.name);
+        }
+        for bad in ["../run.json", "ops/../run.json", "/etc/passwd", "ops/x", "a/b", "", ".lock"] {
+            assert!(directory.open_file(bad).is_err(), "{bad}");
+            let kept: Result<(), RecordError> = receiving.keep(bad, |_| Ok(()));
+            assert!(kept.is_err(), "{bad}");
+        }
+        let whole = RunDirectory::open(&to).unwrap();
+        whole.append_names(0, &directory).unwrap();
+        whole.append_names(1, &directory).unwrap();
+        assert_eq!(fs::read_to_string(to.join("names-0.txt")).unwrap(), "names-0.txtnames-0.txt");
+        assert!(!to.join("names-1.txt").exists());
+        let staging = Staging::begin(&place.path().join("staging")).map(|_| ());
+        assert!(staging.is_ok() && Staging::begin(&place.path().join("staging")).is_err());
+        directory.forget().unwrap();
+        // What is none of the run's stays.
+        assert!(from.join("notes.txt").exists() && !from.join("run.json").exists());
+        assert!(!from.join("ops/part-000000.parquet").exists());
+    }
+}
