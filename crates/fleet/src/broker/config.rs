@@ -1,0 +1,109 @@
+//! What the server is told: where it listens, whom it knows, and who may say what to whom.
+
+use std::fmt::Write as _;
+
+use super::{BrokerSettings, COORDINATOR, JOIN, JOIN_SUBJECT, SYSTEM, UP, agent_id};
+use crate::fabric::Space;
+use crate::nats::{SUBJECTS, bucket_of, inbox_of};
+use crate::protocol::AgentId;
+
+fn list(subjects: &[String]) -> String {
+    let quoted: Vec<String> = subjects.iter().map(|subject| format!("{subject:?}")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+fn user(name: &str, publish: &[String], subscribe: &[String]) -> String {
+    format!(
+        "      {{user: {name:?}, permissions: {{publish: {{allow: {}}}, subscribe: {{allow: {}}}}}}}\n",
+        list(publish),
+        list(subscribe)
+    )
+}
+
+/// Returns what an agent may say: how far it is, and what it hands in. It may read what all agents
+/// may. To read what is its own it has no need; consumers of it could be made to say to others what
+/// it wrote itself.
+fn agent(id: &str) -> String {
+    let own = bucket_of(&Space::Of(AgentId::new(id).expect("a number is an id")));
+    let shared = bucket_of(&Space::Shared);
+    let mut publish = vec![format!("{SUBJECTS}.tell.{id}"), format!("$O.{own}.>")];
+    for api in ["STREAM.INFO", "STREAM.MSG.GET", "STREAM.PURGE"] {
+        publish.push(format!("$JS.API.{api}.OBJ_{own}"));
+    }
+    publish.push(format!("$JS.API.DIRECT.GET.OBJ_{own}.>"));
+    for api in ["STREAM.INFO", "STREAM.MSG.GET", "CONSUMER.CREATE"] {
+        publish.push(format!("$JS.API.{api}.OBJ_{shared}"));
+    }
+    for api in ["DIRECT.GET", "CONSUMER.CREATE", "CONSUMER.DELETE"] {
+        publish.push(format!("$JS.API.{api}.OBJ_{shared}.>"));
+    }
+    publish.push("$JS.FC.>".to_owned());
+    let subscribe = [
+        format!("{SUBJECTS}.ask.all"),
+        format!("{SUBJECTS}.ask.{id}"),
+        format!("{}.>", inbox_of(id)),
+    ];
+    user(id, &publish, &subscribe)
+}
+
+/// Returns the configuration of the server; `revoked` are agents that it no longer knows.
+pub(super) fn text(settings: &BrokerSettings, revoked: &[String]) -> String {
+    let (host, port) = &settings.listen;
+    let port = if *port == 0 { -1 } else { i32::from(*port) };
+    let directory = &settings.directory;
+    let file = |name: &str| format!("{:?}", directory.join(name).display().to_string());
+    let words = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let mut users = String::new();
+    let inbox = |id: &str| format!("{}.>", inbox_of(id));
+    let coordinator = [
+        format!("{SUBJECTS}.ask.>"),
+        format!("{SUBJECTS}.up.>"),
+        "$JS.API.>".to_owned(),
+        "$JS.FC.>".to_owned(),
+        "$O.>".to_owned(),
+    ];
+    users += &user(COORDINATOR, &coordinator, &[format!("{SUBJECTS}.tell.*"), inbox(COORDINATOR)]);
+    let up_says = [format!("{SUBJECTS}.ask.all"), inbox(JOIN), inbox(COORDINATOR)];
+    let up_hears = [
+        JOIN_SUBJECT.to_owned(),
+        format!("{SUBJECTS}.up.>"),
+        format!("{SUBJECTS}.tell.*"),
+        inbox(UP),
+    ];
+    users += &user(UP, &up_says, &up_hears);
+    users += &user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
+    for id in (1..=settings.agents_max).map(agent_id).filter(|id| !revoked.contains(id)) {
+        users += &agent(&id);
+    }
+    let mut text = String::new();
+    let written = write!(
+        text,
+        "host: {host:?}\n\
+         port: {port}\n\
+         log_file: {}\n\
+         max_payload: 1MB\n\
+         max_pending: 256MB\n\
+         ping_interval: \"1s\"\n\
+         ping_max: 2\n\
+         lame_duck_duration: \"30s\"\n\
+         tls {{\n  cert_file: {}\n  key_file: {}\n  ca_file: {}\n  verify_and_map: true\n  \
+         timeout: 5\n}}\n\
+         jetstream {{\n  store_dir: {}\n}}\n\
+         accounts {{\n  FLEET {{\n    jetstream: enabled\n    users: [\n{users}    ]\n  }}\n  \
+         SYS {{\n    users: [{{user: {SYSTEM:?}}}]\n  }}\n}}\n\
+         system_account: SYS\n",
+        file("nats.log"),
+        file("server.pem"),
+        file("server.key"),
+        file("ca.pem"),
+        file("jetstream"),
+    );
+    written.expect("a text can be written");
+    text
+}
+
+/// Returns the port that a server says in its log that it listens on.
+pub(super) fn port_in(log: &str) -> Option<u16> {
+    let line = log.lines().find(|line| line.contains("Listening for client connections on"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}

@@ -1,0 +1,478 @@
+//! A fabric on NATS: messages over its core, which may drop them, and contents in its object store,
+//! where each piece is acknowledged.
+#![expect(clippy::disallowed_methods, reason = "owns the connections between machines")]
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::{self, stream::StorageType};
+use async_nats::{Client, ConnectOptions, ServerAddr};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use serde::Deserialize;
+use tokio::io::AsyncReadExt as _;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::fabric::{Address, Arrival, Fabric, FabricError, Space};
+use crate::protocol::AgentId;
+use crate::simulated::failed;
+
+/// What all subjects begin with.
+pub(crate) const SUBJECTS: &str = "plimsoll";
+/// Messages that wait to be sent; what comes beyond is dropped, and said again.
+const WAITING_MAX: usize = 1 << 14;
+/// Messages that wait to be taken; the library drops what comes beyond.
+const SUBSCRIPTION_MAX: usize = 1 << 18;
+/// How large the pieces of a content are.
+const CHUNK_BYTES: usize = 1 << 18;
+/// How long a content is tried to be kept or fetched, while the servers come and go.
+const TRY_FOR: Duration = Duration::from_secs(60);
+/// How long is waited before the next try.
+const TRY_AGAIN: Duration = Duration::from_millis(250);
+/// How long one request to the object store may take.
+const REQUEST: Duration = Duration::from_secs(5);
+/// How long the first connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// What a client calls itself whose end is told.
+const CLIENT: &str = "plimsoll-agent";
+
+/// How a NATS is reached.
+#[derive(Clone)]
+pub struct NatsConfig {
+    /// Its servers.
+    pub servers: Vec<ServerAddr>,
+    /// Who asks, and whom it trusts.
+    pub access: Access,
+    /// Who hears of connections that end, where that is somebody else.
+    pub system: Option<Arc<rustls::ClientConfig>>,
+}
+
+/// Who asks a NATS, and whom it trusts.
+#[derive(Clone)]
+pub enum Access {
+    /// A certificate of a fleet of ours.
+    Fleet(Arc<rustls::ClientConfig>),
+    /// As the servers of others want it: what a file of credentials holds, and whether TLS is
+    /// demanded.
+    Others {
+        /// The text of the file.
+        credentials: Option<String>,
+        /// A file of certificates that are trusted besides those of the system.
+        ca_file: Option<std::path::PathBuf>,
+    },
+}
+
+/// Who joins.
+#[derive(Clone, Copy, Debug)]
+pub enum Side<'a> {
+    /// An agent, as this process.
+    Agent(&'a AgentId, u64),
+    /// A coordinator.
+    Coordinator,
+    /// Who has made the fleet.
+    Up,
+    /// Who wants to join it.
+    Join,
+}
+
+/// A fabric on NATS.
+pub struct Nats {
+    loops: Loop,
+    jetstream: jetstream::Context,
+    client: Client,
+    outgoing: mpsc::Sender<(String, Bytes)>,
+}
+
+fn subject_of(to: &Address) -> String {
+    match to {
+        Address::Agents => format!("{SUBJECTS}.ask.all"),
+        Address::Agent(agent) => format!("{SUBJECTS}.ask.{}", agent.as_str()),
+        Address::Coordinators(from) => format!("{SUBJECTS}.tell.{}", from.as_str()),
+    }
+}
+
+/// Returns the bucket that is a space.
+pub(crate) fn bucket_of(space: &Space) -> String {
+    match space {
+        Space::Shared => format!("{SUBJECTS}-shared"),
+        Space::Of(agent) => format!("{SUBJECTS}-of-{}", agent.as_str()),
+    }
+}
+
+/// Returns what an agent's inbox begins with; nobody else may hear it.
+pub(crate) fn inbox_of(id: &str) -> String {
+    format!("_INBOX_{SUBJECTS}_{id}")
+}
+
+fn options(access: &Access) -> Result<ConnectOptions, FabricError> {
+    let plain = ConnectOptions::new()
+        .connection_timeout(CONNECT)
+        .request_timeout(Some(REQUEST))
+        .ping_interval(Duration::from_secs(2))
+        .subscription_capacity(SUBSCRIPTION_MAX)
+        .ignore_discovered_servers()
+        .reconnect_delay_callback(|tries| TRY_AGAIN.min(Duration::from_millis(20 * tries as u64)));
+    match access {
+        Access::Fleet(tls) => Ok(plain.tls_client_config((**tls).clone()).require_tls(true)),
+        Access::Others { credentials, ca_file } => {
+            let plain = match ca_file {
+                Some(path) => plain.add_root_certificates(path.clone()).require_tls(true),
+                None => plain,
+            };
+            match credentials {
+                Some(text) => plain
+                    .credentials(text)
+                    .map_err(|error| failed("cannot use the credentials".to_owned(), error)),
+                None => Ok(plain),
+            }
+        }
+    }
+}
+
+/// An event loop on a thread of its own, until it is dropped.
+struct Loop {
+    handle: Handle,
+    over: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Loop {
+    fn start() -> std::io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (over, ended) = oneshot::channel::<()>();
+        let drive = move || {
+            let _ = runtime.block_on(ended);
+        };
+        let thread = thread::Builder::new().name("fabric".to_owned()).spawn(drive)?;
+        Ok(Self { handle, over: Some(over), thread: Some(thread) })
+    }
+
+    fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.handle.block_on(work)
+    }
+
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(work);
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        drop(self.over.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Nats {
+    /// Joins a fabric, and returns what arrives.
+    pub fn join(
+        config: &NatsConfig,
+        side: Side<'_>,
+    ) -> Result<(Self, Receiver<Arrival>), FabricError> {
+        let (sender, receiver) = channel();
+        let deliver = move |arrival| sender.send(arrival).is_ok();
+        Ok((Self::join_with(config, side, deliver)?, receiver))
+    }
+
+    /// The same; what arrives is handed over until that is not wanted any more.
+    pub fn join_with(
+        config: &NatsConfig,
+        side: Side<'_>,
+        deliver: impl Fn(Arrival) -> bool + Clone + Send + 'static,
+    ) -> Result<Self, FabricError> {
+        let runtime = Loop::start()
+            .map_err(|error| failed("cannot start the thread of the fabric".to_owned(), error))?;
+        let client = runtime.block_on(connect(config, side))?;
+        let subjects: Vec<String> = match side {
+            Side::Agent(id, _) => {
+                vec![subject_of(&Address::Agents), subject_of(&Address::Agent(id.clone()))]
+            }
+            Side::Coordinator | Side::Up => vec![format!("{SUBJECTS}.tell.*")],
+            Side::Join => Vec::new(),
+        };
+        for subject in subjects {
+            let subscribed = runtime.block_on(client.subscribe(subject.clone()));
+            let mut messages =
+                subscribed.map_err(|error| failed(format!("cannot hear {subject}"), error))?;
+            let deliver = deliver.clone();
+            runtime.spawn(async move {
+                while let Some(message) = messages.next().await {
+                    let last = message.subject.rsplit('.').next().unwrap_or_default();
+                    let told = message.subject.starts_with(&format!("{SUBJECTS}.tell."));
+                    let from = AgentId::new(last).ok().filter(|_| told);
+                    let bytes = message.payload.to_vec();
+                    if !deliver(Arrival::Message { from, bytes }) {
+                        return;
+                    }
+                }
+            });
+        }
+        if let (Side::Coordinator, Some(system)) = (side, &config.system) {
+            runtime.block_on(hear_ends(config, Arc::clone(system), deliver))?;
+        }
+        let flushed = runtime.block_on(client.flush());
+        flushed.map_err(|error| failed("the NATS server does not answer".to_owned(), error))?;
+        let (outgoing, waiting) = mpsc::channel(WAITING_MAX);
+        runtime.spawn(send(client.clone(), waiting));
+        // It begins a task of its own.
+        let within = runtime.handle.enter();
+        let jetstream = jetstream::ContextBuilder::new().timeout(REQUEST).build(client.clone());
+        drop(within);
+        Ok(Self { loops: runtime, jetstream, client, outgoing })
+    }
+
+    /// Makes the places in which contents are kept: that of all, and those of these agents.
+    pub fn make_spaces<'a>(
+        &self,
+        agents: impl IntoIterator<Item = &'a AgentId>,
+    ) -> Result<(), FabricError> {
+        let spaces = agents.into_iter().map(|agent| Space::Of(agent.clone()));
+        for space in std::iter::once(Space::Shared).chain(spaces) {
+            let bucket = bucket_of(&space);
+            let config = object_store::Config {
+                bucket: bucket.clone(),
+                storage: StorageType::File,
+                ..object_store::Config::default()
+            };
+            self.keep_trying(format!("cannot make the object store {bucket}"), || {
+                let config = config.clone();
+                async { self.jetstream.create_object_store(config).await.map(drop) }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Removes the place of an agent with all that is kept there.
+    pub fn remove_space(&self, of: &Space) -> Result<(), FabricError> {
+        let removed = self.loops.block_on(self.jetstream.delete_object_store(bucket_of(of)));
+        removed.map_err(|error| failed(format!("cannot remove what {of} has kept"), error))
+    }
+
+    /// Asks somebody once, and returns the answer.
+    pub(crate) fn request(&self, subject: &str, content: Vec<u8>) -> Result<Vec<u8>, FabricError> {
+        let asked = self.client.request(subject.to_owned(), content.into());
+        let answer = self.loops.block_on(asked);
+        let answer = answer.map_err(|error| failed(format!("no answer to {subject}"), error))?;
+        Ok(answer.payload.to_vec())
+    }
+
+    /// Answers whatever is asked under a subject.
+    pub(crate) fn answer(
+        &self,
+        subject: String,
+        answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static,
+    ) -> Result<(), FabricError> {
+        let subscribed = self.loops.block_on(self.client.subscribe(subject.clone()));
+        let mut asked =
+            subscribed.map_err(|error| failed(format!("cannot hear {subject}"), error))?;
+        let client = self.client.clone();
+        self.loops.spawn(async move {
+            while let Some(message) = asked.next().await {
+                if let Some(reply) = message.reply {
+                    // Who does not hear the answer asks again.
+                    let _ = client.publish(reply, answer(&message.payload).into()).await;
+                }
+            }
+        });
+        let flushed = self.loops.block_on(self.client.flush());
+        flushed.map_err(|error| failed("the NATS server does not answer".to_owned(), error))
+    }
+
+    /// Does something again and again until it is done or has taken too long.
+    fn keep_trying<T, E, F>(
+        &self,
+        what: String,
+        mut act: impl FnMut() -> F,
+    ) -> Result<T, FabricError>
+    where
+        F: Future<Output = Result<T, E>>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        self.loops.block_on(async {
+            let end = tokio::time::Instant::now() + TRY_FOR;
+            loop {
+                match act().await {
+                    Ok(done) => return Ok(done),
+                    Err(error) if tokio::time::Instant::now() >= end => {
+                        return Err(failed(what, error));
+                    }
+                    Err(_) => tokio::time::sleep(TRY_AGAIN).await,
+                }
+            }
+        })
+    }
+
+    async fn store(&self, of: &Space) -> Result<ObjectStore, FabricError> {
+        let bucket = bucket_of(of);
+        let found = self.jetstream.get_object_store(&bucket).await;
+        found.map_err(|error| failed(format!("cannot reach the object store {bucket}"), error))
+    }
+}
+
+async fn connect(config: &NatsConfig, side: Side<'_>) -> Result<Client, FabricError> {
+    let options = options(&config.access)?;
+    let options = match side {
+        Side::Agent(id, incarnation) => options
+            .name(format!("{CLIENT}/{}/{incarnation}", id.as_str()))
+            .custom_inbox_prefix(inbox_of(id.as_str())),
+        Side::Coordinator => {
+            options.name("plimsoll-coordinator").custom_inbox_prefix(inbox_of("coordinator"))
+        }
+        Side::Up => options.name("plimsoll-up").custom_inbox_prefix(inbox_of("up")),
+        Side::Join => options.name("plimsoll-join").custom_inbox_prefix(inbox_of("join")),
+    };
+    let connected = options.connect(config.servers.clone()).await;
+    connected.map_err(|error| failed(format!("cannot connect to {}", shown(config)), error))
+}
+
+fn shown(config: &NatsConfig) -> String {
+    let servers: Vec<String> =
+        config.servers.iter().map(|each| format!("{}:{}", each.host(), each.port())).collect();
+    format!("NATS at {}", servers.join(", "))
+}
+
+/// Sends what waits.
+async fn send(client: Client, mut waiting: mpsc::Receiver<(String, Bytes)>) {
+    while let Some((subject, message)) = waiting.recv().await {
+        // What is lost is said again.
+        let _ = client.publish(subject, message).await;
+    }
+    let _ = client.flush().await;
+}
+
+/// What a server tells of a connection that has ended.
+#[derive(Deserialize)]
+struct Ended {
+    client: EndedClient,
+}
+
+#[derive(Deserialize)]
+struct EndedClient {
+    #[serde(default)]
+    name: String,
+}
+
+/// Hears of connections that end.
+async fn hear_ends(
+    config: &NatsConfig,
+    tls: Arc<rustls::ClientConfig>,
+    deliver: impl Fn(Arrival) -> bool + Send + 'static,
+) -> Result<(), FabricError> {
+    let options = options(&Access::Fleet(tls))?.name("plimsoll-system");
+    let connected = options.connect(config.servers.clone()).await;
+    let client =
+        connected.map_err(|error| failed(format!("cannot connect to {}", shown(config)), error))?;
+    let heard = client.subscribe("$SYS.ACCOUNT.*.DISCONNECT").await;
+    let mut heard =
+        heard.map_err(|error| failed("cannot hear of ended connections".to_owned(), error))?;
+    tokio::spawn(async move {
+        // It lives as long as anybody hears.
+        let _client = client;
+        while let Some(message) = heard.next().await {
+            let Ok(Ended { client }) = serde_json::from_slice(&message.payload) else { continue };
+            let mut parts = client.name.split('/');
+            let (Some(CLIENT), Some(id), Some(incarnation)) =
+                (parts.next(), parts.next(), parts.next())
+            else {
+                continue;
+            };
+            let (Ok(agent), Ok(incarnation)) = (AgentId::new(id), incarnation.parse()) else {
+                continue;
+            };
+            if !deliver(Arrival::Disconnected { agent, incarnation }) {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Reads for the library, which reads asynchronously.
+struct Reading<'a>(&'a mut dyn Read);
+
+impl Reading<'_> {
+    /// Returns the whole content: what is sent again needs it from its beginning.
+    fn whole(self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.0.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl Fabric for Nats {
+    fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
+        // Where too many wait it is dropped, as it may be.
+        let _ = self.outgoing.try_send((subject_of(to), message.into()));
+        Ok(())
+    }
+
+    fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
+        let content = Reading(content).whole();
+        let content = content.map_err(|error| failed(format!("cannot read {name}"), error))?;
+        let meta = object_store::ObjectMetadata {
+            name: name.to_owned(),
+            chunk_size: Some(CHUNK_BYTES),
+            ..object_store::ObjectMetadata::default()
+        };
+        let store = self.keep_trying(format!("cannot hand {name} over"), || self.store(of))?;
+        self.keep_trying(format!("cannot hand {name} over"), || {
+            let (meta, mut content) = (meta.clone(), &*content);
+            let store = &store;
+            async move { store.put(meta, &mut content).await.map(drop) }
+        })
+    }
+
+    fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
+        let what = || format!("cannot fetch {name} of {of}");
+        let store = self.keep_trying(what(), || self.store(of))?;
+        self.loops.block_on(async {
+            let object = store.get(name).await.map_err(|error| failed(what(), error))?;
+            let mut object = object;
+            let mut piece = vec![0; CHUNK_BYTES];
+            let mut size = 0;
+            loop {
+                let read = tokio::time::timeout(TRY_FOR, object.read(&mut piece)).await;
+                let read = read.map_err(|error| failed(what(), error))?;
+                match read.map_err(|error| failed(what(), error))? {
+                    0 => return Ok(size),
+                    count => {
+                        let written = to.write_all(&piece[..count]);
+                        written.map_err(|error| failed(format!("cannot keep {name}"), error))?;
+                        size += count as u64;
+                    }
+                }
+            }
+        })
+    }
+
+    fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
+        self.loops.block_on(async {
+            let store = self.store(of).await?;
+            let what = || format!("cannot clear what {of} has kept");
+            let mut objects = store.list().await.map_err(|error| failed(what(), error))?;
+            while let Some(object) = objects.next().await {
+                let object = object.map_err(|error| failed(what(), error))?;
+                if object.name.starts_with(prefix) {
+                    store.delete(&object.name).await.map_err(|error| failed(what(), error))?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Hands what arrives to whoever takes inputs of another type.
+pub fn forward<T: Send + 'static>(
+    to: Sender<T>,
+    as_input: impl Fn(Arrival) -> T + Clone + Send + 'static,
+) -> impl Fn(Arrival) -> bool + Clone + Send + 'static {
+    move |arrival| to.send(as_input(arrival)).is_ok()
+}

@@ -1,0 +1,172 @@
+//! A fleet on a real `nats-server`: who may join, who may say what, and what it carries.
+
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use plimsoll_fleet::broker::{Broker, BrokerError, BrokerSettings, TokenRules, join, local_fleet};
+use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
+use plimsoll_fleet::nats::{Nats, Side};
+use plimsoll_fleet::protocol::AgentId;
+use plimsoll_fleet::token::Token;
+
+const ANY: TokenRules = TokenRules { uses: None, lasts: None };
+/// Longer than anything takes that comes at all.
+const LONG: Duration = Duration::from_secs(20);
+/// How long is waited for what must not come.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// Starts a fleet in a directory, where the live tier runs.
+pub(crate) fn broker(directory: &Path, agents_max: u32) -> Option<Broker> {
+    let settings = BrokerSettings {
+        program: plimsoll_testkit::nats_server()?,
+        listen: ("127.0.0.1".to_owned(), 0),
+        addresses: vec!["127.0.0.1".to_owned()],
+        directory: directory.join("fleet"),
+        agents_max,
+    };
+    Some(Broker::start(settings).unwrap())
+}
+
+struct Joined {
+    id: AgentId,
+    nats: Nats,
+    arrivals: Receiver<Arrival>,
+}
+
+fn agent(token: &Token, name: &str) -> Joined {
+    let (id, config) = join(token, name).unwrap();
+    let (nats, arrivals) = Nats::join(&config, Side::Agent(&id, 7)).unwrap();
+    Joined { id, nats, arrivals }
+}
+
+fn text(arrival: Arrival) -> String {
+    match arrival {
+        Arrival::Message { from, bytes } => {
+            let from = from.map_or_else(|| "-".to_owned(), |id| id.as_str().to_owned());
+            format!("{from}: {}", String::from_utf8(bytes).unwrap())
+        }
+        Arrival::Disconnected { agent, incarnation } => {
+            format!("{} {incarnation} has gone", agent.as_str())
+        }
+    }
+}
+
+fn refusal(token: &Token) -> String {
+    match join(token, "late") {
+        Err(error @ BrokerError::Refused(_)) => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok((id, _)) => panic!("{id:?} has joined"),
+    }
+}
+
+#[test]
+fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(broker) = broker(place.path(), 3) else { return };
+    let token = Token::parse(&broker.token(ANY).unwrap().to_text()).unwrap();
+    let config = local_fleet(&place.path().join("fleet")).unwrap();
+    let (lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
+    let (first, second) = (agent(&token, "node1"), agent(&token, "node2"));
+    assert_eq!([first.id.as_str(), second.id.as_str()], ["a0001", "a0002"]);
+    let names = broker.joined();
+    assert_eq!(names[1], ("a0002".to_owned(), "node2".to_owned()));
+
+    lead.post(&Address::Agents, b"all".to_vec()).unwrap();
+    lead.post(&Address::Agent(second.id.clone()), b"you".to_vec()).unwrap();
+    assert_eq!(text(first.arrivals.recv_timeout(LONG).unwrap()), "-: all");
+    let heard = [(); 2].map(|()| text(second.arrivals.recv_timeout(LONG).unwrap()));
+    assert!(heard.contains(&"-: you".to_owned()), "{heard:?}");
+    assert!(first.arrivals.recv_timeout(SHORT).is_err(), "it heard what was for another");
+
+    // Nobody speaks as another, nor to another agent.
+    let own = |agent: &Joined| Address::Coordinators(agent.id.clone());
+    first.nats.post(&own(&second), b"as another".to_vec()).unwrap();
+    first.nats.post(&Address::Agent(second.id.clone()), b"to another".to_vec()).unwrap();
+    first.nats.post(&Address::Agents, b"to all".to_vec()).unwrap();
+    first.nats.post(&own(&first), b"as itself".to_vec()).unwrap();
+    assert_eq!(text(told.recv_timeout(LONG).unwrap()), "a0001: as itself");
+    assert!(told.recv_timeout(SHORT).is_err());
+    assert!(second.arrivals.recv_timeout(SHORT).is_err());
+
+    let spaces = [&first, &second].map(|agent| Space::Of(agent.id.clone()));
+    lead.make_spaces([&first.id, &second.id]).unwrap();
+    let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+    first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&large)).unwrap();
+    lead.put(&Space::Shared, "run/plan", &mut Cursor::new(&large[..700_000])).unwrap();
+    let fetched = |nats: &Nats, space: &Space, name: &str| {
+        let mut bytes = Vec::new();
+        nats.get(space, name, &mut bytes).map(|size| (size, bytes))
+    };
+    assert_eq!(fetched(&lead, &spaces[0], "run/part").unwrap(), (3_000_000, large.clone()));
+    let shared = fetched(&second.nats, &Space::Shared, "run/plan").unwrap();
+    assert_eq!(shared, (700_000, large[..700_000].to_vec()));
+    lead.remove(&spaces[0], "run/").unwrap();
+    assert!(fetched(&lead, &spaces[0], "run/part").is_err());
+
+    // The end of a connection is told at once.
+    drop(second);
+    assert_eq!(text(told.recv_timeout(LONG).unwrap()), "a0002 7 has gone");
+}
+
+#[test]
+fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(mut broker) = broker(place.path(), 3) else { return };
+    let once = broker.token(TokenRules { uses: Some(1), lasts: None }).unwrap();
+    let over = broker.token(TokenRules { uses: None, lasts: Some(Duration::ZERO) }).unwrap();
+    let any = broker.token(ANY).unwrap();
+    let first = agent(&once, "node1");
+    assert!(refusal(&once).ends_with("was used as often as it may be"), "{}", refusal(&once));
+    assert!(refusal(&over).ends_with("has expired"));
+    let other = Token { number: 99, ..any.clone() };
+    assert!(refusal(&other).ends_with("nobody knows the token"));
+    // A token of another fleet is not even spoken to, and one of this fleet speaks to no other.
+    let strange = Token { authority: [0; 32], ..any.clone() };
+    assert!(matches!(join(&strange, "x"), Err(BrokerError::Fabric(_))));
+    drop(agent(&any, "node2"));
+    assert!(broker.revoke_token(any.number) && !broker.revoke_token(77));
+    assert!(refusal(&any).ends_with("was revoked"));
+    let more = broker.token(ANY).unwrap();
+    drop(agent(&more, "node3"));
+    assert!(refusal(&more).contains("as many agents have joined as may"));
+    assert!(matches!(join(&more, ""), Err(BrokerError::Refused(_))));
+
+    // An agent whose leave is taken back is cut off, and stays so.
+    let config = local_fleet(&place.path().join("fleet")).unwrap();
+    let (_lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
+    broker.revoke_agents(&["a0001".to_owned()]).unwrap();
+    assert_eq!(text(told.recv_timeout(LONG).unwrap()), "a0001 7 has gone");
+    first.nats.post(&Address::Coordinators(first.id.clone()), b"here".to_vec()).unwrap();
+    // It tries again, and whatever ends with that is all that is heard of it.
+    let is_message = |arrival: &Arrival| matches!(arrival, Arrival::Message { .. });
+    for _ in 0..10 {
+        let heard = told.recv_timeout(SHORT);
+        assert!(!heard.as_ref().is_ok_and(is_message), "{heard:?}");
+        if heard.is_err() {
+            break;
+        }
+    }
+}
+
+#[test]
+fn what_cannot_begin_says_why() {
+    let place = tempfile::tempdir().unwrap();
+    let none = local_fleet(&place.path().join("nowhere")).err().unwrap().to_string();
+    assert!(none.contains("plimsoll fleet up"), "{none}");
+    let Some(running) = broker(place.path(), 1) else { return };
+    let settings = |directory: &str, port| BrokerSettings {
+        program: plimsoll_testkit::nats_server().unwrap(),
+        listen: ("127.0.0.1".to_owned(), port),
+        addresses: vec!["127.0.0.1".to_owned()],
+        directory: place.path().join(directory),
+        agents_max: 1,
+    };
+    let twice = Broker::start(settings("fleet", 0)).err().unwrap();
+    assert!(matches!(twice, BrokerError::Up { .. }), "{twice}");
+    let taken = Broker::start(settings("other", running.port())).err().unwrap().to_string();
+    assert!(taken.contains("address already in use"), "{taken}");
+    drop(running);
+    assert!(!place.path().join("fleet").exists(), "keys of a fleet that is over");
+}
