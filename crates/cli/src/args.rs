@@ -9,6 +9,7 @@
 mod analysis;
 mod check;
 pub(crate) mod file;
+pub(crate) mod fleet;
 mod prove;
 pub(crate) mod requests;
 mod run;
@@ -26,6 +27,7 @@ use crate::secret::Secret;
 use crate::ui::Ui;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use plimsoll_conduct::Consent;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use analysis::{
     AnalysisArgs, AnalyzeArgs, AsCommand, CompareArgs, ExportArgs, ExportFormat, MergeArgs,
@@ -94,6 +96,11 @@ pub(crate) enum Command {
     Check(Box<CheckArgs>),
     /// Serve the embedded S3 store until Ctrl-C; it keeps everything in memory
     Oracle(OracleArgs),
+    /// Make many machines one benchmark
+    #[command(subcommand)]
+    Fleet(fleet::FleetCommand),
+    /// Take part in runs of a fleet, until Ctrl-C
+    Agent(Box<fleet::AgentArgs>),
     /// Remove what an earlier run left behind, such as after kill -9
     Clean(Box<CleanArgs>),
     /// Run the engine and the recorder against a driver that does nothing
@@ -102,7 +109,7 @@ pub(crate) enum Command {
 }
 
 /// Who asks, wherever a store is spoken to.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CredentialArgs {
     /// Access key; without it AWS_ACCESS_KEY_ID and its like speak for a store that --host names.
     /// Requests are not signed when there is none, or when it is given empty
@@ -117,7 +124,7 @@ pub(crate) struct CredentialArgs {
 }
 
 /// How connections are encrypted.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TlsArgs {
     /// Accept any TLS certificate
     #[arg(long)]
@@ -238,6 +245,8 @@ pub(crate) struct OutputArgs {
     pub(crate) certificate: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) telemetry: TelemetryArgs,
+    #[command(flatten)]
+    pub(crate) fleet: fleet::FleetArgs,
 }
 
 impl PrintArgs {

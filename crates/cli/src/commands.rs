@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(crate) mod agent;
 pub(crate) mod analyze;
 pub(crate) mod check;
 pub(crate) mod clean;
@@ -8,6 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod fio;
+pub(crate) mod fleet;
 pub(crate) mod mdtest;
 pub(crate) mod merge;
 pub(crate) mod null;

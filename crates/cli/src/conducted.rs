@@ -14,6 +14,7 @@ use plimsoll_conduct::{
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
+use plimsoll_fleet::wire::ConductDoc;
 use plimsoll_model::{Interface, RunId, Seed, StageKind, WallTime};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
@@ -26,6 +27,7 @@ use plimsoll_workload::plan::{Plan, Target as PlanTarget, WorkloadFile};
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
+use crate::fleet::{self, AccessDoc};
 use crate::store::{self, Judged, Stores};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
@@ -109,6 +111,12 @@ impl<'a> Settings<'a> {
             max_error_rate: args.max_error_rate.0,
             ..self
         }
+    }
+
+    /// Returns how agents drive operations on objects.
+    fn conduct_doc(&self) -> ConductDoc {
+        let op_timeout_ns = u64::try_from(self.op_timeout.as_nanos()).unwrap_or(u64::MAX);
+        ConductDoc { threads: self.threads, op_timeout_ns, retries: self.retries }
     }
 
     /// Tells whether nothing of the run is real.
@@ -200,6 +208,14 @@ impl Conducted {
         let ui = settings.output.print.ui();
         let time = settings.time();
         let plan = Arc::new(file.check().map_err(ConductError::from)?);
+        let by_fleet = &settings.output.fleet;
+        let mustered = match fleet::is_asked(by_fleet) {
+            true => {
+                fleet::check(&plan, settings.is_simulated())?;
+                Some(fleet::muster(by_fleet, &ui)?)
+            }
+            false => None,
+        };
         time_until(settings.syncstart)?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
         let mut request =
@@ -212,6 +228,9 @@ impl Conducted {
         let found = reached.found;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());
         if is_embedded {
+            if mustered.is_some() {
+                bail!("agents do not reach a store inside this process: name one with --host");
+            }
             store::check_embedded_memory(&plan)?;
         }
         request.targets = all;
@@ -247,7 +266,16 @@ impl Conducted {
             Some(observe) => observe(terminal),
             None => terminal,
         };
-        let run = open.begin(directory, manifest, observer, stop)?;
+        let mut run = open.begin(directory, manifest, observer, stop)?;
+        if let Some(mustered) = mustered {
+            let own = by_fleet.agent_credentials;
+            let access = AccessDoc::of(&plan, settings.store, &stores, own)?;
+            let conduct = settings.conduct_doc();
+            if let Err(error) = mustered.direct(&mut run, by_fleet, conduct, &access) {
+                run.abandon()?;
+                return Err(error);
+            }
+        }
         announce(&ui, &run, &plan, &embedded, &found, (&endpoints, seed));
         Ok(Self { run, ui, stores, scripted, profile, passing })
     }

@@ -38,6 +38,13 @@ pub(crate) fn proxies() -> Result<Option<Proxies>> {
         .context("--proxy env: HTTP_PROXY or HTTPS_PROXY")
 }
 
+/// Returns the folder of this program, and those in which programs are looked for.
+pub(crate) fn program_folders() -> (Option<PathBuf>, Vec<PathBuf>) {
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_path_buf()));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    (beside, std::env::split_paths(&path).collect())
+}
+
 /// Returns the directory for temporary files.
 pub(crate) fn temporary_directory() -> PathBuf {
     std::env::temp_dir()

@@ -6,6 +6,7 @@ mod commands;
 mod conducted;
 mod environment;
 mod flags;
+mod fleet;
 mod lower;
 mod lower_files;
 mod manifest;
@@ -66,6 +67,8 @@ fn main() -> ExitCode {
         Command::Prove(args) => commands::prove::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Oracle(args) => commands::oracle::run(args),
+        Command::Fleet(command) => commands::fleet::run(command),
+        Command::Agent(args) => commands::agent::run(args),
         Command::Clean(args) => commands::clean::run(args),
         Command::Null(args) => commands::null::run(args),
     };
@@ -74,7 +77,7 @@ fn main() -> ExitCode {
         ExitCode::from(EXIT_COULD_NOT_RUN)
     });
     // A server is ended by a signal and by nothing else.
-    let serves = matches!(cli.command, Command::Oracle(_));
+    let serves = matches!(cli.command, Command::Oracle(_) | Command::Agent(_) | Command::Fleet(_));
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
 }
 

@@ -131,7 +131,7 @@ impl Reach for Judged<'_> {
 }
 
 /// Returns how a store is reached that a workload names.
-fn named(args: &StoreArgs, spec: &S3Target) -> StoreArgs {
+pub(crate) fn named(args: &StoreArgs, spec: &S3Target) -> StoreArgs {
     let mut named = args.clone();
     if !spec.hosts.is_empty() {
         named.host = Some(spec.hosts.0.join(","));

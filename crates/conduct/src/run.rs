@@ -391,6 +391,14 @@ impl BegunRun {
         self.recording.run(&mut work)
     }
 
+    /// Ends a run of which no stage has begun: what was made for it goes, its record with it.
+    pub fn abandon(mut self) -> Result<(), ConductError> {
+        self.cleaners.clean(&self.recording);
+        let directory = self.recording.directory.clone();
+        drop(self);
+        Ok(directory.discard()?)
+    }
+
     /// Ends the run: completes its record, has it shown, and removes what it wrote. `show` tells
     /// whether what was measured is good; so does what is returned, and whether everything is
     /// clean.

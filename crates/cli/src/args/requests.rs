@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use crate::secret::Secret;
 
 use super::ByteSize;
 
 /// How requests are made, whatever they are about.
-#[derive(Args, Clone, Debug, Default)]
+#[derive(Args, Clone, Debug, Default, Serialize, Deserialize)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestArgs {
     /// Encrypt objects with a key of the run's own that goes with every request (SSE-C); needs
@@ -56,6 +57,7 @@ pub(crate) struct RequestArgs {
     pub(crate) signature: SignatureArg,
     /// Take this token, or the one in file:PATH, to the store in exchange for keys
     #[arg(long, env = "PLIMSOLL_STS_WEB_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    #[serde(skip)]
     pub(crate) sts_web_token: Option<Secret>,
     /// Replace each host by all of its addresses
     #[arg(long)]
@@ -68,7 +70,7 @@ pub(crate) struct RequestArgs {
     pub(crate) proxy: ProxyArg,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum SignatureArg {
     /// Version 4, with the keys of the flags
     #[default]
@@ -85,7 +87,7 @@ pub(crate) enum SignatureArg {
     StsWebToken,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum ProxyArg {
     /// Straight to the store
     #[default]
@@ -95,7 +97,7 @@ pub(crate) enum ProxyArg {
 }
 
 /// A name with a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pair(pub(crate) String, pub(crate) String);
 
 impl FromStr for Pair {

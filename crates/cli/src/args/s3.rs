@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use plimsoll_dialects::warp::{self, WarpBenchmark as Of};
 
 use plimsoll_driver_s3::ProfileKinds;
+use serde::{Deserialize, Serialize};
 
 use super::requests::{DataArgs, RequestArgs};
 use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, value};
@@ -40,8 +41,9 @@ pub(crate) enum S3Command {
     Fanout(FanoutArgs),
 }
 
-/// Where the store is and how it is spoken to.
-#[derive(Args, Clone, Debug)]
+/// Where the store is and how it is spoken to. Agents are told it, but for who asks, which goes to
+/// them apart from it.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreArgs {
     /// Hosts, comma separated, each [http[s]://]HOST[:PORT] (https:// means --tls; without a port
@@ -50,6 +52,7 @@ pub(crate) struct StoreArgs {
     #[arg(long, env = "PLIMSOLL_HOST", value_name = "HOSTS")]
     pub(crate) host: Option<String>,
     #[command(flatten)]
+    #[serde(skip)]
     pub(crate) credentials: CredentialArgs,
     /// Speak TLS
     #[arg(long, env = "PLIMSOLL_TLS")]
@@ -87,7 +90,7 @@ pub(crate) struct StoreArgs {
     pub(crate) requests: RequestArgs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum HostSelectArg {
     /// The one with the fewest operations under way, then the one idle for longest
     Weighed,
@@ -95,7 +98,7 @@ pub(crate) enum HostSelectArg {
     Roundrobin,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum LookupArg {
     /// dns at the large public providers, else path
     Auto,

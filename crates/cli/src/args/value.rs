@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use plimsoll_model::{Bytes, UnitError, parse_duration};
+use serde::{Deserialize, Serialize};
 
 /// The most threads that may drive the load; more than this is a slip of the pen.
 const THREADS_MAX: u64 = 4_096;
@@ -29,7 +30,7 @@ pub(crate) fn iterations() -> RangedI64ValueParser<u32> {
 }
 
 /// A size: `10MiB` (1024), `10MB` (1000).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ByteSize(pub(crate) u64);
 
 impl FromStr for ByteSize {
@@ -41,7 +42,7 @@ impl FromStr for ByteSize {
 }
 
 /// A duration: `10s`, `1m30s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Duration(pub(crate) std::time::Duration);
 
 impl FromStr for Duration {

@@ -15,6 +15,7 @@ use plimsoll_dialects::warp::{
 use plimsoll_results::Record;
 use plimsoll_workload::plan::spec::Lookup;
 
+use crate::args::fleet::FleetArgs;
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{
@@ -112,6 +113,7 @@ fn output(run: &WarpRun) -> Result<OutputArgs> {
     let (metrics, otlp) = ("PLIMSOLL_METRICS", "PLIMSOLL_OTLP");
     let metrics = environment::variable(metrics).map(|at| at.parse().context(metrics));
     Ok(OutputArgs {
+        fleet: FleetArgs::default(),
         print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },
         run_dir: run.run_directory.as_ref().map(PathBuf::from),
         full_span: false,

@@ -1,0 +1,149 @@
+//! The flags of a fleet: of who makes one, of its agents, and of runs that it carries out.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{ByteSize, Duration};
+use crate::secret::Secret;
+
+/// Which agents carry a run out.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct FleetArgs {
+    /// Have the agents of the fleet that is up on this machine carry the run out, each its share of
+    /// the workers; DIR is where `plimsoll fleet up` keeps its files
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub(crate) fleet: Option<PathBuf>,
+    /// The same with the agents on this NATS, nats://HOST:PORT or tls://HOST:PORT, comma separated
+    #[arg(long, value_name = "URLS", conflicts_with = "fleet")]
+    pub(crate) fabric: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: FabricArgs,
+    /// Which agents: so many, or those of these names, comma separated; {1...8} stands for a range
+    /// [default: all that are there]
+    #[arg(long, value_name = "N|NAMES")]
+    pub(crate) agents: Option<String>,
+    /// How long to wait for them
+    #[arg(long, default_value = "1m", value_name = "DURATION")]
+    pub(crate) agents_wait: Duration,
+    /// End the run when fewer agents than this are left; those that are lost are missing in the
+    /// result, which says so and exits with 1
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) agents_min: usize,
+    /// End the run when any agent is lost
+    #[arg(long, conflicts_with = "agents_min")]
+    pub(crate) abort_on_loss: bool,
+    /// Have each agent ask the store with credentials of its own; none leave this machine
+    #[arg(long)]
+    pub(crate) agent_credentials: bool,
+}
+
+impl Default for FleetArgs {
+    /// Returns those of a run that this process carries out itself.
+    fn default() -> Self {
+        Self {
+            fleet: None,
+            fabric: None,
+            access: FabricArgs::default(),
+            agents: None,
+            agents_wait: Duration(std::time::Duration::from_secs(60)),
+            agents_min: 1,
+            abort_on_loss: false,
+            agent_credentials: false,
+        }
+    }
+}
+
+/// Who asks a NATS that was there before.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct FabricArgs {
+    /// With --fabric: the file of credentials that the NATS wants
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    pub(crate) fabric_credentials: Option<PathBuf>,
+    /// With --fabric: trust the certificates in this PEM file besides the system's
+    #[arg(long, value_name = "FILE", requires = "fabric")]
+    pub(crate) fabric_ca: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Start a fleet on this machine and print the line by which agents join it; Ctrl-C ends it
+    Up(UpArgs),
+    /// Show the agents that are there
+    Agents(AgentsArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct UpArgs {
+    /// Where to listen for agents; port 0 takes a free one
+    #[arg(long, default_value = "0.0.0.0:4222", value_name = "ADDR:PORT")]
+    pub(crate) listen: SocketAddr,
+    /// The addresses or names by which agents reach this machine, comma separated
+    /// [default: its host name, or the address of --listen]
+    #[arg(long, value_name = "HOSTS")]
+    pub(crate) advertise: Option<String>,
+    /// The NATS server [default: `nats-server` beside plimsoll, or on the path]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nats_server: Option<PathBuf>,
+    /// Where to keep the fleet's files while it is up
+    /// [default: plimsoll/fleet in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// How many agents may join in all
+    #[arg(long, default_value_t = 1_024, value_name = "N")]
+    pub(crate) agents_max: u32,
+    /// How many agents may join by the line that is printed [default: any number]
+    #[arg(long, value_name = "N")]
+    pub(crate) token_uses: Option<u32>,
+    /// How long they may [default: as long as the fleet is up]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) token_expires: Option<Duration>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AgentsArgs {
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+    #[command(flatten)]
+    pub(crate) print: super::PrintArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AgentArgs {
+    /// The token that `plimsoll fleet up` prints, or file:PATH of a file that holds it
+    #[arg(long, env = "PLIMSOLL_JOIN", hide_env_values = true, value_name = "TOKEN")]
+    pub(crate) join: Option<Secret>,
+    /// Take part on this NATS instead, nats://HOST:PORT or tls://HOST:PORT, comma separated
+    #[arg(long, value_name = "URLS", conflicts_with = "join")]
+    pub(crate) fabric: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: FabricArgs,
+    /// What people call this agent [default: the machine's host name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// How much load it takes relative to others [default: its cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) weight: Option<u32>,
+    /// Where to keep what it records until the coordinator has it
+    /// [default: plimsoll/agent in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Put load on nothing but these hosts, comma separated, each HOST or HOST:PORT; {1...8} stands
+    /// for a range [default: any]
+    #[arg(long, value_name = "HOSTS", help_heading = "Limits")]
+    pub(crate) allow_hosts: Option<String>,
+    /// Run no more workers than this at once
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) workers_max: Option<u32>,
+    /// Fill no more than this in a run
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) fill_max: Option<ByteSize>,
+}

@@ -1,0 +1,294 @@
+//! `plimsoll agent`: takes part in runs of a fleet.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_conduct::{
+    AskedStore, CallerError, FileSettings, Observer, Reach, Reached, RunSettings, RunTime, StandIn,
+    Targets, input, machine,
+};
+use plimsoll_driver_seaweed::Security;
+use plimsoll_engine::EngineConfig;
+use plimsoll_fleet::Limits;
+use plimsoll_fleet::broker::join;
+use plimsoll_fleet::nats::{Nats, NatsConfig, Side, forward};
+use plimsoll_fleet::part::Workplace;
+use plimsoll_fleet::protocol::{About, AgentId, NAME_BYTES_MAX};
+use plimsoll_fleet::station::{Identity, Input, Station};
+use plimsoll_fleet::token::Token;
+use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_http::{Endpoint, expand_hosts};
+use plimsoll_model::{Bytes, RunId, Seed, SharedClock};
+use plimsoll_workload::Share;
+use plimsoll_workload::plan::{Plan, Stage};
+use serde_json::Value;
+
+use crate::args::fleet::AgentArgs;
+use crate::conducted::fresh_seed;
+use crate::fleet::{AccessDoc, others, state_directory};
+use crate::secret::Secret;
+use crate::store;
+use crate::ui::Ui;
+use crate::{environment, fleet, signals};
+
+/// What a token in a file begins with on the command line.
+const FILE_SCHEME: &str = "file:";
+/// More than any file has that holds a token.
+const TOKEN_BYTES_MAX: u64 = 16 << 10;
+
+/// What the owner of the machine allows.
+struct Limited {
+    hosts: Option<Vec<Endpoint>>,
+    workers_max: Option<u32>,
+    fill_max: Option<u64>,
+}
+
+/// This machine, as an agent works on it.
+struct Machine {
+    clock: SharedClock,
+    directory: PathBuf,
+    limited: Limited,
+    /// Files that hold certificates, for as long as anybody may read them.
+    certificates: Mutex<Vec<tempfile::NamedTempFile>>,
+}
+
+/// Takes part until Ctrl-C.
+pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
+    let ui = Ui::plain();
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => machine::describe().hostname.unwrap_or_else(|| "agent".to_owned()),
+    };
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.contains(char::is_control) {
+        bail!("--name: it is empty, too long or not printable");
+    }
+    let weight = args.weight.unwrap_or_else(|| u32::try_from(machine::cores()).unwrap_or(1));
+    let directory = match &args.directory {
+        Some(directory) => directory.clone(),
+        None => state_directory("agent")?,
+    };
+    let hosts = args.allow_hosts.as_deref().map(|hosts| expand_hosts(hosts, 0));
+    let limited = Limited {
+        hosts: hosts.transpose().context("--allow-hosts")?,
+        workers_max: args.workers_max,
+        fill_max: args.fill_max.map(|size| size.0),
+    };
+    let stop = signals::listen()?;
+    let entropy = fresh_seed(RunTime::machine().wall_epoch);
+    let (id, config) = way(args, &name, entropy)?;
+    let about = About {
+        name: name.clone(),
+        version: env!("PLIMSOLL_VERSION").to_owned(),
+        weight,
+        busy: None,
+        kept: Vec::new(),
+    };
+    let clock = RunTime::machine().clock;
+    let certificates = Mutex::default();
+    let workplace = Machine { clock: Arc::clone(&clock), directory, limited, certificates };
+    let (arrived, arrivals) = std::sync::mpsc::channel();
+    let nats =
+        Nats::join_with(&config, Side::Agent(&id, entropy), forward(arrived, Input::Arrived))?;
+    let identity = Identity { id: id.clone(), incarnation: entropy, about };
+    let observer: Arc<dyn Observer> = Arc::new(ui);
+    let workplace = Arc::new(workplace);
+    let station =
+        Station::new(identity, Arc::new(nats), clock, workplace, observer, Limits::DEFAULT);
+    let inputs = station.inputs();
+    let to = inputs.clone();
+    std::thread::spawn(move || {
+        while let Ok(input) = arrivals.recv() {
+            if to.send(input).is_err() {
+                return;
+            }
+        }
+    });
+    ui.note(&format!("{name} is part of the fleet as {}; Ctrl-C ends", id.as_str()));
+    let works = std::thread::spawn(move || station.run());
+    fleet::rest(&stop, || match works.is_finished() {
+        true => bail!("the agent has ended by itself, which is a defect"),
+        false => Ok(()),
+    })?;
+    let _ = inputs.send(Input::End);
+    works.join().map_err(|_| anyhow!("the agent has failed, which is a defect"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns what the agent is called on its fabric, and how that is reached.
+fn way(args: &AgentArgs, name: &str, entropy: u64) -> Result<(AgentId, NatsConfig)> {
+    if let Some(urls) = &args.fabric {
+        let fitting = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let plain: String = name.chars().take(40).map(fitting).collect();
+        let id = AgentId::new(format!("{plain}-{entropy:08x}"))?;
+        return Ok((id, others(urls, &args.access)?));
+    }
+    let Some(token) = &args.join else {
+        bail!("name a fleet: --join TOKEN, as `plimsoll fleet up` prints it, or --fabric URL")
+    };
+    let text = token_text(token)?;
+    let token = Token::parse(&text).context("--join")?;
+    join(&token, name).context("--join")
+}
+
+fn token_text(token: &Secret) -> Result<String> {
+    match token.expose().strip_prefix(FILE_SCHEME) {
+        None => Ok(token.expose().to_owned()),
+        Some(path) => input::read_text(Path::new(path), TOKEN_BYTES_MAX)
+            .with_context(|| format!("--join: cannot read {path}")),
+    }
+}
+
+/// How stores are reached, as the coordinator says.
+struct Told<'a> {
+    access: &'a AccessDoc,
+    ca_file: Option<PathBuf>,
+    time: &'a RunTime,
+    /// How many were opened.
+    opened: usize,
+    limited: &'a Limited,
+}
+
+impl Reach for Told<'_> {
+    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+        let args = self.access.store_args(self.opened, self.ca_file.clone())?;
+        let args = match asked {
+            AskedStore::Own => args,
+            AskedStore::Named(spec) => store::named(&args, spec),
+            AskedStore::Embedded(_) => return Err("an agent reaches no embedded store".into()),
+        };
+        if args.host.is_none() {
+            return Err("the coordinator names no host".into());
+        }
+        let (mut reached, _) = store::open(&args, self.time)?;
+        self.access.complete(self.opened, &mut reached);
+        self.opened += 1;
+        let endpoints: Vec<String> =
+            reached.config.endpoints.iter().map(ToString::to_string).collect();
+        self.limited.check(&endpoints)?;
+        Ok(reached)
+    }
+
+    fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
+        let text = file.and_then(|file| self.access.security.get(file));
+        let read = Security::read(text.map_or("", String::as_str), &environment::variable);
+        Ok(read?)
+    }
+
+    fn only_judges(&self) -> bool {
+        false
+    }
+}
+
+impl Limited {
+    /// Refuses addresses that the owner does not allow.
+    fn check(&self, endpoints: &[String]) -> Result<(), CallerError> {
+        let Some(hosts) = &self.hosts else { return Ok(()) };
+        let is_allowed = |endpoint: &String| {
+            let of = |allowed: &Endpoint| match allowed.port {
+                0 => endpoint.rsplit_once(':').is_some_and(|(host, _)| *host == allowed.host),
+                _ => *endpoint == allowed.to_string(),
+            };
+            hosts.iter().any(of)
+        };
+        match endpoints.iter().find(|endpoint| !is_allowed(endpoint)) {
+            Some(endpoint) => {
+                Err(format!("its owner does not allow load on {endpoint} (--allow-hosts)").into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Workplace for Machine {
+    fn time(&self) -> RunTime {
+        // The agent's clock goes on from run to run; what its wall time was at its epoch is asked
+        // anew, as the wall clock may have been set since.
+        let now = RunTime::machine();
+        let since = self.clock.now();
+        let epoch = now.wall_epoch.as_unix_ns().saturating_sub(since.as_ns());
+        RunTime {
+            clock: Arc::clone(&self.clock),
+            wall_epoch: plimsoll_model::WallTime::from_unix_ns(epoch),
+            virtual_time: None,
+        }
+    }
+
+    fn judge(&self, plan: &Plan, share: Share) -> Result<(), CallerError> {
+        let of_stage = |stage: &Stage| {
+            let workers = stage.jobs.iter().map(|job| share.of_workers(job.workers).len());
+            workers.sum::<usize>()
+        };
+        let workers = plan.stages.iter().map(of_stage).max().unwrap_or(0);
+        if let Some(most) = self.limited.workers_max.filter(|most| workers > *most as usize) {
+            let why = format!("its part has {workers} workers, and its owner allows {most}");
+            return Err(format!("{why} (--workers-max)").into());
+        }
+        let fills = plan.owed().bytes_filled;
+        if let Some(most) = self.limited.fill_max.filter(|most| fills > *most as f64) {
+            let (fills, most) = (Bytes(fills as u64), Bytes(most));
+            return Err(
+                format!("the run fills {fills}, and its owner allows {most} (--fill-max)").into()
+            );
+        }
+        Ok(())
+    }
+
+    fn targets(
+        &self,
+        plan: &Plan,
+        access: &Value,
+        seed: Seed,
+        time: &RunTime,
+    ) -> Result<Targets, CallerError> {
+        let access: AccessDoc = serde_json::from_value(access.clone())?;
+        let mut ca_file = None;
+        if let Some(pem) = &access.ca_pem {
+            let file = tempfile::NamedTempFile::new()?;
+            std::io::Write::write_all(&mut file.as_file(), pem.as_bytes())?;
+            ca_file = Some(file.path().to_path_buf());
+            let mut kept = self.certificates.lock().map_err(|_| "a defect")?;
+            kept.push(file);
+        }
+        let limited = &self.limited;
+        let mut told = Told { access: &access, ca_file, time, opened: 0, limited };
+        let targets = Targets::of(plan, &mut told, &StandIn::Nobody, seed, time)?;
+        for target in &targets.all {
+            if let Some(store) = target.store().filter(|store| store.admin.is_some()) {
+                self.limited.check(&bare(&store.record.endpoints))?;
+            }
+        }
+        Ok(targets)
+    }
+
+    fn settings(&self, conduct: &ConductDoc) -> RunSettings {
+        let threads = conduct.threads.unwrap_or_else(machine::cores).max(1);
+        let op_timeout = Duration::from_nanos(conduct.op_timeout_ns);
+        RunSettings {
+            engine: EngineConfig { threads, op_timeout, retries: conduct.retries },
+            files: FileSettings {
+                interface: None,
+                threads,
+                drop_machine_caches: false,
+                keeps_data: true,
+            },
+            keeps_data: true,
+            ..RunSettings::default()
+        }
+    }
+
+    fn record_of(&self, run: &RunId, part: usize) -> PathBuf {
+        self.directory.join(format!("{}-part-{part}", run.as_str()))
+    }
+}
+
+/// Returns addresses without what stands before and behind them.
+fn bare(endpoints: &[String]) -> Vec<String> {
+    let bare = |endpoint: &String| {
+        let behind = endpoint.split_once("://").map_or(&**endpoint, |(_, behind)| behind);
+        behind.split('/').next().unwrap_or_default().to_owned()
+    };
+    endpoints.iter().map(bare).collect()
+}

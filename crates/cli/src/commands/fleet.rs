@@ -1,0 +1,134 @@
+//! `plimsoll fleet`: makes many machines one benchmark.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use plimsoll_conduct::machine;
+use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, find_server};
+use plimsoll_fleet::roll::Recruit;
+use serde_json::{Value, json};
+
+use crate::args::Form;
+use crate::args::fleet::{AgentsArgs, FleetCommand, UpArgs};
+use crate::ui::Ui;
+use crate::{environment, fleet, signals};
+
+/// Runs one `fleet` command.
+pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
+    match command {
+        FleetCommand::Up(args) => up(args),
+        FleetCommand::Agents(args) => agents(args),
+    }
+}
+
+/// Starts a fleet, and keeps it up until Ctrl-C.
+fn up(args: &UpArgs) -> Result<ExitCode> {
+    let ui = Ui::plain();
+    let (beside, path) = environment::program_folders();
+    let found = find_server(args.nats_server.as_deref(), beside.as_deref(), &path)?;
+    found.remark.iter().for_each(|remark| ui.warn(remark));
+    let addresses: Vec<String> = match &args.advertise {
+        Some(hosts) => hosts.split(',').map(|host| host.trim().to_owned()).collect(),
+        None if args.listen.ip().is_unspecified() => {
+            let name = machine::describe().hostname;
+            vec![name.unwrap_or_else(|| "localhost".to_owned())]
+        }
+        None => vec![args.listen.ip().to_string()],
+    };
+    if addresses.iter().any(String::is_empty) {
+        bail!("--advertise: an address is empty");
+    }
+    let stop = signals::listen()?;
+    let directory = match &args.directory {
+        Some(directory) => directory.clone(),
+        None => fleet::state_directory("fleet")?,
+    };
+    let mut broker = Broker::start(BrokerSettings {
+        program: found.program,
+        listen: (args.listen.ip().to_string(), args.listen.port()),
+        addresses: addresses.clone(),
+        directory,
+        agents_max: args.agents_max,
+    })?;
+    let lasts = args.token_expires.map(|duration| duration.0);
+    let token = broker.token(TokenRules { uses: args.token_uses, lasts })?;
+    ui.note(&format!(
+        "a fleet is up on {}:{} (nats-server {}); on each machine that is to take part, run",
+        addresses.join(", "),
+        broker.port(),
+        found.version
+    ));
+    ui.result(&format!("plimsoll agent --join {}\n", token.to_text()))?;
+    ui.note("then, here, any benchmark with --fleet; Ctrl-C ends the fleet");
+    let mut known = 0;
+    fleet::rest(&stop, || {
+        if broker.restart_if_ended()? {
+            ui.warn("the NATS server had ended by itself, and was started again");
+        }
+        let joined = broker.joined();
+        for (id, name) in joined.iter().skip(known) {
+            ui.note(&format!("{name} has joined ({id})"));
+        }
+        known = joined.len();
+        Ok(())
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows who is there.
+fn agents(args: &AgentsArgs) -> Result<ExitCode> {
+    let ui = args.print.ui();
+    let roll = fleet::reach(&args.fleet)?.all()?;
+    roll.strangers.iter().for_each(|stranger| ui.warn(stranger));
+    let text = match args.print.form() {
+        Form::Json => format!("{:#}\n", json!(roll.present.iter().map(doc).collect::<Vec<_>>())),
+        Form::Text if roll.present.is_empty() => {
+            ui.note("no agent is there");
+            return Ok(ExitCode::SUCCESS);
+        }
+        Form::Text => table(&roll.present),
+    };
+    ui.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn doc(recruit: &Recruit) -> Value {
+    let about = &recruit.about;
+    json!({
+        "id": recruit.id.as_str(),
+        "name": about.name,
+        "version": about.version,
+        "weight": about.weight,
+        "busy": about.busy,
+        "kept": about.kept,
+    })
+}
+
+fn table(present: &[Recruit]) -> String {
+    let row = |recruit: &Recruit| {
+        let about = &recruit.about;
+        let state = match &about.busy {
+            Some(run) => format!("part of {run}"),
+            None => "free".to_owned(),
+        };
+        let kept = match about.kept.len() {
+            0 => String::new(),
+            _ => format!(", keeps its part of {}", about.kept.join(", ")),
+        };
+        [
+            about.name.clone(),
+            recruit.id.as_str().to_owned(),
+            about.weight.to_string(),
+            state + &kept,
+        ]
+    };
+    let head = ["agent", "id", "weight", "state"].map(str::to_owned);
+    let rows: Vec<[String; 4]> = std::iter::once(head).chain(present.iter().map(row)).collect();
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths = [width(0), width(1), width(2)];
+    let line = |[name, id, weight, state]: &[String; 4]| {
+        let [a, b, c] = widths;
+        format!("{name:a$}  {id:b$}  {weight:>c$}  {state}\n")
+    };
+    rows.iter().map(line).collect()
+}

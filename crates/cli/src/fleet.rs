@@ -1,0 +1,358 @@
+//! A fleet as this program uses it: which one is meant, which agents, and how they reach stores.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_conduct::{BegunRun, Reached, RunTime, Stop, input};
+use plimsoll_driver_s3::{Credentials, Encryption};
+use plimsoll_fleet::Limits;
+use plimsoll_fleet::broker::local_fleet;
+use plimsoll_fleet::fabric::Arrival;
+use plimsoll_fleet::lead::{FleetSettings, Lead};
+use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
+use plimsoll_fleet::roll::{Recruit, Roll, call_roll};
+use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_http::expand_hosts;
+use plimsoll_report::format;
+use plimsoll_workload::plan::spec::TargetSpec;
+use plimsoll_workload::plan::{Members, Plan};
+use serde::{Deserialize, Serialize};
+
+use crate::args::fleet::{FabricArgs, FleetArgs};
+use crate::args::requests::SignatureArg;
+use crate::args::s3::StoreArgs;
+use crate::conducted::fresh_seed;
+use crate::environment;
+use crate::secret::Secret;
+use crate::ui::Ui;
+
+/// Where all is said to be there that has come, if nobody new has for so long.
+const SETTLED: Duration = Duration::from_millis(500);
+/// More than any file of credentials or certificates has.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// How agents reach the targets of a run. It holds secrets, and goes to agents of the run alone.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct AccessDoc {
+    /// How stores that speak S3 are reached, but for who asks.
+    pub(crate) store: Option<StoreArgs>,
+    /// The certificates that are trusted besides those of the system, in PEM.
+    pub(crate) ca_pem: Option<String>,
+    /// By store that the workload opens, in order.
+    pub(crate) stores: Vec<StoreSecrets>,
+    /// By place: what `security.toml` says there; the empty place is the one that is always read.
+    pub(crate) security: BTreeMap<String, String>,
+    /// Whether each agent asks with credentials of its own.
+    pub(crate) own_credentials: bool,
+}
+
+/// What nobody but the agents of a run may know of a store.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoreSecrets {
+    keys: Option<KeysDoc>,
+    /// The run's own key of SSE-C.
+    sse_c_key: Option<[u8; 32]>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeysDoc {
+    access_key: String,
+    secret_key: String,
+    session_token: Option<String>,
+}
+
+impl AccessDoc {
+    /// Returns how agents reach what this process has opened.
+    pub(crate) fn of(
+        plan: &Plan,
+        args: Option<&StoreArgs>,
+        opened: &[Reached],
+        own_credentials: bool,
+    ) -> Result<Self> {
+        let read = |path: &Path| {
+            let text = input::read_text(path, FILE_BYTES_MAX);
+            text.with_context(|| format!("cannot read {}", path.display()))
+        };
+        let ca_file = args.and_then(|args| args.tls_trust.tls_ca.as_deref());
+        let store = args.map(|args| {
+            let mut args = args.clone();
+            args.tls_trust.tls_ca = None;
+            args
+        });
+        let mut security = BTreeMap::new();
+        for target in &plan.targets {
+            if let Some(TargetSpec::Seaweedfs(spec)) = &target.spec
+                && let Some(path) = &spec.security
+            {
+                security.insert(path.clone(), read(Path::new(path))?);
+            }
+        }
+        let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
+        Ok(Self {
+            store,
+            ca_pem: ca_file.map(read).transpose()?,
+            stores: opened.iter().map(secrets).collect(),
+            security,
+            own_credentials,
+        })
+    }
+
+    /// Returns the flags by which an agent reaches the store of that number.
+    pub(crate) fn store_args(&self, number: usize, ca_file: Option<PathBuf>) -> Result<StoreArgs> {
+        let mut args = self.store.clone().context("the coordinator names no store")?;
+        args.tls_trust.tls_ca = ca_file;
+        if !self.own_credentials {
+            let keys = self.stores.get(number).and_then(|of| of.keys.as_ref());
+            let secret = |text: &str| Some(text.parse::<Secret>().expect("any text is a secret"));
+            // An empty key means that nobody is asked, as of the environment.
+            args.credentials.access_key = secret(keys.map_or("", |keys| &keys.access_key));
+            args.credentials.secret_key = keys.and_then(|keys| secret(&keys.secret_key));
+            let token = keys.and_then(|keys| keys.session_token.as_deref());
+            args.credentials.session_token = token.and_then(secret);
+            if args.requests.signature != SignatureArg::S3v2 {
+                args.requests.signature = SignatureArg::S3v4;
+            }
+        }
+        Ok(args)
+    }
+
+    /// Has a store be asked with the run's own key, where it has one.
+    pub(crate) fn complete(&self, number: usize, reached: &mut Reached) {
+        if let Some(key) = self.stores.get(number).and_then(|of| of.sse_c_key) {
+            reached.config.options.encryption = Encryption::SseC { key };
+        }
+    }
+}
+
+impl StoreSecrets {
+    fn of(store: &Reached, own_credentials: bool) -> Self {
+        let keys = match &store.config.credentials {
+            Credentials::Keys { access_key, secret_key, session_token } if !own_credentials => {
+                Some(KeysDoc {
+                    access_key: access_key.clone(),
+                    secret_key: secret_key.clone(),
+                    session_token: session_token.clone(),
+                })
+            }
+            _ => None,
+        };
+        let sse_c_key = match store.config.options.encryption {
+            Encryption::SseC { key } => Some(key),
+            _ => None,
+        };
+        Self { keys, sse_c_key }
+    }
+}
+
+/// A fleet that was reached.
+pub(crate) struct Reachable {
+    pub(crate) nats: Arc<Nats>,
+    arrivals: Receiver<Arrival>,
+    coordinator: u64,
+}
+
+/// Agents that are to carry a run out.
+pub(crate) struct Mustered {
+    fleet: Reachable,
+    recruits: Vec<Recruit>,
+}
+
+/// Tells whether a run is carried out by a fleet.
+pub(crate) fn is_asked(args: &FleetArgs) -> bool {
+    args.fleet.is_some() || args.fabric.is_some()
+}
+
+/// Returns where what is kept for the fleet of that name lies where nobody says otherwise.
+pub(crate) fn state_directory(name: &str) -> Result<PathBuf> {
+    let state = environment::variable("XDG_STATE_HOME").filter(|path| path.starts_with('/'));
+    let home = || Some(format!("{}/.local/state", environment::variable("HOME")?));
+    let base =
+        state.or_else(home).context("neither XDG_STATE_HOME nor HOME says where to keep it")?;
+    Ok(Path::new(&base).join("plimsoll").join(name))
+}
+
+/// Returns how a NATS of others is reached.
+pub(crate) fn others(urls: &str, access: &FabricArgs) -> Result<NatsConfig> {
+    let server = |url: &str| url.trim().parse().map_err(|_| anyhow!("--fabric: `{url}` is no URL"));
+    let servers = urls.split(',').map(server).collect::<Result<_>>()?;
+    let credentials = access.fabric_credentials.as_deref().map(|path| {
+        let text = input::read_text(path, FILE_BYTES_MAX);
+        text.with_context(|| format!("--fabric-credentials: cannot read {}", path.display()))
+    });
+    let credentials = credentials.transpose()?;
+    let access = Access::Others { credentials, ca_file: access.fabric_ca.clone() };
+    Ok(NatsConfig { servers, access, system: None })
+}
+
+/// Reaches the fleet that is meant.
+pub(crate) fn reach(args: &FleetArgs) -> Result<Reachable> {
+    let config = match (&args.fabric, &args.fleet) {
+        (Some(urls), _) => others(urls, &args.access)?,
+        (None, Some(directory)) if directory.as_os_str().is_empty() => {
+            local_fleet(&state_directory("fleet")?)?
+        }
+        (None, Some(directory)) => local_fleet(directory)?,
+        (None, None) => local_fleet(&state_directory("fleet")?)?,
+    };
+    let (nats, arrivals) = Nats::join(&config, Side::Coordinator)?;
+    let coordinator = fresh_seed(RunTime::machine().wall_epoch);
+    Ok(Reachable { nats: Arc::new(nats), arrivals, coordinator })
+}
+
+impl Reachable {
+    /// Calls the roll until it is enough.
+    pub(crate) fn roll(
+        &self,
+        limit: Duration,
+        is_enough: &mut dyn FnMut(&[Recruit], Duration) -> bool,
+    ) -> Result<Roll> {
+        let clock = RunTime::machine().clock;
+        Ok(call_roll(&*self.nats, &self.arrivals, &*clock, self.coordinator, limit, is_enough)?)
+    }
+
+    /// Returns all agents that are there.
+    pub(crate) fn all(&self) -> Result<Roll> {
+        self.roll(Duration::from_secs(10), &mut |_, since| since >= SETTLED)
+    }
+}
+
+/// Which agents are wanted.
+enum Wanted {
+    All,
+    Count(usize),
+    Names(Vec<String>),
+}
+
+impl Wanted {
+    fn parse(text: Option<&str>) -> Result<Self> {
+        let Some(text) = text else { return Ok(Self::All) };
+        if let Ok(count) = text.parse::<usize>() {
+            return match count {
+                0 => bail!("--agents 0: a run needs one at least"),
+                count => Ok(Self::Count(count)),
+            };
+        }
+        let hosts = expand_hosts(text, 0).with_context(|| format!("--agents {text}"))?;
+        Ok(Self::Names(hosts.into_iter().map(|host| host.host).collect()))
+    }
+
+    /// Returns those of the present that are wanted, as far as they are there.
+    fn of(&self, present: &[Recruit]) -> Vec<Recruit> {
+        match self {
+            Self::All => present.to_vec(),
+            Self::Count(count) => present.iter().take(*count).cloned().collect(),
+            Self::Names(names) => {
+                let of_name =
+                    |name: &String| present.iter().find(|each| each.about.name == *name).cloned();
+                names.iter().filter_map(of_name).collect()
+            }
+        }
+    }
+
+    fn is_enough(&self, present: &[Recruit], since: Duration) -> bool {
+        match self {
+            Self::All => !present.is_empty() && since >= SETTLED,
+            Self::Count(count) => present.len() >= *count,
+            Self::Names(names) => self.of(present).len() == names.len(),
+        }
+    }
+}
+
+/// Refuses what a fleet cannot carry out.
+pub(crate) fn check(plan: &Plan, is_simulated: bool) -> Result<()> {
+    if is_simulated {
+        bail!("--virtual asks no store, so a fleet has nothing to do; leave --fleet out");
+    }
+    let on_files = |members: &Members| matches!(members, Members::Files(_) | Members::Tree(_));
+    if plan.sets.iter().any(|set| on_files(&set.members)) {
+        bail!("a fleet cannot work on files yet, only on stores; leave --fleet out");
+    }
+    let is_oracle = |target: &plimsoll_workload::plan::Target| {
+        matches!(target.spec, Some(TargetSpec::Oracle(_)))
+    };
+    if plan.targets.iter().any(is_oracle) {
+        bail!("an oracle of the workload lives in this process, where agents do not reach it");
+    }
+    Ok(())
+}
+
+/// Finds the agents that are to carry a run out.
+pub(crate) fn muster(args: &FleetArgs, ui: &Ui) -> Result<Mustered> {
+    let wanted = Wanted::parse(args.agents.as_deref())?;
+    let fleet = reach(args)?;
+    let limit = args.agents_wait.0;
+    let roll = fleet.roll(limit, &mut |present, since| wanted.is_enough(present, since))?;
+    roll.strangers.iter().for_each(|stranger| ui.warn(stranger));
+    let recruits = wanted.of(&roll.present);
+    let waited = format::duration(limit);
+    match &wanted {
+        Wanted::All if recruits.is_empty() => bail!(
+            "no agent is there after {waited}: on each machine run the line that `plimsoll fleet up` \
+             printed"
+        ),
+        Wanted::Count(count) if recruits.len() < *count => bail!(
+            "{} of {count} agents are there after {waited} (--agents, --agents-wait)",
+            recruits.len()
+        ),
+        Wanted::Names(names) if recruits.len() < names.len() => {
+            let is_missing =
+                |name: &&String| !recruits.iter().any(|each| each.about.name == **name);
+            let missing: Vec<&str> = names.iter().filter(is_missing).map(String::as_str).collect();
+            bail!(
+                "agents {} are not there after {waited} (--agents, --agents-wait)",
+                missing.join(", ")
+            )
+        }
+        _ => {}
+    }
+    if let Some(busy) = recruits.iter().find(|each| each.about.busy.is_some()) {
+        let run = busy.about.busy.as_deref().unwrap_or_default();
+        bail!("agent {} is part of another run, {run}", busy.about.name);
+    }
+    let names: Vec<&str> = recruits.iter().map(|each| &*each.about.name).collect();
+    ui.note(&format!("{}: {}", format::plural(names.len() as u64, "agent"), names.join(", ")));
+    Ok(Mustered { fleet, recruits })
+}
+
+impl Mustered {
+    /// Has the agents make a run ready that has begun, and carry it out.
+    pub(crate) fn direct(
+        self,
+        run: &mut BegunRun,
+        args: &FleetArgs,
+        conduct: ConductDoc,
+        access: &AccessDoc,
+    ) -> Result<()> {
+        let Self { fleet, recruits } = self;
+        let agents_min = if args.abort_on_loss { recruits.len() } else { args.agents_min };
+        if agents_min > recruits.len() {
+            bail!("--agents-min {agents_min}: only {} agents are there", recruits.len());
+        }
+        let settings = FleetSettings {
+            access: serde_json::to_value(access)?,
+            conduct,
+            limits: Limits::DEFAULT,
+            agents_min,
+            coordinator: fleet.coordinator,
+        };
+        fleet.nats.make_spaces(recruits.iter().map(|recruit| &recruit.id))?;
+        let lead = Lead::open(fleet.nats, fleet.arrivals, recruits, run, settings);
+        let lead = lead.map_err(|error| anyhow!(error))?;
+        run.direct(Box::new(lead));
+        Ok(())
+    }
+}
+
+/// Waits until somebody wants this process to end.
+pub(crate) fn rest(stop: &Stop, mut each: impl FnMut() -> Result<()>) -> Result<()> {
+    const LOOK: Duration = Duration::from_millis(100);
+    while !stop.flag().is_set() {
+        stop.rest(LOOK);
+        each()?;
+    }
+    Ok(())
+}
