@@ -110,7 +110,9 @@ impl<A: Clone, L: Clone> Agent<A, L> {
     }
 
     fn hear_step<O>(&mut self, now: Moment, ask: Step<O>) -> Vec<AgentDo<O, A, L>> {
-        let echo = ask.probe.map(|probe| Echo { probe, heard_ns: now.as_ns(), said_ns: 0 });
+        // It is answered before anything else is done.
+        let now_ns = now.as_ns();
+        let echo = ask.probe.map(|probe| Echo { probe, heard_ns: now_ns, said_ns: now_ns });
         let mut todo = Vec::new();
         let is_meant = ask.incarnation == self.incarnation;
         let is_own = |part: &Part<A>| part.run == ask.run && part.coordinator == ask.coordinator;
@@ -131,7 +133,7 @@ impl<A: Clone, L: Clone> Agent<A, L> {
                 if let Some(order) = ask.order {
                     let Step { coordinator, run, .. } = ask;
                     self.live = None;
-                    todo.push(AgentDo::CarryOut { run: run.clone(), step: 1, order });
+                    let carry_out = AgentDo::CarryOut { run: run.clone(), step: 1, order };
                     self.part = Some(Part {
                         coordinator,
                         run,
@@ -142,14 +144,13 @@ impl<A: Clone, L: Clone> Agent<A, L> {
                         leaves: false,
                         heard: now,
                     });
-                    todo.push(self.progress(now, echo));
-                    return todo;
+                    return vec![self.progress(now, echo), carry_out];
                 }
                 return vec![self.stranger(ask.coordinator, ask.run)];
             }
             _ => return vec![self.stranger(ask.coordinator, ask.run)],
         }
-        todo.push(self.progress(now, echo));
+        todo.insert(0, self.progress(now, echo));
         todo
     }
 

@@ -33,6 +33,8 @@ const LEAD: Duration = Duration::from_millis(30);
 const LEAD_EACH: Duration = Duration::from_micros(200);
 /// How long clocks are measured at most.
 const MEASURE_MAX: Duration = Duration::from_secs(2);
+/// Of a clock that shows the same.
+const SAME: Offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
 /// How often what agents tell is shown.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 /// How often a request to stop is looked for.
@@ -420,8 +422,7 @@ impl Lead {
     /// Measures all clocks, and returns by how much each is ahead.
     fn measure(&mut self) -> Vec<Offset> {
         if self.is_virtual {
-            let same = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
-            return vec![same; self.agents.len()];
+            return vec![SAME; self.agents.len()];
         }
         let begun = self.clock.now();
         let todo = self.shared.state().machine.measure(begun);
@@ -438,16 +439,22 @@ impl Lead {
                 let at_ns = at.as_ns();
                 agent.clock.push(ClockReading { at_ns, offset_ns: ns, uncertainty_ns });
             }
-            // Without an answer it is the one of before; without one of before it is lost anyway.
+            // Without an answer it is the one of before.
             let before = agent.clock.last().map(|reading| Offset {
                 at: Moment::from_ns(reading.at_ns),
                 ns: reading.offset_ns,
                 uncertainty_ns: reading.uncertainty_ns,
             });
-            let none = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: u64::MAX };
-            offsets.push(offset.or(before).unwrap_or(none));
+            offsets.push(offset.or(before));
         }
-        offsets
+        drop(state);
+        for (index, offset) in offsets.iter().enumerate() {
+            if offset.is_none() {
+                self.give_up(index, "its clock could not be measured".to_owned());
+            }
+        }
+        // Of one that is given up no moment is asked for.
+        offsets.into_iter().map(|offset| offset.unwrap_or(SAME)).collect()
     }
 
     /// Has a stage made ready everywhere, and returns when it begins, by the clock of the run.

@@ -1,10 +1,15 @@
 //! By how much an agent's clock is ahead of the coordinator's, from exchanges of messages.
 
+use std::collections::VecDeque;
+
 use plimsoll_model::Moment;
 use serde::{Deserialize, Serialize};
 
 /// So many exchanges are made before a clock is taken as known.
 pub const PROBES: u32 = 16;
+
+/// So many probes may be on their way at once.
+const UNDER_WAY_MAX: usize = 16;
 
 /// What an agent says of a probe, by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +64,8 @@ impl Offset {
 /// The exchanges with one agent.
 #[derive(Clone, Debug, Default)]
 pub struct Probes {
-    sent: Option<(u64, Moment)>,
+    /// Those that may still be answered, with when they went out.
+    sent: VecDeque<(u64, Moment)>,
     number: u64,
     heard: u32,
     best: Option<Offset>,
@@ -72,19 +78,20 @@ impl Probes {
         self.best = None;
     }
 
-    /// Returns the number of a probe that goes out now; an earlier one no longer counts.
+    /// Returns the number of a probe that goes out now.
     pub fn send(&mut self, now: Moment) -> u64 {
         self.number += 1;
-        self.sent = Some((self.number, now));
+        if self.sent.len() == UNDER_WAY_MAX {
+            self.sent.pop_front();
+        }
+        self.sent.push_back((self.number, now));
         self.number
     }
 
-    /// Takes note of an answer; returns whether it was one to the probe under way.
+    /// Takes note of an answer; returns whether it was one to a probe under way.
     pub fn hear(&mut self, echo: &Echo, now: Moment) -> bool {
-        let Some((_, sent)) = self.sent.filter(|(number, _)| *number == echo.probe) else {
-            return false;
-        };
-        self.sent = None;
+        let found = self.sent.iter().position(|(number, _)| *number == echo.probe);
+        let Some((_, sent)) = found.and_then(|at| self.sent.remove(at)) else { return false };
         let Some(offset) = Offset::of(sent, echo, now) else { return false };
         self.heard += 1;
         if self.best.is_none_or(|best| offset.uncertainty_ns < best.uncertainty_ns) {

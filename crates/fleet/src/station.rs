@@ -129,12 +129,12 @@ impl Station {
                 None => self.inputs.1.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             let now = self.clock.now();
+            self.count();
             match input {
                 Ok(Input::End) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(input) => self.take(now, input),
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            self.count();
             let todo = self.agent.tick(now);
             self.perform(todo);
         }

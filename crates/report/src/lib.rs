@@ -14,6 +14,7 @@ pub mod table;
 pub mod text;
 pub mod weka;
 
+mod agents;
 mod detail;
 mod facts;
 mod report;
@@ -27,6 +28,7 @@ mod fixture;
 #[cfg(test)]
 mod fixture_files;
 
+pub use agents::{AgentReport, LossReport};
 pub use facts::{
     AdviceLine, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule,
     LoopModel, OpLogCheck, ProcessUsage, RunState, TargetReport, Verification, VerificationMode,

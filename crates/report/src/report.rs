@@ -13,7 +13,7 @@ use crate::facts::{
     OpLogCheck, ProcessUsage, RunState, TargetReport, Verification,
 };
 use crate::stage_words::schedules_told;
-use crate::{ScheduleReport, serial, words};
+use crate::{AgentReport, ScheduleReport, serial, words};
 
 /// The version of the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -68,6 +68,8 @@ pub struct Report {
     pub clients: Vec<String>,
     /// The machine in one line.
     pub machine: Option<String>,
+    /// The agents that carried it out; empty where the process did that recorded it.
+    pub agents: Vec<AgentReport>,
     /// The seed of all choices: a 64-bit number in decimal digits, as text, as many readers hold
     /// only 53 bits; null where it is not known.
     #[serde(serialize_with = "serial::seed")]
@@ -350,6 +352,7 @@ impl Report {
             endpoints: Vec::new(),
             clients: Vec::new(),
             machine: None,
+            agents: Vec::new(),
             seed: None,
             virtual_time: false,
             stages,

@@ -10,11 +10,11 @@ use std::time::Duration;
 use plimsoll_analysis::{Advice, Figures, SegmentRate, Times};
 use plimsoll_model::{ErrorClass, Moment, OpKind};
 
-use crate::Report;
 use crate::format::{UNKNOWN, byte_rate, count, duration, known, object_rate, op_rate, percent};
 use crate::report::RowView;
 use crate::table::{Cell, Paint, Table, Tone, elided, harmless, paragraph, warning};
 use crate::words;
+use crate::{Report, agents};
 
 /// How the text may look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +163,9 @@ impl Writer<'_> {
     fn origin(&mut self) {
         let report = self.report;
         self.fact("target", &report.target());
+        if let Some(agents) = agents::line(&report.agents) {
+            self.fact("agents", &agents);
+        }
         self.fact("load", &words::loop_model(&report));
         for (name, text) in report.schedule_facts() {
             self.fact(name, &text);

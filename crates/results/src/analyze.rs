@@ -53,7 +53,7 @@ impl Record {
                 skip: self.skip(stage, asked),
                 kind: asked.kind.filter(|_| filtered),
                 endpoint: endpoint.filter(|_| filtered),
-                client_of: &self.client_of,
+                client_of: self.agent_of.get(stage.index).unwrap_or(&self.client_of),
                 depth: depth(asked),
             }
         };

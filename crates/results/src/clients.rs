@@ -1,13 +1,14 @@
 //! The clients of a run: one, or of a merged run several, each with a workload, workers and
 //! beginnings of its own; and how the workers of a stage are put into rows.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use plimsoll_analysis::WorkerRow;
 use plimsoll_model::{Moment, WorkerId};
 use plimsoll_record::schema::{self, Manifest, MergedJob, MergedRun, stage_of_plan};
-use plimsoll_workload::Random;
 use plimsoll_workload::plan::{self, Plan};
+use plimsoll_workload::{Random, Share};
 
 /// Tells the draw of a worker's delay from other choices of the seed.
 const DELAY_DOMAIN: u64 = 0x6465_6c61;
@@ -95,6 +96,35 @@ impl Clients {
             .map(|(client, number)| std::iter::repeat_n(number, client.workers_count as usize));
         numbers.flatten().collect()
     }
+}
+
+/// Returns by stage the agent of each worker by its number; nothing where there is but one.
+pub(crate) fn agents_of_workers(manifest: &Manifest) -> Vec<Vec<u16>> {
+    let weights: Vec<u32> = manifest.agents.iter().map(|agent| agent.weight).collect();
+    let shares = Share::by_weight(&weights).filter(|shares| shares.len() > 1);
+    let Some(shares) = shares else { return Vec::new() };
+    let plan = manifest.workload.plan();
+    let of_stage = |(index, stage): (usize, &schema::Stage)| {
+        let planned = plan.as_ref().and_then(|plan| stage_of_plan(plan, index, stage));
+        let mut agents = Vec::new();
+        for (at, job) in stage.jobs.iter().enumerate() {
+            let workers = planned.and_then(|stage| stage.jobs.get(at)).map(|job| job.workers);
+            let workers = workers.or_else(|| NonZeroU32::new(job.workers_count));
+            let Some(workers) = workers else { continue };
+            // Where each worker has several sessions, each session has a number.
+            let each = (job.workers_count / workers).max(1);
+            for (share, agent) in shares.iter().zip(0_u16..) {
+                let own = share.of_workers(workers);
+                let own = job.worker_first + own.start * each..job.worker_first + own.end * each;
+                if agents.len() < own.end as usize {
+                    agents.resize(own.end as usize, 0);
+                }
+                agents[own.start as usize..own.end as usize].fill(agent);
+            }
+        }
+        agents
+    };
+    manifest.stages.iter().enumerate().map(of_stage).collect()
 }
 
 impl Client {

@@ -22,6 +22,10 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
                     it";
         flaws.push(flaw.to_owned());
     }
+    let lost = report.agents.iter().filter(|agent| agent.lost.is_some());
+    flaws.extend(lost.map(|agent| {
+        format!("agent {} was lost, so its share of the work is missing", agent.name)
+    }));
     flaws
 }
 

@@ -12,7 +12,7 @@ use plimsoll_record::schema::{Manifest, RunState, StageKind};
 use plimsoll_record::{OpLog, ReadManifest, RecordError, RunDirectory, Salvage};
 use plimsoll_report::stage_title;
 
-use crate::clients::Clients;
+use crate::clients::{Clients, agents_of_workers};
 use crate::error::{AskedFor, ReadError, ResultsError};
 use crate::names::client_names;
 use crate::warp_file::{Bytes, WarpFile};
@@ -41,8 +41,10 @@ pub struct Record {
     pub endpoints: Vec<String>,
     /// The clients by number; empty when the record does not tell them apart.
     pub clients: Vec<String>,
-    /// The client of each worker by its number.
+    /// The client of each worker by its number, of a record whose stages do not differ in it.
     pub client_of: Vec<u16>,
+    /// The same by the stages of a run that agents carried out; empty where none did.
+    pub agent_of: Vec<Vec<u16>>,
     /// What could not be read, a sentence each.
     pub losses: Vec<String>,
 }
@@ -242,6 +244,7 @@ fn of_run(path: &Path, directory: RunDirectory) -> Result<Record, ResultsError> 
         endpoints: manifest.endpoints().cloned().collect(),
         clients: client_names(&manifest),
         client_of: clients.of_workers(),
+        agent_of: agents_of_workers(&manifest),
         origin: Origin::Run { directory, manifest: Box::new(manifest), clients },
         source,
         survey,
@@ -300,6 +303,7 @@ fn of_warp(path: &Path, bytes: Bytes) -> Result<Record, ResultsError> {
         endpoints: names.endpoints,
         clients: if several { names.clients } else { Vec::new() },
         client_of: names.workers.iter().map(|worker| worker.client).collect(),
+        agent_of: Vec::new(),
         losses: end.losses.iter().map(ToString::to_string).collect(),
         origin: Origin::Warp { end: Box::new(end) },
         source: Source::Warp(Box::new(file)),

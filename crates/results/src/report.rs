@@ -9,9 +9,9 @@ use plimsoll_model::{EndpointId, ErrorClass, Interface, OpKind, OpRate, RunId, S
 use plimsoll_record::schema::{self, Manifest, RunState as RecordedState, StageKind};
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
-    CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample, JobSchedule, LoopModel,
-    OpLogCheck, ProcessUsage, Report, RowReport, RunState, ScheduleReport, StageReport,
-    TargetReport, Verification, VerificationMode, format,
+    AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample,
+    JobSchedule, LoopModel, LossReport, OpLogCheck, ProcessUsage, Report, RowReport, RunState,
+    ScheduleReport, StageReport, TargetReport, Verification, VerificationMode, format,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
 use plimsoll_workload::{Pacing, RateProfile};
@@ -75,6 +75,7 @@ impl Record {
             started: epoch.after(Duration::from_nanos(first_ns)),
             targets: self.targets(manifest),
             machine: machine_line(&manifest.machine),
+            agents: agents(manifest),
             seed: manifest.merged.is_empty().then_some(Seed(manifest.seed)),
             virtual_time: manifest.virtual_time,
             verification,
@@ -88,7 +89,7 @@ impl Record {
             }),
             // What a run advises of itself is advised anew; what its merging found is not.
             advice: match manifest.merged.is_empty() {
-                true => Vec::new(),
+                true => agents(manifest).iter().filter_map(AgentReport::missing).collect(),
                 false => manifest.advice.clone(),
             },
             notes: notes(manifest),
@@ -355,6 +356,32 @@ fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
         device: files.as_ref().and_then(|files| files.device.clone()),
         free_bytes: files.and_then(|files| files.free_bytes),
     }
+}
+
+/// Returns the agents that carried a run out.
+fn agents(manifest: &Manifest) -> Vec<AgentReport> {
+    let ns = Duration::from_nanos;
+    let loss = |of: &schema::AgentLoss| LossReport {
+        heard: ns(of.heard_ns),
+        at: ns(of.at_ns),
+        stage: of
+            .stage_index
+            .and_then(|at| Some(manifest.stages.get(usize::from(at))?.name.clone())),
+        why: of.why.clone(),
+    };
+    let agent = |of: &schema::Agent| AgentReport {
+        name: of.name.clone(),
+        id: of.id.clone(),
+        version: of.version.clone(),
+        machine: of.machine.as_ref().and_then(machine_line),
+        weight: of.weight,
+        threads: of.threads_count,
+        clock_uncertainty: of.clock.iter().map(|of| ns(of.uncertainty_ns)).max(),
+        rows: of.rows_count,
+        cpu: of.cpu_ns.iter().flatten().copied().reduce(|all, of| all + of).map(ns),
+        lost: of.lost.as_ref().map(loss),
+    };
+    manifest.agents.iter().map(agent).collect()
 }
 
 fn machine_line(machine: &schema::Machine) -> Option<String> {

@@ -18,7 +18,8 @@ use plimsoll_fleet::protocol::{About, AgentId};
 use plimsoll_fleet::roll::{Recruit, call_roll};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::wire::ConductDoc;
-use plimsoll_model::{OpRecord, RunId, Seed, WallTime};
+use plimsoll_driver::null::NullDriver;
+use plimsoll_model::{Clock, Moment, OpRecord, RunId, Seed, SharedClock, WallTime};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
 use plimsoll_record::schema::{Manifest, RunState};
 use plimsoll_record::{OpLog, RunDirectory};
@@ -88,15 +89,31 @@ fn settings() -> RunSettings {
     RunSettings { engine, ..RunSettings::default() }
 }
 
-/// Agents that all work on one scripted store.
+/// Agents that all work on one scripted store, or in the machine's time on nothing.
 struct Simulated {
-    store: ScriptedDriver,
+    store: Option<ScriptedDriver>,
+    clock: SharedClock,
     place: PathBuf,
+}
+
+/// A clock that is ahead.
+struct Ahead {
+    clock: SharedClock,
+    by: Duration,
+}
+
+impl Clock for Ahead {
+    fn now(&self) -> Moment {
+        self.clock.now().after(self.by)
+    }
 }
 
 impl Workplace for Simulated {
     fn time(&self) -> RunTime {
-        RunTime::simulated()
+        match self.store {
+            Some(_) => RunTime::simulated(),
+            None => RunTime { clock: Arc::clone(&self.clock), ..RunTime::machine() },
+        }
     }
 
     fn judge(&self, plan: &Plan, _share: Share) -> Result<(), CallerError> {
@@ -114,8 +131,11 @@ impl Workplace for Simulated {
         _time: &RunTime,
     ) -> Result<Targets, CallerError> {
         assert_eq!(access, "key");
-        let store = self.store.beside(behaviour());
-        let target = Store::without_admin(store, "oracle").into();
+        let target = match &self.store {
+            Some(store) => Store::without_admin(store.beside(behaviour()), "oracle"),
+            None => Store::without_admin(NullDriver, "null"),
+        };
+        let target = target.into();
         Ok(Targets { all: vec![target], ..Targets::default() })
     }
 
@@ -137,7 +157,7 @@ struct Fleet {
 
 impl Fleet {
     /// Starts an agent of each weight.
-    fn new(place: &Path, store: &ScriptedDriver, weights: &[u32]) -> Self {
+    fn new(place: &Path, store: Option<&ScriptedDriver>, weights: &[u32]) -> Self {
         let local = Local::default();
         let station = |(index, weight): (usize, &u32)| {
             let id = AgentId::new(format!("agent-{index:02}")).unwrap();
@@ -149,11 +169,15 @@ impl Fleet {
                 kept: Vec::new(),
             };
             let arrivals = local.join_agent(&id);
-            let workplace = Simulated { store: store.clone(), place: place.to_path_buf() };
+            // By hours, each by others.
+            let by = Duration::from_secs(3_600 * index as u64);
+            let clock: SharedClock = Arc::new(Ahead { clock: RunTime::machine().clock, by });
+            let (store, place) = (store.cloned(), place.to_path_buf());
+            let workplace = Simulated { store, clock: Arc::clone(&clock), place };
             let station = Station::new(
                 Identity { id, incarnation: 1, about },
                 Arc::new(local.clone()),
-                RunTime::machine().clock,
+                clock,
                 Arc::new(workplace),
                 Arc::new(Heard::default()),
                 Limits::DEFAULT,
@@ -206,14 +230,23 @@ impl Fleet {
 }
 
 fn begin(place: &Path, workload: &str, store: &ScriptedDriver) -> (BegunRun, Arc<Heard>) {
-    let time = RunTime::simulated();
+    let store = Store::without_admin(store.clone(), "oracle");
+    begin_on(place, workload, store, RunTime::simulated())
+}
+
+fn begin_on(
+    place: &Path,
+    workload: &str,
+    store: Store,
+    time: RunTime,
+) -> (BegunRun, Arc<Heard>) {
     let file = WorkloadFile::from_yaml("divided", workload).unwrap();
     let request = RunRequest {
         plan: Arc::new(file.check().unwrap()),
         seed: Seed(11),
         id: RunId::new("divided", WallTime::from_unix_ns(0), 1),
         time,
-        targets: vec![Store::without_admin(store.clone(), "oracle").into()],
+        targets: vec![store.into()],
         settings: settings(),
     };
     let open = request.lay_out().unwrap();
@@ -255,7 +288,7 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
     for weights in [&[1][..], &[1, 1], &[3, 0, 1, 2], &[1; 50]] {
         let place = place.path().join(format!("fleet-{}", weights.len()));
         let store = store();
-        let fleet = Fleet::new(&place, &store, weights);
+        let fleet = Fleet::new(&place, Some(&store), weights);
         let (mut run, heard) = begin(&place.join("run"), WORKLOAD, &store);
         fleet.direct(&mut run).unwrap();
         let seen = end(run, &heard);
@@ -287,10 +320,52 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
 }
 
 #[test]
+fn clocks_that_are_hours_apart_change_nothing() {
+    const WORKLOAD: &str = "\
+schema: plimsoll.workload/2
+name: apart
+sets: {o: {count: 40, size: 1KiB}}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 4, work: {fill: o}}]}
+- name: main
+  jobs:
+  - {workers: 4, duration: 300ms, pacing: {open: {rate: 2000/s}}, work: {objects: [{get: o}]}}
+";
+    let place = tempfile::tempdir().unwrap();
+    let fleet = Fleet::new(place.path(), None, &[1, 1, 1, 1]);
+    let time = RunTime::machine();
+    let null = Store::without_admin(NullDriver, "null");
+    let (mut run, heard) = begin_on(&place.path().join("run"), WORKLOAD, null, time);
+    fleet.direct(&mut run).unwrap();
+    let seen = end(run, &heard);
+    fleet.end();
+    let main = &seen.manifest.stages[1];
+    let (started, ended) = (main.started_ns.unwrap(), main.ended_ns.unwrap());
+    let ops: Vec<&OpRecord> = seen.ops.iter().filter(|op| op.stage.0 == 1).collect();
+    assert!(ops.len() > 400, "{}", ops.len());
+    // Whatever agent did it, it lies in the stage by the clock of the run, which had just begun.
+    assert!(ended < 60_000_000_000, "{ended}");
+    let inside = |op: &&&OpRecord| (started..=ended).contains(&op.intended.as_ns());
+    assert_eq!(ops.iter().filter(inside).count(), ops.len());
+    assert!(ops.iter().all(|op| op.end.as_ns() <= ended));
+    for (index, agent) in seen.manifest.agents.iter().enumerate() {
+        let hours = 3_600_000_000_000 * index as i64;
+        let [first, second] = agent.clock[..] else { panic!("{:?}", agent.clock) };
+        for reading in [first, second] {
+            // The epochs of the processes' clocks differ by what passed until the run began.
+            let more = reading.offset_ns - hours;
+            assert!((-1_000_000..60_000_000_000).contains(&more), "{reading:?}");
+        }
+        let moved = first.offset_ns.abs_diff(second.offset_ns);
+        assert!(moved <= first.uncertainty_ns + second.uncertainty_ns + 1_000_000, "{moved}");
+    }
+}
+
+#[test]
 fn an_agent_that_may_not_take_part_says_why() {
     let place = tempfile::tempdir().unwrap();
     let store = store();
-    let fleet = Fleet::new(place.path(), &store, &[1, 1]);
+    let fleet = Fleet::new(place.path(), Some(&store), &[1, 1]);
     let workload = WORKLOAD.replace("name: divided", "name: forbidden");
     let (mut run, _) = begin(&place.path().join("run"), &workload, &store);
     let refused = fleet.direct(&mut run).unwrap_err().to_string();

@@ -502,6 +502,13 @@ fn in_calm_weather_a_step_costs_its_longest_work_and_two_ways() {
     let world = run(&calm(50, 4));
     let head = &world.heads[0];
     assert_eq!((head.answers.len(), head.lost.len()), (200, 0));
+    assert!(head.machine.is_measured());
+    for member in head.machine.members() {
+        let offset = member.offset().unwrap();
+        let truth = i64::try_from(4 * 3_600 * SECOND).unwrap();
+        assert!(offset.ns.abs_diff(truth) <= offset.uncertainty_ns, "{offset:?}");
+        assert!(offset.uncertainty_ns <= 1_000_001, "{offset:?}");
+    }
     let most = 4 * (WORK_NS_MAX + 2 * 1_000_000);
     assert!(head.ended.unwrap() <= most, "{:?}", head.ended);
     assert!(world.processes.iter().all(|each| each.agent.as_ref().unwrap().run().is_none()));

@@ -10,7 +10,7 @@ use crate::format::{self, bytes, count, duration, known};
 use crate::report::{Report, RowReport, RowView, StageReport};
 use crate::stage_words::{self as words, bytes_per_sec, ops_per_sec};
 use crate::table::{Cell, Paint, Table, Tone, elided_apart, harmless, paragraph, warning};
-use crate::{ErrorSample, weka, words as shared};
+use crate::{ErrorSample, agents, weka, words as shared};
 
 /// How many texts of one class of error are shown.
 const MESSAGES_PER_CLASS_MAX: usize = 3;
@@ -81,6 +81,9 @@ impl Writer<'_> {
         let report = self.report;
         for target in &report.targets {
             self.fact("target", &words::target(target));
+        }
+        if let Some(agents) = agents::line(&report.agents) {
+            self.fact("agents", &agents);
         }
         if let Some(machine) = &report.machine {
             self.fact("machine", machine);
