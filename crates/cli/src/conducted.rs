@@ -15,7 +15,7 @@ use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::wire::ConductDoc;
-use plimsoll_model::{Interface, RunId, Seed, StageKind, WallTime};
+use plimsoll_model::{Interface, RunId, Seed, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
 use plimsoll_report::format;
@@ -27,7 +27,8 @@ use plimsoll_workload::plan::{Plan, Target as PlanTarget, WorkloadFile};
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::fleet::{self, AccessDoc};
+use crate::fleet::{self, AccessDoc, Mustered};
+pub(crate) use crate::manifest::fresh_seed;
 use crate::store::{self, Judged, Stores};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
@@ -113,10 +114,29 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Returns how agents drive operations on objects.
-    fn conduct_doc(&self) -> ConductDoc {
+    /// Finds the agents that are to carry a run out, where some are.
+    fn muster(&self, plan: &Plan, ui: &Ui) -> Result<Option<Mustered>> {
+        let args = &self.output.fleet;
+        if !fleet::is_asked(args) {
+            return Ok(None);
+        }
+        fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;
+        fleet::muster(args, ui).map(Some)
+    }
+
+    /// Has agents make a run ready that has begun, and carry it out.
+    fn hand_over(
+        &self,
+        run: &mut BegunRun,
+        plan: &Plan,
+        stores: &[Reached],
+        mustered: Mustered,
+    ) -> Result<()> {
+        let args = &self.output.fleet;
+        let access = AccessDoc::of(plan, self.store, stores, args.agent_credentials)?;
         let op_timeout_ns = u64::try_from(self.op_timeout.as_nanos()).unwrap_or(u64::MAX);
-        ConductDoc { threads: self.threads, op_timeout_ns, retries: self.retries }
+        let conduct = ConductDoc { threads: self.threads, op_timeout_ns, retries: self.retries };
+        mustered.direct(run, args, conduct, &access)
     }
 
     /// Tells whether nothing of the run is real.
@@ -208,14 +228,7 @@ impl Conducted {
         let ui = settings.output.print.ui();
         let time = settings.time();
         let plan = Arc::new(file.check().map_err(ConductError::from)?);
-        let by_fleet = &settings.output.fleet;
-        let mustered = match fleet::is_asked(by_fleet) {
-            true => {
-                fleet::check(&plan, settings.is_simulated())?;
-                Some(fleet::muster(by_fleet, &ui)?)
-            }
-            false => None,
-        };
+        let mustered = settings.muster(&plan, &ui)?;
         time_until(settings.syncstart)?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
         let mut request =
@@ -267,14 +280,11 @@ impl Conducted {
             None => terminal,
         };
         let mut run = open.begin(directory, manifest, observer, stop)?;
-        if let Some(mustered) = mustered {
-            let own = by_fleet.agent_credentials;
-            let access = AccessDoc::of(&plan, settings.store, &stores, own)?;
-            let conduct = settings.conduct_doc();
-            if let Err(error) = mustered.direct(&mut run, by_fleet, conduct, &access) {
-                run.abandon()?;
-                return Err(error);
-            }
+        if let Some(mustered) = mustered
+            && let Err(error) = settings.hand_over(&mut run, &plan, &stores, mustered)
+        {
+            run.abandon()?;
+            return Err(error);
         }
         announce(&ui, &run, &plan, &embedded, &found, (&endpoints, seed));
         Ok(Self { run, ui, stores, scripted, profile, passing })
@@ -439,12 +449,6 @@ fn announce(
         found.outlived(end).iter().for_each(|warning| ui.warn(warning));
     }
     lower::late_stop_rules(plan).iter().for_each(|warning| ui.warn(warning));
-}
-
-/// A seed that no other run has, short enough to be typed again.
-pub(crate) fn fresh_seed(at: WallTime) -> u64 {
-    let process = u64::from(rustix::process::getpid().as_raw_nonzero().get() as u32);
-    mix64(at.as_unix_ns() ^ process.rotate_left(48)) >> 32
 }
 
 /// Waits for a time of day, today's.

@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 use crate::args::fleet::{FabricArgs, FleetArgs};
 use crate::args::requests::SignatureArg;
 use crate::args::s3::StoreArgs;
-use crate::conducted::fresh_seed;
 use crate::environment;
+use crate::manifest::fresh_seed;
 use crate::secret::Secret;
 use crate::ui::Ui;
 
@@ -263,9 +263,23 @@ impl Wanted {
 }
 
 /// Refuses what a fleet cannot carry out.
-pub(crate) fn check(plan: &Plan, is_simulated: bool) -> Result<()> {
-    if is_simulated {
-        bail!("--virtual asks no store, so a fleet has nothing to do; leave --fleet out");
+pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
+    if !is_real {
+        bail!("no store is asked, so a fleet has nothing to do; leave --fleet out");
+    }
+    if plan.stages.iter().any(|stage| !stage.stop_rules.is_empty()) {
+        bail!(
+            "a fleet cannot end a stage by what it measures yet (--until, --autoterm, `until`); \
+             give it a duration, or leave --fleet out"
+        );
+    }
+    let of_files = |members: &Members| match members {
+        Members::Objects(objects) => !objects.data_files.is_empty(),
+        Members::Named(named) => !named.data_files.is_empty(),
+        _ => false,
+    };
+    if plan.sets.iter().any(|set| of_files(&set.members)) {
+        bail!("agents do not have the files that the content is made of; leave --fleet out");
     }
     let on_files = |members: &Members| matches!(members, Members::Files(_) | Members::Tree(_));
     if plan.sets.iter().any(|set| on_files(&set.members)) {

@@ -14,8 +14,10 @@ use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
 use thiserror::Error;
 
-use crate::records::keep_first_errors;
 use crate::server_names::ServerNames;
+
+/// First error texts kept per class, of each thread and of all.
+pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
 
 /// Takes finished operations off the engine's hands, such as the op log.
 pub trait OpSink {
@@ -291,4 +293,14 @@ impl ScheduleOutcome {
             delay_max: self.delay_max.max(other.delay_max),
         }
     }
+}
+
+/// Sorts by time and keeps the first few of each class.
+pub(crate) fn keep_first_errors(errors: &mut Vec<ErrorSample>) {
+    errors.sort_by_key(|error| error.at);
+    let mut kept = [0; ErrorClass::ALL.len()];
+    errors.retain(|error| {
+        kept[error.class as usize] += 1;
+        kept[error.class as usize] <= ERRORS_KEPT_PER_CLASS
+    });
 }

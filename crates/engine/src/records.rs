@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use plimsoll_driver::{DriverError, Settled};
-use plimsoll_model::{ErrorClass, JobId, Moment, OpRecord, PackedOp, SeriesKey, WorkerId};
+use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, WorkerId};
 use plimsoll_stats::{Sample, Timeline};
 use plimsoll_workload::data::WrongKind;
 use plimsoll_workload::mix64;
@@ -16,7 +16,9 @@ use rtrb::Producer;
 
 use crate::clock::block_for;
 use crate::live::ThreadCounters;
-use crate::outcome::{EndReason, ErrorSample, LooksOutcome, ScheduleOutcome};
+use crate::outcome::{
+    ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome,
+};
 use crate::server_names::{NamedVersion, ServerNames};
 use crate::timing::{Stops, Verdict};
 
@@ -24,8 +26,6 @@ use crate::timing::{Stops, Verdict};
 const LATE_ABOVE: Duration = Duration::from_millis(1);
 /// How long a thread rests when its record buffer is full.
 const BUFFER_FULL_REST: Duration = Duration::from_micros(200);
-/// First error texts kept per class and thread.
-pub(crate) const ERRORS_KEPT_PER_CLASS: usize = 10;
 
 /// A finished operation with the error it ended in, if it did.
 pub(crate) struct Finished {
@@ -290,14 +290,4 @@ fn sample(record: &OpRecord) -> Sample {
         objects: u64::from(record.objects_count),
         outcome: record.outcome as u8,
     }
-}
-
-/// Sorts by time and keeps the first few of each class.
-pub(crate) fn keep_first_errors(errors: &mut Vec<ErrorSample>) {
-    errors.sort_by_key(|error| error.at);
-    let mut kept = [0; ErrorClass::ALL.len()];
-    errors.retain(|error| {
-        kept[error.class as usize] += 1;
-        kept[error.class as usize] <= ERRORS_KEPT_PER_CLASS
-    });
 }

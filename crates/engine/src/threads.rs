@@ -12,8 +12,9 @@ use crate::clock::{block_for, block_until, thread_cpu_time};
 use crate::live::StopFlag;
 use crate::outcome::{
     EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
+    keep_first_errors,
 };
-use crate::records::{JobTally, Outlet, ThreadOutcome, keep_first_errors};
+use crate::records::{JobTally, Outlet, ThreadOutcome};
 use crate::timing::{Stops, Verdict};
 use crate::watch::Watch;
 

@@ -83,7 +83,10 @@ pub enum BrokerError {
         source: io::Error,
     },
     /// Another one uses the directory.
-    #[error("a fleet is up already (its files lie in {}); end it first, or choose another directory", path.display())]
+    #[error(
+        "a fleet is up already (its files lie in {}); end it first, or choose another directory",
+        path.display()
+    )]
     Up {
         /// Where.
         path: PathBuf,
@@ -332,7 +335,7 @@ impl Drop for Broker {
 
 /// Returns how a coordinator on this machine reaches the fleet whose files lie there.
 pub fn local_fleet(directory: &Path) -> Result<NatsConfig, BrokerError> {
-    connect_file(&directory.join(FLEET_FILE)).and_then(|(config, _)| Ok(config))
+    connect_file(&directory.join(FLEET_FILE)).map(|(config, _)| config)
 }
 
 fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {

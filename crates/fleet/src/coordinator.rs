@@ -238,7 +238,10 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         let is_same = member.incarnation == tell.incarnation;
         match tell.what {
             _ if member.is_lost() => {
-                let about_it = matches!(&tell.what, What::Run(of) if of.run == self.run && !matches!(of.state, State::Unknown | State::Busy { .. }));
+                let about_it = match &tell.what {
+                    What::Run(of) => of.run == self.run && of.state.is_part(),
+                    What::Here(_) | What::Leaving => false,
+                };
                 if is_same && about_it && member.dismissals < DISMISSALS {
                     member.dismissals += 1;
                     todo.push(self.dismissal(index));

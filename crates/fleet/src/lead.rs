@@ -2,9 +2,10 @@
 //! recorded.
 
 mod gather;
+mod hearing;
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ use plimsoll_model::{JobId, Moment, SharedClock};
 use plimsoll_record::schema::{self, AgentLoss, ClockReading};
 use serde_json::Value;
 
+use self::hearing::{Hearing, LOOK, Machine, News, Shared, State, in_words, perform};
 use crate::contents::{fetch, hold};
-use crate::coordinator::{Coordinator, CoordinatorDo, Loss, LossReason, Standing};
-use crate::fabric::{Address, Arrival, Fabric, Space};
+use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
+use crate::fabric::{Arrival, Fabric, Space};
 use crate::limits::Limits;
 use crate::offset::Offset;
-use crate::protocol::{Ask, Tell, decode, encode};
 use crate::roll::Recruit;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, LiveDoc, Order, OutcomeDoc, StageOrder, found_to,
+    Answer, Assignment, ChangesDoc, ConductDoc, Order, OutcomeDoc, StageOrder, found_to,
 };
 
 /// How far ahead the beginning of a stage is set, so that every agent hears of it before.
@@ -37,8 +38,6 @@ const MEASURE_MAX: Duration = Duration::from_secs(2);
 const SAME: Offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
 /// How often what agents tell is shown.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
-/// How often a request to stop is looked for.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// What a run needs to know of its fleet.
 pub struct FleetSettings {
@@ -60,20 +59,6 @@ struct PartOutcome {
     offset: Offset,
 }
 
-type Machine = Coordinator<Order, Answer, LiveDoc>;
-
-/// What the thread that hears the agents shares with the one that conducts the run.
-struct Shared {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-struct State {
-    machine: Machine,
-    losses: Vec<(usize, Loss)>,
-    is_over: bool,
-}
-
 /// A fleet that carries a run out.
 pub struct Lead {
     shared: Arc<Shared>,
@@ -93,115 +78,6 @@ pub struct Lead {
     latest: Moment,
     is_virtual: bool,
     hearing: Option<thread::JoinHandle<()>>,
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Hears the agents until the run is over.
-struct Hearing {
-    shared: Arc<Shared>,
-    fabric: Arc<dyn Fabric>,
-    clock: SharedClock,
-    observer: Arc<dyn Observer>,
-    names: Vec<String>,
-    arrivals: Receiver<Arrival>,
-}
-
-impl Hearing {
-    fn run(self) {
-        loop {
-            let due = self.shared.state().machine.due();
-            let wait = due.map_or(LOOK, |due| due.since(self.clock.now())).min(LOOK);
-            let arrived = self.arrivals.recv_timeout(wait);
-            let now = self.clock.now();
-            let mut state = self.shared.state();
-            if state.is_over || arrived == Err(RecvTimeoutError::Disconnected) {
-                return;
-            }
-            let mut todo = match arrived {
-                Ok(arrival) => hear(&mut state, now, arrival),
-                Err(_) => Vec::new(),
-            };
-            todo.extend(state.machine.tick(now));
-            perform(&mut state, &*self.fabric, todo, |line| match line {
-                News::Silent(index, silence) => self.observer.warn(&format!(
-                    "agent {} has not been heard of for {:.1} s",
-                    self.names[index],
-                    silence.as_secs_f64()
-                )),
-                News::Back(index) => {
-                    self.observer.note(&format!("agent {} is back", self.names[index]));
-                }
-                News::Lost(index, why) => {
-                    self.observer.warn(&format!("agent {} is lost: {why}", self.names[index]));
-                }
-            });
-            drop(state);
-            self.shared.changed.notify_all();
-        }
-    }
-}
-
-enum News {
-    Silent(usize, Duration),
-    Back(usize),
-    Lost(usize, String),
-}
-
-fn hear(state: &mut State, now: Moment, arrival: Arrival) -> Vec<CoordinatorDo<Order>> {
-    match arrival {
-        Arrival::Message { from, bytes } => {
-            let Ok(tell) = decode::<Tell<Answer, LiveDoc>>(&bytes) else { return Vec::new() };
-            if from.is_some_and(|from| from != tell.agent) {
-                return Vec::new();
-            }
-            state.machine.hear(now, tell)
-        }
-        Arrival::Disconnected { agent, incarnation } => {
-            state.machine.disconnected(now, &agent, incarnation)
-        }
-    }
-}
-
-fn perform(
-    state: &mut State,
-    fabric: &dyn Fabric,
-    todo: Vec<CoordinatorDo<Order>>,
-    mut tell: impl FnMut(News),
-) {
-    for each in todo {
-        match each {
-            CoordinatorDo::Say(agent, step) => {
-                // What cannot be sent is said again.
-                if let Ok(message) = encode(&Ask::Step(step)) {
-                    let _ = fabric.post(&Address::Agent(agent), message);
-                }
-            }
-            CoordinatorDo::Silent(index, silence) => tell(News::Silent(index, silence)),
-            CoordinatorDo::Back(index) => tell(News::Back(index)),
-            CoordinatorDo::Lost(index, loss) => {
-                tell(News::Lost(index, in_words(&loss)));
-                state.losses.push((index, loss));
-            }
-        }
-    }
-}
-
-fn in_words(loss: &Loss) -> String {
-    match &loss.why {
-        LossReason::Silent => {
-            format!("it was not heard of for {:.1} s", loss.at.since(loss.heard).as_secs_f64())
-        }
-        LossReason::Restarted => "it has begun anew, or left the run".to_owned(),
-        LossReason::Busy { run } => format!("it is part of another run, {run}"),
-        LossReason::Left => "it has ended".to_owned(),
-        LossReason::Dismissed => "it was let go".to_owned(),
-        LossReason::Failed { why } => why.clone(),
-    }
 }
 
 impl Lead {

@@ -122,7 +122,10 @@ mod tests {
         fn the_true_offset_lies_within_the_uncertainty(
             // Three hours either way, and messages of up to 100 ms, not alike there and back.
             offset in -10_800_000_000_000_i64..10_800_000_000_000,
-            ways in prop::collection::vec((0_u64..100_000_000, 0_u64..100_000_000, 0_u64..5_000_000), 1..20),
+            ways in prop::collection::vec(
+                (0_u64..100_000_000, 0_u64..100_000_000, 0_u64..5_000_000),
+                1..20,
+            ),
         ) {
             let epoch = 20_000_000_000_000_u64;
             let mut probes = Probes::default();

@@ -187,6 +187,13 @@ pub enum State<A> {
     },
 }
 
+impl<A> State<A> {
+    /// Tells whether the agent is part of the run that it speaks of.
+    pub const fn is_part(&self) -> bool {
+        matches!(self, Self::Working { .. } | Self::Done { .. })
+    }
+}
+
 fn none<T>() -> Option<T> {
     None
 }

@@ -150,7 +150,8 @@ pub(crate) fn needed_program(
 ///
 /// # Panics
 /// When nobody has said where it is.
-pub fn nats_server() -> Option<std::path::PathBuf> {
+#[expect(clippy::disallowed_methods, reason = "the live tier is handed over by environment")]
+pub fn nats_server() -> Option<PathBuf> {
     match needed_program(NATS_PROGRAM, |name| std::env::var(name).ok()) {
         Ok(program) => program.map(Into::into),
         Err(sentence) => panic!("{sentence}; or set {NO_LIVE}=1"),
@@ -204,8 +205,9 @@ mod tests {
 
     #[test]
     fn the_program_of_a_tests_own_servers_is_needed_unless_they_are_left_out() {
-        let look =
-            |set: &'static str| needed_program(move |name| (name == set).then(|| "x".into()));
+        let look = |set: &'static str| {
+            needed_program(WEED_PROGRAM, move |name| (name == set).then(|| "x".into()))
+        };
         assert_eq!(look("PLIMSOLL_TEST_WEED_PROGRAM"), Ok(Some("x".to_owned())));
         assert_eq!(look("PLIMSOLL_NO_LIVE"), Ok(None));
         assert!(look("").unwrap_err().contains("PLIMSOLL_TEST_WEED_PROGRAM is not set"));

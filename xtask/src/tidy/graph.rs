@@ -13,7 +13,6 @@ const FLOORS: [(&str, u8); 23] = [
     ("http", 2),
     ("record", 2),
     ("analysis", 2),
-    ("fabric", 2),
     ("driver-s3", 3),
     ("driver-file", 3),
     ("driver-seaweed", 3),
@@ -25,6 +24,7 @@ const FLOORS: [(&str, u8); 23] = [
     ("dialects", 4),
     ("console", 4),
     ("results", 4),
+    ("fleet", 5),
     ("proof", 5),
     ("cli", 6),
 ];
@@ -34,7 +34,7 @@ const TESTKIT: &str = "testkit";
 const OUTSIDE: &str = "–";
 
 /// Other people's crates that a room must never know, by the start of their names.
-const MUST_NOT_KNOW: [(&str, &[&str]); 17] = [
+const MUST_NOT_KNOW: [(&str, &[&str]); 18] = [
     ("model", &["serde", "tokio", "hyper", "arrow", "parquet"]),
     ("stats", &["tokio", "serde", "arrow", "parquet"]),
     ("workload", &["tokio", "quanta", "hyper"]),
@@ -50,6 +50,7 @@ const MUST_NOT_KNOW: [(&str, &[&str]); 17] = [
     ("telemetry", &["clap", "indicatif"]),
     ("credentials", &["clap", "plimsoll-driver"]),
     ("conduct", &["clap", "indicatif", "signal-hook"]),
+    ("fleet", &["clap", "indicatif", "signal-hook", "plimsoll-http", "plimsoll-driver-s3"]),
     ("proof", &["clap", "indicatif"]),
     ("results", &["clap", "indicatif", "tokio", "plimsoll-engine", "plimsoll-driver"]),
 ];

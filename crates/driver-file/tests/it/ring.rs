@@ -540,8 +540,8 @@ fn a_look_sees_what_has_ended_and_waits_for_nothing() {
 #[test]
 fn a_thread_with_a_ring_keeps_no_connection_of_others_open() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    // Threads of other tests that make rings have a copy of `ours` for the moment in which theirs is
-    // made; that of this test would have it for as long as it lives.
+    // Threads of other tests that make rings have a copy of `ours` while they make theirs; that of
+    // this test would have it for as long as it lives.
     theirs.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let (made, over) = (Barrier::new(2), Barrier::new(2));
     thread::scope(|scope| {

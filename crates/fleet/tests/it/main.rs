@@ -1,5 +1,7 @@
 //! Tests of the fleet from outside.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by a panic")]
+
 mod broker;
 mod runs;
 mod schedules;

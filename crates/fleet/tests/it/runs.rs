@@ -1,5 +1,6 @@
 //! Runs of a fleet in virtual time, held against the same run of one process.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use plimsoll_conduct::{
     BegunRun, CallerError, Observer, RunRequest, RunSettings, RunTime, Stop, Store, Targets,
 };
+use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::lead::{FleetSettings, Lead};
@@ -18,7 +20,6 @@ use plimsoll_fleet::protocol::{About, AgentId};
 use plimsoll_fleet::roll::{Recruit, call_roll};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::wire::ConductDoc;
-use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Clock, Moment, OpRecord, RunId, Seed, SharedClock, WallTime};
 use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
 use plimsoll_record::schema::{Manifest, RunState};
@@ -57,6 +58,12 @@ stages:
     work: {objects: [{get: o}]}
 - {name: again, jobs: [{workers: 4, ops: 300, work: {objects: [{get: o}, {get: p}]}}]}
 - {name: rest, duration: 500ms}
+- name: capped
+  duration: 700ms
+  jobs:
+  - {name: all, workers: 6, pacing: {capped: 250/s}, work: {objects: [{get: o}]}}
+  - {name: each, workers: 3, start_delay: 0s..100ms, ramp: 50ms, work: {objects: [{stat: o}]}}
+- {name: counted, jobs: [{workers: 5, ops: 93, pacing: {capped_each: {read: 90/s}}, work: {objects: [{get: o}]}}]}
 - {name: remove, jobs: [{workers: 3, work: {remove: o}}]}
 ";
 
@@ -234,12 +241,7 @@ fn begin(place: &Path, workload: &str, store: &ScriptedDriver) -> (BegunRun, Arc
     begin_on(place, workload, store, RunTime::simulated())
 }
 
-fn begin_on(
-    place: &Path,
-    workload: &str,
-    store: Store,
-    time: RunTime,
-) -> (BegunRun, Arc<Heard>) {
+fn begin_on(place: &Path, workload: &str, store: Store, time: RunTime) -> (BegunRun, Arc<Heard>) {
     let file = WorkloadFile::from_yaml("divided", workload).unwrap();
     let request = RunRequest {
         plan: Arc::new(file.check().unwrap()),
@@ -273,7 +275,8 @@ fn end(mut run: BegunRun, heard: &Heard) -> Seen {
     OpLog::open(directory).unwrap().scan(&mut |op| ops.push(*op)).unwrap();
     // In which order the recorder took what threads had done at once means nothing.
     ops.sort_by_key(|op| (op.stage.0, op.worker.0, op.start, op.end));
-    let summary = std::fs::read_to_string(directory.path().join("summary.json")).unwrap();
+    let mut summary = String::new();
+    directory.open_file("summary.json").unwrap().read_to_string(&mut summary).unwrap();
     let manifest = directory.read_manifest().unwrap();
     assert!(!directory.path().join("agents").exists());
     Seen { manifest, ops, summary }
