@@ -10,6 +10,7 @@ mod check;
 mod consent;
 mod faults;
 mod files;
+mod fleet;
 mod foreign;
 mod harness;
 mod judged;

@@ -1,0 +1,328 @@
+//! `plimsoll fleet up`, agents, and runs that they carry out.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::harness::{Background, Target, oracle, plimsoll, stderr};
+
+/// Longer than anything takes that comes at all.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A process with the lines that it says on stderr.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    heard: Vec<String>,
+}
+
+impl Running {
+    fn start(directory: &Path, words: &[&str], envs: &[(&str, &str)]) -> Self {
+        let mut command = plimsoll(directory);
+        command.args(words).envs(envs.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in errors.lines() {
+                let Ok(line) = line else { return };
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, lines, heard: Vec::new() }
+    }
+
+    /// Waits until it says that.
+    #[track_caller]
+    fn hear(&mut self, text: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(LONG);
+            let line = line.unwrap_or_else(|_| panic!("no `{text}` in {:#?}", self.heard));
+            self.heard.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A fleet on this machine.
+struct Fleet {
+    up: Running,
+    agents: Vec<Running>,
+    place: tempfile::TempDir,
+    token: String,
+    flag: String,
+}
+
+impl Fleet {
+    /// Starts one with agents of these names; `None` where the live tier was switched off.
+    fn start(names: &[&str], flags: &[&str]) -> Option<Self> {
+        let program = plimsoll_testkit::nats_server()?;
+        let place = tempfile::tempdir().unwrap();
+        let files = place.path().join("fleet").display().to_string();
+        let program = program.display().to_string();
+        let words = [
+            "fleet",
+            "up",
+            "--listen",
+            "127.0.0.1:0",
+            "--nats-server",
+            &program,
+            "--directory",
+            &files,
+        ];
+        let mut up = Running::start(place.path(), &words, &[]);
+        let mut line = String::new();
+        BufReader::new(up.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let token = line.trim().strip_prefix("plimsoll agent --join ").unwrap().to_owned();
+        let mut fleet =
+            Self { up, agents: Vec::new(), place, token, flag: format!("--fleet={files}") };
+        names.iter().for_each(|name| fleet.join(name, flags));
+        Some(fleet)
+    }
+
+    fn join(&mut self, name: &str, flags: &[&str]) {
+        let files = self.files_of(name).display().to_string();
+        let mut words = vec!["agent", "--name", name, "--weight", "1", "--directory", &files];
+        words.extend(flags);
+        // Not on the command line, where everybody sees it.
+        let envs = [("PLIMSOLL_JOIN", &*self.token)];
+        let mut agent = Running::start(self.place.path(), &words, &envs);
+        agent.hear("is part of the fleet as");
+        self.agents.push(agent);
+        self.up.hear(&format!("{name} has joined"));
+    }
+
+    fn files_of(&self, name: &str) -> PathBuf {
+        self.place.path().join(format!("agent-{name}"))
+    }
+
+    fn command(&self, target: &Target, line: &str) -> std::process::Command {
+        let mut command = target.command(self.place.path(), line);
+        command.arg(&self.flag);
+        command
+    }
+
+    fn run(&self, target: &Target, line: &str) -> Output {
+        self.command(target, line).output().unwrap()
+    }
+
+    /// Begins a run, and waits until it measures.
+    fn measuring(&self, target: &Target, line: &str) -> Background {
+        let mut running = Background::start(self.command(target, line));
+        running.await_line("measure: ");
+        running
+    }
+}
+
+fn json_of(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// So many of each, in a fixed order, whatever carries them out.
+const MIXED: &str = "s3 mixed --objects 40 --obj.size 4KiB --concurrent 6 --duration 1s --seed 7";
+
+#[test]
+fn agents_carry_a_run_out_and_leave_one_record() {
+    let Some(fleet) = Fleet::start(&["node1", "node2", "node3"], &[]) else { return };
+    let target = oracle();
+    let output =
+        fleet.run(&target, &format!("{MIXED} --json --run-dir run --agents node{{1...3}}"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("3 agents: node1, node2, node3"), "{}", stderr(&output));
+    let report = json_of(&output);
+    let agents = report["agents"].as_array().unwrap();
+    let rows: u64 = agents.iter().map(|agent| agent["rows_count"].as_u64().unwrap()).sum();
+    assert!(rows > 40, "{rows}");
+    assert!(agents.iter().all(|agent| {
+        agent["lost"].is_null() && agent["clock_uncertainty_ns"].as_u64().is_some()
+    }));
+    assert_eq!(report["clients"], serde_json::json!(["node1", "node2", "node3"]));
+    // What earlier commands read of a run on one machine they read of this one.
+    let place = fleet.place.path();
+    for line in
+        ["analyze run", "compare run run", "report run --output page.html", "export run -o ops.csv"]
+    {
+        let output = plimsoll(place).args(line.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+    }
+    // Nothing of it is left with the agents, nor anywhere a secret.
+    for name in ["node1", "node2", "node3"] {
+        let left = std::fs::read_dir(fleet.files_of(name)).unwrap().count();
+        assert_eq!(left, 0, "{name}");
+    }
+    let secret = target.secret_key.as_bytes();
+    let mut folders = vec![place.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else if let Ok(bytes) = std::fs::read(entry.path()) {
+                let found = bytes.windows(secret.len()).any(|window| window == secret);
+                assert!(!found, "the secret key is in {}", entry.path().display());
+            }
+        }
+    }
+    let listed = plimsoll(place).args(["fleet", "agents", "--json", &fleet.flag]).output().unwrap();
+    let listed = json_of(&listed);
+    let names: Vec<&Value> =
+        listed.as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
+    assert_eq!(names, ["node1", "node2", "node3"]);
+}
+
+#[test]
+fn a_fleet_does_what_one_process_does() {
+    let Some(fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let (target, other) = (oracle(), oracle());
+    const LINE: &str =
+        "s3 delete --objects 300 --obj.size 1KiB --batch 7 --concurrent 5 --seed 3 --json";
+    let hashes = |report: &Value| -> Vec<String> {
+        let stages = report["stages"].as_array().unwrap();
+        stages.iter().map(|stage| stage["stream_hash"].to_string()).collect()
+    };
+    let by_fleet = fleet.run(&target, LINE);
+    assert!(by_fleet.status.success(), "{}", stderr(&by_fleet));
+    let alone = other.command(fleet.place.path(), LINE).output().unwrap();
+    assert_eq!(hashes(&json_of(&by_fleet)), hashes(&json_of(&alone)));
+}
+
+#[test]
+fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
+    let Some(mut fleet) = Fleet::start(&["a", "b", "c"], &[]) else { return };
+    let target = oracle();
+    let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 4s --run-dir run";
+    let mut running = fleet.measuring(&target, line);
+    fleet.agents[1].signal(Signal::KILL);
+    running.await_line("agent b has not been heard of");
+    // One of that name comes at once, and is another.
+    fleet.join("b", &[]);
+    let (code, text, heard) = running.end();
+    assert_eq!(code, Some(1), "{heard}");
+    assert!(heard.contains("agent b is lost"), "{heard}");
+    assert!(heard.contains("its share of the work is missing"), "{heard}");
+    assert!(text.contains("DEGRADED: agent b was lost in stage"), "{text}");
+    let read = plimsoll(fleet.place.path()).args(["analyze", "run", "--json"]).output().unwrap();
+    let lost = &json_of(&read)["agents"][1]["lost"];
+    assert!(lost["heard_ns"].as_u64() < lost["at_ns"].as_u64(), "{lost}");
+}
+
+#[test]
+fn a_frozen_agent_comes_back() {
+    let Some(fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let target = oracle();
+    let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 4 --duration 4s";
+    let mut running = fleet.measuring(&target, line);
+    fleet.agents[0].signal(Signal::STOP);
+    running.await_line("agent a has not been heard of");
+    fleet.agents[0].signal(Signal::CONT);
+    running.await_line("agent a is back");
+    let (code, text, heard) = running.end();
+    assert_eq!(code, Some(0), "{heard}");
+    assert!(!text.contains("DEGRADED"), "{text}");
+}
+
+#[test]
+fn runs_go_on_when_the_server_of_their_messages_is_killed() {
+    let Some(mut fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let target = oracle();
+    let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 4 --duration 4s";
+    let running = fleet.measuring(&target, line);
+    let pid = Pid::from_child(&fleet.up.child).as_raw_nonzero();
+    let children = format!("/proc/{pid}/task/{pid}/children");
+    let child: i32 = std::fs::read_to_string(children).unwrap().trim().parse().unwrap();
+    kill_process(Pid::from_raw(child).unwrap(), Signal::KILL).unwrap();
+    fleet.up.hear("was started again");
+    let (code, text, heard) = running.end();
+    assert_eq!(code, Some(0), "{heard}");
+    assert!(!text.contains("DEGRADED"), "{text}");
+}
+
+#[test]
+fn agents_of_a_killed_coordinator_keep_their_parts() {
+    let Some(mut fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let target = oracle();
+    let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 4 --duration 1m";
+    let running = fleet.measuring(&target, line);
+    running.signal(Signal::KILL);
+    for agent in &mut fleet.agents {
+        agent.hear("has not been heard of; leaving the run");
+        agent.hear("is kept in");
+    }
+    for name in ["a", "b"] {
+        let kept = std::fs::read_dir(fleet.files_of(name)).unwrap().next().unwrap().unwrap();
+        let words = ["analyze".into(), kept.path().into_os_string()];
+        let output = plimsoll(fleet.place.path()).args(words).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    // They are free for the next run.
+    let output = fleet.run(&target, MIXED);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+#[test]
+fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
+    let Some(fleet) = Fleet::start(&["a"], &["--allow-hosts", "10.9.8.7", "--workers-max", "3"])
+    else {
+        return;
+    };
+    let target = oracle();
+    let refused = |line: &str, why: &str| {
+        let output = fleet.run(&target, line);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    };
+    let get = "s3 get --objects 5 --obj.size 1KiB --duration 1s";
+    refused(&format!("{get} --concurrent 2"), "agent a cannot take part: its owner does not allow");
+    refused(&format!("{get} --concurrent 4"), "its part has 4 workers, and its owner allows 3");
+    refused(&format!("{get} --concurrent 2 --autoterm"), "cannot end a stage by what it measures");
+    refused(
+        &format!("{get} --concurrent 2 --agents b --agents-wait 100ms"),
+        "agents b are not there after 100 ms",
+    );
+    refused(
+        &format!("{get} --concurrent 2 --agents 2 --agents-wait 100ms"),
+        "1 of 2 agents are there",
+    );
+    refused(&format!("{get} --concurrent 2 --agents-min 3"), "only 1 agents are there");
+    let alone = |words: &[&str]| {
+        let output = plimsoll(fleet.place.path()).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        stderr(&output)
+    };
+    let flag = &*fleet.flag;
+    assert!(
+        alone(&["s3", "get", flag]).contains("agents do not reach a store inside this process")
+    );
+    let files = alone(&["file", "iops", "--dir", ".", flag]);
+    assert!(files.contains("cannot work on files yet"), "{files}");
+    let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
+    assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
+    assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is no token"));
+    assert!(alone(&["agent"]).contains("--join TOKEN"));
+    // Nothing of these was left, neither records nor marks in the store.
+    let names =
+        std::fs::read_dir(fleet.place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["fleet"]);
+}
