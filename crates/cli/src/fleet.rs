@@ -11,12 +11,13 @@ use plimsoll_conduct::{BegunRun, Reached, RunTime, Stop, input};
 use plimsoll_driver_s3::{Credentials, Encryption};
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::local_fleet;
-use plimsoll_fleet::fabric::Arrival;
-use plimsoll_fleet::lead::{FleetSettings, Lead};
+use plimsoll_fleet::fabric::{Arrival, Fabric};
+use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
 use plimsoll_fleet::roll::{Recruit, Roll, call_roll};
 use plimsoll_fleet::wire::ConductDoc;
 use plimsoll_http::expand_hosts;
+use plimsoll_record::RunDirectory;
 use plimsoll_report::format;
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{Members, Plan};
@@ -212,6 +213,28 @@ impl Reachable {
     ) -> Result<Roll> {
         let clock = RunTime::machine().clock;
         Ok(call_roll(&*self.nats, &self.arrivals, &*clock, self.coordinator, limit, is_enough)?)
+    }
+
+    /// Adds to the record of a run what these agents have kept of it.
+    pub(crate) fn collect(
+        self,
+        present: &[Recruit],
+        directory: &RunDirectory,
+        ui: Ui,
+    ) -> Result<Collected> {
+        let conduct = ConductDoc { threads: None, op_timeout_ns: 0, retries: 0 };
+        let settings = FleetSettings {
+            access: serde_json::Value::Null,
+            conduct,
+            limits: Limits::DEFAULT,
+            agents_min: 0,
+            coordinator: self.coordinator,
+        };
+        self.nats.make_spaces(present.iter().map(|recruit| &recruit.id))?;
+        let clock = RunTime::machine().clock;
+        let way = (self.nats as Arc<dyn Fabric>, self.arrivals);
+        let collected = collect(way, present, directory, (clock, Arc::new(ui)), settings);
+        collected.map_err(|error| anyhow!(error))
     }
 
     /// Returns all agents that are there.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::{OpSink, ServerNames, StageContext, StageOutcome};
+use plimsoll_engine::{OpSink, ServerNames, StageContext, StageOutcome, StopFlag};
 use plimsoll_model::{Moment, StageId};
+use plimsoll_record::Manifest;
 use plimsoll_workload::Share;
 use plimsoll_workload::objects::Change;
 use plimsoll_workload::plan::SetIndex;
@@ -58,8 +59,14 @@ pub trait Agents {
     /// Returns how many threads drive the operations, for as many of which there are counters.
     fn threads_count(&self) -> usize;
 
-    /// Has a stage carried out, and returns what came of it in all parts, by the clock of this run.
-    /// Its time line comes when all is gathered.
+    /// Has a stage made ready everywhere.
+    fn prepare(&mut self, stage: &DirectedStage<'_>, stop: &StopFlag) -> Result<(), CallerError>;
+
+    /// Notes in the record what is known of the agents so far.
+    fn note(&self, manifest: &mut Manifest);
+
+    /// Has the stage that is ready carried out, and returns what came of it in all parts, by the
+    /// clock of this run. Its time line comes when all is gathered.
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,

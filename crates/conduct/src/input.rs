@@ -62,6 +62,15 @@ pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_of(read_bounded(path, bytes_max)?)
 }
 
+/// Returns the names of what is in a directory, in order; one that is no text is left out.
+pub fn names_in(path: &Path) -> io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()?;
+    let names = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
 mod tests {

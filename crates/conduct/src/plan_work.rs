@@ -371,6 +371,14 @@ impl Work for PlanWork<'_> {
             (false, false) => LoopModel::Closed,
         };
         let begins_at = self.crew.await_start(chosen.stage).map_err(ConductError::Caller)?;
+        if let Some(agents) = &mut self.agents {
+            let number = StageId(done.len() as u8);
+            let sets_count = plan.sets.len();
+            let directed =
+                DirectedStage { number, chosen: &chosen, before: &self.changed, sets_count };
+            let prepared = agents.prepare(&directed, recording.stop.flag());
+            prepared.map_err(ConductError::Caller)?;
+        }
         let name = chosen.name.unwrap_or_else(|| stage.name.clone());
         let threads_count = match &self.agents {
             Some(agents) => agents.threads_count(),
@@ -436,6 +444,12 @@ impl Work for PlanWork<'_> {
 
     fn is_directed(&self) -> bool {
         self.crew.is_directed()
+    }
+
+    fn note_begin(&self, manifest: &mut schema::Manifest) {
+        if let Some(agents) = &self.agents {
+            agents.note(manifest);
+        }
     }
 
     fn gather(

@@ -188,6 +188,7 @@ impl Recording {
             job.endpoints_count = endpoints_count;
         }
         self.manifest.stages.push(entry);
+        work.note_begin(&mut self.manifest);
         self.directory.write_manifest(&self.manifest)?;
         let live = Arc::new(Live::new(threads));
         let context = StageContext {

@@ -54,6 +54,11 @@ pub trait Work {
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError>;
 
+    /// Adds to the record what is known before a stage begins.
+    fn note_begin(&self, manifest: &mut schema::Manifest) {
+        let _ = manifest;
+    }
+
     /// Fetches what others have recorded of the stages so far, once no further one comes.
     fn gather(
         &mut self,

@@ -174,7 +174,8 @@ impl<A: Clone, L: Clone> Agent<A, L> {
     pub fn left<O>(&mut self, kept: bool) -> Option<AgentDo<O, A, L>> {
         let part = self.part.take_if(|part| part.leaves)?;
         self.live = None;
-        if kept && !self.about.kept.contains(&part.run) {
+        self.about.kept.retain(|run| *run != part.run);
+        if kept {
             self.about.kept.push(part.run.clone());
         }
         Some(self.stranger(part.coordinator, part.run))

@@ -1,6 +1,7 @@
 //! The coordinator at work: it has agents carry out the stages of a run, and gathers what they
 //! recorded.
 
+mod collect;
 mod gather;
 mod hearing;
 
@@ -17,6 +18,7 @@ use plimsoll_model::{JobId, Moment, SharedClock};
 use plimsoll_record::schema::{self, AgentLoss, ClockReading};
 use serde_json::Value;
 
+pub use self::collect::{Collected, collect};
 use self::hearing::{Hearing, LOOK, Machine, News, Shared, State, in_words, perform};
 use crate::contents::{fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
@@ -77,6 +79,8 @@ pub struct Lead {
     /// The latest that any agent's clock has shown, where time is virtual.
     latest: Moment,
     is_virtual: bool,
+    /// By how much each agent's clock is ahead, as was measured before the stage.
+    offsets: Vec<Offset>,
     hearing: Option<thread::JoinHandle<()>>,
 }
 
@@ -98,20 +102,35 @@ impl Lead {
             false => Arc::clone(&recording.time.clock),
         };
         let id = recording.manifest.run_id.clone();
+        let observer = Arc::clone(&recording.observer);
+        let way = (fabric, arrivals);
+        let mut lead = Self::connect(way, recruits, id, (clock, observer), settings);
+        lead.is_virtual = is_virtual;
+        lead.assign(run)?;
+        Ok(lead)
+    }
+
+    /// Returns a coordinator of these agents, which have been told nothing yet.
+    fn connect(
+        (fabric, arrivals): (Arc<dyn Fabric>, Receiver<Arrival>),
+        recruits: Vec<Recruit>,
+        run: String,
+        (clock, observer): (SharedClock, Arc<dyn Observer>),
+        settings: FleetSettings,
+    ) -> Self {
         let who = recruits.iter().map(|recruit| (recruit.id.clone(), recruit.incarnation));
         let machine =
-            Coordinator::new(settings.coordinator, id.clone(), settings.limits, who, clock.now());
+            Coordinator::new(settings.coordinator, run.clone(), settings.limits, who, clock.now());
         let state = State { machine, losses: Vec::new(), is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let hearing = Hearing {
             shared: Arc::clone(&shared),
             fabric: Arc::clone(&fabric),
             clock: Arc::clone(&clock),
-            observer: Arc::clone(&recording.observer),
+            observer: Arc::clone(&observer),
             names: recruits.iter().map(|recruit| recruit.about.name.clone()).collect(),
             arrivals,
         };
-        let hearing = thread::spawn(move || hearing.run());
         let agent = |recruit: &Recruit| schema::Agent {
             name: recruit.about.name.clone(),
             id: recruit.id.as_str().to_owned(),
@@ -124,23 +143,22 @@ impl Lead {
             rows_count: None,
             cpu_ns: Vec::new(),
         };
-        let mut lead = Self {
+        Self {
             shared,
             fabric,
             clock,
-            observer: Arc::clone(&recording.observer),
+            observer,
             settings,
-            run: id,
+            run,
             agents: recruits.iter().map(agent).collect(),
             recruits,
             outcomes: Vec::new(),
             stage: None,
             latest: Moment::EPOCH,
-            is_virtual,
-            hearing: Some(hearing),
-        };
-        lead.assign(run)?;
-        Ok(lead)
+            is_virtual: false,
+            offsets: Vec::new(),
+            hearing: Some(thread::spawn(move || hearing.run())),
+        }
     }
 
     /// Tells each agent its part, and learns what it is.
@@ -313,7 +331,9 @@ impl Lead {
             let offset = member.offset();
             if let Some(Offset { at, ns, uncertainty_ns }) = offset {
                 let at_ns = at.as_ns();
-                agent.clock.push(ClockReading { at_ns, offset_ns: ns, uncertainty_ns });
+                let stage_index = self.stage.unwrap_or_default();
+                let offset_ns = ns;
+                agent.clock.push(ClockReading { stage_index, at_ns, offset_ns, uncertainty_ns });
             }
             // Without an answer it is the one of before.
             let before = agent.clock.last().map(|reading| Offset {
@@ -333,43 +353,15 @@ impl Lead {
         offsets.into_iter().map(|offset| offset.unwrap_or(SAME)).collect()
     }
 
-    /// Has a stage made ready everywhere, and returns when it begins, by the clock of the run.
-    fn prepare(
-        &mut self,
-        stage: &DirectedStage<'_>,
-        stop: &StopFlag,
-    ) -> Result<(Moment, Vec<Offset>), CallerError> {
-        if stage.chosen.pacing.is_some() {
-            return Err("a fleet cannot change the pacing of a stage yet".into());
-        }
-        let name = format!("{}/before-{}", self.run, stage.number.0);
-        let before = ChangesDoc::of(stage.before);
-        let before = hold(&*self.fabric, &Space::Shared, name, before)?;
-        let order = StageOrder {
-            stage: stage.chosen.stage,
-            name: stage.chosen.name.clone(),
-            ops: stage.chosen.ops,
-            before,
-        };
-        self.step(|_| Order::Stage(Box::new(order.clone())), stop)?;
-        for (index, answer) in self.answers() {
-            match answer {
-                Some(Answer::Ready) | None => {}
-                Some(Answer::Failed { why }) => self.give_up(index, why),
-                Some(_) => self.give_up(index, "it answers something else".to_owned()),
-            }
-        }
-        self.note_losses()?;
-        let offsets = self.measure();
-        self.note_losses()?;
-        let begins = match self.is_virtual {
+    /// Returns when a stage begins for which all are ready, by the clock of the run.
+    fn begins(&self) -> Moment {
+        match self.is_virtual {
             true => self.latest,
             false => {
                 let each = LEAD_EACH * u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
                 self.clock.now().after(LEAD + each)
             }
-        };
-        Ok((begins, offsets))
+        }
     }
 
     /// Adds up what came of a stage.
@@ -470,13 +462,43 @@ impl Agents for Lead {
         threads.sum()
     }
 
+    fn prepare(&mut self, stage: &DirectedStage<'_>, stop: &StopFlag) -> Result<(), CallerError> {
+        self.stage = Some(stage.number.0);
+        if stage.chosen.pacing.is_some() {
+            return Err("a fleet cannot change the pacing of a stage yet".into());
+        }
+        let name = format!("{}/before-{}", self.run, stage.number.0);
+        let before = ChangesDoc::of(stage.before);
+        let before = hold(&*self.fabric, &Space::Shared, name, before)?;
+        let order = StageOrder {
+            stage: stage.chosen.stage,
+            name: stage.chosen.name.clone(),
+            ops: stage.chosen.ops,
+            before,
+        };
+        self.step(|_| Order::Stage(Box::new(order.clone())), stop)?;
+        for (index, answer) in self.answers() {
+            match answer {
+                Some(Answer::Ready) | None => {}
+                Some(Answer::Failed { why }) => self.give_up(index, why),
+                Some(_) => self.give_up(index, "it answers something else".to_owned()),
+            }
+        }
+        self.note_losses()?;
+        self.offsets = self.measure();
+        self.note_losses()
+    }
+
+    fn note(&self, manifest: &mut schema::Manifest) {
+        manifest.agents.clone_from(&self.agents);
+    }
+
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
     ) -> Result<StageOutcome, CallerError> {
-        self.stage = Some(stage.number.0);
-        let (begins, offsets) = self.prepare(stage, context.stop)?;
+        let (begins, offsets) = (self.begins(), self.offsets.clone());
         let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };
         // Each agent has a slot of the counters, of which there is one for each thread at least.
         let mut show = |machine: &Machine| {

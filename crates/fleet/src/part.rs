@@ -47,6 +47,11 @@ pub trait Workplace: Send + Sync {
 
     /// Returns where the record of a part is kept until the coordinator has it.
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf;
+
+    /// Returns the runs of which parts are kept that no coordinator has, and where.
+    fn kept(&self) -> Vec<(String, PathBuf)> {
+        Vec::new()
+    }
 }
 
 /// How a part ended.
@@ -128,8 +133,16 @@ struct Opened {
 impl Part {
     /// Returns where the record is kept, if it is.
     fn run(mut self, workplace: &dyn Workplace, observer: Arc<dyn Observer>) -> Option<PathBuf> {
-        let Ok((step, Order::Open(assignment))) = self.link.next() else { return None };
+        let Ok((step, order)) = self.link.next() else { return None };
         self.step = step;
+        let assignment = match order {
+            Order::Open(assignment) => assignment,
+            Order::Collect => return self.collect(workplace),
+            _ => {
+                self.fail(&*CallerError::from(OUT_OF_ORDER));
+                return None;
+            }
+        };
         match self.open(*assignment, workplace, observer) {
             Ok((opened, answer)) => {
                 self.link.answer(step, answer);
@@ -209,6 +222,28 @@ impl Part {
         let directory = opened.begun.recording.directory.clone();
         // Connections end before the record is read.
         drop(opened);
+        self.hand_over(directory)
+    }
+
+    /// Hands in what was kept of a run, and returns where it still lies, if it does.
+    fn collect(self, workplace: &dyn Workplace) -> Option<PathBuf> {
+        let run = self.link.run.clone();
+        let found = workplace.kept().into_iter().find(|(kept, _)| *kept == run);
+        let Some((_, path)) = found else {
+            self.fail(&*CallerError::from("it keeps no part of that run"));
+            return None;
+        };
+        let handed = match RunDirectory::open(&path) {
+            Ok(directory) => self.hand_over(directory),
+            Err(error) => {
+                self.fail(&error);
+                Err(error.into())
+            }
+        };
+        handed.err().map(|_| path)
+    }
+
+    fn hand_over(self, directory: RunDirectory) -> Result<(), CallerError> {
         let space = Space::Of(self.link.agent.clone());
         let keep = || -> Result<Vec<(String, u64)>, CallerError> {
             let files = directory.files()?;
@@ -262,7 +297,9 @@ impl Directed {
                 self.next = Some(None);
                 Ok(Changes::default())
             }
-            Order::Open(_) | Order::Start { .. } | Order::Forget => Err(OUT_OF_ORDER.into()),
+            Order::Open(_) | Order::Start { .. } | Order::Forget | Order::Collect => {
+                Err(OUT_OF_ORDER.into())
+            }
         }
     }
 

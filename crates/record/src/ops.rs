@@ -53,8 +53,13 @@ fn part_name(number: u32) -> String {
 
 /// Tells whether a complete part has that file name.
 pub(crate) fn is_closed_part(name: &str) -> bool {
-    let number = name.strip_prefix(PART_PREFIX).and_then(|rest| rest.strip_suffix(PART_SUFFIX));
-    number.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+    name.ends_with(PART_SUFFIX) && part_number(name).is_some()
+}
+
+/// Returns the number of the part whose file, complete or not, has that name.
+fn part_number(name: &str) -> Option<u32> {
+    let (digits, _) = name.strip_prefix(PART_PREFIX)?.split_once(PART_SUFFIX)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 /// Returns the file name of a part that is not complete.

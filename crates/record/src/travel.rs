@@ -129,6 +129,11 @@ impl<'a> Staging<'a> {
         Ok(Self(place))
     }
 
+    /// Returns one that was left there.
+    pub fn left(place: &'a Path) -> Self {
+        Self(place)
+    }
+
     /// Removes it with all that is in it.
     pub fn remove(self) -> Result<(), RecordError> {
         fs::remove_dir_all(self.0).map_err(|source| RecordError::io("remove", self.0, source))

@@ -79,6 +79,18 @@ pub(crate) enum FleetCommand {
     Up(UpArgs),
     /// Show the agents that are there
     Agents(AgentsArgs),
+    /// Add to the record of a run what agents have kept of it, after its coordinator was killed or
+    /// had lost them
+    Collect(CollectArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CollectArgs {
+    /// The run directory
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
 }
 
 #[derive(Args, Debug)]

@@ -39,6 +39,9 @@ const FILE_SCHEME: &str = "file:";
 /// More than any file has that holds a token.
 const TOKEN_BYTES_MAX: u64 = 16 << 10;
 
+/// What stands between the run and the number of the part in the name of its directory.
+const PART: &str = "-part-";
+
 /// What the owner of the machine allows.
 struct Limited {
     hosts: Option<Vec<Endpoint>>,
@@ -79,12 +82,13 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     let stop = signals::listen()?;
     let entropy = fresh_seed(RunTime::machine().wall_epoch);
     let (id, config) = way(args, &name, entropy)?;
+    let kept = kept_in(&directory).into_iter().map(|(run, _)| run).collect();
     let about = About {
         name: name.clone(),
         version: env!("PLIMSOLL_VERSION").to_owned(),
         weight,
         busy: None,
-        kept: Vec::new(),
+        kept,
     };
     let clock = RunTime::machine().clock;
     let certificates = Mutex::default();
@@ -280,8 +284,24 @@ impl Workplace for Machine {
     }
 
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf {
-        self.directory.join(format!("{}-part-{part}", run.as_str()))
+        self.directory.join(format!("{}{PART}{part}", run.as_str()))
     }
+
+    fn kept(&self) -> Vec<(String, PathBuf)> {
+        kept_in(&self.directory)
+    }
+}
+
+/// Returns the runs of which parts are kept there, and where.
+fn kept_in(directory: &Path) -> Vec<(String, PathBuf)> {
+    // Where nothing is, nothing is kept.
+    let Ok(names) = input::names_in(directory) else { return Vec::new() };
+    let run = |name: String| {
+        let (run, part) = name.rsplit_once(PART)?;
+        let is_part = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        RunId::parse(run).ok().filter(|_| is_part).map(|id| (id.to_string(), directory.join(&name)))
+    };
+    names.into_iter().filter_map(run).collect()
 }
 
 /// Returns addresses without what stands before and behind them.

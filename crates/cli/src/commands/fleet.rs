@@ -6,18 +6,21 @@ use anyhow::{Result, bail};
 use plimsoll_conduct::machine;
 use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, find_server};
 use plimsoll_fleet::roll::Recruit;
+use plimsoll_record::{RunDirectory, is_alive};
+use plimsoll_report::format;
 use serde_json::{Value, json};
 
 use crate::args::Form;
-use crate::args::fleet::{AgentsArgs, FleetCommand, UpArgs};
+use crate::args::fleet::{AgentsArgs, CollectArgs, FleetCommand, UpArgs};
 use crate::ui::Ui;
-use crate::{environment, fleet, signals};
+use crate::{environment, fleet, shown, signals};
 
 /// Runs one `fleet` command.
 pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
     match command {
         FleetCommand::Up(args) => up(args),
         FleetCommand::Agents(args) => agents(args),
+        FleetCommand::Collect(args) => collect(args),
     }
 }
 
@@ -90,6 +93,32 @@ fn agents(args: &AgentsArgs) -> Result<ExitCode> {
     };
     ui.result(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Adds to the record of a run what agents have kept of it.
+fn collect(args: &CollectArgs) -> Result<ExitCode> {
+    let ui = Ui::plain();
+    let path = args.run.display();
+    let directory = RunDirectory::open(&args.run)?;
+    if is_alive(&args.run)? {
+        bail!("{path}: the run is under way");
+    }
+    if directory.read_manifest()?.agents.is_empty() {
+        bail!("{path}: no fleet has carried that run out");
+    }
+    let fleet = fleet::reach(&args.fleet)?;
+    let roll = fleet.all()?;
+    let collected = fleet.collect(&roll.present, &directory, ui)?;
+    for (name, rows) in &collected.agents {
+        ui.note(&format!("{name}: {}", format::plural(*rows, "operation")));
+    }
+    for (name, why) in &collected.missing {
+        ui.warn(&format!("{name}: {why}"));
+    }
+    if collected.agents.is_empty() && collected.missing.is_empty() {
+        ui.note("nothing of that run is missing");
+    }
+    Ok(shown::exit_code(collected.missing.is_empty()))
 }
 
 fn doc(recruit: &Recruit) -> Value {

@@ -267,11 +267,27 @@ fn agents_of_a_killed_coordinator_keep_their_parts() {
         agent.hear("has not been heard of; leaving the run");
         agent.hear("is kept in");
     }
+    let place = fleet.place.path();
+    let record = std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name());
+    let record = record.map(|name| name.into_string().unwrap());
+    let record = record.into_iter().find(|name| name.starts_with("plimsoll-")).unwrap();
+    let collect = || {
+        let output = plimsoll(place).args(["fleet", "collect", &record, &fleet.flag]).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let said = collect();
+    assert!(said.contains("a: ") && said.contains("b: "), "{said}");
+    let output = plimsoll(place).args(["analyze", &record, "--json"]).output().unwrap();
+    let report = json_of(&output);
+    assert_eq!(report["state"], "interrupted");
+    let rows = |agent: &Value| agent["rows_count"].as_u64().unwrap();
+    assert!(report["agents"].as_array().unwrap().iter().map(rows).all(|rows| rows > 0));
+    // What is there is not taken twice, and nobody keeps it any longer.
+    assert!(collect().contains("nothing of that run is missing"));
     for name in ["a", "b"] {
-        let kept = std::fs::read_dir(fleet.files_of(name)).unwrap().next().unwrap().unwrap();
-        let words = ["analyze".into(), kept.path().into_os_string()];
-        let output = plimsoll(fleet.place.path()).args(words).output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(std::fs::read_dir(fleet.files_of(name)).unwrap().count(), 0);
     }
     // They are free for the next run.
     let output = fleet.run(&target, MIXED);

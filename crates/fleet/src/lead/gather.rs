@@ -18,15 +18,15 @@ use crate::offset::Offset;
 use crate::wire::{Answer, Order};
 
 /// The interval of time lines.
-const INTERVAL_NS: u64 = 1_000_000_000;
+pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
 /// Where in the run directory the records of agents lie until they are part of its own.
-const STAGING: &str = "agents";
+pub(super) const STAGING: &str = "agents";
 /// So many operations are handed to the record at once.
 const OPS_AT_ONCE: usize = 4_096;
 
 /// Why the record of an agent is missing.
 #[derive(Debug, Error)]
-enum GatherError {
+pub(super) enum GatherError {
     #[error(transparent)]
     Fabric(#[from] FabricError),
     #[error(transparent)]
@@ -47,7 +47,7 @@ struct Taken {
 }
 
 /// Returns an operation by the coordinator's clock.
-fn shifted(op: &OpRecord, offset: Offset) -> OpRecord {
+pub(super) fn shifted(op: &OpRecord, offset: Offset) -> OpRecord {
     let at = |moment: Moment| offset.to_coordinator(moment);
     OpRecord {
         intended: at(op.intended),
@@ -120,7 +120,7 @@ impl Lead {
     }
 
     /// Fetches what an agent handed in.
-    fn fetch_record(
+    pub(super) fn fetch_record(
         &self,
         index: usize,
         files: &[(String, u64)],

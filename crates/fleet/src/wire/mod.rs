@@ -41,6 +41,8 @@ pub enum Order {
     },
     /// Hand in what was recorded.
     HandIn,
+    /// Hand in what was kept of a run that is over.
+    Collect,
     /// Forget what was handed in: it is safe.
     Forget,
 }

@@ -63,7 +63,9 @@ stages:
   jobs:
   - {name: all, workers: 6, pacing: {capped: 250/s}, work: {objects: [{get: o}]}}
   - {name: each, workers: 3, start_delay: 0s..100ms, ramp: 50ms, work: {objects: [{stat: o}]}}
-- {name: counted, jobs: [{workers: 5, ops: 93, pacing: {capped_each: {read: 90/s}}, work: {objects: [{get: o}]}}]}
+- name: counted
+  jobs:
+  - {workers: 5, ops: 93, pacing: {capped_each: {read: 90/s}}, work: {objects: [{get: o}]}}
 - {name: remove, jobs: [{workers: 3, work: {remove: o}}]}
 ";
 

@@ -19,7 +19,7 @@ use super::columns::Columns;
 use super::row_group::RowGroup;
 use super::{
     KEY_CHECKSUM, KEY_ENDPOINTS, KEY_EPOCH, KEY_RUN_ID, KEY_SCHEMA, OPS_SCHEMA, TAIL_DIGITS,
-    open_name, part_name, schema, tail_name,
+    open_name, part_name, part_number, schema, tail_name,
 };
 use crate::seal::{Sealing, UNSEALED};
 use crate::{RecordError, RunDirectory};
@@ -112,6 +112,15 @@ impl OpLogWriter {
     #[must_use]
     pub fn without_saving(self) -> Self {
         Self { saves: false, ..self }
+    }
+
+    /// Returns a writer that goes on behind the parts that are there.
+    pub fn behind_others(self) -> Result<Self, RecordError> {
+        let ops = self.directory.ops()?;
+        let names = ops.names();
+        let names = names.map_err(|source| RecordError::io("read", ops.path(), source))?;
+        let part_number = names.iter().filter_map(|name| part_number(name)).max();
+        Ok(Self { part_number: part_number.map_or(0, |last| last + 1), ..self })
     }
 
     /// Adds operations in the order given.

@@ -39,7 +39,9 @@ pub struct Agent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockReading {
-    /// When that was measured.
+    /// The stage before which that was measured.
+    pub stage_index: u8,
+    /// When.
     pub at_ns: u64,
     /// What the agent's clock showed more than the run's; each has an epoch of its own.
     pub offset_ns: i64,

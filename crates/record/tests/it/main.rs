@@ -86,7 +86,12 @@ fn manifest() -> Manifest {
             machine: None,
             weight: 2,
             threads_count: 4,
-            clock: vec![schema::ClockReading { at_ns: 5, offset_ns: -7, uncertainty_ns: 2 }],
+            clock: vec![schema::ClockReading {
+                stage_index: 0,
+                at_ns: 5,
+                offset_ns: -7,
+                uncertainty_ns: 2,
+            }],
             lost: Some(schema::AgentLoss {
                 at_ns: 9,
                 heard_ns: 6,

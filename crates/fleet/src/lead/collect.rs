@@ -1,0 +1,212 @@
+//! What agents have kept of a run whose coordinator lost them, or died, becomes part of its record.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use plimsoll_conduct::{CallerError, Observer, in_one_line};
+use plimsoll_engine::StopFlag;
+use plimsoll_model::{Moment, OpRecord, RunId, SeriesKey, SharedClock, WallTime};
+use plimsoll_record::schema::{self, Manifest, Recorder, RunState};
+use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, sample_of, series_of};
+use plimsoll_stats::Timeline;
+
+use super::gather::{GatherError, INTERVAL_NS, STAGING, shifted};
+use super::{FleetSettings, Lead};
+use crate::fabric::{Arrival, Fabric};
+use crate::offset::Offset;
+use crate::roll::Recruit;
+use crate::wire::{Answer, Order};
+
+/// What came of collecting.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Of whom the part is there now: names, and how many operations.
+    pub agents: Vec<(String, u64)>,
+    /// Of whom it is still missing, and why.
+    pub missing: Vec<(String, String)>,
+}
+
+/// Adds to the record of a run what agents have kept of it. `recruits` are the agents that are
+/// there.
+pub fn collect(
+    way: (Arc<dyn Fabric>, Receiver<Arrival>),
+    recruits: &[Recruit],
+    directory: &RunDirectory,
+    (clock, observer): (SharedClock, Arc<dyn Observer>),
+    settings: FleetSettings,
+) -> Result<Collected, CallerError> {
+    let mut manifest = directory.read_manifest()?;
+    let mut collected = Collected::default();
+    let mut wanted: Vec<(usize, Recruit)> = Vec::new();
+    for (index, agent) in manifest.agents.iter().enumerate() {
+        if agent.rows_count.is_some() {
+            continue;
+        }
+        let keeps = |recruit: &&Recruit| {
+            let is_it = recruit.id.as_str() == agent.id || recruit.about.name == agent.name;
+            is_it && recruit.about.kept.contains(&manifest.run_id)
+        };
+        match recruits.iter().find(keeps) {
+            Some(recruit) => wanted.push((index, recruit.clone())),
+            None => {
+                let why = "no agent of that name is there that keeps its part".to_owned();
+                collected.missing.push((agent.name.clone(), why));
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return Ok(collected);
+    }
+    let (places, called): (Vec<usize>, Vec<Recruit>) = wanted.into_iter().unzip();
+    let run = manifest.run_id.clone();
+    let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
+    lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
+    recount(directory, &mut manifest)?;
+    let never = StopFlag::default();
+    lead.step(|_| Order::Forget, &never)?;
+    lead.dismiss();
+    Ok(collected)
+}
+
+impl Lead {
+    /// Has agents hand in what they have kept, and adds it to the record; those whose part cannot
+    /// be had go on keeping it.
+    fn take_kept(
+        &mut self,
+        directory: &RunDirectory,
+        manifest: &mut Manifest,
+        places: &[usize],
+        collected: &mut Collected,
+    ) -> Result<(), CallerError> {
+        self.step(|_| Order::Collect, &StopFlag::default())?;
+        let staging_place = directory.path().join(STAGING);
+        // What another try has left is not of this one.
+        if staging_place.exists() {
+            Staging::left(&staging_place).remove()?;
+        }
+        let staging = Staging::begin(&staging_place)?;
+        let endpoints: Vec<String> = manifest.endpoints().cloned().collect();
+        let id = RunId::parse(&manifest.run_id)?;
+        let epoch = WallTime::from_unix_ns(manifest.started_unix_ns);
+        let log = OpLogWriter::new(directory, &id, epoch, &endpoints).without_saving();
+        let mut log = log.behind_others()?;
+        for (at, answer) in self.answers() {
+            let name = self.agents[at].name.clone();
+            let why = match answer {
+                Some(Answer::HandedIn { files }) => {
+                    let own = staging_place.join(at.to_string());
+                    let part = self.fetch_record(at, &files, &own);
+                    let part = part.map_err(|error| in_one_line(&error));
+                    match part {
+                        Ok(part) => {
+                            let agent = &mut manifest.agents[places[at]];
+                            let rows = append(&mut log, &part, agent)?;
+                            agent.rows_count = Some(rows);
+                            for target in 0..manifest.targets().count() {
+                                directory.append_names(target, &part)?;
+                            }
+                            collected.agents.push((name, rows));
+                            continue;
+                        }
+                        Err(why) => why,
+                    }
+                }
+                Some(Answer::Failed { why }) => why,
+                Some(_) => "it answers something else".to_owned(),
+                None => "it was lost meanwhile".to_owned(),
+            };
+            self.give_up(at, why.clone());
+            collected.missing.push((name, why));
+        }
+        log.finish()?;
+        Ok(staging.remove()?)
+    }
+}
+
+/// Adds the operations of a part by the run's clock, and returns how many they are.
+fn append(
+    log: &mut OpLogWriter,
+    part: &RunDirectory,
+    agent: &schema::Agent,
+) -> Result<u64, CallerError> {
+    let mut failed: Option<CallerError> = None;
+    let rows = OpLog::open(part)?.scan(&mut |op| {
+        if failed.is_some() {
+            return;
+        }
+        let reading = agent.clock.iter().rev().find(|of| of.stage_index == op.stage.0);
+        let Some(reading) = reading else {
+            failed = Some(GatherError::Stage(op.stage.0).into());
+            return;
+        };
+        let offset = Offset {
+            at: Moment::from_ns(reading.at_ns),
+            ns: reading.offset_ns,
+            uncertainty_ns: reading.uncertainty_ns,
+        };
+        failed = log.append(&[shifted(op, offset)]).err().map(Into::into);
+    })?;
+    failed.map_or(Ok(rows), Err)
+}
+
+/// What the log holds of a stage.
+#[derive(Default)]
+struct Count {
+    first: Option<Moment>,
+    last: Moment,
+    ops: u64,
+    failed: u64,
+    bytes: u64,
+}
+
+impl Count {
+    fn add(&mut self, op: &OpRecord) {
+        self.first = Some(self.first.map_or(op.start, |first| first.min(op.start)));
+        self.last = self.last.max(op.end);
+        self.ops += 1;
+        match op.outcome.is_ok() {
+            true => self.bytes += op.bytes,
+            false => self.failed += 1,
+        }
+    }
+}
+
+/// Makes counts, summary and state of a run those of its log.
+fn recount(directory: &RunDirectory, manifest: &mut Manifest) -> Result<(), CallerError> {
+    let mut timeline: Timeline<SeriesKey> = Timeline::new(0, INTERVAL_NS);
+    let mut stages: BTreeMap<u8, Count> = BTreeMap::new();
+    let mut jobs: BTreeMap<(u8, u8), Count> = BTreeMap::new();
+    let rows_count = OpLog::open(directory)?.scan(&mut |op| {
+        timeline.record(series_of(op), &sample_of(op));
+        stages.entry(op.stage.0).or_default().add(op);
+        jobs.entry((op.stage.0, op.job.0)).or_default().add(op);
+    })?;
+    for (index, stage) in manifest.stages.iter_mut().enumerate() {
+        let index = index as u8;
+        let Some(count) = stages.get(&index) else { continue };
+        stage.ops_count = Some(count.ops);
+        stage.ops_failed_count = Some(count.failed);
+        stage.bytes = Some(count.bytes);
+        stage.started_ns = stage.started_ns.or(count.first.map(Moment::as_ns));
+        stage.ended_ns = stage.ended_ns.or(Some(count.last.as_ns()));
+        // The sum of the hashes of all operations is not known of a part of them.
+        stage.stream_hash = None;
+        for (at, job) in stage.jobs.iter_mut().enumerate() {
+            let Some(count) = jobs.get(&(index, at as u8)) else { continue };
+            job.ops_count = Some(count.ops);
+            job.ops_failed_count = Some(count.failed);
+            job.bytes = Some(count.bytes);
+        }
+    }
+    let parts_count = directory.files()?.iter().filter(|file| file.name.contains('/')).count();
+    let wait_ns = manifest.recorder.map_or(0, |recorder| recorder.wait_ns);
+    manifest.recorder = Some(Recorder { rows_count, parts_count: parts_count as u32, wait_ns });
+    if manifest.state == RunState::Running {
+        manifest.state = RunState::Interrupted;
+        let why = "its coordinator ended before it; its agents' parts were collected afterwards";
+        manifest.state_reason = Some(why.to_owned());
+    }
+    directory.write_summary(&mut timeline)?;
+    Ok(directory.write_manifest(manifest)?)
+}
