@@ -193,11 +193,8 @@ pub(crate) fn others(urls: &str, access: &FabricArgs) -> Result<NatsConfig> {
 pub(crate) fn reach(args: &FleetArgs) -> Result<Reachable> {
     let config = match (&args.fabric, &args.fleet) {
         (Some(urls), _) => others(urls, &args.access)?,
-        (None, Some(directory)) if directory.as_os_str().is_empty() => {
-            local_fleet(&state_directory("fleet")?)?
-        }
-        (None, Some(directory)) => local_fleet(directory)?,
-        (None, None) => local_fleet(&state_directory("fleet")?)?,
+        (None, Some(Some(directory))) => local_fleet(directory)?,
+        (None, _) => local_fleet(&state_directory("fleet")?)?,
     };
     let (nats, arrivals) = Nats::join(&config, Side::Coordinator)?;
     let coordinator = fresh_seed(RunTime::machine().wall_epoch);

@@ -14,14 +14,8 @@ use crate::secret::Secret;
 pub(crate) struct FleetArgs {
     /// Have the agents of the fleet that is up on this machine carry the run out, each its share of
     /// the workers; DIR is where `plimsoll fleet up` keeps its files
-    #[arg(
-        long,
-        value_name = "DIR",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = ""
-    )]
-    pub(crate) fleet: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    pub(crate) fleet: Option<Option<PathBuf>>,
     /// The same with the agents on this NATS, nats://HOST:PORT or tls://HOST:PORT, comma separated
     #[arg(long, value_name = "URLS", conflicts_with = "fleet")]
     pub(crate) fabric: Option<String>,

@@ -78,7 +78,7 @@ impl Fleet {
     fn start(names: &[&str], flags: &[&str]) -> Option<Self> {
         let program = plimsoll_testkit::nats_server()?;
         let place = tempfile::tempdir().unwrap();
-        let files = place.path().join("fleet").display().to_string();
+        let files = place.path().join("state/plimsoll/fleet").display().to_string();
         let program = program.display().to_string();
         let words = [
             "fleet",
@@ -182,7 +182,10 @@ fn agents_carry_a_run_out_and_leave_one_record() {
             }
         }
     }
-    let listed = plimsoll(place).args(["fleet", "agents", "--json", &fleet.flag]).output().unwrap();
+    // Without a place it is looked for where it is kept by default.
+    let mut listed = plimsoll(place);
+    listed.env("XDG_STATE_HOME", place.join("state"));
+    let listed = listed.args(["fleet", "agents", "--json", "--fleet"]).output().unwrap();
     let listed = json_of(&listed);
     let names: Vec<&Value> =
         listed.as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
@@ -340,5 +343,5 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
         std::fs::read_dir(fleet.place.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["fleet"]);
+    assert_eq!(names, ["state"]);
 }
