@@ -13,7 +13,8 @@ mod table;
 mod versions;
 
 pub use names::{NameAct, NameOp};
-pub use plan::FilePlan;
+pub use plan::{FileChanges, FilePlan, NamesThere};
+pub use present::Told;
 pub use stream::{BlockOp, FileOp, FileStream};
 pub(crate) use table::below;
 pub use table::{FileEntry, FileTable};

@@ -170,6 +170,34 @@ pub(super) struct NamesPlan {
     pub(super) inside: Arc<[Inside]>,
 }
 
+impl NamesPlan {
+    /// Returns the workers whose tree and whose names a worker works on.
+    fn whose(&self, worker: u32) -> (u64, u64) {
+        let workers = u64::from(self.workers);
+        let of_names = (u64::from(worker) + u64::from(self.shift)) % workers;
+        let ahead = if self.act.is_of_tree() { 0 } else { u64::from(self.tree_ahead) };
+        ((of_names + ahead) % workers, of_names)
+    }
+
+    /// Returns the place of the tree and that of the names that a worker works on, as [`Present`]
+    /// counts them.
+    pub(super) fn places(&self, worker: u32) -> (u64, u64) {
+        let (of_tree, of_names) = self.whose(worker);
+        let TreeOf { per_worker, shared_names, .. } = self.tree.shape;
+        (if per_worker { of_tree } else { 0 }, if shared_names { 0 } else { of_names })
+    }
+
+    /// Returns how many directories a tree has.
+    pub(super) fn directories_count(&self) -> u64 {
+        self.tree.shape.directories_count().unwrap_or(u64::MAX)
+    }
+
+    /// Returns how many names a worker's entries may have: one more for the spare name.
+    pub(super) fn entries_count(&self) -> u64 {
+        self.tree.shape.entries_count().unwrap_or(u64::MAX).saturating_add(1)
+    }
+}
+
 /// One operation on a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameOp {
@@ -230,11 +258,9 @@ pub(super) struct Names {
 impl Names {
     /// Returns the operations of a worker.
     pub(super) fn new(plan: &NamesPlan, worker: u32, random: &mut Random) -> Self {
-        let NamesPlan { tree, act, shift, workers, .. } = plan;
+        let NamesPlan { tree, act, workers, .. } = plan;
         let (shape, workers) = (&tree.shape, u64::from(*workers));
-        let of_names = (u64::from(worker) + u64::from(*shift)) % workers;
-        let ahead = if act.is_of_tree() { 0 } else { u64::from(plan.tree_ahead) };
-        let of_tree = (of_names + ahead) % workers;
+        let (of_tree, of_names) = plan.whose(worker);
         let tree_name = match shape.per_worker {
             true => format!("mdtest_tree.{of_tree}."),
             false => "mdtest_tree.".to_owned(),
@@ -252,17 +278,10 @@ impl Names {
         let count = shape.operations_count(*act, worker);
         let order = plan.shuffled.then(|| Scatter::new(random.next_u64(), count.max(1)));
         let first = shape.first_with_entries();
-        let of_tree = if shape.per_worker { of_tree } else { 0 };
-        let of_names = if shape.shared_names { 0 } else { of_names };
+        let (of_tree, of_names) = plan.places(worker);
         match act {
-            NameAct::MakeTree => {
-                plan.directories.keep(of_tree, shape.directories_count().unwrap_or(u64::MAX));
-            }
-            NameAct::Create { .. } => {
-                // One more for the spare name.
-                let count = shape.entries_count().unwrap_or(u64::MAX).saturating_add(1);
-                plan.entries.keep(of_names, count);
-            }
+            NameAct::MakeTree => plan.directories.keep(of_tree, plan.directories_count()),
+            NameAct::Create { .. } => plan.entries.keep(of_names, plan.entries_count()),
             _ => {}
         }
         let mut names = Self {

@@ -1,8 +1,11 @@
 //! The jobs on files of a plan, laid out for a run: which worker does what, on which files.
 
+mod elsewhere;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+pub use elsewhere::{FileChanges, NamesThere};
 use plimsoll_model::{Interface, OpKind, Seed, WorkerId};
 
 use super::blocks::BlockStream;

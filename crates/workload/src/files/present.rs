@@ -39,6 +39,35 @@ impl Present {
     pub(super) fn at(&self, index: u64) -> Names<'_> {
         Names(self.0[index as usize].get())
     }
+
+    /// Has the names of a tree or worker, `count` of them, be those that others have told of, and
+    /// forgets what was known.
+    pub(super) fn replace(&self, index: u64, count: u64, told: &[&Told]) {
+        self.keep(index, count);
+        let Some(kept) = self.0[index as usize].get() else { return };
+        kept.begun.iter().chain(&kept.made).for_each(|word| word.store(0, Ordering::Relaxed));
+        for Told { made, begun } in told {
+            made.iter().cloned().for_each(|names| set(&kept.made, names));
+            begun.iter().cloned().for_each(|names| set(&kept.begun, names));
+        }
+    }
+}
+
+/// Which names of a tree or worker are there, in rows of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Names that are there.
+    pub made: Vec<Range<u64>>,
+    /// Names that may be there: the operation that makes them has begun.
+    pub begun: Vec<Range<u64>>,
+}
+
+impl Told {
+    /// Tells whether all of the names are among so many.
+    pub(super) fn is_within(&self, count: u64) -> bool {
+        let is_good = |names: &Range<u64>| names.start <= names.end && names.end <= count;
+        self.made.iter().chain(&self.begun).all(is_good)
+    }
 }
 
 /// Entries that lie in the directories of a tree.
@@ -131,6 +160,11 @@ impl Names<'_> {
         self.0.is_none() || !self.has(name)
     }
 
+    /// Returns which are there, for others; `None` where no account is kept.
+    pub(super) fn told(self) -> Option<Told> {
+        self.0.map(|kept| Told { made: rows(&kept.made), begun: rows(&kept.begun) })
+    }
+
     /// Tells whether one of the names may be there.
     pub(super) fn may_have(self, names: Range<u64>) -> bool {
         let Some(kept) = self.0 else { return false };
@@ -148,6 +182,36 @@ impl Names<'_> {
                 found != 0
             })
         })
+    }
+}
+
+/// Returns the rows of bits that are set.
+fn rows(words: &[AtomicU64]) -> Vec<Range<u64>> {
+    let mut rows: Vec<Range<u64>> = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        let (mut left, first) = (word.load(Ordering::Relaxed), index as u64 * 64);
+        while left != 0 {
+            let start = u64::from(left.trailing_zeros());
+            let len = u64::from((left >> start).trailing_ones());
+            match rows.last_mut() {
+                Some(last) if last.end == first + start => last.end += len,
+                _ => rows.push(first + start..first + start + len),
+            }
+            // All 64 are no number of bits to shift by.
+            left &= u64::MAX.checked_shl((start + len) as u32).unwrap_or(0);
+        }
+    }
+    rows
+}
+
+/// Sets the bits of names.
+fn set(words: &[AtomicU64], names: Range<u64>) {
+    let mut name = names.start;
+    while name < names.end {
+        let end = ((name / 64 + 1) * 64).min(names.end);
+        let bits = u64::MAX >> (64 - (end - name)) << (name % 64);
+        words[word(name)].fetch_or(bits, Ordering::Relaxed);
+        name = end;
     }
 }
 
@@ -178,6 +242,32 @@ mod tests {
         assert!(present.at(1).has(70) && !names.is_free(70));
         names.is_gone(70);
         assert!(!names.has(70) && !names.may_have(0..130));
+    }
+
+    #[test]
+    fn what_one_tells_another_knows() {
+        let (here, there) = (Present::of(1), Present::of(1));
+        here.keep(0, 300);
+        assert!(there.at(0).told().is_none(), "nothing was made there");
+        let made = [0..3, 63..65, 100..228, 299..300];
+        for name in made.iter().cloned().flatten() {
+            here.at(0).begin(name);
+            here.at(0).is_made(name);
+        }
+        here.at(0).begin(250);
+        let told = here.at(0).told().unwrap();
+        assert_eq!(told.made, made);
+        assert_eq!(told.begun, [0..3, 63..65, 100..228, 250..251, 299..300]);
+        assert!(told.is_within(300) && !told.is_within(299));
+        there.keep(0, 300);
+        there.at(0).is_made(5);
+        there.replace(0, 300, &[&told]);
+        assert_eq!(there.at(0).told().unwrap(), told);
+        // Of names that two have made, each has told a part.
+        let other = Told { made: vec![5..6, 64..66], begun: Vec::new() };
+        there.replace(0, 300, &[&told, &other]);
+        let both = there.at(0).told().unwrap();
+        assert_eq!(both.made, [0..3, 5..6, 63..66, 100..228, 299..300]);
     }
 
     #[test]

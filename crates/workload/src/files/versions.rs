@@ -179,6 +179,16 @@ fn fingerprint(cells: &[AtomicU32]) -> u64 {
     (seen & !SEEN_BLANK) | if blank { SEEN_BLANK } else { 0 }
 }
 
+/// Has a granule be unsettled for good.
+fn unsettle(cell: &AtomicU32) {
+    let update = |cell: u32| {
+        let value = if is_blank(cell) { BLANK } else { ANY };
+        Some(packed((cell >> BEGUN_SHIFT) + 1, WRITES_MAX, value))
+    };
+    cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, update)
+        .expect("an update is always given");
+}
+
 impl Versions {
     /// Plans a read; returns what [`Checked::check`] has to be given.
     #[inline]
@@ -211,6 +221,31 @@ impl Versions {
             NEVER if unsettled => otherwise,
             VERSION_MAX => 1,
             newest => newest + 1,
+        }
+    }
+
+    /// Takes note that another process writes anywhere in the file from now on: whatever version
+    /// stands there is right.
+    pub(super) fn unsettle(&self) {
+        if let Self::Cells(cells) = self {
+            cells.cells.iter().for_each(unsettle);
+        }
+    }
+
+    /// Takes note that another process has filled a block of a file of `size` bytes.
+    pub(super) fn filled_elsewhere(&self, block: Block, size: u64) {
+        match self {
+            Self::None => {}
+            Self::Filled(_) => self.end_write(block, size, 1, true),
+            Self::Cells(cells) => cells.change(block, size, |cell, whole| {
+                // Nobody had written there, so that it is the first version.
+                let first = packed(1, 0, 1);
+                let is_first = whole
+                    && cell.compare_exchange(0, first, Ordering::AcqRel, Ordering::Acquire).is_ok();
+                if !is_first {
+                    unsettle(cell);
+                }
+            }),
         }
     }
 
