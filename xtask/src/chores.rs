@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{fuzz, process, suite, tidy, tools};
+use crate::{deploy, fuzz, process, suite, tidy, tools};
 
 /// The version of cargo-deny that is installed when there is none.
 const CARGO_DENY_VERSION: &str = "0.20.2";
@@ -25,6 +25,8 @@ pub(crate) fn ci() -> Result<()> {
         process::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
         "cargo doc",
     )?;
+    println!("== deploy");
+    deploy::run()?;
     println!("== fuzz");
     fuzz::warp_reader()?;
     println!("== test");

