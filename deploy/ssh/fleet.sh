@@ -50,11 +50,14 @@ finish() {
     for lifeline in "${lifelines[@]}"; do
         exec {lifeline}>&-
     done
-    # Before the fleet, so that agents can still say goodbye to it. A host that is gone is given up by
-    # ssh itself.
-    for agent in "${agents[@]}"; do
-        wait "$agent" 2>/dev/null || true
-    done
+    # Before the fleet, so that agents can still say goodbye to it.
+    if ((${#agents[@]})); then
+        { sleep 20; echo 'fleet.sh: an agent does not end' >&2; kill "${agents[@]}"; } &
+        local patience=$!
+        wait "${agents[@]}" 2>/dev/null || true
+        # It ignores the signals that are ignored here.
+        kill -KILL -- "-$patience" 2>/dev/null || true
+    fi
     if [[ $fleet ]]; then
         kill -INT "$fleet" 2>/dev/null || true
         wait "$fleet" 2>/dev/null || true
