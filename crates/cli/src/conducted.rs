@@ -1,5 +1,6 @@
 //! A run from its workload to its exit code, whatever command asked for it.
 
+use std::cell::Cell;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use plimsoll_conduct::{
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
 use plimsoll_engine::EngineConfig;
-use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_model::{Interface, RunId, Seed, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::Manifest;
@@ -77,6 +78,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) show: Option<Show<'a>>,
     /// Who is told of the run before the terminal is.
     pub(crate) observe: Option<Observe<'a>>,
+    /// The agents that carry it out, where they were found already.
+    pub(crate) mustered: Cell<Option<Mustered>>,
 }
 
 impl<'a> Settings<'a> {
@@ -99,6 +102,7 @@ impl<'a> Settings<'a> {
             notes: Vec::new(),
             show: None,
             observe: None,
+            mustered: Cell::default(),
         }
     }
 
@@ -121,7 +125,10 @@ impl<'a> Settings<'a> {
             return Ok(None);
         }
         fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;
-        fleet::muster(args, ui).map(Some)
+        match self.mustered.take() {
+            Some(mustered) => Ok(Some(mustered)),
+            None => fleet::muster(args, &[], ui).map(Some),
+        }
     }
 
     /// Has agents make a run ready that has begun, and carry it out.
@@ -135,7 +142,19 @@ impl<'a> Settings<'a> {
         let args = &self.output.fleet;
         let access = AccessDoc::of(plan, self.store, stores, args.agent_credentials)?;
         let op_timeout_ns = u64::try_from(self.op_timeout.as_nanos()).unwrap_or(u64::MAX);
-        let conduct = ConductDoc { threads: self.threads, op_timeout_ns, retries: self.retries };
+        let files = self.files.map(|files| FilesConductDoc {
+            interface: files
+                .interface
+                .map(|interface| Interface::from(interface).name().to_owned()),
+            threads: files.threads,
+            drop_machine_caches: files.drop_machine_caches,
+        });
+        let conduct = ConductDoc {
+            threads: self.threads,
+            op_timeout_ns,
+            retries: self.retries,
+            files: files.unwrap_or_default(),
+        };
         mustered.direct(run, args, conduct, &access)
     }
 
@@ -158,6 +177,7 @@ impl<'a> Settings<'a> {
                 .max(1),
             drop_machine_caches: self.files.is_some_and(|files| files.drop_machine_caches),
             keeps_data: self.keeps_data,
+            part: None,
         };
         let engine = EngineConfig {
             // A simulation is one thread's.
@@ -236,7 +256,10 @@ impl Conducted {
         let (seed, id) = (request.seed, request.id.clone());
         let (args, found) = (settings.store, Vec::new());
         let mut reached = Stores { args, time: &time, seed: seed.0, found, security: None };
-        let on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
+        let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
+        if mustered.is_some() {
+            on.by_agents();
+        }
         let Targets { all, stores, scripted } = on;
         let found = reached.found;
         let is_embedded = stores.iter().any(|store| store.embedded.is_some());

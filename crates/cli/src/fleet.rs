@@ -14,7 +14,8 @@ use plimsoll_fleet::broker::local_fleet;
 use plimsoll_fleet::fabric::{Arrival, Fabric};
 use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
-use plimsoll_fleet::roll::{Recruit, Roll, call_roll};
+use plimsoll_fleet::protocol::Place;
+use plimsoll_fleet::roll::{Call, Recruit, Roll, call_roll};
 use plimsoll_fleet::wire::ConductDoc;
 use plimsoll_http::expand_hosts;
 use plimsoll_record::RunDirectory;
@@ -202,14 +203,16 @@ pub(crate) fn reach(args: &FleetArgs) -> Result<Reachable> {
 }
 
 impl Reachable {
-    /// Calls the roll until it is enough.
-    pub(crate) fn roll(
+    /// Calls the roll until it is enough, and has agents tell what lies at these paths.
+    fn roll(
         &self,
         limit: Duration,
+        look: &[String],
         is_enough: &mut dyn FnMut(&[Recruit], Duration) -> bool,
     ) -> Result<Roll> {
         let clock = RunTime::machine().clock;
-        Ok(call_roll(&*self.nats, &self.arrivals, &*clock, self.coordinator, limit, is_enough)?)
+        let call = Call { coordinator: self.coordinator, look, limit };
+        Ok(call_roll(&*self.nats, &self.arrivals, &*clock, call, is_enough)?)
     }
 
     /// Adds to the record of a run what these agents have kept of it.
@@ -219,7 +222,7 @@ impl Reachable {
         directory: &RunDirectory,
         ui: Ui,
     ) -> Result<Collected> {
-        let conduct = ConductDoc { threads: None, op_timeout_ns: 0, retries: 0 };
+        let conduct = ConductDoc::default();
         let settings = FleetSettings {
             access: serde_json::Value::Null,
             conduct,
@@ -236,7 +239,7 @@ impl Reachable {
 
     /// Returns all agents that are there.
     pub(crate) fn all(&self) -> Result<Roll> {
-        self.roll(Duration::from_secs(10), &mut |_, since| since >= SETTLED)
+        self.roll(Duration::from_secs(10), &[], &mut |_, since| since >= SETTLED)
     }
 }
 
@@ -301,9 +304,15 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     if plan.sets.iter().any(|set| of_files(&set.members)) {
         bail!("agents do not have the files that the content is made of; leave --fleet out");
     }
-    let on_files = |members: &Members| matches!(members, Members::Files(_) | Members::Tree(_));
-    if plan.sets.iter().any(|set| on_files(&set.members)) {
-        bail!("a fleet cannot work on files yet, only on stores; leave --fleet out");
+    let directories = plan.sets.iter().flat_map(|set| match &set.members {
+        Members::Files(files) => files.directories.iter(),
+        Members::Tree(tree) => tree.directories.iter(),
+        _ => [].iter(),
+    });
+    if let Some(relative) = directories.into_iter().find(|path| !path.starts_with('/')) {
+        bail!(
+            "`{relative}` lies elsewhere for each agent: give a fleet directories from the root on"
+        );
     }
     let is_oracle = |target: &plimsoll_workload::plan::Target| {
         matches!(target.spec, Some(TargetSpec::Oracle(_)))
@@ -314,12 +323,12 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     Ok(())
 }
 
-/// Finds the agents that are to carry a run out.
-pub(crate) fn muster(args: &FleetArgs, ui: &Ui) -> Result<Mustered> {
+/// Finds the agents that are to carry a run out, and has them tell what lies at these paths.
+pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Mustered> {
     let wanted = Wanted::parse(args.agents.as_deref())?;
     let fleet = reach(args)?;
     let limit = args.agents_wait.0;
-    let roll = fleet.roll(limit, &mut |present, since| wanted.is_enough(present, since))?;
+    let roll = fleet.roll(limit, look, &mut |present, since| wanted.is_enough(present, since))?;
     roll.strangers.iter().for_each(|stranger| ui.warn(stranger));
     let recruits = wanted.of(&roll.present);
     let waited = format::duration(limit);
@@ -353,6 +362,21 @@ pub(crate) fn muster(args: &FleetArgs, ui: &Ui) -> Result<Mustered> {
 }
 
 impl Mustered {
+    /// Returns how much of the load each takes.
+    pub(crate) fn weights(&self) -> Vec<u32> {
+        self.recruits.iter().map(|recruit| recruit.about.weight).collect()
+    }
+
+    /// Returns what each found at the paths that it was asked for; refuses where one knows nothing.
+    pub(crate) fn places(&self) -> Result<Vec<&[Place]>> {
+        let of = |recruit: &'_ Recruit| -> Result<()> {
+            let trouble = recruit.about.places.iter().find_map(|place| place.trouble.as_ref());
+            trouble.map_or(Ok(()), |why| bail!("agent {}: {why}", recruit.about.name))
+        };
+        self.recruits.iter().try_for_each(of)?;
+        Ok(self.recruits.iter().map(|recruit| &*recruit.about.places).collect())
+    }
+
     /// Has the agents make a run ready that has begun, and carry it out.
     pub(crate) fn direct(
         self,

@@ -1,11 +1,13 @@
 //! What the flags of `plimsoll file` mean: stages of jobs on files.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use plimsoll_conduct::ConductError;
 use plimsoll_dialects::{flag_of, schedule};
 use plimsoll_model::{Bytes, Interface};
+use plimsoll_workload::Share;
 use plimsoll_workload::plan::spec::{
     BlockOrder, BlockSizes, BlocksSpec, CappedEach, CreateNames, DealSpec, FileSet, FillSpec,
     InterfaceSpec, JobSpec, Limit, MakeTree, NamesSpec, OpenNames, PacingSpec, PathSet,
@@ -27,7 +29,7 @@ const FILE_SIZE_DEFAULT: u64 = GIB;
 const SPACE_SHARE: u64 = 10;
 
 /// What is known of where the files will lie.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TargetFacts {
     pub(crate) cores: u32,
     /// What is free there; `None` where it is not known.
@@ -36,6 +38,27 @@ pub(crate) struct TargetFacts {
     pub(crate) direct_align: Option<u64>,
     /// The size of the smallest file that is there already and worked on.
     pub(crate) existing_bytes: Option<u64>,
+    /// How much of the load each machine takes that has a part in it.
+    pub(crate) weights: Vec<u32>,
+}
+
+impl TargetFacts {
+    /// Returns how many machines take part.
+    fn clients(&self) -> u32 {
+        self.weights.iter().filter(|weight| **weight > 0).count().max(1) as u32
+    }
+
+    /// Returns by how many of so many jobs names are moved on from one phase to the next, so that
+    /// no machine works on those that it worked on before.
+    fn shift(&self, jobs: u32) -> u32 {
+        let shares = Share::by_weight(&self.weights).unwrap_or_default();
+        let jobs = NonZeroU32::new(jobs).unwrap_or(NonZeroU32::MIN);
+        let largest = shares.iter().map(|share| share.of_workers(jobs).len()).max().unwrap_or(1);
+        match self.clients() {
+            1 => 1,
+            _ => largest.max(1) as u32,
+        }
+    }
 }
 
 /// What a group of phases on blocks has in common.
@@ -54,7 +77,7 @@ struct Phases {
 /// Returns the workload that a command means.
 pub(crate) fn workload(
     command: &FileCommand,
-    facts: TargetFacts,
+    facts: &TargetFacts,
     seed: u64,
 ) -> Result<WorkloadFile> {
     let mut on_files = OnFiles::default();
@@ -78,7 +101,7 @@ pub(crate) fn workload(
 fn blocks(
     args: &BlocksArgs,
     what: &'static str,
-    facts: TargetFacts,
+    facts: &TargetFacts,
     to: &mut OnFiles,
 ) -> Result<()> {
     let is_throughput = what == "throughput";
@@ -156,7 +179,7 @@ fn pacing(args: &BlocksArgs) -> Result<PacingSpec> {
     }))
 }
 
-fn is_direct(asked: DirectArg, block: u64, facts: TargetFacts) -> bool {
+fn is_direct(asked: DirectArg, block: u64, facts: &TargetFacts) -> bool {
     match asked {
         DirectArg::On => true,
         DirectArg::Off => false,
@@ -170,7 +193,7 @@ fn block_files(
     args: &BlocksArgs,
     name: &str,
     (jobs, block): (u32, u64),
-    facts: TargetFacts,
+    facts: &TargetFacts,
 ) -> Result<FilesIn> {
     let count = u64::from(jobs.max(1)) * u64::from(args.files.max(1));
     let room = facts.free_bytes.map_or(FILE_SIZE_DEFAULT, |free| free / SPACE_SHARE / count);
@@ -223,7 +246,7 @@ fn stage(name: &str, jobs: Vec<JobSpec>) -> WorkStage {
 }
 
 /// Adds the stage that fills the files of phases.
-fn fill_stage(name: &str, of: &Phases, facts: TargetFacts, to: &mut OnFiles) {
+fn fill_stage(name: &str, of: &Phases, facts: &TargetFacts, to: &mut OnFiles) {
     let fill = FillSpec { direct: of.direct, ..to.fill([&of.files]) };
     let job = JobSpec { depth: 2, ..JobSpec::of(facts.cores, WorkSpec::Fill(fill)) };
     let stage = WorkStage::of(name, vec![job]);
@@ -258,21 +281,22 @@ impl Phases {
     }
 }
 
-fn metadata(args: &MetadataArgs, facts: TargetFacts, to: &mut OnFiles) -> Result<()> {
+fn metadata(args: &MetadataArgs, facts: &TargetFacts, to: &mut OnFiles) -> Result<()> {
     if args.shared_directory && args.common.dir.len() > 1 {
         bail!(
             "--dir: only trees of each job's own can lie in several directories; leave out \
              --shared-directory"
         );
     }
+    let jobs = args.jobs.unwrap_or(facts.cores);
     let names = Names {
         args: &args.common,
-        jobs: args.jobs.unwrap_or(facts.cores),
+        jobs,
         files: args.files,
         bytes: Size(args.file_size.0),
         fsync: args.fsync,
         per_worker: !args.shared_directory,
-        shifts: !args.no_shift,
+        shift: if args.no_shift { 0 } else { facts.shift(jobs) },
         opens: true,
     };
     (0..args.iterations.max(1)).for_each(|iteration| names.add(iteration, to));
@@ -287,7 +311,8 @@ struct Names<'a> {
     bytes: Size,
     fsync: bool,
     per_worker: bool,
-    shifts: bool,
+    /// By how many jobs each phase on files moves on from the one before.
+    shift: u32,
     /// Whether files are also opened and read.
     opens: bool,
 }
@@ -315,9 +340,8 @@ impl Names<'_> {
         let mut step = 0;
         for phase in NAMES_PHASES.into_iter().filter(|phase| self.opens || *phase != "open") {
             let of_tree = phase.starts_with("tree");
-            // Each phase on files moves on by one worker from the one before.
-            let shift = if of_tree || !self.shifts { 0 } else { step % self.jobs.max(1) };
-            step += u32::from(!of_tree);
+            let shift = if of_tree { 0 } else { step % self.jobs.max(1) };
+            step += if of_tree { 0 } else { self.shift };
             let job = JobSpec {
                 interface: Some(InterfaceSpec(Interface::Psync)),
                 deal: DealSpec { shift, ..DealSpec::default() },
@@ -354,13 +378,17 @@ const RANK_FILES_MIN: f64 = 100.0;
 /// A scale of one over this still has all of the guide's files for each rank.
 const NAMES_WHOLE: f64 = 8_192.0;
 
-fn suite(args: &SuiteArgs, facts: TargetFacts, to: &mut OnFiles) {
-    let whole = f64::from(THROUGHPUT_JOBS) * THROUGHPUT_FILE as f64
-        + f64::from(IOPS_JOBS) * IOPS_FILE as f64;
+fn suite(args: &SuiteArgs, facts: &TargetFacts, to: &mut OnFiles) {
+    // The guide's figures are those of one of its clients.
+    let clients = facts.clients();
+    let whole = f64::from(clients)
+        * (f64::from(THROUGHPUT_JOBS) * THROUGHPUT_FILE as f64
+            + f64::from(IOPS_JOBS) * IOPS_FILE as f64);
     let fits = facts.free_bytes.map_or(1.0, |free| (free / SPACE_SHARE) as f64 / whole);
     let scale = args.scale.map_or_else(|| 2f64.powf(fits.log2().floor()).min(1.0), |scale| scale.0);
     let is_whole = scale >= 1.0;
-    let jobs_max = args.jobs.unwrap_or(if is_whole { IOPS_JOBS } else { 16 * facts.cores });
+    let jobs_max =
+        args.jobs.unwrap_or(if is_whole { IOPS_JOBS * clients } else { 16 * facts.cores });
     let duration = if is_whole { DURATION_SUITE } else { DURATION_DEFAULT };
     let duration = args.duration.map_or(duration, |duration| duration.0);
     let phases = |name, format: &str, file: u64, of: u32, block, order| {
@@ -382,12 +410,14 @@ fn suite(args: &SuiteArgs, facts: TargetFacts, to: &mut OnFiles) {
     let (sequential, random) = (BlockOrder::Sequential, BlockOrder::EachOnce);
     let bw = "$jobnum/$filenum/bw.$jobnum.$filenum";
     let iops = "$jobnum/$filenum/iops.$jobnum.$filenum";
-    let throughput = phases("throughput", bw, THROUGHPUT_FILE, THROUGHPUT_JOBS, MIB, sequential);
-    let operations = phases("iops", iops, IOPS_FILE, IOPS_JOBS, 4 << 10, random);
-    let mut latency = Phases { name: "latency", jobs: 1, ..operations.clone() };
+    let (bw_jobs, iops_jobs) = (THROUGHPUT_JOBS * clients, IOPS_JOBS * clients);
+    let throughput = phases("throughput", bw, THROUGHPUT_FILE, bw_jobs, MIB, sequential);
+    let operations = phases("iops", iops, IOPS_FILE, iops_jobs, 4 << 10, random);
+    let mut latency =
+        Phases { name: "latency", jobs: clients.min(operations.jobs), ..operations.clone() };
     latency.files.label = "latency".to_owned();
     if let SetSpec::Files(files) = &mut latency.files.set {
-        files.workers = None;
+        files.workers = (latency.jobs > 1).then_some(latency.jobs);
     }
     fill_stage("create-iops-files", &operations, facts, to);
     fill_stage("create-bw-files", &throughput, facts, to);
@@ -397,7 +427,8 @@ fn suite(args: &SuiteArgs, facts: TargetFacts, to: &mut OnFiles) {
             phases.add(direction, job, to);
         }
     }
-    let ranks = RANKS.min(if is_whole { RANKS } else { 2 * facts.cores }).min(jobs_max.max(1));
+    let all = RANKS * clients;
+    let ranks = all.min(if is_whole { all } else { 2 * facts.cores }).min(jobs_max.max(1));
     let names = Names {
         args: &args.common,
         jobs: ranks,
@@ -406,7 +437,7 @@ fn suite(args: &SuiteArgs, facts: TargetFacts, to: &mut OnFiles) {
         bytes: Size(0),
         fsync: false,
         per_worker: true,
-        shifts: true,
+        shift: facts.shift(ranks),
         opens: false,
     };
     (0..args.iterations.max(1)).for_each(|iteration| names.add(iteration, to));

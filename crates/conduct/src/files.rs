@@ -18,11 +18,13 @@ use plimsoll_record::schema::{
     self, Cleanup, CleanupState, FilesStage, ProcessUsage, StageJob, Target,
 };
 use plimsoll_report::format;
-use plimsoll_workload::files::FilePlan;
+use plimsoll_workload::Share;
+use plimsoll_workload::files::{FileChanges, FilePlan};
 use plimsoll_workload::plan::{FileNames, Files, Job, Members, SetIndex, Stage, TargetIndex, Work};
 
 use self::limits::check_counts;
-use crate::{Cleaning, ConductError, FilesOn, Recording, machine};
+use crate::crew::Agents;
+use crate::{Cleaning, ConductError, FilesOn, FilesReady, Recording, machine};
 
 /// Why caches are in use where they were to be dropped.
 const NAMES_CACHED: &str =
@@ -39,6 +41,19 @@ pub struct FileSettings {
     pub drop_machine_caches: bool,
     /// Whether what the run wrote stays.
     pub keeps_data: bool,
+    /// Which part of it is carried out here, where not all of it.
+    pub part: Option<FilesPart>,
+}
+
+/// The part of a workload on files that one of several processes carries out.
+#[derive(Clone, Copy, Debug)]
+pub struct FilesPart {
+    /// Which of the workers are its.
+    pub share: Share,
+    /// Its number, 0-based.
+    pub number: usize,
+    /// How many parts there are.
+    pub count: usize,
 }
 
 /// A workload on files.
@@ -70,12 +85,17 @@ impl FilesRun {
         on: FilesOn,
     ) -> Result<Self, ConductError> {
         let mut notes = Vec::new();
-        let interface = settle_interfaces(&mut plan, &settings, &mut notes);
+        let interface = match on {
+            // What their machines offer they say themselves.
+            FilesOn::Agents => best(),
+            _ => settle_interfaces(&mut plan, &settings, &mut notes),
+        };
         let config = RingConfig { threads: settings.threads, interface };
         check_counts(&plan, &config)?;
+        let share = settings.part.map_or(Share::WHOLE, |part| part.share);
         let held = match on {
-            FilesOn::Machine => check::check(&plan, &config)?,
-            FilesOn::Null | FilesOn::Scripted(_) => Vec::new(),
+            FilesOn::Machine => check::check(&plan, &config, share)?,
+            FilesOn::Null | FilesOn::Scripted(_) | FilesOn::Agents => Vec::new(),
         };
         let mut files = Self {
             plan,
@@ -108,6 +128,11 @@ impl FilesRun {
         matches!(self.on, FilesOn::Machine)
     }
 
+    /// Returns which of the workers are here.
+    fn share(&self) -> Share {
+        self.settings.part.map_or(Share::WHOLE, |part| part.share)
+    }
+
     /// Returns how errors name the files.
     pub(crate) fn endpoints(&self) -> &str {
         &self.endpoints
@@ -118,8 +143,13 @@ impl FilesRun {
         if !self.is_real() {
             return Ok(());
         }
+        let number = self.settings.part.map(|part| part.number);
         for path in self.plan.run_directories() {
-            match WorkDir::make(&asked_directory(&path), &self.run) {
+            let made = WorkDir::make(&asked_directory(&path), &self.run).and_then(|work_dir| {
+                number.map_or(Ok(()), |number| work_dir.sign(number))?;
+                Ok(work_dir)
+            });
+            match made {
                 Ok(work_dir) => self.work_dirs.push(work_dir),
                 Err(error) => {
                     // What was made so far is empty.
@@ -133,10 +163,34 @@ impl FilesRun {
         Ok(())
     }
 
+    /// Returns the numbers of the parts whose files do not show here; all have made their
+    /// directories.
+    fn unseen(&self) -> Vec<usize> {
+        let Some(FilesPart { count, .. }) = self.settings.part else { return Vec::new() };
+        let shows = |part: &usize| self.work_dirs.iter().all(|work_dir| work_dir.shows(*part));
+        (0..count).filter(|part| !shows(part)).collect()
+    }
+
+    /// Tells whether workers of one part work on what those of another one made.
+    pub(crate) fn crosses(&self, shares: &[Share]) -> bool {
+        self.plan.crosses(shares)
+    }
+
+    /// Returns what was changed by the workers that are here in a stage that has ended; `is_whole`
+    /// tells of a job whether they did all that was theirs, and all of it well.
+    pub(crate) fn changes(&self, stage: usize, is_whole: impl Fn(usize) -> bool) -> FileChanges {
+        self.plan.changes(stage, self.share(), is_whole)
+    }
+
+    /// Takes note of what workers everywhere have changed; false where that means nothing.
+    pub(crate) fn learn(&self, stage: usize, changes: &FileChanges) -> bool {
+        self.plan.learn(stage, self.share(), changes)
+    }
+
     /// Returns a target as the record has it.
     pub fn target(&self, index: TargetIndex) -> Target {
         match &self.on {
-            FilesOn::Machine => {}
+            FilesOn::Machine | FilesOn::Agents => {}
             FilesOn::Null => return Target::bare("null", vec!["null".to_owned()]),
             FilesOn::Scripted(_) => {
                 return Target::bare("oracle", vec!["scripted files".to_owned()]);
@@ -144,7 +198,8 @@ impl FilesRun {
         }
         let (directories, existing) = self.places(index);
         let names: Vec<String> = directories.iter().cloned().chain(existing).collect();
-        let facts = names.first().and_then(|path| probe(Path::new(path)).ok());
+        let first = names.first().filter(|_| self.is_real());
+        let facts = first.and_then(|path| probe(Path::new(path)).ok());
         let files = schema::FilesTarget {
             // Whoever cleans up later may do so from elsewhere.
             directories: directories.iter().map(|path| absolute(path)).collect(),
@@ -200,7 +255,7 @@ impl FilesRun {
             work_dir_of(&self.work_dirs, path)?.make_directories([path])?;
         }
         let mut paths = Vec::new();
-        for worker in (0..self.plan.workers(stage)).map(WorkerId) {
+        for worker in self.plan.workers_in(stage, self.share()) {
             for file in self.plan.files_of(stage, worker) {
                 let entry = self.plan.table.entry(*file);
                 paths.push(PathBuf::from(&entry.path));
@@ -259,6 +314,8 @@ impl FilesRun {
             let name = match (&job.work, &self.on) {
                 (_, FilesOn::Null) => "null",
                 (_, FilesOn::Scripted(_)) => "scripted",
+                // They say it once they are ready.
+                (_, FilesOn::Agents) => continue,
                 (Work::Names { .. }, FilesOn::Machine) => Interface::Psync.name(),
                 (_, FilesOn::Machine) => interface.unwrap_or(self.config.interface).name(),
             };
@@ -278,9 +335,16 @@ impl FilesRun {
         jobs: &mut [&mut StageJob],
     ) -> Result<FilesStage, ConductError> {
         let made = if self.is_real() { Some(self.make_ready(stage)?) } else { None };
+        self.plan.expect_elsewhere(stage, self.share());
         let facts = self.facts_of(stage, jobs, made);
         self.before = (machine::usage(), self.plan.table.unverified_bytes());
         Ok(facts)
+    }
+
+    /// Returns what is told of a stage that was made ready.
+    pub(crate) fn ready(&self, stage: &FilesStage, jobs: &[StageJob]) -> FilesReady {
+        let interfaces = jobs.iter().map(|job| job.interface.clone()).collect();
+        FilesReady { stage: stage.clone(), interfaces, unseen: self.unseen() }
     }
 
     /// Adds to the record of a stage that has ended what only its files know.
@@ -300,22 +364,46 @@ impl FilesRun {
 
     /// Tells whether there is anything that is to be removed.
     pub(crate) fn has_to_clean(&self) -> bool {
-        !self.settings.keeps_data && !self.work_dirs.is_empty()
+        !self.settings.keeps_data && (!self.work_dirs.is_empty() || self.is_agents())
+    }
+
+    /// Tells whether agents have files of the run, which they remove.
+    fn is_agents(&self) -> bool {
+        matches!(self.on, FilesOn::Agents) && !self.plan.run_directories().is_empty()
+    }
+
+    /// Removes what the run has made in its directories, until `is_stopped`, and returns how many
+    /// files that were.
+    pub fn sweep(&self, is_stopped: &(dyn Fn() -> bool + Sync)) -> Result<u64, ConductError> {
+        let mut count = 0;
+        for work_dir in &self.work_dirs {
+            count += sweep(&asked_of(work_dir), &self.run, is_stopped)?.files;
+        }
+        Ok(count)
     }
 }
 
-impl Cleaning for FilesRun {
+/// Removes the files of a run: those of this machine, or those that agents have.
+pub(crate) struct FilesCleaner<'a> {
+    pub(crate) files: &'a FilesRun,
+    pub(crate) agents: Option<&'a mut (dyn Agents + 'static)>,
+}
+
+impl Cleaning for FilesCleaner<'_> {
     fn clean(&mut self, recording: &Recording) -> (Cleanup, bool) {
+        let files = self.files;
         let begun = recording.now();
         let (mut state, mut removed) = (CleanupState::NotNeeded, None);
-        if self.settings.keeps_data && !self.work_dirs.is_empty() {
+        if files.settings.keeps_data && (!files.work_dirs.is_empty() || files.is_agents()) {
             state = CleanupState::Kept;
-        } else if self.has_to_clean() {
+        } else if let (true, Some(agents)) = (files.is_agents(), &mut self.agents) {
+            return agents.clean_files(recording);
+        } else if files.has_to_clean() {
             state = CleanupState::Complete;
             let mut count = 0;
-            for work_dir in &self.work_dirs {
+            for work_dir in &files.work_dirs {
                 let is_stopped = || recording.stop.is_step_stopped();
-                match sweep(&asked_of(work_dir), &self.run, &is_stopped) {
+                match sweep(&asked_of(work_dir), &files.run, &is_stopped) {
                     Ok(swept) => count += swept.files,
                     Err(error) => {
                         state = CleanupState::Failed;

@@ -29,9 +29,9 @@ mod work;
 
 pub use admin::RunAdmin;
 pub use consent::{Consent, Permit};
-pub use crew::{Agents, Alone, Changes, Crew, DirectedStage};
+pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};
-pub use files::{FileSettings, FilesRun};
+pub use files::{FileSettings, FilesPart, FilesRun};
 pub use lease::{BucketLease, Marked};
 pub use manifest::{Opening, of_workload};
 pub use observer::{Goal, Observer, StageView};

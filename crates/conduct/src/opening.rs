@@ -102,6 +102,12 @@ impl Targets {
         Ok(targets)
     }
 
+    /// Has files be those of the agents that carry the run out.
+    pub fn by_agents(&mut self) {
+        let on_files = self.all.iter_mut().filter(|target| target.files().is_some());
+        on_files.for_each(|target| *target = Target::Files(FilesOn::Agents));
+    }
+
     fn open(
         &mut self,
         plan: &Plan,

@@ -18,7 +18,7 @@ use plimsoll_workload::objects::{self, Members, ObjectSet};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
 use plimsoll_workload::{DataFileSpec, Pacing, Verify};
 
-use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage};
+use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
@@ -72,8 +72,8 @@ pub struct PlanWork<'a> {
     choose: Chooser<'a>,
     crew: Box<dyn Crew + 'a>,
     /// Who carries the stages out, where not this process.
-    agents: Option<Box<dyn Agents + 'a>>,
-    /// What the last stage has changed.
+    agents: Option<&'a mut (dyn Agents + 'static)>,
+    /// What the last stage has changed, where others carried it out.
     changed: Changes,
     before_measuring: Option<BeforeMeasuring<'a>>,
     /// By set: what its content is made by.
@@ -156,23 +156,32 @@ impl<'a> PlanWork<'a> {
 
     /// Has others carry it out, and this process direct them.
     #[must_use]
-    pub fn by_agents(self, agents: Box<dyn Agents + 'a>) -> Self {
+    pub fn by_agents(self, agents: &'a mut (dyn Agents + 'static)) -> Self {
         Self { agents: Some(agents), ..self }
     }
 
     /// Learns from the stage that has ended who is in the sets, and refuses to go on where that
     /// means nothing.
-    fn learn(&mut self, last: &Done) -> Result<(), ConductError> {
+    fn learn(&mut self, recording: &Recording, last: &Done) -> Result<(), ConductError> {
         let stage = &self.placed.plan.stages[self.now.stage];
         if let Some(error) = why_over(stage, &last.outcome) {
             return Err(error);
         }
-        let changed = self.crew.exchange(last);
-        let changed = changed.map_err(ConductError::Caller)?;
-        if self.agents.is_some() {
-            self.changed = changed.clone();
+        let changed = match self.agents.is_some() {
+            true => self.changed.clone(),
+            false => {
+                let entry = &recording.manifest.stages[usize::from(last.stage.0)];
+                let changes = self.changes(&last.outcome);
+                let changed = self.crew.exchange(last, changes, entry.files.as_ref());
+                changed.map_err(ConductError::Caller)?
+            }
+        };
+        let Changes { members, names, files: of_files } = changed;
+        if let (Some(files), false) = (&self.files, of_files.is_empty())
+            && !files.learn(self.now.stage, &of_files)
+        {
+            return refused("what others did to the files means nothing here".to_owned());
         }
-        let Changes { members, names } = changed;
         self.members = self.placed.after(&self.members, members);
         let mut all: Option<ServerNames> = None;
         for names in names {
@@ -180,6 +189,20 @@ impl<'a> PlanWork<'a> {
         }
         self.names = all.map_or_else(|| Arc::clone(&self.names), Arc::new);
         Ok(())
+    }
+
+    /// Returns what a stage that was carried out here has changed.
+    fn changes(&self, outcome: &StageOutcome) -> Changes {
+        let mut changes = Changes::of(outcome);
+        // Who is alone knows it already.
+        if let (Some(files), true) = (&self.files, self.crew.is_directed()) {
+            let is_whole = |job: usize| {
+                let of_job = outcome.jobs.iter().find(|of| usize::from(of.job.0) == job);
+                of_job.is_some_and(|of| of.ended_by == EndReason::OutOfWork && of.failed_count == 0)
+            };
+            changes.files = files.changes(self.now.stage, is_whole);
+        }
+        changes
     }
 
     fn prepare(&mut self, chosen: &Chosen) -> Now {
@@ -208,6 +231,32 @@ impl<'a> PlanWork<'a> {
             timings: stage.jobs.iter().enumerate().map(timing).collect(),
             objects: placed.objects.iter().map(with_members).collect(),
         }
+    }
+
+    /// Has agents make the next stage ready, where some carry it out, and returns what they know of
+    /// its files. Refuses files that they need in common and have not.
+    fn prepare_agents(
+        &mut self,
+        number: StageId,
+        chosen: &Chosen,
+        recording: &Recording,
+    ) -> Result<Option<FilesReady>, ConductError> {
+        let Some(agents) = &mut self.agents else { return Ok(None) };
+        let sets_count = self.placed.plan.sets.len();
+        let directed = DirectedStage { number, chosen, before: &self.changed, sets_count };
+        let prepared = agents.prepare(&directed, recording.stop.flag());
+        let prepared = prepared.map_err(ConductError::Caller)?;
+        if let (Some(files), Some(FilesReady { unseen, .. })) = (&self.files, &prepared)
+            && let Some(first) = unseen.first()
+            && files.crosses(&agents.shares())
+        {
+            return refused(format!(
+                "not all agents see the files that agent {} makes in {}, and workers of one agent                  are to work on what those of another make: mount the same file system there on                  all of them",
+                agents.names()[*first],
+                files.endpoints()
+            ));
+        }
+        Ok(prepared)
     }
 
     /// Returns the jobs of the stage as the record begins with them.
@@ -337,7 +386,7 @@ impl Work for PlanWork<'_> {
         done: &[Done],
     ) -> Result<Option<NextStage>, ConductError> {
         if let Some(last) = done.last() {
-            self.learn(last)?;
+            self.learn(recording, last)?;
             // Of what only prepared, whoever conducts the run says that nothing was measured.
             if last.outcome.ended_by == EndReason::Stopped && !self.crew.is_directed() {
                 return Ok(None);
@@ -370,14 +419,13 @@ impl Work for PlanWork<'_> {
             (false, true) => LoopModel::Capped,
             (false, false) => LoopModel::Closed,
         };
-        let begins_at = self.crew.await_start(chosen.stage).map_err(ConductError::Caller)?;
-        if let Some(agents) = &mut self.agents {
-            let number = StageId(done.len() as u8);
-            let sets_count = plan.sets.len();
-            let directed =
-                DirectedStage { number, chosen: &chosen, before: &self.changed, sets_count };
-            let prepared = agents.prepare(&directed, recording.stop.flag());
-            prepared.map_err(ConductError::Caller)?;
+        let ready = self.files.as_ref().zip(facts.as_ref());
+        let ready = ready.map(|(files, facts)| files.ready(facts, &jobs));
+        let begins_at = self.crew.await_start(ready).map_err(ConductError::Caller)?;
+        if let Some(ready) = self.prepare_agents(StageId(done.len() as u8), &chosen, recording)? {
+            facts = Some(ready.stage);
+            let told = jobs.iter_mut().zip(ready.interfaces);
+            told.for_each(|(job, interface)| job.interface = interface);
         }
         let name = chosen.name.unwrap_or_else(|| stage.name.clone());
         let threads_count = match &self.agents {
@@ -409,7 +457,10 @@ impl Work for PlanWork<'_> {
             let sets_count = self.placed.plan.sets.len();
             let directed =
                 DirectedStage { number: stage, chosen, before: &self.changed, sets_count };
-            return agents.run(&directed, context).map_err(EngineError::Elsewhere);
+            let (outcome, changed) =
+                agents.run(&directed, context).map_err(EngineError::Elsewhere)?;
+            self.changed = changed;
+            return Ok(outcome);
         }
         let of = &self.placed.plan.stages[self.now.stage];
         let now = context.clock.now();
@@ -421,7 +472,7 @@ impl Work for PlanWork<'_> {
             self.files.as_ref().map(|files| (files.on().clone(), files.endpoints().to_owned()));
         let config = &self.config;
         let mut outcome = match on {
-            None | Some((FilesOn::Null, _)) => {
+            None | Some((FilesOn::Null | FilesOn::Agents, _)) => {
                 run_stage(&self.stage_work(stage, &NullRings), config, context, sink)?
             }
             Some((FilesOn::Scripted(files), _)) => {
@@ -464,7 +515,9 @@ impl Work for PlanWork<'_> {
 
     fn note_end(&mut self, entry: &mut schema::Stage) {
         let placed = &self.placed.stages[self.now.stage];
-        if let Some(files) = self.files.as_mut().filter(|_| !placed.files.is_empty()) {
+        if let Some(agents) = &self.agents {
+            agents.note_end(entry);
+        } else if let Some(files) = self.files.as_mut().filter(|_| !placed.files.is_empty()) {
             files.note_end(entry);
         }
         for (placed, work) in placed.objects.iter().zip(&self.now.objects) {

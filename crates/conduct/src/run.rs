@@ -18,6 +18,7 @@ use plimsoll_workload::plan::{
 
 use crate::admin::check_offers;
 use crate::crew::{Agents, Alone, Crew};
+use crate::files::FilesCleaner;
 use crate::plan_work::{BeforeMeasuring, Chooser, Generators, PlanWork, generators, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
@@ -69,6 +70,7 @@ impl Default for RunSettings {
                 threads: 1,
                 drop_machine_caches: false,
                 keeps_data: false,
+                part: None,
             },
             keeps_data: false,
             clean_tries_max: 1,
@@ -97,7 +99,6 @@ pub struct BegunRun {
     left_out: Vec<usize>,
     found: FoundObjects,
     crew: Box<dyn Crew>,
-    agents: Option<Box<dyn Agents>>,
 }
 
 /// What a run needs before it begins.
@@ -114,6 +115,8 @@ struct Ready {
 struct Cleaners {
     stores: RunAdmin,
     files: Option<FilesRun>,
+    /// Who carries the run out, where not this process.
+    agents: Option<Box<dyn Agents>>,
 }
 
 impl RunRequest {
@@ -229,6 +232,9 @@ impl OpenRun {
         let mut make_ready = || {
             self.keep_names(&directory)?;
             self.warn_of_open_files(&*observer);
+            if let Some(files) = &mut self.files {
+                files.make_directories()?;
+            }
             if !found.is_empty() {
                 self.placed = Arc::new(self.request.place(found)?);
             }
@@ -263,11 +269,10 @@ impl OpenRun {
             generators: self.generators,
             targets,
             engine: settings.engine,
-            cleaners: Cleaners { stores, files: self.files },
+            cleaners: Cleaners { stores, files: self.files, agents: None },
             left_out: Vec::new(),
             found,
             crew: Box::new(Alone),
-            agents: None,
         }
     }
 
@@ -366,7 +371,12 @@ impl BegunRun {
 
     /// Has others carry it out, and this process direct them.
     pub fn direct(&mut self, agents: Box<dyn Agents>) {
-        self.agents = Some(agents);
+        self.cleaners.agents = Some(agents);
+    }
+
+    /// Takes the files out of the run, for who removes them later.
+    pub fn take_files(&mut self) -> Option<FilesRun> {
+        self.cleaners.files.take()
     }
 
     /// Carries the stages out. `before_measuring` is called before the first that measures, and
@@ -377,12 +387,13 @@ impl BegunRun {
         before_measuring: Option<BeforeMeasuring<'_>>,
         choose: Option<Chooser<'_>>,
     ) -> Result<Recorded, ConductError> {
-        let files = self.cleaners.files.as_mut();
+        let Cleaners { files, agents, .. } = &mut self.cleaners;
         let generators = Arc::clone(&self.generators);
-        let mut work = PlanWork::new(&self.placed, generators, &self.targets, files, self.engine);
+        let (files, config) = (files.as_mut(), self.engine);
+        let mut work = PlanWork::new(&self.placed, generators, &self.targets, files, config);
         work = work.with_crew(std::mem::replace(&mut self.crew, Box::new(Alone)));
-        if let Some(agents) = self.agents.take() {
-            work = work.by_agents(agents);
+        if let Some(agents) = agents {
+            work = work.by_agents(&mut **agents);
         }
         if let Some(call) = before_measuring {
             work = work.before_measuring(call);
@@ -418,8 +429,10 @@ impl Cleaning for Cleaners {
             recording.observer.note("cleaning up; Ctrl-C leaves it to `plimsoll clean`");
         }
         let (stores, stores_clean) = self.stores.clean(recording);
-        let Some(files) = &mut self.files else { return (stores, stores_clean) };
-        let (files, files_clean) = files.clean(recording);
+        let Self { files, agents, .. } = self;
+        let Some(files) = files else { return (stores, stores_clean) };
+        let agents = agents.as_deref_mut();
+        let (files, files_clean) = FilesCleaner { files, agents }.clean(recording);
         let state = worst(stores.state, files.state);
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (a, b) if stores.state == CleanupState::NotNeeded => b.or(a),

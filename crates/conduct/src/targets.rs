@@ -230,6 +230,8 @@ pub enum FilesOn {
     Null,
     /// Scripted files in virtual time.
     Scripted(ScriptedFiles),
+    /// The machines of the agents that carry the run out.
+    Agents,
 }
 
 /// A target of a run.

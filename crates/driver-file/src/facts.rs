@@ -2,6 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the kernel tells of mounts in files of its own")]
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -116,6 +117,24 @@ pub fn probe(path: &Path) -> Result<FsFacts, DriverError> {
         free_inodes: (space.f_files > 0).then_some(space.f_favail),
         block_size: space.f_bsize,
     })
+}
+
+/// Returns a path without links and `..` in it. What is not there yet stands behind what is.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    let mut behind = Vec::new();
+    let mut there = std::path::absolute(path)?;
+    loop {
+        match std::fs::canonicalize(&there) {
+            Ok(real) => return Ok(behind.iter().rev().fold(real, |path, name| path.join(name))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // A name that ends in `..` has none, and may lead anywhere.
+                let name = there.file_name().map(|name| name.to_owned());
+                let (Some(name), true) = (name, there.pop()) else { return Err(error) };
+                behind.push(name);
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Returns whether a path names a block device.

@@ -21,6 +21,10 @@ pub use sweep::{Found, Swept, find, is_alive, sweep};
 const HOME: &str = "plimsoll";
 /// The file that says which run made a directory.
 const MARKER: &str = ".plimsoll-run";
+/// What the names of all files begin with by which processes of a run know each other.
+const OURS: &str = ".plimsoll-";
+/// So many processes may make a directory of a run at once.
+const DRAFTS_MAX: u32 = 10_000;
 /// A marker holds no more than this.
 const RUN_ID_BYTES_MAX: usize = 255;
 
@@ -147,14 +151,13 @@ impl WorkDir {
         let home = Directory::open_top(directory)?.make(HOME.as_ref())?;
         let work_dir = home.make(run_id.as_ref())?;
         match work_dir.marker()? {
-            Some(found) if found == run_id => {}
+            Some(_) => {}
+            // Others of the run make it, too.
             None if work_dir.is_empty()? => work_dir.mark(run_id)?,
-            _ => {
-                return Err(WorkDirError::Foreign {
-                    path: work_dir.path,
-                    run_id: run_id.to_owned(),
-                });
-            }
+            None => {}
+        }
+        if work_dir.marker()?.is_none_or(|found| found != run_id) {
+            return Err(WorkDirError::Foreign { path: work_dir.path, run_id: run_id.to_owned() });
         }
         let marker =
             work_dir.open_marker()?.ok_or_else(|| WorkDirError::Missing(work_dir.path.clone()))?;
@@ -166,6 +169,21 @@ impl WorkDir {
     /// Returns the run's directory.
     pub fn path(&self) -> &Path {
         &self.directory.path
+    }
+
+    /// Leaves a sign of the part of that number of the run, for others who carry it out.
+    pub fn sign(&self, part: usize) -> Result<(), WorkDirError> {
+        let path = self.path().join(sign_of(part));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.directory.fd, sign_of(part), flags, Mode::from_raw_mode(0o644))
+            .map_err(|errno| WorkDirError::new("write", &path, errno))?;
+        Ok(())
+    }
+
+    /// Tells whether the sign of the part of that number shows here.
+    pub fn shows(&self, part: usize) -> bool {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::statat(&self.directory.fd, sign_of(part), flags).is_ok()
     }
 
     /// Makes directories, with all that is above them, that are not there. Each path lies in the
@@ -233,6 +251,11 @@ fn reserve(file: &OwnedFd, size_bytes: u64) -> Result<(), Errno> {
     }
     let is_smaller = (rustix::fs::fstat(file)?.st_size as u64) < size_bytes;
     if is_smaller { rustix::fs::ftruncate(file, size_bytes) } else { Ok(()) }
+}
+
+/// Returns the name of the sign of a part of a run.
+fn sign_of(part: usize) -> String {
+    format!(".plimsoll-part-{part}")
 }
 
 fn check_run_id(run_id: &str) -> Result<(), WorkDirError> {
@@ -332,8 +355,11 @@ impl Directory {
         Ok(entries)
     }
 
+    /// Tells whether nothing is in this directory but what processes of a run leave that make it
+    /// at once.
     fn is_empty(&self) -> Result<bool, WorkDirError> {
-        self.entries().map(|entries| entries.is_empty())
+        let is_ours = |name: &CString| name.to_bytes().starts_with(OURS.as_bytes());
+        self.entries().map(|entries| entries.iter().all(|(name, _)| is_ours(name)))
     }
 
     /// Opens the marker in this directory, if there is one.
@@ -365,13 +391,40 @@ impl Directory {
         Ok(Some(String::from_utf8_lossy(&text[..len]).trim_end().to_owned()))
     }
 
+    /// Makes the marker, whole from its first moment: others of the same run may look at once.
     fn mark(&self, run_id: &str) -> Result<(), WorkDirError> {
-        let path = self.path.join(MARKER);
+        let text = format!("{run_id}\n");
+        let pid = rustix::process::getpid().as_raw_nonzero();
+        // Other threads, and processes of other machines, may have the same.
+        let drafts = (0..DRAFTS_MAX).map(|number| format!("{MARKER}.{pid}.{number}"));
+        let mut free = drafts.map(|name| (self.write_new(&name, &text), name));
+        let written = free.find(|(written, _)| *written != Err(Errno::EXIST));
+        let linked = match written {
+            Some((Ok(()), draft)) => {
+                let (flags, to) = (AtFlags::empty(), &self.fd);
+                let linked = rustix::fs::linkat(&self.fd, &*draft, to, MARKER, flags);
+                let _ = rustix::fs::unlinkat(&self.fd, &*draft, AtFlags::empty());
+                linked
+            }
+            Some((Err(errno), _)) => Err(errno),
+            None => Err(Errno::EXIST),
+        };
+        match linked {
+            // Another process of the run has just made it.
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            // Not every file system has links.
+            Err(_) => match self.write_new(MARKER, &text) {
+                Err(Errno::EXIST) | Ok(()) => Ok(()),
+                Err(errno) => Err(WorkDirError::new("write", &self.path.join(MARKER), errno)),
+            },
+        }
+    }
+
+    fn write_new(&self, name: &str, text: &str) -> Result<(), Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.fd, MARKER, flags, Mode::from_raw_mode(0o644))
-            .and_then(|file| rustix::io::write(file, format!("{run_id}\n").as_bytes()))
-            .map_err(|errno| WorkDirError::new("write", &path, errno))?;
-        Ok(())
+        rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o644))
+            .and_then(|file| rustix::io::write(file, text.as_bytes()))
+            .map(drop)
     }
 }
 

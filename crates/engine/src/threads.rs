@@ -155,6 +155,9 @@ pub(crate) fn sum(
         all.recorder_wait += thread.recorder_wait;
         cpu_time += cpu;
     }
+    // Where a part of a run has no worker, nobody handed anything in.
+    let tallies = jobs.iter().map(|job| usize::from(job.id.0) + 1).max().unwrap_or(0);
+    all.jobs.resize_with(tallies.max(all.jobs.len()), JobTally::default);
     let mut jobs: Vec<JobOutcome> = jobs
         .iter()
         .map(|job| job_outcome(job, std::mem::take(&mut all.jobs[usize::from(job.id.0)])))

@@ -104,7 +104,7 @@ impl<A: Clone, L: Clone> Agent<A, L> {
     /// Takes a message.
     pub fn hear<O>(&mut self, now: Moment, ask: Ask<O>) -> Vec<AgentDo<O, A, L>> {
         match ask {
-            Ask::Roll { coordinator } => vec![self.here(Some(coordinator))],
+            Ask::Roll { coordinator, .. } => vec![self.here(Some(coordinator))],
             Ask::Step(step) => self.hear_step(now, step),
         }
     }
@@ -170,9 +170,9 @@ impl<A: Clone, L: Clone> Agent<A, L> {
         Some(self.progress(now, None))
     }
 
-    /// Takes note that it has left the run.
+    /// Takes note that it has left the run, whether or not it was told to.
     pub fn left<O>(&mut self, kept: bool) -> Option<AgentDo<O, A, L>> {
-        let part = self.part.take_if(|part| part.leaves)?;
+        let part = self.part.take()?;
         self.live = None;
         self.about.kept.retain(|run| *run != part.run);
         if kept {

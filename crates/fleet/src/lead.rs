@@ -5,17 +5,23 @@ mod collect;
 mod gather;
 mod hearing;
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    Agents, BegunRun, CallerError, Changes, DirectedStage, Done, Observer, Recording, in_one_line,
+    Agents, BegunRun, CallerError, Changes, DirectedStage, Done, FilesReady, Observer, Recording,
+    in_one_line,
 };
 use plimsoll_engine::{EndReason, OpSink, StageContext, StageOutcome, StopFlag};
-use plimsoll_model::{JobId, Moment, SharedClock};
-use plimsoll_record::schema::{self, AgentLoss, ClockReading};
+use plimsoll_model::{Moment, SharedClock};
+use plimsoll_record::schema::{
+    self, AgentLoss, Cleanup, CleanupState, ClockReading, FilesStage, FilesTarget,
+};
+use plimsoll_report::format;
+use plimsoll_workload::Share;
 use serde_json::Value;
 
 pub use self::collect::{Collected, collect};
@@ -27,7 +33,8 @@ use crate::limits::Limits;
 use crate::offset::Offset;
 use crate::roll::Recruit;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, Order, OutcomeDoc, StageOrder, found_to,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageOrder,
+    found_to,
 };
 
 /// How far ahead the beginning of a stage is set, so that every agent hears of it before.
@@ -61,6 +68,17 @@ struct PartOutcome {
     offset: Offset,
 }
 
+/// What is known of the files of a run.
+#[derive(Default)]
+struct OnFiles {
+    /// By target: where its files lie, as the first agent tells.
+    targets: Vec<Option<FilesTarget>>,
+    /// Whether every agent sees what each of them makes.
+    are_shared: bool,
+    /// What the agents tell of the stage that has ended.
+    stage: Option<FilesStage>,
+}
+
 /// A fleet that carries a run out.
 pub struct Lead {
     shared: Arc<Shared>,
@@ -81,6 +99,7 @@ pub struct Lead {
     is_virtual: bool,
     /// By how much each agent's clock is ahead, as was measured before the stage.
     offsets: Vec<Offset>,
+    files: OnFiles,
     hearing: Option<thread::JoinHandle<()>>,
 }
 
@@ -157,6 +176,7 @@ impl Lead {
             latest: Moment::EPOCH,
             is_virtual: false,
             offsets: Vec::new(),
+            files: OnFiles::default(),
             hearing: Some(thread::spawn(move || hearing.run())),
         }
     }
@@ -164,7 +184,7 @@ impl Lead {
     /// Tells each agent its part, and learns what it is.
     fn assign(&mut self, run: &BegunRun) -> Result<(), CallerError> {
         let weights: Vec<u32> = self.recruits.iter().map(|each| each.about.weight).collect();
-        if plimsoll_workload::Share::by_weight(&weights).is_none() {
+        if Share::by_weight(&weights).is_none() {
             return Err("no agent takes any load: give one a weight".into());
         }
         let shared = |what: &str| format!("{}/{what}", self.run);
@@ -178,16 +198,17 @@ impl Lead {
             weights,
             part: 0,
             access: self.settings.access.clone(),
-            conduct: self.settings.conduct,
+            conduct: self.settings.conduct.clone(),
             found,
         };
         let order = |part| Order::Open(Box::new(Assignment { part, ..assignment.clone() }));
-        self.step(order, run.recording.stop.flag())?;
+        let stop = run.recording.stop.flag();
+        self.step(order, &|| stop.is_set())?;
         let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
         for (index, answer) in self.answers() {
             let name = self.agents[index].name.clone();
             match answer {
-                Some(Answer::Opened { threads, endpoints, machine }) => {
+                Some(Answer::Opened { threads, endpoints, machine, files }) => {
                     if endpoints != expected {
                         return Err(format!(
                             "agent {name} would send to {}, and this machine to {}: name hosts \
@@ -200,6 +221,9 @@ impl Lead {
                     let agent = &mut self.agents[index];
                     agent.threads_count = u32::try_from(threads).unwrap_or(u32::MAX);
                     agent.machine = serde_json::from_value(machine).ok();
+                    if self.files.targets.is_empty() {
+                        self.files.targets = files;
+                    }
                 }
                 Some(Answer::Failed { why }) => {
                     return Err(format!("agent {name} cannot take part: {why}").into());
@@ -216,20 +240,21 @@ impl Lead {
         Ok(())
     }
 
-    /// Has every agent carry a step out, and waits until that is done or nobody is left.
+    /// Has every agent carry a step out, and waits until that is done or nobody is left; it ends
+    /// early once `is_stopped`.
     fn step(
         &mut self,
         order: impl FnMut(usize) -> Order,
-        stop: &StopFlag,
+        is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), CallerError> {
-        self.step_watched(order, stop, &mut |_| {})
+        self.step_watched(order, is_stopped, &mut |_| {})
     }
 
     /// The same; `watch` sees now and then what the agents tell.
     fn step_watched(
         &mut self,
         order: impl FnMut(usize) -> Order,
-        stop: &StopFlag,
+        is_stopped: &dyn Fn() -> bool,
         watch: &mut dyn FnMut(&Machine),
     ) -> Result<(), CallerError> {
         let todo = self.shared.state().machine.begin(self.clock.now(), order);
@@ -242,7 +267,7 @@ impl Lead {
                 watched = now;
                 watch(&state.machine);
             }
-            if stop.is_set() {
+            if is_stopped() {
                 let todo = state.machine.end_step(self.clock.now());
                 perform(&mut state, &*self.fabric, todo, |_| {});
             }
@@ -370,14 +395,17 @@ impl Lead {
         stage: u8,
         offsets: &[Offset],
         sets_count: usize,
-    ) -> Result<StageOutcome, CallerError> {
+    ) -> Result<(StageOutcome, Changes), CallerError> {
         let mut all: Option<StageOutcome> = None;
         let mut changed = Changes::default();
         let mut parts: Vec<Option<PartOutcome>> = Vec::new();
+        let mut on_files: Vec<FilesStage> = Vec::new();
         for (index, answer) in self.answers() {
             parts.push(None);
-            let (doc, changes, now_ns) = match answer {
-                Some(Answer::Ended { outcome, changes, now_ns }) => (outcome, changes, now_ns),
+            let (doc, changes, now_ns, files) = match answer {
+                Some(Answer::Ended { outcome, changes, now_ns, files }) => {
+                    (outcome, changes, now_ns, files)
+                }
                 Some(Answer::Failed { why }) => {
                     self.give_up(index, why);
                     continue;
@@ -408,6 +436,7 @@ impl Lead {
                 }
             };
             changed.append(own);
+            on_files.extend(files.map(|files| *files));
             self.latest = self.latest.max(Moment::from_ns(now_ns));
             match &mut all {
                 Some(all) => all.merge(outcome),
@@ -420,9 +449,26 @@ impl Lead {
         }
         self.outcomes[usize::from(stage)] = parts;
         self.note_losses()?;
-        let mut all = all.ok_or("no agent has ended the stage")?;
-        attach(&mut all, changed);
-        Ok(all)
+        self.files.stage = FilesStage::sum(&on_files.iter().collect::<Vec<_>>());
+        Ok((all.ok_or("no agent has ended the stage")?, changed))
+    }
+
+    /// Returns what agents tell of the files of a stage that they have made ready, as one.
+    fn ready(&mut self, told: Vec<FilesReady>) -> Option<FilesReady> {
+        let stages: Vec<&FilesStage> = told.iter().map(|ready| &ready.stage).collect();
+        let stage = FilesStage::sum(&stages)?;
+        let jobs = told.iter().map(|ready| ready.interfaces.len()).min().unwrap_or(0);
+        let interface = |job: usize| {
+            let all: BTreeSet<&str> =
+                told.iter().filter_map(|ready| ready.interfaces[job].as_deref()).collect();
+            let names: Vec<&str> = all.into_iter().collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let interfaces = (0..jobs).map(interface).collect();
+        let unseen = told.iter().flat_map(|ready| &ready.unseen).copied();
+        let unseen: BTreeSet<usize> = unseen.filter(|part| *part < self.agents.len()).collect();
+        self.files.are_shared = unseen.is_empty();
+        Some(FilesReady { stage, interfaces, unseen: unseen.into_iter().collect() })
     }
 
     fn dismiss(&mut self) {
@@ -434,20 +480,6 @@ impl Lead {
         // What was kept for all of them; what is left after an error does no harm.
         let _ = self.fabric.remove(&Space::Shared, &format!("{}/", self.run));
     }
-}
-
-/// Has the first job say what all have changed: who asks does not ask which job it was.
-fn attach(outcome: &mut StageOutcome, changed: Changes) {
-    if outcome.jobs.is_empty() {
-        return;
-    }
-    let Changes { members, names } = changed;
-    let first = &mut outcome.jobs[0];
-    debug_assert!(first.job == JobId(0) || !members.is_empty() || names.is_empty());
-    first.changes = members;
-    let mut all = plimsoll_engine::ServerNames::default();
-    names.into_iter().for_each(|names| all.append(Arc::unwrap_or_clone(names)));
-    first.server_names = (!all.is_empty()).then(|| Arc::new(all));
 }
 
 impl Drop for Lead {
@@ -462,7 +494,20 @@ impl Agents for Lead {
         threads.sum()
     }
 
-    fn prepare(&mut self, stage: &DirectedStage<'_>, stop: &StopFlag) -> Result<(), CallerError> {
+    fn shares(&self) -> Vec<Share> {
+        let weights: Vec<u32> = self.agents.iter().map(|agent| agent.weight).collect();
+        Share::by_weight(&weights).unwrap_or_default()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.agents.iter().map(|agent| agent.name.clone()).collect()
+    }
+
+    fn prepare(
+        &mut self,
+        stage: &DirectedStage<'_>,
+        stop: &StopFlag,
+    ) -> Result<Option<FilesReady>, CallerError> {
         self.stage = Some(stage.number.0);
         if stage.chosen.pacing.is_some() {
             return Err("a fleet cannot change the pacing of a stage yet".into());
@@ -476,28 +521,47 @@ impl Agents for Lead {
             ops: stage.chosen.ops,
             before,
         };
-        self.step(|_| Order::Stage(Box::new(order.clone())), stop)?;
+        self.step(|_| Order::Stage(Box::new(order.clone())), &|| stop.is_set())?;
+        let mut told = Vec::new();
         for (index, answer) in self.answers() {
             match answer {
-                Some(Answer::Ready) | None => {}
+                Some(Answer::Ready { files }) => told.extend(files.map(FilesReadyDoc::ready)),
+                None => {}
                 Some(Answer::Failed { why }) => self.give_up(index, why),
                 Some(_) => self.give_up(index, "it answers something else".to_owned()),
             }
         }
         self.note_losses()?;
         self.offsets = self.measure();
-        self.note_losses()
+        self.note_losses()?;
+        Ok(self.ready(told))
     }
 
     fn note(&self, manifest: &mut schema::Manifest) {
         manifest.agents.clone_from(&self.agents);
+        let targets = std::iter::once(&mut manifest.target).chain(&mut manifest.more_targets);
+        for (target, found) in targets.zip(&self.files.targets) {
+            if found.is_some() {
+                target.files.clone_from(found);
+            }
+        }
+    }
+
+    fn note_end(&self, entry: &mut schema::Stage) {
+        let Some(stage) = &self.files.stage else { return };
+        entry.note_unverified(stage.unverified_bytes);
+        // The ends were noted with what came of the stage.
+        if let Some(files) = &mut entry.files {
+            let FilesStage { usage, unverified_bytes, .. } = stage.clone();
+            (files.usage, files.unverified_bytes) = (usage, unverified_bytes);
+        }
     }
 
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
-    ) -> Result<StageOutcome, CallerError> {
+    ) -> Result<(StageOutcome, Changes), CallerError> {
         let (begins, offsets) = (self.begins(), self.offsets.clone());
         let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };
         // Each agent has a slot of the counters, of which there is one for each thread at least.
@@ -506,15 +570,15 @@ impl Agents for Lead {
                 member.live().inspect(|of| of.show(context.live, slot));
             }
         };
-        self.step_watched(at, context.stop, &mut show)?;
-        let mut outcome = self.add_up(stage.number.0, &offsets, stage.sets_count)?;
+        self.step_watched(at, &|| context.stop.is_set(), &mut show)?;
+        let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, stage.sets_count)?;
         if context.stop.is_set() {
             outcome.ended_by = EndReason::Stopped;
         }
         if let Some(time) = context.virtual_time {
             time.pass_until(self.latest);
         }
-        Ok(outcome)
+        Ok((outcome, changed))
     }
 
     fn gather(
@@ -525,7 +589,46 @@ impl Agents for Lead {
     ) -> Result<(), CallerError> {
         let gathered = self.gather_all(recording, sink, done);
         recording.manifest.agents.clone_from(&self.agents);
-        self.dismiss();
         gathered
+    }
+
+    fn clean_files(&mut self, recording: &Recording) -> (Cleanup, bool) {
+        let begun = recording.now();
+        let left = self.left();
+        let shared = self.files.are_shared;
+        let sweeps = |index: usize| !shared || left.first() == Some(&index);
+        let is_stopped = || recording.stop.is_step_stopped();
+        let stepped = self.step(|index| Order::Clean { sweeps: sweeps(index) }, &is_stopped);
+        let mut trouble: Vec<String> =
+            stepped.err().map(|error| error.to_string()).into_iter().collect();
+        let mut count = 0;
+        for (index, answer) in self.answers() {
+            let name = &self.agents[index].name;
+            match answer {
+                Some(Answer::Cleaned { files_count }) => count += files_count,
+                Some(Answer::Failed { why }) => trouble.push(format!("agent {name}: {why}")),
+                Some(_) => trouble.push(format!("agent {name} answers something else")),
+                None if shared => {}
+                None => trouble.push(format!("agent {name} is lost, and what it wrote is there")),
+            }
+        }
+        if left.is_empty() {
+            trouble.push("no agent is left that could remove the files".to_owned());
+        }
+        let is_clean = trouble.is_empty();
+        for trouble in trouble {
+            recording.observer.warn(&format!(
+                "{trouble}; `plimsoll clean` with this run's directory, on a machine that has the \
+                 files, finishes the job"
+            ));
+        }
+        recording.observer.note(&format!("removed {} files", format::count(count)));
+        let cleanup = Cleanup {
+            state: if is_clean { CleanupState::Complete } else { CleanupState::Failed },
+            objects_removed_count: Some(count),
+            files_removed_count: Some(count),
+            took_ns: Some(recording.now().since(begun).as_nanos() as u64),
+        };
+        (cleanup, is_clean)
     }
 }

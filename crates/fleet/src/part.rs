@@ -1,17 +1,19 @@
 //! An agent's part of a run, from its assignment to its record.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use plimsoll_conduct::{
-    BegunRun, CallerError, Changes, Chooser, Chosen, Crew, Done, Observer, Reached, RunRequest,
-    RunSettings, RunTime, Scripted, Stop, Targets, machine,
+    BegunRun, CallerError, Changes, Chooser, Chosen, Crew, Done, FilesPart, FilesReady, FilesRun,
+    Observer, Reached, RunRequest, RunSettings, RunTime, Scripted, Stop, Targets, machine,
 };
 use plimsoll_model::{Moment, RunId, Seed};
 use plimsoll_record::RunDirectory;
+use plimsoll_record::schema::FilesStage;
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{Plan, WorkloadFile};
 use serde_json::Value;
@@ -19,10 +21,11 @@ use thiserror::Error;
 
 use crate::contents::{ContentError, fetch, hold};
 use crate::fabric::{Fabric, Space};
-use crate::protocol::AgentId;
+use crate::protocol::{AgentId, Place};
 use crate::station::Input;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, Order, OutcomeDoc, StageOrder, found_from,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageOrder,
+    found_from,
 };
 
 /// Where an agent works: what its owner allows, its time, how it reaches targets.
@@ -42,8 +45,14 @@ pub trait Workplace: Send + Sync {
         time: &RunTime,
     ) -> Result<Targets, CallerError>;
 
-    /// Returns how operations are driven here.
-    fn settings(&self, conduct: &ConductDoc) -> RunSettings;
+    /// Returns how operations are driven here, of a run on files in this part of it.
+    fn settings(&self, conduct: &ConductDoc, part: FilesPart) -> Result<RunSettings, CallerError>;
+
+    /// Returns what lies at a path of this machine.
+    fn look(&self, path: &str) -> Place {
+        let trouble = Some(format!("nobody looks at {path}"));
+        Place { trouble, ..Place::default() }
+    }
 
     /// Returns where the record of a part is kept until the coordinator has it.
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf;
@@ -112,7 +121,12 @@ impl Link {
 /// Carries a part out, step by step, and tells the agent how it ended.
 pub(crate) fn carry_out(link: Link, workplace: &dyn Workplace, observer: Arc<dyn Observer>) {
     let (run, inputs) = (link.run.clone(), link.inputs.clone());
-    let kept = Part { link, step: 0 }.run(workplace, observer);
+    let part = Part { link, step: 0 };
+    let carried = catch_unwind(AssertUnwindSafe(|| part.run(workplace, observer)));
+    let kept = carried.unwrap_or_else(|_| {
+        // A defect of this program: the agent leaves the run and keeps what was recorded.
+        workplace.kept().into_iter().find(|(kept, _)| *kept == run).map(|(_, path)| path)
+    });
     let _ = inputs.send(Input::Over(PartEnd { run, kept }));
 }
 
@@ -178,7 +192,9 @@ impl Part {
         let targets = workplace.targets(&plan, &assignment.access, seed, &time)?;
         let Targets { all, stores, scripted } = targets;
         let found = found_from(self.link.fetch(assignment.found)?);
-        let settings = workplace.settings(&assignment.conduct);
+        let (number, count) = (assignment.part, assignment.weights.len());
+        let settings =
+            workplace.settings(&assignment.conduct, FilesPart { share, number, count })?;
         let threads = settings.engine.threads;
         let id = RunId::parse(&self.link.run)?;
         let path = workplace.record_of(&id, assignment.part);
@@ -187,10 +203,11 @@ impl Part {
         let manifest = open.manifest(Vec::new(), None, None);
         let endpoints = manifest.endpoints().cloned().collect();
         let machine = serde_json::to_value(machine::describe())?;
+        let files = manifest.targets().map(|target| target.files.clone()).collect();
         let directory = RunDirectory::create(&path, &manifest)?;
         let stop = self.link.stop.clone();
         let begun = open.begin_part(directory, manifest, observer, stop, &found)?;
-        let answer = Answer::Opened { threads, endpoints, machine };
+        let answer = Answer::Opened { threads, endpoints, machine, files };
         Ok((Opened { begun, share, _targets: (stores, scripted) }, answer))
     }
 
@@ -199,7 +216,7 @@ impl Part {
         let begun = &mut opened.begun;
         let sets_count = begun.placed().plan.sets.len();
         let clock = Arc::clone(&begun.recording.time.clock);
-        let directed = Directed { part: self, sets_count, clock, next: None };
+        let directed = Directed { part: self, sets_count, clock, next: None, has_begun: false };
         let directed = Rc::new(RefCell::new(directed));
         let of_crew = Rc::clone(&directed);
         begun.divide(Box::new(PartCrew { share: opened.share, directed: of_crew }));
@@ -211,6 +228,11 @@ impl Part {
         match settled {
             Ok(()) => directed.part.hand_in(opened),
             Err(error) => {
+                let files = opened.begun.take_files();
+                if let (Some(files), false) = (files, directed.has_begun) {
+                    // Nothing was written yet; what another one removes at once is gone as well.
+                    let _ = files.sweep(&|| false);
+                }
                 directed.part.fail(&error);
                 Err(error.into())
             }
@@ -218,11 +240,12 @@ impl Part {
     }
 
     /// Has the fabric keep the record, and forgets it when the coordinator has it.
-    fn hand_in(self, opened: Opened) -> Result<(), CallerError> {
+    fn hand_in(self, mut opened: Opened) -> Result<(), CallerError> {
         let directory = opened.begun.recording.directory.clone();
+        let files = opened.begun.take_files();
         // Connections end before the record is read.
         drop(opened);
-        self.hand_over(directory)
+        self.hand_over(directory, files)
     }
 
     /// Hands in what was kept of a run, and returns where it still lies, if it does.
@@ -234,7 +257,7 @@ impl Part {
             return None;
         };
         let handed = match RunDirectory::open(&path) {
-            Ok(directory) => self.hand_over(directory),
+            Ok(directory) => self.hand_over(directory, None),
             Err(error) => {
                 self.fail(&error);
                 Err(error.into())
@@ -243,7 +266,11 @@ impl Part {
         handed.err().map(|_| path)
     }
 
-    fn hand_over(self, directory: RunDirectory) -> Result<(), CallerError> {
+    fn hand_over(
+        self,
+        directory: RunDirectory,
+        files: Option<FilesRun>,
+    ) -> Result<(), CallerError> {
         let space = Space::Of(self.link.agent.clone());
         let keep = || -> Result<Vec<(String, u64)>, CallerError> {
             let files = directory.files()?;
@@ -266,8 +293,28 @@ impl Part {
         }
         directory.forget()?;
         self.link.answer(step, Answer::Forgotten);
-        while self.link.next().is_ok() {}
+        while let Ok((step, order)) = self.link.next() {
+            let swept = match (order, &files) {
+                (Order::Clean { sweeps: true }, Some(files)) => self.sweep(files),
+                (Order::Clean { .. }, _) => Ok(0),
+                _ => Err(OUT_OF_ORDER.to_owned()),
+            };
+            self.link.answer(
+                step,
+                match swept {
+                    Ok(files_count) => Answer::Cleaned { files_count },
+                    Err(why) => Answer::Failed { why },
+                },
+            );
+        }
         Ok(())
+    }
+
+    fn sweep(&self, files: &FilesRun) -> Result<u64, String> {
+        let stop = &self.link.stop;
+        stop.begin_stage();
+        let swept = files.sweep(&|| stop.flag().is_set());
+        swept.map_err(|error| plimsoll_conduct::in_one_line(&error))
     }
 }
 
@@ -278,6 +325,8 @@ struct Directed {
     clock: plimsoll_model::SharedClock,
     /// The stage that comes next, once that is known; `None` inside: there is none.
     next: Option<Option<Chosen>>,
+    /// Whether any stage has begun.
+    has_begun: bool,
 }
 
 impl Directed {
@@ -297,9 +346,11 @@ impl Directed {
                 self.next = Some(None);
                 Ok(Changes::default())
             }
-            Order::Open(_) | Order::Start { .. } | Order::Forget | Order::Collect => {
-                Err(OUT_OF_ORDER.into())
-            }
+            Order::Open(_)
+            | Order::Start { .. }
+            | Order::Forget
+            | Order::Collect
+            | Order::Clean { .. } => Err(OUT_OF_ORDER.into()),
         }
     }
 
@@ -322,26 +373,36 @@ impl Crew for PartCrew {
         self.share
     }
 
-    fn await_start(&mut self, _stage: usize) -> Result<Option<Moment>, CallerError> {
-        let part = &mut self.directed.borrow_mut().part;
+    fn await_start(&mut self, files: Option<FilesReady>) -> Result<Option<Moment>, CallerError> {
+        let mut directed = self.directed.borrow_mut();
+        let Directed { part, has_begun, .. } = &mut *directed;
         part.link.stop.begin_stage();
-        part.link.answer(part.step, Answer::Ready);
+        part.link.answer(part.step, Answer::Ready { files: files.map(FilesReadyDoc::of) });
         let (step, order) = part.link.next()?;
         part.step = step;
         match order {
-            Order::Start { at_ns } => Ok(Some(Moment::from_ns(at_ns))),
+            Order::Start { at_ns } => {
+                *has_begun = true;
+                Ok(Some(Moment::from_ns(at_ns)))
+            }
             _ => Err(OUT_OF_ORDER.into()),
         }
     }
 
-    fn exchange(&mut self, own: &Done) -> Result<Changes, CallerError> {
+    fn exchange(
+        &mut self,
+        own: &Done,
+        changes: Changes,
+        files: Option<&FilesStage>,
+    ) -> Result<Changes, CallerError> {
         let mut directed = self.directed.borrow_mut();
-        let changes = ChangesDoc::of(&Changes::of(&own.outcome));
+        let changes = ChangesDoc::of(&changes);
         let changes = directed.part.link.hold(&format!("changes-{}", own.stage.0), changes)?;
         let outcome = Box::new(OutcomeDoc::of(&own.outcome));
         let now_ns = directed.clock.now().as_ns();
         let step = directed.part.step;
-        directed.part.link.answer(step, Answer::Ended { outcome, changes, now_ns });
+        let files = files.cloned().map(Box::new);
+        directed.part.link.answer(step, Answer::Ended { outcome, changes, now_ns, files });
         directed.hear()
     }
 

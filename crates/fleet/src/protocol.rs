@@ -68,6 +68,9 @@ pub enum Ask<O> {
     Roll {
         /// Who asks.
         coordinator: u64,
+        /// Paths of which agents are to tell what lies there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        look: Vec<String>,
     },
     /// A step of a run.
     Step(Step<O>),
@@ -144,7 +147,29 @@ pub struct About {
     /// Runs of which it keeps its part, as nobody has confirmed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
+    /// What lies at the paths that it was asked for, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Place>,
 }
+
+/// What an agent finds at a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// What is free on the file system.
+    pub free_bytes: Option<u64>,
+    /// What offsets and lengths are multiples of where the page cache is passed by; `None` where it
+    /// cannot be.
+    pub direct_align: Option<u64>,
+    /// How much a file or device there holds.
+    pub size_bytes: Option<u64>,
+    /// Whether it is a block device.
+    pub is_device: bool,
+    /// Why nothing of it is known.
+    pub trouble: Option<String>,
+}
+
+/// So many places are looked at for one question.
+pub const PLACES_MAX: usize = 256;
 
 /// How far an agent is with a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

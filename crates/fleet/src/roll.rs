@@ -33,14 +33,24 @@ pub struct Roll {
     pub strangers: Vec<String>,
 }
 
-/// Calls the roll until `is_enough`, which also sees for how long nobody new has come, or for
-/// `limit`.
+/// How the roll is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Who calls.
+    pub coordinator: u64,
+    /// Paths of which agents are to tell what lies there; who has not told is not there yet.
+    pub look: &'a [String],
+    /// How long.
+    pub limit: Duration,
+}
+
+/// Calls the roll until `is_enough`, which also sees for how long nobody new has come, or until the
+/// limit.
 pub fn call_roll(
     fabric: &dyn Fabric,
     arrivals: &Receiver<Arrival>,
     clock: &dyn Clock,
-    coordinator: u64,
-    limit: Duration,
+    Call { coordinator, look, limit }: Call<'_>,
     is_enough: &mut dyn FnMut(&[Recruit], Duration) -> bool,
 ) -> Result<Roll, FabricError> {
     let mut found: BTreeMap<AgentId, Recruit> = BTreeMap::new();
@@ -55,14 +65,17 @@ pub fn call_roll(
         }
         if called.is_none_or(|at| now.since(at) >= CALL_EVERY) {
             called = Some(now);
-            let roll: Ask<Order> = Ask::Roll { coordinator };
-            let message = encode(&roll).expect("a roll is short");
-            fabric.post(&Address::Agents, message)?;
+            let roll: Ask<Order> = Ask::Roll { coordinator, look: look.to_vec() };
+            // One that does not fit is one that nobody answers.
+            if let Ok(message) = encode(&roll) {
+                fabric.post(&Address::Agents, message)?;
+            }
         }
         let arrived = arrivals.recv_timeout(Duration::from_millis(20));
         let Ok(Arrival::Message { from, bytes }) = arrived else { continue };
         match decode::<Tell<Answer, LiveDoc>>(&bytes) {
             Ok(tell) if from.as_ref().is_some_and(|from| *from != tell.agent) => {}
+            Ok(Tell { what: What::Here(about), .. }) if about.places.len() != look.len() => {}
             Ok(Tell { agent, incarnation, what: What::Here(about), .. }) => {
                 let recruit = Recruit { id: agent.clone(), incarnation, about };
                 if found.insert(agent, recruit).is_none() {

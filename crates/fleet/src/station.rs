@@ -14,7 +14,7 @@ use crate::agent::{Agent, AgentDo, LeaveReason};
 use crate::fabric::{Address, Arrival, Fabric};
 use crate::limits::Limits;
 use crate::part::{self, PartEnd, Workplace};
-use crate::protocol::{About, AgentId, Ask, decode, encode};
+use crate::protocol::{About, AgentId, Ask, PLACES_MAX, decode, encode};
 use crate::wire::{Answer, LiveDoc, Order};
 
 /// What comes to an agent.
@@ -147,6 +147,11 @@ impl Station {
                 // What is not understood is somebody else's, or of another version, whose
                 // coordinator sees that nobody answers it.
                 let Ok(ask) = decode::<Ask<Order>>(&bytes) else { return };
+                if let Ask::Roll { look, .. } = &ask {
+                    let places = look.iter().take(PLACES_MAX);
+                    let places = places.map(|path| self.workplace.look(path)).collect();
+                    self.agent.about_mut().places = places;
+                }
                 self.agent.hear(now, ask)
             }
             Input::Answered { run, step, answer } => {

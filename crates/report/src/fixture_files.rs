@@ -79,6 +79,7 @@ pub(crate) fn row(name: &str, work: &str, block: Option<&str>, analysis: RowAnal
         file_size: on_blocks.then(|| "4 GiB".to_owned()),
         duration: on_blocks.then(|| Duration::from_secs(2)),
         served_by: vec!["host-a".to_owned()],
+        names_kept_count: None,
         ..RowReport::of(name, analysis)
     }
 }

@@ -198,6 +198,9 @@ pub struct RowReport {
     pub duration: Option<Duration>,
     /// The clients that served it.
     pub served_by: Vec<String>,
+    /// How many of its workers worked on names that a worker of the same client had in the stage
+    /// before; null where there was none, and where that is not known.
+    pub names_kept_count: Option<u32>,
     /// When operations start.
     pub loop_model: LoopModel,
     /// Each of its jobs by name with when its operations start; empty where that is not known.
@@ -242,6 +245,7 @@ impl RowReport {
             file_size: None,
             duration: None,
             served_by: Vec::new(),
+            names_kept_count: None,
             loop_model: LoopModel::Closed,
             paced: Vec::new(),
             schedules: Vec::new(),

@@ -173,15 +173,29 @@ fn remark(stages: &[&StageReport], out: &mut String) {
             .collect();
         let served = served.into_iter().collect::<Vec<_>>().join("; ");
         let clients = plural(clients.len().max(counted) as u64, "client");
-        format!(
-            "{clients} served the stages on names{}",
-            match served.is_empty() {
-                true => ".".to_owned(),
-                false => format!(
-                    ": {served}. Caching is excluded where a client was given what another had made."
-                ),
+        let mut known =
+            rows.iter().filter_map(|(name, row)| Some((name, row, row.names_kept_count?)));
+        let is_known = known.clone().next().is_some();
+        let kept = known.find(|(.., kept)| *kept > 0);
+        let said = match (is_known, kept, served.is_empty()) {
+            (true, None, _) => {
+                ", each stage on what another one had in the stage before: caches of \
+                                clients are excluded."
+                    .to_owned()
             }
-        )
+            (true, Some((name, row, kept)), _) => format!(
+                ", and in {name} {} of {} worked on names that their own client had in the stage \
+                 before, so that its caches may have answered: no client may have more than half \
+                 of the jobs, and jobs move on by as many as the largest has.",
+                count(u64::from(kept)),
+                plural(u64::from(row.analysis.workers_count), "job"),
+            ),
+            (false, _, true) => ".".to_owned(),
+            (false, _, false) => format!(
+                ": {served}. Caching is excluded where a client was given what another had made."
+            ),
+        };
+        format!("{clients} served the stages on names{said}")
     };
     paragraph("  ", &text, WIDTH, out);
 }

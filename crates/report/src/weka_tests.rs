@@ -39,6 +39,16 @@ fn who_served_the_names_is_said_where_it_is_known() {
     let text = table(&report).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "2 clients served the stages on names: create by host-a; stat by host-b.";
     assert!(text.contains(expected), "{text}");
+    let names = |report: &mut Report, kept| report.stages[4].rows[0].names_kept_count = kept;
+    let said =
+        |report: &Report| table(report).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    names(&mut report, Some(0));
+    let expected = "2 clients served the stages on names, each stage on what another one had in \
+                    the stage before: caches of clients are excluded.";
+    assert!(said(&report).contains(expected), "{}", said(&report));
+    names(&mut report, Some(1));
+    let expected = "and in stat 1 of 2 jobs worked on names that their own client had";
+    assert!(said(&report).contains(expected), "{}", said(&report));
     // Without stages on names there is nothing to say.
     report.stages.truncate(3);
     assert!(!table(&report).unwrap().contains("client"));

@@ -14,7 +14,7 @@ use plimsoll_report::{
     ScheduleReport, StageReport, TargetReport, Verification, VerificationMode, format,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
-use plimsoll_workload::{Pacing, RateProfile};
+use plimsoll_workload::{Pacing, RateProfile, Share};
 use serde::Deserialize;
 
 use crate::analyze::{AnalyzedStage, at};
@@ -177,7 +177,8 @@ impl Record {
         };
         let paced: Vec<_> = row.jobs.iter().map(paced).collect();
         let took = analysis.ended.since(analysis.started);
-        let served_by = match (manifest.merged.is_empty(), &manifest.machine.hostname) {
+        let is_one = manifest.merged.is_empty() && manifest.agents.is_empty();
+        let served_by = match (is_one, &manifest.machine.hostname) {
             (true, hostname) => hostname.iter().cloned().collect(),
             (false, _) => {
                 let named = |client: &u16| self.clients.get(usize::from(*client)).cloned();
@@ -203,6 +204,7 @@ impl Record {
             duration: of.duration,
             error_rate_max: of.error_rate_max,
             served_by,
+            names_kept_count: names_kept(manifest, of_clients).filter(|_| on_files),
             loop_model: paced[0].1,
             paced,
             schedules: schedules(entry, of_clients, row, took),
@@ -356,6 +358,16 @@ fn target(target: &schema::Target, virtual_time: bool) -> TargetReport {
         device: files.as_ref().and_then(|files| files.device.clone()),
         free_bytes: files.and_then(|files| files.free_bytes),
     }
+}
+
+/// Returns how many workers of a stage of a fleet worked on names that their agent had in the stage
+/// before.
+fn names_kept(manifest: &Manifest, of_clients: &[ClientStage<'_>]) -> Option<u32> {
+    let weights: Vec<u32> = manifest.agents.iter().map(|agent| agent.weight).collect();
+    let shares = Share::by_weight(&weights)?;
+    let (plan, stage) = of_clients.first()?.planned?;
+    let index = plan.stages.iter().position(|of| std::ptr::eq(of, stage))?;
+    plan.names_kept_count(index, &shares)
 }
 
 /// Returns the agents that carried a run out.

@@ -146,6 +146,10 @@ pub(crate) struct AgentArgs {
     /// for a range [default: any]
     #[arg(long, value_name = "HOSTS", help_heading = "Limits")]
     pub(crate) allow_hosts: Option<String>,
+    /// Work on nothing outside of these directories, comma separated. Without it a run may make
+    /// directories of its own anywhere, and works on no files that were there before
+    #[arg(long, value_name = "DIRS", value_delimiter = ',', help_heading = "Limits")]
+    pub(crate) allow_dirs: Vec<PathBuf>,
     /// Run no more workers than this at once
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) workers_max: Option<u32>,

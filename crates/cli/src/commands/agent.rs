@@ -7,23 +7,24 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    AskedStore, CallerError, FileSettings, Observer, Reach, Reached, RunSettings, RunTime, StandIn,
-    Targets, input, machine,
+    AskedStore, CallerError, FileSettings, FilesPart, Observer, Reach, Reached, RunSettings,
+    RunTime, StandIn, Targets, input, machine,
 };
+use plimsoll_driver_file::facts::{is_device, probe, real_path, size_bytes};
 use plimsoll_driver_seaweed::Security;
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::join;
 use plimsoll_fleet::nats::{Nats, NatsConfig, Side, forward};
 use plimsoll_fleet::part::Workplace;
-use plimsoll_fleet::protocol::{About, AgentId, NAME_BYTES_MAX};
+use plimsoll_fleet::protocol::{About, AgentId, NAME_BYTES_MAX, Place};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
-use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_http::{Endpoint, expand_hosts};
-use plimsoll_model::{Bytes, RunId, Seed, SharedClock};
+use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
 use plimsoll_workload::Share;
-use plimsoll_workload::plan::{Plan, Stage};
+use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
 use serde_json::Value;
 
 use crate::args::fleet::AgentArgs;
@@ -45,6 +46,8 @@ const PART: &str = "-part-";
 /// What the owner of the machine allows.
 struct Limited {
     hosts: Option<Vec<Endpoint>>,
+    /// Where links lead to.
+    directories: Vec<PathBuf>,
     workers_max: Option<u32>,
     fill_max: Option<u64>,
 }
@@ -75,6 +78,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     };
     let hosts = args.allow_hosts.as_deref().map(|hosts| expand_hosts(hosts, 0));
     let limited = Limited {
+        directories: allowed_directories(&args.allow_dirs)?,
         hosts: hosts.transpose().context("--allow-hosts")?,
         workers_max: args.workers_max,
         fill_max: args.fill_max.map(|size| size.0),
@@ -89,6 +93,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         weight,
         busy: None,
         kept,
+        places: Vec::new(),
     };
     let clock = RunTime::machine().clock;
     let certificates = Mutex::default();
@@ -206,6 +211,53 @@ impl Limited {
     }
 }
 
+/// Returns directories as they are without links.
+fn allowed_directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let real = |path: &PathBuf| {
+        real_path(path).with_context(|| format!("--allow-dirs: {}", path.display()))
+    };
+    given.iter().map(real).collect()
+}
+
+impl Limited {
+    /// Refuses a path that the owner does not allow; `is_own` tells whether the run makes
+    /// directories of its own there.
+    fn check_path(&self, path: &str, is_own: bool) -> Result<(), CallerError> {
+        if self.directories.is_empty() {
+            return match is_own {
+                true => Ok(()),
+                false => Err(format!(
+                    "its owner does not say that runs may work on {path}, which was there before \
+                     (--allow-dirs)"
+                )
+                .into()),
+            };
+        }
+        let real = real_path(Path::new(path)).map_err(|error| format!("{path}: {error}"))?;
+        match self.directories.iter().any(|allowed| real.starts_with(allowed)) {
+            true => Ok(()),
+            false => Err(format!("its owner does not allow work in {path} (--allow-dirs)").into()),
+        }
+    }
+
+    /// Refuses files that the owner does not allow.
+    fn check_files(&self, plan: &Plan) -> Result<(), CallerError> {
+        for set in &plan.sets {
+            let (directories, paths) = match &set.members {
+                Members::Tree(tree) => (&*tree.directories, None),
+                Members::Files(files) => match &files.names {
+                    FileNames::Paths(paths) => (&[][..], Some(paths)),
+                    _ => (&*files.directories, None),
+                },
+                _ => continue,
+            };
+            directories.iter().try_for_each(|path| self.check_path(path, true))?;
+            paths.into_iter().flatten().try_for_each(|path| self.check_path(path, false))?;
+        }
+        Ok(())
+    }
+}
+
 impl Workplace for Machine {
     fn time(&self) -> RunTime {
         // The agent's clock goes on from run to run; what its wall time was at its epoch is asked
@@ -230,6 +282,7 @@ impl Workplace for Machine {
             let why = format!("its part has {workers} workers, and its owner allows {most}");
             return Err(format!("{why} (--workers-max)").into());
         }
+        self.limited.check_files(plan)?;
         let fills = plan.owed().bytes_filled;
         if let Some(most) = self.limited.fill_max.filter(|most| fills > *most as f64) {
             let (fills, most) = (Bytes(fills as u64), Bytes(most));
@@ -267,19 +320,51 @@ impl Workplace for Machine {
         Ok(targets)
     }
 
-    fn settings(&self, conduct: &ConductDoc) -> RunSettings {
-        let threads = conduct.threads.unwrap_or_else(machine::cores).max(1);
+    fn settings(&self, conduct: &ConductDoc, part: FilesPart) -> Result<RunSettings, CallerError> {
+        let cores = |threads: Option<usize>| threads.unwrap_or_else(machine::cores).max(1);
         let op_timeout = Duration::from_nanos(conduct.op_timeout_ns);
-        RunSettings {
-            engine: EngineConfig { threads, op_timeout, retries: conduct.retries },
+        let engine =
+            EngineConfig { threads: cores(conduct.threads), op_timeout, retries: conduct.retries };
+        let FilesConductDoc { interface, threads, drop_machine_caches } = &conduct.files;
+        let known = |name: &String| {
+            let unknown = || format!("it knows no interface to files `{name}`");
+            Interface::from_name(name).ok_or_else(unknown)
+        };
+        Ok(RunSettings {
+            engine,
             files: FileSettings {
-                interface: None,
-                threads,
-                drop_machine_caches: false,
+                interface: interface.as_ref().map(known).transpose()?,
+                threads: cores(*threads),
+                drop_machine_caches: *drop_machine_caches,
+                // The coordinator says when what was written is removed.
                 keeps_data: true,
+                part: Some(part),
             },
             keeps_data: true,
             ..RunSettings::default()
+        })
+    }
+
+    fn look(&self, path: &str) -> Place {
+        let trouble = |why: String| Place { trouble: Some(why), ..Place::default() };
+        // What is there already is judged with the workload.
+        let is_allowed = match self.limited.directories.is_empty() {
+            true => Ok(()),
+            false => self.limited.check_path(path, true),
+        };
+        if let Err(why) = is_allowed {
+            return trouble(why.to_string());
+        }
+        let path = Path::new(path);
+        match probe(path) {
+            Ok(facts) => Place {
+                free_bytes: Some(facts.free_bytes),
+                direct_align: facts.direct.map(|direct| u64::from(direct.offset_align)),
+                size_bytes: size_bytes(path),
+                is_device: is_device(path),
+                trouble: None,
+            },
+            Err(error) => trouble(error.message),
         }
     }
 

@@ -1,5 +1,6 @@
 //! `plimsoll file`: a benchmark of a file system from its flags to its report.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,15 +10,25 @@ use plimsoll_driver_file::facts::{probe, size_bytes};
 
 use crate::args::file::FileCommand;
 use crate::conducted::{self, Settings, fresh_seed};
+use crate::fleet::{self, Mustered};
 use crate::lower_files::{self, TargetFacts};
 
 /// Runs one `file` command.
 pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let common = command.common();
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
-    let file = lower_files::workload(command, target_facts(command)?, seed);
-    let file = file.map_err(lower_files::in_flags)?;
     let ui = common.output.print.ui();
+    // How much there is to do depends on the agents.
+    let mustered = match fleet::is_asked(&common.output.fleet) {
+        true => Some(fleet::muster(&common.output.fleet, &looked_at(command), &ui)?),
+        false => None,
+    };
+    let facts = match &mustered {
+        Some(mustered) => fleet_facts(mustered)?,
+        None => target_facts(command)?,
+    };
+    let file = lower_files::workload(command, &facts, seed);
+    let file = file.map_err(lower_files::in_flags)?;
     if common.explain {
         ui.result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
@@ -26,9 +37,33 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
         files: Some(&common.conduct),
         keeps_data: common.keep_data,
         max_error_rate: common.conduct.max_error_rate.0,
+        mustered: Cell::new(mustered),
         ..Settings::plain(&common.output, command.consent())
     };
     conducted::run(&file, &settings).map_err(lower_files::in_flags)
+}
+
+/// Returns the paths of which agents tell what lies there.
+fn looked_at(command: &FileCommand) -> Vec<String> {
+    match command.on() {
+        [] => command.common().dir.iter().take(1).cloned().collect(),
+        on => on.to_vec(),
+    }
+}
+
+/// Returns what agents know of the places that they were asked for.
+fn fleet_facts(mustered: &Mustered) -> Result<TargetFacts> {
+    let places = mustered.places()?;
+    let weights = mustered.weights();
+    let each = || places.iter().filter_map(|places| places.first());
+    let aligns: Option<Vec<u64>> = each().map(|place| place.direct_align).collect();
+    Ok(TargetFacts {
+        cores: weights.iter().fold(0, |sum: u32, weight| sum.saturating_add(*weight)).max(1),
+        free_bytes: each().filter_map(|place| place.free_bytes).min(),
+        direct_align: aligns.and_then(|aligns| aligns.into_iter().max()),
+        existing_bytes: places.iter().flat_map(|of| of.iter()).filter_map(|p| p.size_bytes).min(),
+        weights,
+    })
 }
 
 /// Returns what is known of the first directory, or of the files that are there already.
@@ -42,5 +77,6 @@ fn target_facts(command: &FileCommand) -> Result<TargetFacts> {
         free_bytes: Some(facts.free_bytes),
         direct_align: facts.direct.map(|direct| u64::from(direct.offset_align)),
         existing_bytes: on.iter().filter_map(|path| size_bytes(Path::new(path))).min(),
+        weights: vec![1],
     })
 }

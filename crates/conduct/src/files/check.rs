@@ -8,8 +8,8 @@ use plimsoll_driver_file::facts::{is_device, probe, size_bytes};
 use plimsoll_driver_file::in_use::{Held, hold_for_writing};
 use plimsoll_driver_file::work_dir::WorkDir;
 use plimsoll_engine::{RingConfig, ring_threads};
-use plimsoll_model::WorkerId;
 use plimsoll_report::format;
+use plimsoll_workload::Share;
 use plimsoll_workload::files::FilePlan;
 use plimsoll_workload::plan::{Blocks, FieldPath, FileNames, Members, Set, Work};
 
@@ -22,7 +22,11 @@ const DESCRIPTORS_SPARE: u64 = 64;
 
 /// Refuses what cannot go well before anything is made. Returns the claims on the devices that are
 /// written.
-pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, ConductError> {
+pub(super) fn check(
+    plan: &FilePlan,
+    config: &RingConfig,
+    share: Share,
+) -> Result<Vec<Held>, ConductError> {
     let mut held = Vec::new();
     for file in 0..plan.table.len() as u32 {
         let entry = plan.table.entry(file);
@@ -57,7 +61,7 @@ pub(super) fn check(plan: &FilePlan, config: &RingConfig) -> Result<Vec<Held>, C
         WorkDir::check(&asked_directory(&path))?;
     }
     check_space(plan)?;
-    check_descriptors(plan, config)?;
+    check_descriptors(plan, config, share)?;
     Ok(held)
 }
 
@@ -95,10 +99,14 @@ fn largest(plan: &FilePlan) -> FieldPath {
 }
 
 /// Refuses more open files than the process may have.
-fn check_descriptors(plan: &FilePlan, config: &RingConfig) -> Result<(), ConductError> {
+fn check_descriptors(
+    plan: &FilePlan,
+    config: &RingConfig,
+    share: Share,
+) -> Result<(), ConductError> {
     let limit = machine::open_files_max();
     for (stage, of) in plan.plan.stages.iter().enumerate() {
-        let workers = (0..plan.workers(stage)).map(WorkerId);
+        let workers = plan.workers_in(stage, share).into_iter();
         let files: usize = workers.map(|worker| plan.files_of(stage, worker).len()).sum();
         let threads = ring_threads(plan, stage, config);
         let wanted = files as u64 + 2 * threads as u64 + DESCRIPTORS_SPARE;

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
 
 use plimsoll_conduct::{
-    Changes, Crew, Done, Observer, Recorded, RunRequest, RunSettings, RunTime, StageView, Stop,
-    Store,
+    Changes, Crew, Done, FilesReady, Observer, Recorded, RunRequest, RunSettings, RunTime,
+    StageView, Stop, Store,
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed};
+use plimsoll_record::schema::FilesStage;
 use plimsoll_record::{OpLog, RunDirectory};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::WorkloadFile;
@@ -71,7 +72,7 @@ impl Crew for Part {
 
     fn await_start(
         &mut self,
-        _stage: usize,
+        _files: Option<FilesReady>,
     ) -> Result<Option<Moment>, Box<dyn std::error::Error + Send + Sync>> {
         self.meeting.all.wait();
         Ok(None)
@@ -79,9 +80,11 @@ impl Crew for Part {
 
     fn exchange(
         &mut self,
-        own: &Done,
+        _own: &Done,
+        changes: Changes,
+        _files: Option<&FilesStage>,
     ) -> Result<Changes, Box<dyn std::error::Error + Send + Sync>> {
-        self.meeting.changes.lock().unwrap()[self.index] = Changes::of(&own.outcome);
+        self.meeting.changes.lock().unwrap()[self.index] = changes;
         self.meeting.all.wait();
         let mut all = Changes::default();
         self.meeting.changes.lock().unwrap().iter().for_each(|part| all.append(part.clone()));

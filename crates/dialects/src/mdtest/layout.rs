@@ -32,6 +32,9 @@ pub struct MdtestReport {
     pub ranks: u32,
     /// The clients that they ran on, by name.
     pub clients: Vec<String>,
+    /// How many ranks of the step where it is most worked on entries that their own client had in
+    /// the step before; `None` where that is not known.
+    pub kept: Option<u32>,
     /// Where the entries were.
     pub path: String,
     /// The file system there, as it was before the run.
@@ -130,12 +133,36 @@ impl MdtestReport {
         self.rows.iter().flat_map(|row| &row.iterations).map(|step| step.failed).sum()
     }
 
-    /// Returns why what a client kept of the entries may have answered instead of the store.
-    fn caching(&self) -> Option<&'static str> {
-        (self.clients.len() <= 1 && self.rows.iter().any(|row| row.looks_back)).then_some(
-            "is not excluded: one client made the entries and worked on them, so what it kept of \
-             them may have answered",
-        )
+    /// Returns whether it is excluded that what a client kept of the entries answered instead of
+    /// the store, and why; `None` where no step worked on what another had made, or where it is not
+    /// known.
+    fn caching(&self) -> Option<(bool, String)> {
+        if !self.rows.iter().any(|row| row.looks_back) {
+            return None;
+        }
+        match (self.clients.len(), self.kept) {
+            (0 | 1, _) => Some((
+                false,
+                "is not excluded: one client made the entries and worked on them, so what it kept \
+                 of them may have answered"
+                    .to_owned(),
+            )),
+            (_, None) => None,
+            (_, Some(0)) => Some((
+                true,
+                "is excluded: each step worked on entries that another client had in the step \
+                 before"
+                    .to_owned(),
+            )),
+            (_, Some(kept)) => Some((
+                false,
+                format!(
+                    "is not excluded: {kept} of {} ranks worked on entries that their own client \
+                     had in the step before; shift by as many ranks as a client has (-N)",
+                    self.ranks
+                ),
+            )),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use plimsoll_model::WallTime;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
 
-use super::{Directory, HOME, MARKER, WorkDirError, check_run_id};
+use super::{Directory, HOME, MARKER, OURS, WorkDirError, check_run_id};
 
 /// How many threads remove files; most file systems gain little from more.
 const THREADS: usize = 4;
@@ -79,6 +79,12 @@ pub fn sweep(
             return Err(WorkDirError::Foreign { path: work_dir.path, run_id: run_id.to_owned() });
         }
         swept = clear(&work_dir, is_stopped)?;
+        for (name, _) in work_dir.entries()? {
+            let name = OsStr::from_bytes(name.to_bytes());
+            if name != MARKER {
+                remove(&work_dir, name, AtFlags::empty())?;
+            }
+        }
         // The marker goes last, so that a sweep that was cut short can be taken up again.
         remove(&work_dir, OsStr::new(MARKER), AtFlags::empty())?;
         remove(&home, run_id.as_ref(), AtFlags::REMOVEDIR)?;
@@ -146,8 +152,9 @@ fn survey(work_dir: &Directory, run_id: &str) -> Result<Found, WorkDirError> {
     Ok(Found { run_id: run_id.to_owned(), files, bytes, modified, is_alive })
 }
 
+/// Tells whether a file is one by which processes of the run know each other.
 fn is_marker(below: &Path, name: &OsStr) -> bool {
-    below.as_os_str().is_empty() && name == MARKER
+    below.as_os_str().is_empty() && name.as_bytes().starts_with(OURS.as_bytes())
 }
 
 fn stat(directory: &Directory, name: &OsStr) -> Result<rustix::fs::Stat, WorkDirError> {
@@ -240,7 +247,8 @@ impl Tally {
     }
 }
 
-/// Removes everything in a directory but its marker.
+/// Removes everything in a directory but its marker, and what lies beside that for other processes
+/// of the run.
 fn clear(
     work_dir: &Directory,
     is_stopped: &(dyn Fn() -> bool + Sync),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use plimsoll_conduct::{CallerError, Observer, in_one_line};
-use plimsoll_engine::StopFlag;
 use plimsoll_model::{Moment, OpRecord, RunId, SeriesKey, SharedClock, WallTime};
 use plimsoll_record::schema::{self, Manifest, Recorder, RunState};
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, sample_of, series_of};
@@ -63,8 +62,7 @@ pub fn collect(
     let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
     lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
     recount(directory, &mut manifest)?;
-    let never = StopFlag::default();
-    lead.step(|_| Order::Forget, &never)?;
+    lead.step(|_| Order::Forget, &|| false)?;
     lead.dismiss();
     Ok(collected)
 }
@@ -79,7 +77,7 @@ impl Lead {
         places: &[usize],
         collected: &mut Collected,
     ) -> Result<(), CallerError> {
-        self.step(|_| Order::Collect, &StopFlag::default())?;
+        self.step(|_| Order::Collect, &|| false)?;
         let staging_place = directory.path().join(STAGING);
         // What another try has left is not of this one.
         if staging_place.exists() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
-use plimsoll_engine::{OpSink, StageOutcome, StopFlag};
+use plimsoll_engine::{OpSink, StageOutcome};
 use plimsoll_model::{Moment, OpRecord, PackedOp, SeriesKey, StageId};
 use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;
@@ -67,9 +67,8 @@ impl Lead {
         sink: &mut dyn OpSink,
         done: &mut [Done],
     ) -> Result<(), CallerError> {
-        let never = StopFlag::default();
         if !self.left().is_empty() && !self.outcomes.is_empty() {
-            self.step(|_| Order::HandIn, &never)?;
+            self.step(|_| Order::HandIn, &|| false)?;
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
@@ -111,7 +110,7 @@ impl Lead {
             self.complete(of, timelines.remove(&of.stage), recording);
         }
         if !self.left().is_empty() && !self.outcomes.is_empty() {
-            self.step(|_| Order::Forget, &never)?;
+            self.step(|_| Order::Forget, &|| false)?;
         }
         let _ = self.note_losses();
         staging.remove()?;

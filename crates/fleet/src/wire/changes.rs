@@ -1,10 +1,12 @@
 //! What a stage has changed, as it travels.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use plimsoll_conduct::Changes;
 use plimsoll_engine::ServerNames;
 use plimsoll_model::ObjectId;
+use plimsoll_workload::files::{FileChanges, NamesThere, Told};
 use plimsoll_workload::objects::{Change, Held};
 use plimsoll_workload::plan::SetIndex;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,38 @@ pub struct ChangesDoc {
     /// What stores call versions of objects: by set, object, version, versions of each object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<(usize, u64, u32, u32, String)>,
+    /// Workers that have filled all their files: by job on files, from one to before another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    filled: Vec<(usize, u32, u32)>,
+    /// Names of files and directories.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    there: Vec<ThereDoc>,
+}
+
+/// As [`NamesThere`] has them: rows of numbers, from one to before another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ThereDoc {
+    job: usize,
+    of_tree: bool,
+    place: u64,
+    made: Vec<(u64, u64)>,
+    begun: Vec<(u64, u64)>,
+}
+
+impl ThereDoc {
+    fn of(there: &NamesThere) -> Self {
+        let rows = |rows: &[Range<u64>]| rows.iter().map(|row| (row.start, row.end)).collect();
+        let NamesThere { job, of_tree, place, names } = there;
+        let (made, begun) = (rows(&names.made), rows(&names.begun));
+        Self { job: *job, of_tree: *of_tree, place: *place, made, begun }
+    }
+
+    fn there(self) -> NamesThere {
+        let rows = |rows: Vec<(u64, u64)>| rows.into_iter().map(|(start, end)| start..end);
+        let Self { job, of_tree, place, made, begun } = self;
+        let names = Told { made: rows(made).collect(), begun: rows(begun).collect() };
+        NamesThere { job, of_tree, place, names }
+    }
 }
 
 /// As [`Change`] has them.
@@ -81,7 +115,10 @@ impl ChangesDoc {
                 names.push((set.0, id.as_u64(), version, versions, name.to_owned()));
             });
         }
-        Self { members, names }
+        let filled = changes.files.filled.iter();
+        let filled = filled.map(|(job, workers)| (*job, workers.start, workers.end)).collect();
+        let there = changes.files.names.iter().map(ThereDoc::of).collect();
+        Self { members, names, filled, there }
     }
 
     /// Returns them as they were sent; `None` where they mean nothing in a run with so many sets.
@@ -94,7 +131,11 @@ impl ChangesDoc {
             names.note(set(*index)?, ObjectId::from_u64(*id)?, *version, *versions, name);
         }
         let names = if names.is_empty() { Vec::new() } else { vec![Arc::new(names)] };
-        Some(Changes { members: members.collect::<Option<_>>()?, names })
+        let files = FileChanges {
+            filled: self.filled.into_iter().map(|(job, from, to)| (job, from..to)).collect(),
+            names: self.there.into_iter().map(ThereDoc::there).collect(),
+        };
+        Some(Changes { members: members.collect::<Option<_>>()?, names, files })
     }
 }
 
@@ -117,14 +158,21 @@ mod tests {
         let mut names = ServerNames::default();
         names.note(SetIndex(1), id, 0, 2, "3,01637037d6");
         names.note(SetIndex(1), id, 1, 2, "4,0263");
+        let told = Told { made: vec![0..5, 7..9], begun: vec![0..10, 12..13] };
+        let files = FileChanges {
+            filled: vec![(1, 4..6)],
+            names: vec![NamesThere { job: 0, of_tree: true, place: 3, names: told }],
+        };
         let sent = ChangesDoc::of(&Changes {
             members: members.clone(),
             names: vec![Arc::new(names.clone())],
+            files: files.clone(),
         });
         let text = serde_json::to_string(&sent).unwrap();
         let read: ChangesDoc = serde_json::from_str(&text).unwrap();
-        let Changes { members: back, names: named } = read.clone().changes(2).unwrap();
-        assert_eq!(back, members);
+        let Changes { members: back, names: named, files: of_files } =
+            read.clone().changes(2).unwrap();
+        assert_eq!((back, of_files), (members, files));
         assert_eq!(*named[0], names);
         assert!(read.changes(1).is_none(), "there is no such set");
         let beyond = r#"{"members":[[0,{"doubtful":[18446744073709551615]}]]}"#;

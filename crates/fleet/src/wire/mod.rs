@@ -6,7 +6,8 @@ mod outcome;
 
 use std::collections::BTreeMap;
 
-use plimsoll_conduct::FoundObjects;
+use plimsoll_conduct::{FilesReady, FoundObjects};
+use plimsoll_record::schema::{FilesStage, FilesTarget};
 use plimsoll_workload::plan::SetIndex;
 use plimsoll_workload::{ExistingObject, Share};
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,11 @@ pub enum Order {
     Collect,
     /// Forget what was handed in: it is safe.
     Forget,
+    /// Remove the files that the run has written.
+    Clean {
+        /// Whether this agent does it; it does not where another one removes those of all.
+        sweeps: bool,
+    },
 }
 
 /// A part of a run.
@@ -67,14 +73,54 @@ pub struct Assignment {
 }
 
 /// How operations are driven, whatever they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConductDoc {
-    /// Threads that drive them; `None`: as many as the agent has cores.
+    /// Threads that drive those on objects; `None`: as many as the agent has cores.
     pub threads: Option<usize>,
     /// An operation is given up after this long.
     pub op_timeout_ns: u64,
     /// Further attempts after a transient failure.
     pub retries: u8,
+    /// How those on files are driven.
+    #[serde(default)]
+    pub files: FilesConductDoc,
+}
+
+/// How operations on files are driven.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesConductDoc {
+    /// How they reach the kernel, by name; `None`: by the best that the agent's machine has.
+    pub interface: Option<String>,
+    /// Threads that drive jobs whose interface does not block; `None`: as many as there are cores.
+    pub threads: Option<usize>,
+    /// Whether all caches of the machine are emptied before stages that go through them.
+    pub drop_machine_caches: bool,
+}
+
+/// What is known of a stage on files that an agent has made ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilesReadyDoc {
+    /// As records have it.
+    stage: FilesStage,
+    /// By job: how its operations reach the kernel.
+    interfaces: Vec<Option<String>>,
+    /// The numbers of the parts whose files do not show there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unseen: Vec<usize>,
+}
+
+impl FilesReadyDoc {
+    /// Returns it, to be sent.
+    pub fn of(ready: FilesReady) -> Self {
+        let FilesReady { stage, interfaces, unseen } = ready;
+        Self { stage, interfaces, unseen }
+    }
+
+    /// Returns it as it was sent.
+    pub fn ready(self) -> FilesReady {
+        let Self { stage, interfaces, unseen } = self;
+        FilesReady { stage, interfaces, unseen }
+    }
 }
 
 /// An object that was there before.
@@ -114,9 +160,16 @@ pub enum Answer {
         endpoints: Vec<String>,
         /// The machine, as records describe it.
         machine: Value,
+        /// By target: where its files lie, where it is files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<Option<FilesTarget>>,
     },
     /// The stage is made ready.
-    Ready,
+    Ready {
+        /// What is known of its files, where it has some.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        files: Option<FilesReadyDoc>,
+    },
     /// It is over.
     Ended {
         /// What came of it.
@@ -125,6 +178,9 @@ pub enum Answer {
         changes: Held<ChangesDoc>,
         /// What the agent's clock of the run shows.
         now_ns: u64,
+        /// What is known of its files, where it had some.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        files: Option<Box<FilesStage>>,
     },
     /// What was recorded is kept by the fabric under these names, in order.
     HandedIn {
@@ -133,6 +189,11 @@ pub enum Answer {
     },
     /// It is forgotten.
     Forgotten,
+    /// The files are removed.
+    Cleaned {
+        /// How many there were.
+        files_count: u64,
+    },
     /// The agent cannot do it.
     Failed {
         /// Why.

@@ -8,7 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    BegunRun, CallerError, Observer, RunRequest, RunSettings, RunTime, Stop, Store, Targets,
+    BegunRun, CallerError, FileSettings, FilesOn, FilesPart, Observer, RunRequest, RunSettings,
+    RunTime, Stop, Store, Target, Targets,
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::EngineConfig;
@@ -17,7 +18,7 @@ use plimsoll_fleet::lead::{FleetSettings, Lead};
 use plimsoll_fleet::local::Local;
 use plimsoll_fleet::part::Workplace;
 use plimsoll_fleet::protocol::{About, AgentId};
-use plimsoll_fleet::roll::{Recruit, call_roll};
+use plimsoll_fleet::roll::{Call, Recruit, call_roll};
 use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::wire::ConductDoc;
 use plimsoll_model::{Clock, Moment, OpRecord, RunId, Seed, SharedClock, WallTime};
@@ -98,9 +99,20 @@ fn settings() -> RunSettings {
     RunSettings { engine, ..RunSettings::default() }
 }
 
-/// Agents that all work on one scripted store, or in the machine's time on nothing.
+/// What agents work on.
+#[derive(Clone)]
+enum On {
+    /// One scripted store, in virtual time.
+    Store(ScriptedDriver),
+    /// Nothing.
+    Null,
+    /// Files of this machine.
+    Files,
+}
+
+/// Agents that all work on the same.
 struct Simulated {
-    store: Option<ScriptedDriver>,
+    on: On,
     clock: SharedClock,
     place: PathBuf,
 }
@@ -119,15 +131,16 @@ impl Clock for Ahead {
 
 impl Workplace for Simulated {
     fn time(&self) -> RunTime {
-        match self.store {
-            Some(_) => RunTime::simulated(),
-            None => RunTime { clock: Arc::clone(&self.clock), ..RunTime::machine() },
+        match self.on {
+            On::Store(_) => RunTime::simulated(),
+            _ => RunTime { clock: Arc::clone(&self.clock), ..RunTime::machine() },
         }
     }
 
     fn judge(&self, plan: &Plan, _share: Share) -> Result<(), CallerError> {
         match &*plan.name {
             "forbidden" => Err("the owner does not allow it".into()),
+            "defect" => panic!("as the test wants it"),
             _ => Ok(()),
         }
     }
@@ -140,17 +153,19 @@ impl Workplace for Simulated {
         _time: &RunTime,
     ) -> Result<Targets, CallerError> {
         assert_eq!(access, "key");
-        let target = match &self.store {
-            Some(store) => Store::without_admin(store.beside(behaviour()), "oracle"),
-            None => Store::without_admin(NullDriver, "null"),
+        let target = match &self.on {
+            On::Store(store) => Store::without_admin(store.beside(behaviour()), "oracle").into(),
+            On::Null => Store::without_admin(NullDriver, "null").into(),
+            On::Files => Target::Files(FilesOn::Machine),
         };
-        let target = target.into();
         Ok(Targets { all: vec![target], ..Targets::default() })
     }
 
-    fn settings(&self, conduct: &ConductDoc) -> RunSettings {
+    fn settings(&self, conduct: &ConductDoc, part: FilesPart) -> Result<RunSettings, CallerError> {
         assert_eq!(conduct.op_timeout_ns, 60_000_000_000);
-        settings()
+        let settings = settings();
+        let files = FileSettings { part: Some(part), keeps_data: true, ..settings.files };
+        Ok(RunSettings { files, ..settings })
     }
 
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf {
@@ -166,7 +181,7 @@ struct Fleet {
 
 impl Fleet {
     /// Starts an agent of each weight.
-    fn new(place: &Path, store: Option<&ScriptedDriver>, weights: &[u32]) -> Self {
+    fn new(place: &Path, on: &On, weights: &[u32]) -> Self {
         let local = Local::default();
         let station = |(index, weight): (usize, &u32)| {
             let id = AgentId::new(format!("agent-{index:02}")).unwrap();
@@ -176,13 +191,14 @@ impl Fleet {
                 weight: *weight,
                 busy: None,
                 kept: Vec::new(),
+                places: Vec::new(),
             };
             let arrivals = local.join_agent(&id);
             // By hours, each by others.
             let by = Duration::from_secs(3_600 * index as u64);
             let clock: SharedClock = Arc::new(Ahead { clock: RunTime::machine().clock, by });
-            let (store, place) = (store.cloned(), place.to_path_buf());
-            let workplace = Simulated { store, clock: Arc::clone(&clock), place };
+            let (on, place) = (on.clone(), place.to_path_buf());
+            let workplace = Simulated { on, clock: Arc::clone(&clock), place };
             let station = Station::new(
                 Identity { id, incarnation: 1, about },
                 Arc::new(local.clone()),
@@ -214,10 +230,10 @@ impl Fleet {
         let clock = RunTime::machine().clock;
         let count = self.stations.len();
         let mut all = |present: &[Recruit], _| present.len() == count;
-        let limit = Duration::from_secs(20);
-        let roll = call_roll(&self.local, &arrivals, &*clock, coordinator, limit, &mut all)?;
+        let call = Call { coordinator, look: &[], limit: Duration::from_secs(20) };
+        let roll = call_roll(&self.local, &arrivals, &*clock, call, &mut all)?;
         assert_eq!((roll.present.len(), roll.strangers.len()), (count, 0));
-        let conduct = ConductDoc { threads: None, op_timeout_ns: 60_000_000_000, retries: 0 };
+        let conduct = ConductDoc { op_timeout_ns: 60_000_000_000, ..ConductDoc::default() };
         let settings = FleetSettings {
             access: Value::from("key"),
             conduct,
@@ -243,14 +259,19 @@ fn begin(place: &Path, workload: &str, store: &ScriptedDriver) -> (BegunRun, Arc
     begin_on(place, workload, store, RunTime::simulated())
 }
 
-fn begin_on(place: &Path, workload: &str, store: Store, time: RunTime) -> (BegunRun, Arc<Heard>) {
+fn begin_on(
+    place: &Path,
+    workload: &str,
+    target: impl Into<Target>,
+    time: RunTime,
+) -> (BegunRun, Arc<Heard>) {
     let file = WorkloadFile::from_yaml("divided", workload).unwrap();
     let request = RunRequest {
         plan: Arc::new(file.check().unwrap()),
         seed: Seed(11),
         id: RunId::new("divided", WallTime::from_unix_ns(0), 1),
         time,
-        targets: vec![store.into()],
+        targets: vec![target.into()],
         settings: settings(),
     };
     let open = request.lay_out().unwrap();
@@ -293,7 +314,7 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
     for weights in [&[1][..], &[1, 1], &[3, 0, 1, 2], &[1; 50]] {
         let place = place.path().join(format!("fleet-{}", weights.len()));
         let store = store();
-        let fleet = Fleet::new(&place, Some(&store), weights);
+        let fleet = Fleet::new(&place, &On::Store(store.clone()), weights);
         let (mut run, heard) = begin(&place.join("run"), WORKLOAD, &store);
         fleet.direct(&mut run).unwrap();
         let seen = end(run, &heard);
@@ -337,7 +358,7 @@ stages:
   - {workers: 4, duration: 300ms, pacing: {open: {rate: 2000/s}}, work: {objects: [{get: o}]}}
 ";
     let place = tempfile::tempdir().unwrap();
-    let fleet = Fleet::new(place.path(), None, &[1, 1, 1, 1]);
+    let fleet = Fleet::new(place.path(), &On::Null, &[1, 1, 1, 1]);
     let time = RunTime::machine();
     let null = Store::without_admin(NullDriver, "null");
     let (mut run, heard) = begin_on(&place.path().join("run"), WORKLOAD, null, time);
@@ -370,15 +391,103 @@ stages:
 fn an_agent_that_may_not_take_part_says_why() {
     let place = tempfile::tempdir().unwrap();
     let store = store();
-    let fleet = Fleet::new(place.path(), Some(&store), &[1, 1]);
+    let fleet = Fleet::new(place.path(), &On::Store(store.clone()), &[1, 1]);
     let workload = WORKLOAD.replace("name: divided", "name: forbidden");
     let (mut run, _) = begin(&place.path().join("run"), &workload, &store);
     let refused = fleet.direct(&mut run).unwrap_err().to_string();
     assert_eq!(refused, "agent node00 cannot take part: the owner does not allow it");
+    drop(run);
+    let workload = WORKLOAD.replace("name: divided", "name: defect");
+    let (mut run, _) = begin(&place.path().join("broken"), &workload, &store);
+    let refused = fleet.direct(&mut run).unwrap_err().to_string();
+    let left = "cannot take part: it has begun anew, or left the run";
+    assert!(refused.ends_with(left), "{refused}");
     drop(run);
     // The agents are free again.
     let (mut run, heard) = begin(&place.path().join("again"), WORKLOAD, &store);
     fleet.direct(&mut run).unwrap();
     assert_eq!(end(run, &heard).manifest.agents.len(), 2);
     fleet.end();
+}
+
+/// What is done to files, without when.
+fn done_to_files(ops: &[OpRecord]) -> Vec<(u8, u32, &'static str, u64, bool)> {
+    let of =
+        |op: &OpRecord| (op.stage.0, op.worker.0, op.kind.name(), op.bytes, op.outcome.is_ok());
+    let mut done: Vec<_> = ops.iter().map(of).collect();
+    done.sort_unstable();
+    done
+}
+
+#[test]
+fn agents_work_on_each_others_files_check_them_and_remove_them() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("files");
+    std::fs::create_dir(&directory).unwrap();
+    let names = |name: &str, shift: u32, work: &str| {
+        let job = format!("{{workers: 4, deal: {{shift: {shift}}}, work: {{names: {{{work}}}}}}}");
+        format!("- {{name: {name}, jobs: [{job}]}}\n")
+    };
+    let workload = format!(
+        "schema: plimsoll.workload/2
+name: divided
+targets: {{files: {{directory: {}}}}}
+sets:
+  f: {{files: 2, size: 64KiB, workers: 4}}
+  t: {{tree: {{entries: 30, per_worker: true}}}}
+stages:
+- {{name: fill, prepares: true, jobs: [{{workers: 3, work: {{fill: f}}}}]}}
+- {{name: read, jobs: [{{workers: 4, work: {{blocks: {{on: f, read: {{block: 4KiB}}, repeats: false}}}}}}]}}
+{}{}{}{}{}{}",
+        directory.display(),
+        names("tree", 0, "make_tree: t"),
+        names("create", 0, "create: t, bytes: 100B"),
+        names("stat", 2, "stat: t"),
+        names("open", 3, "open: t, bytes: 100B"),
+        names("delete", 1, "remove: t"),
+        names("tree-removal", 0, "remove_tree: t"),
+    );
+    let is_empty = || std::fs::read_dir(&directory).unwrap().next().is_none();
+    let clean = |mut run: BegunRun, heard: &Heard| {
+        let recorded = run.run(None, None);
+        assert_eq!(*heard.0.lock().unwrap(), [""; 0]);
+        let directory = run.recording.directory.clone();
+        assert!(run.finish(recorded, |_, _| Ok(true)).unwrap());
+        let mut ops = Vec::new();
+        OpLog::open(&directory).unwrap().scan(&mut |op| ops.push(*op)).unwrap();
+        (directory.read_manifest().unwrap(), done_to_files(&ops))
+    };
+    let machine = RunTime::machine;
+    let on_files = Target::Files(FilesOn::Machine);
+    let (run, heard) = begin_on(&place.path().join("alone"), &workload, on_files, machine());
+    let (alone, done_alone) = clean(run, &heard);
+    assert!(is_empty());
+    // 32 blocks of two files of each of four, and 4 * (1 + 30 + 30 + 30 + 30 + 1) names.
+    assert_eq!(done_alone.iter().filter(|op| op.0 == 1).count(), 128);
+    assert_eq!(done_alone.iter().filter(|op| op.0 > 1).count(), 488);
+    for weights in [&[1][..], &[1, 1], &[2, 0, 1, 1]] {
+        let own = place.path().join(format!("fleet-{}", weights.len()));
+        let fleet = Fleet::new(&own, &On::Files, weights);
+        let of_agents = Target::Files(FilesOn::Agents);
+        let (mut run, heard) = begin_on(&own.join("run"), &workload, of_agents, machine());
+        fleet.direct(&mut run).unwrap();
+        let (manifest, done) = clean(run, &heard);
+        fleet.end();
+        assert_eq!(done, done_alone, "{weights:?}");
+        assert!(done.iter().all(|op| op.4));
+        assert!(is_empty(), "{weights:?}");
+        let (files, files_alone) = (manifest.target.files.unwrap(), alone.target.files.clone());
+        assert_eq!(files.file_system, files_alone.unwrap().file_system);
+        for (stage, alone) in manifest.stages.iter().zip(&alone.stages) {
+            let (files, of_alone) = (stage.files.as_ref().unwrap(), alone.files.as_ref().unwrap());
+            assert_eq!(files.caches, of_alone.caches, "{}", stage.name);
+            assert_eq!(files.unverified_bytes, Some(0), "{}", stage.name);
+            assert!(files.usage.is_some());
+            let interfaces = |stage: &plimsoll_record::schema::Stage| {
+                stage.jobs.iter().map(|job| job.interface.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(interfaces(stage), interfaces(alone), "{}", stage.name);
+        }
+        assert_eq!(manifest.cleanup.files_removed_count, alone.cleanup.files_removed_count);
+    }
 }

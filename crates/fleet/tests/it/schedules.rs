@@ -361,6 +361,7 @@ fn agent(index: usize, incarnation: u64, now: Moment) -> Agent<Answer, Live> {
         weight: 1,
         busy: None,
         kept: Vec::new(),
+        places: Vec::new(),
     };
     let id = AgentId::new(format!("agent-{index}")).unwrap();
     Agent::new(id, incarnation, about, LIMITS, now)

@@ -71,7 +71,7 @@ const DIFFERENT: &str = "unknown";
 impl FilesStage {
     /// Returns what is known of a stage that several runs had together; `None` where none of them
     /// was on files. What they differ in is unknown.
-    pub(crate) fn sum(all: &[&Self]) -> Option<Self> {
+    pub fn sum(all: &[&Self]) -> Option<Self> {
         let first = all.first()?;
         let is_alike = |of: fn(&Self) -> &str| all.iter().all(|each| of(each) == of(first));
         let mut reasons: Vec<&str> =

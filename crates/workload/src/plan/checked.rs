@@ -13,7 +13,7 @@ use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, TreeO
 use super::units::{Cap, SizeRange};
 use super::work::Work;
 use crate::data::DataRule;
-use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
+use crate::{ArrivalLaw, DataFileSpec, Pacing, Share, SizeDist, StopRule};
 use plimsoll_model::Ability;
 
 /// The place of a target in a plan, 0-based.
@@ -456,6 +456,33 @@ impl Plan {
             Members::Tree(tree) => tree,
             other => unreachable!("it was checked that {other:?} are a tree"),
         }
+    }
+
+    /// Returns how many workers of a stage work on names of which the same share has worked on in
+    /// the stage before that had them, so that a machine may answer from what it has cached; `None`
+    /// where there is no such stage.
+    pub fn names_kept_count(&self, stage: usize, shares: &[Share]) -> Option<u32> {
+        let names = |job: &Job| match job.work {
+            Work::Names { set, act, .. } if !act.is_of_tree() => {
+                Some((set, job.workers, job.deal.shift))
+            }
+            _ => None,
+        };
+        let (set, workers, shift) = self.stages.get(stage)?.jobs.iter().find_map(names)?;
+        let mut before = self.stages[..stage].iter().rev().flat_map(|stage| &stage.jobs);
+        let before = before.find_map(|job| names(job).filter(|(of, ..)| *of == set));
+        let (_, workers_before, shift_before) = before?;
+        let share_of = |worker: u64, of: NonZeroU32| {
+            shares.iter().position(|share| share.of(of.get().into()).contains(&worker))
+        };
+        let count = u64::from(workers.get());
+        let kept = |worker: &u64| {
+            let names = (worker + u64::from(shift)) % count;
+            let worker_before = (names + count - u64::from(shift_before) % count) % count;
+            share_of(*worker, workers) == share_of(worker_before, workers_before)
+        };
+        // Trees whose names are of fewer workers than there were are those of the first.
+        Some((0..count).filter(kept).count() as u32)
     }
 
     /// Returns all jobs, stage after stage.

@@ -148,7 +148,7 @@ pub fn render(report: &MdtestReport) -> serde_json::Value {
         entries: &report.entries,
         iterations_count: report.iterations,
         failed_count: report.failed_count(),
-        caching_excluded: report.caching().map(|_| false),
+        caching_excluded: report.caching().map(|(is_excluded, _)| is_excluded),
         rows: report.rows.iter().map(row).collect(),
         notes: &report.notes,
     };

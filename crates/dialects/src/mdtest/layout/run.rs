@@ -25,9 +25,16 @@ impl MdtestReport {
     /// Returns what mdtest's table tells of a run, whose report has a row for each worker with
     /// whole distributions.
     pub fn of(plan: &MdtestPlan, report: &Report, facts: RunFacts) -> Self {
-        let mut rows = report.stages.iter().flat_map(|stage| &stage.rows);
-        let client = rows.find_map(|row| row.served_by.first().cloned());
-        let client = client.unwrap_or_else(|| "this machine".to_owned());
+        let rows = report.stages.iter().flat_map(|stage| &stage.rows);
+        let mut clients: Vec<String> = Vec::new();
+        for client in rows.flat_map(|row| &row.served_by) {
+            if !clients.contains(client) {
+                clients.push(client.clone());
+            }
+        }
+        if clients.is_empty() {
+            clients.push("this machine".to_owned());
+        }
         Self {
             tool_version: report.tool_version.clone().unwrap_or_default(),
             run_id: report.run_id.as_ref().map(ToString::to_string),
@@ -35,20 +42,32 @@ impl MdtestReport {
             ended: facts.ended,
             command: facts.command,
             ranks: plan.ranks,
-            clients: vec![client.clone()],
+            clients: clients.clone(),
+            kept: plan
+                .rows
+                .iter()
+                .flat_map(|row| &row.stages)
+                .filter_map(|stage| report.stages.get(*stage))
+                .flat_map(|stage| stage.rows.iter().filter_map(|row| row.names_kept_count))
+                .max(),
             path: plan.directories.join("@"),
             file_system: facts.file_system,
             shift: plan.shift,
             entries: plan.entries.clone(),
             iterations: plan.iterations,
             shows: plan.table,
-            rows: plan.rows.iter().map(|row| table_row(row, plan, report, &client)).collect(),
+            rows: plan.rows.iter().map(|row| table_row(row, plan, report, &clients)).collect(),
             notes: report.notes.clone(),
         }
     }
 }
 
-fn table_row(row: &PlannedRow, plan: &MdtestPlan, report: &Report, client: &str) -> MdtestRow {
+fn table_row(
+    row: &PlannedRow,
+    plan: &MdtestPlan,
+    report: &Report,
+    clients: &[String],
+) -> MdtestRow {
     let stage = row.stages.first().and_then(|stage| plan.workload.work_stages().nth(*stage));
     let done = row.stages.iter().filter_map(|stage| report.stages.get(*stage));
     MdtestRow {
@@ -56,7 +75,7 @@ fn table_row(row: &PlannedRow, plan: &MdtestPlan, report: &Report, client: &str)
         name: stage.and_then(|stage| stage.name.clone()).unwrap_or_default(),
         shift: row.shift,
         looks_back: row.looks_back,
-        clients: vec![client.to_owned()],
+        clients: clients.to_vec(),
         iterations: done.map(|stage| step(stage, plan.table.rank_statistics)).collect(),
     }
 }

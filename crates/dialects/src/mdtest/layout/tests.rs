@@ -47,6 +47,7 @@ fn report() -> MdtestReport {
         command: command.map(str::to_owned).to_vec(),
         ranks: 2,
         clients: vec!["alpha".to_owned()],
+        kept: None,
         path: "/mnt/a b".to_owned(),
         // 252 GiB with an eighth in use; 16 Mi inodes with a quarter in use.
         file_system: Some(FileSystem {

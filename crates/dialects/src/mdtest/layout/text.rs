@@ -205,8 +205,8 @@ fn whose(row: &MdtestRow) -> String {
 
 fn remarks(report: &MdtestReport, out: &mut String) {
     out.push('\n');
-    if let Some(caching) = report.caching() {
-        paragraph("caching  ", caching, WIDTH, out);
+    if let Some((_, caching)) = report.caching() {
+        paragraph("caching  ", &caching, WIDTH, out);
     }
     match report.failed_count() {
         0 => {}

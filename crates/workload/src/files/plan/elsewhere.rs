@@ -2,6 +2,7 @@
 //! that their workers fill and write, and the names that they make and remove.
 
 use std::collections::HashMap;
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -160,6 +161,7 @@ impl FilePlan {
         for NamesThere { job, of_tree, place, names } in &changes.names {
             told.entry((*job, *of_tree, *place)).or_default().push(names);
         }
+        self.forget_untold(stage, &told);
         told.iter().all(|((job, of_tree, place), told)| {
             let Some(Layout::Names(names)) = self.layout(stage, *job) else { return false };
             let (present, count) = names.known(*of_tree);
@@ -169,6 +171,23 @@ impl FilePlan {
             }
             is_good
         })
+    }
+
+    /// Has names that a stage has changed, and of which nobody has told, be none that anybody works
+    /// on, and such that may be there: who changed them is gone.
+    fn forget_untold(&self, stage: usize, told: &HashMap<(usize, bool, u64), Vec<&Told>>) {
+        for (job, of) in self.stages[stage].jobs.iter().enumerate() {
+            let Layout::Names(names) = &of.layout else { continue };
+            for clone in 0..self.clones_count(stage, job) {
+                let Some((of_tree, place)) = names.changed_by(clone) else { continue };
+                if told.contains_key(&(job, of_tree, place)) {
+                    continue;
+                }
+                let (present, count) = names.known(of_tree);
+                let anything = Told { made: Vec::new(), begun: iter::once(0..count).collect() };
+                present.replace(place, count, &[&anything]);
+            }
+        }
     }
 
     fn layout(&self, stage: usize, job: usize) -> Option<&Layout> {
@@ -226,16 +245,19 @@ impl NamesPlan {
         }
     }
 
-    /// Adds the names that a worker has made or removed.
-    fn note_changes(&self, job: usize, clone: u32, to: &mut Vec<NamesThere>) {
-        if self.tree.shape.operations_count(self.act, clone) == 0
-            || matches!(self.act, NameAct::Stat | NameAct::Open { .. })
-        {
-            return;
-        }
+    /// Returns the place of the names that a worker makes or removes, and whether they are
+    /// directories of a tree; `None` where it changes none.
+    fn changed_by(&self, clone: u32) -> Option<(bool, u64)> {
+        let has_work = self.tree.shape.operations_count(self.act, clone) > 0;
+        let changes = !matches!(self.act, NameAct::Stat | NameAct::Open { .. });
         let (tree, entries) = self.places(clone);
         let of_tree = self.act.is_of_tree();
-        let place = if of_tree { tree } else { entries };
+        (has_work && changes).then_some((of_tree, if of_tree { tree } else { entries }))
+    }
+
+    /// Adds the names that a worker has made or removed.
+    fn note_changes(&self, job: usize, clone: u32, to: &mut Vec<NamesThere>) {
+        let Some((of_tree, place)) = self.changed_by(clone) else { return };
         // Workers that share names have said the same.
         let is_told = |of: &NamesThere| (of.job, of.of_tree, of.place) == (job, of_tree, place);
         if let (false, Some(names)) =

@@ -206,6 +206,23 @@ fn trees_that_all_share_are_known_to_all() {
 }
 
 #[test]
+fn on_names_of_who_is_gone_nobody_works() {
+    let sets = "t: {tree: {entries: 5, per_worker: true}}";
+    let names = |work: &str| format!("{{workers: 4, work: {{names: {{{work}}}}}}}");
+    let stages = [names("make_tree: t"), names("create: t"), names("remove_tree: t")];
+    let shift = "{workers: 4, deal: {shift: 1}, work: {names: {stat: t}}}";
+    let stages = [&*stages[0], &*stages[1], shift, &*stages[2]];
+    let mut parts = Parts::new(sets, &stages, &[1, 1]);
+    parts.stage(0, usize::MAX);
+    let (gone, share) = parts.parts.pop().unwrap();
+    // Of four workers two are left, and of their names those of one are worked on by the other.
+    assert_eq!(parts.stage(1, usize::MAX).ops.len(), 10);
+    assert_eq!(parts.stage(2, usize::MAX).ops.len(), 5);
+    assert_eq!(parts.stage(3, usize::MAX).ops, [""; 0]);
+    drop((gone, share));
+}
+
+#[test]
 fn what_means_nothing_is_refused() {
     let tree = "t: {tree: {entries: 5}}, f: {files: 1, size: 4KiB}";
     let create = "{workers: 2, work: {names: {create: t}}}";
@@ -214,7 +231,7 @@ fn what_means_nothing_is_refused() {
         job,
         of_tree: false,
         place,
-        names: Told { made: vec![0..last], begun: Vec::new() },
+        names: Told { made: std::iter::once(0..last).collect(), begun: Vec::new() },
     };
     let told = |names| FileChanges { filled: Vec::new(), names: vec![names] };
     assert!(plan.learn(0, Share::WHOLE, &told(names(0, 1, 6))));
