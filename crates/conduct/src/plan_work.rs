@@ -210,7 +210,8 @@ impl<'a> PlanWork<'a> {
         }
     }
 
-    /// Returns the jobs of the stage as the record begins with them.
+    /// Returns the jobs of the stage as the record begins with them, each with the workers that it
+    /// has here.
     fn recorded_jobs(&self) -> Vec<StageJob> {
         let stage = &self.placed.plan.stages[self.now.stage];
         let placed = &self.placed.stages[self.now.stage];
@@ -226,6 +227,8 @@ impl<'a> PlanWork<'a> {
                     (first, job.workers.get())
                 }
             };
+            let own = self.crew.share().of_workers(job.workers);
+            let loops = workers_count / job.workers;
             let (loop_model, schedule) = match &self.now.timings[index].pacing {
                 JobPacing::Shared(Pacing::Closed) => (LoopModel::Closed, None),
                 JobPacing::Shared(Pacing::Open(open)) => {
@@ -238,11 +241,11 @@ impl<'a> PlanWork<'a> {
             let endpoints = self.endpoints[job.target.0].clone();
             StageJob {
                 group: job.group,
-                worker_first,
+                worker_first: worker_first + own.start * loops,
                 schedule,
                 endpoint_first: endpoints.start,
                 endpoints_count: endpoints.len() as u16,
-                ..StageJob::of(&job.name, workers_count, loop_model)
+                ..StageJob::of(&job.name, own.len() as u32 * loops, loop_model)
             }
         };
         stage.jobs.iter().enumerate().map(of_job).collect()

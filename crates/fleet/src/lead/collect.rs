@@ -63,8 +63,7 @@ pub fn collect(
     let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
     lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
     recount(directory, &mut manifest)?;
-    let never = StopFlag::default();
-    lead.step(|_| Order::Forget, &never)?;
+    lead.release()?;
     lead.dismiss();
     Ok(collected)
 }

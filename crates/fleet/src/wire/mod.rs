@@ -43,8 +43,11 @@ pub enum Order {
     HandIn,
     /// Hand in what was kept of a run that is over.
     Collect,
-    /// Forget what was handed in: it is safe.
-    Forget,
+    /// Keep what was handed in for the coordinator no longer: it is safe.
+    Forget {
+        /// Whether it stays nevertheless, as a record of the agent's own.
+        stays: bool,
+    },
 }
 
 /// A part of a run.
