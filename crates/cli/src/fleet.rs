@@ -1,6 +1,7 @@
 //! A fleet as this program uses it: which one is meant, which agents, and how they reach stores.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -14,7 +15,7 @@ use plimsoll_fleet::broker::local_fleet;
 use plimsoll_fleet::fabric::{Arrival, Fabric};
 use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
-use plimsoll_fleet::protocol::Place;
+use plimsoll_fleet::protocol::{About, Place};
 use plimsoll_fleet::roll::{Call, Recruit, Roll, call_roll};
 use plimsoll_fleet::wire::ConductDoc;
 use plimsoll_http::expand_hosts;
@@ -103,6 +104,12 @@ impl AccessDoc {
         })
     }
 
+    /// Tells whether it holds what nobody but the agents of the run may read.
+    pub(crate) fn has_secrets(&self) -> bool {
+        let has_keys = |of: &StoreSecrets| of.keys.is_some() || of.sse_c_key.is_some();
+        self.stores.iter().any(has_keys) || !self.security.is_empty()
+    }
+
     /// Returns the flags by which an agent reaches the store of that number.
     pub(crate) fn store_args(&self, number: usize, ca_file: Option<PathBuf>) -> Result<StoreArgs> {
         let mut args = self.store.clone().context("the coordinator names no store")?;
@@ -149,6 +156,22 @@ impl StoreSecrets {
         Self { keys, sse_c_key }
     }
 }
+
+/// Agents that were named and waited for in vain.
+#[derive(Debug)]
+pub(crate) struct Absent {
+    pub(crate) names: Vec<String>,
+    pub(crate) waited: Duration,
+}
+
+impl fmt::Display for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (names, waited) = (self.names.join(", "), format::duration(self.waited));
+        write!(f, "agents {names} are not there after {waited} (--agents, --agents-wait)")
+    }
+}
+
+impl std::error::Error for Absent {}
 
 /// A fleet that was reached.
 pub(crate) struct Reachable {
@@ -220,6 +243,7 @@ impl Reachable {
         self,
         present: &[Recruit],
         directory: &RunDirectory,
+        parts_stay: bool,
         ui: Ui,
     ) -> Result<Collected> {
         let conduct = ConductDoc::default();
@@ -228,6 +252,7 @@ impl Reachable {
             conduct,
             limits: Limits::DEFAULT,
             agents_min: 0,
+            parts_stay,
             coordinator: self.coordinator,
         };
         self.nats.make_spaces(present.iter().map(|recruit| &recruit.id))?;
@@ -293,7 +318,7 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     if plan.stages.iter().any(|stage| !stage.stop_rules.is_empty()) {
         bail!(
             "a fleet cannot end a stage by what it measures yet (--until, --autoterm, `until`); \
-             give it a duration, or leave --fleet out"
+             give it a duration, or have one process carry it out"
         );
     }
     let of_files = |members: &Members| match members {
@@ -330,7 +355,7 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
     let limit = args.agents_wait.0;
     let roll = fleet.roll(limit, look, &mut |present, since| wanted.is_enough(present, since))?;
     roll.strangers.iter().for_each(|stranger| ui.warn(stranger));
-    let recruits = wanted.of(&roll.present);
+    let mut recruits = wanted.of(&roll.present);
     let waited = format::duration(limit);
     match &wanted {
         Wanted::All if recruits.is_empty() => bail!(
@@ -344,17 +369,17 @@ pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Muste
         Wanted::Names(names) if recruits.len() < names.len() => {
             let is_missing =
                 |name: &&String| !recruits.iter().any(|each| each.about.name == **name);
-            let missing: Vec<&str> = names.iter().filter(is_missing).map(String::as_str).collect();
-            bail!(
-                "agents {} are not there after {waited} (--agents, --agents-wait)",
-                missing.join(", ")
-            )
+            let names = names.iter().filter(is_missing).cloned().collect();
+            return Err(Absent { names, waited: limit }.into());
         }
         _ => {}
     }
     if let Some(busy) = recruits.iter().find(|each| each.about.busy.is_some()) {
         let run = busy.about.busy.as_deref().unwrap_or_default();
         bail!("agent {} is part of another run, {run}", busy.about.name);
+    }
+    if args.agents_equal {
+        recruits.iter_mut().for_each(|each| each.about.weight = 1);
     }
     let names: Vec<&str> = recruits.iter().map(|each| &*each.about.name).collect();
     ui.note(&format!("{}: {}", format::plural(names.len() as u64, "agent"), names.join(", ")));
@@ -390,11 +415,16 @@ impl Mustered {
         if agents_min > recruits.len() {
             bail!("--agents-min {agents_min}: only {} agents are there", recruits.len());
         }
+        if access.has_secrets() {
+            let agents = recruits.iter().map(|each| &each.about);
+            check_encrypted(fleet.nats.is_encrypted(), agents, args.agent_credentials)?;
+        }
         let settings = FleetSettings {
             access: serde_json::to_value(access)?,
             conduct,
             limits: Limits::DEFAULT,
             agents_min,
+            parts_stay: args.parts_stay,
             coordinator: fleet.coordinator,
         };
         fleet.nats.make_spaces(recruits.iter().map(|recruit| &recruit.id))?;
@@ -405,6 +435,30 @@ impl Mustered {
     }
 }
 
+/// Refuses to send secrets where anybody on the network may read them.
+fn check_encrypted<'a>(
+    is_encrypted: bool,
+    mut agents: impl Iterator<Item = &'a About>,
+    own_credentials: bool,
+) -> Result<()> {
+    let secrets = match own_credentials {
+        true => "the store's own secrets (of --encrypt, of security.toml)",
+        false => "the store's credentials",
+    };
+    let else_own = match own_credentials {
+        true => "",
+        false => "; or have each agent ask with its own (--agent-credentials)",
+    };
+    let ways = "write --fabric tls://HOST:PORT, or name the servers' certificates (--fabric-ca)";
+    let to = match agents.find(|about| !about.is_encrypted) {
+        _ if !is_encrypted => "the agents".to_owned(),
+        Some(about) => format!("agent {}", about.name),
+        None => return Ok(()),
+    };
+    let there = if is_encrypted { "there " } else { "" };
+    bail!("{secrets} would go to {to} over NATS without TLS: {there}{ways}{else_own}")
+}
+
 /// Waits until somebody wants this process to end.
 pub(crate) fn rest(stop: &Stop, mut each: impl FnMut() -> Result<()>) -> Result<()> {
     const LOOK: Duration = Duration::from_millis(100);
@@ -413,4 +467,57 @@ pub(crate) fn rest(stop: &Stop, mut each: impl FnMut() -> Result<()>) -> Result<
         each()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_opens_a_store_is_a_secret() {
+        let keys = || KeysDoc {
+            access_key: "a".to_owned(),
+            secret_key: "s".to_owned(),
+            session_token: None,
+        };
+        let store = |keys, sse_c_key| StoreSecrets { keys, sse_c_key };
+        let of = |stores| AccessDoc { stores, ..AccessDoc::default() };
+        assert!(!of(Vec::new()).has_secrets());
+        assert!(!of(vec![store(None, None)]).has_secrets());
+        assert!(of(vec![store(None, None), store(Some(keys()), None)]).has_secrets());
+        assert!(of(vec![store(None, Some([0; 32]))]).has_secrets());
+        let security = [("security.toml".to_owned(), String::new())].into_iter().collect();
+        assert!(AccessDoc { security, ..AccessDoc::default() }.has_secrets());
+    }
+
+    #[test]
+    fn secrets_go_nowhere_without_tls() {
+        let about = |name: &str, is_encrypted| About {
+            name: name.to_owned(),
+            version: "1".to_owned(),
+            weight: 1,
+            is_encrypted,
+            busy: None,
+            kept: Vec::new(),
+            places: Vec::new(),
+        };
+        let agents = [about("a", true), about("b", false)];
+        let check = |is_encrypted, own| {
+            let checked = check_encrypted(is_encrypted, agents.iter(), own);
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!(
+            check(false, false).unwrap_err(),
+            "the store's credentials would go to the agents over NATS without TLS: write --fabric \
+             tls://HOST:PORT, or name the servers' certificates (--fabric-ca); or have each agent \
+             ask with its own (--agent-credentials)"
+        );
+        assert_eq!(
+            check(true, true).unwrap_err(),
+            "the store's own secrets (of --encrypt, of security.toml) would go to agent b over NATS \
+             without TLS: there write --fabric tls://HOST:PORT, or name the servers' certificates \
+             (--fabric-ca)"
+        );
+        assert!(check_encrypted(true, agents[..1].iter(), false).is_ok());
+    }
 }

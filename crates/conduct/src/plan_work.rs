@@ -251,7 +251,9 @@ impl<'a> PlanWork<'a> {
             && files.crosses(&agents.shares())
         {
             return refused(format!(
-                "not all agents see the files that agent {} makes in {}, and workers of one agent                  are to work on what those of another make: mount the same file system there on                  all of them",
+                "not all agents see the files that agent {} makes in {}, and workers of one agent \
+                 are to work on what those of another make: mount the same file system there on \
+                 all of them",
                 agents.names()[*first],
                 files.endpoints()
             ));
@@ -259,7 +261,8 @@ impl<'a> PlanWork<'a> {
         Ok(prepared)
     }
 
-    /// Returns the jobs of the stage as the record begins with them.
+    /// Returns the jobs of the stage as the record begins with them, each with the workers that it
+    /// has here.
     fn recorded_jobs(&self) -> Vec<StageJob> {
         let stage = &self.placed.plan.stages[self.now.stage];
         let placed = &self.placed.stages[self.now.stage];
@@ -275,6 +278,8 @@ impl<'a> PlanWork<'a> {
                     (first, job.workers.get())
                 }
             };
+            let own = self.crew.share().of_workers(job.workers);
+            let loops = workers_count / job.workers;
             let (loop_model, schedule) = match &self.now.timings[index].pacing {
                 JobPacing::Shared(Pacing::Closed) => (LoopModel::Closed, None),
                 JobPacing::Shared(Pacing::Open(open)) => {
@@ -287,11 +292,11 @@ impl<'a> PlanWork<'a> {
             let endpoints = self.endpoints[job.target.0].clone();
             StageJob {
                 group: job.group,
-                worker_first,
+                worker_first: worker_first + own.start * loops,
                 schedule,
                 endpoint_first: endpoints.start,
                 endpoints_count: endpoints.len() as u16,
-                ..StageJob::of(&job.name, workers_count, loop_model)
+                ..StageJob::of(&job.name, own.len() as u32 * loops, loop_model)
             }
         };
         stage.jobs.iter().enumerate().map(of_job).collect()

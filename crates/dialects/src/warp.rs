@@ -7,6 +7,7 @@
 pub mod aggregated;
 mod arguments;
 mod asked;
+mod clients;
 pub mod cmp;
 mod command;
 mod error;
@@ -60,13 +61,26 @@ pub struct Note {
     pub what: String,
 }
 
-/// Returns what a command line asks for; `args` begin behind warp's name. `variable` returns the
-/// value of a variable of the environment.
-pub fn from_args(
-    args: &[String],
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<WarpLine, WarpArgError> {
-    lower::lower(arguments::read(args)?, variable)
+/// What a command line is read with.
+pub struct WarpReading<'a> {
+    /// Returns the value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// Returns the hosts that a list with patterns such as `{1...8}` names.
+    pub hosts: &'a dyn Fn(&str) -> Result<Vec<WarpHost>, String>,
+}
+
+/// A host of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarpHost {
+    /// Its name.
+    pub name: String,
+    /// Whether a port stands behind it.
+    pub has_port: bool,
+}
+
+/// Returns what a command line asks for; `args` begin behind warp's name.
+pub fn from_args(args: &[String], reading: &WarpReading<'_>) -> Result<WarpLine, WarpArgError> {
+    lower::lower(arguments::read(args)?, reading)
 }
 
 /// Returns the words of a command line without its secrets; `args` begin behind warp's name. Of a
@@ -80,9 +94,9 @@ pub fn without_secrets(args: &[String]) -> Vec<String> {
 pub fn from_yaml(
     text: &str,
     variables: &[(String, String)],
-    variable: &dyn Fn(&str) -> Option<String>,
+    reading: &WarpReading<'_>,
 ) -> Result<WarpLine, WarpArgError> {
-    lower::lower(yaml::read(text, variables)?, variable)
+    lower::lower(yaml::read(text, variables)?, reading)
 }
 
 impl WarpLine {

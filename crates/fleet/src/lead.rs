@@ -58,6 +58,8 @@ pub struct FleetSettings {
     pub limits: Limits,
     /// The run ends when fewer agents are left.
     pub agents_min: usize,
+    /// Whether agents keep their parts when the coordinator has them, as records of their own.
+    pub parts_stay: bool,
     /// A number that no other coordinator has.
     pub coordinator: u64,
 }

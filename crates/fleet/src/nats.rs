@@ -67,6 +67,18 @@ pub enum Access {
     },
 }
 
+impl NatsConfig {
+    /// Tells whether no connection is ever made without TLS.
+    pub fn is_encrypted(&self) -> bool {
+        match &self.access {
+            Access::Fleet(_) | Access::Others { ca_file: Some(_), .. } => true,
+            Access::Others { ca_file: None, .. } => {
+                self.servers.iter().all(ServerAddr::tls_required)
+            }
+        }
+    }
+}
+
 /// Who joins.
 #[derive(Clone, Copy, Debug)]
 pub enum Side<'a> {
@@ -86,6 +98,7 @@ pub struct Nats {
     jetstream: jetstream::Context,
     client: Client,
     outgoing: mpsc::Sender<(String, Bytes)>,
+    is_encrypted: bool,
 }
 
 fn subject_of(to: &Address) -> String {
@@ -226,7 +239,13 @@ impl Nats {
         let within = runtime.handle.enter();
         let jetstream = jetstream::ContextBuilder::new().timeout(REQUEST).build(client.clone());
         drop(within);
-        Ok(Self { loops: runtime, jetstream, client, outgoing })
+        let is_encrypted = config.is_encrypted();
+        Ok(Self { loops: runtime, jetstream, client, outgoing, is_encrypted })
+    }
+
+    /// Tells whether all that this process says goes through TLS.
+    pub const fn is_encrypted(&self) -> bool {
+        self.is_encrypted
     }
 
     /// Makes the places in which contents are kept: that of all, and those of these agents.
@@ -475,4 +494,28 @@ pub fn forward<T: Send + 'static>(
     as_input: impl Fn(Arrival) -> T + Clone + Send + 'static,
 ) -> impl Fn(Arrival) -> bool + Clone + Send + 'static {
     move |arrival| to.send(as_input(arrival)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nats_of_others_is_encrypted_where_no_connection_can_be_without_tls() {
+        for (servers, ca_file, expected) in [
+            (&["nats://a:4222"][..], None, false),
+            (&["a:4222"], None, false),
+            (&["tls://a:4222"], None, true),
+            (&["tls://a:4222", "nats://b:4222"], None, false),
+            (&["tls://a:4222", "tls://b:4222"], None, true),
+            (&["nats://a:4222"], Some("ca.pem"), true),
+        ] {
+            let config = NatsConfig {
+                servers: servers.iter().map(|server| server.parse().unwrap()).collect(),
+                access: Access::Others { credentials: None, ca_file: ca_file.map(Into::into) },
+                system: None,
+            };
+            assert_eq!(config.is_encrypted(), expected, "{servers:?} {ca_file:?}");
+        }
+    }
 }

@@ -57,6 +57,10 @@ pub trait Workplace: Send + Sync {
     /// Returns where the record of a part is kept until the coordinator has it.
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf;
 
+    /// Makes a part that the coordinator has a record of this place's own, which is not kept for
+    /// anybody, and returns where it is now.
+    fn settle(&self, part: RunDirectory) -> Result<PathBuf, CallerError>;
+
     /// Returns the runs of which parts are kept that no coordinator has, and where.
     fn kept(&self) -> Vec<(String, PathBuf)> {
         Vec::new()
@@ -70,6 +74,8 @@ pub struct PartEnd {
     pub run: String,
     /// Where its record lies, where nobody has confirmed to have it.
     pub kept: Option<PathBuf>,
+    /// Where it lies as a record of the agent's own, which the coordinator has, too.
+    pub stays: Option<PathBuf>,
 }
 
 /// Nobody waits for the part any longer.
@@ -123,11 +129,29 @@ pub(crate) fn carry_out(link: Link, workplace: &dyn Workplace, observer: Arc<dyn
     let (run, inputs) = (link.run.clone(), link.inputs.clone());
     let part = Part { link, step: 0 };
     let carried = catch_unwind(AssertUnwindSafe(|| part.run(workplace, observer)));
-    let kept = carried.unwrap_or_else(|_| {
+    let Left { kept, stays } = carried.unwrap_or_else(|_| {
         // A defect of this program: the agent leaves the run and keeps what was recorded.
-        workplace.kept().into_iter().find(|(kept, _)| *kept == run).map(|(_, path)| path)
+        let kept = workplace.kept().into_iter().find(|(kept, _)| *kept == run);
+        Left { kept: kept.map(|(_, path)| path), stays: None }
     });
-    let _ = inputs.send(Input::Over(PartEnd { run, kept }));
+    let _ = inputs.send(Input::Over(PartEnd { run, kept, stays }));
+}
+
+/// Where the record of a part lies that is over.
+#[derive(Default)]
+struct Left {
+    kept: Option<PathBuf>,
+    stays: Option<PathBuf>,
+}
+
+impl Left {
+    /// Returns where it lies that was at `path` and was then to be handed over.
+    fn of(path: PathBuf, handed: Result<Option<PathBuf>, CallerError>) -> Self {
+        match handed {
+            Ok(stays) => Self { kept: None, stays },
+            Err(_) => Self { kept: Some(path), stays: None },
+        }
+    }
 }
 
 struct Part {
@@ -145,27 +169,26 @@ struct Opened {
 }
 
 impl Part {
-    /// Returns where the record is kept, if it is.
-    fn run(mut self, workplace: &dyn Workplace, observer: Arc<dyn Observer>) -> Option<PathBuf> {
-        let Ok((step, order)) = self.link.next() else { return None };
+    fn run(mut self, workplace: &dyn Workplace, observer: Arc<dyn Observer>) -> Left {
+        let Ok((step, order)) = self.link.next() else { return Left::default() };
         self.step = step;
         let assignment = match order {
             Order::Open(assignment) => assignment,
             Order::Collect => return self.collect(workplace),
             _ => {
                 self.fail(&*CallerError::from(OUT_OF_ORDER));
-                return None;
+                return Left::default();
             }
         };
         match self.open(*assignment, workplace, observer) {
             Ok((opened, answer)) => {
                 self.link.answer(step, answer);
                 let path = opened.begun.recording.directory.path().to_path_buf();
-                self.stages(opened).err().map(|_| path)
+                Left::of(path, self.stages(opened, workplace))
             }
             Err(error) => {
                 self.fail(&*error);
-                None
+                Left::default()
             }
         }
     }
@@ -173,8 +196,10 @@ impl Part {
     /// Says why the part cannot go on, and waits until the coordinator lets the agent go.
     fn fail(&self, error: &(dyn std::error::Error + 'static)) {
         let why = plimsoll_conduct::in_one_line(error);
-        self.link.answer(self.step, Answer::Failed { why });
-        while self.link.next().is_ok() {}
+        self.link.answer(self.step, Answer::Failed { why: why.clone() });
+        while let Ok((step, _)) = self.link.next() {
+            self.link.answer(step, Answer::Failed { why: why.clone() });
+        }
     }
 
     fn open(
@@ -211,8 +236,12 @@ impl Part {
         Ok((Opened { begun, share, _targets: (stores, scripted) }, answer))
     }
 
-    /// Carries the stages out, and hands the record in.
-    fn stages(self, mut opened: Opened) -> Result<(), CallerError> {
+    /// Carries the stages out, hands the record in, and returns where it stays, if it does.
+    fn stages(
+        self,
+        mut opened: Opened,
+        workplace: &dyn Workplace,
+    ) -> Result<Option<PathBuf>, CallerError> {
         let begun = &mut opened.begun;
         let sets_count = begun.placed().plan.sets.len();
         let clock = Arc::clone(&begun.recording.time.clock);
@@ -226,7 +255,13 @@ impl Part {
         let settled = done.and_then(|recorded| begun.recording.settle_measured(&recorded));
         let directed = Rc::into_inner(directed).expect("the run is over").into_inner();
         match settled {
-            Ok(()) => directed.part.hand_in(opened),
+            Ok(()) => {
+                let directory = opened.begun.recording.directory.clone();
+                let files = opened.begun.take_files();
+                // Connections end before the record is read.
+                drop(opened);
+                directed.part.hand_over(directory, files, workplace)
+            }
             Err(error) => {
                 let files = opened.begun.take_files();
                 if let (Some(files), false) = (files, directed.has_begun) {
@@ -239,38 +274,32 @@ impl Part {
         }
     }
 
-    /// Has the fabric keep the record, and forgets it when the coordinator has it.
-    fn hand_in(self, mut opened: Opened) -> Result<(), CallerError> {
-        let directory = opened.begun.recording.directory.clone();
-        let files = opened.begun.take_files();
-        // Connections end before the record is read.
-        drop(opened);
-        self.hand_over(directory, files)
-    }
-
-    /// Hands in what was kept of a run, and returns where it still lies, if it does.
-    fn collect(self, workplace: &dyn Workplace) -> Option<PathBuf> {
+    /// Hands in what was kept of a run.
+    fn collect(self, workplace: &dyn Workplace) -> Left {
         let run = self.link.run.clone();
         let found = workplace.kept().into_iter().find(|(kept, _)| *kept == run);
         let Some((_, path)) = found else {
             self.fail(&*CallerError::from("it keeps no part of that run"));
-            return None;
+            return Left::default();
         };
         let handed = match RunDirectory::open(&path) {
-            Ok(directory) => self.hand_over(directory, None),
+            Ok(directory) => self.hand_over(directory, None, workplace),
             Err(error) => {
                 self.fail(&error);
                 Err(error.into())
             }
         };
-        handed.err().map(|_| path)
+        Left::of(path, handed)
     }
 
+    /// Has the fabric keep the record until the coordinator has it, and forgets it then, or returns
+    /// where it stays. Files are removed when the coordinator says so.
     fn hand_over(
-        self,
+        mut self,
         directory: RunDirectory,
         files: Option<FilesRun>,
-    ) -> Result<(), CallerError> {
+        workplace: &dyn Workplace,
+    ) -> Result<Option<PathBuf>, CallerError> {
         let space = Space::Of(self.link.agent.clone());
         let keep = || -> Result<Vec<(String, u64)>, CallerError> {
             let files = directory.files()?;
@@ -288,26 +317,38 @@ impl Part {
             }
         }
         let (step, order) = self.link.next()?;
-        if order != Order::Forget {
-            return Err(OUT_OF_ORDER.into());
+        self.step = step;
+        let done = match order {
+            Order::Forget { stays: true } => workplace.settle(directory).map(Some),
+            Order::Forget { stays: false } => {
+                directory.forget().map(|()| None).map_err(CallerError::from)
+            }
+            _ => Err(OUT_OF_ORDER.into()),
+        };
+        match &done {
+            Ok(_) => {
+                self.link.answer(step, Answer::Forgotten);
+                self.clean(files.as_ref());
+            }
+            Err(error) => self.fail(&**error),
         }
-        directory.forget()?;
-        self.link.answer(step, Answer::Forgotten);
+        done
+    }
+
+    /// Removes files when the coordinator says so, until it lets the agent go.
+    fn clean(&self, files: Option<&FilesRun>) {
         while let Ok((step, order)) = self.link.next() {
-            let swept = match (order, &files) {
+            let swept = match (order, files) {
                 (Order::Clean { sweeps: true }, Some(files)) => self.sweep(files),
                 (Order::Clean { .. }, _) => Ok(0),
                 _ => Err(OUT_OF_ORDER.to_owned()),
             };
-            self.link.answer(
-                step,
-                match swept {
-                    Ok(files_count) => Answer::Cleaned { files_count },
-                    Err(why) => Answer::Failed { why },
-                },
-            );
+            let answer = match swept {
+                Ok(files_count) => Answer::Cleaned { files_count },
+                Err(why) => Answer::Failed { why },
+            };
+            self.link.answer(step, answer);
         }
-        Ok(())
     }
 
     fn sweep(&self, files: &FilesRun) -> Result<u64, String> {
@@ -348,7 +389,7 @@ impl Directed {
             }
             Order::Open(_)
             | Order::Start { .. }
-            | Order::Forget
+            | Order::Forget { .. }
             | Order::Collect
             | Order::Clean { .. } => Err(OUT_OF_ORDER.into()),
         }

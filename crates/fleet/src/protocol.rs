@@ -141,6 +141,9 @@ pub struct About {
     pub version: String,
     /// How much of the load it takes relative to others.
     pub weight: u32,
+    /// Whether its connection to the fabric is encrypted.
+    #[serde(default)]
+    pub is_encrypted: bool,
     /// The run that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<String>,

@@ -179,6 +179,10 @@ impl Station {
             let path = path.display();
             self.observer.warn(&format!("this agent's part of {} is kept in {path}", part.run));
         }
+        if let Some(path) = &end.stays {
+            let path = path.display();
+            self.observer.note(&format!("this agent's part of {} stays in {path}", part.run));
+        }
         self.agent.left(end.kept.is_some()).into_iter().collect()
     }
 

@@ -64,6 +64,15 @@ impl RunDirectory {
         Ok(())
     }
 
+    /// Moves the directory of the run; nothing may be there.
+    pub fn move_to(self, place: &Path) -> Result<(), RecordError> {
+        if place.symlink_metadata().is_ok() {
+            return Err(RecordError::NotEmpty { path: place.to_path_buf() });
+        }
+        let moved = fs::rename(self.path(), place);
+        moved.map_err(|source| RecordError::io("move", self.path(), source))
+    }
+
     /// Removes a run whose record is kept elsewhere, with its directory if nothing else is in it.
     pub fn forget(self) -> Result<(), RecordError> {
         let failed = |source| RecordError::io("remove", self.path(), source);
@@ -193,6 +202,10 @@ mod tests {
         assert!(!to.join("names-1.txt").exists());
         let staging = Staging::begin(&place.path().join("staging")).map(|_| ());
         assert!(staging.is_ok() && Staging::begin(&place.path().join("staging")).is_err());
+        let moved = place.path().join("moved");
+        assert!(whole.clone().move_to(&from).is_err());
+        whole.move_to(&moved).unwrap();
+        assert!(RunDirectory::open(&moved).is_ok() && !to.exists());
         directory.forget().unwrap();
         // What is none of the run's stays.
         assert!(from.join("notes.txt").exists() && !from.join("run.json").exists());

@@ -35,6 +35,12 @@ pub(crate) struct FleetArgs {
     /// End the run when any agent is lost
     #[arg(long, conflicts_with = "agents_min")]
     pub(crate) abort_on_loss: bool,
+    /// Give each agent the same share of the workers, whatever its weight
+    #[arg(long)]
+    pub(crate) agents_equal: bool,
+    /// Have each agent keep its part of the record as a run directory of its own, too
+    #[arg(long)]
+    pub(crate) parts_stay: bool,
     /// Have each agent ask the store with credentials of its own; none leave this machine
     #[arg(long)]
     pub(crate) agent_credentials: bool,
@@ -51,6 +57,8 @@ impl Default for FleetArgs {
             agents_wait: Duration(std::time::Duration::from_secs(60)),
             agents_min: 1,
             abort_on_loss: false,
+            agents_equal: false,
+            parts_stay: false,
             agent_credentials: false,
         }
     }

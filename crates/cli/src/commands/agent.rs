@@ -23,6 +23,7 @@ use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_http::{Endpoint, expand_hosts};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
+use plimsoll_record::RunDirectory;
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
 use serde_json::Value;
@@ -42,6 +43,8 @@ const TOKEN_BYTES_MAX: u64 = 16 << 10;
 
 /// What stands between the run and the number of the part in the name of its directory.
 const PART: &str = "-part-";
+/// The same where nobody waits for the part any more.
+const OWN_PART: &str = ".part-";
 
 /// What the owner of the machine allows.
 struct Limited {
@@ -91,6 +94,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         name: name.clone(),
         version: env!("PLIMSOLL_VERSION").to_owned(),
         weight,
+        is_encrypted: config.is_encrypted(),
         busy: None,
         kept,
         places: Vec::new(),
@@ -370,6 +374,14 @@ impl Workplace for Machine {
 
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf {
         self.directory.join(format!("{}{PART}{part}", run.as_str()))
+    }
+
+    fn settle(&self, part: RunDirectory) -> Result<PathBuf, CallerError> {
+        let name = part.path().file_name().and_then(|name| name.to_str());
+        let (run, number) = name.and_then(|name| name.rsplit_once(PART)).ok_or("it is no part")?;
+        let place = self.directory.join(format!("{run}{OWN_PART}{number}"));
+        part.move_to(&place)?;
+        Ok(place)
     }
 
     fn kept(&self) -> Vec<(String, PathBuf)> {

@@ -108,7 +108,7 @@ fn collect(args: &CollectArgs) -> Result<ExitCode> {
     }
     let fleet = fleet::reach(&args.fleet)?;
     let roll = fleet.all()?;
-    let collected = fleet.collect(&roll.present, &directory, ui)?;
+    let collected = fleet.collect(&roll.present, &directory, args.fleet.parts_stay, ui)?;
     for (name, rows) in &collected.agents {
         ui.note(&format!("{name}: {}", format::plural(*rows, "operation")));
     }

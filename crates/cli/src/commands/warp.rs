@@ -10,8 +10,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{Consent, Recording, RunTime, input};
 use plimsoll_dialects::warp::{
-    self, Sizes, WarpBenchmark, WarpCommand, WarpLine, WarpRun, WarpSignature, WarpStore,
+    self, Sizes, WarpBenchmark, WarpCommand, WarpHost, WarpLine, WarpReading, WarpRun,
+    WarpSignature, WarpStore,
 };
+use plimsoll_http::{Endpoint, expand_hosts};
+use plimsoll_report::format;
 use plimsoll_results::Record;
 use plimsoll_workload::plan::spec::Lookup;
 
@@ -24,6 +27,7 @@ use crate::args::{
 };
 use crate::commands::analyze;
 use crate::conducted::{self, Settings, fresh_seed};
+use crate::fleet::Absent;
 use crate::secret::Secret;
 use crate::ui::Ui;
 use crate::{environment, lower};
@@ -34,6 +38,8 @@ const YESES: [&str; 2] = [YES, "-yes"];
 const OP_TIMEOUT: Duration = Duration::from_secs(120);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_ERROR_PERCENT: f64 = 1.0;
+/// How a line is read.
+const READING: WarpReading<'static> = WarpReading { variable: &variable, hosts: &hosts };
 
 /// Carries out a command line of warp's; `words` begin with the command.
 pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
@@ -42,7 +48,7 @@ pub(crate) fn run(words: &[String]) -> Result<ExitCode> {
     let is_yes = |word: &String| runs_file && YESES.contains(&&**word);
     let consents = words.iter().any(is_yes);
     let words: Vec<String> = words.into_iter().filter(|word| !is_yes(word)).collect();
-    let line = warp::from_args(&words, &variable)?;
+    let line = warp::from_args(&words, &READING)?;
     let line = if line.command == WarpCommand::Run { of_file(&line, consents)? } else { line };
     let WarpCommand::Benchmark(benchmark) = line.command else {
         if explains {
@@ -62,6 +68,16 @@ fn variable(name: &str) -> Option<String> {
     environment::variable(name).or_else(ours)
 }
 
+/// Returns the hosts of a list.
+fn hosts(list: &str) -> Result<Vec<WarpHost>, String> {
+    let host = |Endpoint { host, port, .. }| WarpHost {
+        name: if host.contains(':') { format!("[{host}]") } else { host },
+        has_port: port != 0,
+    };
+    let hosts = expand_hosts(list, 0).map_err(|error| error.to_string())?;
+    Ok(hosts.into_iter().map(host).collect())
+}
+
 /// Returns what a file of `warp run` asks for.
 ///
 /// Leave to remove what no run wrote is never taken from the file: it is given on the command line.
@@ -69,7 +85,7 @@ fn of_file(line: &WarpLine, consents: bool) -> Result<WarpLine> {
     let [path] = &line.operands[..] else { bail!("run takes one file") };
     let text = input::read_given(Path::new(path)).with_context(|| format!("cannot read {path}"))?;
     let mut asked =
-        warp::from_yaml(&text, &line.variables, &variable).with_context(|| path.clone())?;
+        warp::from_yaml(&text, &line.variables, &READING).with_context(|| path.clone())?;
     asked.flags.retain(|(name, _)| name != YES);
     asked.flags.extend(consents.then(|| (YES.to_owned(), None)));
     asked.notes.extend(line.notes.iter().cloned());
@@ -105,15 +121,28 @@ fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Resul
         show: if run.json { None } else { Some(&show) },
         ..Settings::plain(&output, Consent { given: run.consents, flag: YES })
     };
-    conducted::run(&file, &settings)
-        .map_err(|error| lower::in_our_words(error, Some(&run.workload)))
+    let done = conducted::run(&file, &settings).map_err(in_warps_words);
+    done.map_err(|error| lower::in_our_words(error, Some(&run.workload)))
+}
+
+/// Names the flag of warp's by which agents are named.
+fn in_warps_words(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast() {
+        Ok(Absent { names, waited }) => anyhow!(
+            "--warp-client: agents {} are not there after {}; on each of these machines run the line \
+             that `plimsoll fleet up` printed, with `--name` and its name",
+            names.join(", "),
+            format::duration(waited)
+        ),
+        Err(other) => other,
+    }
 }
 
 fn output(run: &WarpRun) -> Result<OutputArgs> {
     let (metrics, otlp) = ("PLIMSOLL_METRICS", "PLIMSOLL_OTLP");
     let metrics = environment::variable(metrics).map(|at| at.parse().context(metrics));
     Ok(OutputArgs {
-        fleet: FleetArgs::default(),
+        fleet: fleet(run.agents.as_deref()),
         print: PrintArgs { json: run.json, quiet: run.quiet, no_color: run.no_color },
         run_dir: run.run_directory.as_ref().map(PathBuf::from),
         full_span: false,
@@ -124,6 +153,18 @@ fn output(run: &WarpRun) -> Result<OutputArgs> {
             influxdb: secret(&run.influxdb),
         },
     })
+}
+
+/// Returns the agents that carry a run out as warp's clients would.
+fn fleet(agents: Option<&str>) -> FleetArgs {
+    let Some(agents) = agents else { return FleetArgs::default() };
+    FleetArgs {
+        fleet: Some(None),
+        agents: Some(agents.to_owned()),
+        agents_equal: true,
+        parts_stay: true,
+        ..FleetArgs::default()
+    }
 }
 
 /// Returns a value of warp's line as our own flag takes it.
@@ -202,7 +243,7 @@ mod tests {
     use crate::args::{Cli, Command};
 
     /// Lines of warp's, of every benchmark and every sort of flag.
-    const LINES: [&str; 20] = [
+    const LINES: [&str; 21] = [
         "mixed --objects 500 --obj.size 1KiB,4KiB --obj.randsize --get-distrib 40 --put-distrib 20",
         "get --autoterm --autoterm.dur 5s --autoterm.pct 5 --range --versions 3",
         "get --list-existing --list-flat --objects 7 --range-size 4KiB --prefix p --noprefix",
@@ -223,13 +264,23 @@ mod tests {
         "zip --files 30",
         "snowball --objs.per 5 --compress",
         "fanout --copies 5",
+        "get --concurrent 3 --host h:1 --warp-client client-{1...10}:7761",
     ];
 
     #[test]
+    fn clients_that_are_not_there_are_named() {
+        let names = vec!["client-3".to_owned(), "client-5".to_owned()];
+        let said = in_warps_words(Absent { names, waited: Duration::from_secs(60) }.into());
+        let start = "--warp-client: agents client-3, client-5 are not there after 60.0 s; on each";
+        assert!(said.to_string().starts_with(start), "{said}");
+    }
+
+    #[test]
     fn a_line_runs_as_what_it_is_explained_to_be_typed_as_here() {
+        let reading = WarpReading { variable: &|_| None, ..READING };
         for line in LINES {
             let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            let read = warp::from_args(&words, &|_| None).unwrap();
+            let read = warp::from_args(&words, &reading).unwrap();
             let WarpCommand::Benchmark(benchmark) = read.command else { unreachable!() };
             let run = read.run(benchmark).unwrap();
             let typed = read.flags.iter().map(|(name, value)| match value {
@@ -248,6 +299,11 @@ mod tests {
             assert_eq!(
                 format!("{:#?}", store(&run.store)),
                 format!("{:#?}", common.store),
+                "{line}"
+            );
+            assert_eq!(
+                format!("{:?}", fleet(run.agents.as_deref())),
+                format!("{:?}", common.output.fleet),
                 "{line}"
             );
             assert_eq!(

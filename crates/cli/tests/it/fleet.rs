@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -25,6 +25,10 @@ impl Running {
     fn start(directory: &Path, words: &[&str], envs: &[(&str, &str)]) -> Self {
         let mut command = plimsoll(directory);
         command.args(words).envs(envs.iter().copied());
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = channel();
@@ -102,7 +106,10 @@ impl Fleet {
 
     fn join(&mut self, name: &str, flags: &[&str]) {
         let files = self.files_of(name).display().to_string();
-        let mut words = vec!["agent", "--name", name, "--weight", "1", "--directory", &files];
+        let mut words = vec!["agent", "--name", name, "--directory", &files];
+        if !flags.contains(&"--weight") {
+            words.extend(["--weight", "1"]);
+        }
         words.extend(flags);
         // Not on the command line, where everybody sees it.
         let envs = [("PLIMSOLL_JOIN", &*self.token)];
@@ -116,7 +123,7 @@ impl Fleet {
         self.place.path().join(format!("agent-{name}"))
     }
 
-    fn command(&self, target: &Target, line: &str) -> std::process::Command {
+    fn command(&self, target: &Target, line: &str) -> Command {
         let mut command = target.command(self.place.path(), line);
         command.arg(&self.flag);
         command
@@ -136,6 +143,14 @@ impl Fleet {
 
 fn json_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// Returns the agents of the fleet that is kept by default.
+fn agents_at(place: &Path) -> Vec<Value> {
+    let mut command = plimsoll(place);
+    command.env("XDG_STATE_HOME", place.join("state"));
+    let output = command.args(["fleet", "agents", "--json", "--fleet"]).output().unwrap();
+    json_of(&output).as_array().unwrap().clone()
 }
 
 /// So many of each, in a fixed order, whatever carries them out.
@@ -183,12 +198,8 @@ fn agents_carry_a_run_out_and_leave_one_record() {
         }
     }
     // Without a place it is looked for where it is kept by default.
-    let mut listed = plimsoll(place);
-    listed.env("XDG_STATE_HOME", place.join("state"));
-    let listed = listed.args(["fleet", "agents", "--json", "--fleet"]).output().unwrap();
-    let listed = json_of(&listed);
-    let names: Vec<&Value> =
-        listed.as_array().unwrap().iter().map(|agent| &agent["name"]).collect();
+    let listed = agents_at(place);
+    let names: Vec<&Value> = listed.iter().map(|agent| &agent["name"]).collect();
     assert_eq!(names, ["node1", "node2", "node3"]);
 }
 
@@ -344,4 +355,112 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["state"]);
+}
+
+#[test]
+fn warps_clients_are_agents_and_keep_records_of_their_own() {
+    let Some(mut fleet) = Fleet::start(&["client-1"], &[]) else { return };
+    // As much as the others do, whatever its weight.
+    fleet.join("client-2", &["--weight", "7"]);
+    let (target, place) = (oracle(), fleet.place.path().to_path_buf());
+    let warp = |line: &str| {
+        let mut command = target.command(&place, &format!("as warp {line}"));
+        command.env("XDG_STATE_HOME", place.join("state")).output().unwrap()
+    };
+    const CLIENTS: &str = "--warp-client client-{1...2}:7761";
+    let line = "get --objects 21 --obj.size 4KiB --concurrent 3 --duration 1s";
+    let explained = warp(&format!("{line} {CLIENTS} --explain"));
+    let explained = String::from_utf8(explained.stdout).unwrap();
+    let fleet_part = "--fleet --agents-equal --parts-stay --agents=client-1,client-2\n";
+    assert!(explained.contains(fleet_part), "{explained}");
+    let output = warp(&format!("{line} {CLIENTS} --benchdata run"));
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("ports are left out"), "{said}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Operation: GET"), "{text}");
+
+    let analyzed = |path: &Path| {
+        let output = plimsoll(&place).arg("analyze").arg(path).arg("--json").output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        json_of(&output)
+    };
+    let report = analyzed(Path::new("run"));
+    let rows = |report: &Value| -> Vec<u64> {
+        let stages = report["stages"].as_array().unwrap().iter();
+        stages.map(|stage| stage["op_log"]["rows_count"].as_u64().unwrap()).collect()
+    };
+    let workers = |report: &Value| report["stages"][1]["rows"][0]["workers_active_count"].clone();
+    assert_eq!((rows(&report)[0], workers(&report)), (42, Value::from(6)));
+    for (index, name) in ["client-1", "client-2"].into_iter().enumerate() {
+        let agent = &report["agents"][index];
+        assert_eq!((&agent["name"], &agent["weight"]), (&Value::from(name), &Value::from(1)));
+        let left: Vec<PathBuf> = std::fs::read_dir(fleet.files_of(name))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        let [part] = &left[..] else { panic!("{left:?}") };
+        assert!(part.display().to_string().ends_with(&format!(".part-{index}")), "{left:?}");
+        let own = analyzed(part);
+        assert_eq!(own["state"], "complete");
+        assert_eq!((rows(&own)[0], workers(&own)), (21, Value::from(3)));
+        assert_eq!(own["stages"][1]["rows"][0]["workers_count"], 3);
+        assert_eq!(agent["rows_count"], rows(&own).iter().sum::<u64>());
+    }
+    // Nobody waits for them, today nor when the agent is another process.
+    fleet.agents.remove(0);
+    fleet.join("client-1", &[]);
+    let present = agents_at(&place);
+    assert_eq!(present.len(), 2, "{present:?}");
+    assert!(present.iter().all(|agent| agent["kept"] == Value::Array(Vec::new())), "{present:?}");
+
+    for (line, why) in [
+        (&*format!("get {CLIENTS} --autoterm"), "cannot end a stage by what it measures yet"),
+        ("client :7761", "`plimsoll agent --join TOKEN --name NAME`"),
+        ("put --warp-client client-1,client-1:7761", "agents are told apart by name"),
+    ] {
+        let output = warp(line);
+        let said = stderr(&output);
+        assert_eq!((output.status.code(), said.contains(why)), (Some(2), true), "{said}");
+    }
+}
+
+/// Starts a NATS without TLS, and returns it with its URL.
+fn plain_nats(place: &Path) -> Option<(Running, String)> {
+    let mut command = Command::new(plimsoll_testkit::nats_server()?);
+    command.args(["-a", "127.0.0.1", "-p", "-1", "-js", "-sd"]).arg(place.join("nats"));
+    let mut server = Running::of(command);
+    let line = server.hear("Listening for client connections on");
+    let address = line.rsplit(' ').next().unwrap().to_owned();
+    server.hear("Server is ready");
+    Some((server, format!("nats://{address}")))
+}
+
+#[test]
+fn credentials_of_stores_travel_with_tls_or_not_at_all() {
+    let place = tempfile::tempdir().unwrap();
+    let Some((_server, url)) = plain_nats(place.path()) else { return };
+    let target = oracle();
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", &*target.access_key),
+        ("AWS_SECRET_ACCESS_KEY", &*target.secret_key),
+    ];
+    let files = place.path().join("agent").display().to_string();
+    let words = ["agent", "--fabric", &url, "--name", "a", "--directory", &files];
+    let mut agent = Running::start(place.path(), &words, &keys);
+    agent.hear("is part of the fleet as");
+    let run = |flags: &str| {
+        let line = "s3 put --obj.size 1KiB --concurrent 2 --duration 300ms --signature IAM";
+        let line = format!("{line} --agents a --fabric {url} --host {} {flags}", target.host);
+        let output = plimsoll(place.path()).args(line.split_whitespace()).envs(keys).output();
+        let output = output.unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) = run("");
+    assert_eq!(code, Some(2), "{said}");
+    for part in ["without TLS", "tls://HOST:PORT", "(--fabric-ca)", "(--agent-credentials)"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let (code, said) = run("--agent-credentials");
+    assert_eq!(code, Some(0), "{said}");
 }

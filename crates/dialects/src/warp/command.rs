@@ -136,8 +136,9 @@ impl WarpCommand {
 fn refusal(name: &str) -> Option<&'static str> {
     Some(match name {
         "client" => {
-            "it waits for a coordinator's orders, and runs on several machines are not there yet; \
-             start `plimsoll s3 --syncstart hh:mm` on each and `plimsoll merge` their records"
+            "an agent does its work: run `plimsoll fleet up` where `--warp-client` will be given, \
+             and here the line that it prints, with the name by which the client is called: \
+             `plimsoll agent --join TOKEN --name NAME`"
         }
         "iceberg" => {
             "it measures the catalogue of tables of MinIO AIStor or Apache Polaris, and plimsoll \

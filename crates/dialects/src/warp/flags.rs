@@ -134,6 +134,8 @@ const NO_PROFILE: &str = "plimsoll does not profile itself; `perf record` does";
 const NO_RDMA: &str = "no requests are made over RDMA; leave it out to go over TCP";
 const NO_SERVER: &str = "`plimsoll report -o FILE.html RUN` writes a page that needs no server";
 const NO_BUFFERS: &str = "buffers have sizes of our own";
+const OF_AGENTS: &str = "agents of these names carry the run out (`--fleet`, `--agents`), each \
+                         with as much as one client of warp's";
 const OF_CLIENTS: &str = "warp sets it itself, for its clients";
 const OWN_PREFIX: &str = "the run's own prefix, `plimsoll/<run>/`, comes below it";
 const NEVER_EMPTIED: &str =
@@ -218,12 +220,7 @@ pub(super) static FLAGS: &[Flag] = &[
     taken("noclear", Switch, NEVER_EMPTIED),
     taken("keep-data", Switch, NEVER_EMPTIED),
     same("syncstart", Text),
-    refused(
-        "warp-client",
-        Text,
-        "runs on several machines are not there yet; start each with `--syncstart` and \
-         `plimsoll merge` their records",
-    ),
+    taken("warp-client", Text, OF_AGENTS),
     // The report.
     flag("web", Switch, Of::BenchmarksAndFiles, Deal::Refuse, NO_SERVER),
     report("analyze.dur", Duration),

@@ -1,11 +1,11 @@
 //! What warp's flags come to in ours.
 
-use super::WarpLine;
 use super::asked::{Asked, FlagValue};
 use super::command::{WarpBenchmark, WarpCommand};
 use super::error::WarpArgError;
 use super::flags::{Deal, FLAGS};
 use super::values::Kind;
+use super::{WarpLine, WarpReading, clients};
 
 /// Where warp goes when nobody says where.
 const HOST_DEFAULT: &str = "127.0.0.1:9000";
@@ -25,18 +25,18 @@ const CHAIN: (&str, Option<&str>) = ("--signature", Some("IAM"));
 type Flags = Vec<(String, Option<String>)>;
 
 /// Returns what is asked for, in our flags.
-pub(super) fn lower(
-    mut asked: Asked,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<WarpLine, WarpArgError> {
+pub(super) fn lower(mut asked: Asked, reading: &WarpReading<'_>) -> Result<WarpLine, WarpArgError> {
+    let variable = reading.variable;
     let mut ours = Flags::new();
     if let WarpCommand::Benchmark(benchmark) = asked.command {
         take_environment(&mut asked, variable)?;
         refuse(&asked)?;
+        clients::check(&asked)?;
         adapt_store(&mut asked, &mut ours)?;
         adapt_requests(&mut asked)?;
         adapt_objects(&mut asked, benchmark, &mut ours)?;
         adapt_conduct(&mut asked, &mut ours, variable)?;
+        clients::adapt(&mut asked, benchmark, &mut ours, reading.hosts)?;
     }
     let variables = take_variables(&mut asked)?;
     let is_benchmark = matches!(asked.command, WarpCommand::Benchmark(_));

@@ -32,6 +32,8 @@ pub struct WarpRun {
     pub serverprof: Option<String>,
     /// Who is told of the run while it runs; the URL may hold a token.
     pub influxdb: Option<String>,
+    /// The agents that carry it out, instead of this process.
+    pub agents: Option<String>,
     /// The run directory.
     pub run_directory: Option<String>,
     /// Whether what the run wrote stays.
@@ -139,6 +141,7 @@ impl WarpLine {
             syncstart: text(flags, "syncstart"),
             serverprof: text(flags, "serverprof"),
             influxdb: text(flags, "influxdb"),
+            agents: text(flags, "agents"),
             run_directory: text(flags, "benchdata"),
             keeps_data: is_on(flags, "noclear") || is_on(flags, "keep-data"),
             consents: is_on(flags, "yes"),

@@ -1,6 +1,7 @@
 //! What warp's command lines and files come to.
 
 mod arguments;
+mod clients;
 mod document;
 mod every_flag;
 mod run;
@@ -20,23 +21,42 @@ proptest! {
         rest in "( {1,3}(params|obj|size|host|tls)?:? ?\\PC{0,8}\n){0,5}",
     ) {
         let get: Vec<String> = ["get".to_owned()].into_iter().chain(words).collect();
-        let _ = from_args(&get, &nothing);
+        let _ = from_args(&get, &NOTHING);
         let text = format!("warp:\n  api: v1\n  benchmark: get\n{rest}");
-        let _ = from_yaml(&text, &[], &nothing);
-        let _ = from_yaml(&text, &[("A".to_owned(), rest)], &nothing);
+        let _ = from_yaml(&text, &[], &NOTHING);
+        let _ = from_yaml(&text, &[("A".to_owned(), rest)], &NOTHING);
     }
 }
 
-/// An environment in which nothing is set.
-fn nothing(_: &str) -> Option<String> {
-    None
+/// Where no variable is set.
+const NOTHING: WarpReading<'static> = WarpReading { variable: &|_| None, hosts: &hosts };
+
+/// Returns the hosts of a list, in which only the range `{1...4}` is known.
+fn hosts(list: &str) -> Result<Vec<WarpHost>, String> {
+    let mut all = Vec::new();
+    for host in list.split(',') {
+        let (name, has_port) = match host.split_once(':') {
+            Some((name, _)) => (name, true),
+            None => (host, false),
+        };
+        match name.split_once("{1...4}") {
+            None if name.is_empty() => return Err("a host is empty".to_owned()),
+            Some((before, behind)) => {
+                let names = (1..=4).map(|number| format!("{before}{number}{behind}"));
+                all.extend(names.map(|name| WarpHost { name, has_port }));
+            }
+            None => all.push(WarpHost { name: name.to_owned(), has_port }),
+        }
+    }
+    Ok(all)
 }
 
 /// Reads a command line whose words are parted by blanks, in an environment.
 fn read_in(line: &str, environment: &[(&str, &str)]) -> Result<WarpLine, WarpArgError> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let find = |name: &str| environment.iter().find(|(known, _)| *known == name);
-    from_args(&words, &|name| find(name).map(|(_, value)| (*value).to_owned()))
+    let variable = |name: &str| find(name).map(|(_, value)| (*value).to_owned());
+    from_args(&words, &WarpReading { variable: &variable, hosts: &hosts })
 }
 
 fn read(line: &str) -> Result<WarpLine, WarpArgError> {

@@ -62,7 +62,7 @@ pub fn collect(
     let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
     lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
     recount(directory, &mut manifest)?;
-    lead.step(|_| Order::Forget, &|| false)?;
+    lead.release()?;
     lead.dismiss();
     Ok(collected)
 }

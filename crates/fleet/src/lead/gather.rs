@@ -110,11 +110,24 @@ impl Lead {
             self.complete(of, timelines.remove(&of.stage), recording);
         }
         if !self.left().is_empty() && !self.outcomes.is_empty() {
-            self.step(|_| Order::Forget, &|| false)?;
+            self.release()?;
         }
         let _ = self.note_losses();
         staging.remove()?;
         self.note_missing(recording);
+        Ok(())
+    }
+
+    /// Tells agents that what they handed in is safe.
+    pub(super) fn release(&mut self) -> Result<(), CallerError> {
+        let stays = self.settings.parts_stay;
+        self.step(|_| Order::Forget { stays }, &|| false)?;
+        for (index, answer) in self.answers() {
+            if let Some(Answer::Failed { why }) = answer {
+                let name = &self.agents[index].name;
+                self.observer.warn(&format!("agent {name} goes on keeping its part: {why}"));
+            }
+        }
         Ok(())
     }
 

@@ -44,8 +44,11 @@ pub enum Order {
     HandIn,
     /// Hand in what was kept of a run that is over.
     Collect,
-    /// Forget what was handed in: it is safe.
-    Forget,
+    /// Keep what was handed in for the coordinator no longer: it is safe.
+    Forget {
+        /// Whether it stays nevertheless, as a record of the agent's own.
+        stays: bool,
+    },
     /// Remove the files that the run has written.
     Clean {
         /// Whether this agent does it; it does not where another one removes those of all.

@@ -171,12 +171,19 @@ impl Workplace for Simulated {
     fn record_of(&self, run: &RunId, part: usize) -> PathBuf {
         self.place.join(format!("{}-{part}", run.as_str()))
     }
+
+    fn settle(&self, part: RunDirectory) -> Result<PathBuf, CallerError> {
+        let place = part.path().with_extension("own");
+        part.move_to(&place)?;
+        Ok(place)
+    }
 }
 
 /// A fleet in this process.
 struct Fleet {
     local: Local,
     stations: Vec<(std::sync::mpsc::Sender<Input>, JoinHandle<()>)>,
+    parts_stay: bool,
 }
 
 impl Fleet {
@@ -189,6 +196,7 @@ impl Fleet {
                 name: format!("node{index:02}"),
                 version: "1".to_owned(),
                 weight: *weight,
+                is_encrypted: true,
                 busy: None,
                 kept: Vec::new(),
                 places: Vec::new(),
@@ -219,7 +227,7 @@ impl Fleet {
             (inputs, std::thread::spawn(move || station.run()))
         };
         let stations = weights.iter().enumerate().map(station).collect();
-        Self { local, stations }
+        Self { local, stations, parts_stay: false }
     }
 
     /// Has the agents carry a run out that has begun.
@@ -239,6 +247,7 @@ impl Fleet {
             conduct,
             limits: Limits::DEFAULT,
             agents_min: 1,
+            parts_stay: self.parts_stay,
             coordinator,
         };
         let fabric = Arc::new(self.local.clone());
@@ -342,6 +351,26 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
         let left: Vec<_> =
             std::fs::read_dir(&place).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["run"]);
+    }
+}
+
+#[test]
+fn parts_stay_with_agents_as_records_of_their_own_where_that_is_asked() {
+    let place = tempfile::tempdir().unwrap();
+    let store = store();
+    let mut fleet = Fleet::new(place.path(), &On::Store(store.clone()), &[1, 1]);
+    fleet.parts_stay = true;
+    let (mut run, heard) = begin(&place.path().join("run"), WORKLOAD, &store);
+    fleet.direct(&mut run).unwrap();
+    let id = run.recording.manifest.run_id.clone();
+    let seen = end(run, &heard);
+    fleet.end();
+    for (index, agent) in seen.manifest.agents.iter().enumerate() {
+        assert!(!place.path().join(format!("{id}-{index}")).exists());
+        let own = RunDirectory::open(&place.path().join(format!("{id}-{index}.own"))).unwrap();
+        let manifest = own.read_manifest().unwrap();
+        assert_eq!(manifest.state, RunState::Complete);
+        assert_eq!(OpLog::open(&own).unwrap().scan(&mut |_| {}).ok(), agent.rows_count);
     }
 }
 

@@ -359,6 +359,7 @@ fn agent(index: usize, incarnation: u64, now: Moment) -> Agent<Answer, Live> {
         name: format!("machine {index}"),
         version: "1".to_owned(),
         weight: 1,
+        is_encrypted: true,
         busy: None,
         kept: Vec::new(),
         places: Vec::new(),

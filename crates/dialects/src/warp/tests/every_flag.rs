@@ -82,7 +82,7 @@ const SHARED: [(&str, Is); 72] = [
     ("--noclear", Taken("--noclear")),
     ("--keep-data", Taken("--keep-data")),
     ("--syncstart 14:30", Taken("--syncstart=14:30")),
-    ("--warp-client h{1...4}", Refused),
+    ("--host h:1 --warp-client h{1...4}", Taken("--agents=h{1...4}")),
     ("--web", Refused),
     ("--analyze.dur 5s", Report),
     ("--analyze.out -", Report),

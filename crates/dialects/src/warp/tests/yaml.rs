@@ -19,7 +19,7 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn a_file_with_most_keys() {
-    let line = from_yaml(file!("get"), &[], &nothing).unwrap();
+    let line = from_yaml(file!("get"), &[], &NOTHING).unwrap();
     assert_eq!(line.command, WarpCommand::Benchmark(WarpBenchmark::Get));
     let expected = [
         "--no-color",
@@ -122,7 +122,7 @@ fn every_benchmark_has_a_file() {
         (file!("fanout"), Fanout, &["--tls", "--copies=20", "--obj.size=1MiB"]),
         (file!("append"), Append, &["--tls", "--duration=30s", "--obj.size=1MiB"]),
     ] {
-        let line = from_yaml(text, &[], &nothing).unwrap_or_else(|error| panic!("{error}"));
+        let line = from_yaml(text, &[], &NOTHING).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(line.command, WarpCommand::Benchmark(benchmark));
         let mut flags = joined(&line.flags);
         flags.retain(|flag| flag != "--host=s3:9000" && flag != "--proxy=env");
@@ -141,7 +141,7 @@ fn fields_are_filled_in() {
         ("Workers", "8"),
         ("Other", "x"),
     ]);
-    let line = from_yaml(file!("put"), &all, &nothing).unwrap();
+    let line = from_yaml(file!("put"), &all, &NOTHING).unwrap();
     let expected = [
         "--host=a:1,b:2",
         "--access-key=AK",
@@ -155,7 +155,7 @@ fn fields_are_filled_in() {
     ];
     assert_eq!(joined(&line.flags), expected);
     assert_eq!(notes(&line), ["`--var Other`: the file has no such field"]);
-    let error = from_yaml(file!("put"), &all[..1], &nothing).unwrap_err().to_string();
+    let error = from_yaml(file!("put"), &all[..1], &NOTHING).unwrap_err().to_string();
     assert_eq!(error, "line 4: `{{.Key}}`: no value is given; add `--var Key=VALUE`");
     for (action, expected) in [
         ("{{if .A}}", "`{{if .A}}` is not taken: `if` is more than a field"),
@@ -166,7 +166,7 @@ fn fields_are_filled_in() {
         ("{{.A", "`{{` is not closed by `}}`"),
     ] {
         let text = format!("warp:\n  api: v1\n  benchmark: get\n  region: {action}\n");
-        let error = from_yaml(&text, &variables(&[("A", "x")]), &nothing).unwrap_err().to_string();
+        let error = from_yaml(&text, &variables(&[("A", "x")]), &NOTHING).unwrap_err().to_string();
         assert!(error.starts_with(&format!("line 4: {expected}")), "{error}");
     }
 }
@@ -239,19 +239,19 @@ fn what_is_wrong_is_named_with_its_line() {
             "  advanced:\n    stress: true\n",
             "line 5: `warp.advanced.stress` is not taken: with it warp saves",
         ),
-        ("  warp-client: [a, b]\n", "line 4: `warp.warp-client` is not taken: runs on several"),
+        ("  warp-client: [a, b]\n", "line 4: `warp.warp-client`: name the store with `--host`"),
         (
             "  params:\n    tag: a=b\n",
             "line 5: `warp.params.tag`: flags that can be given several times have no key",
         ),
         ("other: 5\n", "line 4: `other`: no key of `warp run`; the only one here is `warp`"),
     ] {
-        let result = from_yaml(&format!("{head}{rest}"), &[], &nothing);
+        let result = from_yaml(&format!("{head}{rest}"), &[], &NOTHING);
         let error = result.map(|line| line.explain()).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{rest}{error}");
     }
     let twice = format!("{head}  region: a\n  region: b\n");
-    let error = from_yaml(&twice, &[], &nothing).unwrap_err().to_string();
+    let error = from_yaml(&twice, &[], &NOTHING).unwrap_err().to_string();
     assert!(error.starts_with("line 5: ") && error.contains("region"), "{error}");
 }
 
@@ -272,10 +272,10 @@ fn the_head_of_a_file_must_fit() {
         ("warp:\n  api: v1\n  benchmark: merge\n", "`warp.benchmark: merge`: it is no benchmark"),
         ("warp:\n  api: v1\n  benchmark: iceberg\n", "`iceberg` is not taken: it measures"),
     ] {
-        let error = from_yaml(text, &[], &nothing).unwrap_err().to_string();
+        let error = from_yaml(text, &[], &NOTHING).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}{error}");
     }
-    let torn = from_yaml("warp:\n  api: [v1\n", &[], &nothing).unwrap_err().to_string();
+    let torn = from_yaml("warp:\n  api: [v1\n", &[], &NOTHING).unwrap_err().to_string();
     assert!(torn.starts_with("line "), "{torn}");
 }
 
@@ -287,7 +287,8 @@ fn the_environment_counts_for_files_too() {
         "WARP_HOST" => Some("h:1".to_owned()),
         _ => None,
     };
-    let line = from_yaml(text, &[], &set).unwrap();
+    let reading = WarpReading { variable: &set, ..NOTHING };
+    let line = from_yaml(text, &[], &reading).unwrap();
     assert_eq!(joined(&line.flags), ["--access-key=A", "--host=h:1", "--proxy=env"]);
 }
 
@@ -309,13 +310,13 @@ fn every_key_may_be_empty_whatever_the_benchmark() {
     assert!(keys.contains(&"obj.part-size") && keys.len() > 90, "{}", keys.len());
     for benchmark in WarpBenchmark::ALL {
         let head = format!("warp:\n  api: v1\n  benchmark: {}\n", benchmark.name());
-        let bare = from_yaml(&head, &[], &nothing).unwrap();
+        let bare = from_yaml(&head, &[], &NOTHING).unwrap();
         for key in &keys {
             for empty in ["", " ~", " null"] {
                 let key = empty_key(key).replace(":\n", &format!(":{empty}\n"));
                 let key = key.replacen(&format!(":{empty}\n      "), ":\n      ", 1);
                 let text = format!("{head}  params:\n{key}");
-                let line = from_yaml(&text, &[], &nothing).unwrap_or_else(|e| panic!("{text}{e}"));
+                let line = from_yaml(&text, &[], &NOTHING).unwrap_or_else(|e| panic!("{text}{e}"));
                 let told = |line: &WarpLine| (joined(&line.flags), joined(&line.analysis));
                 assert_eq!((told(&line), notes(&line)), (told(&bare), notes(&bare)), "{text}");
             }
@@ -326,15 +327,15 @@ fn every_key_may_be_empty_whatever_the_benchmark() {
 #[test]
 fn empty_sections_and_keys_of_nobody_change_nothing() {
     let head = "warp:\n  api: v1\n  benchmark: get\n";
-    let bare = from_yaml(head, &[], &nothing).unwrap();
+    let bare = from_yaml(head, &[], &NOTHING).unwrap();
     let text = format!("{head}  io:\n  params:\n    obj:\n    autoterm:\n  analyze:\nothers:\n");
-    assert_eq!(from_yaml(&text, &[], &nothing).unwrap(), bare);
-    let line = from_yaml(&format!("{head}  params:\n    concurrrent:\n"), &[], &nothing).unwrap();
+    assert_eq!(from_yaml(&text, &[], &NOTHING).unwrap(), bare);
+    let line = from_yaml(&format!("{head}  params:\n    concurrrent:\n"), &[], &NOTHING).unwrap();
     let told = "line 5: `warp.params.concurrrent`: no key of `warp run`; it is empty, so nothing \
                 is lost";
     assert!(notes(&line).contains(&told.to_owned()), "{:?}", notes(&line));
     assert_eq!(line.flags, bare.flags);
     // What is given is another thing.
-    let error = from_yaml(&format!("{head}  params:\n    concurrrent: 5\n"), &[], &nothing);
+    let error = from_yaml(&format!("{head}  params:\n    concurrrent: 5\n"), &[], &NOTHING);
     assert!(error.unwrap_err().to_string().contains("did you mean `--concurrent`"));
 }
