@@ -30,7 +30,7 @@ use crate::contents::{fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::limits::Limits;
-use crate::offset::Offset;
+use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{
     Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageOrder,
@@ -67,7 +67,7 @@ pub struct FleetSettings {
 /// What came of a stage at one agent.
 struct PartOutcome {
     doc: Box<OutcomeDoc>,
-    offset: Offset,
+    clock: ClockLine,
 }
 
 /// What is known of the files of a run.
@@ -371,6 +371,12 @@ impl Lead {
             offsets.push(offset.or(before));
         }
         drop(state);
+        // What was measured now is also how the clocks stood after the stage before.
+        for (part, offset) in self.outcomes.last_mut().into_iter().flatten().zip(&offsets) {
+            if let (Some(part), Some(offset)) = (part, offset) {
+                part.clock = part.clock.until(*offset);
+            }
+        }
         for (index, offset) in offsets.iter().enumerate() {
             if offset.is_none() {
                 self.give_up(index, "its clock could not be measured".to_owned());
@@ -425,7 +431,8 @@ impl Lead {
                 let own = own.changes(sets_count);
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
-            let outcome = doc.outcome(offset).ok_or("what it says of the stage means nothing");
+            let outcome =
+                doc.outcome(offset.into()).ok_or("what it says of the stage means nothing");
             let (own, outcome) = match (own, outcome) {
                 (Ok(own), Ok(outcome)) => (own, outcome),
                 (Err(why), _) => {
@@ -444,7 +451,7 @@ impl Lead {
                 Some(all) => all.merge(outcome),
                 None => all = Some(outcome),
             }
-            parts[index] = Some(PartOutcome { doc, offset });
+            parts[index] = Some(PartOutcome { doc, clock: offset.into() });
         }
         while self.outcomes.len() <= usize::from(stage) {
             self.outcomes.push(Vec::new());
