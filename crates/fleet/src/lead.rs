@@ -4,6 +4,7 @@
 mod collect;
 mod gather;
 mod hearing;
+mod remarks;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
@@ -102,6 +103,8 @@ pub struct Lead {
     /// By how much each agent's clock is ahead, as was measured before the stage.
     offsets: Vec<Offset>,
     files: OnFiles,
+    /// What is to be said in the record of agents that stood out.
+    remarks: Vec<String>,
     hearing: Option<thread::JoinHandle<()>>,
 }
 
@@ -179,6 +182,7 @@ impl Lead {
             is_virtual: false,
             offsets: Vec::new(),
             files: OnFiles::default(),
+            remarks: Vec::new(),
             hearing: Some(thread::spawn(move || hearing.run())),
         }
     }
@@ -462,6 +466,30 @@ impl Lead {
         Ok((all.ok_or("no agent has ended the stage")?, changed))
     }
 
+    /// Says which agents stood out in a stage, now and in the record.
+    fn remark(&mut self, name: &str, number: u8) {
+        let parts = self.outcomes[usize::from(number)].iter().zip(&self.agents);
+        let outcomes: Vec<_> = parts
+            .filter_map(|(part, agent)| {
+                let part = part.as_ref()?;
+                Some((agent, part.doc.outcome(part.clock)?))
+            })
+            .collect();
+        let parts = outcomes.iter().map(|(agent, outcome)| remarks::Part {
+            name: &agent.name,
+            weight: agent.weight,
+            took: outcome.ended.since(outcome.started),
+            began_late_by: outcome.began_late_by,
+            cpu_time: outcome.cpu_time,
+            cores: agent.machine.as_ref().and_then(|of| of.cores_count).unwrap_or(1),
+            ops: outcome.ops_count,
+            scheduled: outcome.schedule.map(|of| (of.offered_count, of.late_count)),
+        });
+        let said = remarks::remarks(name, &parts.collect::<Vec<_>>());
+        said.iter().for_each(|text| self.observer.warn(text));
+        self.remarks.extend(said);
+    }
+
     /// Returns what agents tell of the files of a stage that they have made ready, as one.
     fn ready(&mut self, told: Vec<FilesReady>) -> Option<FilesReady> {
         let stages: Vec<&FilesStage> = told.iter().map(|ready| &ready.stage).collect();
@@ -584,6 +612,7 @@ impl Agents for Lead {
         if context.stop.is_set() {
             outcome.ended_by = EndReason::Stopped;
         }
+        self.remark(stage.name, stage.number.0);
         if let Some(time) = context.virtual_time {
             time.pass_until(self.latest);
         }

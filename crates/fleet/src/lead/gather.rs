@@ -116,6 +116,7 @@ impl Lead {
         }
         let _ = self.note_losses();
         staging.remove()?;
+        recording.manifest.advice.append(&mut self.remarks);
         self.note_missing(recording);
         Ok(())
     }
