@@ -518,11 +518,10 @@ impl Agents for Lead {
         let judge = rules.map(|rules| Judge {
             rules,
             fabric: Arc::clone(&self.fabric),
-            stage: stage.number.0.into(),
             parts: parts.collect(),
             verdict: None,
         });
-        let mut watch = StageWatch { live: context.live, judge };
+        let mut watch = StageWatch { stage: stage.number.0.into(), live: context.live, judge };
         self.step_watched(at, &|| context.stop.is_set(), &mut watch)?;
         let verdict = watch.judge.and_then(|judge| judge.verdict);
         let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, stage.sets_count)?;

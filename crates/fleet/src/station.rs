@@ -88,7 +88,7 @@ impl TellSeen {
                     hold(&*self.fabric, &self.space, self.name.clone(), SeenDoc::of(seen));
                 // What cannot be told now is made up for by what is seen next.
                 if let Ok(content) = content {
-                    let new = NewSeen { stage: self.stage / 2, number, content };
+                    let new = NewSeen { number, content };
                     *self.board.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
                 }
             }
@@ -237,7 +237,9 @@ impl Station {
         let live = part.board.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(live) = live {
             let seen = part.board.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            self.agent.count(LiveDoc::of(&live, seen));
+            // The one that goes on, or the last that has ended.
+            let stage = part.board.stages.load(Ordering::Acquire).saturating_sub(1) / 2;
+            self.agent.count(LiveDoc::of(stage, &live, seen));
         }
     }
 

@@ -101,6 +101,25 @@ const OTHERS: [(&[&str], &[&str]); 8] = [
             "web",
         ],
     ),
+    // Flags of kubectl, helm, nsc, openssl and Slurm.
+    (
+        &["docs/deploy.md"],
+        &[
+            "account",
+            "config-file",
+            "follow",
+            "from-env-file",
+            "from-file",
+            "js-consumer",
+            "key",
+            "namespace",
+            "nodes",
+            "now",
+            "output-file",
+            "sys",
+            "values",
+        ],
+    ),
     // Flags of our own tools.
     (&["README.md"], &["release", "no-live"]),
     (&["docs/measuring.md"], &["only", "program", "rounds", "seconds"]),

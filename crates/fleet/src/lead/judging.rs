@@ -28,6 +28,8 @@ impl Watching for Blind {}
 
 /// A stage as it goes on.
 pub(super) struct StageWatch<'a> {
+    /// Which stage of the run it is.
+    pub(super) stage: u64,
     pub(super) live: &'a Live,
     pub(super) judge: Option<Judge<'a>>,
 }
@@ -36,10 +38,12 @@ impl Watching for StageWatch<'_> {
     fn see(&mut self, machine: &Machine) {
         // Each agent has a slot of the counters, of which there is one for each thread at least.
         for (slot, member) in machine.members().iter().enumerate() {
-            member.live().inspect(|of| of.show(self.live, slot));
+            // What they have told last may be of the stage before.
+            let told = member.live().filter(|told| told.stage == self.stage);
+            told.inspect(|of| of.show(self.live, slot));
         }
         if let Some(judge) = &mut self.judge {
-            judge.see(machine);
+            judge.see(machine, self.stage);
         }
     }
 
@@ -52,8 +56,6 @@ impl Watching for StageWatch<'_> {
 pub(super) struct Judge<'a> {
     pub(super) rules: &'a StageRules,
     pub(super) fabric: Arc<dyn Fabric>,
-    /// The stage of the run.
-    pub(super) stage: u64,
     /// By agent.
     pub(super) parts: Vec<PartTold>,
     /// Which rule holds, and why in words.
@@ -78,11 +80,12 @@ impl PartTold {
 }
 
 impl Judge<'_> {
-    fn see(&mut self, machine: &Machine) {
+    fn see(&mut self, machine: &Machine, stage: u64) {
         for (part, member) in self.parts.iter_mut().zip(machine.members()) {
             part.is_lost = matches!(member.standing(), Standing::Lost(_));
-            let told = member.live().and_then(|live| live.seen.as_ref());
-            let is_new = |told: &&NewSeen| told.stage == self.stage && told.number > part.number;
+            let told = member.live().filter(|told| told.stage == stage);
+            let told = told.and_then(|live| live.seen.as_ref());
+            let is_new = |told: &&NewSeen| told.number > part.number;
             if let Some(told) = told.filter(is_new) {
                 part.number = told.number;
                 part.new = Some(told.clone());
@@ -107,5 +110,44 @@ impl Judge<'_> {
             self.verdict = seen.and_then(|seen| self.rules.judge(&seen));
         }
         self.verdict.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::{Moment, OpKind};
+
+    use super::*;
+    use crate::limits::Limits;
+    use crate::protocol::{AgentId, Progress, State, Tell, What};
+    use crate::wire::{LiveDoc, Order};
+
+    #[test]
+    fn counters_of_the_stage_before_are_not_shown_in_the_next() {
+        let agent = AgentId::new("a").unwrap();
+        let members = [(agent.clone(), 1)];
+        let now = Moment::from_ns(1);
+        let mut machine = Machine::new(7, "run".to_owned(), Limits::DEFAULT, members, now);
+        let _ = machine.begin(now, |_| Order::HandIn);
+        let text = |stage: u64| {
+            format!(
+                r#"{{"stage": {stage}, "kinds": {{"GET": {{"ended": {{"ok": 3}}, "bytes": 9,
+                     "objects": 3, "latency_ns": 6, "ttfb_ns": 3, "cells": {{}}}}}}}}"#
+            )
+        };
+        let mut shown = |number: u64, stage: u64| {
+            let live: LiveDoc = serde_json::from_str(&text(stage)).unwrap();
+            let state = State::Working { step: 1 };
+            let progress = Progress { run: "run".to_owned(), state, echo: None, live: Some(live) };
+            let what = What::Run(progress);
+            let (agent, coordinator) = (agent.clone(), Some(7));
+            let tell = Tell { agent, incarnation: 1, number, coordinator, what };
+            let _ = machine.hear(now, tell);
+            let live = Live::new(1);
+            StageWatch { stage: 1, live: &live, judge: None }.see(&machine);
+            live.counts(OpKind::Get).ok
+        };
+        assert_eq!(shown(1, 0), 0);
+        assert_eq!(shown(2, 1), 3);
     }
 }

@@ -12,6 +12,8 @@ use super::{Held, SeenDoc};
 /// made up for by the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveDoc {
+    /// Which stage of the run it is, 0-based.
+    pub stage: u64,
     /// By kind of operation.
     kinds: BTreeMap<String, KindDoc>,
     /// What stop rules have seen.
@@ -22,8 +24,6 @@ pub struct LiveDoc {
 /// What stop rules have seen in a part of a stage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewSeen {
-    /// Of which stage of the run, 0-based.
-    pub stage: u64,
     /// Grows with each that is told of the stage.
     pub number: u64,
     /// What.
@@ -43,11 +43,11 @@ struct KindDoc {
 }
 
 impl LiveDoc {
-    /// Returns what the counters show, with what stop rules have seen.
-    pub fn of(live: &Live, seen: Option<NewSeen>) -> Self {
+    /// Returns what the counters of a stage show, with what stop rules have seen.
+    pub fn of(stage: u64, live: &Live, seen: Option<NewSeen>) -> Self {
         let of_kind =
             |kind: &OpKind| Some((kind.name().to_owned(), KindDoc::of(&live.detail(*kind)?)));
-        Self { kinds: OpKind::ALL.iter().filter_map(of_kind).collect(), seen }
+        Self { stage, kinds: OpKind::ALL.iter().filter_map(of_kind).collect(), seen }
     }
 
     /// Has a slot of the counters show it. What this program has no name for is left out.
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn counters_are_shown_as_they_were_and_what_has_no_name_is_left_out() {
-        let text = r#"{"kinds": {
+        let text = r#"{"stage": 3, "kinds": {
             "GET": {"ended": {"ok": 3, "throttled": 1, "unheard-of": 9}, "bytes": 30,
                     "objects": 3, "latency_ns": 4000, "ttfb_ns": 2000,
                     "cells": {"1": 2, "7": 1, "99999": 5}},
@@ -117,7 +117,7 @@ mod tests {
         let detail = live.detail(OpKind::Get).unwrap();
         assert_eq!((detail.ended_count(), detail.failed_count(), detail.bytes), (4, 1, 30));
         assert_eq!((detail.latency_cells[1], detail.latency_cells[7]), (2, 1));
-        let back = LiveDoc::of(&live, None);
+        let back = LiveDoc::of(3, &live, None);
         assert_eq!(back.kinds.len(), 1);
         assert_eq!(back.kinds["GET"].cells, BTreeMap::from([(1, 2), (7, 1)]));
     }

@@ -295,7 +295,9 @@ fn the_suite_has_the_guides_stages_in_its_order_and_its_table() {
     let wide: Vec<&str> = text
         .lines()
         .filter(|line| {
-            line.chars().count() > 80 && !line.contains("plimsoll") && !line.contains('/')
+            // What the machine is called is as long as it is.
+            let is_given = line.contains("plimsoll") || line.contains('/');
+            line.chars().count() > 80 && !is_given && !line.starts_with("machine ")
         })
         .collect();
     assert!(wide.is_empty(), "{wide:#?}");
