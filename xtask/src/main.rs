@@ -43,6 +43,9 @@ usage: cargo xtask COMMAND
                            CPU per operation and rates on files and names, beside fio, mdtest and
                            elbencho where they are there; TEXT is a part of a case's name, PATH a
                            build of plimsoll to take instead of making one
+  bench fleet [--quick] [--only TEXT]
+                           what a fleet takes on a nats-server on loopback, beside its targets;
+                           TEXT is a part of a figure's name
 ";
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
             Some(plan) => bench::files(&plan),
             None => return wrong_usage(),
         },
+        ["bench", "fleet", rest @ ..] => bench::fleet(rest),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())

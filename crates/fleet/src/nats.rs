@@ -2,6 +2,8 @@
 //! where each piece is acknowledged.
 #![expect(clippy::disallowed_methods, reason = "owns the connections between machines")]
 
+mod objects;
+
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -414,18 +416,6 @@ async fn hear_ends(
     Ok(())
 }
 
-/// Reads for the library, which reads asynchronously.
-struct Reading<'a>(&'a mut dyn Read);
-
-impl Reading<'_> {
-    /// Returns the whole content: what is sent again needs it from its beginning.
-    fn whole(self) -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.0.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-}
-
 impl Fabric for Nats {
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
         // Where too many wait it is dropped, as it may be.
@@ -434,18 +424,14 @@ impl Fabric for Nats {
     }
 
     fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {
-        let content = Reading(content).whole();
-        let content = content.map_err(|error| failed(format!("cannot read {name}"), error))?;
-        let meta = object_store::ObjectMetadata {
-            name: name.to_owned(),
-            chunk_size: Some(CHUNK_BYTES),
-            ..object_store::ObjectMetadata::default()
-        };
+        // What is sent again is needed from its beginning.
+        let mut bytes = Vec::new();
+        let read = content.read_to_end(&mut bytes);
+        read.map_err(|error| failed(format!("cannot read {name}"), error))?;
+        let (content, bucket) = (Bytes::from(bytes), bucket_of(of));
         let store = self.keep_trying(format!("cannot hand {name} over"), || self.store(of))?;
         self.keep_trying(format!("cannot hand {name} over"), || {
-            let (meta, mut content) = (meta.clone(), &*content);
-            let store = &store;
-            async move { store.put(meta, &mut content).await.map(drop) }
+            objects::put(&self.jetstream, (&store, &bucket), name, content.clone())
         })
     }
 

@@ -3,6 +3,7 @@
 mod analyse;
 mod cpu;
 mod files;
+mod fleet;
 mod peers;
 mod plimsoll;
 mod store;
@@ -10,6 +11,7 @@ mod weed;
 
 pub(crate) use analyse::analyse;
 pub(crate) use files::{Plan as FilesPlan, files};
+pub(crate) use fleet::fleet;
 pub(crate) use weed::weed;
 
 use std::collections::BTreeMap;

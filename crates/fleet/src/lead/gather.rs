@@ -1,7 +1,9 @@
 //! What agents recorded, as one record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::Arc;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
@@ -13,14 +15,18 @@ use plimsoll_stats::Timeline;
 use thiserror::Error;
 
 use super::{Lead, ended_by};
-use crate::fabric::{FabricError, Space};
+use crate::fabric::{Fabric, FabricError, Space};
 use crate::offset::ClockLine;
+use crate::protocol::AgentId;
 use crate::wire::{Answer, Order};
 
 /// The interval of time lines.
 pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
 /// Where in the run directory the records of agents lie until they are part of its own.
 pub(super) const STAGING: &str = "agents";
+/// The records of so many agents are fetched at once, that of one while those of others wait to be
+/// taken.
+const FETCHED_AT_ONCE: usize = 4;
 /// So many operations are handed to the record at once.
 const OPS_AT_ONCE: usize = 4_096;
 
@@ -44,6 +50,84 @@ struct Taken {
     ops: BTreeMap<StageId, u64>,
     /// By stage: what was done in each second.
     timelines: BTreeMap<StageId, Timeline<SeriesKey>>,
+}
+
+/// What an agent has handed in.
+struct Handed {
+    index: usize,
+    agent: AgentId,
+    /// Each with its size.
+    files: Vec<(String, u64)>,
+}
+
+/// Where the records of the agents of a run are fetched from.
+struct Source {
+    fabric: Arc<dyn Fabric>,
+    run: String,
+}
+
+impl Source {
+    fn fetch(
+        &self,
+        agent: &AgentId,
+        files: &[(String, u64)],
+        place: &Path,
+    ) -> Result<RunDirectory, GatherError> {
+        let space = Space::Of(agent.clone());
+        let receiving = Receiving::begin(place)?;
+        for (name, expected) in files {
+            let kept = format!("{}/{name}", self.run);
+            let found = receiving
+                .keep(name, |to| Ok::<_, GatherError>(self.fabric.get(&space, &kept, to)?))?;
+            if found != *expected {
+                let (name, expected) = (name.clone(), *expected);
+                return Err(GatherError::Size { name, expected, found });
+            }
+        }
+        // It is checked as a whole before any of it becomes part of the record.
+        let directory = RunDirectory::open(place)?;
+        OpLog::open(&directory)?.scan(&mut |_| {})?;
+        self.fabric.remove(&space, &format!("{}/", self.run))?;
+        Ok(directory)
+    }
+}
+
+type Fetched = Result<RunDirectory, GatherError>;
+
+/// Records that are fetched ahead, each by a thread of its own, and taken in the order of agents.
+struct Fetching<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    source: &'scope Source,
+    /// Below it each agent's record has a place.
+    place: &'scope Path,
+    waiting: std::slice::Iter<'scope, Handed>,
+    under_way: VecDeque<(usize, ScopedJoinHandle<'scope, Fetched>)>,
+}
+
+impl<'scope, 'env> Fetching<'scope, 'env> {
+    fn new(
+        scope: &'scope Scope<'scope, 'env>,
+        source: &'scope Source,
+        place: &'scope Path,
+        handed: &'scope [Handed],
+    ) -> Self {
+        let (waiting, under_way) = (handed.iter(), VecDeque::new());
+        Self { scope, source, place, waiting, under_way }
+    }
+
+    /// Returns the next agent and its record; `None` when there are no more.
+    fn next(&mut self) -> Option<(usize, Fetched)> {
+        while self.under_way.len() < FETCHED_AT_ONCE
+            && let Some(Handed { index, agent, files }) = self.waiting.next()
+        {
+            let (source, own) = (self.source, self.place.join(index.to_string()));
+            let fetching = self.scope.spawn(move || source.fetch(agent, files, &own));
+            self.under_way.push_back((*index, fetching));
+        }
+        let (index, fetching) = self.under_way.pop_front()?;
+        let fetched = fetching.join();
+        Some((index, fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+    }
 }
 
 /// Returns an operation by the coordinator's clock.
@@ -76,38 +160,37 @@ impl Lead {
         let staging = Staging::begin(&place)?;
         let mut timelines: BTreeMap<StageId, Timeline<SeriesKey>> = BTreeMap::new();
         let answers = self.answers();
+        let mut handed: Vec<Handed> = Vec::new();
         for (index, answer) in answers {
-            let files = match answer {
-                Some(Answer::HandedIn { files }) => files,
-                Some(Answer::Failed { why }) => {
-                    self.give_up(index, why);
-                    continue;
+            match answer {
+                Some(Answer::HandedIn { files }) => {
+                    let agent = self.recruits[index].id.clone();
+                    handed.push(Handed { index, agent, files });
                 }
-                Some(_) | None => continue,
-            };
-            let own = place.join(index.to_string());
-            match self.fetch_record(index, &files, &own) {
-                Ok(directory) => {
-                    let taken = self.take(index, &directory, sink)?;
-                    for target in 0..recording.manifest.targets().count() {
-                        recording.directory.append_names(target, &directory)?;
-                    }
-                    self.compare(index, &taken);
-                    self.agents[index].rows_count = Some(taken.rows);
-                    for (stage, own) in taken.timelines {
-                        let all =
-                            timelines.entry(stage).or_insert_with(|| Timeline::new(0, INTERVAL_NS));
-                        all.merge(&own);
-                    }
-                }
-                Err(error) => {
-                    self.give_up(
-                        index,
-                        format!("its record cannot be had: {}", in_one_line(&error)),
-                    );
-                }
+                Some(Answer::Failed { why }) => self.give_up(index, why),
+                Some(_) | None => {}
             }
         }
+        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() };
+        std::thread::scope(|scope| -> Result<(), CallerError> {
+            let mut fetching = Fetching::new(scope, &source, &place, &handed);
+            while let Some((index, fetched)) = fetching.next() {
+                let taken = match &fetched {
+                    Ok(directory) => self.take_all(index, directory, sink, recording)?,
+                    Err(error) => {
+                        let why = in_one_line(error);
+                        self.give_up(index, format!("its record cannot be had: {why}"));
+                        continue;
+                    }
+                };
+                for (stage, own) in taken.timelines {
+                    let all =
+                        timelines.entry(stage).or_insert_with(|| Timeline::new(0, INTERVAL_NS));
+                    all.merge(&own);
+                }
+            }
+            Ok(())
+        })?;
         for of in done.iter_mut() {
             self.complete(of, timelines.remove(&of.stage), recording);
         }
@@ -141,22 +224,25 @@ impl Lead {
         files: &[(String, u64)],
         place: &Path,
     ) -> Result<RunDirectory, GatherError> {
-        let space = Space::Of(self.recruits[index].id.clone());
-        let receiving = Receiving::begin(place)?;
-        for (name, expected) in files {
-            let kept = format!("{}/{name}", self.run);
-            let found = receiving
-                .keep(name, |to| Ok::<_, GatherError>(self.fabric.get(&space, &kept, to)?))?;
-            if found != *expected {
-                let (name, expected) = (name.clone(), *expected);
-                return Err(GatherError::Size { name, expected, found });
-            }
+        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() };
+        source.fetch(&self.recruits[index].id, files, place)
+    }
+
+    /// Adds what an agent recorded to the record.
+    fn take_all(
+        &mut self,
+        index: usize,
+        directory: &RunDirectory,
+        sink: &mut dyn OpSink,
+        recording: &Recording,
+    ) -> Result<Taken, CallerError> {
+        let taken = self.take(index, directory, sink)?;
+        for target in 0..recording.manifest.targets().count() {
+            recording.directory.append_names(target, directory)?;
         }
-        // It is checked as a whole before any of it becomes part of the record.
-        let directory = RunDirectory::open(place)?;
-        OpLog::open(&directory)?.scan(&mut |_| {})?;
-        self.fabric.remove(&space, &format!("{}/", self.run))?;
-        Ok(directory)
+        self.compare(index, &taken);
+        self.agents[index].rows_count = Some(taken.rows);
+        Ok(taken)
     }
 
     /// Adds the operations of an agent to the record.

@@ -105,6 +105,13 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     assert_eq!(fetched(&lead, &spaces[0], "run/part").unwrap(), (3_000_000, large.clone()));
     let shared = fetched(&second.nats, &Space::Shared, "run/plan").unwrap();
     assert_eq!(shared, (700_000, large[..700_000].to_vec()));
+    // What comes later under a name is there instead, also where it is nothing.
+    for size in [800_000, 0, 2_000_001] {
+        let later: Vec<u8> = large[..size].iter().rev().copied().collect();
+        first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&later)).unwrap();
+        let there = fetched(&lead, &spaces[0], "run/part").unwrap();
+        assert!(there == (size as u64, later), "{size}");
+    }
     lead.remove(&spaces[0], "run/").unwrap();
     assert!(fetched(&lead, &spaces[0], "run/part").is_err());
 
