@@ -211,6 +211,7 @@ impl Document {
             time: self.time.clone(),
             global_options: self.global_options.as_ref().map_or(Vec::new(), |all| all.0.clone()),
             sections: Vec::new(),
+            clients: &[],
             records: rows.map(|(job, histograms)| job.record(histograms)).collect(),
         }
     }
@@ -230,6 +231,7 @@ impl Job {
         };
         FioRecord {
             name: self.jobname.clone(),
+            whose: FioWhose::Alone,
             group: self.groupid,
             clones: 1,
             description: self.desc.clone(),
