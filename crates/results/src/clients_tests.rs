@@ -13,8 +13,8 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{Interface, Moment, OpRecord, Seed, SharedClock, StageId, WallTime, WorkerId};
 use plimsoll_record::schema::{
-    self, Agent, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule, Stage,
-    StageKind,
+    self, Agent, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule,
+    Stage, StageKind,
 };
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Placing, Plan, WorkloadFile};

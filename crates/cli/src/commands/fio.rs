@@ -94,8 +94,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     }
     let ui = settings.output.print.ui();
     let file = directed(&line.file, &args.reading);
-    let mut clients =
-        Clients::find(&line.clients, &file, &settings, &ui).map_err(in_words)?;
+    let mut clients = Clients::find(&line.clients, &file, &settings, &ui).map_err(in_words)?;
     let lowered = lower(&file, &settings, clients.as_ref())?;
     lowered.workload.check().map_err(|error| in_words(error.into()))?;
     if settings.explain {

@@ -29,6 +29,8 @@ mod terse;
 mod text;
 
 #[cfg(test)]
+mod client_tests;
+#[cfg(test)]
 mod log_tests;
 #[cfg(test)]
 mod samples;

@@ -154,7 +154,11 @@ mod tests {
         for (line, names, expected) in [
             ("x", &["a", "b"][..], "--fleet --agents-equal --agents=a,b"),
             ("--fleet=/d x", &["a"], "--fleet=/d --agents-equal --agents=a"),
-            ("--fabric nats://h:1 x", &["::1"], "--fabric=nats://h:1 --agents-equal --agents=[::1]"),
+            (
+                "--fabric nats://h:1 x",
+                &["::1"],
+                "--fabric=nats://h:1 --agents-equal --agents=[::1]",
+            ),
         ] {
             let fleet = fleet_of(line, names).unwrap();
             assert!(fleet.agents_equal);

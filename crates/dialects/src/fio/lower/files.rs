@@ -153,12 +153,7 @@ impl Lowering<'_> {
     }
 
     /// Returns files that are there by their whole paths, for each clone where they differ.
-    fn existing_parts(
-        &self,
-        job: &Job,
-        files: &Files,
-        size: SizeRange,
-    ) -> Vec<Part> {
+    fn existing_parts(&self, job: &Job, files: &Files, size: SizeRange) -> Vec<Part> {
         let each = self.machine.clones_each(job);
         let mut of_clones: Vec<Vec<String>> =
             (0..each).map(|clone| files.paths(&job.name, clone)).collect();

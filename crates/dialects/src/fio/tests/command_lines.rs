@@ -37,10 +37,7 @@ fn clients_are_named_by_hosts_or_files_of_them() {
     assert_eq!(clients("one.fio"), Vec::<String>::new());
     assert_eq!(clients("--client=h1 one.fio"), ["h1,8765"]);
     assert_eq!(clients("--client=h1,8766 --client ip:h2 one.fio"), ["h1,8766", "h2,8765"]);
-    assert_eq!(
-        clients("--client=hosts.txt one.fio"),
-        ["h1,8765", "10.0.0.2,8766", "fe80::1,8765"]
-    );
+    assert_eq!(clients("--client=hosts.txt one.fio"), ["h1,8765", "10.0.0.2,8766", "fe80::1,8765"]);
     // As WEKA's wekatester writes it; and the jobs are there once.
     let line = "--output-format=json --client=h1 one.fio two.fio --client=h2 one.fio two.fio";
     assert_eq!(clients(line), ["h1,8765", "h2,8765"]);

@@ -11,8 +11,7 @@ fn clients(count: u32) -> Machine<'static> {
 #[test]
 fn clones_are_multiplied_and_each_has_files_of_its_own() {
     let file = real("weka/FIOmaster.txt");
-    let (one, eight) =
-        (lower(&file, &machine()).unwrap(), lower(&file, &clients(8)).unwrap());
+    let (one, eight) = (lower(&file, &machine()).unwrap(), lower(&file, &clients(8)).unwrap());
     assert_sound(&eight);
     assert_eq!(stages(&one), stages(&eight));
     let workers = |lowered: &Lowered| -> Vec<u32> {
@@ -55,10 +54,8 @@ fn files_that_all_clones_share_are_shared_by_all_clients_too() {
     assert_eq!(notes(&on(text, &machine())), Vec::<String>::new());
     assert_eq!(
         notes(&on(text, &clients(2))),
-        [
-            "[a] `filename_format=$jobname.$filenum`: clones of all clients share its files; in fio \
-             they share those of their client"
-        ]
+        ["[a] `filename_format=$jobname.$filenum`: clones of all clients share its files; in fio \
+             they share those of their client"]
     );
     // As in fio, where a path is named.
     let named = "[a]\nrw=write\nsize=64k\nnumjobs=2\nfilename=/d/x\n";
