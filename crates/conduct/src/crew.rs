@@ -67,6 +67,8 @@ pub trait Crew {
 pub struct DirectedStage<'a> {
     /// Which stage of the run it is.
     pub number: StageId,
+    /// What it is called.
+    pub name: &'a str,
     /// What is done.
     pub chosen: &'a Chosen,
     /// What the stage before has changed, in all parts.

@@ -243,7 +243,8 @@ impl<'a> PlanWork<'a> {
     ) -> Result<Option<FilesReady>, ConductError> {
         let Some(agents) = &mut self.agents else { return Ok(None) };
         let sets_count = self.placed.plan.sets.len();
-        let directed = DirectedStage { number, chosen, before: &self.changed, sets_count };
+        let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
+        let directed = DirectedStage { number, name, chosen, before: &self.changed, sets_count };
         let prepared = agents.prepare(&directed, recording.stop.flag());
         let prepared = prepared.map_err(ConductError::Caller)?;
         if let (Some(files), Some(FilesReady { unseen, .. })) = (&self.files, &prepared)
@@ -460,8 +461,9 @@ impl Work for PlanWork<'_> {
     ) -> Result<StageOutcome, EngineError> {
         if let (Some(agents), Some(chosen)) = (&mut self.agents, &self.now.chosen) {
             let sets_count = self.placed.plan.sets.len();
-            let directed =
-                DirectedStage { number: stage, chosen, before: &self.changed, sets_count };
+            let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
+            let before = &self.changed;
+            let directed = DirectedStage { number: stage, name, chosen, before, sets_count };
             let (outcome, changed) =
                 agents.run(&directed, context).map_err(EngineError::Elsewhere)?;
             self.changed = changed;

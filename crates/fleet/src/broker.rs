@@ -5,14 +5,14 @@
 mod config;
 mod find;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -43,6 +43,8 @@ const START_LOOK: Duration = Duration::from_millis(10);
 const FLEET_FILE: &str = "fleet.json";
 /// Where a request to join goes.
 pub(crate) const JOIN_SUBJECT: &str = "plimsoll.join";
+/// Where coordinators ask who has made the fleet.
+const UP_SUBJECT: &str = "plimsoll.up.ask";
 
 /// How a fleet is made.
 #[derive(Clone, Debug)]
@@ -117,6 +119,12 @@ pub enum BrokerError {
     /// The fleet refuses.
     #[error("the fleet does not let this agent join: {0}")]
     Refused(String),
+    /// The fleet does not do what a coordinator asks.
+    #[error("`plimsoll fleet up` does not do that: {0}")]
+    Refuses(String),
+    /// Something else was answered than was asked.
+    #[error("`plimsoll fleet up` answers something else: is it of this version?")]
+    Answer,
     /// Certificates.
     #[error(transparent)]
     Pki(#[from] PkiError),
@@ -168,6 +176,45 @@ enum Joined {
     Refused(String),
 }
 
+/// What a coordinator asks of who has made the fleet.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UpAsk {
+    Token { uses: Option<u32>, lasts_ms: Option<u64> },
+    Revoke { agents: Vec<String>, tokens: Vec<u32> },
+}
+
+/// The answer to it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum UpSay {
+    Token(String),
+    Revoked(Revoked),
+    Refused(String),
+}
+
+/// Whose leave was taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revoked {
+    /// Agents.
+    pub agents: Vec<RevokedAgent>,
+    /// Tokens.
+    pub tokens: Vec<u32>,
+    /// What names neither.
+    pub unknown: Vec<String>,
+}
+
+/// An agent whose leave was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevokedAgent {
+    /// What it was called on the fabric.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The token by which it had joined, where that still lets it join again.
+    pub token: Option<u32>,
+}
+
 struct TokenState {
     rules: TokenRules,
     made: std::time::Instant,
@@ -175,12 +222,79 @@ struct TokenState {
     is_revoked: bool,
 }
 
-/// Who has joined.
+impl TokenState {
+    /// Returns why nobody joins by it any more.
+    fn refuses(&self) -> Option<&'static str> {
+        if self.is_revoked {
+            return Some("the token was revoked");
+        }
+        if self.rules.lasts.is_some_and(|lasts| self.made.elapsed() > lasts) {
+            return Some("the token has expired");
+        }
+        let is_used = self.rules.uses.is_some_and(|uses| self.used >= uses);
+        is_used.then_some("the token was used as often as it may be")
+    }
+}
+
+/// An agent that has joined.
+struct Member {
+    name: String,
+    /// By which token.
+    token: u32,
+}
+
+/// Who has joined, and who may.
 #[derive(Default)]
 struct Members {
     tokens: BTreeMap<u32, TokenState>,
-    /// By number: the name.
-    agents: BTreeMap<u32, String>,
+    /// By number.
+    agents: BTreeMap<u32, Member>,
+    /// The numbers of those whose leave was taken back.
+    revoked: BTreeSet<u32>,
+}
+
+impl Members {
+    /// Takes leave back of agents, by id or name, and of tokens.
+    fn revoke(&mut self, agents: &[String], tokens: &[u32]) -> Revoked {
+        let mut revoked = Revoked::default();
+        for number in tokens {
+            match self.tokens.get_mut(number) {
+                Some(token) => {
+                    token.is_revoked = true;
+                    revoked.tokens.push(*number);
+                }
+                None => revoked.unknown.push(format!("token {number}")),
+            }
+        }
+        for wanted in agents {
+            let mut is_known = false;
+            for (number, Member { name, token }) in &self.agents {
+                let id = agent_id(*number);
+                if *wanted != id && wanted != name {
+                    continue;
+                }
+                is_known = true;
+                if self.revoked.insert(*number) {
+                    let lets_join = self.tokens.get(token).is_some_and(|of| of.refuses().is_none());
+                    let token = lets_join.then_some(*token);
+                    revoked.agents.push(RevokedAgent { id, name: name.clone(), token });
+                }
+            }
+            if !is_known {
+                revoked.unknown.push(format!("agent {wanted}"));
+            }
+        }
+        revoked
+    }
+}
+
+/// What this process and whoever answers in its name know of the fleet.
+struct Desk {
+    authority: Authority,
+    members: Mutex<Members>,
+    agents_max: u32,
+    /// The addresses by which agents reach the server.
+    servers: Vec<String>,
 }
 
 /// A fleet that is up.
@@ -188,8 +302,9 @@ pub struct Broker {
     child: Child,
     settings: BrokerSettings,
     port: u16,
-    authority: Arc<Authority>,
-    members: Arc<Mutex<Members>>,
+    desk: Arc<Desk>,
+    /// The agents that the server was told to know no longer.
+    told: BTreeSet<u32>,
     /// How this process speaks to it; gone before the server is.
     nats: Option<Nats>,
 }
@@ -208,12 +323,12 @@ impl Broker {
         if connect_file(&fleet_file).is_ok() {
             return Err(BrokerError::Up { path: directory.clone() });
         }
-        let authority = Arc::new(Authority::new()?);
+        let authority = Authority::new()?;
         let server = authority.server()?;
         write_private(&directory.join("server.pem"), &pem_chain(&server, &authority))?;
         write_private(&directory.join("server.key"), &pem("PRIVATE KEY", &server.key))?;
         write_private(&directory.join("ca.pem"), &pem("CERTIFICATE", authority.certificate()))?;
-        let text = config::text(&settings, &[]);
+        let text = config::text(&settings, &BTreeSet::new());
         write_private(&directory.join("nats.conf"), &text)?;
         let _ = fs::remove_file(directory.join("nats.log"));
         let mut child = start_child(&settings)?;
@@ -225,32 +340,40 @@ impl Broker {
                 return Err(error);
             }
         };
-        let members = Arc::default();
-        let mut broker = Self { child, settings, port, authority, members, nats: None };
+        let servers = settings.addresses.iter().map(|address| match address.contains(':') {
+            true => format!("[{address}]:{port}"),
+            false => format!("{address}:{port}"),
+        });
+        let (servers, agents_max) = (servers.collect(), settings.agents_max);
+        let desk = Arc::new(Desk { authority, members: Mutex::default(), agents_max, servers });
+        let mut broker = Self { child, settings, port, desk, told: BTreeSet::new(), nats: None };
         broker.open(&fleet_file)?;
         Ok(broker)
     }
 
     /// Takes part in the fleet, and lets others on this machine do so.
     fn open(&mut self, fleet_file: &Path) -> Result<(), BrokerError> {
-        let authority = self.authority.fingerprint();
+        let signs = &self.desk.authority;
+        let authority = signs.fingerprint();
         let own = format!("127.0.0.1:{}", self.port);
-        let up = Arc::new(client_config(authority, &self.authority.client(UP)?)?);
+        let up = Arc::new(client_config(authority, &signs.client(UP)?)?);
         let config =
             NatsConfig { servers: vec![address(&own)?], access: Access::Fleet(up), system: None };
         let nats = Nats::join_with(&config, Side::Up, |_| true)?;
-        let (members, signs) = (Arc::clone(&self.members), Arc::clone(&self.authority));
-        let agents_max = self.settings.agents_max;
+        let desk = Arc::clone(&self.desk);
         nats.answer(JOIN_SUBJECT.to_owned(), move |asked| {
-            let joined = welcome(&members, &signs, agents_max, asked);
-            serde_json::to_vec(&joined).expect("an answer is JSON")
+            serde_json::to_vec(&desk.welcome(asked)).expect("an answer is JSON")
+        })?;
+        let desk = Arc::clone(&self.desk);
+        nats.answer(UP_SUBJECT.to_owned(), move |asked| {
+            serde_json::to_vec(&desk.answer(asked)).expect("an answer is JSON")
         })?;
         self.nats = Some(nats);
         let file = FleetFile {
             servers: vec![own],
             authority: STANDARD.encode(authority),
-            coordinator: IdentityDoc::of(&self.authority.client(COORDINATOR)?),
-            system: IdentityDoc::of(&self.authority.client(SYSTEM)?),
+            coordinator: IdentityDoc::of(&signs.client(COORDINATOR)?),
+            system: IdentityDoc::of(&signs.client(SYSTEM)?),
         };
         let text = serde_json::to_string_pretty(&file).expect("it is JSON");
         write_private(fleet_file, &text)
@@ -258,43 +381,14 @@ impl Broker {
 
     /// Returns a new token.
     pub fn token(&self, rules: TokenRules) -> Result<Token, BrokerError> {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = members.tokens.keys().last().map_or(1, |last| last + 1);
-        let made = std::time::Instant::now();
-        members.tokens.insert(number, TokenState { rules, made, used: 0, is_revoked: false });
-        let servers = self.settings.addresses.iter();
-        let servers = servers.map(|address| match address.contains(':') {
-            true => format!("[{address}]:{}", self.port),
-            false => format!("{address}:{}", self.port),
-        });
-        Ok(Token {
-            servers: servers.collect(),
-            authority: self.authority.fingerprint(),
-            number,
-            identity: self.authority.client(JOIN)?,
-        })
-    }
-
-    /// Has a token let nobody join any more. Returns whether there is one of that number.
-    pub fn revoke_token(&self, number: u32) -> bool {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let token = members.tokens.get_mut(&number);
-        token.map(|token| token.is_revoked = true).is_some()
+        Ok(self.desk.token(rules)?)
     }
 
     /// Returns who has joined: ids and names.
     pub fn joined(&self) -> Vec<(String, String)> {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        members.agents.iter().map(|(number, name)| (agent_id(*number), name.clone())).collect()
-    }
-
-    /// Ends the connection of an agent, and lets it come back no more.
-    pub fn revoke_agents(&mut self, ids: &[String]) -> Result<(), BrokerError> {
-        let path = self.settings.directory.join("nats.conf");
-        write_private(&path, &config::text(&self.settings, ids))?;
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::HUP)
-            .map_err(|source| BrokerError::Files { what: "reload", path, source: source.into() })
+        let members = self.desk.members();
+        let agents = members.agents.iter();
+        agents.map(|(number, of)| (agent_id(*number), of.name.clone())).collect()
     }
 
     /// Returns the port that agents connect to.
@@ -307,18 +401,130 @@ impl Broker {
         self.child.id()
     }
 
-    /// Tells whether the server has ended by itself, and starts it again if so.
-    pub fn restart_if_ended(&mut self) -> Result<bool, BrokerError> {
-        if !matches!(self.child.try_wait(), Ok(Some(_))) {
+    /// Does what is due: cuts agents off whose leave was taken back, and starts the server again
+    /// where it has ended by itself, which it returns.
+    pub fn tend(&mut self) -> Result<bool, BrokerError> {
+        let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+        let revoked = self.desk.members().revoked.clone();
+        if !has_ended && revoked == self.told {
             return Ok(false);
         }
         // Agents know the port.
         self.settings.listen.1 = self.port;
         let path = self.settings.directory.join("nats.conf");
-        write_private(&path, &config::text(&self.settings, &[]))?;
+        write_private(&path, &config::text(&self.settings, &revoked))?;
+        self.told = revoked;
+        if !has_ended {
+            let pid = rustix::process::Pid::from_child(&self.child);
+            rustix::process::kill_process(pid, rustix::process::Signal::HUP)
+                .map_err(|error| files("reload", &path, error.into()))?;
+            return Ok(false);
+        }
         self.child = start_child(&self.settings)?;
         wait_for(&mut self.child, &self.settings)?;
         Ok(true)
+    }
+}
+
+impl Desk {
+    fn members(&self) -> MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn token(&self, rules: TokenRules) -> Result<Token, PkiError> {
+        let mut members = self.members();
+        let number = members.tokens.keys().last().map_or(1, |last| last + 1);
+        let made = std::time::Instant::now();
+        members.tokens.insert(number, TokenState { rules, made, used: 0, is_revoked: false });
+        Ok(Token {
+            servers: self.servers.clone(),
+            authority: self.authority.fingerprint(),
+            number,
+            identity: self.authority.client(JOIN)?,
+        })
+    }
+
+    /// Answers a coordinator.
+    fn answer(&self, asked: &[u8]) -> UpSay {
+        match serde_json::from_slice(asked) {
+            Ok(UpAsk::Token { uses, lasts_ms }) => {
+                let lasts = lasts_ms.map(Duration::from_millis);
+                match self.token(TokenRules { uses, lasts }) {
+                    Ok(token) => UpSay::Token(token.to_text()),
+                    Err(error) => UpSay::Refused(error.to_string()),
+                }
+            }
+            Ok(UpAsk::Revoke { agents, tokens }) => {
+                UpSay::Revoked(self.members().revoke(&agents, &tokens))
+            }
+            Err(_) => UpSay::Refused("the request is not understood".to_owned()),
+        }
+    }
+
+    /// Lets somebody join who may.
+    fn welcome(&self, asked: &[u8]) -> Joined {
+        let refused = |why: &str| Joined::Refused(why.to_owned());
+        let Ok(Joining { token, name, public_key }) = serde_json::from_slice(asked) else {
+            return refused("the request is not understood");
+        };
+        let is_printable = !name.is_empty() && !name.contains(char::is_control);
+        if !is_printable || name.len() > NAME_BYTES_MAX {
+            return refused("its name is empty, too long or not printable");
+        }
+        let mut members = self.members();
+        let Some(of) = members.tokens.get(&token) else {
+            return refused("nobody knows the token");
+        };
+        if let Some(why) = of.refuses() {
+            return refused(why);
+        }
+        let Ok(public_key) = STANDARD.decode(public_key) else {
+            return refused("its key is none");
+        };
+        let number = members.agents.keys().last().map_or(1, |last| last + 1);
+        if number > self.agents_max {
+            return refused("as many agents have joined as may (--agents-max)");
+        }
+        let Ok(certificate) = self.authority.sign(&agent_id(number), &public_key) else {
+            return refused("its key is none");
+        };
+        members.agents.insert(number, Member { name, token });
+        if let Some(of) = members.tokens.get_mut(&token) {
+            of.used += 1;
+        }
+        let id = AgentId::new(agent_id(number)).expect("a number is an id");
+        Joined::Welcome { id, certificate: STANDARD.encode(certificate) }
+    }
+}
+
+/// Asks who has made a fleet for a new token, and returns it as one word.
+pub fn ask_token(nats: &Nats, rules: TokenRules) -> Result<String, BrokerError> {
+    let lasts_ms = rules.lasts.map(|lasts| u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
+    match ask(nats, &UpAsk::Token { uses: rules.uses, lasts_ms })? {
+        UpSay::Token(token) => Ok(token),
+        _ => Err(BrokerError::Answer),
+    }
+}
+
+/// Asks who has made a fleet to take leave back of agents, by id or name, and of tokens.
+pub fn ask_revoke(
+    nats: &Nats,
+    agents: Vec<String>,
+    tokens: Vec<u32>,
+) -> Result<Revoked, BrokerError> {
+    match ask(nats, &UpAsk::Revoke { agents, tokens })? {
+        UpSay::Revoked(revoked) => Ok(revoked),
+        _ => Err(BrokerError::Answer),
+    }
+}
+
+fn ask(nats: &Nats, asked: &UpAsk) -> Result<UpSay, BrokerError> {
+    let asked = serde_json::to_vec(asked).expect("it is JSON");
+    let answer = nats.request(UP_SUBJECT, asked)?;
+    match serde_json::from_slice(&answer) {
+        Ok(UpSay::Refused(why)) => Err(BrokerError::Refuses(why)),
+        Ok(said) => Ok(said),
+        Err(_) => Err(BrokerError::Answer),
     }
 }
 
@@ -393,50 +599,6 @@ pub fn join(token: &Token, name: &str) -> Result<(AgentId, NatsConfig), BrokerEr
             Ok((id, NatsConfig { servers, access: Access::Fleet(tls), system: None }))
         }
     }
-}
-
-/// Lets somebody join who may.
-fn welcome(
-    members: &Mutex<Members>,
-    authority: &Authority,
-    agents_max: u32,
-    asked: &[u8],
-) -> Joined {
-    let refused = |why: &str| Joined::Refused(why.to_owned());
-    let Ok(Joining { token, name, public_key }) = serde_json::from_slice(asked) else {
-        return refused("the request is not understood");
-    };
-    let is_printable = !name.is_empty() && !name.contains(char::is_control);
-    if !is_printable || name.len() > NAME_BYTES_MAX {
-        return refused("its name is empty, too long or not printable");
-    }
-    let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(of) = members.tokens.get_mut(&token) else { return refused("nobody knows the token") };
-    if of.is_revoked {
-        return refused("the token was revoked");
-    }
-    if of.rules.lasts.is_some_and(|lasts| of.made.elapsed() > lasts) {
-        return refused("the token has expired");
-    }
-    if of.rules.uses.is_some_and(|uses| of.used >= uses) {
-        return refused("the token was used as often as it may be");
-    }
-    let Ok(public_key) = STANDARD.decode(public_key) else {
-        return refused("its key is none");
-    };
-    let number = members.agents.keys().last().map_or(1, |last| last + 1);
-    if number > agents_max {
-        return refused("as many agents have joined as may (--agents-max)");
-    }
-    let Ok(certificate) = authority.sign(&agent_id(number), &public_key) else {
-        return refused("its key is none");
-    };
-    members.agents.insert(number, name);
-    if let Some(of) = members.tokens.get_mut(&token) {
-        of.used += 1;
-    }
-    let id = AgentId::new(agent_id(number)).expect("a number is an id");
-    Joined::Welcome { id, certificate: STANDARD.encode(certificate) }
 }
 
 fn address(server: &str) -> Result<ServerAddr, BrokerError> {

@@ -4,6 +4,7 @@
 mod collect;
 mod gather;
 mod hearing;
+mod remarks;
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
@@ -30,7 +31,7 @@ use crate::contents::{fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::limits::Limits;
-use crate::offset::Offset;
+use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{
     Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageOrder,
@@ -67,7 +68,7 @@ pub struct FleetSettings {
 /// What came of a stage at one agent.
 struct PartOutcome {
     doc: Box<OutcomeDoc>,
-    offset: Offset,
+    clock: ClockLine,
 }
 
 /// What is known of the files of a run.
@@ -102,6 +103,8 @@ pub struct Lead {
     /// By how much each agent's clock is ahead, as was measured before the stage.
     offsets: Vec<Offset>,
     files: OnFiles,
+    /// What is to be said in the record of agents that stood out.
+    remarks: Vec<String>,
     hearing: Option<thread::JoinHandle<()>>,
 }
 
@@ -179,6 +182,7 @@ impl Lead {
             is_virtual: false,
             offsets: Vec::new(),
             files: OnFiles::default(),
+            remarks: Vec::new(),
             hearing: Some(thread::spawn(move || hearing.run())),
         }
     }
@@ -371,6 +375,12 @@ impl Lead {
             offsets.push(offset.or(before));
         }
         drop(state);
+        // What was measured now is also how the clocks stood after the stage before.
+        for (part, offset) in self.outcomes.last_mut().into_iter().flatten().zip(&offsets) {
+            if let (Some(part), Some(offset)) = (part, offset) {
+                part.clock = part.clock.until(*offset);
+            }
+        }
         for (index, offset) in offsets.iter().enumerate() {
             if offset.is_none() {
                 self.give_up(index, "its clock could not be measured".to_owned());
@@ -425,7 +435,8 @@ impl Lead {
                 let own = own.changes(sets_count);
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
-            let outcome = doc.outcome(offset).ok_or("what it says of the stage means nothing");
+            let outcome =
+                doc.outcome(offset.into()).ok_or("what it says of the stage means nothing");
             let (own, outcome) = match (own, outcome) {
                 (Ok(own), Ok(outcome)) => (own, outcome),
                 (Err(why), _) => {
@@ -444,7 +455,7 @@ impl Lead {
                 Some(all) => all.merge(outcome),
                 None => all = Some(outcome),
             }
-            parts[index] = Some(PartOutcome { doc, offset });
+            parts[index] = Some(PartOutcome { doc, clock: offset.into() });
         }
         while self.outcomes.len() <= usize::from(stage) {
             self.outcomes.push(Vec::new());
@@ -453,6 +464,30 @@ impl Lead {
         self.note_losses()?;
         self.files.stage = FilesStage::sum(&on_files.iter().collect::<Vec<_>>());
         Ok((all.ok_or("no agent has ended the stage")?, changed))
+    }
+
+    /// Says which agents stood out in a stage, now and in the record.
+    fn remark(&mut self, name: &str, number: u8) {
+        let parts = self.outcomes[usize::from(number)].iter().zip(&self.agents);
+        let outcomes: Vec<_> = parts
+            .filter_map(|(part, agent)| {
+                let part = part.as_ref()?;
+                Some((agent, part.doc.outcome(part.clock)?))
+            })
+            .collect();
+        let parts = outcomes.iter().map(|(agent, outcome)| remarks::Part {
+            name: &agent.name,
+            weight: agent.weight,
+            took: outcome.ended.since(outcome.started),
+            began_late_by: outcome.began_late_by,
+            cpu_time: outcome.cpu_time,
+            cores: agent.machine.as_ref().and_then(|of| of.cores_count).unwrap_or(1),
+            ops: outcome.ops_count,
+            scheduled: outcome.schedule.map(|of| (of.offered_count, of.late_count)),
+        });
+        let said = remarks::remarks(name, &parts.collect::<Vec<_>>());
+        said.iter().for_each(|text| self.observer.warn(text));
+        self.remarks.extend(said);
     }
 
     /// Returns what agents tell of the files of a stage that they have made ready, as one.
@@ -577,6 +612,7 @@ impl Agents for Lead {
         if context.stop.is_set() {
             outcome.ended_by = EndReason::Stopped;
         }
+        self.remark(stage.name, stage.number.0);
         if let Some(time) = context.virtual_time {
             time.pass_until(self.latest);
         }

@@ -23,4 +23,4 @@ pub mod token;
 pub mod wire;
 
 pub use limits::Limits;
-pub use offset::{Echo, Offset, PROBES, Probes};
+pub use offset::{ClockLine, Echo, Offset, PROBES, Probes};

@@ -61,6 +61,49 @@ impl Offset {
     }
 }
 
+/// By how much an agent's clock is ahead while a stage goes on: as was measured before it, and as
+/// was measured after it, once that is known; in between along a straight line, as clocks drift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockLine {
+    begin: Offset,
+    end: Option<Offset>,
+}
+
+impl From<Offset> for ClockLine {
+    fn from(begin: Offset) -> Self {
+        Self { begin, end: None }
+    }
+}
+
+impl ClockLine {
+    /// Returns it with what was measured afterwards.
+    #[must_use]
+    pub fn until(self, end: Offset) -> Self {
+        Self { end: Some(end), ..self }
+    }
+
+    /// Returns by how much the clock is ahead when it shows `at`. All moments of one operation are
+    /// moved by the same, so that no latency depends on two clocks.
+    pub fn at(&self, at: Moment) -> Offset {
+        let Self { begin, end: Some(end) } = self else { return self.begin };
+        let span = end.at.since(begin.at).as_nanos() as i128;
+        if span == 0 {
+            return *begin;
+        }
+        let since = begin.to_coordinator(at).since(begin.at).as_nanos() as i128;
+        let drift = (i128::from(end.ns) - i128::from(begin.ns)) * since.min(span) / span;
+        // It lies between the two.
+        let ns = (i128::from(begin.ns) + drift) as i64;
+        let uncertainty_ns = begin.uncertainty_ns.max(end.uncertainty_ns);
+        Offset { at: begin.at, ns, uncertainty_ns }
+    }
+
+    /// Returns the coordinator's moment at which the agent's clock shows `at`.
+    pub fn to_coordinator(&self, at: Moment) -> Moment {
+        self.at(at).to_coordinator(at)
+    }
+}
+
 /// The exchanges with one agent.
 #[derive(Clone, Debug, Default)]
 pub struct Probes {
@@ -144,6 +187,26 @@ mod tests {
             let at = Moment::from_ns(epoch);
             prop_assert_eq!(best.to_coordinator(best.to_agent(at)), at);
         }
+    }
+
+    #[test]
+    fn a_clock_that_drifts_is_followed_between_two_measurements() {
+        let offset = |at, ns| Offset { at: Moment::from_ns(at), ns, uncertainty_ns: 5 };
+        // 100 ns ahead at 1 s, and 2,100 ns at 3 s.
+        let begin = offset(1_000_000_000, 100);
+        let line = ClockLine::from(begin);
+        let shown = |at: u64, ahead: u64| Moment::from_ns(at + ahead);
+        assert_eq!(line.at(shown(2_000_000_000, 1_100)), begin, "nothing else is known yet");
+        let line = line.until(offset(3_000_000_000, 2_100));
+        for (at, ahead) in [(1_000_000_000, 100), (2_000_000_000, 1_100), (3_000_000_000, 2_100)] {
+            let back = line.to_coordinator(shown(at, ahead)).as_ns();
+            assert!(back.abs_diff(at) <= 1, "{back} {at}");
+        }
+        // Before and behind it goes on as at the ends.
+        assert_eq!(line.at(Moment::EPOCH).ns, 100);
+        assert_eq!(line.at(shown(9_000_000_000, 2_100)).ns, 2_100);
+        let still = ClockLine::from(begin).until(begin);
+        assert_eq!(still.at(Moment::EPOCH), begin);
     }
 
     #[test]

@@ -84,6 +84,34 @@ pub(crate) enum FleetCommand {
     /// Add to the record of a run what agents have kept of it, after its coordinator was killed or
     /// had lost them
     Collect(CollectArgs),
+    /// Print another line by which agents join
+    Token(TokenArgs),
+    /// Cut agents off, or let nobody join by a line any more
+    Revoke(RevokeArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TokenArgs {
+    /// How many agents may join by it [default: any number]
+    #[arg(long, value_name = "N")]
+    pub(crate) uses: Option<u32>,
+    /// How long they may [default: as long as the fleet is up]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) expires: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RevokeArgs {
+    /// Agents by name or id; they are cut off at once, and a run goes on without them
+    #[arg(value_name = "AGENT")]
+    pub(crate) agents: Vec<String>,
+    /// The number of a line, 1 being the first; agents that have joined by it stay
+    #[arg(long, value_name = "N")]
+    pub(crate) token: Vec<u32>,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
 }
 
 #[derive(Args, Debug)]

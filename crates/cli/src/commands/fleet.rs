@@ -4,14 +4,19 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use plimsoll_conduct::machine;
-use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, find_server};
+use plimsoll_fleet::broker::{
+    Broker, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token, find_server,
+};
 use plimsoll_fleet::roll::Recruit;
 use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_report::format;
 use serde_json::{Value, json};
 
 use crate::args::Form;
-use crate::args::fleet::{AgentsArgs, CollectArgs, FleetCommand, UpArgs};
+use crate::args::fleet::{
+    AgentsArgs, CollectArgs, FleetArgs, FleetCommand, RevokeArgs, TokenArgs, UpArgs,
+};
+use crate::fleet::Reachable;
 use crate::ui::Ui;
 use crate::{environment, fleet, shown, signals};
 
@@ -21,6 +26,8 @@ pub(crate) fn run(command: &FleetCommand) -> Result<ExitCode> {
         FleetCommand::Up(args) => up(args),
         FleetCommand::Agents(args) => agents(args),
         FleetCommand::Collect(args) => collect(args),
+        FleetCommand::Token(args) => token(args),
+        FleetCommand::Revoke(args) => revoke(args),
     }
 }
 
@@ -65,7 +72,7 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
     ui.note("then, here, any benchmark with --fleet; Ctrl-C ends the fleet");
     let mut known = 0;
     fleet::rest(&stop, || {
-        if broker.restart_if_ended()? {
+        if broker.tend()? {
             ui.warn("the NATS server had ended by itself, and was started again");
         }
         let joined = broker.joined();
@@ -76,6 +83,47 @@ fn up(args: &UpArgs) -> Result<ExitCode> {
         Ok(())
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints another line by which agents join.
+fn token(args: &TokenArgs) -> Result<ExitCode> {
+    let fleet = own(&args.fleet)?;
+    let lasts = args.expires.map(|duration| duration.0);
+    let token = ask_token(&fleet.nats, TokenRules { uses: args.uses, lasts })?;
+    Ui::plain().result(&format!("plimsoll agent --join {token}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes back leave to take part.
+fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
+    if args.agents.is_empty() && args.token.is_empty() {
+        bail!("name agents, or tokens with --token");
+    }
+    let ui = Ui::plain();
+    let fleet = own(&args.fleet)?;
+    let revoked = ask_revoke(&fleet.nats, args.agents.clone(), args.token.clone())?;
+    for RevokedAgent { id, name, token } in &revoked.agents {
+        ui.note(&format!("{name} ({id}) is cut off"));
+        if let Some(token) = token {
+            ui.note(&format!(
+                "the line by which it had joined still lets it join: \
+                 `plimsoll fleet revoke --token {token}` ends that"
+            ));
+        }
+    }
+    for number in &revoked.tokens {
+        ui.note(&format!("nobody joins by token {number} any more"));
+    }
+    revoked.unknown.iter().for_each(|unknown| ui.warn(&format!("the fleet knows no {unknown}")));
+    Ok(shown::exit_code(revoked.unknown.is_empty()))
+}
+
+/// Reaches a fleet that `plimsoll fleet up` has made.
+fn own(args: &FleetArgs) -> Result<Reachable> {
+    if args.fabric.is_some() {
+        bail!("--fabric: who may take part there, that NATS says itself");
+    }
+    fleet::reach(args)
 }
 
 /// Shows who is there.

@@ -344,7 +344,7 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
         alone(&["s3", "get", flag]).contains("agents do not reach a store inside this process")
     );
     let files = alone(&["file", "iops", "--dir", ".", flag]);
-    assert!(files.contains("cannot work on files yet"), "{files}");
+    assert!(files.contains("`.` lies elsewhere for each agent"), "{files}");
     let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
     assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is no token"));
@@ -619,4 +619,141 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
     }
     let (code, said) = run("--agent-credentials");
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// Returns what is left in a directory.
+fn names_in(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
+    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn agents_work_on_files_that_all_of_them_see_and_caches_of_names_are_excluded() {
+    let Some(fleet) = Fleet::start(&["a", "b", "c"], &[]) else { return };
+    let directory = fleet.place.path().join("data");
+    std::fs::create_dir(&directory).unwrap();
+    let run = |line: &str| {
+        let mut command = plimsoll(fleet.place.path());
+        command.args(line.replace("--fleet", &fleet.flag).split(' ')).output().unwrap()
+    };
+    let dir = directory.display();
+    let line = format!("file suite --fleet --dir {dir} --scale 0.00001 --jobs 6 --iterations 1");
+    let output = run(&format!("{line} --duration 200ms --run-dir suite"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(names_in(&directory), [""; 0]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let excluded = "3 clients served the stages on names, each stage on what another one had in the \
+                    stage before: caches of clients are excluded.";
+    assert!(text.contains(excluded), "{text}");
+    assert!(text.contains("every byte of every read"), "{text}");
+    let read = plimsoll(fleet.place.path()).args(["analyze", "suite", "--json"]).output().unwrap();
+    let report = json_of(&read);
+    let stages = report["stages"].as_array().unwrap();
+    let stage = |name: &str| &stages.iter().find(|stage| stage["name"] == name).unwrap()["rows"][0];
+    assert_eq!(stage("create")["names_kept_count"], Value::Null);
+    assert_eq!(stage("stat")["names_kept_count"], 0);
+    assert_eq!(stage("delete")["served_by"], serde_json::json!(["a", "b", "c"]));
+    // mdtest's shift counts ranks: by one, two of three ranks of each client stay with it.
+    let line = format!("as mdtest --fleet --np 6 -F -n 20 -d {dir} -C -T -r");
+    for (shift, expected) in [
+        ("-N 2", "is excluded: each step worked on entries that another client had"),
+        ("-N 1", "is not excluded: 3 of 6 ranks worked on entries that their own client had"),
+    ] {
+        let output = run(&format!("{line} {shift}"));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(expected), "{text}");
+    }
+    assert_eq!(names_in(&directory), [""; 0]);
+    let output = run("file metadata --fleet --dir data --files 10");
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("`data` lies elsewhere for each agent"), "{said}");
+}
+
+#[test]
+fn the_owner_of_a_machine_says_where_runs_may_work() {
+    let place = tempfile::tempdir().unwrap();
+    let (allowed, other) = (place.path().join("allowed"), place.path().join("other"));
+    [&allowed, &other].into_iter().for_each(|path| std::fs::create_dir(path).unwrap());
+    std::os::unix::fs::symlink(&other, allowed.join("way")).unwrap();
+    let file = other.join("there");
+    std::fs::write(&file, [0; 65_536]).unwrap();
+    let own = allowed.join("there");
+    std::fs::write(&own, [0; 65_536]).unwrap();
+    let run = |fleet: &Fleet, line: &str| {
+        let mut command = plimsoll(fleet.place.path());
+        let output = command.args(line.split(' ')).arg(&fleet.flag).output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let metadata =
+        |path: &Path| format!("file metadata --files 5 --jobs 1 --dir {}", path.display());
+    let reads = |path: &Path| {
+        let at = path.display();
+        let dir = path.parent().unwrap().display();
+        format!("file iops --dir {dir} --on {at} --op read --jobs 1 --duration 100ms")
+    };
+    let Some(limited) = Fleet::start(&["a"], &["--allow-dirs", &allowed.display().to_string()])
+    else {
+        return;
+    };
+    let not_allowed = "its owner does not allow work in";
+    for line in [metadata(&other), metadata(&allowed.join("way")), reads(&file)] {
+        let (code, said) = run(&limited, &line);
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains(not_allowed), "{line}: {said}");
+    }
+    for line in [metadata(&allowed), reads(&own)] {
+        let (code, said) = run(&limited, &line);
+        assert_eq!(code, Some(0), "{line}: {said}");
+    }
+    drop(limited);
+    // Where nothing is said, runs make directories of their own and leave alone what is there.
+    let Some(free) = Fleet::start(&["a"], &[]) else { return };
+    let (code, said) = run(&free, &metadata(&other));
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = run(&free, &reads(&file));
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("its owner does not say that runs may work on"), "{said}");
+    let mut left = names_in(&other);
+    left.extend(names_in(&allowed));
+    left.sort_unstable();
+    assert_eq!(left, ["there", "there", "way"]);
+}
+
+#[test]
+fn leave_to_take_part_is_given_and_taken_back() {
+    let Some(mut fleet) = Fleet::start(&["a"], &[]) else { return };
+    let say = |fleet: &Fleet, line: &str| {
+        let mut command = plimsoll(fleet.place.path());
+        let output = command.args(line.split(' ')).arg(&fleet.flag).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output))
+    };
+    let (_, line, _) = say(&fleet, "fleet token --uses 1");
+    fleet.token = line.trim().strip_prefix("plimsoll agent --join ").unwrap().to_owned();
+    fleet.join("b", &[]);
+    let envs = [("PLIMSOLL_JOIN", &*fleet.token)];
+    let mut late = Running::start(fleet.place.path(), &["agent", "--name", "c"], &envs);
+    late.hear("was used as often as it may be");
+    let (code, _, said) = say(&fleet, "fleet revoke a nobody --token 2");
+    assert_eq!(code, Some(1), "{said}");
+    for part in [
+        "a (a0001) is cut off",
+        "`plimsoll fleet revoke --token 1` ends that",
+        "nobody joins by token 2 any more",
+        "warning: the fleet knows no agent nobody",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    // It is cut off as soon as the server has heard of it.
+    let names = || -> Vec<String> {
+        let (_, listed, _) = say(&fleet, "fleet agents --json");
+        let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();
+        listed.iter().map(|agent| agent["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!((0..20).any(|_| names() == ["b"]), "{:?}", names());
+    let (code, _, said) = say(&fleet, "fleet revoke");
+    assert_eq!(code, Some(2), "{said}");
 }

@@ -1,5 +1,6 @@
 //! What the server is told: where it listens, whom it knows, and who may say what to whom.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{BrokerSettings, COORDINATOR, JOIN, JOIN_SUBJECT, SYSTEM, UP, agent_id};
@@ -47,7 +48,7 @@ fn agent(id: &str) -> String {
 }
 
 /// Returns the configuration of the server; `revoked` are agents that it no longer knows.
-pub(super) fn text(settings: &BrokerSettings, revoked: &[String]) -> String {
+pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String {
     let (host, port) = &settings.listen;
     let port = if *port == 0 { -1 } else { i32::from(*port) };
     let directory = &settings.directory;
@@ -72,8 +73,8 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &[String]) -> String {
     ];
     users += &user(UP, &up_says, &up_hears);
     users += &user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
-    for id in (1..=settings.agents_max).map(agent_id).filter(|id| !revoked.contains(id)) {
-        users += &agent(&id);
+    for number in (1..=settings.agents_max).filter(|number| !revoked.contains(number)) {
+        users += &agent(&agent_id(number));
     }
     let mut text = String::new();
     let written = write!(

@@ -6,14 +6,14 @@ use std::sync::mpsc::Receiver;
 
 use plimsoll_conduct::{CallerError, Observer, in_one_line};
 use plimsoll_model::{Moment, OpRecord, RunId, SeriesKey, SharedClock, WallTime};
-use plimsoll_record::schema::{self, Manifest, Recorder, RunState};
+use plimsoll_record::schema::{self, ClockReading, Manifest, Recorder, RunState};
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_stats::Timeline;
 
 use super::gather::{GatherError, INTERVAL_NS, STAGING, shifted};
 use super::{FleetSettings, Lead};
 use crate::fabric::{Arrival, Fabric};
-use crate::offset::Offset;
+use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{Answer, Order};
 
@@ -133,17 +133,21 @@ fn append(
         if failed.is_some() {
             return;
         }
-        let reading = agent.clock.iter().rev().find(|of| of.stage_index == op.stage.0);
-        let Some(reading) = reading else {
+        // The one before the stage, and the one after it, where there is one.
+        let first = agent.clock.iter().position(|of| of.stage_index == op.stage.0);
+        let Some(first) = first else {
             failed = Some(GatherError::Stage(op.stage.0).into());
             return;
         };
-        let offset = Offset {
+        let offset = |reading: &ClockReading| Offset {
             at: Moment::from_ns(reading.at_ns),
             ns: reading.offset_ns,
             uncertainty_ns: reading.uncertainty_ns,
         };
-        failed = log.append(&[shifted(op, offset)]).err().map(Into::into);
+        let clock = ClockLine::from(offset(&agent.clock[first]));
+        let after = agent.clock.get(first + 1);
+        let clock = after.map_or(clock, |after| clock.until(offset(after)));
+        failed = log.append(&[shifted(op, clock)]).err().map(Into::into);
     })?;
     failed.map_or(Ok(rows), Err)
 }

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use super::Lead;
 use crate::fabric::{FabricError, Space};
-use crate::offset::Offset;
+use crate::offset::ClockLine;
 use crate::wire::{Answer, Order};
 
 /// The interval of time lines.
@@ -47,7 +47,8 @@ struct Taken {
 }
 
 /// Returns an operation by the coordinator's clock.
-pub(super) fn shifted(op: &OpRecord, offset: Offset) -> OpRecord {
+pub(super) fn shifted(op: &OpRecord, clock: ClockLine) -> OpRecord {
+    let offset = clock.at(op.start);
     let at = |moment: Moment| offset.to_coordinator(moment);
     OpRecord {
         intended: at(op.intended),
@@ -68,6 +69,7 @@ impl Lead {
         done: &mut [Done],
     ) -> Result<(), CallerError> {
         if !self.left().is_empty() && !self.outcomes.is_empty() {
+            self.measure();
             self.step(|_| Order::HandIn, &|| false)?;
         }
         let place = recording.directory.path().join(STAGING);
@@ -114,6 +116,7 @@ impl Lead {
         }
         let _ = self.note_losses();
         staging.remove()?;
+        recording.manifest.advice.append(&mut self.remarks);
         self.note_missing(recording);
         Ok(())
     }
@@ -176,7 +179,7 @@ impl Lead {
                 failed = Some(GatherError::Stage(op.stage.0).into());
                 return;
             };
-            let op = shifted(op, part.offset);
+            let op = shifted(op, part.clock);
             let line = taken.timelines.entry(op.stage);
             let line = line.or_insert_with(|| Timeline::new(0, INTERVAL_NS));
             line.record(series_of(&op), &sample_of(&op));
@@ -224,7 +227,7 @@ impl Lead {
         let mut all: Option<StageOutcome> = None;
         for (part, agent) in parts.iter().zip(&mut self.agents) {
             let is_there = agent.rows_count.is_some();
-            let outcome = part.as_ref().and_then(|part| part.doc.outcome(part.offset));
+            let outcome = part.as_ref().and_then(|part| part.doc.outcome(part.clock));
             agent.cpu_ns.resize(number, None);
             agent.cpu_ns.push(outcome.as_ref().map(|of| of.cpu_time.as_nanos() as u64));
             match (&mut all, outcome.filter(|_| is_there)) {

@@ -12,7 +12,7 @@ use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
 
-use crate::offset::Offset;
+use crate::offset::ClockLine;
 
 /// The interval of time lines.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -140,13 +140,13 @@ impl ErrorDoc {
         }
     }
 
-    fn error(&self, offset: Offset) -> Option<ErrorSample> {
+    fn error(&self, clock: ClockLine) -> Option<ErrorSample> {
         Some(ErrorSample {
             class: ErrorClass::from_name(&self.class)?,
             job: JobId(self.job),
             kind: OpKind::from_name(&self.kind)?,
             endpoint: EndpointId(self.endpoint),
-            at: offset.to_coordinator(Moment::from_ns(self.at_ns)),
+            at: clock.to_coordinator(Moment::from_ns(self.at_ns)),
             status: self.status,
             message: self.message.chars().take(MESSAGE_CHARS_MAX).collect(),
         })
@@ -182,14 +182,14 @@ impl OutcomeDoc {
     }
 
     /// Returns it by the coordinator's clock; `None` where some name in it is unknown.
-    pub fn outcome(&self, offset: Offset) -> Option<StageOutcome> {
-        let at = |ns| offset.to_coordinator(Moment::from_ns(ns));
+    pub fn outcome(&self, clock: ClockLine) -> Option<StageOutcome> {
+        let at = |ns| clock.to_coordinator(Moment::from_ns(ns));
         let jobs: Vec<JobOutcome> = self.jobs.iter().map(JobDoc::job).collect::<Option<_>>()?;
         let wrong = |(name, count): (&String, &u64)| {
             let kind = WrongKind::ALL.into_iter().find(|kind| kind.name() == name)?;
             Some((kind, *count))
         };
-        let errors = self.errors.iter().map(|error| error.error(offset));
+        let errors = self.errors.iter().map(|error| error.error(clock));
         Some(StageOutcome {
             started: at(self.started_ns),
             began_late_by: Duration::from_nanos(self.began_late_by_ns),
@@ -223,6 +223,7 @@ impl OutcomeDoc {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::offset::Offset;
 
     #[test]
     fn what_came_of_a_stage_is_moved_to_the_coordinators_clock() {
@@ -238,7 +239,7 @@ mod tests {
             "recorder_waits": 1, "recorder_wait_ns": 9, "cpu_ns": 100}"#;
         let doc: OutcomeDoc = serde_json::from_str(text).unwrap();
         let offset = Offset { at: Moment::EPOCH, ns: 1_000, uncertainty_ns: 1 };
-        let outcome = doc.outcome(offset).unwrap();
+        let outcome = doc.outcome(offset.into()).unwrap();
         assert_eq!((outcome.started.as_ns(), outcome.ended.as_ns()), (4_000, 8_000));
         assert_eq!(outcome.errors[0].at.as_ns(), 5_000);
         assert_eq!((outcome.ops_count, outcome.failed_count), (10, 2));
@@ -246,9 +247,9 @@ mod tests {
         assert_eq!(outcome.stream_hash, u64::MAX);
         // By a clock that agrees it is sent as it came.
         let same = Offset { ns: 0, ..offset };
-        assert_eq!(OutcomeDoc::of(&doc.outcome(same).unwrap()), doc);
+        assert_eq!(OutcomeDoc::of(&doc.outcome(same.into()).unwrap()), doc);
         let unknown: OutcomeDoc =
             serde_json::from_str(&text.replace("duration", "boredom")).unwrap();
-        assert!(unknown.outcome(offset).is_none());
+        assert!(unknown.outcome(offset.into()).is_none());
     }
 }

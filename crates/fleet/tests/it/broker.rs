@@ -5,7 +5,10 @@ use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use plimsoll_fleet::broker::{Broker, BrokerError, BrokerSettings, TokenRules, join, local_fleet};
+use plimsoll_fleet::broker::{
+    Broker, BrokerError, BrokerSettings, RevokedAgent, TokenRules, ask_revoke, ask_token, join,
+    local_fleet,
+};
 use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
 use plimsoll_fleet::nats::{Nats, Side};
 use plimsoll_fleet::protocol::AgentId;
@@ -126,18 +129,42 @@ fn tokens_are_used_as_often_as_they_may_be_and_no_longer() {
     let strange = Token { authority: [0; 32], ..any.clone() };
     assert!(matches!(join(&strange, "x"), Err(BrokerError::Fabric(_))));
     drop(agent(&any, "node2"));
-    assert!(broker.revoke_token(any.number) && !broker.revoke_token(77));
+    let config = local_fleet(&place.path().join("fleet")).unwrap();
+    let (lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
+    let revoked = ask_revoke(&lead, Vec::new(), vec![any.number, 77]).unwrap();
+    assert_eq!((revoked.tokens, revoked.unknown), (vec![any.number], vec!["token 77".to_owned()]));
     assert!(refusal(&any).ends_with("was revoked"));
-    let more = broker.token(ANY).unwrap();
+    let more = Token::parse(&ask_token(&lead, ANY).unwrap()).unwrap();
+    // Only coordinators ask that.
+    assert!(ask_token(&first.nats, ANY).is_err());
+    assert!(ask_revoke(&first.nats, vec!["node2".to_owned()], Vec::new()).is_err());
     drop(agent(&more, "node3"));
     assert!(refusal(&more).contains("as many agents have joined as may"));
     assert!(matches!(join(&more, ""), Err(BrokerError::Refused(_))));
 
-    // An agent whose leave is taken back is cut off, and stays so.
-    let config = local_fleet(&place.path().join("fleet")).unwrap();
-    let (_lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
-    broker.revoke_agents(&["a0001".to_owned()]).unwrap();
-    assert_eq!(text(told.recv_timeout(LONG).unwrap()), "a0001 7 has gone");
+    // An agent whose leave is taken back is cut off, and stays so, also when the server has ended.
+    let gone = |name: &str| format!("{name} has gone");
+    while told.recv_timeout(SHORT).is_ok() {}
+    let revoked =
+        ask_revoke(&lead, ["node1", "a0003", "node9"].map(str::to_owned).into(), Vec::new());
+    let revoked = revoked.unwrap();
+    let agent = |id: &str, name: &str, token| RevokedAgent {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        token,
+    };
+    // The first has used its token up; the third may join again.
+    let expected = [agent("a0001", "node1", None), agent("a0003", "node3", Some(more.number))];
+    assert_eq!(
+        (&*revoked.agents, &*revoked.unknown),
+        (&expected[..], &["agent node9".to_owned()][..])
+    );
+    assert!(!broker.tend().unwrap());
+    assert_eq!(text(told.recv_timeout(LONG).unwrap()), gone("a0001 7"));
+    let server = rustix::process::Pid::from_raw(broker.server_pid() as i32).unwrap();
+    rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
+    let is_back = (0..LONG.as_millis()).any(|_| broker.tend().unwrap());
+    assert!(is_back);
     first.nats.post(&Address::Coordinators(first.id.clone()), b"here".to_vec()).unwrap();
     // It tries again, and whatever ends with that is all that is heard of it.
     let is_message = |arrival: &Arrival| matches!(arrival, Arrival::Message { .. });

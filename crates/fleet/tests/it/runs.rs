@@ -405,12 +405,13 @@ stages:
     assert!(ops.iter().all(|op| op.end.as_ns() <= ended));
     for (index, agent) in seen.manifest.agents.iter().enumerate() {
         let hours = 3_600_000_000_000 * index as i64;
-        let [first, second] = agent.clock[..] else { panic!("{:?}", agent.clock) };
-        for reading in [first, second] {
+        let [first, second, third] = agent.clock[..] else { panic!("{:?}", agent.clock) };
+        for reading in [first, second, third] {
             // The epochs of the processes' clocks differ by what passed until the run began.
             let more = reading.offset_ns - hours;
             assert!((-1_000_000..60_000_000_000).contains(&more), "{reading:?}");
         }
+        assert_eq!([first, second, third].map(|reading| reading.stage_index), [0, 1, 1]);
         let moved = first.offset_ns.abs_diff(second.offset_ns);
         assert!(moved <= first.uncertainty_ns + second.uncertainty_ns + 1_000_000, "{moved}");
     }
