@@ -2,7 +2,7 @@
 
 use std::slice::Iter;
 
-use super::clients::{Client, Clients};
+use super::clients::{Client, Clients, Named};
 use super::error::{FioError, Place, Problem};
 use super::job::{JobFile, Note};
 use super::lines::{Reader, Section, WrittenOption};
@@ -220,7 +220,7 @@ impl Arguments<'_> {
     }
 
     fn finish(mut self) -> Result<CommandLine, FioError> {
-        let (clients, files, notes) = self.clients.finish()?;
+        let Named { clients, files, notes } = self.clients.finish()?;
         self.files.extend(files);
         self.notes.extend(notes);
         let globals: Vec<Section> =

@@ -32,6 +32,16 @@ pub(super) struct Clients {
     given: Vec<Given>,
 }
 
+/// What the clients of a command line come to.
+#[derive(Default)]
+pub(super) struct Named {
+    pub(super) clients: Vec<Client>,
+    /// The job files that they share.
+    pub(super) files: Vec<String>,
+    /// What is to be said of them.
+    pub(super) notes: Vec<Note>,
+}
+
 /// One `--client` with those that it names.
 struct Given {
     option: WrittenOption,
@@ -81,9 +91,9 @@ impl Clients {
         })
     }
 
-    /// Returns the clients, the job files that they share and what is to be said of them.
-    pub(super) fn finish(self) -> Result<(Vec<Client>, Vec<String>, Vec<Note>), FioError> {
-        let Some(first) = self.given.first() else { return Ok(Default::default()) };
+    /// Returns what they come to, or why they cannot be meant.
+    pub(super) fn finish(self) -> Result<Named, FioError> {
+        let Some(first) = self.given.first() else { return Ok(Named::default()) };
         // Those without a file of their own take that of the others.
         let mut lists = self.given.iter().filter(|given| !given.files.is_empty());
         let files = lists.next().map(|given| given.files.clone()).unwrap_or_default();
@@ -120,7 +130,7 @@ impl Clients {
             return Err(refused(&first.option, why));
         }
         let notes = self.notes(&clients);
-        Ok((clients, files, notes))
+        Ok(Named { clients, files, notes })
     }
 
     fn notes(&self, clients: &[Client]) -> Vec<Note> {

@@ -14,10 +14,10 @@
 //!   lifted as in fio, so that seldom does not look like never. A time within 0.1 % of the end of
 //!   a cell may count in the one below.
 //! - `eta` is 0, `Disk stats` and `disk_util` are left out, as fio does with `disk_util=0`.
-//! - Where clients ran the jobs, each group has an "All clients" of its own with percentiles; fio has
-//!   one over all groups, which adds up what ran at different times, and since 3.39 percentiles of
-//!   that. Its `hostname` has all clients, its `port` is 0, its description the sections. What
-//!   clients used of their machines is known for all of them together only.
+//! - Where clients ran the jobs, each group of each stage has an "All clients" of its own, with
+//!   percentiles. fio has one over all groups, which adds up what ran at different times. Its
+//!   `hostname` has all clients, its `port` is 0, and its description the sections. What clients
+//!   used of their machines is known for all of them together only.
 //! - Failed operations are always counted in `errors`, `total_err` and `first_error`, once there
 //!   are any; fio has them with `continue_on_error` only.
 
