@@ -331,12 +331,6 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     if !is_real {
         bail!("no store is asked, so a fleet has nothing to do; leave --fleet out");
     }
-    if plan.stages.iter().any(|stage| !stage.stop_rules.is_empty()) {
-        bail!(
-            "a fleet cannot end a stage by what it measures yet (--until, --autoterm, `until`); \
-             give it a duration, or have one process carry it out"
-        );
-    }
     let of_files = |members: &Members| match members {
         Members::Objects(objects) => !objects.data_files.is_empty(),
         Members::Named(named) => !named.data_files.is_empty(),

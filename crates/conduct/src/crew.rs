@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::{OpSink, ServerNames, StageContext, StageOutcome, StopFlag};
+use plimsoll_engine::{OpSink, ServerNames, StageContext, StageOutcome, StageRules, StopFlag};
 use plimsoll_model::{Moment, StageId};
 use plimsoll_record::Manifest;
 use plimsoll_record::schema::{self, Cleanup, FilesStage};
@@ -99,11 +99,13 @@ pub trait Agents {
     fn note(&self, manifest: &mut Manifest);
 
     /// Has the stage that is ready carried out, and returns what came of it and what it has changed
-    /// in all parts, by the clock of this run. Its time line comes when all is gathered.
+    /// in all parts, by the clock of this run. Its time line comes when all is gathered. `rules`
+    /// end it where they hold for all parts together.
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
+        rules: Option<&StageRules>,
     ) -> Result<(StageOutcome, Changes), CallerError>;
 
     /// Adds to the record of the stage that has ended what the agents know of its files.

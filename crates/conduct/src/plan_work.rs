@@ -350,6 +350,7 @@ impl<'a> PlanWork<'a> {
             duration: None,
             ops_max: of.ops_max.map(|max| share.of(max)).map(|ops| ops.end - ops.start),
             stop_rules,
+            is_judged_elsewhere: self.crew.is_directed(),
             end_on_failure: of.end_on_failure,
         };
         StageWork { stage, objects: objects.collect(), files, limits }
@@ -459,13 +460,14 @@ impl Work for PlanWork<'_> {
         context: &StageContext<'_>,
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
+        let rules = self.agents.as_ref().and_then(|_| self.stage_work(stage, &NullRings).rules());
         if let (Some(agents), Some(chosen)) = (&mut self.agents, &self.now.chosen) {
             let sets_count = self.placed.plan.sets.len();
             let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
             let before = &self.changed;
             let directed = DirectedStage { number: stage, name, chosen, before, sets_count };
             let (outcome, changed) =
-                agents.run(&directed, context).map_err(EngineError::Elsewhere)?;
+                agents.run(&directed, context, rules.as_ref()).map_err(EngineError::Elsewhere)?;
             self.changed = changed;
             return Ok(outcome);
         }

@@ -54,8 +54,15 @@ pub fn run_check<D: Driver, W: Witness + Send>(
             Ok(ThreadOutcome { ended: clock.now(), ..ThreadOutcome::default() })
         })
     };
-    let stage =
-        StageThreads { clock, stop, begins_at: None, stops, sink: &mut Unrecorded, jobs: &[] };
+    let stage = StageThreads {
+        clock,
+        stop,
+        begins_at: None,
+        stops,
+        tells: None,
+        sink: &mut Unrecorded,
+        jobs: &[],
+    };
     let outcome = stage.run((0..threads).map(body).collect(), |_| None)?;
     let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
     let (ops_count, keys_count, errors) = state.into_parts();

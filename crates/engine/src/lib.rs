@@ -15,6 +15,7 @@ mod pacing;
 mod pump;
 mod records;
 mod ring;
+mod seen;
 mod server_names;
 mod source;
 mod sources;
@@ -55,8 +56,9 @@ pub use outcome::{
     ScheduleOutcome, StageOutcome,
 };
 pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};
+pub use seen::{JobSeen, PartSeen, RuleSeen};
 pub use server_names::ServerNames;
 pub use stage::{FilesJobs, ObjectsJob, StageWork, run_stage, stage_threads};
 pub use timing::{JobTiming, StageLimits, start_delay};
 pub use virtual_time::VirtualTime;
-pub use watch::stop_time_min;
+pub use watch::{StageRules, stop_time_min};

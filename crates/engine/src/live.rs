@@ -2,9 +2,12 @@
 //! reads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use plimsoll_model::{ErrorClass, OpKind};
 use plimsoll_stats::Sample;
+
+use crate::seen::PartSeen;
 
 /// Asks every worker to end after the operation it has under way.
 #[derive(Debug, Default)]
@@ -130,6 +133,8 @@ impl ThreadCounters {
 #[derive(Debug)]
 pub struct Live {
     threads: Vec<ThreadCounters>,
+    /// What stop rules have seen here, for who judges them.
+    seen: Mutex<Option<Arc<PartSeen>>>,
 }
 
 /// What was counted so far of one kind of operation.
@@ -178,11 +183,21 @@ impl LiveDetail {
 impl Live {
     /// Returns counters for `threads` threads, all zero.
     pub fn new(threads: usize) -> Self {
-        Self { threads: (0..threads).map(|_| ThreadCounters::default()).collect() }
+        let threads = (0..threads).map(|_| ThreadCounters::default()).collect();
+        Self { threads, seen: Mutex::default() }
     }
 
     pub(crate) fn thread(&self, index: usize) -> &ThreadCounters {
         &self.threads[index]
+    }
+
+    /// Returns what stop rules have seen here that somebody else judges, the newest.
+    pub fn seen(&self) -> Option<Arc<PartSeen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn tell(&self, seen: PartSeen) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(seen));
     }
 
     /// Has a slot show what somebody else has counted so far of `kind`, in place of what it showed.

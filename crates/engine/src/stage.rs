@@ -16,6 +16,7 @@ use plimsoll_workload::{PrefixHash, objects};
 use crate::clock::{Waiting, thread_cpu_time};
 use crate::context::{EngineConfig, StageContext};
 use crate::job::{JobFacts, sessions_each};
+use crate::live::Live;
 use crate::objects::{ObjectsRun, deal, run_thread};
 use crate::outcome::{EngineError, OpSink, OpSinkError, StageOutcome};
 use crate::pump::runtime;
@@ -26,7 +27,7 @@ use crate::sources::shared_upload::SharedUpload;
 use crate::threads::{BUFFER_OPS, Begun, Body, Gate, Recorder, RunJob, StageThreads, sum};
 use crate::timing::{JobTiming, OpsLeft, StageLimits, Stops};
 use crate::virtual_time::VirtualTime;
-use crate::watch::{Watch, WatchedJob};
+use crate::watch::{StageRules, Watch, WatchedJob};
 
 /// How often the stop rules are looked at in virtual time.
 const VIRTUAL_LOOK: Duration = Duration::from_millis(5);
@@ -236,12 +237,22 @@ impl<D: Driver, R: RingDriver> StageWork<'_, D, R> {
         ObjectsRun { driver: job.driver, upload: SharedUpload::new(&facts), facts }
     }
 
-    fn watch(&self, started: Moment) -> Option<Watch> {
+    fn watched(&self) -> Vec<WatchedJob<'_>> {
         let mut jobs: Vec<WatchedJob<'_>> = self.objects.iter().map(watched).collect();
         if let Some(files) = &self.files {
             jobs.extend(files.watched());
         }
-        Watch::new(&jobs, &self.limits.stop_rules, started)
+        jobs
+    }
+
+    fn watch(&self, started: Moment) -> Option<Watch> {
+        Watch::new(&self.watched(), &self.limits.stop_rules, started)
+    }
+
+    /// Returns the stop rules, for who judges them over all parts of the stage; `None` where there
+    /// is none.
+    pub fn rules(&self) -> Option<StageRules> {
+        StageRules::new(&self.watched(), &self.limits.stop_rules)
     }
 
     fn run_jobs(&self) -> Vec<RunJob> {
@@ -293,6 +304,11 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         ThreadRecords::new(outlet, counters, self.stops, self.jobs.iter().map(|job| job.id))
     }
 
+    /// Returns who is told what stop rules see, where somebody else judges them.
+    fn tells(&self) -> Option<&'a Live> {
+        self.work.limits.is_judged_elsewhere.then_some(self.context.live)
+    }
+
     /// Runs the stage on threads of its own; the calling one records.
     fn run_threads(
         &'a self,
@@ -323,7 +339,8 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
         }
         let Self { stops, jobs, .. } = *self;
         let StageContext { clock, stop, begins_at, .. } = *self.context;
-        let threads = StageThreads { clock, stop, begins_at, stops, sink, jobs };
+        let tells = self.tells();
+        let threads = StageThreads { clock, stop, begins_at, stops, tells, sink, jobs };
         threads.run(bodies, |started| self.work.watch(started))
     }
 
@@ -342,6 +359,7 @@ impl<'a, D: Driver, R: RingDriver> Staged<'a, D, R> {
                 stop: self.context.stop,
                 sink,
                 watch: self.work.watch(begun.at),
+                tells: self.tells(),
                 rule: self.stops.rule,
             },
             records: &records,

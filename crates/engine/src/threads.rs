@@ -9,7 +9,7 @@ use plimsoll_model::{JobId, Moment, PackedOp, SharedClock};
 use rtrb::{Consumer, RingBuffer};
 
 use crate::clock::{block_for, block_until, thread_cpu_time};
-use crate::live::StopFlag;
+use crate::live::{Live, StopFlag};
 use crate::outcome::{
     EngineError, JobOutcome, LooksOutcome, OpSink, OpSinkError, ScheduleOutcome, StageOutcome,
     keep_first_errors,
@@ -44,6 +44,8 @@ pub(crate) struct StageThreads<'a> {
     /// When the stage is to begin; as soon as all are ready where nothing is said.
     pub(crate) begins_at: Option<Moment>,
     pub(crate) stops: Stops<'a>,
+    /// Who is told what stop rules see, where somebody else judges them.
+    pub(crate) tells: Option<&'a Live>,
     pub(crate) sink: &'a mut dyn OpSink,
     pub(crate) jobs: &'a [RunJob],
 }
@@ -70,7 +72,7 @@ impl<'a> StageThreads<'a> {
         bodies: Vec<Body<'a>>,
         watch: impl FnOnce(Moment) -> Option<Watch>,
     ) -> Result<StageOutcome, EngineError> {
-        let Self { clock, stop, begins_at, stops, sink, jobs } = self;
+        let Self { clock, stop, begins_at, stops, tells, sink, jobs } = self;
         let gate = Gate::new(clock, begins_at);
         let recorder_cpu = thread_cpu_time();
         let threads = bodies.len();
@@ -103,7 +105,7 @@ impl<'a> StageThreads<'a> {
             }
             let begun = gate.open(threads, &handles);
             let watch = watch(begun.at);
-            let mut recorder = Recorder { clock, stop, sink, watch, rule: stops.rule };
+            let mut recorder = Recorder { clock, stop, sink, watch, tells, rule: stops.rule };
             let drained = recorder.drain(&mut consumers, &handles);
             // Threads whose records nobody takes any more must not wait for room.
             drop(consumers);
@@ -280,6 +282,8 @@ pub(crate) struct Recorder<'a> {
     pub(crate) stop: &'a StopFlag,
     pub(crate) sink: &'a mut dyn OpSink,
     pub(crate) watch: Option<Watch>,
+    /// Who is told what the rules see, where somebody else judges them.
+    pub(crate) tells: Option<&'a Live>,
     pub(crate) rule: &'a OnceLock<Verdict>,
 }
 
@@ -334,6 +338,12 @@ impl Recorder<'_> {
     /// Ends the stage when a rule holds.
     pub(crate) fn check_rules(&mut self) {
         let Some(watch) = &mut self.watch else { return };
+        if let Some(live) = self.tells {
+            if let Some(seen) = watch.tell(self.clock.now()) {
+                live.tell(seen);
+            }
+            return;
+        }
         if let Some(verdict) = watch.check(self.clock.now()) {
             self.rule.get_or_init(|| verdict);
             self.watch = None;

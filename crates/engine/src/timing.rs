@@ -102,6 +102,9 @@ pub struct StageLimits {
     pub ops_max: Option<u64>,
     /// The first of these to hold ends it. They watch what is measured, not the ramps.
     pub stop_rules: Vec<StopRule>,
+    /// Whether somebody else judges the rules, who sees more than this part of the stage; what they
+    /// see here is then told by the counters.
+    pub is_judged_elsewhere: bool,
     /// Whether the first failed operation ends it.
     pub end_on_failure: bool,
 }

@@ -11,12 +11,77 @@ use plimsoll_stats::{
 use plimsoll_workload::{Metric, Precision, StopRule};
 
 use crate::outcome::EndReason;
+use crate::seen::{JobSeen, PartSeen, RuleSeen};
 use crate::timing::{Verdict, start_delay};
 
 /// How often the rules are looked at.
 const CHECK: Duration = Duration::from_secs(1);
 
+/// The stop rules of a stage whose parts others carry out.
+pub struct StageRules(Watch);
+
+impl StageRules {
+    pub(crate) fn new(jobs: &[WatchedJob<'_>], rules: &[StopRule]) -> Option<Self> {
+        Watch::new(jobs, rules, Moment::EPOCH).map(Self)
+    }
+
+    /// Returns which rule holds for all parts together, if one does, and why in words. Parts that
+    /// mean something else are as if they had not been told.
+    pub fn judge(&self, parts: &[&PartSeen]) -> Option<(EndReason, String)> {
+        let mut all = self.0.clone();
+        let mut ranges = Vec::new();
+        for (index, job) in all.jobs.iter_mut().enumerate() {
+            let mut range: Option<(u64, u64)> = None;
+            for part in parts {
+                let seen = part.jobs.get(index).filter(|seen| job.fits(seen))?;
+                if !seen.has_workers {
+                    continue;
+                }
+                let (from, to) = seen.active_ns?;
+                let (first, last) = range.unwrap_or((from, to));
+                range = Some((first.max(from), last.min(to)));
+                job.add(seen);
+            }
+            ranges.push(range?);
+        }
+        let verdict = all.held(&ranges)?;
+        Some((verdict.reason, verdict.because))
+    }
+}
+
+impl SeenJob {
+    /// Tells whether somebody else's numbers are of this job's rules.
+    fn fits(&self, seen: &JobSeen) -> bool {
+        let is_alike = |(rule, seen): (&Rule, &Vec<RuleSeen>)| {
+            let of_kind = rule.by_kind.iter().zip(seen).all(|((_, watched), seen)| {
+                matches!(
+                    (watched, seen),
+                    (Watched::Steady { .. }, RuleSeen::Amounts(_))
+                        | (Watched::Until { .. }, RuleSeen::Batches(_))
+                )
+            });
+            of_kind && rule.by_kind.len() == seen.len()
+        };
+        self.rules.len() == seen.rules.len() && self.rules.iter().zip(&seen.rules).all(is_alike)
+    }
+
+    fn add(&mut self, seen: &JobSeen) {
+        for (rule, seen) in self.rules.iter_mut().zip(&seen.rules) {
+            for ((_, watched), seen) in rule.by_kind.iter_mut().zip(seen) {
+                match (watched, seen) {
+                    (Watched::Steady { series, .. }, RuleSeen::Amounts(own)) => series.merge(own),
+                    (Watched::Until { batches, .. }, RuleSeen::Batches(own)) => {
+                        batches.merge(own.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
 /// One rule with what it has to know of the operations so far, for one kind of operation.
+#[derive(Clone)]
 enum Watched {
     Steady { rule: SteadyRule, series: AmountSeries },
     Until { asked: Vec<Precision>, batches: Batches },
@@ -55,6 +120,7 @@ impl Watched {
 }
 
 /// A rule, which holds when it does so for every kind of operation that any job is about.
+#[derive(Clone)]
 struct Rule {
     reason: EndReason,
     by_kind: Vec<(OpKind, Watched)>,
@@ -79,6 +145,7 @@ pub(crate) struct WatchedJob<'a> {
 }
 
 /// What the rules have seen of a job.
+#[derive(Clone)]
 struct SeenJob {
     id: JobId,
     name: String,
@@ -88,6 +155,7 @@ struct SeenJob {
 }
 
 /// The stop rules of a stage under way. Moments inside are nanoseconds since its start.
+#[derive(Clone)]
 pub(crate) struct Watch {
     started: Moment,
     due: Moment,
@@ -141,22 +209,47 @@ impl Watch {
         }
     }
 
-    /// Returns the rule that holds, if it is time to look and one does.
-    pub(crate) fn check(&mut self, now: Moment) -> Option<Verdict> {
-        if now < self.due {
-            return None;
-        }
+    /// Tells whether it is time to look.
+    fn is_due(&mut self, now: Moment) -> bool {
+        let is_due = now >= self.due;
         // Whole seconds of the stage, however late the look at one of them was.
         while self.due <= now {
             self.due = self.due.after(CHECK);
         }
+        is_due
+    }
+
+    /// Returns what was seen so far, if it is time to tell.
+    pub(crate) fn tell(&mut self, now: Moment) -> Option<PartSeen> {
+        let seen = |watched: &Watched| match watched {
+            Watched::Steady { series, .. } => RuleSeen::Amounts(series.clone()),
+            Watched::Until { batches, .. } => RuleSeen::Batches(batches.clone()),
+        };
+        let of_rule = |rule: &Rule| rule.by_kind.iter().map(|(_, watched)| seen(watched)).collect();
+        let of_job = |job: &SeenJob| JobSeen {
+            has_workers: !job.active.workers.is_empty(),
+            active_ns: job.active.range(),
+            rules: job.rules.iter().map(of_rule).collect(),
+        };
+        self.is_due(now).then(|| PartSeen { jobs: self.jobs.iter().map(of_job).collect() })
+    }
+
+    /// Returns the rule that holds, if it is time to look and one does.
+    pub(crate) fn check(&mut self, now: Moment) -> Option<Verdict> {
+        if !self.is_due(now) {
+            return None;
+        }
         let ranges: Option<Vec<_>> = self.jobs.iter().map(|job| job.active.range()).collect();
-        let ranges = ranges?;
+        self.held(&ranges?)
+    }
+
+    /// Returns the rule that holds over these stretches of the jobs, if one does.
+    fn held(&mut self, ranges: &[(u64, u64)]) -> Option<Verdict> {
         let rules_count = self.jobs.first()?.rules.len();
         let several_jobs = self.jobs.len() > 1;
         (0..rules_count).find_map(|at| {
             let mut held = Vec::new();
-            for (job, &(from_ns, to_ns)) in self.jobs.iter_mut().zip(&ranges) {
+            for (job, &(from_ns, to_ns)) in self.jobs.iter_mut().zip(ranges) {
                 let several_kinds = job.rules[at].by_kind.len() > 1;
                 for (kind, watched) in &mut job.rules[at].by_kind {
                     let because = watched.holds(from_ns, to_ns)?;
@@ -240,6 +333,7 @@ fn meets(asked: &Precision, batches: &mut Batches, from_ns: u64, to_ns: u64) -> 
 /// The stretch in which all workers of a job were active, as far as it is known: from when each had
 /// ended an operation to the earliest of the workers' latest ends. What ended before that is all
 /// recorded, as the operations of one worker are recorded in the order in which they end.
+#[derive(Clone)]
 struct ActiveRange {
     /// By number: when the worker's ramp is over, and the last end since.
     workers: Vec<(u64, Option<u64>)>,

@@ -3,16 +3,17 @@
 #![expect(clippy::disallowed_methods, reason = "owns the server's directory and its process")]
 
 mod config;
+mod desk;
 mod find;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -22,12 +23,13 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use desk::{Revoked, RevokedAgent, ask_revoke, ask_token, join};
 pub use find::{Found, NotFound, find_server};
 
+use self::desk::Desk;
 use crate::fabric::FabricError;
 use crate::nats::{Access, Nats, NatsConfig, Side};
-use crate::pki::{Authority, Fingerprint, Identity, NewKey, PkiError, client_config};
-use crate::protocol::{AgentId, NAME_BYTES_MAX};
+use crate::pki::{Authority, Fingerprint, Identity, PkiError, client_config};
 use crate::token::Token;
 
 /// What those are called who are no agents.
@@ -160,143 +162,6 @@ impl IdentityDoc {
     }
 }
 
-/// A request to join.
-#[derive(Serialize, Deserialize)]
-struct Joining {
-    token: u32,
-    name: String,
-    public_key: String,
-}
-
-/// The answer to it.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Joined {
-    Welcome { id: AgentId, certificate: String },
-    Refused(String),
-}
-
-/// What a coordinator asks of who has made the fleet.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum UpAsk {
-    Token { uses: Option<u32>, lasts_ms: Option<u64> },
-    Revoke { agents: Vec<String>, tokens: Vec<u32> },
-}
-
-/// The answer to it.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum UpSay {
-    Token(String),
-    Revoked(Revoked),
-    Refused(String),
-}
-
-/// Whose leave was taken back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Revoked {
-    /// Agents.
-    pub agents: Vec<RevokedAgent>,
-    /// Tokens.
-    pub tokens: Vec<u32>,
-    /// What names neither.
-    pub unknown: Vec<String>,
-}
-
-/// An agent whose leave was taken back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RevokedAgent {
-    /// What it was called on the fabric.
-    pub id: String,
-    /// What people call it.
-    pub name: String,
-    /// The token by which it had joined, where that still lets it join again.
-    pub token: Option<u32>,
-}
-
-struct TokenState {
-    rules: TokenRules,
-    made: std::time::Instant,
-    used: u32,
-    is_revoked: bool,
-}
-
-impl TokenState {
-    /// Returns why nobody joins by it any more.
-    fn refuses(&self) -> Option<&'static str> {
-        if self.is_revoked {
-            return Some("the token was revoked");
-        }
-        if self.rules.lasts.is_some_and(|lasts| self.made.elapsed() > lasts) {
-            return Some("the token has expired");
-        }
-        let is_used = self.rules.uses.is_some_and(|uses| self.used >= uses);
-        is_used.then_some("the token was used as often as it may be")
-    }
-}
-
-/// An agent that has joined.
-struct Member {
-    name: String,
-    /// By which token.
-    token: u32,
-}
-
-/// Who has joined, and who may.
-#[derive(Default)]
-struct Members {
-    tokens: BTreeMap<u32, TokenState>,
-    /// By number.
-    agents: BTreeMap<u32, Member>,
-    /// The numbers of those whose leave was taken back.
-    revoked: BTreeSet<u32>,
-}
-
-impl Members {
-    /// Takes leave back of agents, by id or name, and of tokens.
-    fn revoke(&mut self, agents: &[String], tokens: &[u32]) -> Revoked {
-        let mut revoked = Revoked::default();
-        for number in tokens {
-            match self.tokens.get_mut(number) {
-                Some(token) => {
-                    token.is_revoked = true;
-                    revoked.tokens.push(*number);
-                }
-                None => revoked.unknown.push(format!("token {number}")),
-            }
-        }
-        for wanted in agents {
-            let mut is_known = false;
-            for (number, Member { name, token }) in &self.agents {
-                let id = agent_id(*number);
-                if *wanted != id && wanted != name {
-                    continue;
-                }
-                is_known = true;
-                if self.revoked.insert(*number) {
-                    let lets_join = self.tokens.get(token).is_some_and(|of| of.refuses().is_none());
-                    let token = lets_join.then_some(*token);
-                    revoked.agents.push(RevokedAgent { id, name: name.clone(), token });
-                }
-            }
-            if !is_known {
-                revoked.unknown.push(format!("agent {wanted}"));
-            }
-        }
-        revoked
-    }
-}
-
-/// What this process and whoever answers in its name know of the fleet.
-struct Desk {
-    authority: Authority,
-    members: Mutex<Members>,
-    agents_max: u32,
-    /// The addresses by which agents reach the server.
-    servers: Vec<String>,
-}
-
 /// A fleet that is up.
 pub struct Broker {
     child: Child,
@@ -426,108 +291,6 @@ impl Broker {
     }
 }
 
-impl Desk {
-    fn members(&self) -> MutexGuard<'_, Members> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn token(&self, rules: TokenRules) -> Result<Token, PkiError> {
-        let mut members = self.members();
-        let number = members.tokens.keys().last().map_or(1, |last| last + 1);
-        let made = std::time::Instant::now();
-        members.tokens.insert(number, TokenState { rules, made, used: 0, is_revoked: false });
-        Ok(Token {
-            servers: self.servers.clone(),
-            authority: self.authority.fingerprint(),
-            number,
-            identity: self.authority.client(JOIN)?,
-        })
-    }
-
-    /// Answers a coordinator.
-    fn answer(&self, asked: &[u8]) -> UpSay {
-        match serde_json::from_slice(asked) {
-            Ok(UpAsk::Token { uses, lasts_ms }) => {
-                let lasts = lasts_ms.map(Duration::from_millis);
-                match self.token(TokenRules { uses, lasts }) {
-                    Ok(token) => UpSay::Token(token.to_text()),
-                    Err(error) => UpSay::Refused(error.to_string()),
-                }
-            }
-            Ok(UpAsk::Revoke { agents, tokens }) => {
-                UpSay::Revoked(self.members().revoke(&agents, &tokens))
-            }
-            Err(_) => UpSay::Refused("the request is not understood".to_owned()),
-        }
-    }
-
-    /// Lets somebody join who may.
-    fn welcome(&self, asked: &[u8]) -> Joined {
-        let refused = |why: &str| Joined::Refused(why.to_owned());
-        let Ok(Joining { token, name, public_key }) = serde_json::from_slice(asked) else {
-            return refused("the request is not understood");
-        };
-        let is_printable = !name.is_empty() && !name.contains(char::is_control);
-        if !is_printable || name.len() > NAME_BYTES_MAX {
-            return refused("its name is empty, too long or not printable");
-        }
-        let mut members = self.members();
-        let Some(of) = members.tokens.get(&token) else {
-            return refused("nobody knows the token");
-        };
-        if let Some(why) = of.refuses() {
-            return refused(why);
-        }
-        let Ok(public_key) = STANDARD.decode(public_key) else {
-            return refused("its key is none");
-        };
-        let number = members.agents.keys().last().map_or(1, |last| last + 1);
-        if number > self.agents_max {
-            return refused("as many agents have joined as may (--agents-max)");
-        }
-        let Ok(certificate) = self.authority.sign(&agent_id(number), &public_key) else {
-            return refused("its key is none");
-        };
-        members.agents.insert(number, Member { name, token });
-        if let Some(of) = members.tokens.get_mut(&token) {
-            of.used += 1;
-        }
-        let id = AgentId::new(agent_id(number)).expect("a number is an id");
-        Joined::Welcome { id, certificate: STANDARD.encode(certificate) }
-    }
-}
-
-/// Asks who has made a fleet for a new token, and returns it as one word.
-pub fn ask_token(nats: &Nats, rules: TokenRules) -> Result<String, BrokerError> {
-    let lasts_ms = rules.lasts.map(|lasts| u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX));
-    match ask(nats, &UpAsk::Token { uses: rules.uses, lasts_ms })? {
-        UpSay::Token(token) => Ok(token),
-        _ => Err(BrokerError::Answer),
-    }
-}
-
-/// Asks who has made a fleet to take leave back of agents, by id or name, and of tokens.
-pub fn ask_revoke(
-    nats: &Nats,
-    agents: Vec<String>,
-    tokens: Vec<u32>,
-) -> Result<Revoked, BrokerError> {
-    match ask(nats, &UpAsk::Revoke { agents, tokens })? {
-        UpSay::Revoked(revoked) => Ok(revoked),
-        _ => Err(BrokerError::Answer),
-    }
-}
-
-fn ask(nats: &Nats, asked: &UpAsk) -> Result<UpSay, BrokerError> {
-    let asked = serde_json::to_vec(asked).expect("it is JSON");
-    let answer = nats.request(UP_SUBJECT, asked)?;
-    match serde_json::from_slice(&answer) {
-        Ok(UpSay::Refused(why)) => Err(BrokerError::Refuses(why)),
-        Ok(said) => Ok(said),
-        Err(_) => Err(BrokerError::Answer),
-    }
-}
-
 impl Drop for Broker {
     fn drop(&mut self) {
         drop(self.nats.take());
@@ -569,36 +332,6 @@ fn connect_file(path: &Path) -> Result<(NatsConfig, String), BrokerError> {
     let servers = file.servers.iter().map(|server| address(server)).collect::<Result<_, _>>()?;
     let access = Access::Fleet(tls(&file.coordinator)?);
     Ok((NatsConfig { servers, access, system: Some(tls(&file.system)?) }, own))
-}
-
-/// Joins the fleet of a token under a name, and returns what the agent is called there and how it
-/// is reached.
-pub fn join(token: &Token, name: &str) -> Result<(AgentId, NatsConfig), BrokerError> {
-    let servers: Vec<ServerAddr> =
-        token.servers.iter().map(|server| address(server)).collect::<Result<_, _>>()?;
-    let tls = Arc::new(client_config(token.authority, &token.identity)?);
-    let asks = NatsConfig { servers: servers.clone(), access: Access::Fleet(tls), system: None };
-    let nats = Nats::join_with(&asks, Side::Join, |_| true)?;
-    let key = NewKey::make()?;
-    let joining = Joining {
-        token: token.number,
-        name: name.to_owned(),
-        public_key: STANDARD.encode(key.public()),
-    };
-    let asked = serde_json::to_vec(&joining).expect("it is JSON");
-    let answer = nats.request(JOIN_SUBJECT, asked)?;
-    let refused = |why: &str| BrokerError::Refused(why.to_owned());
-    let joined: Joined =
-        serde_json::from_slice(&answer).map_err(|_| refused("it answers something else"))?;
-    match joined {
-        Joined::Refused(why) => Err(BrokerError::Refused(why)),
-        Joined::Welcome { id, certificate } => {
-            let certificate = STANDARD.decode(certificate);
-            let certificate = certificate.map_err(|_| refused("its certificate is none"))?;
-            let tls = Arc::new(client_config(token.authority, &key.with(certificate))?);
-            Ok((id, NatsConfig { servers, access: Access::Fleet(tls), system: None }))
-        }
-    }
 }
 
 fn address(server: &str) -> Result<ServerAddr, BrokerError> {

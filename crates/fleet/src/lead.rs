@@ -1,12 +1,14 @@
 //! The coordinator at work: it has agents carry out the stages of a run, and gathers what they
 //! recorded.
 
+mod clocks;
 mod collect;
+mod files;
 mod gather;
 mod hearing;
+mod judging;
 mod remarks;
 
-use std::collections::BTreeSet;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -16,17 +18,16 @@ use plimsoll_conduct::{
     Agents, BegunRun, CallerError, Changes, DirectedStage, Done, FilesReady, Observer, Recording,
     in_one_line,
 };
-use plimsoll_engine::{EndReason, OpSink, StageContext, StageOutcome, StopFlag};
+use plimsoll_engine::{EndReason, OpSink, StageContext, StageOutcome, StageRules, StopFlag};
 use plimsoll_model::{Moment, SharedClock};
-use plimsoll_record::schema::{
-    self, AgentLoss, Cleanup, CleanupState, ClockReading, FilesStage, FilesTarget,
-};
-use plimsoll_report::format;
+use plimsoll_record::schema::{self, AgentLoss, Cleanup, FilesStage};
 use plimsoll_workload::Share;
 use serde_json::Value;
 
 pub use self::collect::{Collected, collect};
-use self::hearing::{Hearing, LOOK, Machine, News, Shared, State, in_words, perform};
+use self::files::OnFiles;
+use self::hearing::{Hearing, LOOK, News, Shared, State, in_words, perform};
+use self::judging::{Blind, Judge, PartTold, StageWatch, Watching};
 use crate::contents::{fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
 use crate::fabric::{Arrival, Fabric, Space};
@@ -38,14 +39,6 @@ use crate::wire::{
     found_to,
 };
 
-/// How far ahead the beginning of a stage is set, so that every agent hears of it before.
-const LEAD: Duration = Duration::from_millis(30);
-/// The same for each agent more.
-const LEAD_EACH: Duration = Duration::from_micros(200);
-/// How long clocks are measured at most.
-const MEASURE_MAX: Duration = Duration::from_secs(2);
-/// Of a clock that shows the same.
-const SAME: Offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
 /// How often what agents tell is shown.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
@@ -69,17 +62,6 @@ pub struct FleetSettings {
 struct PartOutcome {
     doc: Box<OutcomeDoc>,
     clock: ClockLine,
-}
-
-/// What is known of the files of a run.
-#[derive(Default)]
-struct OnFiles {
-    /// By target: where its files lie, as the first agent tells.
-    targets: Vec<Option<FilesTarget>>,
-    /// Whether every agent sees what each of them makes.
-    are_shared: bool,
-    /// What the agents tell of the stage that has ended.
-    stage: Option<FilesStage>,
 }
 
 /// A fleet that carries a run out.
@@ -253,7 +235,7 @@ impl Lead {
         order: impl FnMut(usize) -> Order,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), CallerError> {
-        self.step_watched(order, is_stopped, &mut |_| {})
+        self.step_watched(order, is_stopped, &mut Blind)
     }
 
     /// The same; `watch` sees now and then what the agents tell.
@@ -261,19 +243,22 @@ impl Lead {
         &mut self,
         order: impl FnMut(usize) -> Order,
         is_stopped: &dyn Fn() -> bool,
-        watch: &mut dyn FnMut(&Machine),
+        watch: &mut dyn Watching,
     ) -> Result<(), CallerError> {
         let todo = self.shared.state().machine.begin(self.clock.now(), order);
         self.perform(todo);
-        let mut watched = self.clock.now();
+        let (mut watched, mut ends) = (self.clock.now(), false);
         let mut state = self.shared.state();
         while !state.machine.is_step_over() {
             let now = self.clock.now();
             if now.since(watched) >= WATCH_EVERY {
                 watched = now;
-                watch(&state.machine);
+                watch.see(&state.machine);
+                drop(state);
+                ends |= watch.think();
+                state = self.shared.state();
             }
-            if is_stopped() {
+            if ends || is_stopped() {
                 let todo = state.machine.end_step(self.clock.now());
                 perform(&mut state, &*self.fabric, todo, |_| {});
             }
@@ -283,7 +268,7 @@ impl Lead {
                 return Err("the connection to the fleet is gone".into());
             }
         }
-        watch(&state.machine);
+        watch.see(&state.machine);
         Ok(())
     }
 
@@ -342,63 +327,6 @@ impl Lead {
             return Err(format!("{left} of {of} agents are left, and the run needs {least}").into());
         }
         Ok(())
-    }
-
-    /// Measures all clocks, and returns by how much each is ahead.
-    fn measure(&mut self) -> Vec<Offset> {
-        if self.is_virtual {
-            return vec![SAME; self.agents.len()];
-        }
-        let begun = self.clock.now();
-        let todo = self.shared.state().machine.measure(begun);
-        self.perform(todo);
-        let mut state = self.shared.state();
-        while !state.machine.is_measured() && self.clock.now().since(begun) < MEASURE_MAX {
-            let waited = self.shared.changed.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        let mut offsets = Vec::new();
-        for (member, agent) in state.machine.members().iter().zip(&mut self.agents) {
-            let offset = member.offset();
-            if let Some(Offset { at, ns, uncertainty_ns }) = offset {
-                let at_ns = at.as_ns();
-                let stage_index = self.stage.unwrap_or_default();
-                let offset_ns = ns;
-                agent.clock.push(ClockReading { stage_index, at_ns, offset_ns, uncertainty_ns });
-            }
-            // Without an answer it is the one of before.
-            let before = agent.clock.last().map(|reading| Offset {
-                at: Moment::from_ns(reading.at_ns),
-                ns: reading.offset_ns,
-                uncertainty_ns: reading.uncertainty_ns,
-            });
-            offsets.push(offset.or(before));
-        }
-        drop(state);
-        // What was measured now is also how the clocks stood after the stage before.
-        for (part, offset) in self.outcomes.last_mut().into_iter().flatten().zip(&offsets) {
-            if let (Some(part), Some(offset)) = (part, offset) {
-                part.clock = part.clock.until(*offset);
-            }
-        }
-        for (index, offset) in offsets.iter().enumerate() {
-            if offset.is_none() {
-                self.give_up(index, "its clock could not be measured".to_owned());
-            }
-        }
-        // Of one that is given up no moment is asked for.
-        offsets.into_iter().map(|offset| offset.unwrap_or(SAME)).collect()
-    }
-
-    /// Returns when a stage begins for which all are ready, by the clock of the run.
-    fn begins(&self) -> Moment {
-        match self.is_virtual {
-            true => self.latest,
-            false => {
-                let each = LEAD_EACH * u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
-                self.clock.now().after(LEAD + each)
-            }
-        }
     }
 
     /// Adds up what came of a stage.
@@ -490,24 +418,6 @@ impl Lead {
         self.remarks.extend(said);
     }
 
-    /// Returns what agents tell of the files of a stage that they have made ready, as one.
-    fn ready(&mut self, told: Vec<FilesReady>) -> Option<FilesReady> {
-        let stages: Vec<&FilesStage> = told.iter().map(|ready| &ready.stage).collect();
-        let stage = FilesStage::sum(&stages)?;
-        let jobs = told.iter().map(|ready| ready.interfaces.len()).min().unwrap_or(0);
-        let interface = |job: usize| {
-            let all: BTreeSet<&str> =
-                told.iter().filter_map(|ready| ready.interfaces[job].as_deref()).collect();
-            let names: Vec<&str> = all.into_iter().collect();
-            (!names.is_empty()).then(|| names.join(", "))
-        };
-        let interfaces = (0..jobs).map(interface).collect();
-        let unseen = told.iter().flat_map(|ready| &ready.unseen).copied();
-        let unseen: BTreeSet<usize> = unseen.filter(|part| *part < self.agents.len()).collect();
-        self.files.are_shared = unseen.is_empty();
-        Some(FilesReady { stage, interfaces, unseen: unseen.into_iter().collect() })
-    }
-
     fn dismiss(&mut self) {
         let Some(hearing) = self.hearing.take() else { return };
         let todo = self.shared.state().machine.dismiss(self.clock.now());
@@ -517,6 +427,14 @@ impl Lead {
         // What was kept for all of them; what is left after an error does no harm.
         let _ = self.fabric.remove(&Space::Shared, &format!("{}/", self.run));
     }
+}
+
+/// Has a stage, and the jobs in it that were told to stop, have ended for a reason.
+fn ended_by(outcome: &mut StageOutcome, reason: EndReason, because: Option<String>) {
+    outcome.ended_by = reason;
+    outcome.ended_because = because;
+    let stopped = outcome.jobs.iter_mut().filter(|job| job.ended_by == EndReason::Stopped);
+    stopped.for_each(|job| job.ended_by = reason);
 }
 
 impl Drop for Lead {
@@ -585,32 +503,36 @@ impl Agents for Lead {
     }
 
     fn note_end(&self, entry: &mut schema::Stage) {
-        let Some(stage) = &self.files.stage else { return };
-        entry.note_unverified(stage.unverified_bytes);
-        // The ends were noted with what came of the stage.
-        if let Some(files) = &mut entry.files {
-            let FilesStage { usage, unverified_bytes, .. } = stage.clone();
-            (files.usage, files.unverified_bytes) = (usage, unverified_bytes);
-        }
+        self.files.note_end(entry);
     }
 
     fn run(
         &mut self,
         stage: &DirectedStage<'_>,
         context: &StageContext<'_>,
+        rules: Option<&StageRules>,
     ) -> Result<(StageOutcome, Changes), CallerError> {
         let (begins, offsets) = (self.begins(), self.offsets.clone());
         let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };
-        // Each agent has a slot of the counters, of which there is one for each thread at least.
-        let mut show = |machine: &Machine| {
-            for (slot, member) in machine.members().iter().enumerate() {
-                member.live().inspect(|of| of.show(context.live, slot));
-            }
-        };
-        self.step_watched(at, &|| context.stop.is_set(), &mut show)?;
+        let parts = self.recruits.iter().map(|of| PartTold::by(Space::Of(of.id.clone())));
+        let judge = rules.map(|rules| Judge {
+            rules,
+            fabric: Arc::clone(&self.fabric),
+            stage: stage.number.0.into(),
+            parts: parts.collect(),
+            verdict: None,
+        });
+        let mut watch = StageWatch { live: context.live, judge };
+        self.step_watched(at, &|| context.stop.is_set(), &mut watch)?;
+        let verdict = watch.judge.and_then(|judge| judge.verdict);
         let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, stage.sets_count)?;
-        if context.stop.is_set() {
-            outcome.ended_by = EndReason::Stopped;
+        match verdict {
+            _ if context.stop.is_set() => outcome.ended_by = EndReason::Stopped,
+            // Agents were told to stop, and not why.
+            Some((reason, because)) if outcome.ended_by == EndReason::Stopped => {
+                ended_by(&mut outcome, reason, Some(because));
+            }
+            _ => {}
         }
         self.remark(stage.name, stage.number.0);
         if let Some(time) = context.virtual_time {
@@ -631,42 +553,6 @@ impl Agents for Lead {
     }
 
     fn clean_files(&mut self, recording: &Recording) -> (Cleanup, bool) {
-        let begun = recording.now();
-        let left = self.left();
-        let shared = self.files.are_shared;
-        let sweeps = |index: usize| !shared || left.first() == Some(&index);
-        let is_stopped = || recording.stop.is_step_stopped();
-        let stepped = self.step(|index| Order::Clean { sweeps: sweeps(index) }, &is_stopped);
-        let mut trouble: Vec<String> =
-            stepped.err().map(|error| error.to_string()).into_iter().collect();
-        let mut count = 0;
-        for (index, answer) in self.answers() {
-            let name = &self.agents[index].name;
-            match answer {
-                Some(Answer::Cleaned { files_count }) => count += files_count,
-                Some(Answer::Failed { why }) => trouble.push(format!("agent {name}: {why}")),
-                Some(_) => trouble.push(format!("agent {name} answers something else")),
-                None if shared => {}
-                None => trouble.push(format!("agent {name} is lost, and what it wrote is there")),
-            }
-        }
-        if left.is_empty() {
-            trouble.push("no agent is left that could remove the files".to_owned());
-        }
-        let is_clean = trouble.is_empty();
-        for trouble in trouble {
-            recording.observer.warn(&format!(
-                "{trouble}; `plimsoll clean` with this run's directory, on a machine that has the \
-                 files, finishes the job"
-            ));
-        }
-        recording.observer.note(&format!("removed {} files", format::count(count)));
-        let cleanup = Cleanup {
-            state: if is_clean { CleanupState::Complete } else { CleanupState::Failed },
-            objects_removed_count: Some(count),
-            files_removed_count: Some(count),
-            took_ns: Some(recording.now().since(begun).as_nanos() as u64),
-        };
-        (cleanup, is_clean)
+        self.have_files_removed(recording)
     }
 }

@@ -1,21 +1,23 @@
 //! An agent at work: it hears its coordinator, carries out its part of a run, and tells how far it
 //! is.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use plimsoll_conduct::{Observer, StageView, Stop};
-use plimsoll_engine::Live;
+use plimsoll_engine::{Live, PartSeen};
 use plimsoll_model::{Moment, SharedClock};
 
 use crate::agent::{Agent, AgentDo, LeaveReason};
-use crate::fabric::{Address, Arrival, Fabric};
+use crate::contents::hold;
+use crate::fabric::{Address, Arrival, Fabric, Space};
 use crate::limits::Limits;
 use crate::part::{self, PartEnd, Workplace};
 use crate::protocol::{About, AgentId, Ask, PLACES_MAX, decode, encode};
-use crate::wire::{Answer, LiveDoc, Order};
+use crate::wire::{Answer, LiveDoc, NewSeen, Order, SeenDoc};
 
 /// What comes to an agent.
 pub enum Input {
@@ -52,12 +54,67 @@ pub struct Identity {
 pub(crate) struct Board {
     /// The counters of the stage under way.
     live: Mutex<Option<Arc<Live>>>,
+    /// What stop rules have seen in it.
+    seen: Mutex<Option<NewSeen>>,
+    /// How many stages have begun or ended: odd while one goes on.
+    stages: AtomicU64,
+}
+
+/// How often is looked whether stop rules have seen anything new.
+const LOOK_SEEN: Duration = Duration::from_millis(100);
+
+/// Has what stop rules see told as long as a stage goes on.
+struct TellSeen {
+    board: Arc<Board>,
+    live: Arc<Live>,
+    fabric: Arc<dyn Fabric>,
+    space: Space,
+    name: String,
+    /// What the count of stages is while this one goes on.
+    stage: u64,
+}
+
+impl TellSeen {
+    fn run(self) {
+        let mut number = 0;
+        let mut last: Option<Arc<PartSeen>> = None;
+        while self.board.stages.load(Ordering::Acquire) == self.stage {
+            let seen = self.live.seen();
+            let is_new =
+                |seen: &&Arc<PartSeen>| last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, seen));
+            if let Some(seen) = seen.as_ref().filter(is_new) {
+                number += 1;
+                let content =
+                    hold(&*self.fabric, &self.space, self.name.clone(), SeenDoc::of(seen));
+                // What cannot be told now is made up for by what is seen next.
+                if let Ok(content) = content {
+                    let new = NewSeen { stage: self.stage / 2, number, content };
+                    *self.board.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(new);
+                }
+            }
+            last = seen.or(last);
+            thread::park_timeout(LOOK_SEEN);
+        }
+    }
+}
+
+/// A stage that goes on, until this is dropped, and who tells what stop rules see in it.
+struct GoesOn<'a>(&'a Board, thread::JoinHandle<()>);
+
+impl Drop for GoesOn<'_> {
+    fn drop(&mut self) {
+        self.0.stages.fetch_add(1, Ordering::AcqRel);
+        self.1.thread().unpark();
+    }
 }
 
 /// Tells of a part of a run.
 pub(crate) struct PartObserver {
-    pub(crate) board: Arc<Board>,
-    pub(crate) inner: Arc<dyn Observer>,
+    board: Arc<Board>,
+    inner: Arc<dyn Observer>,
+    fabric: Arc<dyn Fabric>,
+    space: Space,
+    run: String,
 }
 
 impl Observer for PartObserver {
@@ -72,6 +129,17 @@ impl Observer for PartObserver {
     fn during(&self, stage: &StageView<'_>, work: &mut dyn FnMut()) {
         *self.board.live.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::clone(stage.live));
+        *self.board.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let tell = TellSeen {
+            board: Arc::clone(&self.board),
+            live: Arc::clone(stage.live),
+            fabric: Arc::clone(&self.fabric),
+            space: self.space.clone(),
+            name: format!("{}/seen", self.run),
+            stage: self.board.stages.fetch_add(1, Ordering::AcqRel) + 1,
+        };
+        // Nobody waits for it: it may hang where the fabric does.
+        let _goes_on = GoesOn(&self.board, thread::spawn(move || tell.run()));
         self.inner.during(stage, work);
     }
 }
@@ -168,7 +236,8 @@ impl Station {
         let Some(part) = &self.part else { return };
         let live = part.board.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(live) = live {
-            self.agent.count(LiveDoc::of(&live));
+            let seen = part.board.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            self.agent.count(LiveDoc::of(&live, seen));
         }
     }
 
@@ -229,8 +298,13 @@ impl Station {
             fabric: Arc::clone(&self.fabric),
             stop: stop.clone(),
         };
-        let observer =
-            PartObserver { board: Arc::clone(&board), inner: Arc::clone(&self.observer) };
+        let observer = PartObserver {
+            board: Arc::clone(&board),
+            inner: Arc::clone(&self.observer),
+            fabric: Arc::clone(&self.fabric),
+            space: Space::Of(self.id.clone()),
+            run: run.clone(),
+        };
         let workplace = Arc::clone(&self.workplace);
         thread::spawn(move || part::carry_out(link, &*workplace, Arc::new(observer)));
         self.part = Some(UnderWay { run, orders: Some(orders), stop, board });

@@ -63,6 +63,17 @@ pub struct Batches {
     open_latency: Histogram,
 }
 
+/// What a batch holds.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchParts<'a> {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Operations, in millionths.
+    pub ops_micro: u64,
+    /// Latencies of those that ended in it.
+    pub latency: &'a CompactHistogram,
+}
+
 /// A figure with how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceInterval {
@@ -116,6 +127,29 @@ impl Batches {
         other.close();
         self.grid.merge(&other.grid);
         self.open = 0;
+    }
+
+    /// Returns the length of its batches, and what each holds.
+    pub fn parts(&mut self) -> (u64, impl Iterator<Item = BatchParts<'_>>) {
+        self.close();
+        let batches = self.grid.cells().iter().map(|batch| BatchParts {
+            bytes: batch.bytes,
+            ops_micro: batch.ops_micro,
+            latency: &batch.latency,
+        });
+        (self.grid.cell_ns(), batches)
+    }
+
+    /// Returns the batches with these parts: of each bytes, millionths of operations, latencies;
+    /// `None` where there can be no such batches.
+    pub fn from_parts(
+        batch_ns: u64,
+        batches: impl IntoIterator<Item = (u64, u64, CompactHistogram)>,
+    ) -> Option<Self> {
+        let batch = |(bytes, ops_micro, latency)| Batch { bytes, ops_micro, latency };
+        let batches = batches.into_iter().take(BATCHES_MAX + 1).map(batch).collect();
+        let grid = Grid::from_parts(BATCH_NS_MIN, BATCHES_MAX, batch_ns, batches)?;
+        Some(Self { grid, ..Self::default() })
     }
 
     /// Puts the dense histogram at rest.

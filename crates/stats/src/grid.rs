@@ -21,6 +21,19 @@ impl<C: Mergeable> Grid<C> {
         Self { cells_max, cell_ns, cells: Vec::new() }
     }
 
+    /// Returns the grid of these cells; `None` where their length is no doubling of `first_ns`, or
+    /// there are too many of them.
+    pub(crate) fn from_parts(
+        first_ns: u64,
+        cells_max: usize,
+        cell_ns: u64,
+        cells: Vec<C>,
+    ) -> Option<Self> {
+        let times = cell_ns / first_ns;
+        let is_doubled = cell_ns.is_multiple_of(first_ns) && times.is_power_of_two();
+        (is_doubled && cells.len() <= cells_max).then_some(Self { cells_max, cell_ns, cells })
+    }
+
     /// Makes room up to the cell that holds `at_ns`. Returns how often the cells were doubled.
     pub(crate) fn reach(&mut self, at_ns: u64) -> u32 {
         let mut doubled = 0;

@@ -15,7 +15,9 @@ mod timeline;
 mod trend;
 mod welch;
 
-pub use batch::{BATCH_NS_MIN, BATCHES_MAX, BATCHES_MIN, BatchMetric, Batches, ConfidenceInterval};
+pub use batch::{
+    BATCH_NS_MIN, BATCHES_MAX, BATCHES_MIN, BatchMetric, BatchParts, Batches, ConfidenceInterval,
+};
 pub use bootstrap::Resamples;
 pub use coarse::CoarseHistogram;
 pub use goodness::KolmogorovSmirnov;

@@ -103,6 +103,19 @@ impl AmountSeries {
         self.0.merge(&other.0);
     }
 
+    /// Returns the length of its cells, and of each the bytes and the millionths of objects.
+    pub fn parts(&self) -> (u64, impl Iterator<Item = (u64, u64)> + '_) {
+        let cells = self.0.cells().iter().map(|cell| (cell.bytes, cell.objects_micro));
+        (self.0.cell_ns(), cells)
+    }
+
+    /// Returns the series with these parts; `None` where it cannot have them.
+    pub fn from_parts(cell_ns: u64, cells: impl IntoIterator<Item = (u64, u64)>) -> Option<Self> {
+        let amounts = |(bytes, objects_micro)| Amounts { bytes, objects_micro };
+        let cells = cells.into_iter().take(CELLS_MAX + 1).map(amounts).collect();
+        Grid::from_parts(CELL_NS_FIRST, CELLS_MAX, cell_ns, cells).map(Self)
+    }
+
     /// Returns the bytes and the millionths of objects before `at_ns`.
     fn until(&self, at_ns: u64) -> [f64; 2] {
         let cell_ns = self.0.cell_ns();

@@ -106,7 +106,7 @@ pub(crate) struct TokenArgs {
 pub(crate) struct RevokeArgs {
     /// Agents by name or id; they are cut off at once, and a run goes on without them
     #[arg(value_name = "AGENT")]
-    pub(crate) agents: Vec<String>,
+    pub(crate) whom: Vec<String>,
     /// The number of a line, 1 being the first; agents that have joined by it stay
     #[arg(long, value_name = "N")]
     pub(crate) token: Vec<u32>,

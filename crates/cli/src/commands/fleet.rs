@@ -96,12 +96,12 @@ fn token(args: &TokenArgs) -> Result<ExitCode> {
 
 /// Takes back leave to take part.
 fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
-    if args.agents.is_empty() && args.token.is_empty() {
+    if args.whom.is_empty() && args.token.is_empty() {
         bail!("name agents, or tokens with --token");
     }
     let ui = Ui::plain();
     let fleet = own(&args.fleet)?;
-    let revoked = ask_revoke(&fleet.nats, args.agents.clone(), args.token.clone())?;
+    let revoked = ask_revoke(&fleet.nats, args.whom.clone(), args.token.clone())?;
     for RevokedAgent { id, name, token } in &revoked.agents {
         ui.note(&format!("{name} ({id}) is cut off"));
         if let Some(token) = token {

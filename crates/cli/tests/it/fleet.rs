@@ -324,7 +324,6 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     let get = "s3 get --objects 5 --obj.size 1KiB --duration 1s";
     refused(&format!("{get} --concurrent 2"), "agent a cannot take part: its owner does not allow");
     refused(&format!("{get} --concurrent 4"), "its part has 4 workers, and its owner allows 3");
-    refused(&format!("{get} --concurrent 2 --autoterm"), "cannot end a stage by what it measures");
     refused(
         &format!("{get} --concurrent 2 --agents b --agents-wait 100ms"),
         "agents b are not there after 100 ms",
@@ -415,7 +414,6 @@ fn warps_clients_are_agents_and_keep_records_of_their_own() {
     assert!(present.iter().all(|agent| agent["kept"] == Value::Array(Vec::new())), "{present:?}");
 
     for (line, why) in [
-        (&*format!("get {CLIENTS} --autoterm"), "cannot end a stage by what it measures yet"),
         ("client :7761", "`plimsoll agent --join TOKEN --name NAME`"),
         ("put --warp-client client-1,client-1:7761", "agents are told apart by name"),
     ] {
@@ -643,8 +641,8 @@ fn agents_work_on_files_that_all_of_them_see_and_caches_of_names_are_excluded() 
     assert_eq!(names_in(&directory), [""; 0]);
     let text = String::from_utf8(output.stdout).unwrap();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let excluded = "3 clients served the stages on names, each stage on what another one had in the \
-                    stage before: caches of clients are excluded.";
+    let excluded = "3 clients served the stages on names, each stage on what another one had in \
+                    the stage before: caches of clients are excluded.";
     assert!(text.contains(excluded), "{text}");
     assert!(text.contains("every byte of every read"), "{text}");
     let read = plimsoll(fleet.place.path()).args(["analyze", "suite", "--json"]).output().unwrap();
@@ -756,4 +754,24 @@ fn leave_to_take_part_is_given_and_taken_back() {
     assert!((0..20).any(|_| names() == ["b"]), "{:?}", names());
     let (code, _, said) = say(&fleet, "fleet revoke");
     assert_eq!(code, Some(2), "{said}");
+}
+
+#[test]
+fn a_stage_ends_by_what_all_agents_measure_together() {
+    let Some(fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let target = oracle();
+    let line = "s3 get --objects 20 --obj.size 1KiB --concurrent 4 --rps-limit 60 --duration 1m \
+                --autoterm --autoterm.dur 1s --autoterm.pct 60 --json";
+    let output = fleet.run(&target, &line.split_whitespace().collect::<Vec<_>>().join(" "));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("ended before its time was up"), "{said}");
+    let report = json_of(&output);
+    let stages = report["stages"].as_array().unwrap();
+    let main = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
+    assert_eq!(main["ended_by"], "steady", "{main}");
+    assert_eq!(report["state"], "complete");
+    // 25/7 of a second at least, of all that was measured.
+    let ops = main["rows"][0]["ops_count"].as_u64();
+    assert!(ops.is_none_or(|ops| ops > 150), "{ops:?}");
 }

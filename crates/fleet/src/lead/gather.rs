@@ -12,7 +12,7 @@ use plimsoll_report::format;
 use plimsoll_stats::Timeline;
 use thiserror::Error;
 
-use super::Lead;
+use super::{Lead, ended_by};
 use crate::fabric::{FabricError, Space};
 use crate::offset::ClockLine;
 use crate::wire::{Answer, Order};
@@ -237,8 +237,7 @@ impl Lead {
             }
         }
         let Some(mut all) = all else { return };
-        all.ended_by = done.outcome.ended_by;
-        all.ended_because.clone_from(&done.outcome.ended_because);
+        ended_by(&mut all, done.outcome.ended_by, done.outcome.ended_because.clone());
         all.timeline = timeline.unwrap_or_else(|| Timeline::new(0, INTERVAL_NS));
         note_outcome(&mut recording.manifest.stages[number], &all);
         done.outcome = all;

@@ -6,12 +6,28 @@ use plimsoll_engine::{LATENCY_CELLS, Live, LiveDetail};
 use plimsoll_model::{ErrorClass, OpKind};
 use serde::{Deserialize, Serialize};
 
+use super::{Held, SeenDoc};
+
 /// What an agent has counted since the stage under way began: sums, so that one that is lost is
 /// made up for by the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveDoc {
     /// By kind of operation.
     kinds: BTreeMap<String, KindDoc>,
+    /// What stop rules have seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<NewSeen>,
+}
+
+/// What stop rules have seen in a part of a stage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewSeen {
+    /// Of which stage of the run, 0-based.
+    pub stage: u64,
+    /// Grows with each that is told of the stage.
+    pub number: u64,
+    /// What.
+    pub content: Held<SeenDoc>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,11 +43,11 @@ struct KindDoc {
 }
 
 impl LiveDoc {
-    /// Returns what the counters show.
-    pub fn of(live: &Live) -> Self {
+    /// Returns what the counters show, with what stop rules have seen.
+    pub fn of(live: &Live, seen: Option<NewSeen>) -> Self {
         let of_kind =
             |kind: &OpKind| Some((kind.name().to_owned(), KindDoc::of(&live.detail(*kind)?)));
-        Self { kinds: OpKind::ALL.iter().filter_map(of_kind).collect() }
+        Self { kinds: OpKind::ALL.iter().filter_map(of_kind).collect(), seen }
     }
 
     /// Has a slot of the counters show it. What this program has no name for is left out.
@@ -101,7 +117,7 @@ mod tests {
         let detail = live.detail(OpKind::Get).unwrap();
         assert_eq!((detail.ended_count(), detail.failed_count(), detail.bytes), (4, 1, 30));
         assert_eq!((detail.latency_cells[1], detail.latency_cells[7]), (2, 1));
-        let back = LiveDoc::of(&live);
+        let back = LiveDoc::of(&live, None);
         assert_eq!(back.kinds.len(), 1);
         assert_eq!(back.kinds["GET"].cells, BTreeMap::from([(1, 2), (7, 1)]));
     }

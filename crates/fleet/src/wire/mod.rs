@@ -3,6 +3,7 @@
 mod changes;
 mod live;
 mod outcome;
+mod seen;
 
 use std::collections::BTreeMap;
 
@@ -14,11 +15,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use changes::ChangesDoc;
-pub use live::LiveDoc;
+pub use live::{LiveDoc, NewSeen};
 pub use outcome::OutcomeDoc;
+pub use seen::SeenDoc;
 
 /// A content that is here, or that is too large for a message and kept by the fabric under a name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held<T> {
     /// Here it is.

@@ -467,7 +467,8 @@ sets:
   t: {{tree: {{entries: 30, per_worker: true}}}}
 stages:
 - {{name: fill, prepares: true, jobs: [{{workers: 3, work: {{fill: f}}}}]}}
-- {{name: read, jobs: [{{workers: 4, work: {{blocks: {{on: f, read: {{block: 4KiB}}, repeats: false}}}}}}]}}
+- name: read
+  jobs: [{{workers: 4, work: {{blocks: {{on: f, read: {{block: 4KiB}}, repeats: false}}}}}}]
 {}{}{}{}{}{}",
         directory.display(),
         names("tree", 0, "make_tree: t"),

@@ -15,6 +15,7 @@ use crate::files::names::{NameAct, NamesPlan};
 use crate::files::present::{Present, Told};
 use crate::files::versions::Block;
 use crate::plan::Work;
+use crate::plan::spec::TreeOf;
 
 /// What the workers of a part did to files in a stage, as far as others have to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,6 +237,32 @@ impl FilePlan {
 }
 
 impl NamesPlan {
+    /// Returns the workers whose tree and whose names a worker works on.
+    pub(in crate::files) fn whose(&self, worker: u32) -> (u64, u64) {
+        let workers = u64::from(self.workers);
+        let of_names = (u64::from(worker) + u64::from(self.shift)) % workers;
+        let ahead = if self.act.is_of_tree() { 0 } else { u64::from(self.tree_ahead) };
+        ((of_names + ahead) % workers, of_names)
+    }
+
+    /// Returns the place of the tree and that of the names that a worker works on, as [`Present`]
+    /// counts them.
+    pub(in crate::files) fn places(&self, worker: u32) -> (u64, u64) {
+        let (of_tree, of_names) = self.whose(worker);
+        let TreeOf { per_worker, shared_names, .. } = self.tree.shape;
+        (if per_worker { of_tree } else { 0 }, if shared_names { 0 } else { of_names })
+    }
+
+    /// Returns how many directories a tree has.
+    pub(in crate::files) fn directories_count(&self) -> u64 {
+        self.tree.shape.directories_count().unwrap_or(u64::MAX)
+    }
+
+    /// Returns how many names a worker's entries may have: one more for the spare name.
+    pub(in crate::files) fn entries_count(&self) -> u64 {
+        self.tree.shape.entries_count().unwrap_or(u64::MAX).saturating_add(1)
+    }
+
     /// Returns what is known of directories of trees, or of entries, and how many of them each tree
     /// or worker has.
     fn known(&self, of_tree: bool) -> (&Present, u64) {
