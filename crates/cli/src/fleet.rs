@@ -164,6 +164,22 @@ pub(crate) struct Absent {
     pub(crate) waited: Duration,
 }
 
+impl Absent {
+    /// Returns the error with the flag of another tool's by which the agents are named, if that is
+    /// what went wrong.
+    pub(crate) fn named_by(error: anyhow::Error, flag: &str) -> anyhow::Error {
+        match error.downcast() {
+            Ok(Self { names, waited }) => anyhow!(
+                "{flag}: agents {} are not there after {}; on each of these machines run the line \
+                 that `plimsoll fleet up` printed, with `--name` and its name",
+                names.join(", "),
+                format::duration(waited)
+            ),
+            Err(other) => other,
+        }
+    }
+}
+
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (names, waited) = (self.names.join(", "), format::duration(self.waited));

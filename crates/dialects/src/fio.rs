@@ -4,6 +4,7 @@
 //! passed over. The table of `docs/coming-from-fio.md` lists them one by one.
 
 mod arguments;
+mod clients;
 mod error;
 mod job;
 pub mod layout;
@@ -17,13 +18,14 @@ mod values;
 use lines::Reader;
 
 pub use arguments::{CommandLine, Output, OutputFormat, from_args};
+pub use clients::Client;
 pub use error::{FioError, Place, Problem};
 pub use job::{
     Amount, BlockShare, Blocks, DEFAULT_PERCENTILES, Direction, Directions, Distribution, Engine,
     Files, Flow, Job, JobFile, Logs, Note, Order, Pattern, Queue, RateProcess, Rates, Reporting,
     Span, SyncMode, Thinktime, Timing, Verify,
 };
-pub use lower::{Lowered, LoweredStage, Machine, lower};
+pub use lower::{Lowered, LoweredStage, Machine, lower, paths_asked};
 
 /// The options that stand for fields of a workload.
 pub const WORDS: [(&str, &str); 19] = [

@@ -219,14 +219,15 @@ impl Record {
         if let ([job], false) = (&entry.jobs[..], needs_workers(entry, &of_clients, asked)) {
             let open = job.loop_model == LoopModel::Open;
             let row = RowAsked { workers: stage.workers, span, open, ends: None };
-            let rows = vec![RowJobs { jobs: vec![0], worker: None }];
+            let rows = vec![RowJobs { jobs: vec![0], worker: None, agent: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
         let change = |began: Moment, worker: &mut WorkerRow| {
             let from = if asked.full_span { began } else { worker.measured_from };
             worker.measured_from = from.max(began.after(self.skip(stage, asked)));
         };
-        let (rows, workers) = lay_out(entry, &of_clients, asked.rows, change);
+        let agents = self.agent_of.get(stage.index).map_or(&[][..], Vec::as_slice);
+        let (rows, workers) = lay_out(entry, &of_clients, asked.rows, agents, change);
         let row = |(index, row): (usize, &RowJobs)| {
             let of_row = workers.iter().flatten().filter(|worker| worker.row as usize == index);
             let jobs = || row.jobs.iter().map(|job| &entry.jobs[*job]);
@@ -250,7 +251,7 @@ impl Record {
                 open: false,
                 ends: None,
             };
-            let rows = vec![RowJobs { jobs: vec![0], worker: None }];
+            let rows = vec![RowJobs { jobs: vec![0], worker: None, agent: None }];
             return Laid { rows, asked: vec![row], workers: Vec::new() };
         }
         Laid { rows, asked, workers }
@@ -288,7 +289,7 @@ impl Record {
 /// Tells whether the only job of a stage has to be looked at worker by worker.
 fn needs_workers(stage: &schema::Stage, clients: &[ClientStage<'_>], asked: &Asked) -> bool {
     stage.jobs[0].interface.is_some()
-        || asked.rows == Rows::Workers
+        || asked.rows != Rows::Jobs
         || clients.iter().any(|client| !client.counts_at_once(0))
 }
 

@@ -21,6 +21,8 @@ pub enum Rows {
     Jobs,
     /// One for each worker of each job.
     Workers,
+    /// As [`Rows::Jobs`] for each agent that carried the run out.
+    Agents,
 }
 
 /// What a row of a stage holds.
@@ -30,6 +32,8 @@ pub struct RowJobs {
     pub jobs: Vec<usize>,
     /// The number of the worker in its job, where a row is one.
     pub worker: Option<u32>,
+    /// The number of the agent whose workers they are, where a row is of one.
+    pub agent: Option<u16>,
 }
 
 /// The clients of a run.
@@ -218,20 +222,28 @@ fn start_delay(job: &plan::Job, seed: u64, worker: WorkerId) -> Duration {
     Duration::from_nanos(delay)
 }
 
-/// What makes jobs share a row.
+/// What makes jobs share a row, and of which agent.
 #[derive(Clone, Copy, PartialEq)]
-enum Key {
+struct Key {
+    shared: Shared,
+    agent: Option<u16>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Shared {
     Job(usize),
     Group(bool, u32),
     Worker(usize, u32),
 }
 
 /// Returns the rows of a stage, and to which each worker belongs and from when on it counts, as
-/// `change` has it: it is handed when the worker's client began the stage.
+/// `change` has it: it is handed when the worker's client began the stage. `agents` has the agent
+/// of each worker by its number, where there are some.
 pub fn lay_out(
     stage: &schema::Stage,
     clients: &[ClientStage<'_>],
     rows: Rows,
+    agents: &[u16],
     change: impl Fn(Moment, &mut WorkerRow),
 ) -> (Vec<RowJobs>, Vec<Option<WorkerRow>>) {
     let mut laid: Vec<(Key, RowJobs)> = Vec::new();
@@ -246,12 +258,14 @@ pub fn lay_out(
                 let from = client.measured_from(index, WorkerId(number));
                 // Of a client that did not begin the stage there is nothing to count.
                 let Some((started, measured_from)) = from else { continue };
-                let key = match (rows, job.group) {
-                    (Rows::Workers, _) => Key::Worker(index, worker),
+                let shared = match (rows, job.group) {
+                    (Rows::Workers, _) => Shared::Worker(index, worker),
                     // Figures of objects and of files do not add up.
-                    (Rows::Jobs, Some(group)) => Key::Group(job.interface.is_some(), group),
-                    (Rows::Jobs, None) => Key::Job(index),
+                    (_, Some(group)) => Shared::Group(job.interface.is_some(), group),
+                    (_, None) => Shared::Job(index),
                 };
+                let agent = agents.get(number as usize).copied().filter(|_| rows != Rows::Jobs);
+                let key = Key { shared, agent };
                 // Workers of one number are of another machine in each client.
                 let is_new_row = rows == Rows::Workers;
                 let row = row_of(&mut laid, key, index, is_new_row);
@@ -278,8 +292,8 @@ fn row_of(laid: &mut Vec<(Key, RowJobs)>, key: Key, job: usize, is_new: bool) ->
         }
         return row;
     }
-    let worker = if let Key::Worker(_, worker) = key { Some(worker) } else { None };
-    laid.push((key, RowJobs { jobs: vec![job], worker }));
+    let worker = if let Shared::Worker(_, worker) = key.shared { Some(worker) } else { None };
+    laid.push((key, RowJobs { jobs: vec![job], worker, agent: key.agent }));
     laid.len() - 1
 }
 

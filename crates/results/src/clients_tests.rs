@@ -13,8 +13,8 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{Interface, Moment, OpRecord, Seed, SharedClock, StageId, WallTime, WorkerId};
 use plimsoll_record::schema::{
-    self, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule, Stage,
-    StageKind,
+    self, Agent, FilesStage, LoopModel, Manifest, MergedJob, MergedRun, MergedStage, Schedule,
+    Stage, StageKind,
 };
 use plimsoll_workload::data::Generator;
 use plimsoll_workload::plan::{Placing, Plan, WorkloadFile};
@@ -106,7 +106,7 @@ fn a_worker_counts_from_the_end_of_the_delay_that_was_drawn_for_it() {
         assert!(drawn > Duration::from_secs(1), "{drawn:?}");
         let (records, manifest) = run(&file);
         let (stage, clients) = (&manifest.stages[0], Clients::of(&manifest));
-        let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, |_, _| ());
+        let (_, workers) = lay_out(stage, &clients.at(0, stage), Rows::Jobs, &[], |_, _| ());
         let row = RowAsked { workers: 1, span: Span::FromRamps, open: false, ends: None };
         let bound = |ns: Option<u64>| Moment::from_ns(ns.unwrap());
         let (started, ended) = (bound(stage.started_ns), bound(stage.ended_ns));
@@ -163,8 +163,8 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     ];
     let clients = Clients::of(&manifest);
     let at = clients.at(0, &manifest.stages[0]);
-    let (rows, workers) = lay_out(&manifest.stages[0], &at, Rows::Jobs, |_, _| ());
-    let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), worker: None };
+    let (rows, workers) = lay_out(&manifest.stages[0], &at, Rows::Jobs, &[], |_, _| ());
+    let row_of = |jobs: &[usize]| RowJobs { jobs: jobs.to_vec(), worker: None, agent: None };
     assert_eq!(rows, [row_of(&[0]), row_of(&[1])]);
     let of = |row: u32, seed: u64, own: u32, ramp: u64| {
         let delay = start_delay(&delays_of(&one, row as usize), seed, WorkerId(own));
@@ -205,11 +205,48 @@ fn the_job_that_missed_its_schedule_is_named() {
     }
     let (entry, clients): (&schema::Stage, _) = (&manifest.stages[0], Clients::of(&manifest));
     let at = clients.at(0, entry);
-    let (rows, workers) = lay_out(entry, &at, Rows::Jobs, |_, _| ());
+    let (rows, workers) = lay_out(entry, &at, Rows::Jobs, &[], |_, _| ());
     assert_eq!((rows.len(), workers.len()), (3, 3));
     let told = rows
         .iter()
         .flat_map(|row| crate::report::schedules(entry, &at, row, Duration::from_nanos(1_000)));
     let told: Vec<_> = told.map(|of| (of.job.clone(), of.schedule.is_kept())).collect();
     assert_eq!(told, [("job1".to_owned(), false), ("job2".to_owned(), true)]);
+}
+
+#[test]
+fn agents_have_rows_of_their_own_with_the_workers_of_their_share() {
+    let file = workload(&["ops: 1, workers: 2", "ops: 1, workers: 4"]);
+    let mut manifest = of_workload(&file, 6, LoopModel::Closed);
+    manifest.stages[0].started_ns = Some(0);
+    let agent = |name: &str| Agent {
+        name: name.to_owned(),
+        id: name.to_owned(),
+        version: "1".to_owned(),
+        machine: None,
+        weight: 1,
+        threads_count: 1,
+        clock: Vec::new(),
+        lost: None,
+        rows_count: Some(0),
+        cpu_ns: Vec::new(),
+    };
+    manifest.agents = ["a", "b"].map(agent).to_vec();
+    let agents = agents_of_workers(&manifest);
+    assert_eq!(agents, [[0, 1, 0, 0, 1, 1]]);
+    let (entry, clients): (&schema::Stage, _) = (&manifest.stages[0], Clients::of(&manifest));
+    let of = |rows| {
+        let (rows, workers) = lay_out(entry, &clients.at(0, entry), rows, &agents[0], |_, _| ());
+        let rows = rows.into_iter().map(|row| (row.jobs, row.worker, row.agent));
+        let workers = workers.into_iter().map(|worker| worker.unwrap().row);
+        (rows.collect::<Vec<_>>(), workers.collect::<Vec<_>>())
+    };
+    let row = |job, agent| (vec![job], None, Some(agent));
+    assert_eq!(
+        of(Rows::Agents),
+        (vec![row(0, 0), row(0, 1), row(1, 0), row(1, 1)], vec![0, 1, 2, 2, 3, 3])
+    );
+    let (rows, _) = of(Rows::Workers);
+    assert_eq!((rows.len(), &rows[5]), (6, &(vec![1], Some(3), Some(1))));
+    assert_eq!(of(Rows::Jobs).0, [(vec![0], None, None), (vec![1], None, None)]);
 }

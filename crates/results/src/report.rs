@@ -178,12 +178,12 @@ impl Record {
         let paced: Vec<_> = row.jobs.iter().map(paced).collect();
         let took = analysis.ended.since(analysis.started);
         let is_one = manifest.merged.is_empty() && manifest.agents.is_empty();
-        let served_by = match (is_one, &manifest.machine.hostname) {
-            (true, hostname) => hostname.iter().cloned().collect(),
-            (false, _) => {
-                let named = |client: &u16| self.clients.get(usize::from(*client)).cloned();
-                analysis.clients.iter().filter_map(named).collect()
-            }
+        let named = |client: &u16| self.clients.get(usize::from(*client)).cloned();
+        let served_by = match (is_one, row.agent) {
+            (true, _) => manifest.machine.hostname.iter().cloned().collect(),
+            // Also of one that did nothing.
+            (false, Some(agent)) => named(&agent).into_iter().collect(),
+            (false, None) => analysis.clients.iter().filter_map(named).collect(),
         };
         let caches = entry.files.as_ref().map(|files| {
             let known = CacheState::ALL.into_iter().find(|state| state.name() == files.caches);

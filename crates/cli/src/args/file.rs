@@ -373,7 +373,8 @@ pub(crate) struct JobFileArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct FioArgs {
-    /// fio's own options and job files. plimsoll's flags come before them
+    /// fio's own options and job files; --client=FILE or --client=HOST has the agents of these
+    /// names carry them out. plimsoll's flags come before them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FIO ARGS")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]

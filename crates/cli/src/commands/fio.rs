@@ -1,26 +1,35 @@
 //! fio's job files: `plimsoll run JOB.fio` with our report, `plimsoll as fio` with fio's.
 #![expect(clippy::disallowed_methods, reason = "cli reads and writes the files it is given")]
 
+mod clients;
+
+use std::cell::Cell;
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_analysis::OpSource;
 use plimsoll_conduct::{Consent, Recording, RunTime, StandIn, input, machine};
-use plimsoll_dialects::fio::layout::{self, Ran, Writing};
+use plimsoll_dialects::fio::layout::{self, Ran, RanByClients, Writing};
 use plimsoll_dialects::fio::{self, Host, JobFile, Lowered, Options, Units};
 use plimsoll_driver_file::facts::{is_device, size_bytes};
 use plimsoll_report::Report;
 use plimsoll_results::{Asked, Record, Rows};
 
+use self::clients::Clients;
 use crate::args::DESTROYS;
 use crate::args::OutputArgs;
 use crate::args::file::{FileConductArgs, FioArgs, JobFileArgs};
 use crate::conducted::{self, fresh_seed};
 use crate::environment;
 use crate::flags;
+use crate::fleet::Absent;
 use crate::ui::Ui;
+
+/// Where files lie that name no directory.
+const DEFAULT_DIRECTORY: &str = ".";
 
 /// How a job file is run.
 pub(crate) struct Settings<'a> {
@@ -42,7 +51,7 @@ pub(crate) fn run(path: &Path, text: &str, settings: &Settings<'_>) -> Result<Ex
     let name = path.display().to_string();
     let read = |path: &str| read_included(path, &name);
     let file = fio::parse(text, &name, &options(settings.reading, &read))?;
-    let lowered = lower(&file, settings)?;
+    let lowered = lower(&directed(&file, settings.reading), settings, None)?;
     let workload = &lowered.workload;
     let located = |error| super::run::located(in_words(error), None, &name);
     if settings.explain || settings.check {
@@ -65,10 +74,14 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     let read = |path: &str| read_included(path, "");
     let (explain_too, words) = super::take_explain(&args.words);
     let line = fio::from_args(&words, &options(&args.reading, &read))?;
+    let of_clients = match line.clients.is_empty() {
+        true => None,
+        false => Some(clients::output(&args.output, &line.clients)?),
+    };
     let settings = Settings {
         reading: &args.reading,
         conduct: &args.conduct,
-        output: &args.output,
+        output: of_clients.as_ref().unwrap_or(&args.output),
         stand_in: StandIn::Nobody,
         keeps_data: args.keep_data,
         consent: Consent { given: args.reading.i_know_this_destroys_data, flag: DESTROYS },
@@ -79,17 +92,29 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
     if line.output.parse_only {
         return Ok(ExitCode::SUCCESS);
     }
-    let lowered = lower(&line.file, &settings)?;
+    let ui = settings.output.print.ui();
+    let file = directed(&line.file, &args.reading);
+    let mut clients = Clients::find(&line.clients, &file, &settings, &ui).map_err(in_words)?;
+    let lowered = lower(&file, &settings, clients.as_ref())?;
     lowered.workload.check().map_err(|error| in_words(error.into()))?;
     if settings.explain {
+        if clients.is_some() {
+            ui.result(&clients::explained(&settings.output.fleet))?;
+        }
         return explain(&lowered, &settings);
     }
-    let ui = settings.output.print.ui();
     lowered.notes.iter().for_each(|note| ui.note(&note.to_string()));
     let show = |recording: &mut Recording, ui: &Ui| {
         let record = Record::of_run(&recording.directory)?;
-        let report = report(&record, |stage| lowered.is_grouped(&line.file, stage))?;
-        let ran = Ran { file: &line.file, lowered: &lowered, report: &report };
+        let is_grouped = |stage| lowered.is_grouped(&line.file, stage);
+        let rows = if line.clients.is_empty() { Rows::Jobs } else { Rows::Agents };
+        let report = report(&record, rows, is_grouped)?;
+        let all = match line.clients.is_empty() {
+            true => None,
+            false => Some(rows_of(&record, Rows::Jobs)?),
+        };
+        let by_clients = all.as_ref().map(|all| RanByClients { clients: &line.clients, all });
+        let ran = Ran { file: &line.file, lowered: &lowered, report: &report, by_clients };
         let text = layout::render(&ran.run(writing(recording)), &line.output.formats);
         match &line.output.path {
             Some(path) => {
@@ -105,30 +130,35 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         }
         Ok(())
     };
-    let of_files = of_files(&lowered, &settings);
-    conducted::run(&lowered.workload, &conducted::Settings { show: Some(&show), ..of_files })
-        .map_err(in_words)
+    let of_run = conducted::Settings {
+        show: Some(&show),
+        mustered: Cell::new(clients.as_mut().and_then(|clients| clients.mustered.take())),
+        ..of_files(&lowered, &settings)
+    };
+    conducted::run(&lowered.workload, &of_run).map_err(in_words)
 }
 
 /// Returns a refusal in the words of job files.
 fn in_words(error: anyhow::Error) -> anyhow::Error {
-    flags::in_words(error, &fio::WORDS)
+    flags::in_words(Absent::named_by(error, "--client"), &fio::WORDS)
 }
 
-/// Returns the report of a run with a row for each job in stages that are grouped, and for each
+/// Returns the report of a run in rows as fio has them, with whole distributions.
+fn rows_of(record: &Record, rows: Rows) -> Result<Report> {
+    let segment = Some(layout::RATE_WINDOW);
+    Ok(record.report(&Asked { rows, distributions: true, segment, ..Asked::default() })?)
+}
+
+/// Returns the report of a run in these rows in stages that are grouped, and with one for each
 /// worker in the others.
-fn report(record: &Record, is_grouped: impl Fn(usize) -> bool) -> Result<Report> {
-    let of = |rows| {
-        let segment = Some(layout::RATE_WINDOW);
-        record.report(&Asked { rows, distributions: true, segment, ..Asked::default() })
-    };
+fn report(record: &Record, rows: Rows, is_grouped: impl Fn(usize) -> bool) -> Result<Report> {
     let stages = 0..record.stages.len();
     if stages.clone().all(&is_grouped) {
-        return Ok(of(Rows::Jobs)?);
+        return rows_of(record, rows);
     }
-    let mut report = of(Rows::Workers)?;
+    let mut report = rows_of(record, Rows::Workers)?;
     if stages.clone().any(&is_grouped) {
-        for (stage, grouped) in stages.zip(of(Rows::Jobs)?.stages) {
+        for (stage, grouped) in stages.zip(rows_of(record, rows)?.stages) {
             if is_grouped(stage) {
                 report.stages[stage] = grouped;
             }
@@ -198,23 +228,32 @@ fn read_included(path: &str, beside: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-fn lower(file: &JobFile, settings: &Settings<'_>) -> Result<Lowered> {
-    let reading = settings.reading;
+/// Returns a job file with its files where the flags want them.
+fn directed(file: &JobFile, reading: &JobFileArgs) -> JobFile {
     let mut file = file.clone();
     if let Some(directory) = &reading.dir {
         let directory = directory.display().to_string();
         file.jobs.iter_mut().for_each(|job| job.files.directories = vec![directory.clone()]);
     }
+    file
+}
+
+/// Returns what a job file comes to on this machine, or on those of clients.
+fn lower(file: &JobFile, settings: &Settings<'_>, clients: Option<&Clients>) -> Result<Lowered> {
+    let reading = settings.reading;
+    let here = |path: &str| size_bytes(Path::new(path));
+    let is_device_here = |path: &str| is_device(Path::new(path));
     let machine = fio::Machine {
-        cores: machine::cores() as u32,
-        default_directory: ".",
-        file_size: &|path| size_bytes(Path::new(path)),
-        is_device: &|path| is_device(Path::new(path)),
+        cores: clients.map_or_else(|| machine::cores() as u32, |clients| clients.fillers),
+        default_directory: DEFAULT_DIRECTORY,
+        file_size: &|path| clients.map_or_else(|| here(path), |all| all.size_bytes(path)),
+        is_device: &|path| clients.map_or_else(|| is_device_here(path), |all| all.is_device(path)),
         destroys: settings.consent.given,
         seed: settings.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch)),
         size_scale: reading.scale.map(|scale| scale.0),
         runtime_scale: reading.scale_time.map(|scale| scale.0),
         clones_max: reading.jobs_max,
+        clients: clients.map_or(NonZeroU32::MIN, |clients| clients.count),
     };
-    Ok(fio::lower(&file, &machine)?)
+    Ok(fio::lower(file, &machine)?)
 }

@@ -14,7 +14,6 @@ use plimsoll_dialects::warp::{
     WarpSignature, WarpStore,
 };
 use plimsoll_http::{Endpoint, expand_hosts};
-use plimsoll_report::format;
 use plimsoll_results::Record;
 use plimsoll_workload::plan::spec::Lookup;
 
@@ -127,15 +126,7 @@ fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Resul
 
 /// Names the flag of warp's by which agents are named.
 fn in_warps_words(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast() {
-        Ok(Absent { names, waited }) => anyhow!(
-            "--warp-client: agents {} are not there after {}; on each of these machines run the line \
-             that `plimsoll fleet up` printed, with `--name` and its name",
-            names.join(", "),
-            format::duration(waited)
-        ),
-        Err(other) => other,
-    }
+    Absent::named_by(error, "--warp-client")
 }
 
 fn output(run: &WarpRun) -> Result<OutputArgs> {

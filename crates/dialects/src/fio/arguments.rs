@@ -2,6 +2,7 @@
 
 use std::slice::Iter;
 
+use super::clients::{Client, Clients, Named};
 use super::error::{FioError, Place, Problem};
 use super::job::{JobFile, Note};
 use super::lines::{Reader, Section, WrittenOption};
@@ -9,7 +10,7 @@ use super::options;
 use super::{Options, resolve};
 
 /// What stands for the file's name of jobs that are written on the command line.
-const COMMAND_LINE: &str = "command line";
+pub(super) const COMMAND_LINE: &str = "command line";
 
 /// What fio can be told besides jobs, and whether a value belongs to it.
 const TOOL_FLAGS: [(&str, bool); 34] = [
@@ -37,7 +38,7 @@ const TOOL_FLAGS: [(&str, bool); 34] = [
     ("enghelp", true),
     ("crctest", true),
     ("cpuclock-test", false),
-    ("server", true),
+    ("server", false),
     ("daemonize", true),
     ("client", true),
     ("remote-config", true),
@@ -56,6 +57,8 @@ pub struct CommandLine {
     pub file: JobFile,
     /// What is printed.
     pub output: Output,
+    /// Who carries the jobs out, each of them all; empty where this machine does.
+    pub clients: Vec<Client>,
 }
 
 /// What a command line wants printed.
@@ -87,6 +90,7 @@ struct Arguments<'a> {
     options: Options<'a>,
     sections: Vec<Section>,
     files: Vec<String>,
+    clients: Clients,
     output: Output,
     is_readonly: bool,
     notes: Vec<Note>,
@@ -99,6 +103,7 @@ pub fn from_args(args: &[String], options: &Options<'_>) -> Result<CommandLine, 
         options: options.clone(),
         sections: Vec::new(),
         files: Vec::new(),
+        clients: Clients::default(),
         output: Output::default(),
         is_readonly: false,
         notes: Vec::new(),
@@ -110,6 +115,7 @@ pub fn from_args(args: &[String], options: &Options<'_>) -> Result<CommandLine, 
             None if arg.len() > 1 && arg.starts_with('-') => {
                 return Err(form(format!("`{arg}` is no option; fio's have two dashes")));
             }
+            None if line.clients.take_file(arg) => {}
             None => line.files.push(arg.to_owned()),
         }
     }
@@ -183,6 +189,7 @@ impl Arguments<'_> {
             "minimal" => self.output.formats = vec![OutputFormat::Terse],
             "parse-only" => self.output.parse_only = true,
             "readonly" => self.is_readonly = true,
+            "client" => self.clients.add(option, self.sections.len(), self.options.read)?,
             "section" => self.options.sections.push(value.to_owned()),
             "eta" | "eta-newline" | "eta-interval" | "status-interval" => {
                 note("progress is shown our way");
@@ -192,9 +199,12 @@ impl Arguments<'_> {
             "idle-prof" | "debug" => note("nothing more is printed"),
             name => {
                 let why = match name {
-                    "server" | "daemonize" | "client" | "remote-config" => {
-                        "fio's servers and clients are not spoken to"
+                    "server" | "daemonize" => {
+                        "agents take the place of fio's servers: run `plimsoll fleet up` on one \
+                         machine, and on each other `plimsoll agent --join TOKEN --name HOST` with \
+                         the token that it prints"
                     }
+                    "remote-config" => "job files are read here; name one behind `--client`",
                     "terse-version" | "append-terse" => "terse lines are not versioned here",
                     "trigger-file" | "trigger-timeout" | "trigger" => "no commands are run",
                     "bandwidth-log" => "write `write_bw_log=NAME` to the job",
@@ -210,6 +220,9 @@ impl Arguments<'_> {
     }
 
     fn finish(mut self) -> Result<CommandLine, FioError> {
+        let Named { clients, files, notes } = self.clients.finish()?;
+        self.files.extend(files);
+        self.notes.extend(notes);
         let globals: Vec<Section> =
             self.sections.iter().filter(|section| section.is_global).cloned().collect();
         let has_jobs = self.sections.len() > globals.len();
@@ -251,7 +264,7 @@ impl Arguments<'_> {
             let problem = Problem::Job("the job writes and `--readonly` is given".to_owned());
             return Err(FioError { place: job.place.clone(), problem });
         }
-        Ok(CommandLine { file, output: self.output })
+        Ok(CommandLine { file, output: self.output, clients })
     }
 }
 

@@ -14,6 +14,10 @@
 //!   lifted as in fio, so that seldom does not look like never. A time within 0.1 % of the end of
 //!   a cell may count in the one below.
 //! - `eta` is 0, `Disk stats` and `disk_util` are left out, as fio does with `disk_util=0`.
+//! - Where clients ran the jobs, each group of each stage has an "All clients" of its own, with
+//!   percentiles. fio has one over all groups, which adds up what ran at different times. Its
+//!   `hostname` has all clients, its `port` is 0, and its description the sections. What clients
+//!   used of their machines is known for all of them together only.
 //! - Failed operations are always counted in `errors`, `total_err` and `first_error`, once there
 //!   are any; fio has them with `continue_on_error` only.
 
@@ -25,6 +29,8 @@ mod terse;
 mod text;
 
 #[cfg(test)]
+mod client_tests;
+#[cfg(test)]
 mod log_tests;
 #[cfg(test)]
 mod samples;
@@ -33,11 +39,11 @@ mod tests;
 
 use plimsoll_stats::Histogram;
 
-use super::OutputFormat;
+use super::{Client, OutputFormat};
 
 pub use json::{json, json_plus};
 pub use log::{FioLog, FioLogKind, FioLogOp};
-pub use run::{CloneLogs, RATE_WINDOW, Ran, Writing};
+pub use run::{CloneLogs, RATE_WINDOW, Ran, RanByClients, Writing};
 pub use terse::terse;
 pub use text::normal;
 
@@ -67,7 +73,9 @@ pub struct FioRun<'a> {
     pub global_options: Vec<(String, String)>,
     /// The sections of the job file.
     pub sections: Vec<FioSection>,
-    /// The rows, those of a group one after the other.
+    /// Who ran the jobs, each of them all; empty where one machine did.
+    pub clients: &'a [Client],
+    /// The rows, those of a group one after the other, and those of a client.
     pub records: Vec<FioRecord<'a>>,
 }
 
@@ -90,11 +98,25 @@ pub struct FioSection {
     pub depth: u32,
 }
 
+/// Whose clones a row is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FioWhose {
+    /// Those of the one machine.
+    #[default]
+    Alone,
+    /// Those of the client of that number.
+    Client(usize),
+    /// Those of all clients.
+    All,
+}
+
 /// A row of the result: one clone, or all jobs of a group.
 #[derive(Clone, Debug)]
 pub struct FioRecord<'a> {
     /// What it is called.
     pub name: String,
+    /// Whose clones it is of.
+    pub whose: FioWhose,
     /// The group that it is in.
     pub group: u32,
     /// How many clones it has.
@@ -121,7 +143,7 @@ pub struct FioRecord<'a> {
     pub sync: Option<&'a Histogram>,
     /// Time on a CPU, kernel and context switches.
     pub cpu: FioCpu,
-    /// How many operations each clone keeps in flight.
+    /// How many operations each clone keeps in flight; 0 of rows that fio says it not of.
     pub depth: u32,
     /// How full the queue was.
     pub depths: FioDepths,

@@ -9,6 +9,7 @@ mod names;
 mod scale;
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use plimsoll_model::Interface;
@@ -20,6 +21,8 @@ use self::names::Trees;
 use self::scale::Scale;
 use super::error::{FioError, Problem};
 use super::job::{Direction, Engine, Job, JobFile, Note};
+
+pub use self::files::paths_asked;
 
 /// How many jobs a stage's name says before it counts the others.
 const NAMED_JOBS_MAX: usize = 3;
@@ -44,6 +47,19 @@ pub struct Machine<'a> {
     pub runtime_scale: Option<f64>,
     /// How many clones a job has at most.
     pub clones_max: Option<u32>,
+    /// How many machines carry the jobs out, each of them all.
+    pub clients: NonZeroU32,
+}
+
+impl Machine<'_> {
+    /// Returns how many clones a job has on each machine.
+    fn clones_each(&self, job: &Job) -> u32 {
+        clones_each(job, self.clones_max)
+    }
+}
+
+fn clones_each(job: &Job, max: Option<u32>) -> u32 {
+    job.flow.numjobs.min(max.unwrap_or(u32::MAX)).max(1)
 }
 
 /// A job file as a run on files.
@@ -140,8 +156,9 @@ impl<'a> Lowering<'a> {
         &self.file.jobs[index]
     }
 
+    /// Returns how many clones a job has on all machines together.
     fn clones(&self, job: &Job) -> u32 {
-        job.flow.numjobs.min(self.machine.clones_max.unwrap_or(u32::MAX)).max(1)
+        self.machine.clones_each(job).saturating_mul(self.machine.clients.get())
     }
 
     fn note(&mut self, job: &Job, option: &str, what: &str) {
@@ -204,6 +221,12 @@ impl<'a> Lowering<'a> {
                 continue;
             }
             let files = self.place(job)?;
+            if files.are_of_all_clients {
+                let option = format!("filename_format={}", job.files.name_format);
+                let what = "clones of all clients share its files; in fio they share those of \
+                            their client";
+                self.note(job, &option, what);
+            }
             if (job.files.create_only || job.fills_files()) && self.needs_filling(index, &files) {
                 to_fill.push((index, files.clone()));
             }

@@ -230,7 +230,12 @@ fn a_job_file_explained_is_the_run_that_it_makes() {
 fn explain_may_stand_among_the_words_of_another_tool() {
     let dirs = Directories::in_memory();
     dirs.write("job.fio", "[a]\nrw=write\nsize=64k\ndirectory=DIR\n");
-    for line in ["as mdtest -F -n 5 -d DIR --explain", "as fio job.fio --explain"] {
+    for line in [
+        "as mdtest -F -n 5 -d DIR --explain",
+        "as fio job.fio --explain",
+        // No fleet is up, and nothing has to be looked up.
+        "as fio --client=one --client=two job.fio --explain",
+    ] {
         let text = dirs.printed(line, 0);
         assert!(text.contains("schema: plimsoll.workload/2\n"), "{line}: {text}");
         assert_eq!(below(dirs.runs()).len(), 1, "{line}: only the job file is there");

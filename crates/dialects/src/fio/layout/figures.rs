@@ -2,7 +2,7 @@
 
 use plimsoll_stats::{Histogram, Percentile};
 
-use super::{FioDirection, FioRecord, FioRun};
+use super::{FioDirection, FioRecord, FioRun, FioWhose};
 
 /// The upper ends of the cells of latency within one unit.
 pub(super) const CELLS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
@@ -58,9 +58,14 @@ pub(super) struct GroupFigures {
     pub(super) longest_ms: u64,
 }
 
-/// Returns the figures of a group, `None` where nothing was moved.
-pub(super) fn group(run: &FioRun<'_>, group: u32, side: Side) -> Option<GroupFigures> {
-    let rows = run.records.iter().filter(|record| record.group == group);
+/// Returns the figures of the group that a row is in, `None` where nothing was moved.
+pub(super) fn group(run: &FioRun<'_>, of: &FioRecord<'_>, side: Side) -> Option<GroupFigures> {
+    // What all clients did is a group already.
+    let is_in = |row: &&FioRecord<'_>| match of.whose {
+        FioWhose::All => std::ptr::eq(*row, of),
+        whose => row.whose == whose && row.group == of.group,
+    };
+    let rows = run.records.iter().filter(is_in);
     let moved: Vec<_> = rows.map(|row| side.of(row)).filter(|moved| moved.ops > 0).collect();
     let bytes = moved.iter().map(|one| one.bytes).sum();
     let longest_ms = moved.iter().map(|one| one.runtime_ms).max()?;

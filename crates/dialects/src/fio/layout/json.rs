@@ -5,7 +5,7 @@ use std::fmt::Write;
 use plimsoll_stats::Histogram;
 
 use super::figures::{self, BATCHES, CELLS, LEVELS, Shares, Side, Spread, Times};
-use super::{FioDirection, FioRecord, FioRun};
+use super::{FioDirection, FioRecord, FioRun, FioWhose};
 
 /// Returns the document.
 pub fn json(run: &FioRun<'_>) -> String {
@@ -59,15 +59,22 @@ fn document(run: &FioRun<'_>, bins: bool) -> String {
     let mut top = fields([
         ("fio version", run.version.as_str().into()),
         ("timestamp", (run.timestamp_ms / 1000).into()),
-        ("timestamp_ms", run.timestamp_ms.into()),
-        ("time", run.time.as_str().into()),
     ]);
+    let has_clients = !run.clients.is_empty();
+    if !has_clients {
+        top.push(("timestamp_ms".to_owned(), run.timestamp_ms.into()));
+    }
+    top.push(("time".to_owned(), run.time.as_str().into()));
     // As in fio: without a global section there is no such field.
     if !run.global_options.is_empty() {
         top.push(("global options".to_owned(), options(&run.global_options)));
     }
     let jobs = run.records.iter().map(|record| job(run, record, bins)).collect();
-    top.push(("jobs".to_owned(), Value::Items(jobs)));
+    let name = if has_clients { "client_stats" } else { "jobs" };
+    top.push((name.to_owned(), Value::Items(jobs)));
+    if has_clients {
+        top.push(("disk_util".to_owned(), Value::Items(Vec::new())));
+    }
     let mut text = String::new();
     print(&mut text, &Value::Fields(top), 0);
     text.push('\n');
@@ -94,9 +101,14 @@ fn job(run: &FioRun<'_>, record: &FioRecord<'_>, bins: bool) -> Value {
         ("jobname", record.name.as_str().into()),
         ("groupid", record.group.into()),
         ("error", error.into()),
-        ("eta", 0_u64.into()),
-        ("elapsed", record.elapsed_s.into()),
-        ("job options", options(&record.options)),
+    ]);
+    if record.whose == FioWhose::Alone {
+        job.extend(fields([("eta", 0_u64.into()), ("elapsed", record.elapsed_s.into())]));
+    }
+    if record.whose != FioWhose::All {
+        job.push(("job options".to_owned(), options(&record.options)));
+    }
+    job.extend(fields([
         ("read", direction(run, record, Some(Side::Read), &record.read, bins)),
         ("write", direction(run, record, Some(Side::Write), &record.write, bins)),
         ("trim", direction(run, record, None, &unused, bins)),
@@ -113,11 +125,15 @@ fn job(run: &FioRun<'_>, record: &FioRecord<'_>, bins: bool) -> Value {
         ("latency_ns", cells(&shares.ns)),
         ("latency_us", cells(&shares.us)),
         ("latency_ms", cells(&shares.ms)),
-        ("latency_depth", record.depth.into()),
-        ("latency_target", 0_u64.into()),
-        ("latency_percentile", 100.0.into()),
-        ("latency_window", 0_u64.into()),
-    ]);
+    ]));
+    if record.depth > 0 {
+        job.extend(fields([
+            ("latency_depth", record.depth.into()),
+            ("latency_target", 0_u64.into()),
+            ("latency_percentile", 100.0.into()),
+            ("latency_window", 0_u64.into()),
+        ]));
+    }
     if record.errors_count > 0 {
         job.extend(fields([
             ("total_err", record.errors_count.into()),
@@ -127,7 +143,24 @@ fn job(run: &FioRun<'_>, record: &FioRecord<'_>, bins: bool) -> Value {
     if let Some(description) = &record.description {
         job.push(("desc".to_owned(), description.as_str().into()));
     }
+    if let Some((name, port)) = host(run, record) {
+        job.extend(fields([("hostname", name.as_str().into()), ("port", port.into())]));
+    }
     Value::Fields(job)
+}
+
+/// Returns the name and the port of whose row it is, where clients ran the jobs.
+fn host(run: &FioRun<'_>, record: &FioRecord<'_>) -> Option<(String, u32)> {
+    match record.whose {
+        FioWhose::Alone => None,
+        FioWhose::Client(number) => {
+            run.clients.get(number).map(|client| (client.name.clone(), u32::from(client.port)))
+        }
+        FioWhose::All => {
+            let names: Vec<&str> = run.clients.iter().map(|client| client.name.as_str()).collect();
+            Some((names.join(","), 0))
+        }
+    }
 }
 
 /// Returns shares under their names.
@@ -153,7 +186,7 @@ fn direction(
     let bytes_per_sec = moved.bytes_per_sec();
     let bw = Spread::of(&moved.bw_kib_per_sec);
     let iops = Spread::of(&moved.iops);
-    let group = side.and_then(|side| figures::group(run, record.group, side));
+    let group = side.and_then(|side| figures::group(run, record, side));
     let of = record.percentiles_of;
     let times = |histogram, percentiles| {
         Value::Fields(times(histogram, percentiles, &record.percentiles, bins))
@@ -251,6 +284,9 @@ fn enclosed<T>(
     mut item: impl FnMut(&mut String, &T),
 ) {
     text.push_str(&brackets[..1]);
+    if items.is_empty() {
+        text.push('\n');
+    }
     for (index, one) in items.iter().enumerate() {
         text.push_str(if index == 0 { "\n" } else { ",\n" });
         indent(text, depth + 1);

@@ -1,5 +1,6 @@
 //! A job file that was run: what fio's layouts and logs say of it, out of the report of the run.
 
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -9,9 +10,9 @@ use plimsoll_report::{ErrorSample, Report, RowReport, StageReport};
 
 use super::{
     FioCpu, FioDepths, FioDirection, FioLog, FioLogKind, FioLogOp, FioPercentilesOf, FioRecord,
-    FioRun, FioSection,
+    FioRun, FioSection, FioWhose,
 };
-use crate::fio::{Blocks, Job, JobFile, Lowered};
+use crate::fio::{Blocks, Client, Job, JobFile, Lowered};
 
 /// The windows that fio takes its rates over.
 pub const RATE_WINDOW: Duration = Duration::from_millis(500);
@@ -29,8 +30,20 @@ pub struct Ran<'a> {
     /// What it came to.
     pub lowered: &'a Lowered,
     /// What came of that: stages in rows of jobs where [`Lowered::is_grouped`] says so and else in
-    /// rows of workers, with whole distributions, in segments of [`RATE_WINDOW`].
+    /// rows of workers, with whole distributions, in segments of [`RATE_WINDOW`]. Where clients ran
+    /// it, each row is of one of them.
     pub report: &'a Report,
+    /// The clients that ran it; `None` where one machine did.
+    pub by_clients: Option<RanByClients<'a>>,
+}
+
+/// What clients that ran a job file did.
+#[derive(Clone, Copy, Debug)]
+pub struct RanByClients<'a> {
+    /// Who they are: agents of these names.
+    pub clients: &'a [Client],
+    /// What they did together: all stages in rows of jobs, else as [`Ran::report`].
+    pub all: &'a Report,
 }
 
 /// By whom and when a result is written.
@@ -50,7 +63,11 @@ impl<'a> Ran<'a> {
     /// Returns the run as fio tells it.
     pub fn run(&self, writing: Writing) -> FioRun<'a> {
         FioRun {
-            records: self.records(writing.pid),
+            clients: self.by_clients.map_or(&[], |ran| ran.clients),
+            records: match self.by_clients {
+                None => self.records(writing.pid),
+                Some(ran) => self.records_of(ran),
+            },
             version: writing.program,
             timestamp_ms: writing.unix_ms,
             time: writing.time,
@@ -60,39 +77,95 @@ impl<'a> Ran<'a> {
     }
 
     /// Returns each stage that is a result, with its number.
-    fn results(&self) -> impl Iterator<Item = (usize, &'a StageReport)> {
+    fn results(&self, report: &'a Report) -> impl Iterator<Item = (usize, &'a StageReport)> {
         let planned = self.lowered.workload.work_stages();
-        let stages = self.report.stages.iter().zip(planned).enumerate();
+        let stages = report.stages.iter().zip(planned).enumerate();
         stages.filter(|(_, (_, planned))| !planned.prepares).map(|(at, (stage, _))| (at, stage))
     }
 
     /// Returns a row for each row of each stage that is a result.
     fn records(&self, pid: u32) -> Vec<FioRecord<'a>> {
-        let rows = self.results().flat_map(|(at, stage)| {
-            let jobs = &self.lowered.stages[at].jobs;
-            let job = |row: &RowReport| &self.file.jobs[jobs[row.jobs[0]]];
+        let rows = self.results(self.report).flat_map(|(at, stage)| {
+            let job = move |row: &RowReport| self.jobs(at, row)[0];
             stage.rows.iter().map(move |row| record(job(row), stage, row, pid))
         });
         rows.collect()
     }
 
+    /// Returns the same for each client, and then for all of them together: for each group of each
+    /// stage, where fio has one for all.
+    fn records_of(&self, ran: RanByClients<'a>) -> Vec<FioRecord<'a>> {
+        let mut records = Vec::new();
+        for (number, client) in ran.clients.iter().enumerate() {
+            for (at, stage) in self.results(self.report) {
+                let is_own = |row: &&RowReport| {
+                    ran.clients.len() == 1 || row.served_by.first() == Some(&client.name)
+                };
+                let own = stage.rows.iter().filter(is_own);
+                records.extend(own.map(|row| FioRecord {
+                    whose: FioWhose::Client(number),
+                    // What the clients' processes used is told of all of them together.
+                    cpu: FioCpu::default(),
+                    ..record(self.jobs(at, row)[0], stage, row, 0)
+                }));
+            }
+        }
+        if announced_count(self.file) * ran.clients.len() < 2 {
+            return records;
+        }
+        for (at, stage) in self.results(ran.all) {
+            let all = stage.rows.iter().map(|row| {
+                let jobs = self.jobs(at, row);
+                let mut names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+                names.dedup();
+                FioRecord {
+                    name: "All clients".to_owned(),
+                    whose: FioWhose::All,
+                    description: Some(names.join("+")),
+                    options: Vec::new(),
+                    depth: 0,
+                    ..record(jobs[0], stage, row, 0)
+                }
+            });
+            records.extend(all);
+        }
+        records
+    }
+
+    /// Returns the jobs of the job file that a row of a stage is of.
+    fn jobs(&self, stage: usize, row: &RowReport) -> Vec<&'a Job> {
+        let jobs = &self.lowered.stages[stage].jobs;
+        row.jobs.iter().map(|job| &self.file.jobs[jobs[*job]]).collect()
+    }
+
     /// Returns the logs that jobs ask for, empty.
     pub fn logs(&self) -> Vec<CloneLogs> {
         let mut logs = Vec::new();
-        for (at, stage) in self.results() {
+        let clients = self.by_clients.map_or(&[][..], |ran| ran.clients);
+        for (at, stage) in self.results(self.report) {
             let Some(bounds) = stage.rows.first().map(|row| &row.analysis) else { continue };
             let mut worker = 0;
+            // How many clones of each job have had theirs.
+            let mut numbers: HashMap<usize, u32> = HashMap::new();
             let planned = self.lowered.workload.work_stages().nth(at);
             let clones = planned.into_iter().flat_map(|stage| &stage.jobs).map(|job| job.workers);
             for (clones, index) in clones.zip(&self.lowered.stages[at].jobs) {
+                // Clients have equal shares, one after the other.
+                let each = (clones / clients.len().max(1) as u32).max(1);
+                let before = numbers.entry(*index).or_default();
                 let of_clone = |clone: u32| CloneLogs {
                     stage: StageId(at as u8),
                     worker: WorkerId(worker + clone),
                     started: bounds.started,
                     ended: bounds.ended,
-                    files: log_files(&self.file.jobs[*index], clone + 1),
+                    files: log_files(
+                        &self.file.jobs[*index],
+                        *before + clone % each + 1,
+                        clients.get((clone / each) as usize),
+                    ),
                 };
                 logs.extend((0..clones).map(of_clone).filter(|logs| !logs.files.is_empty()));
+                *before += each;
                 worker += clones;
             }
         }
@@ -147,7 +220,7 @@ impl CloneLogs {
     }
 }
 
-fn log_files(job: &Job, number: u32) -> Vec<LogFile> {
+fn log_files(job: &Job, number: u32, client: Option<&Client>) -> Vec<LogFile> {
     let logs = &job.reporting.logs;
     let window = logs.average.and_then(|average| NonZeroU64::new(average.as_millis() as u64));
     let kinds = [
@@ -157,10 +230,21 @@ fn log_files(job: &Job, number: u32) -> Vec<LogFile> {
         (&logs.lat, "clat", FioLogKind::Time),
     ];
     let file = |(prefix, name, kind): (&Option<String>, &str, FioLogKind)| {
-        let name = format!("{}_{name}.{number}.log", prefix.as_ref()?);
+        // As fio calls those that its clients hand in.
+        let of_client = client.map(|client| format!(".{}", client.name)).unwrap_or_default();
+        let name = format!("{}_{name}.{number}.log{of_client}", prefix.as_ref()?);
         Some(LogFile { name, log: FioLog::new(kind, window), text: String::new() })
     };
     kinds.into_iter().filter_map(file).collect()
+}
+
+/// Returns how many rows fio has of a job file that one machine runs: one for each group that asks
+/// for it, and one for each other clone.
+fn announced_count(file: &JobFile) -> usize {
+    let (grouped, single): (Vec<&Job>, Vec<&Job>) =
+        file.jobs.iter().partition(|job| job.flow.group_reporting);
+    let groups: HashSet<u32> = grouped.iter().map(|job| job.flow.group).collect();
+    groups.len() + single.iter().map(|job| job.flow.numjobs as usize).sum::<usize>()
 }
 
 fn section(job: &Job) -> FioSection {
@@ -181,15 +265,19 @@ fn record<'a>(job: &'a Job, stage: &StageReport, row: &'a RowReport, pid: u32) -
     let figures = &row.analysis;
     let of = |kind: OpKind| figures.kinds.iter().find(|of| of.kind == kind);
     let reporting = &job.reporting;
+    let failed_count = figures.total.stage.failed.count();
+    // The first failure of a stage is that of a row in which there is one.
+    let error = stage.errors.first().filter(|_| failed_count > 0);
     FioRecord {
         name: job.name.clone(),
+        whose: FioWhose::Alone,
         group: job.flow.group,
         clones: row.worker.map_or(figures.workers_count, |_| 1),
         description: job.description.clone(),
         options: job.options.clone(),
         pid,
-        error: stage.errors.first().map_or(0, errno_of),
-        errors_count: figures.total.stage.failed.count(),
+        error: error.map_or(0, errno_of),
+        errors_count: failed_count,
         elapsed_s: figures.ended.as_ns().div_ceil(1_000_000_000),
         job_runtime_ms: whole_ms(figures.worker_took_sum),
         read: direction(of(OpKind::Read), figures),

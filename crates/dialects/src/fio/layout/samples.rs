@@ -16,6 +16,10 @@ pub(super) const PAIR_TERSE: &str = sample!("pair.terse.txt");
 pub(super) const MIXED_JSON: &str = sample!("mixed.json");
 pub(super) const MIXED_TERSE: &str = sample!("mixed.terse-v3.txt");
 pub(super) const ONLY_JSON: &str = sample!("only.jsonplus.json");
+/// What fio printed of two servers that ran one job of two clones, without the lines before it and
+/// with its global options once; and the text of another such run.
+pub(super) const CLIENTS_JSON: &str = sample!("clients.json");
+pub(super) const CLIENTS_TEXT: &str = sample!("clients.normal.txt");
 pub(super) const LOGS: [&str; 3] = [
     sample!("sample-bwlog_bw.1.log"),
     sample!("sample-iopslog_iops.1.log"),
@@ -30,6 +34,7 @@ macro_rules! sample {
 use sample;
 
 /// An object in the order in which it is written.
+#[derive(Default)]
 pub(super) struct Pairs<V>(pub(super) Vec<(String, V)>);
 
 impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
@@ -62,10 +67,12 @@ pub(super) struct Document {
     #[serde(rename = "fio version")]
     pub(super) version: String,
     pub(super) timestamp: u64,
+    #[serde(default)]
     pub(super) timestamp_ms: u64,
     pub(super) time: String,
     #[serde(rename = "global options")]
     pub(super) global_options: Option<Pairs<String>>,
+    #[serde(alias = "client_stats")]
     pub(super) jobs: Vec<Job>,
     #[serde(default, rename = "disk_util")]
     pub(super) _disk_util: Vec<Value>,
@@ -77,10 +84,11 @@ pub(super) struct Job {
     pub(super) jobname: String,
     pub(super) groupid: u32,
     pub(super) error: i32,
-    #[serde(rename = "eta")]
+    #[serde(default, rename = "eta")]
     pub(super) _eta: u64,
+    #[serde(default)]
     pub(super) elapsed: u64,
-    #[serde(rename = "job options")]
+    #[serde(default, rename = "job options")]
     pub(super) options: Pairs<String>,
     pub(super) read: Direction,
     pub(super) write: Direction,
@@ -101,15 +109,21 @@ pub(super) struct Job {
     pub(super) latency_ns: Pairs<f64>,
     pub(super) latency_us: Pairs<f64>,
     pub(super) latency_ms: Pairs<f64>,
+    #[serde(default)]
     pub(super) latency_depth: u32,
+    #[serde(default)]
     pub(super) latency_target: u64,
+    #[serde(default)]
     pub(super) latency_percentile: f64,
+    #[serde(default)]
     pub(super) latency_window: u64,
     #[serde(default)]
     pub(super) total_err: u64,
     #[serde(default)]
     pub(super) first_error: u64,
     pub(super) desc: Option<String>,
+    pub(super) hostname: Option<String>,
+    pub(super) port: Option<u32>,
 }
 
 #[derive(serde::Deserialize)]
@@ -211,6 +225,7 @@ impl Document {
             time: self.time.clone(),
             global_options: self.global_options.as_ref().map_or(Vec::new(), |all| all.0.clone()),
             sections: Vec::new(),
+            clients: &[],
             records: rows.map(|(job, histograms)| job.record(histograms)).collect(),
         }
     }
@@ -230,6 +245,7 @@ impl Job {
         };
         FioRecord {
             name: self.jobname.clone(),
+            whose: FioWhose::Alone,
             group: self.groupid,
             clones: 1,
             description: self.desc.clone(),

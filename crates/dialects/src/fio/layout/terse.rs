@@ -59,7 +59,7 @@ fn direction(
     percentiles(text, record, moved)?;
     times(text, Times::of(moved.lat))?;
     let bw = Spread::of(&moved.bw_kib_per_sec);
-    let share = bw.share_of(figures::group(run, record.group, side));
+    let share = bw.share_of(figures::group(run, record, side));
     write!(text, ";{:.0};{:.0};{share:.6}%;{:.6};{:.6}", bw.min, bw.max, bw.mean, bw.deviation)
 }
 

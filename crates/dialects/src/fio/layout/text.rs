@@ -7,7 +7,7 @@ use plimsoll_stats::Histogram;
 use super::figures::{
     self, BATCHES, Base, CELLS, GroupFigures, LEVELS, Shares, Side, Spread, Times, short,
 };
-use super::{FioDirection, FioRecord, FioRun, FioSection};
+use super::{FioDirection, FioRecord, FioRun, FioSection, FioWhose};
 
 /// How many shares of latency stand in one line.
 const SHARES_PER_LINE: usize = 5;
@@ -21,27 +21,58 @@ pub fn normal(run: &FioRun<'_>) -> String {
 }
 
 fn write_all(text: &mut String, run: &FioRun<'_>) -> fmt::Result {
-    run.sections.iter().try_for_each(|one| section(text, one))?;
+    if !run.clients.is_empty() {
+        return by_clients(text, run);
+    }
+    begin(text, run, "", &format!("{}\n", run.version))?;
+    writeln!(text)?;
+    records(text, run, FioWhose::Alone)
+}
+
+/// Appends what each client says of itself, its rows and sums, and then what all did together.
+fn by_clients(text: &mut String, run: &FioRun<'_>) -> fmt::Result {
+    for client in run.clients {
+        writeln!(text, "hostname={}, fio={}", client.name, run.version)?;
+    }
+    for client in run.clients {
+        begin(text, run, &format!("<{}> ", client.name), "")?;
+    }
+    for (number, client) in run.clients.iter().enumerate() {
+        writeln!(text, "<{}> ", client.name)?;
+        records(text, run, FioWhose::Client(number))?;
+    }
+    let mut all = run.records.iter().filter(|record| record.whose == FioWhose::All);
+    all.try_for_each(|one| record(text, run, one))
+}
+
+/// Appends the jobs and how many clones they have, each line behind `prefix`.
+fn begin(text: &mut String, run: &FioRun<'_>, prefix: &str, version: &str) -> fmt::Result {
+    run.sections.iter().try_for_each(|one| section(text, one, prefix))?;
     let clones: u64 = run.sections.iter().map(|section| u64::from(section.clones)).sum();
     let threads = if clones == 1 { "thread" } else { "threads" };
-    writeln!(text, "{}\nStarting {clones} {threads}\n", run.version)?;
-    run.records.iter().try_for_each(|one| record(text, run, one))?;
+    writeln!(text, "{version}{prefix}Starting {clones} {threads}")
+}
+
+/// Appends rows, and then the sums of each group.
+fn records(text: &mut String, run: &FioRun<'_>, whose: FioWhose) -> fmt::Result {
+    let rows = || run.records.iter().filter(|record| record.whose == whose);
+    rows().try_for_each(|one| record(text, run, one))?;
     let mut done = Vec::new();
-    for group in run.records.iter().map(|record| record.group) {
-        if !done.contains(&group) {
-            done.push(group);
-            sums(text, run, group)?;
+    for row in rows() {
+        if !done.contains(&row.group) {
+            done.push(row.group);
+            sums(text, run, row)?;
         }
     }
     Ok(())
 }
 
-fn section(text: &mut String, section: &FioSection) -> fmt::Result {
+fn section(text: &mut String, section: &FioSection, prefix: &str) -> fmt::Result {
     let FioSection { name, group, clones, rw, block_bytes, engine, depth } = section;
     let [read, write, trim] = block_bytes.map(|(min, max)| format!("{}-{}", size(min), size(max)));
-    write!(text, "{name}: (g={group}): rw={rw}, bs=(R) {read}, (W) {write}, (T) {trim}")?;
+    write!(text, "{prefix}{name}: (g={group}): rw={rw}, bs=(R) {read}, (W) {write}, (T) {trim}")?;
     writeln!(text, ", ioengine={engine}, iodepth={depth}")?;
-    if *clones > 1 { writeln!(text, "...") } else { Ok(()) }
+    if *clones > 1 { writeln!(text, "{prefix}...") } else { Ok(()) }
 }
 
 fn record(text: &mut String, run: &FioRun<'_>, record: &FioRecord<'_>) -> fmt::Result {
@@ -78,7 +109,9 @@ fn footer(text: &mut String, record: &FioRecord<'_>) -> fmt::Result {
     write!(text, "     issued rwts: total={},{},0,{syncs}", read.ops, write.ops)?;
     write!(text, " short={},{},0,0", read.short_ops, write.short_ops)?;
     writeln!(text, " dropped={},{},0,0", read.dropped_ops, write.dropped_ops)?;
-    writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}")?;
+    if *depth > 0 {
+        writeln!(text, "     latency   : target=0, window=0, percentile=100.00%, depth={depth}")?;
+    }
     if record.errors_count > 0 {
         let (total, error) = (record.errors_count, record.error);
         let words = error_text(error);
@@ -116,7 +149,7 @@ fn direction(
     for (name, histogram, _) in known.iter().filter(|(_, _, asked)| *asked) {
         percentiles(text, name, histogram, &record.percentiles)?;
     }
-    windows(text, moved, figures::group(run, record.group, side))
+    windows(text, moved, figures::group(run, record, side))
 }
 
 /// Appends the spread of the windows, `bw` in MiB/s once its mean is above 1 GiB/s.
@@ -231,10 +264,10 @@ pub(super) fn lifted(share: f64, least: f64) -> f64 {
     if share > 0.0 { share.max(least) } else { 0.0 }
 }
 
-fn sums(text: &mut String, run: &FioRun<'_>, group: u32) -> fmt::Result {
-    writeln!(text, "\nRun status group {group} (all jobs):")?;
+fn sums(text: &mut String, run: &FioRun<'_>, of: &FioRecord<'_>) -> fmt::Result {
+    writeln!(text, "\nRun status group {} (all jobs):", of.group)?;
     for (side, label) in [(Side::Read, "READ"), (Side::Write, "WRITE")] {
-        let Some(sum) = figures::group(run, group, side) else { continue };
+        let Some(sum) = figures::group(run, of, side) else { continue };
         let (rate, slow, fast) = (sum.bytes_per_sec, sum.slowest, sum.fastest);
         write!(text, "{label:>7}: bw={}/s ({}/s)", size(rate), decimal_size(rate))?;
         write!(text, ", {}/s-{}/s", size(slow), size(fast))?;

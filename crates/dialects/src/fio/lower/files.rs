@@ -6,9 +6,9 @@ use plimsoll_workload::plan::spec::{FileSet, ListedSet, PathSet, SetSpec};
 use plimsoll_workload::plan::{FilesIn, SizeRange};
 
 use super::super::error::FioError;
-use super::super::job::{Amount, Direction, Engine, Files, Job};
+use super::super::job::{Amount, Direction, Engine, Files, Job, JobFile};
 use super::scale::block_bytes_max;
-use super::{Lowering, label, refuse};
+use super::{Lowering, clones_each, label, refuse};
 
 /// How many files a job may have, over all clones.
 const FILES_MAX: u64 = 10_000_000;
@@ -48,6 +48,8 @@ pub(super) struct Placed {
     pub(super) size: SizeRange,
     /// Whether they were there before the run.
     pub(super) existing: bool,
+    /// Whether clones of several clients share files that the run makes.
+    pub(super) are_of_all_clients: bool,
 }
 
 /// Clones whose files are described alike.
@@ -66,15 +68,11 @@ impl Lowering<'_> {
             return Err(refuse(job, text));
         }
         let files = self.whole_paths(&job.files);
-        let of_clones = |clones| (0..clones).map(|clone| files.paths(&job.name, clone));
-        // Clones share what has a name, but for the directory.
-        let lists = match files.names.is_empty() {
-            true => clones,
-            false => clones.min(u32::try_from(files.directories.len()).unwrap_or(u32::MAX).max(1)),
-        };
-        let paths = each_once(of_clones(lists).flatten().collect());
-        let sizes_there = self.sizes_there(job, &paths)?;
+        // What was there before is there under the same names for each client.
+        let own = paths_of(job, &files, self.machine.clones_each(job));
+        let sizes_there = self.sizes_there(job, &own)?;
         let existing = sizes_there.is_some();
+        let paths = if existing { own } else { paths_of(job, &files, clones) };
         let size = self.size(job, &paths, sizes_there.as_deref())?;
         if !existing && files.directories.is_empty() {
             let text = "`filename` names files of several directories; give each a job of its own";
@@ -85,9 +83,11 @@ impl Lowering<'_> {
         if let Some(name) = outside.filter(|_| !existing) {
             return Err(refuse(job, format!("`{name}` leads out of the directory of the run")));
         }
+        let has_others = !existing && files.names.is_empty() && self.machine.clients.get() > 1;
+        let are_of_all_clients = has_others && !is_own(&files);
         let parts = match existing {
             false => vec![Part { clones, files: made(job, clones, files, size) }],
-            true => self.existing_parts(job, of_clones(clones).collect(), size),
+            true => self.existing_parts(job, &files, size),
         };
         if parts.len() > PARTS_MAX {
             let text = format!(
@@ -96,36 +96,13 @@ impl Lowering<'_> {
             );
             return Err(refuse(job, text));
         }
-        Ok(Placed { parts, paths, size, existing })
+        Ok(Placed { parts, paths, size, existing, are_of_all_clients })
     }
 
     /// Returns the files with directories from the root on; with none where names from the root lie
     /// in several.
     pub(super) fn whole_paths(&self, files: &Files) -> Files {
-        let here = self.machine.default_directory;
-        let whole = |path: &str| match path.starts_with('/') {
-            true => path.to_owned(),
-            false => format!("{}/{path}", here.trim_end_matches('/')),
-        };
-        let mut files = files.clone();
-        if files.names.iter().any(|name| name.starts_with('/')) {
-            let names: Vec<String> = files.names.iter().map(|name| whole(name)).collect();
-            let folders: HashSet<&str> =
-                names.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
-            if let [folder] = folders.into_iter().collect::<Vec<_>>().as_slice() {
-                files.names =
-                    names.iter().map(|name| name[folder.len() + 1..].to_owned()).collect();
-                files.directories = vec![if folder.is_empty() { "/" } else { folder }.to_owned()];
-            } else {
-                files.names = names;
-            }
-            return files;
-        }
-        files.directories = match files.directories.as_slice() {
-            [] => vec![here.to_owned()],
-            directories => directories.iter().map(|directory| whole(directory)).collect(),
-        };
-        files
+        whole_paths(files, self.machine.default_directory)
     }
 
     /// Returns the sizes of a job's files if they are there already and it takes them as they are.
@@ -176,17 +153,16 @@ impl Lowering<'_> {
     }
 
     /// Returns files that are there by their whole paths, for each clone where they differ.
-    fn existing_parts(
-        &self,
-        job: &Job,
-        mut of_clones: Vec<Vec<String>>,
-        size: SizeRange,
-    ) -> Vec<Part> {
+    fn existing_parts(&self, job: &Job, files: &Files, size: SizeRange) -> Vec<Part> {
+        let each = self.machine.clones_each(job);
+        let mut of_clones: Vec<Vec<String>> =
+            (0..each).map(|clone| files.paths(&job.name, clone)).collect();
         let mut clones = 1;
         if of_clones.windows(2).all(|pair| pair[0] == pair[1]) {
             clones = u32::try_from(of_clones.len()).unwrap_or(u32::MAX);
             of_clones.truncate(1);
         }
+        let clones = clones.saturating_mul(self.machine.clients.get());
         let part = |paths| {
             let set = PathSet { on: None, paths, size, touch: self.machine.destroys };
             let (label, directories) = (label(&job.name), Vec::new());
@@ -382,6 +358,75 @@ impl Lowering<'_> {
     }
 }
 
+/// Returns the paths of which it has to be known what lies there before the jobs can be lowered:
+/// of files that jobs name, or may not make and no section before them makes. `clones_max` bounds
+/// the clones of a job, and paths that begin nowhere lie in `default_directory`.
+pub fn paths_asked(
+    file: &JobFile,
+    default_directory: &str,
+    clones_max: Option<u32>,
+) -> Vec<String> {
+    let mut made: HashSet<String> = HashSet::new();
+    let mut asked = Vec::new();
+    let on_files = |job: &&Job| job.queue.engine != Engine::Null && !job.queue.engine.is_metadata();
+    for job in file.jobs.iter().filter(on_files) {
+        let files = whole_paths(&job.files, default_directory);
+        let clones = clones_each(job, clones_max);
+        if u64::from(clones) * u64::from(files.count) > FILES_MAX {
+            // Lowering refuses it.
+            continue;
+        }
+        let paths = paths_of(job, &files, clones);
+        match files.names.is_empty() && files.allow_file_create {
+            true => made.extend(paths),
+            false => asked.extend(paths.into_iter().filter(|path| !made.contains(path))),
+        }
+    }
+    each_once(asked)
+}
+
+/// Returns the files with directories from the root on; with none where names from the root lie in
+/// several.
+fn whole_paths(files: &Files, here: &str) -> Files {
+    let whole = |path: &str| match path.starts_with('/') {
+        true => path.to_owned(),
+        false => format!("{}/{path}", here.trim_end_matches('/')),
+    };
+    let mut files = files.clone();
+    if files.names.iter().any(|name| name.starts_with('/')) {
+        let names: Vec<String> = files.names.iter().map(|name| whole(name)).collect();
+        let folders: HashSet<&str> =
+            names.iter().filter_map(|name| Some(name.rsplit_once('/')?.0)).collect();
+        if let [folder] = folders.into_iter().collect::<Vec<_>>().as_slice() {
+            files.names = names.iter().map(|name| name[folder.len() + 1..].to_owned()).collect();
+            files.directories = vec![if folder.is_empty() { "/" } else { folder }.to_owned()];
+        } else {
+            files.names = names;
+        }
+        return files;
+    }
+    files.directories = match files.directories.as_slice() {
+        [] => vec![here.to_owned()],
+        directories => directories.iter().map(|directory| whole(directory)).collect(),
+    };
+    files
+}
+
+/// Returns the paths of the files of the first clones of a job, each once.
+fn paths_of(job: &Job, files: &Files, clones: u32) -> Vec<String> {
+    // Clones share what has a name, but for the directory.
+    let lists = match files.names.is_empty() {
+        true => clones,
+        false => clones.min(u32::try_from(files.directories.len()).unwrap_or(u32::MAX).max(1)),
+    };
+    each_once((0..lists).flat_map(|clone| files.paths(&job.name, clone)).collect())
+}
+
+/// Tells whether each clone has files of its own.
+fn is_own(files: &Files) -> bool {
+    files.name_format.contains("$jobnum") || files.directories.len() > 1
+}
+
 fn each_once(paths: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::with_capacity(paths.len());
     let is_new: Vec<bool> = paths.iter().map(|path| seen.insert(path.as_str())).collect();
@@ -391,8 +436,8 @@ fn each_once(paths: Vec<String>) -> Vec<String> {
 /// Returns files that the run makes. Names that do not tell jobs or clones apart are the same for
 /// all of them.
 fn made(job: &Job, clones: u32, files: Files, size: SizeRange) -> FilesIn {
+    let is_own = is_own(&files);
     let Files { directories, names, name_format: name, count, .. } = files;
-    let is_own = name.contains("$jobnum") || directories.len() > 1;
     let set = match names.is_empty() {
         false => SetSpec::Listed(ListedSet { on: None, names, size }),
         true => SetSpec::Files(FileSet {

@@ -13,6 +13,7 @@ use plimsoll_workload::plan::{Cap, Percent, Size, SizeRange, Time, TimeRange};
 use super::super::{Host, Options, Units, parse};
 use super::*;
 
+mod clients;
 mod refusals;
 mod rules;
 
@@ -36,6 +37,7 @@ fn machine() -> Machine<'static> {
         size_scale: None,
         runtime_scale: None,
         clones_max: None,
+        clients: NonZeroU32::MIN,
     }
 }
 

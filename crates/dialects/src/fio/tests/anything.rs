@@ -14,6 +14,7 @@ const MACHINE: Machine<'_> = Machine {
     size_scale: None,
     runtime_scale: None,
     clones_max: Some(8),
+    clients: std::num::NonZeroU32::MIN,
 };
 
 fn read_all(text: &str) {

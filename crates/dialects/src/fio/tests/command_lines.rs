@@ -2,10 +2,12 @@
 
 use super::*;
 
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 5] = [
     ("one.fio", "[global]\niodepth=2\n[x]\nrw=read\n[y]\nrw=write\nstonewall\n"),
     ("two.fio", "[z]\nrw=randread\n"),
     ("-", "[piped]\nrw=read\n"),
+    ("hosts.txt", "h1\n ip:10.0.0.2,8766\n\nip6:fe80::1\n"),
+    ("none.txt", "\n"),
 ];
 
 fn arguments(line: &str) -> Result<CommandLine, FioError> {
@@ -22,6 +24,96 @@ fn seen(line: &str) -> Vec<(String, u32, u32, u32)> {
     let jobs = arguments(line).expect(line).file.jobs;
     let seen = |job: Job| (job.name, job.flow.wave, job.flow.group, job.queue.iodepth);
     jobs.into_iter().map(seen).collect()
+}
+
+/// The clients of a line as `NAME,PORT`.
+fn clients(line: &str) -> Vec<String> {
+    let clients = arguments(line).expect(line).clients;
+    clients.iter().map(|client| format!("{},{}", client.name, client.port)).collect()
+}
+
+#[test]
+fn clients_are_named_by_hosts_or_files_of_them() {
+    assert_eq!(clients("one.fio"), Vec::<String>::new());
+    assert_eq!(clients("--client=h1 one.fio"), ["h1,8765"]);
+    assert_eq!(clients("--client=h1,8766 --client ip:h2 one.fio"), ["h1,8766", "h2,8765"]);
+    assert_eq!(clients("--client=hosts.txt one.fio"), ["h1,8765", "10.0.0.2,8766", "fe80::1,8765"]);
+    // As WEKA's wekatester writes it; and the jobs are there once.
+    let line = "--output-format=json --client=h1 one.fio two.fio --client=h2 one.fio two.fio";
+    assert_eq!(clients(line), ["h1,8765", "h2,8765"]);
+    let name = |text: &str| text.to_owned();
+    let jobs = [(name("x"), 0, 0, 2), (name("y"), 1, 1, 2), (name("z"), 2, 2, 1)];
+    assert_eq!(seen(line), jobs);
+    for line in
+        ["--client=h1 --client=h2 one.fio two.fio", "one.fio --client=h1 two.fio --client=h2"]
+    {
+        assert_eq!(seen(line), jobs, "{line}");
+    }
+    assert_eq!(clients("--client=h1 --client=h2 --name=a --rw=read"), ["h1,8765", "h2,8765"]);
+}
+
+#[test]
+fn what_is_said_of_clients() {
+    let line = arguments("--client=hosts.txt two.fio").unwrap();
+    assert_eq!(
+        notes(&line.file),
+        [
+            "[command line] `--client=hosts.txt`: agents of these names carry the jobs out, each of \
+             them all, as in fio: h1, 10.0.0.2, fe80::1",
+            "[command line] `--client=hosts.txt`: agents connect to the fleet, and nobody to them: \
+             ports stand in the JSON alone",
+            "[command line] `--client=hosts.txt`: All clients: there one record merges every group \
+             of the file, so that its rates add up what ran at different times; here each group of \
+             each stage has one of its own, with percentiles",
+        ]
+    );
+    super::super::clients::ALL_CLIENTS.assert_is_sentence();
+    let said = notes(&arguments("--client=h1 --client=h2 two.fio").unwrap().file);
+    assert_eq!(said.len(), 2);
+    assert!(said[0].starts_with("[command line] `--client`: agents of these names"), "{said:?}");
+}
+
+#[test]
+fn clients_that_cannot_be_meant() {
+    for (line, why) in [
+        (
+            "--client=h1 one.fio --client=h2 two.fio",
+            "`--client=h2 two.fio` is not taken: clients carry out the same job files here; run \
+             what differs by a command line of its own",
+        ),
+        (
+            "--client=h1 --name=a --rw=read --client=h2 --name=b --rw=write",
+            "`--client=h2` is not taken: jobs between two clients are those of the first alone; \
+             name all clients before the jobs",
+        ),
+        (
+            "--client=h1 --client=h1,8766 one.fio",
+            "`--client=h1,8766` is not taken: `h1` is there twice, and agents are told apart by name",
+        ),
+        (
+            "--client=4 one.fio",
+            "`--client=4` is not taken: it is the name of an agent, not a number of clients",
+        ),
+        (
+            "--client=sock:/tmp/fio one.fio",
+            "`--client=sock:/tmp/fio` is not taken: `sock:/tmp/fio` is a socket of fio's; write the \
+             name of an agent",
+        ),
+        (
+            "--client=./gone.txt one.fio",
+            "`--client=./gone.txt` is not taken: it cannot be read: no such file",
+        ),
+        ("--client=none.txt one.fio", "`--client=none.txt` is not taken: the file names no host"),
+        ("--client=h,http one.fio", "`--client=h,http` is not taken: `http` is no port"),
+        (
+            "--client=h{1...4} one.fio",
+            "`--client=h{1...4}` is not taken: `h{1...4}` names no agent; write HOST, HOST,PORT or \
+             a file of them",
+        ),
+    ] {
+        let said = refusal(line);
+        assert!(said.starts_with("command line: ") && said.ends_with(why), "{said}");
+    }
 }
 
 /// `mixed.showcmd.txt` is what fio printed for `mixed.fio` when asked for its command line.
@@ -124,8 +216,15 @@ fn refusals() {
         ("-x one.fio", "command line: `-x` is no option; fio's have two dashes"),
         ("gone.fio", "command line: cannot read gone.fio: no such file"),
         (
-            "--client=h one.fio",
-            "command line: `--client=h` is not taken: fio's servers and clients are not spoken to",
+            "--server",
+            "command line: `--server` is not taken: agents take the place of fio's servers: run \
+             `plimsoll fleet up` on one machine, and on each other `plimsoll agent --join TOKEN \
+             --name HOST` with the token that it prints",
+        ),
+        (
+            "--client=h --remote-config=x.fio",
+            "command line: `--remote-config=x.fio` is not taken: job files are read here; name one \
+             behind `--client`",
         ),
         ("--section=nobody one.fio", "one.fio: there is no section of the name nobody"),
         ("--readonly one.fio", "one.fio:5: [y] the job writes and `--readonly` is given"),
