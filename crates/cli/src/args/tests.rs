@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 /// Words that are flags of others, where a path begins with one of these.
-const OTHERS: [(&[&str], &[&str]); 8] = [
+const OTHERS: [(&[&str], &[&str]); 10] = [
     (
         &["docs/coming-from-fio.md", "crates/dialects/src/fio", "README.md"],
         &[
@@ -106,20 +106,26 @@ const OTHERS: [(&[&str], &[&str]); 8] = [
         &["docs/deploy.md"],
         &[
             "account",
+            "cert",
             "config-file",
+            "current",
             "follow",
             "from-env-file",
             "from-file",
             "js-consumer",
+            "js-streams",
             "key",
             "namespace",
             "nodes",
             "now",
             "output-file",
             "sys",
+            "sys-account",
             "values",
         ],
     ),
+    // fio's and warp's.
+    (&["docs/fleet.md", "crates/cli/src"], &["client", "warp-client"]),
     // Flags of our own tools.
     (&["README.md"], &["release", "no-live"]),
     (&["docs/measuring.md"], &["only", "program", "rounds", "seconds"]),
