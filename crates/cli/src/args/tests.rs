@@ -114,6 +114,7 @@ const OTHERS: [(&[&str], &[&str]); 10] = [
             "from-file",
             "js-consumer",
             "js-disk-storage",
+            "js-mem-storage",
             "js-streams",
             "key",
             "mem-resolver",
