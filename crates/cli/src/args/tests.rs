@@ -131,7 +131,7 @@ const OTHERS: [(&[&str], &[&str]); 10] = [
     (&["docs/fleet.md", "crates/cli/src"], &["client", "warp-client"]),
     // Flags of our own tools.
     (&["README.md"], &["release", "no-live"]),
-    (&["docs/measuring.md"], &["only", "program", "rounds", "seconds"]),
+    (&["docs/measuring.md"], &["only", "program", "quick", "rounds", "seconds"]),
     // Names of colours.
     (&["crates/report/src/html"], &["dim", "frame", "grid", "s0", "s1"]),
     // The name of a thing, not of one.
