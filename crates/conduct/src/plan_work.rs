@@ -494,6 +494,7 @@ impl Work for PlanWork<'_> {
         };
         if of.jobs.is_empty() {
             outcome.started = begun;
+            outcome.began_late_by = context.begins_at.map_or(Duration::ZERO, |at| begun.since(at));
             outcome.ended_by = match context.stop.is_set() {
                 true => EndReason::Stopped,
                 false => EndReason::Duration,
