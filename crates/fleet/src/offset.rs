@@ -76,10 +76,13 @@ impl From<Offset> for ClockLine {
 }
 
 impl ClockLine {
-    /// Returns it with what was measured afterwards.
+    /// Returns it with what was measured afterwards. A difference that may be one of the measuring
+    /// is no drift.
     #[must_use]
     pub fn until(self, end: Offset) -> Self {
-        Self { end: Some(end), ..self }
+        let Offset { ns, uncertainty_ns, .. } = self.begin;
+        let drifts = ns.abs_diff(end.ns) > uncertainty_ns.saturating_add(end.uncertainty_ns);
+        Self { end: drifts.then_some(end), ..self }
     }
 
     /// Returns by how much the clock is ahead when it shows `at`. All moments of one operation are
@@ -205,8 +208,9 @@ mod tests {
         // Before and behind it goes on as at the ends.
         assert_eq!(line.at(Moment::EPOCH).ns, 100);
         assert_eq!(line.at(shown(9_000_000_000, 2_100)).ns, 2_100);
-        let still = ClockLine::from(begin).until(begin);
-        assert_eq!(still.at(Moment::EPOCH), begin);
+        // What may be one of the measuring is none of the clock.
+        let still = ClockLine::from(begin).until(offset(3_000_000_000, 110));
+        assert_eq!(still.at(shown(3_000_000_000, 110)), begin);
     }
 
     #[test]

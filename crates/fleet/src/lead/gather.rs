@@ -132,7 +132,8 @@ impl<'scope, 'env> Fetching<'scope, 'env> {
 
 /// Returns an operation by the coordinator's clock.
 pub(super) fn shifted(op: &OpRecord, clock: ClockLine) -> OpRecord {
-    let offset = clock.at(op.start);
+    // The moment at which it was due is never before the stage, by any clock.
+    let offset = clock.at(op.intended);
     let at = |moment: Moment| offset.to_coordinator(moment);
     OpRecord {
         intended: at(op.intended),
