@@ -5,6 +5,7 @@
 
 mod admin;
 mod consent;
+mod content;
 mod crew;
 pub mod embedded;
 mod error;

@@ -1,7 +1,6 @@
 //! The work of a run: the stages of a plan, each with all of its jobs at once.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,18 +12,16 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{EndpointId, JobId, Moment, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
-use plimsoll_workload::data::Generator;
-use plimsoll_workload::objects::{self, Members, ObjectSet};
+use plimsoll_workload::objects::{self, Members};
 use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
-use plimsoll_workload::{DataFileSpec, Pacing, Verify};
+use plimsoll_workload::{Pacing, Verify};
 
+use crate::content::Generators;
 use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
-use crate::{
-    CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work, input,
-};
+use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
 
 /// Is called before the first stage that measures; its time is in no stage.
 pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
@@ -59,9 +56,6 @@ pub fn in_order<'a>(left_out: &'a [usize]) -> Chooser<'a> {
         stages.nth(done.len()).map(Chosen::plain)
     })
 }
-
-/// By set: what its content is made by.
-pub(crate) type Generators = Arc<[Arc<Generator>]>;
 
 /// The stages of a plan.
 pub struct PlanWork<'a> {
@@ -568,34 +562,4 @@ fn why_over(stage: &plan::Stage, outcome: &StageOutcome) -> Option<ConductError>
         failed_count: outcome.failed_count,
         message: first.message.clone(),
     })
-}
-
-/// Returns the generators of what each set holds, with the files that they are made of.
-pub(crate) fn generators(placed: &Placed) -> Result<Generators, ConductError> {
-    let seed = placed.seed.0;
-    let plain = Arc::new(Generator::new(seed));
-    let of_set = |set: &Option<Arc<ObjectSet>>| match set {
-        Some(set) if set.data != plimsoll_workload::data::DataRule::Random => {
-            let files = content_files(&set.data_files)?;
-            Ok(Arc::new(Generator::with_rule(seed, &set.data, files)))
-        }
-        _ => Ok(Arc::clone(&plain)),
-    };
-    placed.sets.iter().map(of_set).collect()
-}
-
-/// Returns what the files hold that objects are made of.
-fn content_files(files: &[DataFileSpec]) -> Result<Vec<u8>, ConductError> {
-    let mut bytes = Vec::new();
-    for DataFileSpec { path, bytes: size } in files {
-        let held = input::read_bounded(Path::new(path), size.saturating_add(1));
-        let held = held.map_err(|source| ConductError::Content { path: path.into(), source })?;
-        if held.len() as u64 != *size {
-            return refused(format!(
-                "{path} does not hold the {size} bytes that the workload says"
-            ));
-        }
-        bytes.extend(held);
-    }
-    Ok(bytes)
 }

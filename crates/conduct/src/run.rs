@@ -17,9 +17,10 @@ use plimsoll_workload::plan::{
 };
 
 use crate::admin::check_offers;
+use crate::content::{Generators, generators};
 use crate::crew::{Agents, Alone, Crew};
 use crate::files::FilesCleaner;
-use crate::plan_work::{BeforeMeasuring, Chooser, Generators, PlanWork, generators, in_order};
+use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork, in_order};
 use crate::{
     Cleaning, ConductError, Consent, FileSettings, FilesRun, Observer, Opening, Permit, Recorded,
     Recording, RunAdmin, RunTime, Stop, Target, machine, of_workload,
