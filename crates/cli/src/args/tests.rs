@@ -128,7 +128,10 @@ const OTHERS: [(&[&str], &[&str]); 10] = [
         ],
     ),
     // fio's and warp's.
-    (&["docs/fleet.md", "crates/cli/src"], &["client", "warp-client"]),
+    (
+        &["docs/fleet.md", "docs/examples/fleet-as-warp.txt", "crates/cli/src"],
+        &["client", "warp-client"],
+    ),
     // Flags of our own tools.
     (&["README.md"], &["release", "no-live"]),
     (&["docs/measuring.md"], &["only", "program", "quick", "rounds", "seconds"]),
