@@ -89,6 +89,40 @@ pub(crate) fn run(command: &mut Command) -> Result<ExitStatus> {
     }
 }
 
+/// Runs a command of several processes and fails with `what` when it does not succeed, or has not
+/// ended within `limit`, which ends all of them.
+pub(crate) fn check_within(command: &mut Command, what: &str, limit: Duration) -> Result<()> {
+    let mut child = spawn(command.process_group(0))?;
+    let deadline = Instant::now() + limit;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if interrupted() {
+            stop_all(&mut child)?;
+            bail!("interrupted");
+        }
+        if Instant::now() > deadline {
+            stop_all(&mut child)?;
+            bail!("{what} has not ended within {} min and was stopped", limit.as_secs() / 60);
+        }
+        std::thread::sleep(POLL);
+    };
+    if !status.success() {
+        bail!("{what} failed ({status})");
+    }
+    Ok(())
+}
+
+/// Ends the process group of a child that leads one.
+fn stop_all(child: &mut Child) -> Result<()> {
+    let pid = libc::pid_t::try_from(child.id()).context("a pid fits pid_t")?;
+    // SAFETY: the child has not been reaped, so its pid still names its own group.
+    unsafe { libc::kill(-pid, libc::SIGKILL) };
+    child.wait()?;
+    Ok(())
+}
+
 /// Runs a command and fails with `what` when it does not succeed.
 pub(crate) fn check(command: &mut Command, what: &str) -> Result<()> {
     let status = run(command)?;

@@ -1,11 +1,16 @@
 //! Runs the tests of the whole workspace, with the live servers beside them.
 
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
 use crate::servers::Servers;
 use crate::{process, tools};
+
+/// How long the tests may take: thrice what they take on two cores. The test that hangs was named
+/// by the test runner after its first minute.
+const TESTS_MAX: Duration = Duration::from_secs(40 * 60);
 
 /// What the command line of `test` says.
 #[derive(Debug, Default, PartialEq)]
@@ -87,7 +92,7 @@ fn run_tests(options: &Options, set_environment: impl Fn(&mut Command)) -> Resul
             command.arg("--").args(&options.program_words);
         }
         set_environment(&mut command);
-        process::check(&mut command, "cargo test")?;
+        process::check_within(&mut command, "cargo test", TESTS_MAX)?;
     }
     Ok(())
 }
