@@ -2,6 +2,7 @@
 //!
 //! The columns are described in `docs/formats/ops.md`.
 
+mod closing;
 mod columns;
 mod decoded;
 mod found;
@@ -49,6 +50,21 @@ const TAIL_DIGITS: usize = 20;
 /// Returns the file name of a part.
 fn part_name(number: u32) -> String {
     format!("{PART_PREFIX}{number:06}{PART_SUFFIX}")
+}
+
+/// Returns the sentence about what was not saved of a part that was never closed.
+fn unsaved(number: u32, rows_saved: Option<u64>) -> String {
+    let counted = match rows_saved {
+        Some(rows) => format!(
+            "the {rows} operations that were saved of it are counted, and those of its last \
+             second or two are not"
+        ),
+        None => "its operations are not counted".to_owned(),
+    };
+    format!(
+        "{} was never closed, as the run was killed or is still under way: {counted}",
+        part_name(number)
+    )
 }
 
 /// Tells whether a complete part has that file name.

@@ -93,6 +93,11 @@ impl Part {
         self.footer.file_metadata().num_rows() as u64
     }
 
+    /// Returns the whole of it as a closed part is.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Returns its row groups.
     pub(super) fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         self.footer.row_groups().iter().map(|group| Group { bytes: &self.bytes, group })

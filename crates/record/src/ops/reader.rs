@@ -8,7 +8,7 @@ use plimsoll_model::OpRecord;
 use super::decoded::{Decoded, ROWS_PER_BATCH};
 use super::found::Found;
 use super::part::{Part, guarded};
-use super::{open_name, part_name};
+use super::{open_name, part_name, unsaved};
 use crate::folder::Folder;
 use crate::{RecordError, RunDirectory};
 
@@ -191,18 +191,10 @@ impl PartPlace {
 
     /// Returns the sentence about what was not saved of a part that was never closed.
     fn unsaved(self, rows_saved: Option<u64>) -> Option<String> {
-        let Self::Saved(number) = self else { return None };
-        let counted = match rows_saved {
-            Some(rows) => format!(
-                "the {rows} operations that were saved of it are counted, and those of its last \
-                 second or two are not"
-            ),
-            None => "its operations are not counted".to_owned(),
-        };
-        Some(format!(
-            "{} was never closed, as the run was killed or is still under way: {counted}",
-            part_name(number)
-        ))
+        match self {
+            Self::Saved(number) => Some(unsaved(number, rows_saved)),
+            Self::Closed(_) => None,
+        }
     }
 }
 

@@ -234,6 +234,13 @@ fn a_run_that_is_killed_says_what_of_its_last_part_is_counted() {
     // Who reads only what is complete passes it over.
     assert_eq!((OpLog::open(&copy).unwrap().unfinished(), read(&copy)), (1, Vec::new()));
 
+    // What was saved becomes a part as any other, once.
+    let closed = killed(&directory, &place.path().join("closed"));
+    assert_eq!(closed.close_saved_parts().unwrap(), [expected]);
+    assert_eq!(read(&closed), (0..30).map(op).collect::<Vec<_>>());
+    assert_eq!(OpLog::open(&closed).unwrap().unfinished(), 0);
+    assert_eq!(closed.close_saved_parts().unwrap(), [""; 0]);
+
     // What was saved is as guarded as what is complete.
     let tail = copy.ops_path().join("part-000000.parquet.tail");
     let whole = fs::read(&tail).unwrap();
@@ -244,6 +251,9 @@ fn a_run_that_is_killed_says_what_of_its_last_part_is_counted() {
         let left = OpLog::salvage(&copy).unwrap();
         let said = left.losses.iter().any(|loss| loss.contains("is damaged"));
         assert!(said || !left.remarks.is_empty(), "bit {bit}");
+        let losses = copy.close_saved_parts().unwrap();
+        let is_said = losses[0].ends_with("its operations are not counted");
+        assert!(is_said && read(&copy).is_empty(), "bit {bit}: {losses:?}");
     }
 }
 
