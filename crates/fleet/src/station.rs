@@ -165,9 +165,10 @@ pub struct Station {
 }
 
 impl Station {
-    /// Returns an agent that has joined nothing yet. All that comes to it is to be sent to
-    /// [`Self::inputs`]; `clock` is the one of the runs that it takes part in.
+    /// Returns an agent to whom all comes by `inputs`; `clock` is the one of the runs that it takes
+    /// part in.
     pub fn new(
+        inputs: (Sender<Input>, Receiver<Input>),
         identity: Identity,
         fabric: Arc<dyn Fabric>,
         clock: SharedClock,
@@ -177,12 +178,7 @@ impl Station {
     ) -> Self {
         let Identity { id, incarnation, about } = identity;
         let agent = Agent::new(id.clone(), incarnation, about, limits, clock.now());
-        Self { agent, id, fabric, clock, workplace, observer, inputs: channel(), part: None }
-    }
-
-    /// Returns where all goes that comes to it.
-    pub fn inputs(&self) -> Sender<Input> {
-        self.inputs.0.clone()
+        Self { agent, id, fabric, clock, workplace, observer, inputs, part: None }
     }
 
     /// Works until it is told to end; a part that is under way then is ended and kept.

@@ -102,30 +102,22 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     let clock = RunTime::machine().clock;
     let certificates = Mutex::default();
     let workplace = Machine { clock: Arc::clone(&clock), directory, limited, certificates };
-    let (arrived, arrivals) = std::sync::mpsc::channel();
-    let nats =
-        Nats::join_with(&config, Side::Agent(&id, entropy), forward(arrived, Input::Arrived))?;
+    let (to, inputs) = std::sync::mpsc::channel();
+    let arrive = forward(to.clone(), Input::Arrived);
+    let nats = Nats::join_with(&config, Side::Agent(&id, entropy), arrive)?;
     let identity = Identity { id: id.clone(), incarnation: entropy, about };
     let observer: Arc<dyn Observer> = Arc::new(ui);
     let workplace = Arc::new(workplace);
-    let station =
-        Station::new(identity, Arc::new(nats), clock, workplace, observer, Limits::DEFAULT);
-    let inputs = station.inputs();
-    let to = inputs.clone();
-    std::thread::spawn(move || {
-        while let Ok(input) = arrivals.recv() {
-            if to.send(input).is_err() {
-                return;
-            }
-        }
-    });
+    let (nats, limits) = (Arc::new(nats), Limits::DEFAULT);
+    let inputs = (to.clone(), inputs);
+    let station = Station::new(inputs, identity, nats, clock, workplace, observer, limits);
     ui.note(&format!("{name} is part of the fleet as {}; Ctrl-C ends", id.as_str()));
     let works = std::thread::spawn(move || station.run());
     fleet::rest(&stop, || match works.is_finished() {
         true => bail!("the agent has ended by itself, which is a defect"),
         false => Ok(()),
     })?;
-    let _ = inputs.send(Input::End);
+    let _ = to.send(Input::End);
     works.join().map_err(|_| anyhow!("the agent has failed, which is a defect"))?;
     Ok(ExitCode::SUCCESS)
 }

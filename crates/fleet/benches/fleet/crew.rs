@@ -165,10 +165,10 @@ impl Task {
     pub(crate) fn join(token: &Token, name: &str, idle: Idle) -> Self {
         let clock = Arc::clone(&idle.clock);
         let (id, config) = join(token, name).unwrap();
-        let (arrived, arrivals) = channel();
+        let (inputs, receiver) = channel();
         let incarnation = 7;
         let side = Side::Agent(&id, incarnation);
-        let nats = Nats::join_with(&config, side, forward(arrived, Input::Arrived)).unwrap();
+        let nats = Nats::join_with(&config, side, forward(inputs.clone(), Input::Arrived)).unwrap();
         let about = About {
             name: name.to_owned(),
             version: "bench".to_owned(),
@@ -179,6 +179,7 @@ impl Task {
             places: Vec::new(),
         };
         let station = Station::new(
+            (inputs.clone(), receiver),
             Identity { id, incarnation, about },
             Arc::new(nats),
             Arc::clone(&clock),
@@ -186,15 +187,6 @@ impl Task {
             Heard::new(&clock),
             Limits::DEFAULT,
         );
-        let inputs = station.inputs();
-        let to = inputs.clone();
-        std::thread::spawn(move || {
-            while let Ok(input) = arrivals.recv() {
-                if to.send(input).is_err() {
-                    return;
-                }
-            }
-        });
         Self { inputs, thread: std::thread::spawn(move || station.run()) }
     }
 

@@ -207,7 +207,9 @@ impl Fleet {
             let clock: SharedClock = Arc::new(Ahead { clock: RunTime::machine().clock, by });
             let (on, place) = (on.clone(), place.to_path_buf());
             let workplace = Simulated { on, clock: Arc::clone(&clock), place };
+            let (inputs, receiver) = std::sync::mpsc::channel();
             let station = Station::new(
+                (inputs.clone(), receiver),
                 Identity { id, incarnation: 1, about },
                 Arc::new(local.clone()),
                 clock,
@@ -215,7 +217,6 @@ impl Fleet {
                 Arc::new(Heard::default()),
                 Limits::DEFAULT,
             );
-            let inputs = station.inputs();
             let to = inputs.clone();
             std::thread::spawn(move || {
                 while let Ok(arrival) = arrivals.recv() {
