@@ -271,7 +271,6 @@ impl Reachable {
             parts_stay,
             coordinator: self.coordinator,
         };
-        self.nats.make_spaces(present.iter().map(|recruit| &recruit.id))?;
         let clock = RunTime::machine().clock;
         let way = (self.nats as Arc<dyn Fabric>, self.arrivals);
         let collected = collect(way, present, directory, (clock, Arc::new(ui)), settings);
@@ -437,7 +436,6 @@ impl Mustered {
             parts_stay: args.parts_stay,
             coordinator: fleet.coordinator,
         };
-        fleet.nats.make_spaces(recruits.iter().map(|recruit| &recruit.id))?;
         let lead = Lead::open(fleet.nats, fleet.arrivals, recruits, run, settings);
         let lead = lead.map_err(|error| anyhow!(error))?;
         run.direct(Box::new(lead));

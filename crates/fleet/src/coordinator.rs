@@ -69,6 +69,8 @@ pub enum Standing<A> {
     Working,
     /// It has done the step.
     Done(A),
+    /// It was lost and has come back: it takes part from the next step on.
+    Back,
     /// It is lost.
     Lost(Loss),
 }
@@ -80,6 +82,10 @@ pub struct Member<O, A, L> {
     pub agent: AgentId,
     /// Which process it is.
     pub incarnation: u64,
+    /// The steps that were over when it was taken on: its own first one comes behind them.
+    steps_before: u32,
+    /// The number of the last message that it sent before it was taken on.
+    numbers_before: u64,
     standing: Standing<A>,
     order: Option<O>,
     has_order: bool,
@@ -94,6 +100,26 @@ pub struct Member<O, A, L> {
 }
 
 impl<O, A, L> Member<O, A, L> {
+    fn new(agent: AgentId, incarnation: u64, now: Moment) -> Self {
+        Self {
+            agent,
+            incarnation,
+            steps_before: 0,
+            numbers_before: 0,
+            standing: Standing::Working,
+            order: None,
+            has_order: true,
+            heard: now,
+            asked: now,
+            is_silent: false,
+            dismissals: 0,
+            probes: Probes::default(),
+            is_measured: true,
+            number: 0,
+            live: None,
+        }
+    }
+
     /// Returns how far it is.
     pub fn standing(&self) -> &Standing<A> {
         &self.standing
@@ -117,6 +143,11 @@ impl<O, A, L> Member<O, A, L> {
     fn is_lost(&self) -> bool {
         matches!(self.standing, Standing::Lost(_))
     }
+
+    /// Tells whether it has been asked to carry the step out.
+    fn is_asked(&self) -> bool {
+        matches!(self.standing, Standing::Working | Standing::Done(_))
+    }
 }
 
 /// The coordinator of one run.
@@ -139,21 +170,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         agents: impl IntoIterator<Item = (AgentId, u64)>,
         now: Moment,
     ) -> Self {
-        let member = |(agent, incarnation)| Member {
-            agent,
-            incarnation,
-            standing: Standing::Working,
-            order: None,
-            has_order: true,
-            heard: now,
-            asked: now,
-            is_silent: false,
-            dismissals: 0,
-            probes: Probes::default(),
-            is_measured: true,
-            number: 0,
-            live: None,
-        };
+        let member = |(agent, incarnation)| Member::new(agent, incarnation, now);
         let members = agents.into_iter().map(member).collect();
         Self { id, run, limits, members, step: 0, ends: false }
     }
@@ -176,6 +193,24 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
     /// Tells whether each agent that is not lost has answered enough probes.
     pub fn is_measured(&self) -> bool {
         self.members.iter().all(|member| member.is_lost() || member.is_measured)
+    }
+
+    /// Takes an agent on again that was lost, as the process that it is now; it takes part from the
+    /// next step on, which is the first one that it hears of. `number` is that of a message by
+    /// which it said that it is part of no run: what it said before is of the time before.
+    pub fn take_back(
+        &mut self,
+        now: Moment,
+        index: usize,
+        (agent, incarnation): (AgentId, u64),
+        number: u64,
+    ) {
+        let steps_before = self.step;
+        let member = &mut self.members[index];
+        assert!(member.is_lost(), "only who was lost comes back");
+        let standing = Standing::Back;
+        let new = Member::new(agent, incarnation, now);
+        *member = Member { steps_before, standing, numbers_before: number, ..new };
     }
 
     /// Begins the next step; `order` says what an agent has to do.
@@ -237,6 +272,8 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         let member = &mut self.members[index];
         let is_same = member.incarnation == tell.incarnation;
         match tell.what {
+            _ if is_same && tell.number <= member.numbers_before => {}
+            _ if matches!(member.standing, Standing::Back) => {}
             _ if member.is_lost() => {
                 let about_it = match &tell.what {
                     What::Run(of) => of.run == self.run && of.state.is_part(),
@@ -282,8 +319,9 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         is_newest: bool,
         todo: &mut Vec<CoordinatorDo<O>>,
     ) {
-        let step = self.step;
         let member = &mut self.members[index];
+        // Steps as the agent counts them.
+        let step = self.step - member.steps_before;
         let echoed = progress.echo.is_some_and(|echo| member.probes.hear(&echo, now));
         member.is_measured |= member.probes.heard_count() >= PROBES;
         if is_newest && progress.live.is_some() {
@@ -347,7 +385,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         let mut todo = Vec::new();
         for index in 0..self.members.len() {
             let member = &mut self.members[index];
-            if member.is_lost() || self.step == 0 {
+            if !member.is_asked() || self.step == 0 {
                 continue;
             }
             let silence = now.since(member.heard);
@@ -374,12 +412,12 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
             let asked = member.asked.after(self.limits.say_every);
             if member.is_silent { lost.min(asked) } else { lost.min(silent).min(asked) }
         };
-        let members = self.members.iter().filter(|member| !member.is_lost());
+        let members = self.members.iter().filter(|member| member.is_asked());
         members.map(of).min().filter(|_| self.step > 0)
     }
 
     fn ask_all(&mut self, now: Moment) -> Vec<CoordinatorDo<O>> {
-        let members = (0..self.members.len()).filter(|index| !self.members[*index].is_lost());
+        let members = (0..self.members.len()).filter(|index| self.members[*index].is_asked());
         members.collect::<Vec<_>>().into_iter().map(|index| self.ask(now, index)).collect()
     }
 
@@ -390,7 +428,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
             coordinator: self.id,
             run: self.run.clone(),
             incarnation: member.incarnation,
-            step: self.step,
+            step: self.step - member.steps_before,
             order: member.order.clone().filter(|_| !member.has_order),
             ends: self.ends,
             dismissed: false,
@@ -422,7 +460,7 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
             coordinator: self.id,
             run: self.run.clone(),
             incarnation: member.incarnation,
-            step: self.step,
+            step: self.step - member.steps_before,
             order: None,
             ends: true,
             dismissed: true,

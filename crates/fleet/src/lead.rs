@@ -8,7 +8,9 @@ mod gather;
 mod hearing;
 mod judging;
 mod remarks;
+mod returning;
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -62,6 +64,8 @@ pub struct FleetSettings {
 struct PartOutcome {
     doc: Box<OutcomeDoc>,
     clock: ClockLine,
+    /// Whether the agent has told it; else it is what the record holds.
+    is_told: bool,
 }
 
 /// A fleet that carries a run out.
@@ -127,7 +131,8 @@ impl Lead {
         let who = recruits.iter().map(|recruit| (recruit.id.clone(), recruit.incarnation));
         let machine =
             Coordinator::new(settings.coordinator, run.clone(), settings.limits, who, clock.now());
-        let state = State { machine, losses: Vec::new(), is_over: false };
+        let present = BTreeMap::new();
+        let state = State { machine, losses: Vec::new(), present, is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         let hearing = Hearing {
             shared: Arc::clone(&shared),
@@ -148,6 +153,7 @@ impl Lead {
             lost: None,
             rows_count: None,
             cpu_ns: Vec::new(),
+            losses: Vec::new(),
         };
         Self {
             shared,
@@ -177,6 +183,9 @@ impl Lead {
         }
         let shared = |what: &str| format!("{}/{what}", self.run);
         let fabric = &*self.fabric;
+        fabric.make(&Space::Shared)?;
+        let spaces = self.recruits.iter().map(|recruit| Space::Of(recruit.id.clone()));
+        spaces.into_iter().try_for_each(|space| fabric.make(&space))?;
         let workload = serde_json::to_value(&run.placed().plan.file)?;
         let workload = hold(fabric, &Space::Shared, shared("workload"), workload)?;
         let found = hold(fabric, &Space::Shared, shared("found"), found_to(run.found()))?;
@@ -287,7 +296,7 @@ impl Lead {
         let state = self.shared.state();
         let answer = |standing: &Standing<Answer>| match standing {
             Standing::Done(answer) => Some(answer.clone()),
-            Standing::Working | Standing::Lost(_) => None,
+            Standing::Working | Standing::Lost(_) | Standing::Back => None,
         };
         let members = state.machine.members().iter().enumerate();
         members.map(|(index, member)| (index, answer(member.standing()))).collect()
@@ -383,7 +392,7 @@ impl Lead {
                 Some(all) => all.merge(outcome),
                 None => all = Some(outcome),
             }
-            parts[index] = Some(PartOutcome { doc, clock: offset.into() });
+            parts[index] = Some(PartOutcome { doc, clock: offset.into(), is_told: true });
         }
         while self.outcomes.len() <= usize::from(stage) {
             self.outcomes.push(Vec::new());

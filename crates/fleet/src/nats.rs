@@ -250,27 +250,6 @@ impl Nats {
         self.is_encrypted
     }
 
-    /// Makes the places in which contents are kept: that of all, and those of these agents.
-    pub fn make_spaces<'a>(
-        &self,
-        agents: impl IntoIterator<Item = &'a AgentId>,
-    ) -> Result<(), FabricError> {
-        let spaces = agents.into_iter().map(|agent| Space::Of(agent.clone()));
-        for space in std::iter::once(Space::Shared).chain(spaces) {
-            let bucket = bucket_of(&space);
-            let config = object_store::Config {
-                bucket: bucket.clone(),
-                storage: StorageType::File,
-                ..object_store::Config::default()
-            };
-            self.keep_trying(format!("cannot make the object store {bucket}"), || {
-                let config = config.clone();
-                async { self.jetstream.create_object_store(config).await.map(drop) }
-            })?;
-        }
-        Ok(())
-    }
-
     /// Removes the place of an agent with all that is kept there.
     pub fn remove_space(&self, of: &Space) -> Result<(), FabricError> {
         let removed = self.loops.block_on(self.jetstream.delete_object_store(bucket_of(of)));
@@ -421,6 +400,19 @@ impl Fabric for Nats {
         // Where too many wait it is dropped, as it may be.
         let _ = self.outgoing.try_send((subject_of(to), message.into()));
         Ok(())
+    }
+
+    fn make(&self, of: &Space) -> Result<(), FabricError> {
+        let bucket = bucket_of(of);
+        let config = object_store::Config {
+            bucket: bucket.clone(),
+            storage: StorageType::File,
+            ..object_store::Config::default()
+        };
+        self.keep_trying(format!("cannot make the object store {bucket}"), || {
+            let config = config.clone();
+            async { self.jetstream.create_object_store(config).await.map(drop) }
+        })
     }
 
     fn put(&self, of: &Space, name: &str, content: &mut dyn Read) -> Result<(), FabricError> {

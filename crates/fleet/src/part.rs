@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -12,8 +12,8 @@ use plimsoll_conduct::{
     Observer, Reached, RunRequest, RunSettings, RunTime, Scripted, Stop, Targets, machine,
 };
 use plimsoll_model::{Moment, RunId, Seed};
-use plimsoll_record::RunDirectory;
 use plimsoll_record::schema::FilesStage;
+use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{Plan, WorkloadFile};
 use serde_json::Value;
@@ -260,7 +260,7 @@ impl Part {
                 let files = opened.begun.take_files();
                 // Connections end before the record is read.
                 drop(opened);
-                directed.part.hand_over(directory, files, workplace)
+                directed.part.hand_over(directory, Vec::new(), files, workplace)
             }
             Err(error) => {
                 let files = opened.begun.take_files();
@@ -282,11 +282,11 @@ impl Part {
             self.fail(&*CallerError::from("it keeps no part of that run"));
             return Left::default();
         };
-        let handed = match RunDirectory::open(&path) {
-            Ok(directory) => self.hand_over(directory, None, workplace),
+        let handed = match opened_again(&path) {
+            Ok((directory, losses, _lease)) => self.hand_over(directory, losses, None, workplace),
             Err(error) => {
-                self.fail(&error);
-                Err(error.into())
+                self.fail(&*error);
+                Err(error)
             }
         };
         Left::of(path, handed)
@@ -297,6 +297,7 @@ impl Part {
     fn hand_over(
         mut self,
         directory: RunDirectory,
+        losses: Vec<String>,
         files: Option<FilesRun>,
         workplace: &dyn Workplace,
     ) -> Result<Option<PathBuf>, CallerError> {
@@ -310,7 +311,7 @@ impl Part {
             Ok(files.into_iter().map(|file| (file.name, file.size)).collect())
         };
         match keep() {
-            Ok(files) => self.link.answer(self.step, Answer::HandedIn { files }),
+            Ok(files) => self.link.answer(self.step, Answer::HandedIn { files, losses }),
             Err(error) => {
                 self.fail(&*error);
                 return Err(error);
@@ -357,6 +358,15 @@ impl Part {
         let swept = files.sweep(&|| stop.flag().is_set());
         swept.map_err(|error| plimsoll_conduct::in_one_line(&error))
     }
+}
+
+/// Opens the record of a part that nobody writes any more, with what is missing of it, a sentence
+/// each; nobody else changes it as long as the lease is held.
+fn opened_again(path: &Path) -> Result<(RunDirectory, Vec<String>, Lease), CallerError> {
+    let lease = Lease::try_take(path)?.ok_or("another process of this machine works on it")?;
+    let directory = RunDirectory::open(path)?;
+    let losses = directory.close_saved_parts()?;
+    Ok((directory, losses, lease))
 }
 
 /// What a coordinator has a part do.

@@ -37,6 +37,8 @@ pub struct AgentReport {
     pub cpu: Option<Duration>,
     /// How it was lost; null where it was there to the end.
     pub lost: Option<LossReport>,
+    /// What is missing of what it recorded, a sentence each.
+    pub losses: Vec<String>,
 }
 
 /// How an agent was lost.
@@ -58,21 +60,29 @@ pub struct LossReport {
 }
 
 impl AgentReport {
-    /// Says what is missing of an agent that was lost; `None` where nothing is.
-    pub fn missing(&self) -> Option<String> {
-        let lost = self.lost.as_ref()?;
+    /// Says what is missing of it, if anything is.
+    pub fn missing(&self) -> Vec<String> {
+        let of_loss = self.lost.as_ref().map(|lost| self.missing_since(lost));
+        let of_record =
+            self.losses.iter().map(|loss| format!("of what agent {} recorded: {loss}", self.name));
+        of_loss.into_iter().chain(of_record).collect()
+    }
+
+    fn missing_since(&self, lost: &LossReport) -> String {
         let during =
             lost.stage.as_ref().map_or(String::new(), |stage| format!(" in stage {stage}"));
         let what = match self.rows {
-            None => "all that it did is missing here",
-            Some(_) => "what it did since is missing here",
+            None => {
+                "all that it did is missing here (`plimsoll fleet collect` fetches what it kept)"
+            }
+            Some(_) => "what it recorded is here, and its share of the work is missing",
         };
-        Some(format!(
+        format!(
             "DEGRADED: agent {} was lost{during} ({}), last heard of {} after the run began; {what}",
             self.name,
             lost.why,
             format::duration(lost.heard)
-        ))
+        )
     }
 }
 

@@ -89,7 +89,7 @@ impl Record {
             }),
             // What a run advises of itself is advised anew; what its merging found is not.
             advice: match manifest.merged.is_empty() {
-                true => agents(manifest).iter().filter_map(AgentReport::missing).collect(),
+                true => agents(manifest).iter().flat_map(AgentReport::missing).collect(),
                 false => manifest.advice.clone(),
             },
             notes: notes(manifest),
@@ -392,6 +392,7 @@ fn agents(manifest: &Manifest) -> Vec<AgentReport> {
         rows: of.rows_count,
         cpu: of.cpu_ns.iter().flatten().copied().reduce(|all, of| all + of).map(ns),
         lost: of.lost.as_ref().map(loss),
+        losses: of.losses.clone(),
     };
     manifest.agents.iter().map(agent).collect()
 }

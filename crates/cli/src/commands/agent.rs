@@ -23,7 +23,7 @@ use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, FilesConductDoc};
 use plimsoll_http::{Endpoint, expand_hosts};
 use plimsoll_model::{Bytes, Interface, RunId, Seed, SharedClock};
-use plimsoll_record::RunDirectory;
+use plimsoll_record::{RunDirectory, is_alive};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
 use serde_json::Value;
@@ -388,7 +388,9 @@ fn kept_in(directory: &Path) -> Vec<(String, PathBuf)> {
     let run = |name: String| {
         let (run, part) = name.rsplit_once(PART)?;
         let is_part = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        RunId::parse(run).ok().filter(|_| is_part).map(|id| (id.to_string(), directory.join(&name)))
+        let (id, path) = (RunId::parse(run).ok().filter(|_| is_part)?, directory.join(&name));
+        // What another process of this machine works on is not kept for anybody.
+        (!is_alive(&path).ok()?).then(|| (id.to_string(), path))
     };
     names.into_iter().filter_map(run).collect()
 }

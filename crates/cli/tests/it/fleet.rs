@@ -227,16 +227,72 @@ fn an_agent_that_is_killed_is_missed_and_the_run_goes_on() {
     let mut running = fleet.measuring(&target, line);
     fleet.agents[1].signal(Signal::KILL);
     running.await_line("agent b has not been heard of");
-    // One of that name comes at once, and is another.
-    fleet.join("b", &[]);
     let (code, text, heard) = running.end();
     assert_eq!(code, Some(1), "{heard}");
     assert!(heard.contains("agent b is lost"), "{heard}");
     assert!(heard.contains("its share of the work is missing"), "{heard}");
     assert!(text.contains("DEGRADED: agent b was lost in stage"), "{text}");
-    let read = plimsoll(fleet.place.path()).args(["analyze", "run", "--json"]).output().unwrap();
-    let lost = &json_of(&read)["agents"][1]["lost"];
+    assert!(text.contains("all that it did is missing here (`plimsoll fleet collect`"), "{text}");
+    let place = fleet.place.path().to_path_buf();
+    let agent = || {
+        let read = plimsoll(&place).args(["analyze", "run", "--json"]).output().unwrap();
+        json_of(&read)["agents"][1].clone()
+    };
+    let (lost, rows) = (agent()["lost"].clone(), agent()["rows_count"].clone());
     assert!(lost["heard_ns"].as_u64() < lost["at_ns"].as_u64(), "{lost}");
+    assert!(rows.is_null());
+    // When it is there again, what it had saved is collected.
+    fleet.join("b", &[]);
+    let output = plimsoll(&place).args(["fleet", "collect", "run", &fleet.flag]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(agent()["rows_count"].as_u64().unwrap() > 0);
+    let read = plimsoll(&place).args(["analyze", "run", "--analyze.v"]).output().unwrap();
+    let text = String::from_utf8(read.stdout).unwrap().replace("\n         ", " ");
+    assert!(text.contains("what it recorded is here"), "{text}");
+    assert!(text.contains("of what agent b recorded: part-000000.parquet was never"), "{text}");
+    assert_eq!(std::fs::read_dir(fleet.files_of("b")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_agent_that_is_back_before_the_end_hands_in_what_it_recorded() {
+    let Some(mut fleet) = Fleet::start(&["a", "b", "c"], &[]) else { return };
+    let target = oracle();
+    let line = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 4s --run-dir run";
+    let mut running = fleet.measuring(&target, line);
+    let saved = fleet.files_of("b");
+    let is_saved = || {
+        let mut parts = std::fs::read_dir(&saved).unwrap().map(|part| part.unwrap().path());
+        parts.any(|part| part.join("ops/part-000000.parquet.tail").exists())
+    };
+    while !is_saved() {
+        assert!(!running.has_ended(), "nothing was saved");
+    }
+    fleet.agents[1].signal(Signal::KILL);
+    running.await_line("agent b has not been heard of");
+    fleet.join("b", &[]);
+    running.await_line("agent b is back, and hands in what it recorded");
+    let (code, text, heard) = running.end();
+    assert_eq!(code, Some(1), "{heard}");
+    assert!(text.contains("DEGRADED: agent b was lost in stage"), "{text}");
+    assert!(text.contains("what it recorded is here"), "{text}");
+    let place = fleet.place.path();
+    let read = plimsoll(place).args(["analyze", "run", "--json"]).output().unwrap();
+    let report = json_of(&read);
+    let rows = |agent: &Value| agent["rows_count"].as_u64().unwrap();
+    let agents = report["agents"].as_array().unwrap();
+    assert!(rows(&agents[1]) > 0);
+    let all: u64 = report["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stage| {
+            let check = &stage["op_log"];
+            assert_eq!(check["rows_count"], check["ops_counted_count"], "{check}");
+            check["rows_count"].as_u64().unwrap()
+        })
+        .sum();
+    assert_eq!(agents.iter().map(rows).sum::<u64>(), all);
+    assert_eq!(std::fs::read_dir(fleet.files_of("b")).unwrap().count(), 0);
 }
 
 #[test]

@@ -155,7 +155,7 @@ pub(crate) fn collect(plan: &Plan) -> Vec<Row> {
         })
         .collect();
     let lead = fleet.coordinator();
-    lead.make_spaces(agents.iter().map(|agent| &agent.id)).unwrap();
+    agents.iter().for_each(|agent| lead.make(&Space::Of(agent.id.clone())).unwrap());
     let files = plan.files();
     let megabytes = (AGENTS * files) as f64 * FILE_BYTES as f64 / 1e6;
     let block = block();

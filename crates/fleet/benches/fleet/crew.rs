@@ -89,7 +89,6 @@ impl Fleet {
         let clock = RunTime::machine().clock;
         let roll = call_roll(&nats, &arrivals, &*clock, call, &mut all).unwrap();
         assert_eq!((roll.present.len(), roll.strangers.len()), (count, 0));
-        nats.make_spaces(roll.present.iter().map(|recruit| &recruit.id)).unwrap();
         let op_timeout_ns = OP_TIMEOUT.as_nanos() as u64;
         let settings = FleetSettings {
             access: Value::Null,
@@ -123,6 +122,10 @@ impl Watched {
 }
 
 impl Fabric for Watched {
+    fn make(&self, of: &Space) -> Result<(), FabricError> {
+        self.nats.make(of)
+    }
+
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
         if matches!(to, Address::Agent(id) if *id == self.first)
             && let Ok(Ask::Step(step)) = decode::<Ask<Order>>(&message)

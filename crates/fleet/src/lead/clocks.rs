@@ -17,7 +17,7 @@ const LEAD_EACH: Duration = Duration::from_micros(200);
 /// How long clocks are measured at most.
 const MEASURE_MAX: Duration = Duration::from_secs(2);
 /// Of a clock that shows the same.
-const SAME: Offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
+pub(super) const SAME: Offset = Offset { at: Moment::EPOCH, ns: 0, uncertainty_ns: 0 };
 
 impl Lead {
     /// Measures all clocks, and returns by how much each is ahead.

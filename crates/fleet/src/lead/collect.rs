@@ -5,15 +5,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use plimsoll_conduct::{CallerError, Observer, in_one_line};
-use plimsoll_model::{Moment, OpRecord, RunId, SeriesKey, SharedClock, WallTime};
-use plimsoll_record::schema::{self, ClockReading, Manifest, Recorder, RunState};
+use plimsoll_model::{Moment, RunId, SeriesKey, SharedClock, WallTime};
+use plimsoll_record::schema::{Manifest, Recorder, RunState};
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_stats::Timeline;
 
-use super::gather::{GatherError, INTERVAL_NS, STAGING, shifted};
+use super::gather::{Clocks, Count, INTERVAL_NS, STAGING, clocks_of, kept_losses, shifted};
 use super::{FleetSettings, Lead};
-use crate::fabric::{Arrival, Fabric};
-use crate::offset::{ClockLine, Offset};
+use crate::fabric::{Arrival, Fabric, Space};
 use crate::roll::Recruit;
 use crate::wire::{Answer, Order};
 
@@ -59,6 +58,9 @@ pub fn collect(
     }
     let (places, called): (Vec<usize>, Vec<Recruit>) = wanted.into_iter().unzip();
     let run = manifest.run_id.clone();
+    for recruit in &called {
+        way.0.make(&Space::Of(recruit.id.clone()))?;
+    }
     let mut lead = Lead::connect(way, called, run, (clock, observer), settings);
     lead.take_kept(directory, &mut manifest, &places, &mut collected)?;
     recount(directory, &mut manifest)?;
@@ -92,15 +94,19 @@ impl Lead {
         for (at, answer) in self.answers() {
             let name = self.agents[at].name.clone();
             let why = match answer {
-                Some(Answer::HandedIn { files }) => {
+                Some(Answer::HandedIn { files, losses }) => {
                     let own = staging_place.join(at.to_string());
-                    let part = self.fetch_record(at, &files, &own);
+                    let stages_count = manifest.stages.len();
+                    let clocks = clocks_of(&manifest.agents[places[at]].clock, stages_count);
+                    let id = &self.recruits[at].id;
+                    let part = self.source().fetch(id, &files, &clocks, &own);
                     let part = part.map_err(|error| in_one_line(&error));
                     match part {
                         Ok(part) => {
+                            let rows = append(&mut log, &part, &clocks)?;
                             let agent = &mut manifest.agents[places[at]];
-                            let rows = append(&mut log, &part, agent)?;
                             agent.rows_count = Some(rows);
+                            agent.losses = kept_losses(losses);
                             for target in 0..manifest.targets().count() {
                                 directory.append_names(target, &part)?;
                             }
@@ -123,55 +129,14 @@ impl Lead {
 }
 
 /// Adds the operations of a part by the run's clock, and returns how many they are.
-fn append(
-    log: &mut OpLogWriter,
-    part: &RunDirectory,
-    agent: &schema::Agent,
-) -> Result<u64, CallerError> {
+fn append(log: &mut OpLogWriter, part: &RunDirectory, clocks: &Clocks) -> Result<u64, CallerError> {
     let mut failed: Option<CallerError> = None;
     let rows = OpLog::open(part)?.scan(&mut |op| {
-        if failed.is_some() {
-            return;
-        }
-        // The one before the stage, and the one after it, where there is one.
-        let first = agent.clock.iter().position(|of| of.stage_index == op.stage.0);
-        let Some(first) = first else {
-            failed = Some(GatherError::Stage(op.stage.0).into());
-            return;
-        };
-        let offset = |reading: &ClockReading| Offset {
-            at: Moment::from_ns(reading.at_ns),
-            ns: reading.offset_ns,
-            uncertainty_ns: reading.uncertainty_ns,
-        };
-        let clock = ClockLine::from(offset(&agent.clock[first]));
-        let after = agent.clock.get(first + 1);
-        let clock = after.map_or(clock, |after| clock.until(offset(after)));
+        let clock = clocks[usize::from(op.stage.0)];
+        let (None, Some(clock)) = (&failed, clock) else { return };
         failed = log.append(&[shifted(op, clock)]).err().map(Into::into);
     })?;
     failed.map_or(Ok(rows), Err)
-}
-
-/// What the log holds of a stage.
-#[derive(Default)]
-struct Count {
-    first: Option<Moment>,
-    last: Moment,
-    ops: u64,
-    failed: u64,
-    bytes: u64,
-}
-
-impl Count {
-    fn add(&mut self, op: &OpRecord) {
-        self.first = Some(self.first.map_or(op.start, |first| first.min(op.start)));
-        self.last = self.last.max(op.end);
-        self.ops += 1;
-        match op.outcome.is_ok() {
-            true => self.bytes += op.bytes,
-            false => self.failed += 1,
-        }
-    }
 }
 
 /// Makes counts, summary and state of a run those of its log.

@@ -55,9 +55,14 @@ impl Lead {
     /// Has the agents remove the files that they wrote: one of them where they share them.
     pub(super) fn have_files_removed(&mut self, recording: &Recording) -> (Cleanup, bool) {
         let begun = recording.now();
-        let left = self.left();
+        // Who has come back no longer has the run's directories open.
+        let (back, left): (Vec<usize>, Vec<usize>) =
+            self.left().into_iter().partition(|index| self.agents[*index].lost.is_some());
         let shared = self.files.are_shared;
-        let sweeps = |index: usize| !shared || left.first() == Some(&index);
+        let sweeps = |index: usize| match shared {
+            true => left.first() == Some(&index),
+            false => left.contains(&index),
+        };
         let is_stopped = || recording.stop.is_step_stopped();
         let stepped = self.step(|index| Order::Clean { sweeps: sweeps(index) }, &is_stopped);
         let mut trouble: Vec<String> =
@@ -66,6 +71,9 @@ impl Lead {
         for (index, answer) in self.answers() {
             let name = &self.agents[index].name;
             match answer {
+                Some(Answer::Cleaned { .. }) if back.contains(&index) && !shared => {
+                    trouble.push(format!("agent {name} was lost, and what it wrote is there"));
+                }
                 Some(Answer::Cleaned { files_count }) => count += files_count,
                 Some(Answer::Failed { why }) => trouble.push(format!("agent {name}: {why}")),
                 Some(_) => trouble.push(format!("agent {name} answers something else")),

@@ -4,21 +4,22 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
-use std::time::Duration;
 
 use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
 use plimsoll_engine::{OpSink, StageOutcome};
-use plimsoll_model::{Moment, OpRecord, PackedOp, SeriesKey, StageId};
+use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
+use plimsoll_record::schema::ClockReading;
 use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;
 use plimsoll_stats::Timeline;
 use thiserror::Error;
 
-use super::{Lead, ended_by};
+use super::clocks::SAME;
+use super::{Lead, PartOutcome, ended_by};
 use crate::fabric::{Fabric, FabricError, Space};
-use crate::offset::ClockLine;
+use crate::offset::{ClockLine, Offset};
 use crate::protocol::AgentId;
-use crate::wire::{Answer, Order};
+use crate::wire::{Answer, Order, OutcomeDoc};
 
 /// The interval of time lines.
 pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
@@ -27,6 +28,10 @@ pub(super) const STAGING: &str = "agents";
 /// The records of so many agents are fetched at once, that of one while those of others wait to be
 /// taken.
 const FETCHED_AT_ONCE: usize = 4;
+/// So many sentences about what is missing of an agent's record are kept.
+const LOSSES_MAX: usize = 10;
+/// The longest of them.
+const LOSS_CHARS_MAX: usize = 300;
 /// So many operations are handed to the record at once.
 const OPS_AT_ONCE: usize = 4_096;
 
@@ -44,12 +49,50 @@ pub(super) enum GatherError {
 }
 
 /// What the log of an agent gave.
+#[derive(Default)]
 struct Taken {
     rows: u64,
-    /// By stage: operations.
-    ops: BTreeMap<StageId, u64>,
+    counts: BTreeMap<(StageId, JobId), Count>,
     /// By stage: what was done in each second.
     timelines: BTreeMap<StageId, Timeline<SeriesKey>>,
+}
+
+/// What a log holds of some of its operations.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Count {
+    pub(super) first: Option<Moment>,
+    pub(super) last: Moment,
+    pub(super) ops: u64,
+    pub(super) failed: u64,
+    pub(super) bytes: u64,
+}
+
+impl Count {
+    pub(super) fn add(&mut self, op: &OpRecord) {
+        self.first = Some(self.first.map_or(op.start, |first| first.min(op.start)));
+        self.last = self.last.max(op.end);
+        self.ops += 1;
+        match op.outcome.is_ok() {
+            true => self.bytes += op.bytes,
+            false => self.failed += 1,
+        }
+    }
+}
+
+impl Taken {
+    fn add(&mut self, op: &OpRecord) {
+        let line = self.timelines.entry(op.stage);
+        let line = line.or_insert_with(|| Timeline::new(0, INTERVAL_NS));
+        line.record(series_of(op), &sample_of(op));
+        self.counts.entry((op.stage, op.job)).or_default().add(op);
+        self.rows += 1;
+    }
+
+    /// Returns what it holds of a stage, by job.
+    fn of(&self, stage: StageId) -> impl Iterator<Item = (JobId, Count)> {
+        let all = (stage, JobId(u8::MIN))..=(stage, JobId(u8::MAX));
+        self.counts.range(all).map(|((_, job), count)| (*job, *count))
+    }
 }
 
 /// What an agent has handed in.
@@ -58,19 +101,26 @@ struct Handed {
     agent: AgentId,
     /// Each with its size.
     files: Vec<(String, u64)>,
+    clocks: Clocks,
 }
 
 /// Where the records of the agents of a run are fetched from.
-struct Source {
-    fabric: Arc<dyn Fabric>,
-    run: String,
+pub(super) struct Source {
+    pub(super) fabric: Arc<dyn Fabric>,
+    pub(super) run: String,
 }
 
+/// By stage: the clock of an agent in it; `None` where it took no part.
+pub(super) type Clocks = Vec<Option<ClockLine>>;
+
 impl Source {
-    fn fetch(
+    /// Fetches what an agent handed in. All of it is read and checked before any of it becomes part
+    /// of the record.
+    pub(super) fn fetch(
         &self,
         agent: &AgentId,
         files: &[(String, u64)],
+        clocks: &Clocks,
         place: &Path,
     ) -> Result<RunDirectory, GatherError> {
         let space = Space::Of(agent.clone());
@@ -84,12 +134,39 @@ impl Source {
                 return Err(GatherError::Size { name, expected, found });
             }
         }
-        // It is checked as a whole before any of it becomes part of the record.
         let directory = RunDirectory::open(place)?;
-        OpLog::open(&directory)?.scan(&mut |_| {})?;
+        let mut strange = None;
+        OpLog::open(&directory)?.scan(&mut |op| {
+            if clock_in(clocks, op.stage).is_none() {
+                strange = Some(op.stage);
+            }
+        })?;
+        if let Some(StageId(stage)) = strange {
+            return Err(GatherError::Stage(stage));
+        }
         self.fabric.remove(&space, &format!("{}/", self.run))?;
         Ok(directory)
     }
+}
+
+fn clock_in(clocks: &Clocks, stage: StageId) -> Option<ClockLine> {
+    clocks.get(usize::from(stage.0)).copied().flatten()
+}
+
+/// Returns an agent's clock in each of the first stages, as was measured before and after it.
+pub(super) fn clocks_of(readings: &[ClockReading], stages_count: usize) -> Clocks {
+    let offset = |reading: &ClockReading| Offset {
+        at: Moment::from_ns(reading.at_ns),
+        ns: reading.offset_ns,
+        uncertainty_ns: reading.uncertainty_ns,
+    };
+    let of_stage = |stage: usize| {
+        let first = readings.iter().position(|of| usize::from(of.stage_index) == stage)?;
+        let clock = ClockLine::from(offset(&readings[first]));
+        let after = readings.get(first + 1);
+        Some(after.map_or(clock, |after| clock.until(offset(after))))
+    };
+    (0..stages_count).map(of_stage).collect()
 }
 
 type Fetched = Result<RunDirectory, GatherError>;
@@ -101,7 +178,7 @@ struct Fetching<'scope, 'env> {
     /// Below it each agent's record has a place.
     place: &'scope Path,
     waiting: std::slice::Iter<'scope, Handed>,
-    under_way: VecDeque<(usize, ScopedJoinHandle<'scope, Fetched>)>,
+    under_way: VecDeque<(&'scope Handed, ScopedJoinHandle<'scope, Fetched>)>,
 }
 
 impl<'scope, 'env> Fetching<'scope, 'env> {
@@ -116,18 +193,51 @@ impl<'scope, 'env> Fetching<'scope, 'env> {
     }
 
     /// Returns the next agent and its record; `None` when there are no more.
-    fn next(&mut self) -> Option<(usize, Fetched)> {
+    fn next(&mut self) -> Option<(&'scope Handed, Fetched)> {
         while self.under_way.len() < FETCHED_AT_ONCE
-            && let Some(Handed { index, agent, files }) = self.waiting.next()
+            && let Some(handed) = self.waiting.next()
         {
-            let (source, own) = (self.source, self.place.join(index.to_string()));
-            let fetching = self.scope.spawn(move || source.fetch(agent, files, &own));
-            self.under_way.push_back((*index, fetching));
+            let (source, own) = (self.source, self.place.join(handed.index.to_string()));
+            let fetch = move || source.fetch(&handed.agent, &handed.files, &handed.clocks, &own);
+            self.under_way.push_back((handed, self.scope.spawn(fetch)));
         }
-        let (index, fetching) = self.under_way.pop_front()?;
+        let (handed, fetching) = self.under_way.pop_front()?;
         let fetched = fetching.join();
-        Some((index, fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        Some((handed, fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
     }
+}
+
+/// Adds the operations of an agent to the record.
+fn take(
+    of: &Handed,
+    directory: &RunDirectory,
+    sink: &mut dyn OpSink,
+) -> Result<Taken, CallerError> {
+    let mut taken = Taken::default();
+    let mut failed: Option<CallerError> = None;
+    let mut waiting: Vec<PackedOp> = Vec::with_capacity(OPS_AT_ONCE);
+    OpLog::open(directory)?.scan(&mut |op| {
+        let clock = clock_in(&of.clocks, op.stage);
+        let (None, Some(clock)) = (&failed, clock) else { return };
+        let op = shifted(op, clock);
+        taken.add(&op);
+        waiting.push(PackedOp::from(&op));
+        if waiting.len() == OPS_AT_ONCE {
+            failed = sink.append(&waiting).err().map(Into::into);
+            waiting.clear();
+        }
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    sink.append(&waiting)?;
+    Ok(taken)
+}
+
+/// Returns what an agent says is missing of its record, as it is kept.
+pub(super) fn kept_losses(losses: Vec<String>) -> Vec<String> {
+    let short = |loss: String| loss.chars().take(LOSS_CHARS_MAX).collect();
+    losses.into_iter().take(LOSSES_MAX).map(short).collect()
 }
 
 /// Returns an operation by the coordinator's clock.
@@ -153,9 +263,21 @@ impl Lead {
         sink: &mut dyn OpSink,
         done: &mut [Done],
     ) -> Result<(), CallerError> {
-        if !self.left().is_empty() && !self.outcomes.is_empty() {
-            self.measure();
-            self.step(|_| Order::HandIn, &|| false)?;
+        if !self.outcomes.is_empty() {
+            if !self.left().is_empty() {
+                self.measure();
+            }
+            let back = match self.left().len() == self.agents.len() {
+                true => Vec::new(),
+                false => self.take_back()?,
+            };
+            if !self.left().is_empty() {
+                let order = |index: usize| match back.contains(&index) {
+                    true => Order::Collect,
+                    false => Order::HandIn,
+                };
+                self.step(order, &|| false)?;
+            }
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
@@ -164,23 +286,25 @@ impl Lead {
         let mut handed: Vec<Handed> = Vec::new();
         for (index, answer) in answers {
             match answer {
-                Some(Answer::HandedIn { files }) => {
+                Some(Answer::HandedIn { files, losses }) => {
+                    self.agents[index].losses = kept_losses(losses);
                     let agent = self.recruits[index].id.clone();
-                    handed.push(Handed { index, agent, files });
+                    let clocks = self.clocks(index, recording.manifest.stages.len());
+                    handed.push(Handed { index, agent, files, clocks });
                 }
                 Some(Answer::Failed { why }) => self.give_up(index, why),
                 Some(_) | None => {}
             }
         }
-        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() };
+        let source = self.source();
         std::thread::scope(|scope| -> Result<(), CallerError> {
             let mut fetching = Fetching::new(scope, &source, &place, &handed);
-            while let Some((index, fetched)) = fetching.next() {
+            while let Some((of, fetched)) = fetching.next() {
                 let taken = match &fetched {
-                    Ok(directory) => self.take_all(index, directory, sink, recording)?,
+                    Ok(directory) => self.take_all(of, directory, sink, recording)?,
                     Err(error) => {
                         let why = in_one_line(error);
-                        self.give_up(index, format!("its record cannot be had: {why}"));
+                        self.give_up(of.index, format!("its record cannot be had: {why}"));
                         continue;
                     }
                 };
@@ -201,7 +325,6 @@ impl Lead {
         let _ = self.note_losses();
         staging.remove()?;
         recording.manifest.advice.append(&mut self.remarks);
-        self.note_missing(recording);
         Ok(())
     }
 
@@ -218,71 +341,59 @@ impl Lead {
         Ok(())
     }
 
-    /// Fetches what an agent handed in.
-    pub(super) fn fetch_record(
-        &self,
-        index: usize,
-        files: &[(String, u64)],
-        place: &Path,
-    ) -> Result<RunDirectory, GatherError> {
-        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() };
-        source.fetch(&self.recruits[index].id, files, place)
+    /// Returns where the records of agents are fetched from.
+    pub(super) fn source(&self) -> Source {
+        Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() }
+    }
+
+    /// Returns the clock of an agent in each of the first stages.
+    fn clocks(&self, index: usize, stages_count: usize) -> Clocks {
+        let mut clocks = clocks_of(&self.agents[index].clock, stages_count);
+        for (clock, parts) in clocks.iter_mut().zip(&self.outcomes) {
+            let part = parts.get(index).and_then(Option::as_ref);
+            *clock = part.map(|part| part.clock).or(*clock);
+        }
+        clocks
     }
 
     /// Adds what an agent recorded to the record.
     fn take_all(
         &mut self,
-        index: usize,
+        of: &Handed,
         directory: &RunDirectory,
         sink: &mut dyn OpSink,
         recording: &Recording,
     ) -> Result<Taken, CallerError> {
-        let taken = self.take(index, directory, sink)?;
+        let taken = take(of, directory, sink)?;
         for target in 0..recording.manifest.targets().count() {
             recording.directory.append_names(target, directory)?;
         }
-        self.compare(index, &taken);
-        self.agents[index].rows_count = Some(taken.rows);
+        self.compare(of.index, &taken);
+        self.add_untold(of.index, &taken, recording.manifest.stages.len());
+        self.agents[of.index].rows_count = Some(taken.rows);
         Ok(taken)
     }
 
-    /// Adds the operations of an agent to the record.
-    fn take(
-        &self,
-        index: usize,
-        directory: &RunDirectory,
-        sink: &mut dyn OpSink,
-    ) -> Result<Taken, CallerError> {
-        let mut taken = Taken { rows: 0, ops: BTreeMap::new(), timelines: BTreeMap::new() };
-        let mut failed: Option<CallerError> = None;
-        let mut waiting: Vec<PackedOp> = Vec::with_capacity(OPS_AT_ONCE);
-        OpLog::open(directory)?.scan(&mut |op| {
-            if failed.is_some() {
-                return;
+    /// Has the outcomes hold what the record tells of stages whose end the agent did not tell, as
+    /// it was lost in them.
+    fn add_untold(&mut self, index: usize, taken: &Taken, stages_count: usize) {
+        self.outcomes.resize_with(self.outcomes.len().max(stages_count), Vec::new);
+        for (number, parts) in self.outcomes.iter_mut().enumerate() {
+            let stage = StageId(number as u8);
+            let first = taken.of(stage).filter_map(|(_, count)| count.first).min();
+            let Some(first) = first else { continue };
+            parts.resize_with(self.agents.len(), || None);
+            let part = &mut parts[index];
+            if part.is_none() {
+                let last = taken.of(stage).map(|(_, count)| count.last).max();
+                let span = (first, last.unwrap_or(first));
+                let jobs = taken.of(stage);
+                let jobs = jobs.map(|(job, of)| (job, of.ops, of.failed, of.bytes));
+                let doc = Box::new(OutcomeDoc::of_record(span, jobs));
+                // These moments are the coordinator's already.
+                *part = Some(PartOutcome { doc, clock: SAME.into(), is_told: false });
             }
-            let parts = self.outcomes.get(usize::from(op.stage.0));
-            let part = parts.and_then(|parts| parts.get(index)?.as_ref());
-            let Some(part) = part else {
-                failed = Some(GatherError::Stage(op.stage.0).into());
-                return;
-            };
-            let op = shifted(op, part.clock);
-            let line = taken.timelines.entry(op.stage);
-            let line = line.or_insert_with(|| Timeline::new(0, INTERVAL_NS));
-            line.record(series_of(&op), &sample_of(&op));
-            *taken.ops.entry(op.stage).or_default() += 1;
-            taken.rows += 1;
-            waiting.push(PackedOp::from(&op));
-            if waiting.len() == OPS_AT_ONCE {
-                failed = sink.append(&waiting).err().map(Into::into);
-                waiting.clear();
-            }
-        })?;
-        if let Some(error) = failed {
-            return Err(error);
         }
-        sink.append(&waiting)?;
-        Ok(taken)
     }
 
     /// Says where what an agent recorded is not what it counted.
@@ -290,7 +401,7 @@ impl Lead {
         for (stage, parts) in self.outcomes.iter().enumerate() {
             let Some(part) = parts.get(index).and_then(Option::as_ref) else { continue };
             let counted = part.doc.ops_count();
-            let recorded = taken.ops.get(&StageId(stage as u8)).copied().unwrap_or(0);
+            let recorded = taken.of(StageId(stage as u8)).map(|(_, count)| count.ops).sum();
             if counted != recorded {
                 self.observer.warn(&format!(
                     "agent {} has counted {} operations of stage {stage} and recorded {}",
@@ -312,11 +423,15 @@ impl Lead {
         let number = usize::from(done.stage.0);
         let Some(parts) = self.outcomes.get(number) else { return };
         let mut all: Option<StageOutcome> = None;
+        let mut are_told = true;
         for (part, agent) in parts.iter().zip(&mut self.agents) {
             let is_there = agent.rows_count.is_some();
             let outcome = part.as_ref().and_then(|part| part.doc.outcome(part.clock));
             agent.cpu_ns.resize(number, None);
-            agent.cpu_ns.push(outcome.as_ref().map(|of| of.cpu_time.as_nanos() as u64));
+            let is_told = part.as_ref().is_some_and(|part| part.is_told);
+            are_told &= is_told || part.is_none();
+            let cpu = outcome.as_ref().filter(|_| is_told).map(|of| of.cpu_time.as_nanos() as u64);
+            agent.cpu_ns.push(cpu);
             match (&mut all, outcome.filter(|_| is_there)) {
                 (_, None) => {}
                 (Some(all), Some(outcome)) => all.merge(outcome),
@@ -326,24 +441,12 @@ impl Lead {
         let Some(mut all) = all else { return };
         ended_by(&mut all, done.outcome.ended_by, done.outcome.ended_because.clone());
         all.timeline = timeline.unwrap_or_else(|| Timeline::new(0, INTERVAL_NS));
-        note_outcome(&mut recording.manifest.stages[number], &all);
-        done.outcome = all;
-    }
-
-    /// Says in the record what of whom is missing.
-    fn note_missing(&self, recording: &mut Recording) {
-        for agent in self.agents.iter().filter(|agent| agent.rows_count.is_none()) {
-            let Some(lost) = &agent.lost else { continue };
-            let stage = lost.stage_index.and_then(|at| recording.manifest.stages.get(at as usize));
-            let during =
-                stage.map_or_else(String::new, |stage| format!(" in stage {}", stage.name));
-            recording.manifest.advice.push(format!(
-                "agent {} was lost{during}: {}. It was last heard of {} after the run began; all \
-                 that it did is missing here (`plimsoll fleet collect` fetches what it kept)",
-                agent.name,
-                lost.why,
-                format::duration(Duration::from_nanos(lost.heard_ns))
-            ));
+        let entry = &mut recording.manifest.stages[number];
+        note_outcome(entry, &all);
+        if !are_told {
+            // The sum of the hashes of all operations is not known of a part of them.
+            entry.stream_hash = None;
         }
+        done.outcome = all;
     }
 }

@@ -1,5 +1,6 @@
 //! The thread that hears the agents of a run.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,8 @@ use plimsoll_model::{Moment, SharedClock};
 
 use crate::coordinator::{Coordinator, CoordinatorDo, Loss, LossReason};
 use crate::fabric::{Address, Arrival, Fabric};
-use crate::protocol::{Ask, Tell, decode, encode};
+use crate::protocol::{AgentId, Ask, Tell, What, decode, encode};
+use crate::roll::Recruit;
 use crate::wire::{Answer, LiveDoc, Order};
 
 /// How often a request to stop is looked for.
@@ -26,6 +28,9 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub(super) machine: Machine,
     pub(super) losses: Vec<(usize, Loss)>,
+    /// Agents of this run's as they told of themselves last, by id, with the numbers of the
+    /// messages by which they did.
+    pub(super) present: BTreeMap<AgentId, (Recruit, u64)>,
     pub(super) is_over: bool,
 }
 
@@ -57,7 +62,7 @@ impl Hearing {
                 return;
             }
             let mut todo = match arrived {
-                Ok(arrival) => hear(&mut state, now, arrival),
+                Ok(arrival) => hear(&mut state, &self.names, now, arrival),
                 Err(_) => Vec::new(),
             };
             todo.extend(state.machine.tick(now));
@@ -86,12 +91,31 @@ pub(super) enum News {
     Lost(usize, String),
 }
 
-fn hear(state: &mut State, now: Moment, arrival: Arrival) -> Vec<CoordinatorDo<Order>> {
+fn hear(
+    state: &mut State,
+    names: &[String],
+    now: Moment,
+    arrival: Arrival,
+) -> Vec<CoordinatorDo<Order>> {
     match arrival {
         Arrival::Message { from, bytes } => {
             let Ok(tell) = decode::<Tell<Answer, LiveDoc>>(&bytes) else { return Vec::new() };
             if from.is_some_and(|from| from != tell.agent) {
                 return Vec::new();
+            }
+            match &tell.what {
+                What::Here(about) if names.contains(&about.name) => {
+                    let (id, incarnation) = (tell.agent.clone(), tell.incarnation);
+                    let recruit = Recruit { id: id.clone(), incarnation, about: about.clone() };
+                    let is_newest = state.present.get(&id).is_none_or(|(known, number)| {
+                        known.incarnation != incarnation || *number < tell.number
+                    });
+                    if is_newest {
+                        state.present.insert(id, (recruit, tell.number));
+                    }
+                }
+                What::Leaving => drop(state.present.remove(&tell.agent)),
+                What::Here(_) | What::Run(_) => {}
             }
             state.machine.hear(now, tell)
         }

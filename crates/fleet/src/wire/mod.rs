@@ -191,6 +191,9 @@ pub enum Answer {
     HandedIn {
         /// Each with its size.
         files: Vec<(String, u64)>,
+        /// What is missing of what was recorded, a sentence each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        losses: Vec<String>,
     },
     /// It is forgotten.
     Forgotten,

@@ -19,7 +19,7 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// As [`StageOutcome`] has it, by the agent's clock; the time line comes with the op log, and what
 /// was changed beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeDoc {
     started_ns: u64,
     began_late_by_ns: u64,
@@ -173,6 +173,31 @@ impl OutcomeDoc {
             recorder_waits: outcome.recorder_waits,
             recorder_wait_ns: ns(outcome.recorder_wait),
             cpu_ns: ns(outcome.cpu_time),
+        }
+    }
+
+    /// Returns what the record tells of a stage whose end nobody has told: its jobs, each with its
+    /// operations, failures and bytes, from the first start to the last end.
+    pub fn of_record(
+        (started, ended): (Moment, Moment),
+        jobs: impl IntoIterator<Item = (JobId, u64, u64, u64)>,
+    ) -> Self {
+        let ended_by = EndReason::Stopped.name().to_owned();
+        let job = |(job, ops, failed, bytes): (JobId, u64, u64, u64)| JobDoc {
+            job: job.0,
+            ops,
+            failed,
+            bytes,
+            schedule: None,
+            ended_by: ended_by.clone(),
+            stream_hash: 0,
+        };
+        Self {
+            started_ns: started.as_ns(),
+            ended_ns: ended.as_ns(),
+            jobs: jobs.into_iter().map(job).collect(),
+            ended_by,
+            ..Self::default()
         }
     }
 

@@ -94,7 +94,7 @@ fn agents_join_by_a_token_and_hear_what_is_for_them_alone() {
     assert!(second.arrivals.recv_timeout(SHORT).is_err());
 
     let spaces = [&first, &second].map(|agent| Space::Of(agent.id.clone()));
-    lead.make_spaces([&first.id, &second.id]).unwrap();
+    [&spaces[0], &spaces[1], &Space::Shared].into_iter().for_each(|of| lead.make(of).unwrap());
     let large: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
     first.nats.put(&spaces[0], "run/part", &mut Cursor::new(&large)).unwrap();
     lead.put(&Space::Shared, "run/plan", &mut Cursor::new(&large[..700_000])).unwrap();

@@ -56,12 +56,21 @@ struct Process {
     agent: Option<Agent<Answer, Live>>,
     /// Until when it does nothing.
     frozen: u64,
-    /// What it works on: run, step, when that is done.
-    work: Option<(String, u32, u64)>,
+    /// What it works on, and when that is done.
+    work: Option<(Work, u64)>,
     /// When it has left a run that it was told to leave.
     leaves: Option<u64>,
     /// When another process of that id comes up.
     back: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Work {
+    run: String,
+    /// As the agent counts.
+    step: u32,
+    /// As the coordinator does.
+    step_of_all: u32,
 }
 
 struct Head {
@@ -75,6 +84,9 @@ struct Head {
     answers: BTreeMap<(u32, usize), Answer>,
     lost: BTreeMap<usize, LossReason>,
     silent: BTreeSet<usize>,
+    /// Who was lost and came back; `None` before the last step, the only one that they take part
+    /// in.
+    back: Option<BTreeSet<usize>>,
 }
 
 struct World {
@@ -82,8 +94,10 @@ struct World {
     fabric: Simulated,
     processes: Vec<Process>,
     heads: Vec<Head>,
-    /// What was carried out: by run, agent, incarnation.
-    carried: BTreeMap<(String, usize, u64), Vec<u32>>,
+    /// What was carried out: by run, agent, incarnation, and how often it has left.
+    carried: BTreeMap<(String, usize, u64, u32), Vec<u32>>,
+    /// By agent: how often it has left a run.
+    lefts: Vec<u32>,
     /// What each process answered.
     did: BTreeMap<(String, u32, usize), Answer>,
     /// Agents that nothing happens to.
@@ -125,6 +139,7 @@ impl World {
             processes,
             heads: Vec::new(),
             carried: BTreeMap::new(),
+            lefts: vec![0; schedule.clocks.len()],
             did: BTreeMap::new(),
             spared: (0..schedule.clocks.len()).filter(|at| is_spared(schedule, *at)).collect(),
             state: schedule.seed,
@@ -144,8 +159,8 @@ impl World {
         let mut todo = machine.begin(now, |_| (run.to_owned(), 1));
         todo.extend(machine.measure(now));
         let (answers, lost, silent) = Default::default();
-        let head =
-            Head { id, run, machine, steps, is_dead: false, ended: None, answers, lost, silent };
+        let (is_dead, ended, back) = (false, None, None);
+        let head = Head { id, run, machine, steps, is_dead, ended, answers, lost, silent, back };
         self.heads.push(head);
         self.head_does(self.heads.len() - 1, todo);
     }
@@ -184,14 +199,46 @@ impl World {
         }
         let now = Moment::from_ns(self.now);
         let all_lost = head.lost.len() == head.machine.members().len();
-        if step == head.steps || all_lost {
+        let run = head.run;
+        let is_last = head.back.is_some() || step == head.steps || all_lost;
+        if is_last && head.back.is_none() {
+            self.take_back(at);
+        }
+        let head = &mut self.heads[at];
+        let has_come = head.back.as_ref().is_some_and(|back| !back.is_empty());
+        if is_last && (step > head.steps || !has_come) {
             head.ended = Some(self.now);
             let todo = head.machine.dismiss(now);
             return self.head_does(at, todo);
         }
-        let run = head.run;
+        if is_last {
+            // So that it is known as the last one, also where all were lost before.
+            head.steps = step;
+        }
         let todo = head.machine.begin(now, |_| (run.to_owned(), step + 1));
         self.head_does(at, todo);
+    }
+
+    /// Takes on again who was lost and is there with what it kept.
+    fn take_back(&mut self, at: usize) {
+        let head = &mut self.heads[at];
+        let mut back = BTreeSet::new();
+        for index in head.lost.keys().copied().collect::<Vec<_>>() {
+            let process = &mut self.processes[index];
+            let is_reached = process.frozen <= self.now && !self.fabric.is_cut(&process.id);
+            let Some(agent) = process.agent.as_mut().filter(|_| is_reached) else { continue };
+            let is_kept = agent.about_mut().kept.iter().any(|run| run == head.run);
+            let here: AgentDo<Order, Answer, Live> = agent.greet();
+            let AgentDo::Say(Tell { number, incarnation, .. }) = here else { unreachable!() };
+            if agent.run().is_none() && is_kept {
+                let who = (process.id.clone(), incarnation);
+                head.machine.take_back(Moment::from_ns(self.now), index, who, number);
+                head.lost.remove(&index);
+                head.silent.remove(&index);
+                back.insert(index);
+            }
+        }
+        head.back = Some(back);
     }
 
     fn agent_does(&mut self, index: usize, todo: Vec<AgentDo<Order, Answer, Live>>) {
@@ -202,21 +249,24 @@ impl World {
                     self.fabric.post(&to, encode(&tell).unwrap()).unwrap();
                 }
                 AgentDo::CarryOut { run, step, order } => {
-                    assert_eq!(order, (run.clone(), step));
+                    assert_eq!(order.0, run);
                     let takes = self.random(WORK_NS_MAX);
                     let process = &mut self.processes[index];
                     assert!(process.work.is_none() && process.leaves.is_none(), "works already");
-                    process.work = Some((run.clone(), step, self.now + takes));
-                    let carried = self.carried.entry((run.clone(), index, process.incarnation));
-                    let carried = carried.or_default();
+                    let work = Work { run: run.clone(), step, step_of_all: order.1 };
+                    process.work = Some((work, self.now + takes));
+                    let life = (run.clone(), index, process.incarnation, self.lefts[index]);
+                    let carried = self.carried.entry(life).or_default();
                     assert_eq!(step as usize, carried.len() + 1, "a step twice or out of order");
                     carried.push(step);
                     // Nobody is ahead of a step that somebody else still works on.
                     let head = self.heads.iter().find(|head| head.run == run).unwrap();
-                    assert!(head.machine.step() >= step);
+                    assert!(head.machine.step() >= order.1);
+                    let is_back = head.back.as_ref().is_some_and(|back| back.contains(&index));
+                    assert!(is_back || order.1 == step);
                 }
                 AgentDo::EndStep => {
-                    if let Some((_, _, done)) = &mut self.processes[index].work {
+                    if let Some((_, done)) = &mut self.processes[index].work {
                         *done = (*done).min(self.now);
                     }
                 }
@@ -265,7 +315,7 @@ impl World {
         let of_process = |process: &Process| {
             let timer = process.agent.as_ref().and_then(Agent::due);
             let timer = timer.map(|at| true_time(process.clock, at));
-            let done = process.work.as_ref().map(|(_, _, done)| *done);
+            let done = process.work.as_ref().map(|(_, done)| *done);
             let all = [timer, done, process.leaves, process.back];
             all.into_iter().flatten().min().map(|at| at.max(process.frozen))
         };
@@ -341,13 +391,15 @@ impl World {
         let process = &mut self.processes[index];
         let Some(agent) = &mut process.agent else { return };
         let mut todo = Vec::new();
-        if let Some((run, step, _)) = process.work.take_if(|(_, _, done)| *done <= now) {
-            let answer = u64::from(step) * 1_000 + index as u64;
-            self.did.insert((run.clone(), step, index), answer);
+        if let Some((work, _)) = process.work.take_if(|(_, done)| *done <= now) {
+            let Work { run, step, step_of_all } = work;
+            let answer = u64::from(step_of_all) * 1_000 + index as u64;
+            self.did.insert((run.clone(), step_of_all, index), answer);
             todo.extend(agent.done(at, &run, step, answer));
         }
         if process.leaves.take_if(|left| *left <= now).is_some() {
             todo.extend(agent.left(true));
+            self.lefts[index] += 1;
         }
         todo.extend(agent.tick(at));
         self.agent_does(index, todo);
@@ -424,7 +476,9 @@ fn check(schedule: &Schedule) {
                 assert_eq!(why, None, "agent {index} was given up, and nothing was wrong with it");
             }
             if head.ended.is_some() && why.is_none() {
-                for step in 1..=head.machine.step() {
+                let is_back = head.back.as_ref().is_some_and(|back| back.contains(&index));
+                let first = if is_back { head.machine.step() } else { 1 };
+                for step in first..=head.machine.step() {
                     let did = world.did[&(head.run.to_owned(), step, index)];
                     assert_eq!(head.answers.get(&(step, index)), Some(&did), "step {step} is lost");
                 }
@@ -538,6 +592,21 @@ fn one_that_comes_up_again_is_found_out_sooner() {
     let head = &world.heads[0];
     assert_eq!(head.lost[&0], LossReason::Restarted);
     assert!(head.ended.unwrap() <= WORK_NS_MAX + 2 * SECOND);
+}
+
+#[test]
+fn one_that_was_cut_off_comes_back_with_what_it_kept() {
+    let cut = Fault::Cut { agent: 1, ns: 15 * SECOND };
+    // What goes on for longer than it is away.
+    let schedule = Schedule { faults: vec![(SECOND / 100, cut)], ..calm(3, 12) };
+    let world = run(&schedule);
+    let head = &world.heads[0];
+    assert_eq!(head.lost.len(), 0);
+    assert_eq!(head.back, Some(BTreeSet::from([1])));
+    // All steps of two agents, and of the third those before the cut and the last one.
+    let of_back = head.answers.keys().filter(|(_, index)| *index == 1).count();
+    assert_eq!(head.answers.len() - of_back, 2 * 13);
+    assert!(head.answers.contains_key(&(13, 1)) && of_back < 13);
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub struct Agent {
     /// no part in a stage.
     #[serde(default)]
     pub cpu_ns: Vec<Option<u64>>,
+    /// What is missing of what it recorded, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<String>,
 }
 
 /// By how much the clock of an agent was ahead of the run's.

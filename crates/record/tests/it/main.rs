@@ -99,6 +99,7 @@ fn manifest() -> Manifest {
                 why: "it was not heard of".to_owned(),
             }),
             rows_count: None,
+            losses: Vec::new(),
             cpu_ns: vec![Some(3), None],
         }],
         merged: vec![MergedRun {
