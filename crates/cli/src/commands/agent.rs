@@ -172,8 +172,14 @@ impl Reach for Told<'_> {
             AskedStore::Named(spec) => store::named(&args, spec),
             AskedStore::Embedded(_) => return Err("an agent reaches no embedded store".into()),
         };
-        if args.host.is_none() {
-            return Err("the coordinator names no host".into());
+        match &args.host {
+            None => return Err("the coordinator names no host".into()),
+            Some(hosts) if store::is_host_file(hosts) => {
+                return Err(
+                    format!("an agent reads no file, and hosts are to lie in {hosts}").into()
+                );
+            }
+            Some(_) => {}
         }
         let (mut reached, _) = store::open(&args, self.time)?;
         self.access.complete(self.opened, &mut reached);

@@ -342,8 +342,15 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     assert!(
         alone(&["s3", "get", flag]).contains("agents do not reach a store inside this process")
     );
-    let files = alone(&["file", "iops", "--dir", ".", flag]);
-    assert!(files.contains("`.` lies elsewhere for each agent"), "{files}");
+    // What no fleet can do is refused before one is looked for.
+    for words in [
+        &["file", "iops", "--fleet=nowhere", "--dir", "."][..],
+        &["file", "iops", "--fleet=nowhere", "--dir", "/", "--on", ".", "--op", "read"],
+        &["as", "mdtest", "--fleet=nowhere", "--np", "2", "-n", "5", "-d", "."],
+    ] {
+        let files = alone(words);
+        assert!(files.contains("`.` lies elsewhere for each agent"), "{files}");
+    }
     let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
     assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is no token"));
@@ -617,6 +624,87 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
     }
     let (code, said) = run("--agent-credentials");
     assert_eq!(code, Some(0), "{said}");
+    // Nor does what may be a secret, too.
+    std::fs::create_dir(place.path().join("texts")).unwrap();
+    std::fs::write(place.path().join("texts/one"), "a text").unwrap();
+    let (code, said) = run("--agent-credentials --obj.generator file:texts");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("the files that content is made of (--obj.generator) would go"),
+        "{said}"
+    );
+}
+
+#[test]
+fn agents_open_no_files_that_lie_with_the_coordinator() {
+    let Some(mut fleet) = Fleet::start(&["a"], &[]) else { return };
+    // One of them is at home elsewhere.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let envs = [("PLIMSOLL_JOIN", &*fleet.token)];
+    let words = ["agent", "--name", "b", "--weight", "1", "--directory", "parts"];
+    let mut agent = Running::start(elsewhere.path(), &words, &envs);
+    agent.hear("is part of the fleet as");
+    fleet.agents.push(agent);
+    let place = fleet.place.path();
+    std::fs::create_dir(place.join("texts")).unwrap();
+    std::fs::write(place.join("texts/one"), "all work and no play ".repeat(300)).unwrap();
+    std::fs::write(place.join("texts/two"), vec![7; 100_000]).unwrap();
+    let target = oracle();
+    std::fs::write(place.join("hosts"), format!("\n{}\n", target.host)).unwrap();
+    const LINE: &str = "s3 get --objects 40 --obj.size 4KiB --duration 300ms \
+                        --obj.generator file:texts --agents 2";
+    let run = |flags: &str| {
+        let mut command = plimsoll(place);
+        target.credentials(&mut command);
+        let words = LINE.split_whitespace().chain(flags.split(' ')).chain([&*fleet.flag]);
+        command.args(words).args(["--bucket", &target.bucket]).output().unwrap()
+    };
+    let output = run("--concurrent 4 --host file:hosts --json");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let report = json_of(&output);
+    let agents = report["agents"].as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["rows_count"].as_u64() > Some(20)), "{agents:?}");
+    assert_eq!(report["verification"]["mode"], "every-byte", "{report:#}");
+    assert!(!said.contains("no worker"), "{said}");
+    let output = run("--concurrent 1 --host file:hosts");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("warning: 1 of 2 agents has no worker in stage "), "{said}");
+}
+
+#[test]
+fn more_content_than_agents_are_sent_is_refused_before_a_fleet_is_looked_for() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("texts")).unwrap();
+    let file = std::fs::File::create(place.path().join("texts/large")).unwrap();
+    file.set_len((1 << 30) + 1).unwrap();
+    let mut command = oracle().command(place.path(), "s3 put --obj.generator file:texts");
+    let output = command.arg("--fleet=nowhere").output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for part in ["agents are sent 1GiB at most", "--obj.generator", "leave --fleet out"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn help_lists_the_flags_that_count() {
+    let place = tempfile::tempdir().unwrap();
+    let help = |command: &str| {
+        let output = plimsoll(place.path()).args(["fleet", command, "--help"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in ["token", "revoke", "agents", "collect"] {
+        let text = help(command);
+        assert!(text.contains("--fleet[=<DIR>]"), "{text}");
+        for flag in ["--agents", "--abort-on-loss", "--agent-credentials"] {
+            assert!(!text.contains(flag), "{command} {flag}: {text}");
+        }
+        let is_of_any_fabric = ["agents", "collect"].contains(&command);
+        assert_eq!(text.contains("--fabric"), is_of_any_fabric, "{command}: {text}");
+        assert_eq!(text.contains("--parts-stay"), command == "collect", "{command}: {text}");
+    }
 }
 
 /// Returns what is left in a directory.
@@ -762,7 +850,8 @@ fn a_stage_ends_by_what_all_agents_measure_together() {
     let target = oracle();
     let line = "s3 get --objects 20 --obj.size 1KiB --concurrent 4 --rps-limit 60 --duration 1m \
                 --autoterm --autoterm.dur 1s --autoterm.pct 60 --json";
-    let output = fleet.run(&target, &line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let output = fleet.run(&target, &format!("{line} --parts-stay"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(said.contains("ended before its time was up"), "{said}");
@@ -771,6 +860,17 @@ fn a_stage_ends_by_what_all_agents_measure_together() {
     let main = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
     assert_eq!(main["ended_by"], "steady", "{main}");
     assert_eq!(report["state"], "complete");
+    // What agents keep says the same of the stage that they were told to end.
+    for name in ["a", "b"] {
+        let [part] = &names_in(&fleet.files_of(name))[..] else { panic!("it keeps one part") };
+        let mut command = plimsoll(&fleet.files_of(name));
+        let own = json_of(&command.args(["analyze", part, "--json"]).output().unwrap());
+        assert_eq!(own["state"], "complete");
+        let stages = own["stages"].as_array().unwrap();
+        let kept = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
+        let why = |stage: &Value| (stage["ended_by"].clone(), stage["ended_because"].clone());
+        assert_eq!(why(kept), why(main), "{name}");
+    }
     // 25/7 of a second at least, of all that was measured.
     let ops = main["rows"][0]["ops_count"].as_u64();
     assert!(ops.is_none_or(|ops| ops > 150), "{ops:?}");

@@ -14,11 +14,11 @@ use plimsoll_report::format;
 use plimsoll_stats::Timeline;
 use thiserror::Error;
 
-use super::{Lead, ended_by};
+use super::Lead;
 use crate::fabric::{Fabric, FabricError, Space};
 use crate::offset::ClockLine;
 use crate::protocol::AgentId;
-use crate::wire::{Answer, Order};
+use crate::wire::{Answer, Order, ended_by};
 
 /// The interval of time lines.
 pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
@@ -155,7 +155,8 @@ impl Lead {
     ) -> Result<(), CallerError> {
         if !self.left().is_empty() && !self.outcomes.is_empty() {
             self.measure();
-            self.step(|_| Order::HandIn, &|| false)?;
+            let ended = self.ended.clone();
+            self.step(|_| Order::HandIn { ended: ended.clone() }, &|| false)?;
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
