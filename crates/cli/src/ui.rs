@@ -254,7 +254,7 @@ impl Meter {
                 let done = self.now.ok + self.now.failed;
                 format!("{} of {}", format::count(done), format::count(ops))
             }
-            Goal::Time(time) if elapsed > time => {
+            Goal::Time(time) if elapsed.as_secs() > time.as_secs() => {
                 let waited_for = stage.live.waited_for();
                 let waited_for = waited_for.as_deref().unwrap_or("operations under way");
                 format!("{0} of {0} s, waiting for {waited_for}", time.as_secs())
