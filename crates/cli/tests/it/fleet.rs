@@ -759,6 +759,82 @@ fn agents_work_on_files_that_all_of_them_see_and_caches_of_names_are_excluded() 
     assert!(said.contains("`data` lies elsewhere for each agent"), "{said}");
 }
 
+/// Returns a command as it is, but for a file system of its own in a directory.
+fn with_a_disk_of_its_own(command: &Command, disk: &Path) -> Command {
+    let mut own = Command::new("unshare");
+    let script = "mount -t tmpfs tmpfs \"$0\" && exec \"$@\"";
+    own.args(["-rm", "sh", "-c", script]).arg(disk).arg(command.get_program());
+    own.args(command.get_args()).current_dir(command.get_current_dir().unwrap());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    own
+}
+
+#[test]
+fn agents_work_on_disks_of_their_own_where_workers_have_files_of_their_own() {
+    let is_allowed = Command::new("unshare").args(["-rm", "true"]).output();
+    if !is_allowed.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: this machine does not let a test have mounts of its own (unshare -rm)");
+        return;
+    }
+    let Some(mut fleet) = Fleet::start(&[], &[]) else { return };
+    let place = fleet.place.path().to_path_buf();
+    let disk = place.join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    for name in ["a", "b"] {
+        let files = fleet.files_of(name);
+        let mut command = plimsoll(&place);
+        command.args(["agent", "--name", name, "--weight", "1", "--directory"]).arg(files);
+        command.env("PLIMSOLL_JOIN", &fleet.token);
+        let mut agent = Running::of(with_a_disk_of_its_own(&command, &disk));
+        agent.hear("is part of the fleet as");
+        fleet.agents.push(agent);
+    }
+    let run = |line: &str| {
+        let line = line.replace("DISK", &disk.display().to_string());
+        let output = plimsoll(&place).args(line.split(' ')).arg(&fleet.flag).output().unwrap();
+        (output.status.code(), stderr(&output), String::from_utf8(output.stdout.clone()).unwrap())
+    };
+    let apart = "agents do not see each other's files in";
+    // Of files as large as two pieces of a fill, of one for each agent, and of several.
+    for (line, count) in [
+        ("file iops --dir DISK --file-size 2MiB --jobs 5 --files 3 --duration 200ms", 15),
+        ("file bandwidth --dir DISK --file-size 80MiB --jobs 2 --duration 200ms", 2),
+        ("file latency --dir DISK --file-size 1MiB --duration 200ms", 1),
+    ] {
+        let (code, said, text) = run(line);
+        assert_eq!(code, Some(0), "{line}: {said}");
+        assert!(said.contains(apart), "{line}: {said}");
+        assert!(said.contains(&format!("removed {count} files")), "{line}: {said}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("every byte of every read"), "{line}: {text}");
+    }
+    let fio = |job: &str| {
+        let jobs = format!("[global]\ndirectory={}\nioengine=psync\n{job}", disk.display());
+        std::fs::write(place.join("jobs.fio"), jobs).unwrap();
+        let mut command = plimsoll(&place);
+        command.args(["as", "fio", &fleet.flag, "--client=a", "--client=b", "jobs.fio"]);
+        let output = command.output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) =
+        fio("[r]\nrw=read\nbs=1m\nsize=70m\nnumjobs=3\n[s]\nrw=randread\nsize=1m\nnrfiles=2\n");
+    assert_eq!((code, said.contains(apart)), (Some(0), true), "{said}");
+    // What several read must be seen by all of them.
+    for line in [
+        "file metadata --dir DISK --files 10 --jobs 2",
+        "file suite --dir DISK --scale 0.00001 --jobs 2 --iterations 1 --duration 100ms",
+    ] {
+        let (code, said, _) = run(line);
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains("mount the same file system there on all of them"), "{line}: {said}");
+    }
+}
+
 #[test]
 fn the_owner_of_a_machine_says_where_runs_may_work() {
     let place = tempfile::tempdir().unwrap();
