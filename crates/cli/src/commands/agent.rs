@@ -415,3 +415,28 @@ fn bare(endpoints: &[String]) -> Vec<String> {
     };
     endpoints.iter().map(bare).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn no_list_of_hosts_is_read_that_a_coordinator_names() {
+        let words = ["plimsoll", "s3", "get", "--host", "file:/dev/zero"];
+        let Command::S3(command) = Cli::parse_from(words).command else {
+            unreachable!("it begins so")
+        };
+        let store = Some(command.common().store.clone());
+        let access = AccessDoc { store, own_credentials: true, ..AccessDoc::default() };
+        let limited =
+            Limited { hosts: None, directories: Vec::new(), workers_max: None, fill_max: None };
+        let time = RunTime::machine();
+        let mut told =
+            Told { access: &access, ca_file: None, time: &time, opened: 0, limited: &limited };
+        let refused = told.store(AskedStore::Own).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(refused, "an agent reads no file, and hosts are to lie in file:/dev/zero");
+    }
+}

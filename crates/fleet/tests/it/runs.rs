@@ -594,6 +594,14 @@ fn an_agent_that_may_not_take_part_says_why() {
     let left = "cannot take part: it has begun anew, or left the run";
     assert!(refused.ends_with(left), "{refused}");
     drop(run);
+    // Nor does it open what lies with the coordinator, whatever that calls its place.
+    let scripted = "name: divided\ntargets: {oracle: {script: /dev/zero}}";
+    let workload = WORKLOAD.replace("name: divided", scripted);
+    let (mut run, _) = begin(&place.path().join("scripted"), &workload, &store);
+    let refused = fleet.direct(&mut run).unwrap_err().to_string();
+    let reaches_none = "an oracle of the workload lives where agents do not reach it";
+    assert_eq!(refused, format!("agent node00 cannot take part: {reaches_none}"));
+    drop(run);
     // The agents are free again.
     let (mut run, heard) = begin(&place.path().join("again"), WORKLOAD, &store);
     fleet.direct(&mut run).unwrap();
