@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
-    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, FileSettings, Observer, Reached,
-    Recorded, Recording, RunRequest, RunSettings, RunTime, Scripted, StandIn, Stop, Target,
-    Targets, embedded, machine,
+    BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom,
+    FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
+    Scripted, StandIn, Stop, Target, Targets, embedded, machine,
 };
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
@@ -125,10 +125,12 @@ impl<'a> Settings<'a> {
             return Ok(None);
         }
         fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;
-        match self.mustered.take() {
-            Some(mustered) => Ok(Some(mustered)),
-            None => fleet::muster(args, &[], ui).map(Some),
-        }
+        let mustered = match self.mustered.take() {
+            Some(mustered) => mustered,
+            None => fleet::muster(args, &[], ui)?,
+        };
+        fleet::idle(plan, &mustered.weights()).iter().for_each(|warning| ui.warn(warning));
+        Ok(Some(mustered))
     }
 
     /// Has agents make a run ready that has begun, and carry it out.
@@ -138,6 +140,7 @@ impl<'a> Settings<'a> {
         plan: &Plan,
         stores: &[Reached],
         mustered: Mustered,
+        content: ContentFiles,
     ) -> Result<()> {
         let args = &self.output.fleet;
         let access = AccessDoc::of(plan, self.store, stores, args.agent_credentials)?;
@@ -155,7 +158,7 @@ impl<'a> Settings<'a> {
             retries: self.retries,
             files: files.unwrap_or_default(),
         };
-        mustered.direct(run, args, conduct, &access)
+        mustered.direct(run, args, conduct, &access, content)
     }
 
     /// Tells whether nothing of the run is real.
@@ -239,7 +242,15 @@ fn request(
 ) -> RunRequest {
     let seed = plan.seed.unwrap_or_else(|| Seed(fresh_seed(time.wall_epoch)));
     let id = RunId::new(&plan.name, time.wall_epoch, mix64(seed.0 ^ time.wall_epoch.as_unix_ns()));
-    RunRequest { plan, seed, id, time, targets, settings }
+    let content = ContentFrom::Files;
+    RunRequest { plan, seed, id, time, targets, settings, content }
+}
+
+/// Returns what the files hold that content is made of, where agents are to have it as well: it is
+/// read once, so that all have the same.
+fn content_of(plan: &Plan, mustered: Option<&Mustered>) -> Result<ContentFiles> {
+    let read = mustered.map(|_| ContentFiles::read(plan)).transpose()?;
+    Ok(read.unwrap_or_default())
 }
 
 impl Conducted {
@@ -257,8 +268,10 @@ impl Conducted {
         let (args, found) = (settings.store, Vec::new());
         let mut reached = Stores { args, time: &time, seed: seed.0, found, security: None };
         let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
+        let content = content_of(&plan, mustered.as_ref())?;
         if mustered.is_some() {
             on.by_agents();
+            request.content = ContentFrom::Here(content.clone());
         }
         let Targets { all, stores, scripted } = on;
         let found = reached.found;
@@ -304,7 +317,7 @@ impl Conducted {
         };
         let mut run = open.begin(directory, manifest, observer, stop)?;
         if let Some(mustered) = mustered
-            && let Err(error) = settings.hand_over(&mut run, &plan, &stores, mustered)
+            && let Err(error) = settings.hand_over(&mut run, &plan, &stores, mustered, content)
         {
             run.abandon()?;
             return Err(error);

@@ -8,9 +8,8 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use plimsoll_conduct::{BegunRun, Reached, RunTime, Stop, input};
+use plimsoll_conduct::{BegunRun, ContentFiles, Reached, RunTime, Stop, input};
 use plimsoll_driver_s3::{Credentials, Encryption};
-use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::local_fleet;
 use plimsoll_fleet::fabric::{Arrival, Fabric};
 use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
@@ -18,19 +17,23 @@ use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
 use plimsoll_fleet::protocol::{About, Place};
 use plimsoll_fleet::roll::{Call, Recruit, Roll, call_roll};
 use plimsoll_fleet::wire::ConductDoc;
+use plimsoll_fleet::{CONTENT_BYTES_MAX, Limits};
 use plimsoll_http::expand_hosts;
+use plimsoll_model::{Bytes, StageKind};
 use plimsoll_record::RunDirectory;
 use plimsoll_report::format;
+use plimsoll_workload::Share;
 use plimsoll_workload::plan::spec::TargetSpec;
-use plimsoll_workload::plan::{Members, Plan};
+use plimsoll_workload::plan::{Members, Plan, Stage};
 use serde::{Deserialize, Serialize};
 
-use crate::args::fleet::{FabricArgs, FleetArgs};
+use crate::args::fleet::{FabricArgs, FleetArgs, ReachArgs};
 use crate::args::requests::SignatureArg;
 use crate::args::s3::StoreArgs;
 use crate::environment;
 use crate::manifest::fresh_seed;
 use crate::secret::Secret;
+use crate::store;
 use crate::ui::Ui;
 
 /// Where all is said to be there that has come, if nobody new has for so long.
@@ -81,10 +84,10 @@ impl AccessDoc {
             text.with_context(|| format!("cannot read {}", path.display()))
         };
         let ca_file = args.and_then(|args| args.tls_trust.tls_ca.as_deref());
-        let store = args.map(|args| {
-            let mut args = args.clone();
+        let store = args.map(|args| -> Result<StoreArgs> {
+            let mut args = store::without_host_file(args)?;
             args.tls_trust.tls_ca = None;
-            args
+            Ok(args)
         });
         let mut security = BTreeMap::new();
         for target in &plan.targets {
@@ -96,7 +99,7 @@ impl AccessDoc {
         }
         let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
         Ok(Self {
-            store,
+            store: store.transpose()?,
             ca_pem: ca_file.map(read).transpose()?,
             stores: opened.iter().map(secrets).collect(),
             security,
@@ -230,7 +233,7 @@ pub(crate) fn others(urls: &str, access: &FabricArgs) -> Result<NatsConfig> {
 }
 
 /// Reaches the fleet that is meant.
-pub(crate) fn reach(args: &FleetArgs) -> Result<Reachable> {
+pub(crate) fn reach(args: &ReachArgs) -> Result<Reachable> {
     let config = match (&args.fabric, &args.fleet) {
         (Some(urls), _) => others(urls, &args.access)?,
         (None, Some(Some(directory))) => local_fleet(directory)?,
@@ -270,6 +273,7 @@ impl Reachable {
             agents_min: 0,
             parts_stay,
             coordinator: self.coordinator,
+            content: ContentFiles::default(),
         };
         let clock = RunTime::machine().clock;
         let way = (self.nats as Arc<dyn Fabric>, self.arrivals);
@@ -330,24 +334,21 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     if !is_real {
         bail!("no store is asked, so a fleet has nothing to do; leave --fleet out");
     }
-    let of_files = |members: &Members| match members {
-        Members::Objects(objects) => !objects.data_files.is_empty(),
-        Members::Named(named) => !named.data_files.is_empty(),
-        _ => false,
-    };
-    if plan.sets.iter().any(|set| of_files(&set.members)) {
-        bail!("agents do not have the files that the content is made of; leave --fleet out");
-    }
-    let directories = plan.sets.iter().flat_map(|set| match &set.members {
-        Members::Files(files) => files.directories.iter(),
-        Members::Tree(tree) => tree.directories.iter(),
-        _ => [].iter(),
-    });
-    if let Some(relative) = directories.into_iter().find(|path| !path.starts_with('/')) {
+    let sent = ContentFiles::size_bytes(plan);
+    if sent > CONTENT_BYTES_MAX {
         bail!(
-            "`{relative}` lies elsewhere for each agent: give a fleet directories from the root on"
+            "the files that content is made of hold {}, and agents are sent {} at most: name fewer \
+             (--obj.generator, or `files` of the workload's `content`), or leave --fleet out",
+            Bytes(sent),
+            Bytes(CONTENT_BYTES_MAX)
         );
     }
+    let directories = plan.sets.iter().flat_map(|set| match &set.members {
+        Members::Files(files) => &*files.directories,
+        Members::Tree(tree) => &*tree.directories,
+        _ => &[],
+    });
+    check_absolute(directories)?;
     let is_oracle = |target: &plimsoll_workload::plan::Target| {
         matches!(target.spec, Some(TargetSpec::Oracle(_)))
     };
@@ -357,10 +358,54 @@ pub(crate) fn check(plan: &Plan, is_real: bool) -> Result<()> {
     Ok(())
 }
 
+/// Refuses paths that mean another place for each agent.
+pub(crate) fn check_absolute<'p>(paths: impl IntoIterator<Item = &'p String>) -> Result<()> {
+    match paths.into_iter().find(|path| !path.starts_with('/')) {
+        Some(relative) => bail!(
+            "`{relative}` lies elsewhere for each agent: give a fleet directories from the root on"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Returns a warning for measured stages in which agents of these weights have no worker.
+pub(crate) fn idle(plan: &Plan, weights: &[u32]) -> Option<String> {
+    let shares = Share::by_weight(weights)?;
+    let idle_count = |stage: &Stage| {
+        let has_work =
+            |share: &Share| stage.jobs.iter().any(|job| !share.of_workers(job.workers).is_empty());
+        // Who has no weight is to have no work.
+        let meant = shares.iter().zip(weights).filter(|(_, weight)| **weight > 0);
+        meant.filter(|(share, _)| !has_work(share)).count()
+    };
+    let is_measured = |stage: &&Stage| stage.kind == StageKind::Measure && !stage.jobs.is_empty();
+    let mut idle: Vec<(usize, &str)> = plan
+        .stages
+        .iter()
+        .filter(is_measured)
+        .map(|stage| (idle_count(stage), &*stage.name))
+        .filter(|(count, _)| *count > 0)
+        .collect();
+    idle.dedup();
+    let (count, name) = *idle.iter().max_by_key(|(count, _)| *count)?;
+    let others = match idle.len() {
+        1 => String::new(),
+        many => {
+            format!(", and some have none in {}", format::plural(many as u64 - 1, "other stage"))
+        }
+    };
+    let have = if count == 1 { "has" } else { "have" };
+    Some(format!(
+        "{count} of {} {have} no worker in stage {name}{others}: take more workers (--concurrent, \
+         --jobs, or `workers` in a workload file)",
+        format::plural(weights.len() as u64, "agent")
+    ))
+}
+
 /// Finds the agents that are to carry a run out, and has them tell what lies at these paths.
 pub(crate) fn muster(args: &FleetArgs, look: &[String], ui: &Ui) -> Result<Mustered> {
     let wanted = Wanted::parse(args.agents.as_deref())?;
-    let fleet = reach(args)?;
+    let fleet = reach(&args.reach())?;
     let limit = args.agents_wait.0;
     let roll = fleet.roll(limit, look, &mut |present, since| wanted.is_enough(present, since))?;
     roll.strangers.iter().for_each(|stranger| ui.warn(stranger));
@@ -418,15 +463,21 @@ impl Mustered {
         args: &FleetArgs,
         conduct: ConductDoc,
         access: &AccessDoc,
+        content: ContentFiles,
     ) -> Result<()> {
         let Self { fleet, recruits } = self;
         let agents_min = if args.abort_on_loss { recruits.len() } else { args.agents_min };
         if agents_min > recruits.len() {
             bail!("--agents-min {agents_min}: only {} agents are there", recruits.len());
         }
-        if access.has_secrets() {
+        let sent = match (access.has_secrets(), args.agent_credentials) {
+            (true, false) => Some(Sent::Credentials),
+            (true, true) => Some(Sent::OtherSecrets),
+            (false, _) => (!content.is_empty()).then_some(Sent::Content),
+        };
+        if let Some(sent) = sent {
             let agents = recruits.iter().map(|each| &each.about);
-            check_encrypted(fleet.nats.is_encrypted(), agents, args.agent_credentials)?;
+            check_encrypted(fleet.nats.is_encrypted(), agents, sent)?;
         }
         let settings = FleetSettings {
             access: serde_json::to_value(access)?,
@@ -435,6 +486,7 @@ impl Mustered {
             agents_min,
             parts_stay: args.parts_stay,
             coordinator: fleet.coordinator,
+            content,
         };
         let lead = Lead::open(fleet.nats, fleet.arrivals, recruits, run, settings);
         let lead = lead.map_err(|error| anyhow!(error))?;
@@ -443,19 +495,30 @@ impl Mustered {
     }
 }
 
-/// Refuses to send secrets where anybody on the network may read them.
+/// What goes to agents and may be nobody else's to read.
+#[derive(Clone, Copy)]
+enum Sent {
+    /// Credentials of stores.
+    Credentials,
+    /// Secrets of stores, where each agent has credentials of its own.
+    OtherSecrets,
+    /// Files that content is made of.
+    Content,
+}
+
+/// Refuses to send it where anybody on the network may read it.
 fn check_encrypted<'a>(
     is_encrypted: bool,
     mut agents: impl Iterator<Item = &'a About>,
-    own_credentials: bool,
+    sent: Sent,
 ) -> Result<()> {
-    let secrets = match own_credentials {
-        true => "the store's own secrets (of --encrypt, of security.toml)",
-        false => "the store's credentials",
-    };
-    let else_own = match own_credentials {
-        true => "",
-        false => "; or have each agent ask with its own (--agent-credentials)",
+    let (what, else_own) = match sent {
+        Sent::Credentials => (
+            "the store's credentials",
+            "; or have each agent ask with its own (--agent-credentials)",
+        ),
+        Sent::OtherSecrets => ("the store's own secrets (of --encrypt, of security.toml)", ""),
+        Sent::Content => ("the files that content is made of (--obj.generator)", ""),
     };
     let ways = "write --fabric tls://HOST:PORT, or name the servers' certificates (--fabric-ca)";
     let to = match agents.find(|about| !about.is_encrypted) {
@@ -464,7 +527,7 @@ fn check_encrypted<'a>(
         None => return Ok(()),
     };
     let there = if is_encrypted { "there " } else { "" };
-    bail!("{secrets} would go to {to} over NATS without TLS: {there}{ways}{else_own}")
+    bail!("{what} would go to {to} over NATS without TLS: {there}{ways}{else_own}")
 }
 
 /// Waits until somebody wants this process to end.
@@ -479,6 +542,8 @@ pub(crate) fn rest(stop: &Stop, mut each: impl FnMut() -> Result<()>) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_workload::plan::WorkloadFile;
+
     use super::*;
 
     #[test]
@@ -499,6 +564,38 @@ mod tests {
     }
 
     #[test]
+    fn agents_without_a_worker_are_told_of_once() {
+        let plan = |workers: [u32; 3]| {
+            let [load, first, second] = workers;
+            let text = format!(
+                "schema: plimsoll.workload/2\nname: idle\nsets: {{o: {{count: 9, size: 1B}}}}\n\
+                 stages:\n\
+                 - {{name: load, prepares: true, jobs: [{{workers: {load}, work: {{fill: o}}}}]}}\n\
+                 - {{name: main, duration: 1s, jobs: [{{name: a, workers: {first}, work: \
+                 {{objects: [{{get: o}}]}}}}, {{name: b, work: {{objects: [{{stat: o}}]}}}}]}}\n\
+                 - {{name: next, duration: 1s, jobs: [{{workers: {second}, work: {{objects: \
+                 [{{get: o}}]}}}}]}}\n"
+            );
+            WorkloadFile::from_yaml("idle", &text).unwrap().check().unwrap()
+        };
+        let said = |workers, weights: &[u32]| idle(&plan(workers), weights);
+        assert_eq!(said([1, 8, 8], &[1; 8]), None, "what prepares is no result");
+        assert_eq!(said([1, 2, 2], &[1, 0, 1]), None, "who has no weight wants none");
+        let advice = "take more workers (--concurrent, --jobs, or `workers` in a workload file)";
+        assert_eq!(
+            said([1, 8, 5], &[1; 8]).unwrap(),
+            format!("3 of 8 agents have no worker in stage next: {advice}")
+        );
+        assert_eq!(
+            said([1, 1, 2], &[1; 3]).unwrap(),
+            format!(
+                "2 of 3 agents have no worker in stage main, and some have none in 1 other \
+                 stage: {advice}"
+            )
+        );
+    }
+
+    #[test]
     fn secrets_go_nowhere_without_tls() {
         let about = |name: &str, is_encrypted| About {
             name: name.to_owned(),
@@ -510,22 +607,28 @@ mod tests {
             places: Vec::new(),
         };
         let agents = [about("a", true), about("b", false)];
-        let check = |is_encrypted, own| {
-            let checked = check_encrypted(is_encrypted, agents.iter(), own);
+        let check = |is_encrypted, sent| {
+            let checked = check_encrypted(is_encrypted, agents.iter(), sent);
             checked.map_err(|error| error.to_string())
         };
         assert_eq!(
-            check(false, false).unwrap_err(),
+            check(false, Sent::Credentials).unwrap_err(),
             "the store's credentials would go to the agents over NATS without TLS: write --fabric \
              tls://HOST:PORT, or name the servers' certificates (--fabric-ca); or have each agent \
              ask with its own (--agent-credentials)"
         );
         assert_eq!(
-            check(true, true).unwrap_err(),
+            check(true, Sent::OtherSecrets).unwrap_err(),
             "the store's own secrets (of --encrypt, of security.toml) would go to agent b over NATS \
              without TLS: there write --fabric tls://HOST:PORT, or name the servers' certificates \
              (--fabric-ca)"
         );
-        assert!(check_encrypted(true, agents[..1].iter(), false).is_ok());
+        assert_eq!(
+            check(false, Sent::Content).unwrap_err(),
+            "the files that content is made of (--obj.generator) would go to the agents over NATS \
+             without TLS: write --fabric tls://HOST:PORT, or name the servers' certificates \
+             (--fabric-ca)"
+        );
+        assert!(check_encrypted(true, agents[..1].iter(), Sent::Credentials).is_ok());
     }
 }

@@ -27,6 +27,8 @@ const DURATION_DEFAULT: Duration = Duration::from_secs(30);
 const FILE_SIZE_DEFAULT: u64 = GIB;
 /// The part of the free space that files take where nothing else is said.
 const SPACE_SHARE: u64 = 10;
+/// The most blocks that a worker has under way while it fills.
+const FILL_DEPTH_MAX: u32 = 64;
 
 /// What is known of where the files will lie.
 #[derive(Clone, Debug)]
@@ -245,10 +247,14 @@ fn stage(name: &str, jobs: Vec<JobSpec>) -> WorkStage {
     WorkStage { drop_caches: true, ..WorkStage::of(name, jobs) }
 }
 
-/// Adds the stage that fills the files of phases.
+/// Adds the stage that fills the files of phases: each worker fills those that it works on, so that
+/// they lie where it is. What is under way at once does not depend on how many workers there are.
 fn fill_stage(name: &str, of: &Phases, facts: &TargetFacts, to: &mut OnFiles) {
     let fill = FillSpec { direct: of.direct, ..to.fill([&of.files]) };
-    let job = JobSpec { depth: 2, ..JobSpec::of(facts.cores, WorkSpec::Fill(fill)) };
+    // That there must be some is said of the stage that is measured.
+    let workers = of.jobs.max(1);
+    let depth = facts.cores.saturating_mul(2).div_ceil(workers).clamp(2, FILL_DEPTH_MAX);
+    let job = JobSpec { depth, ..JobSpec::of(workers, WorkSpec::Fill(fill)) };
     let stage = WorkStage::of(name, vec![job]);
     to.stage(WorkStage { prepares: true, end_on_failure: true, ..stage });
 }

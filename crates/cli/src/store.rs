@@ -342,6 +342,22 @@ fn hosts_of(hosts: &str, tls: bool) -> Result<Hosts> {
     Ok(Hosts { endpoints, tls })
 }
 
+/// Returns the same flags with hosts that lie in a file named as such, for who has no such file.
+pub(crate) fn without_host_file(args: &StoreArgs) -> Result<StoreArgs> {
+    let mut args = args.clone();
+    if let Some(hosts) = args.host.as_deref().filter(|hosts| is_host_file(hosts)) {
+        let Hosts { endpoints, tls } = hosts_of(hosts, args.tls)?;
+        let endpoints: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
+        (args.host, args.tls) = (Some(endpoints.join(",")), tls);
+    }
+    Ok(args)
+}
+
+/// Tells whether hosts are those in a file.
+pub(crate) fn is_host_file(hosts: &str) -> bool {
+    hosts.starts_with(FILE_SCHEME)
+}
+
 /// Returns who asks.
 pub(crate) fn credentials(args: &CredentialArgs) -> Result<Credentials> {
     Ok(given(args).keys()?.map_or(Credentials::Anonymous, of_keys))

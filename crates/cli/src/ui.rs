@@ -254,6 +254,11 @@ impl Meter {
                 let done = self.now.ok + self.now.failed;
                 format!("{} of {}", format::count(done), format::count(ops))
             }
+            Goal::Time(time) if elapsed.as_secs() > time.as_secs() => {
+                let waited_for = stage.live.waited_for();
+                let waited_for = waited_for.as_deref().unwrap_or("operations under way");
+                format!("{0} of {0} s, waiting for {waited_for}", time.as_secs())
+            }
             Goal::Time(time) => format!("{} of {} s", elapsed.as_secs(), time.as_secs()),
         };
         let errors = match self.now.failed {
@@ -314,5 +319,47 @@ impl Keys {
 impl Drop for Keys {
     fn drop(&mut self) {
         restore_terminal();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use plimsoll_engine::Live;
+    use plimsoll_model::{Clock, SharedClock};
+
+    use super::*;
+
+    /// Shows what it is set to.
+    #[derive(Default)]
+    struct Set(AtomicU64);
+
+    impl Clock for Set {
+        fn now(&self) -> Moment {
+            Moment::from_ns(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn no_more_time_is_shown_than_a_stage_has() {
+        let set = Arc::new(Set::default());
+        let clock: SharedClock = Arc::clone(&set) as SharedClock;
+        let live = Arc::new(Live::new(1));
+        let goal = Goal::Time(Duration::from_secs(8));
+        let stage = StageView { name: "main", doing: "main", goal, live: &live, clock: &clock };
+        let mut meter = Meter::new(&stage);
+        let mut progress = |seconds: u64| {
+            set.0.store(seconds * 1_000_000_000, Ordering::Relaxed);
+            let elapsed = meter.tick(&stage);
+            let text = meter.text(&stage, elapsed);
+            text.split_once(", no errors").expect("it says so").0.to_owned()
+        };
+        assert_eq!(progress(3), "3 of 8 s");
+        assert_eq!(progress(8), "8 of 8 s");
+        assert_eq!(progress(9), "8 of 8 s, waiting for operations under way");
+        live.wait_for(Some("agents a, b".to_owned()));
+        assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b");
     }
 }

@@ -1,12 +1,13 @@
 //! What makes the content of the members of sets.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_workload::DataFileSpec;
 use plimsoll_workload::data::{DataRule, Generator};
 use plimsoll_workload::objects::ObjectSet;
-use plimsoll_workload::plan::Placed;
+use plimsoll_workload::plan::{Members, Placed, Plan, Set};
 
 use crate::error::refused;
 use crate::{ConductError, input};
@@ -14,13 +15,74 @@ use crate::{ConductError, input};
 /// By set: what its content is made by.
 pub(crate) type Generators = Arc<[Arc<Generator>]>;
 
+/// Where the bytes come from of files that content is made of.
+#[derive(Clone, Debug, Default)]
+pub enum ContentFrom {
+    /// From the files that the workload names, on this machine.
+    #[default]
+    Files,
+    /// They are here already; no file is read.
+    Here(ContentFiles),
+}
+
+/// What the files hold that content is made of, by their paths as the workload has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContentFiles(Arc<BTreeMap<String, Vec<u8>>>);
+
+impl ContentFiles {
+    /// Reads those that a plan names.
+    pub fn read(plan: &Plan) -> Result<Self, ConductError> {
+        let read = |file: &DataFileSpec| Ok((file.path.clone(), bytes_of(file)?));
+        files_of(plan).into_iter().map(read).collect()
+    }
+
+    /// Returns how much those hold that a plan names.
+    pub fn size_bytes(plan: &Plan) -> u64 {
+        files_of(plan).iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
+    }
+
+    /// Tells whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns path and content of each, in the order of their paths.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.0.iter().map(|(path, bytes)| (&**path, &**bytes))
+    }
+}
+
+impl FromIterator<(String, Vec<u8>)> for ContentFiles {
+    fn from_iter<I: IntoIterator<Item = (String, Vec<u8>)>>(files: I) -> Self {
+        Self(Arc::new(files.into_iter().collect()))
+    }
+}
+
+/// Returns the files that a plan names, each once.
+fn files_of(plan: &Plan) -> Vec<&DataFileSpec> {
+    fn of_set(set: &Set) -> &[DataFileSpec] {
+        match &set.members {
+            Members::Objects(objects) => &objects.data_files,
+            Members::Named(named) => &named.data_files,
+            _ => &[],
+        }
+    }
+    let mut files: Vec<&DataFileSpec> = plan.sets.iter().flat_map(of_set).collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.dedup_by(|a, b| a.path == b.path);
+    files
+}
+
 /// Returns the generators of what each set holds, with the files that they are made of.
-pub(crate) fn generators(placed: &Placed) -> Result<Generators, ConductError> {
+pub(crate) fn generators(
+    placed: &Placed,
+    content: &ContentFrom,
+) -> Result<Generators, ConductError> {
     let seed = placed.seed.0;
     let plain = Arc::new(Generator::new(seed));
     let of_set = |set: &Option<Arc<ObjectSet>>| match set {
         Some(set) if set.data != DataRule::Random => {
-            let files = content_files(&set.data_files)?;
+            let files = content_files(&set.data_files, content)?;
             Ok(Arc::new(Generator::with_rule(seed, &set.data, files)))
         }
         _ => Ok(Arc::clone(&plain)),
@@ -29,17 +91,34 @@ pub(crate) fn generators(placed: &Placed) -> Result<Generators, ConductError> {
 }
 
 /// Returns what the files hold that objects are made of.
-fn content_files(files: &[DataFileSpec]) -> Result<Vec<u8>, ConductError> {
+fn content_files(files: &[DataFileSpec], from: &ContentFrom) -> Result<Vec<u8>, ConductError> {
     let mut bytes = Vec::new();
-    for DataFileSpec { path, bytes: size } in files {
-        let held = input::read_bounded(Path::new(path), size.saturating_add(1));
-        let held = held.map_err(|source| ConductError::Content { path: path.into(), source })?;
-        if held.len() as u64 != *size {
-            return refused(format!(
-                "{path} does not hold the {size} bytes that the workload says"
-            ));
+    for file in files {
+        match from {
+            ContentFrom::Files => bytes.extend(bytes_of(file)?),
+            ContentFrom::Here(content) => match content.0.get(&file.path) {
+                Some(held) => bytes.extend(sized(file, held)?),
+                None => return refused(format!("the content of {} is not here", file.path)),
+            },
         }
-        bytes.extend(held);
     }
     Ok(bytes)
+}
+
+/// Reads a file.
+fn bytes_of(file: &DataFileSpec) -> Result<Vec<u8>, ConductError> {
+    let DataFileSpec { path, bytes } = file;
+    let held = input::read_bounded(Path::new(path), bytes.saturating_add(1));
+    let held = held.map_err(|source| ConductError::Content { path: path.into(), source })?;
+    sized(file, &held)?;
+    Ok(held)
+}
+
+/// Refuses a content of another size than the workload says.
+fn sized<'b>(file: &DataFileSpec, held: &'b [u8]) -> Result<&'b [u8], ConductError> {
+    let DataFileSpec { path, bytes } = file;
+    match held.len() as u64 == *bytes {
+        true => Ok(held),
+        false => refused(format!("{path} does not hold the {bytes} bytes that the workload says")),
+    }
 }

@@ -30,6 +30,7 @@ mod work;
 
 pub use admin::RunAdmin;
 pub use consent::{Consent, Permit};
+pub use content::{ContentFiles, ContentFrom};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};
 pub use files::{FileSettings, FilesPart, FilesRun};

@@ -243,15 +243,22 @@ impl<'a> PlanWork<'a> {
         let prepared = prepared.map_err(ConductError::Caller)?;
         if let (Some(files), Some(FilesReady { unseen, .. })) = (&self.files, &prepared)
             && let Some(first) = unseen.first()
-            && files.crosses(&agents.shares())
         {
-            return refused(format!(
-                "not all agents see the files that agent {} makes in {}, and workers of one agent \
-                 are to work on what those of another make: mount the same file system there on \
-                 all of them",
-                agents.names()[*first],
-                files.endpoints()
-            ));
+            let place = files.endpoints();
+            if files.crosses(&agents.shares()) {
+                return refused(format!(
+                    "not all agents see the files that agent {} makes in {place}, and workers of \
+                     one agent are to work on what those of another make: mount the same file \
+                     system there on all of them, or have each worker work on files of its own",
+                    agents.names()[*first],
+                ));
+            }
+            if number == StageId(0) {
+                let each = "each fills and works on files of its own";
+                recording
+                    .observer
+                    .note(&format!("agents do not see each other's files in {place}: {each}"));
+            }
         }
         Ok(prepared)
     }

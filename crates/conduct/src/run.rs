@@ -17,7 +17,7 @@ use plimsoll_workload::plan::{
 };
 
 use crate::admin::check_offers;
-use crate::content::{Generators, generators};
+use crate::content::{ContentFrom, Generators, generators};
 use crate::crew::{Agents, Alone, Crew};
 use crate::files::FilesCleaner;
 use crate::plan_work::{BeforeMeasuring, Chooser, PlanWork, in_order};
@@ -43,6 +43,8 @@ pub struct RunRequest {
     pub targets: Vec<Target>,
     /// How it is run.
     pub settings: RunSettings,
+    /// Where the bytes come from of files that content is made of.
+    pub content: ContentFrom,
 }
 
 /// How a run is carried out, whatever it does.
@@ -123,10 +125,11 @@ struct Cleaners {
 impl RunRequest {
     /// Lays the run out, and refuses what cannot go well as far as that shows before anything is
     /// made or asked.
-    pub fn lay_out(self) -> Result<OpenRun, ConductError> {
+    pub fn lay_out(mut self) -> Result<OpenRun, ConductError> {
         let mut placed = self.place(&BTreeMap::new())?;
         check_offers(&self.plan, &self.targets)?;
-        let generators = generators(&placed)?;
+        // They are held by what makes content, and nowhere else.
+        let generators = generators(&placed, &std::mem::take(&mut self.content))?;
         let run = self.id.as_str();
         let files = placed.files.take();
         let on = self.targets.iter().find_map(Target::files).cloned();

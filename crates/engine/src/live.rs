@@ -135,6 +135,8 @@ pub struct Live {
     threads: Vec<ThreadCounters>,
     /// What stop rules have seen here, for who judges them.
     seen: Mutex<Option<Arc<PartSeen>>>,
+    /// What the end of the stage waits for, where that is known.
+    waited_for: Mutex<Option<String>>,
 }
 
 /// What was counted so far of one kind of operation.
@@ -184,11 +186,21 @@ impl Live {
     /// Returns counters for `threads` threads, all zero.
     pub fn new(threads: usize) -> Self {
         let threads = (0..threads).map(|_| ThreadCounters::default()).collect();
-        Self { threads, seen: Mutex::default() }
+        Self { threads, seen: Mutex::default(), waited_for: Mutex::default() }
     }
 
     pub(crate) fn thread(&self, index: usize) -> &ThreadCounters {
         &self.threads[index]
+    }
+
+    /// Says what the end of the stage waits for, where that is known.
+    pub fn wait_for(&self, what: Option<String>) {
+        *self.waited_for.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    /// Returns what the end of the stage waits for, where that is known.
+    pub fn waited_for(&self) -> Option<String> {
+        self.waited_for.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns what stop rules have seen here that somebody else judges, the newest.

@@ -61,21 +61,30 @@ pub(crate) fn fetch<T: DeserializeOwned>(
         Held::Here(content) => return Ok(content),
         Held::Kept(name) => name,
     };
-    let mut bytes = Bounded(Vec::new());
+    let mut bytes = Bounded::new(KEPT_BYTES_MAX);
     fabric.get(space, &name, &mut bytes)?;
-    let read = serde_json::from_slice(&bytes.0);
+    let read = serde_json::from_slice(&bytes.bytes);
     read.map_err(|source| ContentError::Form { of: space.clone(), name, source })
 }
 
 /// Takes no more than it may.
-struct Bounded(Vec<u8>);
+pub(crate) struct Bounded {
+    pub(crate) bytes: Vec<u8>,
+    bytes_max: u64,
+}
+
+impl Bounded {
+    pub(crate) const fn new(bytes_max: u64) -> Self {
+        Self { bytes: Vec::new(), bytes_max }
+    }
+}
 
 impl std::io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if (self.0.len() + bytes.len()) as u64 > KEPT_BYTES_MAX {
+        if (self.bytes.len() + bytes.len()) as u64 > self.bytes_max {
             return Err(std::io::Error::other("it is longer than any such content"));
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

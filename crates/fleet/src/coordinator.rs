@@ -224,6 +224,10 @@ impl<O: Clone, A, L> Coordinator<O, A, L> {
         self.ends = false;
         for (index, member) in self.members.iter_mut().enumerate() {
             if !member.is_lost() {
+                if self.step == 1 {
+                    // Before the first step nobody was asked anything, however long that took.
+                    member.heard = now;
+                }
                 member.standing = Standing::Working;
                 member.order = Some(order(index));
                 member.has_order = false;

@@ -17,8 +17,8 @@ use std::thread;
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    Agents, BegunRun, CallerError, Changes, DirectedStage, Done, FilesReady, Observer, Recording,
-    in_one_line,
+    Agents, BegunRun, CallerError, Changes, ContentFiles, DirectedStage, Done, FilesReady,
+    Observer, Recording, in_one_line,
 };
 use plimsoll_engine::{EndReason, OpSink, StageContext, StageOutcome, StageRules, StopFlag};
 use plimsoll_model::{Moment, SharedClock};
@@ -30,6 +30,7 @@ pub use self::collect::{Collected, collect};
 use self::files::OnFiles;
 use self::hearing::{Hearing, LOOK, News, Shared, State, in_words, perform};
 use self::judging::{Blind, Judge, PartTold, StageWatch, Watching};
+use crate::content::{prefix_of, ship};
 use crate::contents::{fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
 use crate::fabric::{Arrival, Fabric, Space};
@@ -37,8 +38,8 @@ use crate::limits::Limits;
 use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageOrder,
-    found_to,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageEndDoc,
+    StageOrder, ended_by, found_to,
 };
 
 /// How often what agents tell is shown.
@@ -58,6 +59,8 @@ pub struct FleetSettings {
     pub parts_stay: bool,
     /// A number that no other coordinator has.
     pub coordinator: u64,
+    /// The files that content is made of, which agents read nowhere else.
+    pub content: ContentFiles,
 }
 
 /// What came of a stage at one agent.
@@ -91,6 +94,8 @@ pub struct Lead {
     files: OnFiles,
     /// What is to be said in the record of agents that stood out.
     remarks: Vec<String>,
+    /// Why stages ended that agents were told to end.
+    ended: Vec<StageEndDoc>,
     hearing: Option<thread::JoinHandle<()>>,
 }
 
@@ -171,6 +176,7 @@ impl Lead {
             offsets: Vec::new(),
             files: OnFiles::default(),
             remarks: Vec::new(),
+            ended: Vec::new(),
             hearing: Some(thread::spawn(move || hearing.run())),
         }
     }
@@ -197,10 +203,16 @@ impl Lead {
             access: self.settings.access.clone(),
             conduct: self.settings.conduct.clone(),
             found,
+            content: ship(fabric, &self.run, &self.settings.content)?,
         };
         let order = |part| Order::Open(Box::new(Assignment { part, ..assignment.clone() }));
         let stop = run.recording.stop.flag();
         self.step(order, &|| stop.is_set())?;
+        let sent = std::mem::take(&mut self.settings.content);
+        if !sent.is_empty() {
+            // Agents have it now; what is left after an error goes with all that is of the run.
+            let _ = self.fabric.remove(&Space::Shared, &prefix_of(&self.run));
+        }
         let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
         for (index, answer) in self.answers() {
             let name = self.agents[index].name.clone();
@@ -438,14 +450,6 @@ impl Lead {
     }
 }
 
-/// Has a stage, and the jobs in it that were told to stop, have ended for a reason.
-fn ended_by(outcome: &mut StageOutcome, reason: EndReason, because: Option<String>) {
-    outcome.ended_by = reason;
-    outcome.ended_because = because;
-    let stopped = outcome.jobs.iter_mut().filter(|job| job.ended_by == EndReason::Stopped);
-    stopped.for_each(|job| job.ended_by = reason);
-}
-
 impl Drop for Lead {
     fn drop(&mut self) {
         self.dismiss();
@@ -473,9 +477,6 @@ impl Agents for Lead {
         stop: &StopFlag,
     ) -> Result<Option<FilesReady>, CallerError> {
         self.stage = Some(stage.number.0);
-        if stage.chosen.pacing.is_some() {
-            return Err("a fleet cannot change the pacing of a stage yet".into());
-        }
         let name = format!("{}/before-{}", self.run, stage.number.0);
         let before = ChangesDoc::of(stage.before);
         let before = hold(&*self.fabric, &Space::Shared, name, before)?;
@@ -483,6 +484,7 @@ impl Agents for Lead {
             stage: stage.chosen.stage,
             name: stage.chosen.name.clone(),
             ops: stage.chosen.ops,
+            pacing: stage.chosen.pacing.as_ref().map(|(job, pacing)| (*job, pacing.spec())),
             before,
         };
         self.step(|_| Order::Stage(Box::new(order.clone())), &|| stop.is_set())?;
@@ -530,7 +532,8 @@ impl Agents for Lead {
             parts: parts.collect(),
             verdict: None,
         });
-        let mut watch = StageWatch { stage: stage.number.0.into(), live: context.live, judge };
+        let (number, live, names) = (stage.number.0.into(), context.live, self.names());
+        let mut watch = StageWatch { stage: number, live, judge, names };
         self.step_watched(at, &|| context.stop.is_set(), &mut watch)?;
         let verdict = watch.judge.and_then(|judge| judge.verdict);
         let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, stage.sets_count)?;
@@ -538,7 +541,8 @@ impl Agents for Lead {
             _ if context.stop.is_set() => outcome.ended_by = EndReason::Stopped,
             // Agents were told to stop, and not why.
             Some((reason, because)) if outcome.ended_by == EndReason::Stopped => {
-                ended_by(&mut outcome, reason, Some(because));
+                ended_by(&mut outcome, reason, Some(because.clone()));
+                self.ended.push(StageEndDoc::of(stage.number, reason, because));
             }
             _ => {}
         }

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod broker;
+mod content;
 mod contents;
 pub mod coordinator;
 pub mod fabric;
@@ -22,5 +23,6 @@ pub mod station;
 pub mod token;
 pub mod wire;
 
+pub use content::CONTENT_BYTES_MAX;
 pub use limits::Limits;
 pub use offset::{ClockLine, Echo, Offset, PROBES, Probes};

@@ -32,6 +32,9 @@ const WAITING_MAX: usize = 1 << 14;
 const SUBSCRIPTION_MAX: usize = 1 << 18;
 /// How large the pieces of a content are.
 const CHUNK_BYTES: usize = 1 << 18;
+/// What all agents may read is kept no longer than this, whatever became of its coordinator: none
+/// of them reads it after it has begun a stage.
+const SHARED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a content is tried to be kept or fetched, while the servers come and go.
 const TRY_FOR: Duration = Duration::from_secs(60);
 /// How long is waited before the next try.
@@ -404,8 +407,13 @@ impl Fabric for Nats {
 
     fn make(&self, of: &Space) -> Result<(), FabricError> {
         let bucket = bucket_of(of);
+        let max_age = match of {
+            Space::Shared => SHARED_FOR,
+            Space::Of(_) => Duration::ZERO,
+        };
         let config = object_store::Config {
             bucket: bucket.clone(),
+            max_age,
             storage: StorageType::File,
             ..object_store::Config::default()
         };

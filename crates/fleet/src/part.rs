@@ -8,24 +8,27 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
 use plimsoll_conduct::{
-    BegunRun, CallerError, Changes, Chooser, Chosen, Crew, Done, FilesPart, FilesReady, FilesRun,
-    Observer, Reached, RunRequest, RunSettings, RunTime, Scripted, Stop, Targets, machine,
+    BegunRun, CallerError, Changes, Chooser, Chosen, ContentFrom, Crew, Done, FilesPart,
+    FilesReady, FilesRun, Observer, Reached, RunRequest, RunSettings, RunTime, Scripted, Stop,
+    Targets, machine,
 };
 use plimsoll_model::{Moment, RunId, Seed};
 use plimsoll_record::schema::FilesStage;
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_workload::Share;
-use plimsoll_workload::plan::{Plan, WorkloadFile};
+use plimsoll_workload::plan::spec::TargetSpec;
+use plimsoll_workload::plan::{FieldPath, InvalidField, JobPacing, Plan, Target, WorkloadFile};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::content::receive;
 use crate::contents::{ContentError, fetch, hold};
 use crate::fabric::{Fabric, Space};
 use crate::protocol::{AgentId, Place};
 use crate::station::Input;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageOrder,
-    found_from,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageEndDoc,
+    StageOrder, found_from,
 };
 
 /// Where an agent works: what its owner allows, its time, how it reaches targets.
@@ -212,6 +215,7 @@ impl Part {
         let workload: Value = self.link.fetch(assignment.workload)?;
         let file: WorkloadFile = serde_json::from_value(workload)?;
         let plan = Arc::new(file.check()?);
+        refuse_scripts(&plan)?;
         workplace.judge(&plan, share)?;
         let (time, seed) = (workplace.time(), Seed(assignment.seed));
         let targets = workplace.targets(&plan, &assignment.access, seed, &time)?;
@@ -223,7 +227,8 @@ impl Part {
         let threads = settings.engine.threads;
         let id = RunId::parse(&self.link.run)?;
         let path = workplace.record_of(&id, assignment.part);
-        let request = RunRequest { plan, seed, id, time, targets: all, settings };
+        let content = ContentFrom::Here(receive(&*self.link.fabric, assignment.content)?);
+        let request = RunRequest { plan, seed, id, time, targets: all, settings, content };
         let open = request.lay_out()?;
         let manifest = open.manifest(Vec::new(), None, None);
         let endpoints = manifest.endpoints().cloned().collect();
@@ -245,14 +250,21 @@ impl Part {
         let begun = &mut opened.begun;
         let sets_count = begun.placed().plan.sets.len();
         let clock = Arc::clone(&begun.recording.time.clock);
-        let directed = Directed { part: self, sets_count, clock, next: None, has_begun: false };
+        let (next, ended) = (None, Vec::new());
+        let directed = Directed { part: self, sets_count, clock, next, has_begun: false, ended };
         let directed = Rc::new(RefCell::new(directed));
         let of_crew = Rc::clone(&directed);
         begun.divide(Box::new(PartCrew { share: opened.share, directed: of_crew }));
         let of_chooser = Rc::clone(&directed);
         let choose: Chooser<'_> = Box::new(move |_, _| of_chooser.borrow_mut().choose());
         let done = begun.run(None, Some(choose));
-        let settled = done.and_then(|recorded| begun.recording.settle_measured(&recorded));
+        let settled = done.and_then(|mut recorded| {
+            let manifest = &mut begun.recording.manifest;
+            for end in &directed.borrow().ended {
+                end.note(&mut recorded.stages, &mut manifest.stages);
+            }
+            begun.recording.settle_measured(&recorded)
+        });
         let directed = Rc::into_inner(directed).expect("the run is over").into_inner();
         match settled {
             Ok(()) => {
@@ -369,6 +381,16 @@ fn opened_again(path: &Path) -> Result<(RunDirectory, Vec<String>, Lease), Calle
     Ok((directory, losses, lease))
 }
 
+/// Refuses targets that a script describes, which lies in a file: an agent opens none that a
+/// coordinator names.
+fn refuse_scripts(plan: &Plan) -> Result<(), CallerError> {
+    let is_scripted = |target: &Target| matches!(target.spec, Some(TargetSpec::Oracle(_)));
+    match plan.targets.iter().any(is_scripted) {
+        true => Err("an oracle of the workload lives where agents do not reach it".into()),
+        false => Ok(()),
+    }
+}
+
 /// What a coordinator has a part do.
 struct Directed {
     part: Part,
@@ -378,6 +400,8 @@ struct Directed {
     next: Option<Option<Chosen>>,
     /// Whether any stage has begun.
     has_begun: bool,
+    /// Why stages ended that this agent was told to end.
+    ended: Vec<StageEndDoc>,
 }
 
 impl Directed {
@@ -387,13 +411,19 @@ impl Directed {
         self.part.step = step;
         match order {
             Order::Stage(order) => {
-                let StageOrder { stage, name, ops, before } = *order;
+                let StageOrder { stage, name, ops, pacing, before } = *order;
                 let before: ChangesDoc = self.part.link.fetch(before)?;
-                self.next = Some(Some(Chosen { name, ops, ..Chosen::plain(stage) }));
+                let paced = |(job, pacing)| {
+                    let path = FieldPath::root().field("pacing");
+                    Ok::<_, InvalidField>((job, JobPacing::of(&path, &pacing)?))
+                };
+                let pacing = pacing.map(paced).transpose()?;
+                self.next = Some(Some(Chosen { stage, name, pacing, ops }));
                 let changes = before.changes(self.sets_count);
                 Ok(changes.ok_or("what the stage before has changed means nothing")?)
             }
-            Order::HandIn => {
+            Order::HandIn { ended } => {
+                self.ended = ended;
                 self.next = Some(None);
                 Ok(Changes::default())
             }

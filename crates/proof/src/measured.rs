@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_conduct::{BeforeMeasuring, RunRequest, RunSettings, RunTime, Target};
+use plimsoll_conduct::{BeforeMeasuring, ContentFrom, RunRequest, RunSettings, RunTime, Target};
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, StageKind};
 use plimsoll_oracle::Ledger;
@@ -64,6 +64,7 @@ impl Measurement<'_> {
             time,
             targets: vec![target],
             settings: RunSettings { engine, ..RunSettings::default() },
+            content: ContentFrom::Files,
         };
         let open = request.lay_out()?;
         let manifest = open.manifest(prover.command_line.clone(), None, None);

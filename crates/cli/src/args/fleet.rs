@@ -8,6 +8,30 @@ use clap::{Args, Subcommand};
 use super::{ByteSize, Duration};
 use crate::secret::Secret;
 
+/// Which fleet is meant.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Fleet")]
+pub(crate) struct ReachArgs {
+    /// The fleet that is up on this machine; DIR is where `plimsoll fleet up` keeps its files
+    /// [default: plimsoll/fleet in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    pub(crate) fleet: Option<Option<PathBuf>>,
+    /// The agents on this NATS instead, nats://HOST:PORT or tls://HOST:PORT, comma separated
+    #[arg(long, value_name = "URLS", conflicts_with = "fleet")]
+    pub(crate) fabric: Option<String>,
+    #[command(flatten)]
+    pub(crate) access: FabricArgs,
+}
+
+/// Which fleet is meant that `plimsoll fleet up` has made.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct OwnFleetArgs {
+    /// Where `plimsoll fleet up` keeps its files
+    /// [default: plimsoll/fleet in $XDG_STATE_HOME or ~/.local/state]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    pub(crate) fleet: Option<Option<PathBuf>>,
+}
+
 /// Which agents carry a run out.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Fleet")]
@@ -44,6 +68,14 @@ pub(crate) struct FleetArgs {
     /// Have each agent ask the store with credentials of its own; none leave this machine
     #[arg(long)]
     pub(crate) agent_credentials: bool,
+}
+
+impl FleetArgs {
+    /// Returns which fleet is meant.
+    pub(crate) fn reach(&self) -> ReachArgs {
+        let Self { fleet, fabric, access, .. } = self.clone();
+        ReachArgs { fleet, fabric, access }
+    }
 }
 
 impl Default for FleetArgs {
@@ -99,7 +131,7 @@ pub(crate) struct TokenArgs {
     #[arg(long, value_name = "DURATION")]
     pub(crate) expires: Option<Duration>,
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) fleet: OwnFleetArgs,
 }
 
 #[derive(Args, Debug)]
@@ -111,7 +143,7 @@ pub(crate) struct RevokeArgs {
     #[arg(long, value_name = "N")]
     pub(crate) token: Vec<u32>,
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) fleet: OwnFleetArgs,
 }
 
 #[derive(Args, Debug)]
@@ -119,8 +151,11 @@ pub(crate) struct CollectArgs {
     /// The run directory
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
+    /// Have each agent keep its part as a run directory of its own, too
+    #[arg(long)]
+    pub(crate) parts_stay: bool,
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) fleet: ReachArgs,
 }
 
 #[derive(Args, Debug)]
@@ -153,7 +188,7 @@ pub(crate) struct UpArgs {
 #[derive(Args, Debug)]
 pub(crate) struct AgentsArgs {
     #[command(flatten)]
-    pub(crate) fleet: FleetArgs,
+    pub(crate) fleet: ReachArgs,
     #[command(flatten)]
     pub(crate) print: super::PrintArgs,
 }

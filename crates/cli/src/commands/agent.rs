@@ -164,8 +164,14 @@ impl Reach for Told<'_> {
             AskedStore::Named(spec) => store::named(&args, spec),
             AskedStore::Embedded(_) => return Err("an agent reaches no embedded store".into()),
         };
-        if args.host.is_none() {
-            return Err("the coordinator names no host".into());
+        match &args.host {
+            None => return Err("the coordinator names no host".into()),
+            Some(hosts) if store::is_host_file(hosts) => {
+                return Err(
+                    format!("an agent reads no file, and hosts are to lie in {hosts}").into()
+                );
+            }
+            Some(_) => {}
         }
         let (mut reached, _) = store::open(&args, self.time)?;
         self.access.complete(self.opened, &mut reached);
@@ -402,4 +408,29 @@ fn bare(endpoints: &[String]) -> Vec<String> {
         behind.split('/').next().unwrap_or_default().to_owned()
     };
     endpoints.iter().map(bare).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn no_list_of_hosts_is_read_that_a_coordinator_names() {
+        let words = ["plimsoll", "s3", "get", "--host", "file:/dev/zero"];
+        let Command::S3(command) = Cli::parse_from(words).command else {
+            unreachable!("it begins so")
+        };
+        let store = Some(command.common().store.clone());
+        let access = AccessDoc { store, own_credentials: true, ..AccessDoc::default() };
+        let limited =
+            Limited { hosts: None, directories: Vec::new(), workers_max: None, fill_max: None };
+        let time = RunTime::machine();
+        let mut told =
+            Told { access: &access, ca_file: None, time: &time, opened: 0, limited: &limited };
+        let refused = told.store(AskedStore::Own).map(|_| ()).unwrap_err().to_string();
+        assert_eq!(refused, "an agent reads no file, and hosts are to lie in file:/dev/zero");
+    }
 }

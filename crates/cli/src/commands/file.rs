@@ -20,7 +20,11 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let ui = common.output.print.ui();
     // How much there is to do depends on the agents.
     let mustered = match fleet::is_asked(&common.output.fleet) {
-        true => Some(fleet::muster(&common.output.fleet, &looked_at(command), &ui)?),
+        true => {
+            fleet::check_absolute(&common.dir)?;
+            fleet::check_absolute(command.on())?;
+            Some(fleet::muster(&common.output.fleet, &looked_at(command), &ui)?)
+        }
         false => None,
     };
     let facts = match &mustered {

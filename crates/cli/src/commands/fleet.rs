@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::Form;
 use crate::args::fleet::{
-    AgentsArgs, CollectArgs, FleetArgs, FleetCommand, RevokeArgs, TokenArgs, UpArgs,
+    AgentsArgs, CollectArgs, FleetCommand, OwnFleetArgs, ReachArgs, RevokeArgs, TokenArgs, UpArgs,
 };
 use crate::fleet::Reachable;
 use crate::ui::Ui;
@@ -119,11 +119,8 @@ fn revoke(args: &RevokeArgs) -> Result<ExitCode> {
 }
 
 /// Reaches a fleet that `plimsoll fleet up` has made.
-fn own(args: &FleetArgs) -> Result<Reachable> {
-    if args.fabric.is_some() {
-        bail!("--fabric: who may take part there, that NATS says itself");
-    }
-    fleet::reach(args)
+fn own(args: &OwnFleetArgs) -> Result<Reachable> {
+    fleet::reach(&ReachArgs { fleet: args.fleet.clone(), ..ReachArgs::default() })
 }
 
 /// Shows who is there.
@@ -156,7 +153,7 @@ fn collect(args: &CollectArgs) -> Result<ExitCode> {
     }
     let fleet = fleet::reach(&args.fleet)?;
     let roll = fleet.all()?;
-    let collected = fleet.collect(&roll.present, &directory, args.fleet.parts_stay, ui)?;
+    let collected = fleet.collect(&roll.present, &directory, args.parts_stay, ui)?;
     for (name, rows) in &collected.agents {
         ui.note(&format!("{name}: {}", format::plural(*rows, "operation")));
     }

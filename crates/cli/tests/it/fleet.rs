@@ -398,8 +398,15 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     assert!(
         alone(&["s3", "get", flag]).contains("agents do not reach a store inside this process")
     );
-    let files = alone(&["file", "iops", "--dir", ".", flag]);
-    assert!(files.contains("`.` lies elsewhere for each agent"), "{files}");
+    // What no fleet can do is refused before one is looked for.
+    for words in [
+        &["file", "iops", "--fleet=nowhere", "--dir", "."][..],
+        &["file", "iops", "--fleet=nowhere", "--dir", "/", "--on", ".", "--op", "read"],
+        &["as", "mdtest", "--fleet=nowhere", "--np", "2", "-n", "5", "-d", "."],
+    ] {
+        let files = alone(words);
+        assert!(files.contains("`.` lies elsewhere for each agent"), "{files}");
+    }
     let nowhere = alone(&["s3", "get", "--host", "127.0.0.1:1", "--fleet=nowhere"]);
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
     assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is no token"));
@@ -673,6 +680,87 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
     }
     let (code, said) = run("--agent-credentials");
     assert_eq!(code, Some(0), "{said}");
+    // Nor does what may be a secret, too.
+    std::fs::create_dir(place.path().join("texts")).unwrap();
+    std::fs::write(place.path().join("texts/one"), "a text").unwrap();
+    let (code, said) = run("--agent-credentials --obj.generator file:texts");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(
+        said.contains("the files that content is made of (--obj.generator) would go"),
+        "{said}"
+    );
+}
+
+#[test]
+fn agents_open_no_files_that_lie_with_the_coordinator() {
+    let Some(mut fleet) = Fleet::start(&["a"], &[]) else { return };
+    // One of them is at home elsewhere.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let envs = [("PLIMSOLL_JOIN", &*fleet.token)];
+    let words = ["agent", "--name", "b", "--weight", "1", "--directory", "parts"];
+    let mut agent = Running::start(elsewhere.path(), &words, &envs);
+    agent.hear("is part of the fleet as");
+    fleet.agents.push(agent);
+    let place = fleet.place.path();
+    std::fs::create_dir(place.join("texts")).unwrap();
+    std::fs::write(place.join("texts/one"), "all work and no play ".repeat(300)).unwrap();
+    std::fs::write(place.join("texts/two"), vec![7; 100_000]).unwrap();
+    let target = oracle();
+    std::fs::write(place.join("hosts"), format!("\n{}\n", target.host)).unwrap();
+    const LINE: &str = "s3 get --objects 40 --obj.size 4KiB --duration 300ms \
+                        --obj.generator file:texts --agents 2";
+    let run = |flags: &str| {
+        let mut command = plimsoll(place);
+        target.credentials(&mut command);
+        let words = LINE.split_whitespace().chain(flags.split(' ')).chain([&*fleet.flag]);
+        command.args(words).args(["--bucket", &target.bucket]).output().unwrap()
+    };
+    let output = run("--concurrent 4 --host file:hosts --json");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let report = json_of(&output);
+    let agents = report["agents"].as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["rows_count"].as_u64() > Some(20)), "{agents:?}");
+    assert_eq!(report["verification"]["mode"], "every-byte", "{report:#}");
+    assert!(!said.contains("no worker"), "{said}");
+    let output = run("--concurrent 1 --host file:hosts");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("warning: 1 of 2 agents has no worker in stage "), "{said}");
+}
+
+#[test]
+fn more_content_than_agents_are_sent_is_refused_before_a_fleet_is_looked_for() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("texts")).unwrap();
+    let file = std::fs::File::create(place.path().join("texts/large")).unwrap();
+    file.set_len((1 << 30) + 1).unwrap();
+    let mut command = oracle().command(place.path(), "s3 put --obj.generator file:texts");
+    let output = command.arg("--fleet=nowhere").output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for part in ["agents are sent 1GiB at most", "--obj.generator", "leave --fleet out"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
+fn help_lists_the_flags_that_count() {
+    let place = tempfile::tempdir().unwrap();
+    let help = |command: &str| {
+        let output = plimsoll(place.path()).args(["fleet", command, "--help"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for command in ["token", "revoke", "agents", "collect"] {
+        let text = help(command);
+        assert!(text.contains("--fleet[=<DIR>]"), "{text}");
+        for flag in ["--agents", "--abort-on-loss", "--agent-credentials"] {
+            assert!(!text.contains(flag), "{command} {flag}: {text}");
+        }
+        let is_of_any_fabric = ["agents", "collect"].contains(&command);
+        assert_eq!(text.contains("--fabric"), is_of_any_fabric, "{command}: {text}");
+        assert_eq!(text.contains("--parts-stay"), command == "collect", "{command}: {text}");
+    }
 }
 
 /// Returns what is left in a directory.
@@ -725,6 +813,82 @@ fn agents_work_on_files_that_all_of_them_see_and_caches_of_names_are_excluded() 
     assert_eq!(output.status.code(), Some(2));
     let said = stderr(&output);
     assert!(said.contains("`data` lies elsewhere for each agent"), "{said}");
+}
+
+/// Returns a command as it is, but for a file system of its own in a directory.
+fn with_a_disk_of_its_own(command: &Command, disk: &Path) -> Command {
+    let mut own = Command::new("unshare");
+    let script = "mount -t tmpfs tmpfs \"$0\" && exec \"$@\"";
+    own.args(["-rm", "sh", "-c", script]).arg(disk).arg(command.get_program());
+    own.args(command.get_args()).current_dir(command.get_current_dir().unwrap());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    own
+}
+
+#[test]
+fn agents_work_on_disks_of_their_own_where_workers_have_files_of_their_own() {
+    let is_allowed = Command::new("unshare").args(["-rm", "true"]).output();
+    if !is_allowed.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: this machine does not let a test have mounts of its own (unshare -rm)");
+        return;
+    }
+    let Some(mut fleet) = Fleet::start(&[], &[]) else { return };
+    let place = fleet.place.path().to_path_buf();
+    let disk = place.join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    for name in ["a", "b"] {
+        let files = fleet.files_of(name);
+        let mut command = plimsoll(&place);
+        command.args(["agent", "--name", name, "--weight", "1", "--directory"]).arg(files);
+        command.env("PLIMSOLL_JOIN", &fleet.token);
+        let mut agent = Running::of(with_a_disk_of_its_own(&command, &disk));
+        agent.hear("is part of the fleet as");
+        fleet.agents.push(agent);
+    }
+    let run = |line: &str| {
+        let line = line.replace("DISK", &disk.display().to_string());
+        let output = plimsoll(&place).args(line.split(' ')).arg(&fleet.flag).output().unwrap();
+        (output.status.code(), stderr(&output), String::from_utf8(output.stdout.clone()).unwrap())
+    };
+    let apart = "agents do not see each other's files in";
+    // Of files as large as two pieces of a fill, of one for each agent, and of several.
+    for (line, count) in [
+        ("file iops --dir DISK --file-size 2MiB --jobs 5 --files 3 --duration 200ms", 15),
+        ("file bandwidth --dir DISK --file-size 80MiB --jobs 2 --duration 200ms", 2),
+        ("file latency --dir DISK --file-size 1MiB --duration 200ms", 1),
+    ] {
+        let (code, said, text) = run(line);
+        assert_eq!(code, Some(0), "{line}: {said}");
+        assert!(said.contains(apart), "{line}: {said}");
+        assert!(said.contains(&format!("removed {count} files")), "{line}: {said}");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("every byte of every read"), "{line}: {text}");
+    }
+    let fio = |job: &str| {
+        let jobs = format!("[global]\ndirectory={}\nioengine=psync\n{job}", disk.display());
+        std::fs::write(place.join("jobs.fio"), jobs).unwrap();
+        let mut command = plimsoll(&place);
+        command.args(["as", "fio", &fleet.flag, "--client=a", "--client=b", "jobs.fio"]);
+        let output = command.output().unwrap();
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) =
+        fio("[r]\nrw=read\nbs=1m\nsize=70m\nnumjobs=3\n[s]\nrw=randread\nsize=1m\nnrfiles=2\n");
+    assert_eq!((code, said.contains(apart)), (Some(0), true), "{said}");
+    // What several read must be seen by all of them.
+    for line in [
+        "file metadata --dir DISK --files 10 --jobs 2",
+        "file suite --dir DISK --scale 0.00001 --jobs 2 --iterations 1 --duration 100ms",
+    ] {
+        let (code, said, _) = run(line);
+        assert_eq!(code, Some(2), "{line}: {said}");
+        assert!(said.contains("mount the same file system there on all of them"), "{line}: {said}");
+    }
 }
 
 #[test]
@@ -818,7 +982,8 @@ fn a_stage_ends_by_what_all_agents_measure_together() {
     let target = oracle();
     let line = "s3 get --objects 20 --obj.size 1KiB --concurrent 4 --rps-limit 60 --duration 1m \
                 --autoterm --autoterm.dur 1s --autoterm.pct 60 --json";
-    let output = fleet.run(&target, &line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let output = fleet.run(&target, &format!("{line} --parts-stay"));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let said = stderr(&output);
     assert!(said.contains("ended before its time was up"), "{said}");
@@ -827,6 +992,17 @@ fn a_stage_ends_by_what_all_agents_measure_together() {
     let main = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
     assert_eq!(main["ended_by"], "steady", "{main}");
     assert_eq!(report["state"], "complete");
+    // What agents keep says the same of the stage that they were told to end.
+    for name in ["a", "b"] {
+        let [part] = &names_in(&fleet.files_of(name))[..] else { panic!("it keeps one part") };
+        let mut command = plimsoll(&fleet.files_of(name));
+        let own = json_of(&command.args(["analyze", part, "--json"]).output().unwrap());
+        assert_eq!(own["state"], "complete");
+        let stages = own["stages"].as_array().unwrap();
+        let kept = stages.iter().find(|stage| stage["is_result"] == true).unwrap();
+        let why = |stage: &Value| (stage["ended_by"].clone(), stage["ended_because"].clone());
+        assert_eq!(why(kept), why(main), "{name}");
+    }
     // 25/7 of a second at least, of all that was measured.
     let ops = main["rows"][0]["ops_count"].as_u64();
     assert!(ops.is_none_or(|ops| ops > 150), "{ops:?}");

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
 
 use plimsoll_conduct::{
-    Changes, Crew, Done, FilesReady, Observer, Recorded, RunRequest, RunSettings, RunTime,
-    StageView, Stop, Store,
+    Changes, ContentFrom, Crew, Done, FilesReady, Observer, Recorded, RunRequest, RunSettings,
+    RunTime, StageView, Stop, Store,
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_model::{Moment, OpKind, OpRecord, RunId, Seed};
@@ -113,6 +113,7 @@ fn run(place: &Path, crew: Option<Box<dyn Crew>>) -> Seen {
         time,
         targets: vec![Store::without_admin(NullDriver, "null").into()],
         settings: RunSettings::default(),
+        content: ContentFrom::Files,
     };
     let open = request.lay_out().unwrap();
     let manifest = open.manifest(Vec::new(), None, None);

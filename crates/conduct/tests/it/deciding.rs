@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    BegunRun, Chooser, Chosen, Observer, RunRequest, RunSettings, RunTime, StageView, Stop, Store,
+    BegunRun, Chooser, Chosen, ContentFrom, Observer, RunRequest, RunSettings, RunTime, StageView,
+    Stop, Store,
 };
 use plimsoll_engine::{EngineConfig, StageOutcome};
 use plimsoll_model::{RunId, Seed, StageKind};
@@ -100,6 +101,7 @@ fn begin(workload: &str, place: &Path) -> (BegunRun, Arc<Names>) {
         time,
         targets: vec![Store::without_admin(driver, "oracle").into()],
         settings: RunSettings { engine: CONFIG, ..RunSettings::default() },
+        content: ContentFrom::Files,
     };
     let open = request.lay_out().unwrap();
     let manifest = open.manifest(Vec::new(), None, None);

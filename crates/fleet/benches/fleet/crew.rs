@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_conduct::{BegunRun, RunTime};
+use plimsoll_conduct::{BegunRun, ContentFiles, RunTime};
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, join, local_fleet};
 use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Space};
@@ -97,6 +97,7 @@ impl Fleet {
             agents_min: 1,
             parts_stay: false,
             coordinator,
+            content: ContentFiles::default(),
         };
         let first = roll.present[0].id.clone();
         let fabric = Arc::new(Watched { nats, first, starts: Mutex::default() });

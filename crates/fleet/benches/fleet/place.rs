@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    BegunRun, CallerError, FilesPart, Observer, RunRequest, RunSettings, RunTime, Stop, Store,
-    Targets,
+    BegunRun, CallerError, ContentFrom, FilesPart, Observer, RunRequest, RunSettings, RunTime,
+    Stop, Store, Targets,
 };
 use plimsoll_driver::null::NullDriver;
 use plimsoll_engine::EngineConfig;
@@ -131,6 +131,7 @@ pub(crate) fn begin(place: &Path, stages: &str, clock: &SharedClock) -> Begun {
         time: RunTime { clock: Arc::clone(clock), ..RunTime::machine() },
         targets: vec![Store::without_admin(NullDriver, "null").into()],
         settings: settings(),
+        content: ContentFrom::Files,
     };
     let open = request.lay_out().unwrap();
     let manifest = open.manifest(Vec::new(), None, None);

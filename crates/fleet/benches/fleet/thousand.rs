@@ -14,7 +14,7 @@ use plimsoll_fleet::fabric::{Address, Arrival, Fabric, FabricError, Space};
 use plimsoll_fleet::protocol::{About, AgentId, Ask, Tell, decode, encode};
 use plimsoll_fleet::roll::{Call, call_roll};
 use plimsoll_fleet::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, Held, LiveDoc, Order, StageOrder,
+    Answer, Assignment, ChangesDoc, ConductDoc, ContentDoc, Held, LiveDoc, Order, StageOrder,
 };
 use plimsoll_model::SharedClock;
 use serde_json::Value;
@@ -176,6 +176,7 @@ fn assignment() -> Assignment {
         access: Value::Null,
         conduct: ConductDoc::default(),
         found: Held::Here(std::collections::BTreeMap::new()),
+        content: Held::Here(ContentDoc::default()),
     }
 }
 
@@ -206,7 +207,7 @@ pub(crate) fn thousand(plan: &Plan) -> Vec<Row> {
         head.until(Machine::is_measured);
         measures.push(clock.now().since(began).as_secs_f64() * 1e3);
         let before = Held::Here(ChangesDoc::of(&Changes::default()));
-        let stage = StageOrder { stage: 0, name: None, ops: None, before };
+        let stage = StageOrder { stage: 0, name: None, ops: None, pacing: None, before };
         for _ in 0..plan.stages() {
             barriers.push(head.step(|_| Order::Stage(Box::new(stage.clone()))));
         }

@@ -15,11 +15,11 @@ use plimsoll_stats::Timeline;
 use thiserror::Error;
 
 use super::clocks::SAME;
-use super::{Lead, PartOutcome, ended_by};
+use super::{Lead, PartOutcome};
 use crate::fabric::{Fabric, FabricError, Space};
 use crate::offset::{ClockLine, Offset};
 use crate::protocol::AgentId;
-use crate::wire::{Answer, Order, OutcomeDoc};
+use crate::wire::{Answer, Order, OutcomeDoc, ended_by};
 
 /// The interval of time lines.
 pub(super) const INTERVAL_NS: u64 = 1_000_000_000;
@@ -272,9 +272,10 @@ impl Lead {
                 false => self.take_back()?,
             };
             if !self.left().is_empty() {
+                let ended = self.ended.clone();
                 let order = |index: usize| match back.contains(&index) {
                     true => Order::Collect,
-                    false => Order::HandIn,
+                    false => Order::HandIn { ended: ended.clone() },
                 };
                 self.step(order, &|| false)?;
             }

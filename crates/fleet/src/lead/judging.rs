@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use plimsoll_engine::{EndReason, Live, PartSeen, StageRules};
+use plimsoll_report::format;
 
 use super::hearing::Machine;
 use crate::contents::fetch;
-use crate::coordinator::Standing;
+use crate::coordinator::{Member, Standing};
 use crate::fabric::{Fabric, Space};
-use crate::wire::NewSeen;
+use crate::wire::{Answer, LiveDoc, NewSeen, Order};
 
 /// Looks at what agents tell now and then.
 pub(super) trait Watching {
@@ -32,6 +33,8 @@ pub(super) struct StageWatch<'a> {
     pub(super) stage: u64,
     pub(super) live: &'a Live,
     pub(super) judge: Option<Judge<'a>>,
+    /// What people call the agents.
+    pub(super) names: Vec<String>,
 }
 
 impl Watching for StageWatch<'_> {
@@ -42,6 +45,7 @@ impl Watching for StageWatch<'_> {
             let told = member.live().filter(|told| told.stage == self.stage);
             told.inspect(|of| of.show(self.live, slot));
         }
+        self.live.wait_for(waited_for(machine, &self.names));
         if let Some(judge) = &mut self.judge {
             judge.see(machine, self.stage);
         }
@@ -49,6 +53,33 @@ impl Watching for StageWatch<'_> {
 
     fn think(&mut self) -> bool {
         self.judge.as_mut().is_some_and(Judge::think)
+    }
+}
+
+/// Returns the agents that a step waits for, where others have done it or they are silent.
+fn waited_for(machine: &Machine, names: &[String]) -> Option<String> {
+    /// So many are named.
+    const NAMED_MAX: usize = 3;
+    let members = || machine.members().iter();
+    let are_some_done = members().any(|member| matches!(member.standing(), Standing::Done(_)));
+    let is_waited_for = |member: &Member<Order, Answer, LiveDoc>| {
+        let works = matches!(member.standing(), Standing::Working);
+        works && (are_some_done || member.is_silent())
+    };
+    let waited: Vec<&str> = members()
+        .zip(names)
+        .filter(|(member, _)| is_waited_for(member))
+        .map(|(_, name)| &**name)
+        .collect();
+    let others = waited.len().saturating_sub(NAMED_MAX);
+    let named = waited.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+    match (waited.len(), others) {
+        (0, _) => None,
+        (1, _) => Some(format!("agent {named}")),
+        (_, 0) => Some(format!("agents {named}")),
+        (_, others) => {
+            Some(format!("agents {named} and {}", format::plural(others as u64, "other")))
+        }
     }
 }
 
@@ -120,7 +151,6 @@ mod tests {
     use super::*;
     use crate::limits::Limits;
     use crate::protocol::{AgentId, Progress, State, Tell, What};
-    use crate::wire::{LiveDoc, Order};
 
     #[test]
     fn counters_of_the_stage_before_are_not_shown_in_the_next() {
@@ -128,7 +158,7 @@ mod tests {
         let members = [(agent.clone(), 1)];
         let now = Moment::from_ns(1);
         let mut machine = Machine::new(7, "run".to_owned(), Limits::DEFAULT, members, now);
-        let _ = machine.begin(now, |_| Order::HandIn);
+        let _ = machine.begin(now, |_| Order::HandIn { ended: Vec::new() });
         let text = |stage: u64| {
             format!(
                 r#"{{"stage": {stage}, "kinds": {{"GET": {{"ended": {{"ok": 3}}, "bytes": 9,
@@ -144,10 +174,36 @@ mod tests {
             let tell = Tell { agent, incarnation: 1, number, coordinator, what };
             let _ = machine.hear(now, tell);
             let live = Live::new(1);
-            StageWatch { stage: 1, live: &live, judge: None }.see(&machine);
+            StageWatch { stage: 1, live: &live, judge: None, names: vec!["a".to_owned()] }
+                .see(&machine);
             live.counts(OpKind::Get).ok
         };
         assert_eq!(shown(1, 0), 0);
         assert_eq!(shown(2, 1), 3);
+    }
+
+    #[test]
+    fn a_step_waits_for_who_has_not_done_it_where_others_have() {
+        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+        let id = |name: &str| AgentId::new(name).unwrap();
+        let now = Moment::from_ns(1);
+        let members = names.iter().map(|name| (id(name), 1));
+        let mut machine = Machine::new(7, "run".to_owned(), Limits::DEFAULT, members, now);
+        let _ = machine.begin(now, |_| Order::HandIn { ended: Vec::new() });
+        assert_eq!(waited_for(&machine, &names), None, "all of them work");
+        let _ = machine.disconnected(now, &id("b"), 1);
+        assert_eq!(waited_for(&machine, &names).unwrap(), "agent b");
+        let mut expected = vec!["agents b, c, d and 1 other", "agents b, c, d", "agents b, d"];
+        for name in ["a", "e", "c"] {
+            let state = State::Done { step: 1, answer: Some(Answer::Forgotten) };
+            let progress = Progress { run: "run".to_owned(), state, echo: None, live: None };
+            let what = What::Run(progress);
+            let tell =
+                Tell { agent: id(name), incarnation: 1, number: 1, coordinator: Some(7), what };
+            let _ = machine.hear(now, tell);
+            assert_eq!(waited_for(&machine, &names).unwrap(), expected.remove(0));
+        }
+        let _ = machine.give_up(now, 1, "it is gone".to_owned());
+        assert_eq!(waited_for(&machine, &names).unwrap(), "agent d");
     }
 }

@@ -10,13 +10,16 @@ use std::collections::BTreeMap;
 use plimsoll_conduct::{FilesReady, FoundObjects};
 use plimsoll_record::schema::{FilesStage, FilesTarget};
 use plimsoll_workload::plan::SetIndex;
+use plimsoll_workload::plan::spec::PacingSpec;
 use plimsoll_workload::{ExistingObject, Share};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::content::ContentDoc;
 pub use changes::ChangesDoc;
 pub use live::{LiveDoc, NewSeen};
-pub use outcome::OutcomeDoc;
+pub(crate) use outcome::ended_by;
+pub use outcome::{OutcomeDoc, StageEndDoc};
 pub use seen::SeenDoc;
 
 /// A content that is here, or that is too large for a message and kept by the fabric under a name.
@@ -43,7 +46,11 @@ pub enum Order {
         at_ns: u64,
     },
     /// Hand in what was recorded.
-    HandIn,
+    HandIn {
+        /// Why stages ended that agents were told to end, where nobody stopped the run.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ended: Vec<StageEndDoc>,
+    },
     /// Hand in what was kept of a run that is over.
     Collect,
     /// Keep what was handed in for the coordinator no longer: it is safe.
@@ -75,6 +82,8 @@ pub struct Assignment {
     pub conduct: ConductDoc,
     /// By set: what was found of what was there before.
     pub found: Held<BTreeMap<usize, Vec<FoundDoc>>>,
+    /// The files that content is made of.
+    pub content: Held<ContentDoc>,
 }
 
 /// How operations are driven, whatever they are.
@@ -149,6 +158,10 @@ pub struct StageOrder {
     /// After how many operations of all parts a job ends, where not as there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<(usize, u64)>,
+    /// When the operations of a job start, where not as there: the job and what workload files say
+    /// as `pacing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<(usize, PacingSpec)>,
     /// What the stage before has changed in all parts.
     pub before: Held<ChangesDoc>,
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use plimsoll_conduct::{Done, note_outcome};
 use plimsoll_driver::Settled;
 use plimsoll_engine::{
     EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome,
 };
-use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind};
+use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, StageId};
+use plimsoll_record::schema;
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
@@ -243,6 +245,44 @@ impl OutcomeDoc {
             cpu_time: Duration::from_nanos(self.cpu_ns),
         })
     }
+}
+
+/// Why a stage ended in which agents were told to end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageEndDoc {
+    /// Which stage of the run, 0-based.
+    stage: u8,
+    ended_by: String,
+    because: String,
+}
+
+impl StageEndDoc {
+    /// Returns it, to be sent.
+    pub fn of(stage: StageId, reason: EndReason, because: String) -> Self {
+        Self { stage: stage.0, ended_by: reason.name().to_owned(), because }
+    }
+
+    /// Notes it in what came of the stage and in its entry of the record, where it ended because
+    /// that was asked.
+    pub fn note(&self, done: &mut [Done], entries: &mut [schema::Stage]) {
+        let stage = usize::from(self.stage);
+        let Some(reason) = EndReason::from_name(&self.ended_by) else { return };
+        let (Some(done), Some(entry)) = (done.get_mut(stage), entries.get_mut(stage)) else {
+            return;
+        };
+        if done.outcome.ended_by == EndReason::Stopped {
+            ended_by(&mut done.outcome, reason, Some(self.because.clone()));
+            note_outcome(entry, &done.outcome);
+        }
+    }
+}
+
+/// Has a stage, and the jobs in it that were told to stop, have ended for a reason.
+pub(crate) fn ended_by(outcome: &mut StageOutcome, reason: EndReason, because: Option<String>) {
+    outcome.ended_by = reason;
+    outcome.ended_because = because;
+    let stopped = outcome.jobs.iter_mut().filter(|job| job.ended_by == EndReason::Stopped);
+    stopped.for_each(|job| job.ended_by = reason);
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Runs of a fleet in virtual time, held against the same run of one process.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,12 +9,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_conduct::{
-    BegunRun, CallerError, FileSettings, FilesOn, FilesPart, Observer, RunRequest, RunSettings,
-    RunTime, Stop, Store, Target, Targets,
+    BegunRun, CallerError, Chooser, Chosen, ContentFiles, ContentFrom, FileSettings, FilesOn,
+    FilesPart, Observer, RunRequest, RunSettings, RunTime, Stop, Store, Target, Targets,
 };
 use plimsoll_driver::null::NullDriver;
+use plimsoll_driver::{ContentSink, Driver as _, EntrySink, Operation, Session as _};
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::Limits;
+use plimsoll_fleet::fabric::{Fabric as _, FabricError, Space};
 use plimsoll_fleet::lead::{FleetSettings, Lead};
 use plimsoll_fleet::local::Local;
 use plimsoll_fleet::part::Workplace;
@@ -26,7 +29,8 @@ use plimsoll_oracle::{Behaviour, Script, ScriptedDriver};
 use plimsoll_record::schema::{Manifest, RunState};
 use plimsoll_record::{OpLog, RunDirectory};
 use plimsoll_workload::Share;
-use plimsoll_workload::plan::{Plan, WorkloadFile};
+use plimsoll_workload::plan::spec::PacingSpec;
+use plimsoll_workload::plan::{FieldPath, JobPacing, Plan, WorkloadFile, read_as};
 use serde_json::Value;
 
 /// Members are filled, changed, read again by others than those who put them, and removed.
@@ -184,6 +188,7 @@ struct Fleet {
     local: Local,
     stations: Vec<(std::sync::mpsc::Sender<Input>, JoinHandle<()>)>,
     parts_stay: bool,
+    content: ContentFiles,
 }
 
 impl Fleet {
@@ -228,7 +233,7 @@ impl Fleet {
             (inputs, std::thread::spawn(move || station.run()))
         };
         let stations = weights.iter().enumerate().map(station).collect();
-        Self { local, stations, parts_stay: false }
+        Self { local, stations, parts_stay: false, content: ContentFiles::default() }
     }
 
     /// Has the agents carry a run out that has begun.
@@ -250,6 +255,7 @@ impl Fleet {
             agents_min: 1,
             parts_stay: self.parts_stay,
             coordinator,
+            content: self.content.clone(),
         };
         let fabric = Arc::new(self.local.clone());
         run.direct(Box::new(Lead::open(fabric, arrivals, roll.present, run, settings)?));
@@ -275,6 +281,16 @@ fn begin_on(
     target: impl Into<Target>,
     time: RunTime,
 ) -> (BegunRun, Arc<Heard>) {
+    begin_of(place, workload, target, time, ContentFrom::Files)
+}
+
+fn begin_of(
+    place: &Path,
+    workload: &str,
+    target: impl Into<Target>,
+    time: RunTime,
+    content: ContentFrom,
+) -> (BegunRun, Arc<Heard>) {
     let file = WorkloadFile::from_yaml("divided", workload).unwrap();
     let request = RunRequest {
         plan: Arc::new(file.check().unwrap()),
@@ -283,6 +299,7 @@ fn begin_on(
         time,
         targets: vec![target.into()],
         settings: settings(),
+        content,
     };
     let open = request.lay_out().unwrap();
     let manifest = open.manifest(Vec::new(), None, None);
@@ -299,8 +316,13 @@ struct Seen {
     summary: String,
 }
 
-fn end(mut run: BegunRun, heard: &Heard) -> Seen {
-    let recorded = run.run(None, None).unwrap();
+fn end(run: BegunRun, heard: &Heard) -> Seen {
+    end_choosing(run, heard, None)
+}
+
+/// The same; `choose` says which stage comes next.
+fn end_choosing(mut run: BegunRun, heard: &Heard, choose: Option<Chooser<'_>>) -> Seen {
+    let recorded = run.run(None, choose).unwrap();
     run.recording.settle_measured(&recorded).unwrap();
     assert_eq!(*heard.0.lock().unwrap(), [""; 0]);
     let directory = &run.recording.directory;
@@ -315,33 +337,116 @@ fn end(mut run: BegunRun, heard: &Heard) -> Seen {
     Seen { manifest, ops, summary }
 }
 
+/// Holds what a fleet left to what one process did.
+fn assert_alike(seen: &Seen, alone: &Seen, weights: &[u32]) {
+    let differs = seen.ops.iter().zip(&alone.ops).find(|(of, alone)| of != alone);
+    assert_eq!(differs, None, "{weights:?}");
+    assert_eq!(seen.ops.len(), alone.ops.len(), "{weights:?}");
+    assert_eq!(seen.summary, alone.summary, "{weights:?}");
+    let plain = |manifest: &Manifest| {
+        let mut stages = manifest.stages.clone();
+        stages.iter_mut().for_each(|stage| stage.threads_count = 0);
+        stages
+    };
+    let (stages, alone_stages) = (plain(&seen.manifest), plain(&alone.manifest));
+    for (of, alone) in stages.iter().zip(&alone_stages) {
+        assert_eq!(of, alone, "{weights:?}");
+    }
+    assert_eq!(stages.len(), alone_stages.len());
+}
+
+/// Returns the workload with content that is made of a file as well, and what that holds, which is
+/// not there any more.
+#[expect(clippy::disallowed_methods, reason = "makes the file that is read")]
+fn with_content(path: &Path) -> (String, ContentFiles) {
+    std::fs::write(path, "the quick brown fox ".repeat(70)).unwrap();
+    let bytes = std::fs::metadata(path).unwrap().len();
+    let content = format!("{{files: [{{path: {}, bytes: {bytes}}}]}}", path.display());
+    let set =
+        format!("sets:\n  l: {{count: 20, size: {{uniform: 3KiB..5KiB}}, content: {content}}}");
+    let fill = "stages:\n- {name: letters, prepares: true, jobs: [{workers: 3, work: {fill: l}}]}";
+    let read = "- {name: read, jobs: [{workers: 5, ops: 90, work: {objects: [{get: l}]}}]}\n";
+    let workload = WORKLOAD.replacen("sets:", &set, 1).replacen("stages:", fill, 1) + read;
+    let file = WorkloadFile::from_yaml("divided", &workload).unwrap();
+    let content = ContentFiles::read(&file.check().unwrap()).unwrap();
+    std::fs::remove_file(path).unwrap();
+    (workload, content)
+}
+
+/// Takes names and contents.
+#[derive(Default)]
+struct Taken {
+    keys: Vec<String>,
+    content: Vec<u8>,
+}
+
+impl EntrySink for Taken {
+    fn restart(&mut self) {
+        self.keys.clear();
+    }
+
+    fn entry(&mut self, key: &str, _size: u64) {
+        self.keys.push(key.to_owned());
+    }
+}
+
+impl ContentSink for Taken {
+    fn restart(&mut self) {
+        self.content.clear();
+    }
+
+    fn accept(&mut self, bytes: &[u8]) {
+        self.content.extend_from_slice(bytes);
+    }
+}
+
+/// Returns all that a store holds.
+fn stored_in(store: &ScriptedDriver) -> BTreeMap<String, Vec<u8>> {
+    let store = store.beside(behaviour());
+    let mut session = store.open_sessions(&RunTime::machine().clock, 1).remove(0);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut execute = |operation: Operation<'_>| {
+        runtime.block_on(session.execute(None, operation)).result.unwrap();
+    };
+    let mut taken = Taken::default();
+    execute(Operation::List { prefix: "", page_size: 1_000, pages_max: None, sink: &mut taken });
+    let content = |key: String| {
+        let mut taken = Taken::default();
+        execute(Operation::Get { key: &key, range: None, version: None, sink: &mut taken });
+        (key, taken.content)
+    };
+    taken.keys.into_iter().map(content).collect()
+}
+
 #[test]
 fn a_fleet_does_what_one_process_does_bit_for_bit() {
     let place = tempfile::tempdir().unwrap();
-    let (run, heard) = begin(&place.path().join("alone"), WORKLOAD, &store());
+    let (workload, content) = with_content(&place.path().join("letters"));
+    let begin = |place: &Path, driver: &ScriptedDriver| {
+        let driver = Store::without_admin(driver.clone(), "oracle");
+        let content = ContentFrom::Here(content.clone());
+        begin_of(place, &workload, driver, RunTime::simulated(), content)
+    };
+    let alone_in = store();
+    let (run, heard) = begin(&place.path().join("alone"), &alone_in);
     let alone = end(run, &heard);
     assert!(alone.ops.len() > 3_000);
+    let alone_stored = stored_in(&alone_in);
+    assert!(alone_stored.len() >= 20 && alone_stored.values().any(|held| held.contains(&b'q')));
     for weights in [&[1][..], &[1, 1], &[3, 0, 1, 2], &[1; 50]] {
         let place = place.path().join(format!("fleet-{}", weights.len()));
         let store = store();
-        let fleet = Fleet::new(&place, &On::Store(store.clone()), weights);
-        let (mut run, heard) = begin(&place.join("run"), WORKLOAD, &store);
+        let mut fleet = Fleet::new(&place, &On::Store(store.clone()), weights);
+        fleet.content = content.clone();
+        let (mut run, heard) = begin(&place.join("run"), &store);
         fleet.direct(&mut run).unwrap();
+        // Agents have it, and so nobody else does any longer.
+        let kept = format!("{}/content-0", run.recording.manifest.run_id);
+        let kept = fleet.local.get(&Space::Shared, &kept, &mut Vec::new());
+        assert!(matches!(kept, Err(FabricError::Missing { .. })), "{kept:?}");
         let seen = end(run, &heard);
-        let differs = seen.ops.iter().zip(&alone.ops).find(|(of, alone)| of != alone);
-        assert_eq!(differs, None, "{weights:?}");
-        assert_eq!(seen.ops.len(), alone.ops.len(), "{weights:?}");
-        assert_eq!(seen.summary, alone.summary, "{weights:?}");
-        let plain = |manifest: &Manifest| {
-            let mut stages = manifest.stages.clone();
-            stages.iter_mut().for_each(|stage| stage.threads_count = 0);
-            stages
-        };
-        let (stages, alone_stages) = (plain(&seen.manifest), plain(&alone.manifest));
-        for (of, alone) in stages.iter().zip(&alone_stages) {
-            assert_eq!(of, alone, "{weights:?}");
-        }
-        assert_eq!(stages.len(), alone_stages.len());
+        assert!(stored_in(&store) == alone_stored, "{weights:?}");
+        assert_alike(&seen, &alone, weights);
         assert_eq!(seen.manifest.state, RunState::Complete);
         let agents = &seen.manifest.agents;
         assert_eq!(agents.iter().map(|agent| agent.weight).collect::<Vec<_>>(), weights);
@@ -352,6 +457,62 @@ fn a_fleet_does_what_one_process_does_bit_for_bit() {
         let left: Vec<_> =
             std::fs::read_dir(&place).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["run"]);
+    }
+}
+
+/// Makes a stage again and again, each time with its operations at other moments.
+fn pacing_anew() -> Chooser<'static> {
+    Box::new(|_, done| {
+        let pacing = [
+            "{open: 333.3333/s}",
+            "{open: {rate: 50/s..700/s over 900ms, arrivals: poisson, max_in_flight: 40}}",
+            "{capped: 123.4/s}",
+            "{capped_each: {read: 17.5/s, arrivals: poisson}}",
+            "closed",
+        ];
+        let Some(number) = done.len().checked_sub(1) else { return Some(Chosen::plain(0)) };
+        let spec: PacingSpec = read_as("pacing", pacing.get(number)?).unwrap();
+        let pacing = JobPacing::of(&FieldPath::root(), &spec).unwrap();
+        let name = Some(format!("probe {number}"));
+        Some(Chosen { name, pacing: Some((1, pacing)), ..Chosen::plain(1) })
+    })
+}
+
+#[test]
+fn whoever_chooses_the_next_stage_may_pace_it_anew() {
+    const WORKLOAD: &str = "\
+schema: plimsoll.workload/2
+name: paced
+sets: {o: {count: 50, size: 64B}}
+stages:
+- {name: load, prepares: true, jobs: [{workers: 4, work: {fill: o}}]}
+- name: probe
+  duration: 1s
+  jobs:
+  - {name: beside, workers: 2, pacing: {capped: 30/s}, work: {objects: [{stat: o}]}}
+  - {name: paced, workers: 6, pacing: {open: {rate: 10/s}}, work: {objects: [{get: o}]}}
+";
+    let place = tempfile::tempdir().unwrap();
+    let (run, heard) = begin(&place.path().join("alone"), WORKLOAD, &store());
+    let alone = end_choosing(run, &heard, Some(pacing_anew()));
+    let paced = |seen: &Seen| {
+        let of = |stage: u8| seen.ops.iter().filter(move |op| (op.stage.0, op.job.0) == (stage, 1));
+        (1..6).map(|stage| of(stage).count()).collect::<Vec<_>>()
+    };
+    let counts = paced(&alone);
+    // 333, 375, 123 and 6 * 17.5 in a second, and 6 workers that wait 3 ms each.
+    let expected = [333..=335, 300..=460, 120..=130, 70..=145, 1_990..=2_010];
+    let are_paced = counts.iter().zip(&expected).all(|(count, of)| of.contains(count));
+    assert!(are_paced, "{counts:?}");
+    for weights in [&[1, 1][..], &[2, 0, 1, 5]] {
+        let place = place.path().join(format!("fleet-{}", weights.len()));
+        let store = store();
+        let fleet = Fleet::new(&place, &On::Store(store.clone()), weights);
+        let (mut run, heard) = begin(&place.join("run"), WORKLOAD, &store);
+        fleet.direct(&mut run).unwrap();
+        let seen = end_choosing(run, &heard, Some(pacing_anew()));
+        assert_alike(&seen, &alone, weights);
+        fleet.end();
     }
 }
 
@@ -433,6 +594,14 @@ fn an_agent_that_may_not_take_part_says_why() {
     let refused = fleet.direct(&mut run).unwrap_err().to_string();
     let left = "cannot take part: it has begun anew, or left the run";
     assert!(refused.ends_with(left), "{refused}");
+    drop(run);
+    // Nor does it open what lies with the coordinator, whatever that calls its place.
+    let scripted = "name: divided\ntargets: {oracle: {script: /dev/zero}}";
+    let workload = WORKLOAD.replace("name: divided", scripted);
+    let (mut run, _) = begin(&place.path().join("scripted"), &workload, &store);
+    let refused = fleet.direct(&mut run).unwrap_err().to_string();
+    let reaches_none = "an oracle of the workload lives where agents do not reach it";
+    assert_eq!(refused, format!("agent node00 cannot take part: {reaches_none}"));
     drop(run);
     // The agents are free again.
     let (mut run, heard) = begin(&place.path().join("again"), WORKLOAD, &store);

@@ -2,14 +2,14 @@
 
 mod elsewhere;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use elsewhere::{FileChanges, NamesThere};
 use plimsoll_model::{Interface, OpKind, Seed, WorkerId};
 
 use super::blocks::BlockStream;
-use super::fill::FillPlan;
+use super::fill::{FillPlan, ToFill};
 use super::greatest_common;
 use super::names::{NameAct, Names, NamesPlan};
 use super::present::{Inside, Present};
@@ -300,25 +300,42 @@ impl Room<'_> {
         stage: usize,
         sets: &[SetIndex],
         block_bytes: u32,
-    ) -> Result<Vec<(u32, u64)>, InvalidField> {
-        let mut files = Vec::new();
+    ) -> Result<ToFill, InvalidField> {
+        let mut found: Vec<Vec<Vec<u32>>> = Vec::new();
         for set in sets {
             let lists = self.table.add(self.plan.files(*set));
-            for file in lists.map_err(|reason| at.refuse(reason))?.into_iter().flatten() {
-                let draft = self.table.draft(file);
-                if draft.filled.is_none() {
-                    draft.filled = Some(stage);
-                    draft.common = greatest_common(draft.common, u64::from(block_bytes));
-                    files.push(file);
-                }
+            let mut lists = lists.map_err(|reason| at.refuse(reason))?;
+            to_common(&mut lists);
+            for list in &mut lists {
+                list.retain(|&file| {
+                    let draft = self.table.draft(file);
+                    let is_new = draft.filled.is_none();
+                    if is_new {
+                        draft.filled = Some(stage);
+                        draft.common = greatest_common(draft.common, u64::from(block_bytes));
+                    }
+                    is_new
+                });
+            }
+            found.push(lists);
+        }
+        let mut to_fill = ToFill::default();
+        for lists in found {
+            // A file that stands in two sets has the larger size of the two.
+            let mut sized = |list: Vec<u32>| -> Vec<(u32, u64)> {
+                list.into_iter().map(|file| (file, self.table.draft(file).size)).collect()
+            };
+            let mut lists = lists.into_iter();
+            to_fill.common.extend(lists.next().into_iter().flat_map(&mut sized));
+            if lists.len() > 0 {
+                to_fill.owned.push(lists.map(sized).collect());
             }
         }
-        // A file that stands in two sets has the larger size of the two.
-        Ok(files.into_iter().map(|file| (file, self.table.draft(file).size)).collect())
+        Ok(to_fill)
     }
 
-    fn check_direct(&mut self, at: &FieldPath, files: &[(u32, u64)]) -> Result<(), InvalidField> {
-        match files.iter().find(|(_, size)| !size.is_multiple_of(SECTOR_BYTES)) {
+    fn check_direct(&mut self, at: &FieldPath, files: &ToFill) -> Result<(), InvalidField> {
+        match files.files().find(|(_, size)| !size.is_multiple_of(SECTOR_BYTES)) {
             None => Ok(()),
             Some((file, size)) => {
                 let path = &self.table.draft(*file).path;
@@ -411,6 +428,25 @@ impl Room<'_> {
         }
         (ahead, written)
     }
+}
+
+/// Puts the files that are not one worker's alone into a list of their own before those of the
+/// workers.
+fn to_common(lists: &mut Vec<Vec<u32>>) {
+    if lists.len() < 2 {
+        return;
+    }
+    let mut owner_of: HashMap<u32, usize> = HashMap::new();
+    let mut common = BTreeSet::new();
+    for (owner, list) in lists.iter().enumerate() {
+        for file in list {
+            if *owner_of.entry(*file).or_insert(owner) != owner {
+                common.insert(*file);
+            }
+        }
+    }
+    lists.iter_mut().for_each(|list| list.retain(|file| !common.contains(file)));
+    lists.insert(0, common.into_iter().collect());
 }
 
 #[cfg(test)]

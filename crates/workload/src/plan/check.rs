@@ -4,6 +4,7 @@
 mod blocks;
 mod jobs;
 mod mix;
+mod pacing;
 mod sets;
 mod stages;
 mod trees;

@@ -93,12 +93,45 @@ impl Parts {
     }
 }
 
-const FILLS: &str = "{workers: 3, work: {fill: f}}";
+const FILLS: &str = "{workers: 2, work: {fill: f}}";
 const READS: &str = "{workers: 3, work: {blocks: {on: f, read: {block: 4KiB}, repeats: false}}}";
 
 #[test]
+fn parts_need_one_file_system_only_where_they_work_on_the_same_files() {
+    let crosses = |sets: &str, stages: &[&str], weights: &[u32]| {
+        let plan = files_of(&on_files(sets, stages));
+        plan.crosses(&Share::by_weight(weights).unwrap())
+    };
+    let of_workers = |workers: u32| format!("f: {{files: 2, size: 200MiB, workers: {workers}}}");
+    let fills = |workers: u32| format!("{{workers: {workers}, work: {{fill: f}}}}");
+    let reads = |workers: u32| {
+        format!("{{workers: {workers}, work: {{blocks: {{on: f, read: {{block: 4KiB}}}}}}}}")
+    };
+    let all = [&[1][..], &[1, 1], &[1, 2, 0, 4], &[3, 1, 1], &[1; 9]];
+    for weights in all {
+        let crosses = |sets: &str, filled_by, read_by| {
+            crosses(sets, &[&fills(filled_by), &reads(read_by)], weights)
+        };
+        let is_one = weights.len() == 1;
+        // Each worker fills what it reads, whoever it is.
+        assert!(!crosses(&of_workers(8), 8, 8), "{weights:?}");
+        assert!(!crosses("f: {files: 3, size: 200MiB}", 1, 1), "{weights:?}");
+        // All of them read the same file, or what belongs to others.
+        assert_eq!(crosses("f: {files: 3, size: 200MiB}", 8, 8), !is_one, "{weights:?}");
+        assert_eq!(crosses(&of_workers(4), 8, 8), !is_one, "{weights:?}");
+        let one_name = "f: {files: 2, size: 1MiB, workers: 8, name: 'same.$filenum'}";
+        assert_eq!(crosses(one_name, 8, 8), !is_one, "{weights:?}");
+    }
+    // Equal parts are cut at the same places, however many fill.
+    for filled_by in [3, 6, 9, 30] {
+        let stages = [&*fills(filled_by), &*reads(12)];
+        assert!(!crosses(&of_workers(12), &stages, &[1, 1, 1]), "{filled_by}");
+    }
+}
+
+#[test]
 fn what_others_have_filled_is_checked() {
-    // Pieces of 64 MiB are dealt to the workers in turn, so that they cross.
+    // Two workers fill what belongs to three, so that parts have files that others have filled.
     let sets = "f: {files: 2, size: 64KiB, workers: 3}";
     for weights in [&[1][..], &[1, 2], &[1, 1, 1], &[0, 5, 1]] {
         let mut parts = Parts::new(sets, &[FILLS, READS], weights);

@@ -2,16 +2,15 @@
 
 use std::num::NonZeroU32;
 
-use super::stages::{open_loop, positive};
+use super::pacing::pacing;
+use super::stages::positive;
 use super::{Checked, Context, at_least_one, in_range};
-use crate::Pacing;
-use crate::plan::checked::{Amount, Job, JobPacing, Members, Target, TargetIndex, Think};
+use crate::plan::checked::{Amount, Job, Members, Target, TargetIndex, Think};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
-    BlocksSpec, CappedEach, DealBy, DealSpec, JobSpec, Limit, PacingSpec, TargetSpec, ThinkSpec,
-    WorkSpec,
+    BlocksSpec, DealBy, DealSpec, JobSpec, Limit, TargetSpec, ThinkSpec, WorkSpec,
 };
-use crate::plan::units::{Cap, Percent, Rate};
+use crate::plan::units::Percent;
 use crate::plan::work::Work;
 use plimsoll_model::Ability;
 
@@ -229,48 +228,4 @@ fn think(path: &FieldPath, spec: ThinkSpec) -> Checked<Think> {
     }
     let ThinkSpec { pause, spin, every } = spec;
     Ok(Think { pause: pause.0, spin: spin.0, every_ops: count(every) })
-}
-
-fn pacing(path: &FieldPath, spec: &JobSpec) -> Checked<JobPacing> {
-    let is_open = matches!(spec.pacing, PacingSpec::Open(_));
-    let whole = match &spec.work {
-        WorkSpec::Fill(_) | WorkSpec::Remove(_) if is_open => {
-            Some("work on whole sets has no schedule; use a closed or capped loop")
-        }
-        WorkSpec::Buckets(_) => Some("work on buckets has no rate; leave it out"),
-        WorkSpec::Trace(_) => Some("a trace has the times of its own; leave it out"),
-        _ => None,
-    };
-    if let Some(reason) = whole.filter(|_| spec.pacing != PacingSpec::Closed) {
-        return Err(path.refuse(reason));
-    }
-    if is_open && matches!(spec.work, WorkSpec::Parts(crate::plan::spec::PartsSpec::Put(_))) {
-        let reason = "the parts of an upload depend on one another, so that uploads in parts have \
-                      no schedule; use a closed or capped loop";
-        return Err(path.field("open").refuse(reason));
-    }
-    match &spec.pacing {
-        PacingSpec::Closed => Ok(JobPacing::Shared(Pacing::Closed)),
-        PacingSpec::Capped(Rate(rate)) => match *rate > 0.0 && rate.is_finite() {
-            true => Ok(JobPacing::Shared(Pacing::Capped { ops_per_sec: *rate })),
-            false => Err(path.field("capped").refuse("the rate must be above 0")),
-        },
-        PacingSpec::Open(open) => open_loop(&path.field("open"), open),
-        PacingSpec::CappedEach(CappedEach { read, write, arrivals }) => {
-            let at = path.field("capped_each");
-            if read.is_none() && write.is_none() {
-                return Err(at.refuse("there is no cap; say read, write or both"));
-            }
-            for (field, cap) in [("read", read), ("write", write)] {
-                let rate = match cap {
-                    Some(Cap::OpsPerSec(rate) | Cap::BytesPerSec(rate)) => *rate,
-                    None => 1.0,
-                };
-                if !(rate > 0.0 && rate.is_finite()) {
-                    return Err(at.field(field).refuse("the rate must be above 0"));
-                }
-            }
-            Ok(JobPacing::CappedEach { read: *read, write: *write, arrivals: arrivals.0 })
-        }
-    }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use plimsoll_model::{ObjectId, StageKind};
 
 use super::{Checked, Context, JOBS_MAX, STAGES_MAX, at_least_one, is_label};
-use crate::plan::checked::{Job, JobPacing, Search, Stage};
+use crate::plan::checked::{Job, Search, Stage};
 use crate::plan::path::FieldPath;
 use crate::plan::rules::UntilSpec;
 use crate::plan::spec::{
     OpenSpec, PacingSpec, RateSpec, RepeatStage, SearchStage, StageSpec, Step, WorkStage,
 };
 use crate::plan::units::{Profile, Rate};
-use crate::{MAX_IN_FLIGHT_MAX, Metric, OpenLoop, Pacing, StopRule};
+use crate::{MAX_IN_FLIGHT_MAX, Metric, StopRule};
 use plimsoll_model::Ability;
 
 /// Where a stage stands among repetitions.
@@ -345,19 +345,6 @@ pub(super) fn in_flight(path: &FieldPath, value: u32) -> Checked<NonZeroU32> {
         Some(value) => Ok(value),
         None => Err(path.refuse(format!("{value} is out of range: 1 to {MAX_IN_FLIGHT_MAX}"))),
     }
-}
-
-/// Returns the schedule of that rate.
-pub(super) fn open_loop(path: &FieldPath, open: &OpenSpec) -> Checked<JobPacing> {
-    let RateSpec::Rate(Profile(profile)) = &open.rate else {
-        let reason = "steps are for stages that are not searched";
-        return Err(path.field("steps").refuse(reason));
-    };
-    Ok(JobPacing::Shared(Pacing::Open(OpenLoop {
-        profile: profile.clone(),
-        arrivals: open.arrivals.0,
-        max_in_flight: in_flight(&path.field("max_in_flight"), open.max_in_flight)?,
-    })))
 }
 
 fn stop_rules(path: &FieldPath, until: &[UntilSpec], jobs: &[Job]) -> Checked<Vec<StopRule>> {
