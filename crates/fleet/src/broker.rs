@@ -29,7 +29,7 @@ pub use find::{Found, NotFound, find_server};
 
 use self::desk::Desk;
 use crate::fabric::FabricError;
-use crate::nats::{Access, Nats, NatsConfig, Side};
+use crate::nats::{Access, Nats, NatsConfig, Side, inbox_of};
 use crate::pki::{Authority, Fingerprint, Identity, PkiError, client_config};
 use crate::token::Token;
 
@@ -224,11 +224,11 @@ impl Broker {
             NatsConfig { servers: vec![address(&own)?], access: Access::Fleet(up), system: None };
         let nats = Nats::join_with(&config, Side::Up, |_| true)?;
         let desk = Arc::clone(&self.desk);
-        nats.answer(JOIN_SUBJECT.to_owned(), move |asked| {
+        nats.answer(JOIN_SUBJECT.to_owned(), inbox_of(JOIN), move |asked| {
             serde_json::to_vec(&desk.welcome(asked)).expect("an answer is JSON")
         })?;
         let desk = Arc::clone(&self.desk);
-        nats.answer(UP_SUBJECT.to_owned(), move |asked| {
+        nats.answer(UP_SUBJECT.to_owned(), inbox_of(COORDINATOR), move |asked| {
             serde_json::to_vec(&desk.answer(asked)).expect("an answer is JSON")
         })?;
         self.nats = Some(nats);

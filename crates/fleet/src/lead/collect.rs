@@ -94,7 +94,7 @@ impl Lead {
             let why = match answer {
                 Some(Answer::HandedIn { files }) => {
                     let own = staging_place.join(at.to_string());
-                    let part = self.fetch_record(at, &files, &own);
+                    let part = self.fetch_record(at, &files, &own, self.doable(manifest));
                     let part = part.map_err(|error| in_one_line(&error));
                     match part {
                         Ok(part) => {

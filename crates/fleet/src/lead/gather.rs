@@ -14,6 +14,7 @@ use plimsoll_report::format;
 use plimsoll_stats::Timeline;
 use thiserror::Error;
 
+use super::doable::{Doable, UpTo};
 use super::{Lead, ended_by};
 use crate::fabric::{Fabric, FabricError, Space};
 use crate::offset::ClockLine;
@@ -41,6 +42,10 @@ pub(super) enum GatherError {
     Size { name: String, expected: u64, found: u64 },
     #[error("it holds an operation of stage {0}, which the agent took no part in")]
     Stage(u8),
+    #[error("it holds an operation that the agent cannot have done: {0}")]
+    Strange(String),
+    #[error("it cannot be read: it is not what records are")]
+    Unreadable,
 }
 
 /// What the log of an agent gave.
@@ -64,6 +69,7 @@ struct Handed {
 struct Source {
     fabric: Arc<dyn Fabric>,
     run: String,
+    limits: Doable,
 }
 
 impl Source {
@@ -77,8 +83,10 @@ impl Source {
         let receiving = Receiving::begin(place)?;
         for (name, expected) in files {
             let kept = format!("{}/{name}", self.run);
-            let found = receiving
-                .keep(name, |to| Ok::<_, GatherError>(self.fabric.get(&space, &kept, to)?))?;
+            let found = receiving.keep(name, |to| {
+                let mut to = UpTo { to, left: *expected };
+                Ok::<_, GatherError>(self.fabric.get(&space, &kept, &mut to)?)
+            })?;
             if found != *expected {
                 let (name, expected) = (name.clone(), *expected);
                 return Err(GatherError::Size { name, expected, found });
@@ -86,7 +94,15 @@ impl Source {
         }
         // It is checked as a whole before any of it becomes part of the record.
         let directory = RunDirectory::open(place)?;
-        OpLog::open(&directory)?.scan(&mut |_| {})?;
+        let mut strange = None;
+        OpLog::open(&directory)?.scan(&mut |op| {
+            if strange.is_none() {
+                strange = self.limits.why_strange(agent, op);
+            }
+        })?;
+        if let Some(why) = strange {
+            return Err(GatherError::Strange(why));
+        }
         self.fabric.remove(&space, &format!("{}/", self.run))?;
         Ok(directory)
     }
@@ -126,7 +142,8 @@ impl<'scope, 'env> Fetching<'scope, 'env> {
         }
         let (index, fetching) = self.under_way.pop_front()?;
         let fetched = fetching.join();
-        Some((index, fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        // What reads files of others may fail in ways that nobody has thought of.
+        Some((index, fetched.unwrap_or(Err(GatherError::Unreadable))))
     }
 }
 
@@ -172,7 +189,8 @@ impl Lead {
                 Some(_) | None => {}
             }
         }
-        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() };
+        let limits = self.doable(&recording.manifest);
+        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone(), limits };
         std::thread::scope(|scope| -> Result<(), CallerError> {
             let mut fetching = Fetching::new(scope, &source, &place, &handed);
             while let Some((index, fetched)) = fetching.next() {
@@ -224,8 +242,10 @@ impl Lead {
         index: usize,
         files: &[(String, u64)],
         place: &Path,
+        limits: Doable,
     ) -> Result<RunDirectory, GatherError> {
-        let source = Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() };
+        let (fabric, run) = (Arc::clone(&self.fabric), self.run.clone());
+        let source = Source { fabric, run, limits };
         source.fetch(&self.recruits[index].id, files, place)
     }
 

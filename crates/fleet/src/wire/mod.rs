@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub use changes::ChangesDoc;
 pub use live::{LiveDoc, NewSeen};
-pub use outcome::OutcomeDoc;
+pub use outcome::{OutcomeDoc, StageBounds};
 pub use seen::SeenDoc;
 
 /// A content that is here, or that is too large for a message and kept by the fabric under a name.
