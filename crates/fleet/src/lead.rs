@@ -43,6 +43,8 @@ use crate::wire::{
 /// How often what agents tell is shown.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 
+/// No agent says more of why it cannot go on.
+const WHY_CHARS_MAX: usize = 1_000;
 /// No agent has more threads: there are counters for each.
 const THREADS_MAX: u32 = 1 << 12;
 
@@ -227,6 +229,7 @@ impl Lead {
                     }
                 }
                 Some(Answer::Failed { why }) => {
+                    let why: String = why.chars().take(WHY_CHARS_MAX).collect();
                     return Err(format!("agent {name} cannot take part: {why}").into());
                 }
                 Some(_) => return Err(format!("agent {name} answers something else").into()),
@@ -316,6 +319,8 @@ impl Lead {
 
     /// Goes on without an agent that cannot.
     fn give_up(&self, index: usize, why: String) {
+        // It may be the agent that says it.
+        let why = why.chars().take(WHY_CHARS_MAX).collect();
         let todo = self.shared.state().machine.give_up(self.clock.now(), index, why);
         self.perform(todo);
     }

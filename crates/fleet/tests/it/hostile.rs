@@ -8,11 +8,15 @@ use std::time::Duration;
 
 use async_nats::{Client, ConnectOptions, Subscriber};
 use futures::StreamExt as _;
+use plimsoll_conduct::RunTime;
 use plimsoll_fleet::broker::{Broker, TokenRules, join, local_fleet};
 use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
 use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
 use plimsoll_fleet::pki::{Authority, client_config};
-use plimsoll_fleet::protocol::{AgentId, Ask, Progress, State, Step, Tell, What, decode, encode};
+use plimsoll_fleet::protocol::{
+    About, AgentId, Ask, Progress, State, Step, Tell, What, decode, encode,
+};
+use plimsoll_fleet::roll::{Call, Recruit, call_roll};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{Answer, Assignment, ConductDoc, Held, LiveDoc, Order};
 use plimsoll_workload::plan::WorkloadFile;
@@ -270,6 +274,37 @@ fn an_agent_is_nobody_but_itself() {
     drop(twin);
     victims.assert_undisturbed();
     raw.assert_deaf(&subjects, &mut hearing);
+}
+
+#[test]
+fn names_that_are_none_are_shown_to_nobody() {
+    let Some(victims) = Victims::new() else { return };
+    let (own, config) = join(&victims.token, "hostile").unwrap();
+    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+    let says = |number, about: About| {
+        let what = What::<Answer, LiveDoc>::Here(about);
+        let tell = Tell { agent: own.clone(), incarnation: 7, number, coordinator: None, what };
+        raw.says(&format!("plimsoll.tell.{}", own.as_str()), &encode(&tell).unwrap());
+        raw.flush();
+    };
+    let good = about("good", 1);
+    let bad = [
+        About { name: "\u{1b}]0;x\u{7}".to_owned(), ..good.clone() },
+        About { name: "x".repeat(100_000), ..good.clone() },
+        About { name: String::new(), ..good.clone() },
+        About { version: "1\n2".to_owned(), ..good.clone() },
+        About { kept: vec!["\r".to_owned()], ..good.clone() },
+        About { busy: Some("\u{8}".to_owned()), ..good.clone() },
+    ];
+    let count = bad.len() as u64;
+    (0..).zip(bad).for_each(|(number, about)| says(number, about));
+    says(count, good);
+    let clock = RunTime::machine().clock;
+    let call = Call { coordinator: 1, look: &[], limit: LONG };
+    let mut any = |present: &[Recruit], _| !present.is_empty();
+    let roll = call_roll(&victims.lead, &victims.told, &*clock, call, &mut any).unwrap();
+    let names: Vec<&str> = roll.present.iter().map(|each| &*each.about.name).collect();
+    assert_eq!(names, ["good"]);
 }
 
 #[test]
