@@ -38,6 +38,10 @@ use crate::ui::Ui;
 
 /// Where all is said to be there that has come, if nobody new has for so long.
 const SETTLED: Duration = Duration::from_millis(500);
+/// How long agents are waited for that may keep a part of a run.
+const KEEPERS_WAIT: Duration = Duration::from_secs(10);
+/// The same where nobody new has come for so long.
+const KEEPERS_SETTLED: Duration = Duration::from_secs(3);
 /// More than any file of credentials or certificates has.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -279,6 +283,21 @@ impl Reachable {
         let way = (self.nats as Arc<dyn Fabric>, self.arrivals);
         let collected = collect(way, present, directory, (clock, Arc::new(ui)), settings);
         collected.map_err(|error| anyhow!(error))
+    }
+
+    /// Returns all agents that are there once those of these names keep their parts of a run, or
+    /// have not come for a while.
+    pub(crate) fn keepers(&self, names: &[String], run: &str) -> Result<Roll> {
+        let keeps = |present: &[Recruit], name: &String| {
+            let is_it = |each: &Recruit| {
+                each.about.name == *name && each.about.kept.iter().any(|kept| kept == run)
+            };
+            present.iter().any(is_it)
+        };
+        self.roll(KEEPERS_WAIT, &[], &mut |present, since| {
+            let are_there = names.iter().all(|name| keeps(present, name));
+            are_there || since >= KEEPERS_SETTLED
+        })
     }
 
     /// Returns all agents that are there.

@@ -36,7 +36,14 @@ pub(crate) fn complain(error: &anyhow::Error) {
 /// Prints a line for people.
 pub(crate) fn write_stderr(line: &str) {
     // There is nobody to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr().lock(), "{}", flags::in_flags(line));
+    let _ = writeln!(std::io::stderr().lock(), "{}", plain(&flags::in_flags(line)));
+}
+
+/// Returns a text without what a terminal takes for a command: stores and agents may have said part
+/// of it.
+fn plain(text: &str) -> String {
+    let is_command = |c: char| c.is_control() && c != '\n' && c != '\t';
+    text.replace(is_command, "\u{fffd}")
 }
 
 /// Puts the terminal's modes back as they were found.

@@ -9,6 +9,7 @@ mod find;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
+use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ pub use find::{Found, NotFound, find_server};
 
 use self::desk::Desk;
 use crate::fabric::FabricError;
-use crate::nats::{Access, Nats, NatsConfig, Side};
+use crate::nats::{Access, Nats, NatsConfig, Side, inbox_of};
 use crate::pki::{Authority, Fingerprint, Identity, PkiError, client_config};
 use crate::token::Token;
 
@@ -205,10 +206,7 @@ impl Broker {
                 return Err(error);
             }
         };
-        let servers = settings.addresses.iter().map(|address| match address.contains(':') {
-            true => format!("[{address}]:{port}"),
-            false => format!("{address}:{port}"),
-        });
+        let servers = settings.addresses.iter().map(|address| with_port(address, port));
         let (servers, agents_max) = (servers.collect(), settings.agents_max);
         let desk = Arc::new(Desk { authority, members: Mutex::default(), agents_max, servers });
         let mut broker = Self { child, settings, port, desk, told: BTreeSet::new(), nats: None };
@@ -220,17 +218,17 @@ impl Broker {
     fn open(&mut self, fleet_file: &Path) -> Result<(), BrokerError> {
         let signs = &self.desk.authority;
         let authority = signs.fingerprint();
-        let own = format!("127.0.0.1:{}", self.port);
+        let own = own_address(&self.settings, self.port);
         let up = Arc::new(client_config(authority, &signs.client(UP)?)?);
         let config =
             NatsConfig { servers: vec![address(&own)?], access: Access::Fleet(up), system: None };
         let nats = Nats::join_with(&config, Side::Up, |_| true)?;
         let desk = Arc::clone(&self.desk);
-        nats.answer(JOIN_SUBJECT.to_owned(), move |asked| {
+        nats.answer(JOIN_SUBJECT.to_owned(), inbox_of(JOIN), move |asked| {
             serde_json::to_vec(&desk.welcome(asked)).expect("an answer is JSON")
         })?;
         let desk = Arc::clone(&self.desk);
-        nats.answer(UP_SUBJECT.to_owned(), move |asked| {
+        nats.answer(UP_SUBJECT.to_owned(), inbox_of(COORDINATOR), move |asked| {
             serde_json::to_vec(&desk.answer(asked)).expect("an answer is JSON")
         })?;
         self.nats = Some(nats);
@@ -386,6 +384,23 @@ fn start_child(settings: &BrokerSettings) -> Result<Child, BrokerError> {
     command.spawn().map_err(|source| files("start", &settings.program, source))
 }
 
+/// Returns the address by which this machine reaches the server, which listens nowhere else where
+/// it was given an address.
+fn own_address(settings: &BrokerSettings, port: u16) -> String {
+    match settings.listen.0.parse::<IpAddr>() {
+        Ok(ip) if !ip.is_unspecified() => with_port(&settings.listen.0, port),
+        Ok(IpAddr::V6(_)) => with_port("::1", port),
+        Ok(IpAddr::V4(_)) | Err(_) => with_port("127.0.0.1", port),
+    }
+}
+
+fn with_port(address: &str, port: u16) -> String {
+    match address.contains(':') {
+        true => format!("[{address}]:{port}"),
+        false => format!("{address}:{port}"),
+    }
+}
+
 /// Waits until the server tells its port, and returns it.
 fn wait_for(child: &mut Child, settings: &BrokerSettings) -> Result<u16, BrokerError> {
     let failed = |why: String| BrokerError::Server { program: settings.program.clone(), why };
@@ -394,7 +409,7 @@ fn wait_for(child: &mut Child, settings: &BrokerSettings) -> Result<u16, BrokerE
     loop {
         let text = fs::read_to_string(&log).unwrap_or_default();
         if let Some(port) = config::port_in(&text)
-            && std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+            && std::net::TcpStream::connect(own_address(settings, port)).is_ok()
         {
             return Ok(port);
         }

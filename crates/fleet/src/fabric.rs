@@ -62,12 +62,8 @@ pub trait Fabric: Send + Sync {
     /// Sends a message, and does not wait for anybody.
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError>;
 
-    /// Makes a space, if it is not there, so that contents can be kept in it. Where spaces need no
-    /// making, nothing is done.
-    fn make(&self, of: &Space) -> Result<(), FabricError> {
-        let _ = of;
-        Ok(())
-    }
+    /// Makes a space, if it is not there, so that contents can be kept in it.
+    fn make(&self, of: &Space) -> Result<(), FabricError>;
 
     /// Keeps a content under a name, in place of what was there, until it is removed. When this
     /// returns, it is kept.

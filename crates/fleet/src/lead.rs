@@ -3,6 +3,7 @@
 
 mod clocks;
 mod collect;
+mod doable;
 mod files;
 mod gather;
 mod hearing;
@@ -38,12 +39,17 @@ use crate::limits::Limits;
 use crate::offset::{ClockLine, Offset};
 use crate::roll::Recruit;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageEndDoc,
-    StageOrder, ended_by, found_to,
+    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageBounds,
+    StageEndDoc, StageOrder, ended_by, found_to,
 };
 
 /// How often what agents tell is shown.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
+
+/// No agent says more of why it cannot go on.
+const WHY_CHARS_MAX: usize = 1_000;
+/// No agent has more threads: there are counters for each.
+const THREADS_MAX: u32 = 1 << 12;
 
 /// What a run needs to know of its fleet.
 pub struct FleetSettings {
@@ -92,6 +98,10 @@ pub struct Lead {
     /// By how much each agent's clock is ahead, as was measured before the stage.
     offsets: Vec<Offset>,
     files: OnFiles,
+    /// By stage of the workload: how many jobs it has.
+    jobs: Vec<usize>,
+    /// How many addresses all targets have.
+    endpoints: usize,
     /// What is to be said in the record of agents that stood out.
     remarks: Vec<String>,
     /// Why stages ended that agents were told to end.
@@ -175,6 +185,8 @@ impl Lead {
             is_virtual: false,
             offsets: Vec::new(),
             files: OnFiles::default(),
+            jobs: Vec::new(),
+            endpoints: 0,
             remarks: Vec::new(),
             ended: Vec::new(),
             hearing: Some(thread::spawn(move || hearing.run())),
@@ -214,6 +226,8 @@ impl Lead {
             let _ = self.fabric.remove(&Space::Shared, &prefix_of(&self.run));
         }
         let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
+        self.jobs = run.placed().plan.stages.iter().map(|stage| stage.jobs.len()).collect();
+        self.endpoints = expected.len();
         for (index, answer) in self.answers() {
             let name = self.agents[index].name.clone();
             match answer {
@@ -228,13 +242,15 @@ impl Lead {
                         .into());
                     }
                     let agent = &mut self.agents[index];
-                    agent.threads_count = u32::try_from(threads).unwrap_or(u32::MAX);
+                    let threads = u32::try_from(threads).unwrap_or(THREADS_MAX);
+                    agent.threads_count = threads.min(THREADS_MAX);
                     agent.machine = serde_json::from_value(machine).ok();
                     if self.files.targets.is_empty() {
                         self.files.targets = files;
                     }
                 }
                 Some(Answer::Failed { why }) => {
+                    let why: String = why.chars().take(WHY_CHARS_MAX).collect();
                     return Err(format!("agent {name} cannot take part: {why}").into());
                 }
                 Some(_) => return Err(format!("agent {name} answers something else").into()),
@@ -324,6 +340,8 @@ impl Lead {
 
     /// Goes on without an agent that cannot.
     fn give_up(&self, index: usize, why: String) {
+        // It may be the agent that says it.
+        let why = why.chars().take(WHY_CHARS_MAX).collect();
         let todo = self.shared.state().machine.give_up(self.clock.now(), index, why);
         self.perform(todo);
     }
@@ -356,6 +374,7 @@ impl Lead {
         stage: u8,
         offsets: &[Offset],
         sets_count: usize,
+        bounds: StageBounds,
     ) -> Result<(StageOutcome, Changes), CallerError> {
         let mut all: Option<StageOutcome> = None;
         let mut changed = Changes::default();
@@ -381,19 +400,20 @@ impl Lead {
             let space = Space::Of(self.recruits[index].id.clone());
             let own = fetch(&*self.fabric, &space, changes).map_err(|error| in_one_line(&error));
             let own = own.and_then(|own| {
-                let own = own.changes(sets_count);
+                let own = own.fit(doc.ops_count()).then_some(own);
+                let own = own.and_then(|own| own.changes(sets_count));
                 own.ok_or_else(|| "what it says that it changed means nothing".to_owned())
             });
-            let outcome =
-                doc.outcome(offset.into()).ok_or("what it says of the stage means nothing");
+            let outcome = doc.fits(bounds).then(|| doc.outcome(offset.into())).flatten();
+            let outcome = outcome.ok_or("what it says of the stage means nothing");
             let (own, outcome) = match (own, outcome) {
                 (Ok(own), Ok(outcome)) => (own, outcome),
-                (Err(why), _) => {
-                    self.give_up(index, why);
-                    continue;
-                }
                 (_, Err(why)) => {
                     self.give_up(index, why.to_owned());
+                    continue;
+                }
+                (Err(why), _) => {
+                    self.give_up(index, why);
                     continue;
                 }
             };
@@ -523,7 +543,7 @@ impl Agents for Lead {
         context: &StageContext<'_>,
         rules: Option<&StageRules>,
     ) -> Result<(StageOutcome, Changes), CallerError> {
-        let (begins, offsets) = (self.begins(), self.offsets.clone());
+        let (asked, begins, offsets) = (self.clock.now(), self.begins(), self.offsets.clone());
         let at = |index: usize| Order::Start { at_ns: offsets[index].to_agent(begins).as_ns() };
         let parts = self.recruits.iter().map(|of| PartTold::by(Space::Of(of.id.clone())));
         let judge = rules.map(|rules| Judge {
@@ -536,7 +556,13 @@ impl Agents for Lead {
         let mut watch = StageWatch { stage: number, live, judge, names };
         self.step_watched(at, &|| context.stop.is_set(), &mut watch)?;
         let verdict = watch.judge.and_then(|judge| judge.verdict);
-        let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, stage.sets_count)?;
+        let bounds = StageBounds {
+            jobs: self.jobs.get(stage.chosen.stage).copied().unwrap_or(0),
+            endpoints: self.endpoints,
+            seconds: self.clock.now().since(asked).as_secs() + 1,
+        };
+        let sets_count = stage.sets_count;
+        let (mut outcome, changed) = self.add_up(stage.number.0, &offsets, sets_count, bounds)?;
         match verdict {
             _ if context.stop.is_set() => outcome.ended_by = EndReason::Stopped,
             // Agents were told to stop, and not why.

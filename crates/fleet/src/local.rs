@@ -41,6 +41,10 @@ impl Local {
 }
 
 impl Fabric for Local {
+    fn make(&self, _: &Space) -> Result<(), FabricError> {
+        Ok(())
+    }
+
     fn post(&self, to: &Address, bytes: Vec<u8>) -> Result<(), FabricError> {
         let ways = self.ways();
         let message =

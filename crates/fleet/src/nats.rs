@@ -2,6 +2,7 @@
 //! where each piece is acknowledged.
 #![expect(clippy::disallowed_methods, reason = "owns the connections between machines")]
 
+mod budget;
 mod objects;
 
 use std::io::{Read, Write};
@@ -10,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::object_store::{self, GetErrorKind, ObjectStore};
 use async_nats::jetstream::{self, stream::StorageType};
 use async_nats::{Client, ConnectOptions, ServerAddr};
 use bytes::Bytes;
@@ -20,6 +21,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
+use self::budget::Budgets;
 use crate::fabric::{Address, Arrival, Fabric, FabricError, Space};
 use crate::protocol::AgentId;
 use crate::simulated::failed;
@@ -213,19 +215,25 @@ impl Nats {
             Side::Agent(id, _) => {
                 vec![subject_of(&Address::Agents), subject_of(&Address::Agent(id.clone()))]
             }
-            Side::Coordinator | Side::Up => vec![format!("{SUBJECTS}.tell.*")],
-            Side::Join => Vec::new(),
+            Side::Coordinator => vec![format!("{SUBJECTS}.tell.*")],
+            Side::Up | Side::Join => Vec::new(),
         };
         for subject in subjects {
             let subscribed = runtime.block_on(client.subscribe(subject.clone()));
             let mut messages =
                 subscribed.map_err(|error| failed(format!("cannot hear {subject}"), error))?;
             let deliver = deliver.clone();
+            let mut budgets = Budgets::default();
             runtime.spawn(async move {
                 while let Some(message) = messages.next().await {
                     let last = message.subject.rsplit('.').next().unwrap_or_default();
                     let told = message.subject.starts_with(&format!("{SUBJECTS}.tell."));
                     let from = AgentId::new(last).ok().filter(|_| told);
+                    // What is dropped is said again, by whoever does not flood.
+                    let now = tokio::time::Instant::now();
+                    if !budgets.spend(from.as_ref(), message.payload.len(), now) {
+                        continue;
+                    }
                     let bytes = message.payload.to_vec();
                     if !deliver(Arrival::Message { from, bytes }) {
                         return;
@@ -267,10 +275,12 @@ impl Nats {
         Ok(answer.payload.to_vec())
     }
 
-    /// Answers whatever is asked under a subject.
+    /// Answers whatever is asked under a subject by those whose inboxes begin so; whoever asks may
+    /// name any subject for the answer.
     pub(crate) fn answer(
         &self,
         subject: String,
+        inbox: String,
         answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static,
     ) -> Result<(), FabricError> {
         let subscribed = self.loops.block_on(self.client.subscribe(subject.clone()));
@@ -279,7 +289,7 @@ impl Nats {
         let client = self.client.clone();
         self.loops.spawn(async move {
             while let Some(message) = asked.next().await {
-                if let Some(reply) = message.reply {
+                if let Some(reply) = message.reply.filter(|reply| reply.starts_with(&inbox)) {
                     // Who does not hear the answer asks again.
                     let _ = client.publish(reply, answer(&message.payload).into()).await;
                 }
@@ -359,8 +369,12 @@ struct Ended {
 
 #[derive(Deserialize)]
 struct EndedClient {
+    /// What it called itself.
     #[serde(default)]
     name: String,
+    /// Who it was, as the server knows by its certificate.
+    #[serde(default)]
+    user: String,
 }
 
 /// Hears of connections that end.
@@ -387,6 +401,10 @@ async fn hear_ends(
             else {
                 continue;
             };
+            // Anybody may call itself like another agent.
+            if id != client.user {
+                continue;
+            }
             let (Ok(agent), Ok(incarnation)) = (AgentId::new(id), incarnation.parse()) else {
                 continue;
             };
@@ -436,41 +454,103 @@ impl Fabric for Nats {
     }
 
     fn get(&self, of: &Space, name: &str, to: &mut dyn Write) -> Result<u64, FabricError> {
-        let what = || format!("cannot fetch {name} of {of}");
-        let store = self.keep_trying(what(), || self.store(of))?;
+        let mut taken = Taken::default();
         self.loops.block_on(async {
-            let object = store.get(name).await.map_err(|error| failed(what(), error))?;
-            let mut object = object;
-            let mut piece = vec![0; CHUNK_BYTES];
-            let mut size = 0;
+            let mut end = tokio::time::Instant::now() + TRY_FOR;
             loop {
-                let read = tokio::time::timeout(TRY_FOR, object.read(&mut piece)).await;
-                let read = read.map_err(|error| failed(what(), error))?;
-                match read.map_err(|error| failed(what(), error))? {
-                    0 => return Ok(size),
-                    count => {
-                        let written = to.write_all(&piece[..count]);
-                        written.map_err(|error| failed(format!("cannot keep {name}"), error))?;
-                        size += count as u64;
-                    }
+                let before = taken.size;
+                let error = match self.take(of, name, to, &mut taken).await {
+                    Ok(()) => return Ok(taken.size),
+                    Err(TakeError::Final(error)) => return Err(error),
+                    Err(TakeError::Passing(error)) => error,
+                };
+                let now = tokio::time::Instant::now();
+                if taken.size > before {
+                    end = now + TRY_FOR;
                 }
+                if now >= end {
+                    return Err(error);
+                }
+                tokio::time::sleep(TRY_AGAIN).await;
             }
         })
     }
 
     fn remove(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
-        self.loops.block_on(async {
-            let store = self.store(of).await?;
-            let what = || format!("cannot clear what {of} has kept");
-            let mut objects = store.list().await.map_err(|error| failed(what(), error))?;
-            while let Some(object) = objects.next().await {
-                let object = object.map_err(|error| failed(what(), error))?;
-                if object.name.starts_with(prefix) {
-                    store.delete(&object.name).await.map_err(|error| failed(what(), error))?;
-                }
+        let what = format!("cannot clear what {of} has kept");
+        self.keep_trying(what, || self.remove_once(of, prefix))
+    }
+}
+
+/// How much of a content was taken, and which content that is.
+#[derive(Default)]
+struct Taken {
+    size: u64,
+    pieces: Option<String>,
+}
+
+/// Why a content was not taken to its end.
+enum TakeError {
+    /// Another try may do it.
+    Passing(FabricError),
+    /// None will.
+    Final(FabricError),
+}
+
+impl Nats {
+    /// Takes a content from where an earlier try has left it.
+    async fn take(
+        &self,
+        of: &Space,
+        name: &str,
+        to: &mut dyn Write,
+        taken: &mut Taken,
+    ) -> Result<(), TakeError> {
+        let what = || format!("cannot fetch {name} of {of}");
+        let store = self.store(of).await.map_err(TakeError::Passing)?;
+        let mut object = store.get(name).await.map_err(|error| {
+            let is_missing = error.kind() == GetErrorKind::NotFound;
+            let failed = failed(what(), error);
+            if is_missing { TakeError::Final(failed) } else { TakeError::Passing(failed) }
+        })?;
+        let pieces = object.info.nuid.clone();
+        if taken.pieces.get_or_insert_with(|| pieces.clone()) != &pieces && taken.size > 0 {
+            let other = std::io::Error::other("there is another one of that name meanwhile");
+            return Err(TakeError::Final(failed(what(), other)));
+        }
+        taken.pieces = Some(pieces);
+        let mut known = taken.size;
+        let mut piece = vec![0; CHUNK_BYTES];
+        loop {
+            let read = tokio::time::timeout(TRY_FOR, object.read(&mut piece)).await;
+            let read = read.map_err(|error| TakeError::Passing(failed(what(), error)))?;
+            let count = read.map_err(|error| TakeError::Passing(failed(what(), error)))?;
+            if count == 0 {
+                return Ok(());
             }
-            Ok(())
-        })
+            // What an earlier try has taken is there already.
+            let skipped = known.min(count as u64) as usize;
+            known -= skipped as u64;
+            let new = &piece[skipped..count];
+            let written = to.write_all(new);
+            let unkept = |error| TakeError::Final(failed(format!("cannot keep {name}"), error));
+            written.map_err(unkept)?;
+            taken.size += new.len() as u64;
+        }
+    }
+
+    async fn remove_once(&self, of: &Space, prefix: &str) -> Result<(), FabricError> {
+        let store = self.store(of).await?;
+        let unlisted = |error| failed("cannot list it".to_owned(), error);
+        let mut objects = store.list().await.map_err(unlisted)?;
+        while let Some(object) = objects.next().await {
+            let object = object.map_err(|error| failed("cannot list it".to_owned(), error))?;
+            if object.name.starts_with(prefix) {
+                let deleted = store.delete(&object.name).await;
+                deleted.map_err(|error| failed(format!("cannot delete {}", object.name), error))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -155,6 +155,16 @@ pub struct About {
     pub places: Vec<Place>,
 }
 
+impl About {
+    /// Tells whether it can be shown to people as it is.
+    pub fn is_printable(&self) -> bool {
+        let fits = |text: &str| text.len() <= NAME_BYTES_MAX && !text.contains(char::is_control);
+        let runs = self.busy.iter().chain(&self.kept);
+        let mut texts = [&self.name, &self.version].into_iter().chain(runs);
+        !self.name.is_empty() && texts.all(|text| fits(text))
+    }
+}
+
 /// What an agent finds at a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {

@@ -76,6 +76,7 @@ pub fn call_roll(
         match decode::<Tell<Answer, LiveDoc>>(&bytes) {
             Ok(tell) if from.as_ref().is_some_and(|from| *from != tell.agent) => {}
             Ok(Tell { what: What::Here(about), .. }) if about.places.len() != look.len() => {}
+            Ok(Tell { what: What::Here(about), .. }) if !about.is_printable() => {}
             Ok(Tell { agent, incarnation, what: What::Here(about), .. }) => {
                 let recruit = Recruit { id: agent.clone(), incarnation, about };
                 if found.insert(agent, recruit).is_none() {

@@ -125,6 +125,10 @@ impl Simulated {
 }
 
 impl Fabric for Simulated {
+    fn make(&self, _: &Space) -> Result<(), FabricError> {
+        Ok(())
+    }
+
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
         let mut way = self.way();
         way.send(&self.weather, to, &message);

@@ -148,11 +148,14 @@ fn collect(args: &CollectArgs) -> Result<ExitCode> {
     if is_alive(&args.run)? {
         bail!("{path}: the run is under way");
     }
-    if directory.read_manifest()?.agents.is_empty() {
+    let manifest = directory.read_manifest()?;
+    if manifest.agents.is_empty() {
         bail!("{path}: no fleet has carried that run out");
     }
+    let missing = manifest.agents.iter().filter(|agent| agent.rows_count.is_none());
+    let missing: Vec<String> = missing.map(|agent| agent.name.clone()).collect();
     let fleet = fleet::reach(&args.fleet)?;
-    let roll = fleet.all()?;
+    let roll = fleet.keepers(&missing, &manifest.run_id)?;
     let collected = fleet.collect(&roll.present, &directory, args.parts_stay, ui)?;
     for (name, rows) in &collected.agents {
         ui.note(&format!("{name}: {}", format::plural(*rows, "operation")));

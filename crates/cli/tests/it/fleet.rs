@@ -15,20 +15,20 @@ use crate::harness::{Background, Target, oracle, plimsoll, stderr};
 const LONG: Duration = Duration::from_secs(60);
 
 /// A process with the lines that it says on stderr.
-struct Running {
-    child: Child,
+pub(crate) struct Running {
+    pub(crate) child: Child,
     lines: Receiver<String>,
-    heard: Vec<String>,
+    pub(crate) heard: Vec<String>,
 }
 
 impl Running {
-    fn start(directory: &Path, words: &[&str], envs: &[(&str, &str)]) -> Self {
+    pub(crate) fn start(directory: &Path, words: &[&str], envs: &[(&str, &str)]) -> Self {
         let mut command = plimsoll(directory);
         command.args(words).envs(envs.iter().copied());
         Self::of(command)
     }
 
-    fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = channel();
@@ -45,7 +45,7 @@ impl Running {
 
     /// Waits until it says that.
     #[track_caller]
-    fn hear(&mut self, text: &str) -> String {
+    pub(crate) fn hear(&mut self, text: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(LONG);
             let line = line.unwrap_or_else(|_| panic!("no `{text}` in {:#?}", self.heard));
@@ -56,7 +56,7 @@ impl Running {
         }
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 }
@@ -69,17 +69,24 @@ impl Drop for Running {
 }
 
 /// A fleet on this machine.
-struct Fleet {
-    up: Running,
-    agents: Vec<Running>,
-    place: tempfile::TempDir,
+pub(crate) struct Fleet {
+    pub(crate) up: Running,
+    pub(crate) agents: Vec<Running>,
+    pub(crate) place: tempfile::TempDir,
     token: String,
-    flag: String,
+    pub(crate) flag: String,
 }
 
 impl Fleet {
     /// Starts one with agents of these names; `None` where the live tier was switched off.
-    fn start(names: &[&str], flags: &[&str]) -> Option<Self> {
+    pub(crate) fn start(names: &[&str], flags: &[&str]) -> Option<Self> {
+        let mut fleet = Self::start_on("127.0.0.1")?;
+        names.iter().for_each(|name| fleet.join(name, flags));
+        Some(fleet)
+    }
+
+    /// Starts one without agents whose server listens on an address.
+    pub(crate) fn start_on(address: &str) -> Option<Self> {
         let program = plimsoll_testkit::nats_server()?;
         let place = tempfile::tempdir().unwrap();
         let files = place.path().join("state/plimsoll/fleet").display().to_string();
@@ -88,7 +95,7 @@ impl Fleet {
             "fleet",
             "up",
             "--listen",
-            "127.0.0.1:0",
+            &format!("{address}:0"),
             "--nats-server",
             &program,
             "--directory",
@@ -98,13 +105,15 @@ impl Fleet {
         let mut line = String::new();
         BufReader::new(up.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let token = line.trim().strip_prefix("plimsoll agent --join ").unwrap().to_owned();
-        let mut fleet =
-            Self { up, agents: Vec::new(), place, token, flag: format!("--fleet={files}") };
-        names.iter().for_each(|name| fleet.join(name, flags));
-        Some(fleet)
+        Some(Self { up, agents: Vec::new(), place, token, flag: format!("--fleet={files}") })
     }
 
-    fn join(&mut self, name: &str, flags: &[&str]) {
+    pub(crate) fn join(&mut self, name: &str, flags: &[&str]) {
+        self.join_as(plimsoll(self.place.path()), name, flags);
+    }
+
+    /// Has an agent join that is started by a command.
+    pub(crate) fn join_as(&mut self, mut command: Command, name: &str, flags: &[&str]) {
         let files = self.files_of(name).display().to_string();
         let mut words = vec!["agent", "--name", name, "--directory", &files];
         if !flags.contains(&"--weight") {
@@ -112,41 +121,41 @@ impl Fleet {
         }
         words.extend(flags);
         // Not on the command line, where everybody sees it.
-        let envs = [("PLIMSOLL_JOIN", &*self.token)];
-        let mut agent = Running::start(self.place.path(), &words, &envs);
+        command.args(words).env("PLIMSOLL_JOIN", &self.token);
+        let mut agent = Running::of(command);
         agent.hear("is part of the fleet as");
         self.agents.push(agent);
         self.up.hear(&format!("{name} has joined"));
     }
 
-    fn files_of(&self, name: &str) -> PathBuf {
+    pub(crate) fn files_of(&self, name: &str) -> PathBuf {
         self.place.path().join(format!("agent-{name}"))
     }
 
-    fn command(&self, target: &Target, line: &str) -> Command {
+    pub(crate) fn command(&self, target: &Target, line: &str) -> Command {
         let mut command = target.command(self.place.path(), line);
         command.arg(&self.flag);
         command
     }
 
-    fn run(&self, target: &Target, line: &str) -> Output {
+    pub(crate) fn run(&self, target: &Target, line: &str) -> Output {
         self.command(target, line).output().unwrap()
     }
 
     /// Begins a run, and waits until it measures.
-    fn measuring(&self, target: &Target, line: &str) -> Background {
+    pub(crate) fn measuring(&self, target: &Target, line: &str) -> Background {
         let mut running = Background::start(self.command(target, line));
         running.await_line("measure: ");
         running
     }
 }
 
-fn json_of(output: &Output) -> Value {
+pub(crate) fn json_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
 }
 
 /// Returns the agents of the fleet that is kept by default.
-fn agents_at(place: &Path) -> Vec<Value> {
+pub(crate) fn agents_at(place: &Path) -> Vec<Value> {
     let mut command = plimsoll(place);
     command.env("XDG_STATE_HOME", place.join("state"));
     let output = command.args(["fleet", "agents", "--json", "--fleet"]).output().unwrap();
@@ -643,7 +652,7 @@ fn fios_clients_take_what_lies_on_their_machines() {
 }
 
 /// Starts a NATS without TLS, and returns it with its URL.
-fn plain_nats(place: &Path) -> Option<(Running, String)> {
+pub(crate) fn plain_nats(place: &Path) -> Option<(Running, String)> {
     let mut command = Command::new(plimsoll_testkit::nats_server()?);
     command.args(["-a", "127.0.0.1", "-p", "-1", "-js", "-sd"]).arg(place.join("nats"));
     let mut server = Running::of(command);

@@ -180,6 +180,15 @@ impl Target {
         });
     }
 
+    /// Removes objects.
+    pub(crate) fn remove(&self, keys: &[String]) {
+        block_on(async {
+            let (driver, clock) = (self.driver(), clock());
+            let mut session = driver.open_sessions(&clock, 1).remove(0);
+            session.execute(None, Operation::Delete { keys }).await.result.unwrap();
+        });
+    }
+
     /// Returns every key in the bucket, however often a scripted store refuses to tell.
     pub(crate) fn listed(&self) -> Vec<String> {
         const TRIES: u32 = 50;

@@ -8,9 +8,10 @@ use plimsoll_conduct::RunTime;
 use plimsoll_record::schema::Manifest;
 
 use crate::Plan;
-use crate::crew::{Fleet, Process, Task};
+use crate::crew::{Fleet, Process, join_task};
 use crate::place::{Idle, begin};
 use crate::table::{Row, Target, percentile};
+use crate::task::Task;
 
 const AGENTS: usize = 50;
 /// How many agents carry the stages out whose overhead is measured.
@@ -65,7 +66,7 @@ fn measure(plan: &Plan, count: usize) -> Begins {
     let agents: Vec<Task> = (0..count)
         .map(|index| {
             let (clock, place) = (Arc::clone(&clock), place.clone());
-            Task::join(&token, &format!("node{index:02}"), Idle { clock, place })
+            join_task(&token, &format!("node{index:02}"), Idle { clock, place })
         })
         .collect();
     let mut begins = Begins { joined: begun.elapsed().as_secs_f64() * 1e3, ..Begins::default() };

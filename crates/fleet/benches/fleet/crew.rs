@@ -4,26 +4,24 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use plimsoll_conduct::{BegunRun, ContentFiles, RunTime};
 use plimsoll_fleet::Limits;
-use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, join, local_fleet};
+use plimsoll_fleet::broker::{Broker, BrokerSettings, TokenRules, local_fleet};
 use plimsoll_fleet::fabric::{Address, Fabric, FabricError, Space};
 use plimsoll_fleet::lead::{FleetSettings, Lead};
-use plimsoll_fleet::nats::{Nats, NatsConfig, Side, forward};
-use plimsoll_fleet::protocol::{About, AgentId, Ask, decode};
+use plimsoll_fleet::nats::{Nats, NatsConfig, Side};
+use plimsoll_fleet::protocol::{AgentId, Ask, decode};
 use plimsoll_fleet::roll::{Call, Recruit, call_roll};
-use plimsoll_fleet::station::{Identity, Input, Station};
 use plimsoll_fleet::token::Token;
 use plimsoll_fleet::wire::{ConductDoc, Order};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::place::{Heard, Idle, OP_TIMEOUT};
+use crate::task::{Task, Works, about};
 
 /// The word that makes this program an agent.
 pub(crate) const AGENT: &str = "agent";
@@ -158,46 +156,12 @@ impl Fabric for Watched {
     }
 }
 
-/// An agent of this process.
-pub(crate) struct Task {
-    inputs: Sender<Input>,
-    thread: JoinHandle<()>,
-}
-
-impl Task {
-    /// Joins a fleet under a name with a connection of its own.
-    pub(crate) fn join(token: &Token, name: &str, idle: Idle) -> Self {
-        let clock = Arc::clone(&idle.clock);
-        let (id, config) = join(token, name).unwrap();
-        let (inputs, receiver) = channel();
-        let incarnation = 7;
-        let side = Side::Agent(&id, incarnation);
-        let nats = Nats::join_with(&config, side, forward(inputs.clone(), Input::Arrived)).unwrap();
-        let about = About {
-            name: name.to_owned(),
-            version: "bench".to_owned(),
-            weight: 1,
-            is_encrypted: true,
-            busy: None,
-            kept: Vec::new(),
-            places: Vec::new(),
-        };
-        let station = Station::new(
-            (inputs.clone(), receiver),
-            Identity { id, incarnation, about },
-            Arc::new(nats),
-            Arc::clone(&clock),
-            Arc::new(idle),
-            Heard::new(&clock),
-            Limits::DEFAULT,
-        );
-        Self { inputs, thread: std::thread::spawn(move || station.run()) }
-    }
-
-    pub(crate) fn end(self) {
-        self.inputs.send(Input::End).unwrap();
-        self.thread.join().unwrap();
-    }
+/// Has an agent of this process join a fleet under a name.
+pub(crate) fn join_task(token: &Token, name: &str, idle: Idle) -> Task {
+    let clock = Arc::clone(&idle.clock);
+    let observer = Heard::new(&clock);
+    let works = Works { workplace: Arc::new(idle), clock, observer };
+    Task::join(token, about(name, 1), works, &|_, nats| Arc::new(nats))
 }
 
 /// An agent that is a process.
@@ -260,7 +224,7 @@ pub(crate) fn be_an_agent(name: &str, place: &Path) {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     let token = Token::parse(&std::env::var(TOKEN).unwrap()).unwrap();
     let (clock, place) = (RunTime::machine().clock, place.to_path_buf());
-    let task = Task::join(&token, name, Idle { clock, place });
+    let task = join_task(&token, name, Idle { clock, place });
     println!("{READY}");
     for line in std::io::stdin().lines() {
         assert_eq!(line.unwrap(), "cpu");

@@ -16,6 +16,8 @@ mod cost;
 mod crew;
 mod place;
 mod table;
+#[path = "../../tests/it/task.rs"]
+mod task;
 mod thousand;
 
 use std::path::Path;

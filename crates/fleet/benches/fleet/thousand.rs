@@ -99,6 +99,10 @@ impl AtOnce {
 }
 
 impl Fabric for AtOnce {
+    fn make(&self, _: &Space) -> Result<(), FabricError> {
+        Ok(())
+    }
+
     fn post(&self, to: &Address, message: Vec<u8>) -> Result<(), FabricError> {
         let mut agents = self.agents.lock().unwrap();
         match to {

@@ -64,13 +64,8 @@ pub(super) fn text(settings: &BrokerSettings, revoked: &BTreeSet<u32>) -> String
         "$O.>".to_owned(),
     ];
     users += &user(COORDINATOR, &coordinator, &[format!("{SUBJECTS}.tell.*"), inbox(COORDINATOR)]);
-    let up_says = [format!("{SUBJECTS}.ask.all"), inbox(JOIN), inbox(COORDINATOR)];
-    let up_hears = [
-        JOIN_SUBJECT.to_owned(),
-        format!("{SUBJECTS}.up.>"),
-        format!("{SUBJECTS}.tell.*"),
-        inbox(UP),
-    ];
+    let up_says = [inbox(JOIN), inbox(COORDINATOR)];
+    let up_hears = [JOIN_SUBJECT.to_owned(), format!("{SUBJECTS}.up.>"), inbox(UP)];
     users += &user(UP, &up_says, &up_hears);
     users += &user(JOIN, &words(&[JOIN_SUBJECT]), &[inbox(JOIN)]);
     for number in (1..=settings.agents_max).filter(|number| !revoked.contains(number)) {

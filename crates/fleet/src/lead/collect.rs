@@ -10,7 +10,7 @@ use plimsoll_record::schema::{Manifest, Recorder, RunState};
 use plimsoll_record::{OpLog, OpLogWriter, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_stats::Timeline;
 
-use super::gather::{Clocks, Count, INTERVAL_NS, STAGING, clocks_of, kept_losses, shifted};
+use super::gather::{Clocks, Count, Handed, INTERVAL_NS, STAGING, clocks_of, kept_losses, shifted};
 use super::{FleetSettings, Lead};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::roll::Recruit;
@@ -98,12 +98,13 @@ impl Lead {
                     let own = staging_place.join(at.to_string());
                     let stages_count = manifest.stages.len();
                     let clocks = clocks_of(&manifest.agents[places[at]].clock, stages_count);
-                    let id = &self.recruits[at].id;
-                    let part = self.source().fetch(id, &files, &clocks, &own);
+                    let agent = self.recruits[at].id.clone();
+                    let handed = Handed { index: places[at], agent, files, clocks };
+                    let part = self.source(manifest).fetch(&handed, &own);
                     let part = part.map_err(|error| in_one_line(&error));
                     match part {
                         Ok(part) => {
-                            let rows = append(&mut log, &part, &clocks)?;
+                            let rows = append(&mut log, &part, &handed.clocks)?;
                             let agent = &mut manifest.agents[places[at]];
                             agent.rows_count = Some(rows);
                             agent.losses = kept_losses(losses);

@@ -8,13 +8,14 @@ use std::thread::{Scope, ScopedJoinHandle};
 use plimsoll_conduct::{CallerError, Done, Recording, in_one_line, note_outcome};
 use plimsoll_engine::{OpSink, StageOutcome};
 use plimsoll_model::{JobId, Moment, OpRecord, PackedOp, SeriesKey, StageId};
-use plimsoll_record::schema::ClockReading;
+use plimsoll_record::schema::{ClockReading, Manifest};
 use plimsoll_record::{OpLog, Receiving, RecordError, RunDirectory, Staging, sample_of, series_of};
 use plimsoll_report::format;
 use plimsoll_stats::Timeline;
 use thiserror::Error;
 
 use super::clocks::SAME;
+use super::doable::{Doable, UpTo};
 use super::{Lead, PartOutcome};
 use crate::fabric::{Fabric, FabricError, Space};
 use crate::offset::{ClockLine, Offset};
@@ -44,8 +45,10 @@ pub(super) enum GatherError {
     Record(#[from] RecordError),
     #[error("`{name}` has {found} B, and the agent handed in {expected} B")]
     Size { name: String, expected: u64, found: u64 },
-    #[error("it holds an operation of stage {0}, which the agent took no part in")]
-    Stage(u8),
+    #[error("it holds an operation that the agent cannot have done: {0}")]
+    Strange(String),
+    #[error("it cannot be read: it is not what records are")]
+    Unreadable,
 }
 
 /// What the log of an agent gave.
@@ -96,18 +99,20 @@ impl Taken {
 }
 
 /// What an agent has handed in.
-struct Handed {
-    index: usize,
-    agent: AgentId,
+pub(super) struct Handed {
+    /// Its place among the agents of the record.
+    pub(super) index: usize,
+    pub(super) agent: AgentId,
     /// Each with its size.
-    files: Vec<(String, u64)>,
-    clocks: Clocks,
+    pub(super) files: Vec<(String, u64)>,
+    pub(super) clocks: Clocks,
 }
 
 /// Where the records of the agents of a run are fetched from.
 pub(super) struct Source {
-    pub(super) fabric: Arc<dyn Fabric>,
-    pub(super) run: String,
+    fabric: Arc<dyn Fabric>,
+    run: String,
+    limits: Doable,
 }
 
 /// By stage: the clock of an agent in it; `None` where it took no part.
@@ -116,19 +121,15 @@ pub(super) type Clocks = Vec<Option<ClockLine>>;
 impl Source {
     /// Fetches what an agent handed in. All of it is read and checked before any of it becomes part
     /// of the record.
-    pub(super) fn fetch(
-        &self,
-        agent: &AgentId,
-        files: &[(String, u64)],
-        clocks: &Clocks,
-        place: &Path,
-    ) -> Result<RunDirectory, GatherError> {
-        let space = Space::Of(agent.clone());
+    pub(super) fn fetch(&self, of: &Handed, place: &Path) -> Result<RunDirectory, GatherError> {
+        let space = Space::Of(of.agent.clone());
         let receiving = Receiving::begin(place)?;
-        for (name, expected) in files {
+        for (name, expected) in &of.files {
             let kept = format!("{}/{name}", self.run);
-            let found = receiving
-                .keep(name, |to| Ok::<_, GatherError>(self.fabric.get(&space, &kept, to)?))?;
+            let found = receiving.keep(name, |to| {
+                let mut to = UpTo { to, left: *expected };
+                Ok::<_, GatherError>(self.fabric.get(&space, &kept, &mut to)?)
+            })?;
             if found != *expected {
                 let (name, expected) = (name.clone(), *expected);
                 return Err(GatherError::Size { name, expected, found });
@@ -137,12 +138,15 @@ impl Source {
         let directory = RunDirectory::open(place)?;
         let mut strange = None;
         OpLog::open(&directory)?.scan(&mut |op| {
-            if clock_in(clocks, op.stage).is_none() {
-                strange = Some(op.stage);
+            if strange.is_none() {
+                strange = match clock_in(&of.clocks, op.stage) {
+                    Some(_) => self.limits.why_strange(of.index, op),
+                    None => Some(format!("it took no part in stage {}", op.stage.0)),
+                };
             }
         })?;
-        if let Some(StageId(stage)) = strange {
-            return Err(GatherError::Stage(stage));
+        if let Some(why) = strange {
+            return Err(GatherError::Strange(why));
         }
         self.fabric.remove(&space, &format!("{}/", self.run))?;
         Ok(directory)
@@ -198,12 +202,13 @@ impl<'scope, 'env> Fetching<'scope, 'env> {
             && let Some(handed) = self.waiting.next()
         {
             let (source, own) = (self.source, self.place.join(handed.index.to_string()));
-            let fetch = move || source.fetch(&handed.agent, &handed.files, &handed.clocks, &own);
+            let fetch = move || source.fetch(handed, &own);
             self.under_way.push_back((handed, self.scope.spawn(fetch)));
         }
         let (handed, fetching) = self.under_way.pop_front()?;
         let fetched = fetching.join();
-        Some((handed, fetched.unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
+        // What reads files of others may fail in ways that nobody has thought of.
+        Some((handed, fetched.unwrap_or(Err(GatherError::Unreadable))))
     }
 }
 
@@ -297,7 +302,7 @@ impl Lead {
                 Some(_) | None => {}
             }
         }
-        let source = self.source();
+        let source = self.source(&recording.manifest);
         std::thread::scope(|scope| -> Result<(), CallerError> {
             let mut fetching = Fetching::new(scope, &source, &place, &handed);
             while let Some((of, fetched)) = fetching.next() {
@@ -342,9 +347,10 @@ impl Lead {
         Ok(())
     }
 
-    /// Returns where the records of agents are fetched from.
-    pub(super) fn source(&self) -> Source {
-        Source { fabric: Arc::clone(&self.fabric), run: self.run.clone() }
+    /// Returns where the records of agents are fetched from, for the run of a record.
+    pub(super) fn source(&self, manifest: &Manifest) -> Source {
+        let (fabric, run) = (Arc::clone(&self.fabric), self.run.clone());
+        Source { fabric, run, limits: Doable::of(manifest) }
     }
 
     /// Returns the clock of an agent in each of the first stages.

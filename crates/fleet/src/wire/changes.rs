@@ -11,6 +11,12 @@ use plimsoll_workload::objects::{Change, Held};
 use plimsoll_workload::plan::SetIndex;
 use serde::{Deserialize, Serialize};
 
+/// So many operations of a stage may have changed something and not be counted, as they had not
+/// ended.
+const UNENDED_MAX: u64 = 1 << 20;
+/// No number of an object is larger, so that those that follow are numbers, too.
+const NUMBERS_MAX: u64 = 1 << 39;
+
 /// What a stage has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangesDoc {
@@ -82,6 +88,21 @@ impl ChangeDoc {
         }
     }
 
+    fn fits(&self, ops: u64) -> bool {
+        let most = ops.saturating_add(UNENDED_MAX);
+        match self {
+            Self::Filled { worker, workers, done, .. } => worker < workers && *done <= most,
+            Self::Put { owner, from, to, .. } => {
+                let is_owner = *owner <= ObjectId::OWNER_MAX && *to <= NUMBERS_MAX;
+                is_owner && to.checked_sub(*from).is_some_and(|put| put <= most)
+            }
+            Self::Numbered { owner, next, .. } => {
+                *owner <= ObjectId::OWNER_MAX && *next <= NUMBERS_MAX
+            }
+            Self::Holds(_) | Self::Doubtful(_) => true,
+        }
+    }
+
     fn change(self) -> Option<Change> {
         Some(match self {
             Self::Filled { worker, workers, done, failed } => {
@@ -119,6 +140,13 @@ impl ChangesDoc {
         let filled = filled.map(|(job, workers)| (*job, workers.start, workers.end)).collect();
         let there = changes.files.names.iter().map(ThereDoc::of).collect();
         Self { members, names, filled, there }
+    }
+
+    /// Tells whether that many operations may have changed so much. Whoever takes changes over has
+    /// as much work and memory of them as they say, not as they are long.
+    pub fn fit(&self, ops: u64) -> bool {
+        let may_be = |(_, change): &(usize, ChangeDoc)| change.fits(ops);
+        self.members.iter().all(may_be)
     }
 
     /// Returns them as they were sent; `None` where they mean nothing in a run with so many sets.
@@ -175,6 +203,25 @@ mod tests {
         assert_eq!((back, of_files), (members, files));
         assert_eq!(*named[0], names);
         assert!(read.changes(1).is_none(), "there is no such set");
+        for (change, fits) in [
+            (r#"{"filled":{"worker":1,"workers":2,"done":7,"failed":[]}}"#, true),
+            (r#"{"filled":{"worker":0,"workers":0,"done":7,"failed":[]}}"#, false),
+            (
+                r#"{"filled":{"worker":0,"workers":1,"done":18446744073709551615,"failed":[]}}"#,
+                false,
+            ),
+            (r#"{"put":{"owner":0,"law":0,"from":5,"to":9,"failed":[]}}"#, true),
+            (r#"{"put":{"owner":0,"law":0,"from":9,"to":5,"failed":[]}}"#, false),
+            (
+                r#"{"put":{"owner":0,"law":0,"from":0,"to":18446744073709551615,"failed":[]}}"#,
+                false,
+            ),
+            (r#"{"numbered":{"owner":0,"law":0,"next":18446744073709551615}}"#, false),
+        ] {
+            let doc: ChangesDoc =
+                serde_json::from_str(&format!(r#"{{"members":[[0,{change}]]}}"#)).unwrap();
+            assert_eq!(doc.fit(10), fits, "{change}");
+        }
         let beyond = r#"{"members":[[0,{"doubtful":[18446744073709551615]}]]}"#;
         assert!(serde_json::from_str::<ChangesDoc>(beyond).unwrap().changes(1).is_none());
     }

@@ -19,7 +19,7 @@ pub use crate::content::ContentDoc;
 pub use changes::ChangesDoc;
 pub use live::{LiveDoc, NewSeen};
 pub(crate) use outcome::ended_by;
-pub use outcome::{OutcomeDoc, StageEndDoc};
+pub use outcome::{OutcomeDoc, StageBounds, StageEndDoc};
 pub use seen::SeenDoc;
 
 /// A content that is here, or that is too large for a message and kept by the fabric under a name.

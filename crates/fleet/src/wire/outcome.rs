@@ -1,5 +1,7 @@
 //! What came of a stage in one part, as it travels.
 
+mod vet;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use plimsoll_stats::Timeline;
 use plimsoll_workload::data::WrongKind;
 use serde::{Deserialize, Serialize};
 
+pub use self::vet::StageBounds;
 use crate::offset::ClockLine;
 
 /// The interval of time lines.
@@ -205,7 +208,7 @@ impl OutcomeDoc {
 
     /// Returns how many operations ended.
     pub fn ops_count(&self) -> u64 {
-        self.jobs.iter().map(|job| job.ops).sum()
+        self.jobs.iter().fold(0, |sum, job| sum.saturating_add(job.ops))
     }
 
     /// Returns it by the coordinator's clock; `None` where some name in it is unknown.

@@ -1,0 +1,89 @@
+//! Machines of a fleet that run out of disk.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::fleet::{Fleet, agents_at, json_of};
+use crate::harness::{oracle, plimsoll, stderr};
+
+/// Returns a command as one whose files can have no more than so many times 512 B: what is written
+/// beyond that fails as on a disk that is full.
+fn short_of_disk(command: &Command, blocks: u32) -> Command {
+    let mut short = Command::new("sh");
+    // Without the trap it would be killed instead.
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    short.arg("-c").arg(script).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => short.env(name, value),
+            None => short.env_remove(name),
+        };
+    }
+    short.current_dir(command.get_current_dir().unwrap()).stdin(std::process::Stdio::null());
+    short
+}
+
+const LINE: &str = "s3 get --objects 30 --obj.size 1KiB --concurrent 6 --duration 4s --run-dir run";
+
+#[test]
+fn an_agent_whose_disk_is_full_is_named_and_the_run_goes_on_without_it() {
+    let Some(mut fleet) = Fleet::start(&["a", "c"], &[]) else { return };
+    let short = short_of_disk(&plimsoll(fleet.place.path()), 64);
+    fleet.join_as(short, "b", &[]);
+    let target = oracle();
+    let output = fleet.run(&target, LINE);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let lost = said.lines().find(|line| line.contains("agent b is lost")).expect(&said);
+    assert!(lost.contains("File too large"), "{lost}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("DEGRADED: agent b was lost in stage"), "{text}");
+    let read = plimsoll(fleet.place.path()).args(["analyze", "run", "--json"]).output().unwrap();
+    let report = json_of(&read);
+    let agents = report["agents"].as_array().unwrap();
+    let rows: Vec<Option<u64>> = agents.iter().map(|agent| agent["rows_count"].as_u64()).collect();
+    assert!(rows[0] > Some(0) && rows[2] > Some(0), "{rows:?}");
+    assert!(agents[1]["lost"]["why"].as_str().unwrap().contains("File too large"), "{agents:?}");
+    // It is free for the next one, which is small enough.
+    let small = "s3 get --objects 6 --obj.size 1KiB --concurrent 3 --duration 100ms --agents b";
+    let output = fleet.run(&target, small);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn parts_stay_with_their_agents_where_the_coordinators_disk_is_full() {
+    let Some(mut fleet) = Fleet::start(&["a", "b"], &[]) else { return };
+    let target = oracle();
+    let mut command = short_of_disk(&fleet.command(&target, LINE), 64);
+    let output = command.output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let is_named = |agent: &str| {
+        let why =
+            format!("agent {agent} is lost: its record cannot be had: cannot write run/agents");
+        said.lines().any(|line| line.contains(&why) && line.contains("File too large"))
+    };
+    assert!(is_named("a") && is_named("b"), "{said}");
+    for agent in &mut fleet.agents {
+        agent.hear("is kept in");
+    }
+    let place = fleet.place.path();
+    for agent in agents_at(place) {
+        assert_eq!(agent["kept"].as_array().unwrap().len(), 1, "{agent}");
+    }
+    let output = plimsoll(place).args(["fleet", "collect", "run", &fleet.flag]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let read = plimsoll(place).args(["analyze", "run", "--json"]).output().unwrap();
+    let report = json_of(&read);
+    let rows = |agent: &Value| agent["rows_count"].as_u64();
+    let agents = report["agents"].as_array().unwrap();
+    assert!(agents.iter().all(|agent| rows(agent) > Some(0)), "{agents:?}");
+    let of_agents: u64 = agents.iter().filter_map(rows).sum();
+    let stages = report["stages"].as_array().unwrap().iter();
+    let of_stages: u64 = stages.filter_map(|stage| stage["op_log"]["rows_count"].as_u64()).sum();
+    assert_eq!(of_agents, of_stages);
+    for agent in agents_at(place) {
+        assert_eq!(agent["kept"], serde_json::json!([]), "{agent}");
+    }
+}

@@ -1,0 +1,88 @@
+//! What agents can have done in a run: what they hand in beyond that is not taken.
+
+use std::io::{self, Write};
+use std::num::NonZeroU32;
+
+use plimsoll_model::OpRecord;
+use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob};
+use plimsoll_workload::Share;
+
+/// What the manifest calls the work of a job whose workers each do one operation at a time, which
+/// is told by the worker's own number.
+const PLAIN: &str = "objects";
+
+/// What agents can have done in a run.
+pub(super) struct Doable {
+    /// By agent as the record has them.
+    shares: Vec<Share>,
+    /// By stage and job: the numbers of its workers, where operations are told by them.
+    stages: Vec<Vec<Option<Workers>>>,
+    endpoints: usize,
+}
+
+/// The workers of a job.
+struct Workers {
+    first: u32,
+    count: NonZeroU32,
+}
+
+impl Workers {
+    fn of(job: &StageJob) -> Option<Self> {
+        // In an open loop it is sessions that are told, as many as there were to be.
+        let is_plain = job.work.as_deref() == Some(PLAIN) && job.loop_model != LoopModel::Open;
+        let count = NonZeroU32::new(job.workers_count).filter(|_| is_plain)?;
+        Some(Self { first: job.worker_first, count })
+    }
+}
+
+impl Doable {
+    /// Returns what the agents can have done in the run of a record.
+    pub(super) fn of(manifest: &Manifest) -> Self {
+        let weights: Vec<u32> = manifest.agents.iter().map(|agent| agent.weight).collect();
+        let workers = |stage: &Stage| stage.jobs.iter().map(Workers::of).collect();
+        Self {
+            shares: Share::by_weight(&weights).unwrap_or_default(),
+            stages: manifest.stages.iter().map(workers).collect(),
+            endpoints: manifest.endpoints().count(),
+        }
+    }
+
+    /// Returns why the agent of a number cannot have done an operation.
+    pub(super) fn why_strange(&self, agent: usize, op: &OpRecord) -> Option<String> {
+        let (stage, job, endpoint) = (op.stage.0, op.job.0, op.endpoint.0);
+        let Some(jobs) = self.stages.get(usize::from(stage)) else {
+            return Some(format!("there is no stage {stage}"));
+        };
+        let Some(workers) = jobs.get(usize::from(job)) else {
+            return Some(format!("stage {stage} has no job {job}"));
+        };
+        if usize::from(endpoint) >= self.endpoints.max(1) {
+            return Some(format!("there is no address {endpoint}"));
+        }
+        let (share, workers) = self.shares.get(agent).zip(workers.as_ref())?;
+        let worker = op.worker.0.checked_sub(workers.first);
+        let own = share.of_workers(workers.count);
+        let is_own = worker.is_some_and(|worker| own.contains(&worker));
+        let worker = op.worker.0;
+        (!is_own).then(|| format!("worker {worker} of stage {stage} is not its own"))
+    }
+}
+
+/// Takes no more than was said that there is.
+pub(super) struct UpTo<'a> {
+    pub(super) to: &'a mut dyn Write,
+    pub(super) left: u64,
+}
+
+impl Write for UpTo<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = self.left.checked_sub(bytes.len() as u64);
+        self.left = left.ok_or_else(|| io::Error::other("it is longer than was said"))?;
+        self.to.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

@@ -1,0 +1,93 @@
+//! What somebody says that came of a stage, held against what may be.
+
+use std::collections::BTreeSet;
+
+use super::OutcomeDoc;
+
+/// So many operations an agent may do in a second; what drives the null target does fewer.
+const OPS_PER_SEC_MAX: u64 = 20_000_000;
+/// More bytes than any job moves in a stage, on one machine.
+const BYTES_MAX: u64 = 1 << 50;
+/// No time of a stage is longer: three years.
+const NS_MAX: u64 = 100_000_000_000_000_000;
+/// More errors than are kept of a stage.
+const ERRORS_MAX: usize = 10_000;
+
+/// What a stage is.
+#[derive(Clone, Copy, Debug)]
+pub struct StageBounds {
+    /// How many jobs it has.
+    pub jobs: usize,
+    /// How many addresses the run has.
+    pub endpoints: usize,
+    /// For how many whole seconds it went on at most.
+    pub seconds: u64,
+}
+
+impl OutcomeDoc {
+    /// Tells whether it may have come of such a stage: everything in it is of the stage, and no
+    /// sum of such numbers overflows.
+    pub fn fits(&self, stage: StageBounds) -> bool {
+        let ops_max = stage.seconds.saturating_add(1).saturating_mul(OPS_PER_SEC_MAX);
+        let is_job = |job: u8| usize::from(job) < stage.jobs;
+        let jobs: BTreeSet<u8> = self.jobs.iter().map(|job| job.job).collect();
+        let jobs_fit = self.jobs.iter().all(|job| {
+            let schedule = job.schedule.as_ref().is_none_or(|of| {
+                let most = of.offered.max(of.late).max(of.skipped);
+                most <= ops_max && of.delay_max_ns <= NS_MAX
+            });
+            let counts = job.failed <= job.ops && job.ops <= ops_max && job.bytes <= BYTES_MAX;
+            is_job(job.job) && counts && schedule
+        });
+        let errors_fit = self.errors.iter().all(|error| {
+            // One without an address has the highest number.
+            let endpoint = usize::from(error.endpoint);
+            let is_endpoint = endpoint < stage.endpoints || error.endpoint == u16::MAX;
+            is_job(error.job) && is_endpoint
+        });
+        let counts = [self.uploads_given_up, self.uploads_left, self.recorder_waits];
+        let counts = counts.iter().chain(self.wrong.values()).chain(self.failed_statuses.values());
+        let times = [self.began_late_by_ns, self.recorder_wait_ns];
+        jobs.len() == self.jobs.len()
+            && jobs_fit
+            && errors_fit
+            && self.errors.len() <= ERRORS_MAX
+            && counts.into_iter().all(|count| *count <= BYTES_MAX)
+            && times.iter().all(|ns| *ns <= NS_MAX)
+            && self.cpu_ns <= NS_MAX
+            && self.looks.is_none_or(|(gap_ns, uncertain)| gap_ns <= NS_MAX && uncertain <= ops_max)
+            && self.started_ns <= self.ended_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"{"started_ns":5,"began_late_by_ns":7,"ended_ns":9,"ended_by":"duration",
+        "jobs":[{"job":1,"ops":10,"failed":2,"bytes":80,"ended_by":"duration","stream_hash":1}],
+        "errors":[{"class":"throttled","job":1,"kind":"GET","endpoint":0,"at_ns":6,"message":""}],
+        "uploads_given_up":1,"uploads_left":2,"wrong":{"torn":1},"failed_statuses":{"503":2},
+        "recorder_waits":1,"recorder_wait_ns":9,"cpu_ns":100}"#;
+
+    #[test]
+    fn what_cannot_be_is_not_taken() {
+        let bounds = StageBounds { jobs: 2, endpoints: 1, seconds: 3 };
+        let fits = |text: &str| serde_json::from_str::<OutcomeDoc>(text).unwrap().fits(bounds);
+        assert!(fits(GOOD));
+        let max = u64::MAX.to_string();
+        for (from, to) in [
+            ("\"job\":1,\"ops\"", "\"job\":2,\"ops\""),
+            ("\"ops\":10", &*format!("\"ops\":{max}")),
+            ("\"failed\":2", "\"failed\":11"),
+            ("\"bytes\":80", &format!("\"bytes\":{max}")),
+            ("\"endpoint\":0", "\"endpoint\":7"),
+            ("\"cpu_ns\":100", &format!("\"cpu_ns\":{max}")),
+            ("\"503\":2", &format!("\"503\":{max}")),
+            ("\"started_ns\":5", "\"started_ns\":50"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            assert!(!fits(&GOOD.replace(from, to)), "{to}");
+        }
+    }
+}

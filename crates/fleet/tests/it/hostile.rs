@@ -1,0 +1,446 @@
+//! What those can do on a fleet's server who are hostile: they speak to it as they like.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use async_nats::{Client, ConnectOptions, Subscriber};
+use futures::StreamExt as _;
+use plimsoll_conduct::RunTime;
+use plimsoll_fleet::broker::{Broker, TokenRules, join, local_fleet};
+use plimsoll_fleet::fabric::{Address, Arrival, Fabric, Space};
+use plimsoll_fleet::nats::{Access, Nats, NatsConfig, Side};
+use plimsoll_fleet::pki::{Authority, client_config};
+use plimsoll_fleet::protocol::{
+    About, AgentId, Ask, Progress, State, Step, Tell, What, decode, encode,
+};
+use plimsoll_fleet::roll::{Call, Recruit, call_roll};
+use plimsoll_fleet::token::Token;
+use plimsoll_fleet::wire::{Answer, Assignment, ConductDoc, ContentDoc, Held, LiveDoc, Order};
+use plimsoll_workload::plan::WorkloadFile;
+use tokio::runtime::Runtime;
+
+use crate::broker::broker;
+use crate::runs::{ACCESS, On, WORKLOAD, works};
+use crate::task::{Task, about};
+
+const ANY: TokenRules = TokenRules { uses: None, lasts: None };
+/// Longer than anything takes that comes at all.
+const LONG: Duration = Duration::from_secs(20);
+/// How long is waited for what must not come.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Somebody with a connection who says what they like.
+struct Raw {
+    runtime: Runtime,
+    client: Client,
+}
+
+impl Raw {
+    fn connect(config: &NatsConfig, name: &str, inbox: &str) -> Result<Self, String> {
+        let Access::Fleet(tls) = &config.access else { panic!("it is a fleet of ours") };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let options = ConnectOptions::new()
+            .tls_client_config((**tls).clone())
+            .require_tls(true)
+            .name(name)
+            .custom_inbox_prefix(format!("_INBOX_plimsoll_{inbox}"))
+            .request_timeout(Some(SHORT));
+        let connected = runtime.block_on(options.connect(config.servers.clone()));
+        Ok(Self { client: connected.map_err(|error| error.to_string())?, runtime })
+    }
+
+    fn hears(&self, subjects: &[String]) -> Vec<Subscriber> {
+        let all = subjects
+            .iter()
+            .map(|subject| self.runtime.block_on(self.client.subscribe(subject.clone())).unwrap());
+        let all = all.collect();
+        self.flush();
+        all
+    }
+
+    fn says(&self, subject: &str, content: &[u8]) {
+        let said = self.client.publish(subject.to_owned(), content.to_vec().into());
+        self.runtime.block_on(said).unwrap();
+    }
+
+    /// Asks for an answer under another subject than its own.
+    fn asks_for(&self, subject: &str, reply: &str, content: &[u8]) {
+        let (subject, reply) = (subject.to_owned(), reply.to_owned());
+        let said = self.client.publish_with_reply(subject, reply, content.to_vec().into());
+        self.runtime.block_on(said).unwrap();
+        self.flush();
+    }
+
+    /// Asks, and returns the answer if there is one.
+    fn asks(&self, subject: &str, content: &[u8]) -> Option<String> {
+        let asked = self.client.request(subject.to_owned(), content.to_vec().into());
+        let answer = self.runtime.block_on(asked).ok()?;
+        Some(String::from_utf8_lossy(&answer.payload).into_owned())
+    }
+
+    fn flush(&self) {
+        self.runtime.block_on(self.client.flush()).unwrap();
+    }
+
+    /// Checks that none of these has heard anything.
+    #[track_caller]
+    fn assert_deaf(&self, subjects: &[String], hearing: &mut [Subscriber]) {
+        self.runtime.block_on(async {
+            for (subject, each) in subjects.iter().zip(hearing) {
+                let heard = tokio::time::timeout(SHORT / 10, each.next()).await;
+                // One that the server refuses may just end.
+                let heard = heard.ok().flatten();
+                assert!(heard.is_none(), "it hears {subject}: {heard:?}");
+            }
+        });
+    }
+}
+
+/// A fleet with a coordinator and an agent that know nothing of what is done to them.
+struct Victims {
+    _broker: Broker,
+    token: Token,
+    lead: Nats,
+    told: Receiver<Arrival>,
+    id: AgentId,
+    agent: Nats,
+    asked: Receiver<Arrival>,
+    _place: tempfile::TempDir,
+}
+
+const CONTENT: &[u8] = b"what nobody else is to change";
+
+impl Victims {
+    fn new() -> Option<Self> {
+        let place = tempfile::tempdir().unwrap();
+        let broker = broker(place.path(), 9)?;
+        let token = broker.token(ANY).unwrap();
+        let config = local_fleet(&place.path().join("fleet")).unwrap();
+        let (lead, told) = Nats::join(&config, Side::Coordinator).unwrap();
+        let (id, config) = join(&token, "victim").unwrap();
+        let (agent, asked) = Nats::join(&config, Side::Agent(&id, 7)).unwrap();
+        [Space::Shared, Space::Of(id.clone())].iter().for_each(|of| lead.make(of).unwrap());
+        let victims = Self { _broker: broker, token, lead, told, id, agent, asked, _place: place };
+        let own = Space::Of(victims.id.clone());
+        victims.agent.put(&own, "run/part", &mut Cursor::new(CONTENT)).unwrap();
+        victims.lead.put(&Space::Shared, "run/plan", &mut Cursor::new(CONTENT)).unwrap();
+        Some(victims)
+    }
+
+    /// Has something said to and by each, so that there is something to hear.
+    fn talk(&self) {
+        self.lead.post(&Address::Agents, b"all".to_vec()).unwrap();
+        self.lead.post(&Address::Agent(self.id.clone()), b"you".to_vec()).unwrap();
+        self.agent.post(&Address::Coordinators(self.id.clone()), b"I".to_vec()).unwrap();
+        let mut content = Vec::new();
+        self.lead.get(&Space::Of(self.id.clone()), "run/part", &mut content).unwrap();
+        assert_eq!(content, CONTENT);
+        content.clear();
+        self.agent.get(&Space::Shared, "run/plan", &mut content).unwrap();
+        assert_eq!(content, CONTENT);
+    }
+
+    /// Checks that nobody has heard anything but what they said to each other.
+    #[track_caller]
+    fn assert_undisturbed(&self) {
+        let texts = |arrivals: &Receiver<Arrival>, count: usize| {
+            let mut texts = Vec::new();
+            for _ in 0..count {
+                texts.push(format!("{:?}", arrivals.recv_timeout(LONG).unwrap()));
+            }
+            let more = arrivals.recv_timeout(SHORT);
+            assert!(more.is_err(), "{more:?}");
+            texts
+        };
+        self.talk();
+        let asked = texts(&self.asked, 2);
+        let expected = [b"all".as_slice(), b"you"]
+            .map(|text| format!("{:?}", Arrival::Message { from: None, bytes: text.to_vec() }));
+        assert!(expected.iter().all(|text| asked.contains(text)), "{asked:?}");
+        let from = Some(self.id.clone());
+        let told = Arrival::Message { from, bytes: b"I".to_vec() };
+        assert_eq!(texts(&self.told, 1), [format!("{told:?}")]);
+    }
+}
+
+fn words(subjects: &[&str]) -> Vec<String> {
+    subjects.iter().map(|subject| (*subject).to_owned()).collect()
+}
+
+/// What nobody but a coordinator may ask of the object stores of others.
+fn of_streams(id: &str) -> Vec<String> {
+    let others = [format!("OBJ_plimsoll-of-{id}"), "OBJ_plimsoll-shared".to_owned()];
+    let mut subjects = words(&[
+        "$JS.API.INFO",
+        "$JS.API.STREAM.LIST",
+        "$JS.API.STREAM.NAMES",
+        "$JS.API.STREAM.CREATE.MINE",
+        "$JS.API.ACCOUNT.PURGE.FLEET",
+        "$SYS.REQ.SERVER.PING",
+    ]);
+    for stream in &others {
+        for api in ["STREAM.DELETE", "STREAM.UPDATE", "STREAM.PURGE", "STREAM.MSG.DELETE"] {
+            subjects.push(format!("$JS.API.{api}.{stream}"));
+        }
+    }
+    let other = &others[0];
+    for api in ["STREAM.INFO", "STREAM.MSG.GET", "CONSUMER.CREATE", "CONSUMER.LIST"] {
+        subjects.push(format!("$JS.API.{api}.{other}"));
+    }
+    subjects.push(format!("$JS.API.CONSUMER.DURABLE.CREATE.{other}.x"));
+    subjects.push(format!("$JS.API.DIRECT.GET.{other}.$O.plimsoll-of-{id}.M.x"));
+    subjects.push(format!("$JS.API.CONSUMER.CREATE.{other}.x.y"));
+    subjects
+}
+
+#[test]
+fn a_token_lets_nobody_hear_or_say_anything_but_ask_to_join() {
+    let Some(victims) = Victims::new() else { return };
+    let id = victims.id.as_str();
+    let tls = client_config(victims.token.authority, &victims.token.identity).unwrap();
+    let servers = victims.token.servers.iter().map(|server| format!("tls://{server}"));
+    let servers = servers.map(|server| server.parse().unwrap()).collect();
+    let config = NatsConfig { servers, access: Access::Fleet(Arc::new(tls)), system: None };
+    let raw = Raw::connect(&config, "x", "join").unwrap();
+    let mut subjects = words(&[">", "*.>", "plimsoll.>", "plimsoll.ask.all", "plimsoll.tell.*"]);
+    subjects.extend(words(&["plimsoll.join", "plimsoll.up.>", "$JS.>", "$O.>", "$SYS.>"]));
+    subjects.push(format!("plimsoll.ask.{id}"));
+    subjects.push(format!("_INBOX_plimsoll_{id}.>"));
+    subjects.push("_INBOX_plimsoll_coordinator.>".to_owned());
+    let mut hearing = raw.hears(&subjects);
+    for subject in ["plimsoll.ask.all", "plimsoll.up.ask", "plimsoll.tell.a0001"] {
+        raw.says(subject, b"as somebody else");
+    }
+    for subject in [format!("plimsoll.ask.{id}"), format!("$O.plimsoll-of-{id}.C.x")] {
+        raw.says(&subject, b"as somebody else");
+    }
+    for subject in of_streams(id) {
+        assert_eq!(raw.asks(&subject, b"{}"), None, "{subject}");
+    }
+    // Nor has it others say something to whom it likes.
+    for reply in ["plimsoll.ask.all", "plimsoll.tell.a0001", "_INBOX_plimsoll_coordinator.x"] {
+        raw.asks_for("plimsoll.join", reply, b"{}");
+    }
+    for garbage in [&b""[..], b"\xff\xfe", &[b'['; 100_000], br#"{"token":1}"#] {
+        let refused = raw.asks("plimsoll.join", garbage).unwrap();
+        assert!(refused.contains("is not understood"), "{refused}");
+    }
+    victims.assert_undisturbed();
+    raw.assert_deaf(&subjects, &mut hearing);
+}
+
+#[test]
+fn an_agent_is_nobody_but_itself() {
+    let Some(victims) = Victims::new() else { return };
+    let id = victims.id.as_str();
+    let (own, config) = join(&victims.token, "hostile").unwrap();
+    [Space::Shared, Space::Of(own.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
+    let own = own.as_str();
+    let raw = Raw::connect(&config, "x", own).unwrap();
+    let mut subjects = words(&[">", "*.>", "plimsoll.>", "plimsoll.ask.*", "plimsoll.tell.*"]);
+    subjects.extend(words(&["plimsoll.join", "plimsoll.up.>", "$JS.>", "$O.>", "$SYS.>"]));
+    subjects.push(format!("plimsoll.ask.{id}"));
+    subjects.push(format!("_INBOX_plimsoll_{id}.>"));
+    subjects.push("_INBOX_plimsoll_coordinator.>".to_owned());
+    subjects.push("_INBOX_plimsoll_join.>".to_owned());
+    let mut hearing = raw.hears(&subjects);
+    for subject in
+        ["plimsoll.ask.all", "plimsoll.up.ask", "plimsoll.join", "$O.plimsoll-shared.C.x"]
+    {
+        raw.says(subject, b"as somebody else");
+    }
+    for subject in [
+        format!("plimsoll.ask.{id}"),
+        format!("plimsoll.tell.{id}"),
+        format!("$O.plimsoll-of-{id}.C.x"),
+        format!("$O.plimsoll-of-{id}.M.cnVuL3BhcnQ="),
+        format!("_INBOX_plimsoll_{id}.x"),
+    ] {
+        raw.says(&subject, b"as somebody else");
+    }
+    for subject in of_streams(id) {
+        assert_eq!(raw.asks(&subject, b"{}"), None, "{subject}");
+    }
+    let of_own = ["STREAM.DELETE", "STREAM.UPDATE", "CONSUMER.CREATE", "CONSUMER.LIST"];
+    for api in of_own {
+        let subject = format!("$JS.API.{api}.OBJ_plimsoll-of-{own}");
+        assert_eq!(raw.asks(&subject, b"{}"), None, "{subject}");
+    }
+    // It says that it is another, and goes: the other is still there.
+    let twin = Raw::connect(&config, &format!("plimsoll-agent/{id}/7"), own).unwrap();
+    drop(twin);
+    victims.assert_undisturbed();
+    raw.assert_deaf(&subjects, &mut hearing);
+}
+
+#[test]
+fn names_that_are_none_are_shown_to_nobody() {
+    let Some(victims) = Victims::new() else { return };
+    let (own, config) = join(&victims.token, "hostile").unwrap();
+    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+    let says = |number, about: About| {
+        let what = What::<Answer, LiveDoc>::Here(about);
+        let tell = Tell { agent: own.clone(), incarnation: 7, number, coordinator: None, what };
+        raw.says(&format!("plimsoll.tell.{}", own.as_str()), &encode(&tell).unwrap());
+        raw.flush();
+    };
+    let good = about("good", 1);
+    let bad = [
+        About { name: "\u{1b}]0;x\u{7}".to_owned(), ..good.clone() },
+        About { name: "x".repeat(100_000), ..good.clone() },
+        About { name: String::new(), ..good.clone() },
+        About { version: "1\n2".to_owned(), ..good.clone() },
+        About { kept: vec!["\r".to_owned()], ..good.clone() },
+        About { busy: Some("\u{8}".to_owned()), ..good.clone() },
+    ];
+    let count = bad.len() as u64;
+    (0..).zip(bad).for_each(|(number, about)| says(number, about));
+    says(count, good);
+    let clock = RunTime::machine().clock;
+    let call = Call { coordinator: 1, look: &[], limit: LONG };
+    let mut any = |present: &[Recruit], _| !present.is_empty();
+    let roll = call_roll(&victims.lead, &victims.told, &*clock, call, &mut any).unwrap();
+    let names: Vec<&str> = roll.present.iter().map(|each| &*each.about.name).collect();
+    assert_eq!(names, ["good"]);
+}
+
+#[test]
+fn who_floods_is_cut_short_and_others_are_heard() {
+    const FLOOD: usize = 60_000;
+    let Some(victims) = Victims::new() else { return };
+    let (own, config) = join(&victims.token, "hostile").unwrap();
+    let raw = Raw::connect(&config, "x", own.as_str()).unwrap();
+    let subject = format!("plimsoll.tell.{}", own.as_str());
+    // What is larger than a message may be is not even taken.
+    (0..200).for_each(|_| raw.says(&subject, &[b'['; 900_000]));
+    for at in 0..FLOOD {
+        raw.says(&subject, b"again and again");
+        if at == FLOOD / 2 {
+            let to = Address::Coordinators(victims.id.clone());
+            victims.agent.post(&to, b"still here".to_vec()).unwrap();
+        }
+    }
+    raw.flush();
+    let (mut taken, mut is_heard) = (0, false);
+    while let Ok(arrival) = victims.told.recv_timeout(if is_heard { SHORT } else { LONG }) {
+        let Arrival::Message { from, bytes } = arrival else { continue };
+        match from == Some(own.clone()) {
+            true => taken += 1,
+            false => is_heard |= bytes == b"still here",
+        }
+        assert!(bytes.len() < 900_000);
+    }
+    assert!(is_heard);
+    assert!(taken < FLOOD, "all of {taken}");
+}
+
+#[test]
+fn a_coordinator_has_agents_write_nowhere_but_where_their_owners_say() {
+    let Some(victims) = Victims::new() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let parts = place.path().join("parts");
+    let works = works(&parts, &On::Null, 0);
+    let through = |_, nats| Arc::new(nats) as Arc<dyn Fabric>;
+    let task = Task::join(&victims.token, about("agent", 1), works, &through);
+    let agent = AgentId::new("a0002").unwrap();
+    [Space::Shared, Space::Of(agent.clone())].iter().for_each(|of| victims.lead.make(of).unwrap());
+    let file = WorkloadFile::from_yaml("w", WORKLOAD).unwrap();
+    let open = |weights: &[u32], part| {
+        Order::Open(Box::new(Assignment {
+            workload: Held::Here(serde_json::to_value(&file).unwrap()),
+            seed: 1,
+            weights: weights.to_vec(),
+            part,
+            access: ACCESS.into(),
+            conduct: ConductDoc { op_timeout_ns: 60_000_000_000, ..ConductDoc::default() },
+            found: Held::Here(BTreeMap::new()),
+            content: Held::Here(ContentDoc::default()),
+        }))
+    };
+    let elsewhere = Held::Kept("../../etc/passwd".to_owned());
+    let mut strange = open(&[1], 0);
+    if let Order::Open(assignment) = &mut strange {
+        assignment.workload = elsewhere;
+    }
+    let asks = [
+        ("../../outside", open(&[1], 0), "run id"),
+        ("/outside", open(&[1], 0), "run id"),
+        ("../../outside", Order::Collect, "it keeps no part of that run"),
+        ("run-1", open(&[1], 7), "the shares of the agents mean nothing"),
+        ("run-2", strange, "cannot fetch"),
+        ("run-3", Order::Forget { stays: true }, "something else than it said"),
+    ];
+    for (number, (run, order, why)) in asks.into_iter().enumerate() {
+        let step = |order, dismissed| Step {
+            coordinator: number as u64,
+            run: run.to_owned(),
+            incarnation: 7,
+            step: 1,
+            order,
+            ends: false,
+            dismissed,
+            is_known: false,
+            probe: None,
+        };
+        let to = Address::Agent(agent.clone());
+        let say = |step| victims.lead.post(&to, encode(&Ask::<Order>::Step(step)).unwrap());
+        say(step(Some(order), false)).unwrap();
+        let answer = loop {
+            let Arrival::Message { bytes, .. } = victims.told.recv_timeout(LONG).unwrap() else {
+                continue;
+            };
+            let Ok(tell) = decode::<Tell<Answer, LiveDoc>>(&bytes) else { continue };
+            if let What::Run(Progress { state: State::Done { answer, .. }, .. }) = tell.what {
+                break answer.unwrap();
+            }
+        };
+        let Answer::Failed { why: said } = answer else { panic!("{run}: {answer:?}") };
+        assert!(said.contains(why), "{run}: {said}");
+        say(step(None, true)).unwrap();
+        // It is free again.
+        let is_free = |bytes: &[u8]| {
+            let tell = decode::<Tell<Answer, LiveDoc>>(bytes);
+            tell.is_ok_and(|tell| match tell.what {
+                What::Run(progress) => matches!(progress.state, State::Unknown),
+                _ => false,
+            })
+        };
+        while !matches!(victims.told.recv_timeout(LONG).unwrap(),
+            Arrival::Message { bytes, .. } if is_free(&bytes))
+        {}
+    }
+    // What means nothing it passes over.
+    for garbage in [&b"\xff"[..], &[b'['; 400_000], b"{}"] {
+        victims.lead.post(&Address::Agent(agent.clone()), garbage.to_vec()).unwrap();
+    }
+    task.end();
+    let left = std::fs::read_dir(place.path()).unwrap().count();
+    assert!(left <= 1 && std::fs::read_dir(&parts).map_or(0, Iterator::count) == 0, "{left}");
+}
+
+#[test]
+fn who_has_no_certificate_of_the_fleet_is_not_spoken_to() {
+    let Some(victims) = Victims::new() else { return };
+    let server = &victims.token.servers[0];
+    // Without TLS: the server says where it is, and nothing more.
+    let mut plain = std::net::TcpStream::connect(server).unwrap();
+    plain.set_read_timeout(Some(LONG)).unwrap();
+    plain.write_all(b"CONNECT {\"verbose\":true}\r\nPING\r\nSUB > 1\r\n").unwrap();
+    let mut said = Vec::new();
+    let _ = plain.read_to_end(&mut said);
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.starts_with("INFO {") && !said.contains("PONG"), "{said}");
+    // With one that somebody else has signed, under any name.
+    let other = Authority::new().unwrap();
+    for name in ["a0001", "coordinator", "up", "system", "join", "nobody"] {
+        let tls = client_config(victims.token.authority, &other.client(name).unwrap()).unwrap();
+        let servers = vec![format!("tls://{server}").parse().unwrap()];
+        let config = NatsConfig { servers, access: Access::Fleet(Arc::new(tls)), system: None };
+        let refused = Raw::connect(&config, "x", name).err();
+        assert!(refused.is_some(), "{name}");
+    }
+    victims.assert_undisturbed();
+}
