@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_conduct::{Goal, StageView, Stop};
-use plimsoll_engine::LiveCounts;
+use plimsoll_engine::{LiveCounts, LivePart, PartState};
 use plimsoll_model::{ByteRate, Moment, OpKind};
 use plimsoll_report::format;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -26,6 +26,9 @@ const WIDTH_DEFAULT: u16 = 100;
 /// The terminal's modes as they were found, to be put back.
 static FOUND_MODES: Mutex<Option<Termios>> = Mutex::new(None);
 
+/// The live display that is drawn, which makes room for what else is printed.
+static DRAWN: Mutex<Option<MultiProgress>> = Mutex::new(None);
+
 /// Prints an error with its causes, once each.
 pub(crate) fn complain(error: &anyhow::Error) {
     restore_terminal();
@@ -35,8 +38,15 @@ pub(crate) fn complain(error: &anyhow::Error) {
 
 /// Prints a line for people.
 pub(crate) fn write_stderr(line: &str) {
-    // There is nobody to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr().lock(), "{}", plain(&flags::in_flags(line)));
+    let write = || {
+        // There is nobody to tell when stderr is gone.
+        let _ = writeln!(std::io::stderr().lock(), "{}", plain(&flags::in_flags(line)));
+    };
+    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match drawn {
+        Some(bars) => bars.suspend(write),
+        None => write(),
+    }
 }
 
 /// Returns a text without what a terminal takes for a command: stores and agents may have said part
@@ -154,7 +164,12 @@ impl Ui {
 
     fn show(&self, stage: &StageView<'_>, stop: &Stop, done: &AtomicBool) {
         let keys = self.live.then(Keys::take).flatten();
-        let bar = self.live.then(progress_bar);
+        let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let bar = self.live.then(|| bars.add(progress_bar()));
+        if self.live {
+            *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bars.clone());
+        }
+        let mut agents = AgentLines::new(bars);
         let mut meter = Meter::new(stage);
         let mut line_due = PLAIN_LINE_FIRST;
         while !done.load(Ordering::Acquire) {
@@ -164,14 +179,18 @@ impl Ui {
                 bar.set_position((meter.share(stage, elapsed) * 1_000.0) as u64);
                 bar.set_prefix(stage.name.to_owned());
                 bar.set_message(meter.text(stage, elapsed));
+                agents.draw(stage);
             } else if elapsed >= line_due {
                 line_due = if line_due < PLAIN_LINE { PLAIN_LINE } else { line_due + PLAIN_LINE };
-                self.note(&format!("{}: {}", stage.name, meter.text(stage, elapsed)));
+                let agents = agents_in_words(&stage.live.parts());
+                self.note(&format!("{}: {}{agents}", stage.name, meter.text(stage, elapsed)));
             }
             if keys.as_ref().is_some_and(Keys::quit_pressed) {
                 stop.stop_stage();
             }
         }
+        DRAWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+        agents.clear();
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }
@@ -187,7 +206,7 @@ impl Drop for EndDisplay<'_> {
 }
 
 fn progress_bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(Some(1_000), ProgressDrawTarget::hidden());
     let style = ProgressStyle::with_template("{prefix} {bar:16} {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style.progress_chars("━╸─"));
@@ -225,15 +244,8 @@ impl Meter {
     /// Reads the counters and returns how long the stage has run.
     fn tick(&mut self, stage: &StageView<'_>) -> Duration {
         let at = stage.clock.now();
-        self.now = OpKind::ALL.iter().fold(LiveCounts::default(), |sum, &kind| {
-            let counts = stage.live.counts(kind);
-            LiveCounts {
-                ok: sum.ok + counts.ok,
-                failed: sum.failed + counts.failed,
-                bytes: sum.bytes + counts.bytes,
-                latency_ns: sum.latency_ns.wrapping_add(counts.latency_ns),
-            }
-        });
+        let kinds = OpKind::ALL.iter().map(|kind| stage.live.counts(*kind));
+        self.now = kinds.fold(LiveCounts::default(), LiveCounts::plus);
         let span = at.since(self.seen_at);
         if span >= Self::SPAN_MIN {
             let seconds = span.as_secs_f64();
@@ -262,8 +274,7 @@ impl Meter {
                 format!("{} of {}", format::count(done), format::count(ops))
             }
             Goal::Time(time) if elapsed.as_secs() > time.as_secs() => {
-                let waited_for = stage.live.waited_for();
-                let waited_for = waited_for.as_deref().unwrap_or("operations under way");
+                let waited_for = waited_for(&stage.live.parts());
                 format!("{0} of {0} s, waiting for {waited_for}", time.as_secs())
             }
             Goal::Time(time) => format!("{} of {} s", elapsed.as_secs(), time.as_secs()),
@@ -281,6 +292,134 @@ impl Meter {
             .latency
             .map_or(String::new(), |latency| format!(", {} mean", format::duration(latency)));
         format!("{progress}, {errors}: {rate}{latency}")
+    }
+}
+
+/// Returns what the end of a stage waits for whose time is up: those who are behind the others, or
+/// not heard of, where others carry it out.
+fn waited_for(parts: &[LivePart]) -> String {
+    /// So many are named.
+    const NAMED_MAX: usize = 3;
+    let are_some_done = parts.iter().any(|part| part.state == PartState::Done);
+    let is_waited_for = |part: &&LivePart| match part.state {
+        PartState::Works => are_some_done,
+        PartState::Silent => true,
+        PartState::Done | PartState::Lost => false,
+    };
+    let waited: Vec<&str> = parts.iter().filter(is_waited_for).map(|part| &*part.name).collect();
+    let named = waited[..waited.len().min(NAMED_MAX)].join(", ");
+    match (waited.len(), waited.len().saturating_sub(NAMED_MAX)) {
+        (0, _) => "operations under way".to_owned(),
+        (1, _) => format!("agent {named}"),
+        (_, 0) => format!("agents {named}"),
+        (_, others) => format!("agents {named} and {}", format::plural(others as u64, "other")),
+    }
+}
+
+/// The agents of a fleet, a line each, below the line of the whole stage.
+struct AgentLines {
+    bars: MultiProgress,
+    lines: Vec<ProgressBar>,
+    /// By agent: when it was looked at, and what it had counted.
+    seen: Vec<(Moment, LiveCounts)>,
+    rates: Vec<f64>,
+}
+
+impl AgentLines {
+    /// So many lines are shown.
+    const LINES_MAX: usize = 8;
+
+    fn new(bars: MultiProgress) -> Self {
+        Self { bars, lines: Vec::new(), seen: Vec::new(), rates: Vec::new() }
+    }
+
+    /// Draws the lines anew: those first who need a look.
+    fn draw(&mut self, stage: &StageView<'_>) {
+        let parts = stage.live.parts();
+        let now = stage.clock.now();
+        self.seen.resize(parts.len(), (now, LiveCounts::default()));
+        self.rates.resize(parts.len(), 0.0);
+        for (slot, (seen, rate)) in self.seen.iter_mut().zip(&mut self.rates).enumerate() {
+            let counts = stage.live.counts_of(slot);
+            let span = now.since(seen.0);
+            if span >= Meter::SPAN_MIN {
+                *rate = counts.ok.saturating_sub(seen.1.ok) as f64 / span.as_secs_f64();
+                *seen = (now, counts);
+            }
+        }
+        let texts = agent_lines(&parts, Self::LINES_MAX, |slot| {
+            (self.rates[slot], stage.live.counts_of(slot).failed)
+        });
+        while self.lines.len() < texts.len() {
+            let line = self.bars.add(ProgressBar::no_length());
+            let style = ProgressStyle::with_template("  {wide_msg}");
+            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.lines.push(line);
+        }
+        for (line, text) in self.lines.iter().zip(texts) {
+            line.set_message(text);
+        }
+    }
+
+    fn clear(&self) {
+        self.lines.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}
+
+/// Returns a line for each agent, those first who need a look, and one for what is left of more
+/// than `lines_max`; `counted` returns an agent's rate and its failures.
+fn agent_lines(
+    parts: &[LivePart],
+    lines_max: usize,
+    counted: impl Fn(usize) -> (f64, u64),
+) -> Vec<String> {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|slot| match parts[*slot].state {
+        PartState::Lost => 0,
+        PartState::Silent => 1,
+        PartState::Works | PartState::Done => 2,
+    });
+    let shown = if parts.len() > lines_max { lines_max - 1 } else { parts.len() };
+    let width = order.iter().take(shown).map(|slot| parts[*slot].name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let line = |slot: &usize| {
+        let LivePart { name, state } = &parts[*slot];
+        let (rate, failed) = counted(*slot);
+        let failed = match failed {
+            0 => String::new(),
+            failed => format!(", {} failed", format::count(failed)),
+        };
+        let state = match state {
+            PartState::Works => format!("{} op/s{failed}", format::count(rate.round() as u64)),
+            PartState::Done => format!("done{failed}"),
+            PartState::Silent => format!("not heard of{failed}"),
+            PartState::Lost => format!("LOST{failed}"),
+        };
+        format!("{name:width$}  {state}")
+    };
+    let mut lines: Vec<String> = order.iter().take(shown).map(line).collect();
+    if let Some(more) = parts.len().checked_sub(shown).filter(|more| *more > 0) {
+        lines.push(format!("and {}", format::plural(more as u64, "more agent")));
+    }
+    lines
+}
+
+/// Returns how the agents stand in a few words; nothing where all of them work.
+fn agents_in_words(parts: &[LivePart]) -> String {
+    let of = |state| {
+        let names = parts.iter().filter(move |part| part.state == state);
+        names.map(|part| &*part.name).collect::<Vec<_>>()
+    };
+    let named = |names: Vec<&str>, what: &str| match names.len() {
+        0 => None,
+        1..=3 => Some(format!("{} {what}", names.join(", "))),
+        count => Some(format!("{count} {what}")),
+    };
+    let said = [named(of(PartState::Lost), "lost"), named(of(PartState::Silent), "not heard of")];
+    let said: Vec<String> = said.into_iter().flatten().collect();
+    match (parts.len(), said.is_empty()) {
+        (0, _) | (_, true) => String::new(),
+        (all, false) => format!("; of {all} agents {}", said.join(", ")),
     }
 }
 
@@ -366,7 +505,45 @@ mod tests {
         assert_eq!(progress(3), "3 of 8 s");
         assert_eq!(progress(8), "8 of 8 s");
         assert_eq!(progress(9), "8 of 8 s, waiting for operations under way");
-        live.wait_for(Some("agents a, b".to_owned()));
+        let parts = |states: &[PartState]| {
+            let part = |(name, state): (char, &PartState)| LivePart {
+                name: name.to_string(),
+                state: *state,
+            };
+            live.show_parts(('a'..).zip(states).map(part).collect());
+        };
+        use PartState::{Done, Lost, Silent, Works};
+        parts(&[Works, Silent, Done]);
         assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b");
+        parts(&[Works, Works]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for operations under way");
+        parts(&[Lost, Silent, Works]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for agent b");
+        parts(&[Silent, Silent, Silent, Silent, Silent, Works]);
+        assert_eq!(progress(10), "8 of 8 s, waiting for agents a, b, c and 2 others");
+    }
+
+    #[test]
+    fn agents_that_need_a_look_stand_first() {
+        use PartState::{Done, Lost, Silent, Works};
+        let parts = |states: &[PartState]| -> Vec<LivePart> {
+            let part = |(number, state): (usize, &PartState)| LivePart {
+                name: format!("node{number}"),
+                state: *state,
+            };
+            states.iter().enumerate().map(part).collect()
+        };
+        let counted = |slot: usize| (1_000.4 * slot as f64, slot as u64 / 3);
+        let few = parts(&[Works, Done, Silent, Lost]);
+        let lines = agent_lines(&few, 8, counted);
+        let expected =
+            ["node3  LOST, 1 failed", "node2  not heard of", "node0  0 op/s", "node1  done"];
+        assert_eq!(lines, expected);
+        assert_eq!(agents_in_words(&few), "; of 4 agents node3 lost, node2 not heard of");
+        let many = agent_lines(&parts(&[Works; 12]), 3, counted);
+        assert_eq!(many, ["node0  0 op/s", "node1  1,000 op/s", "and 10 more agents"]);
+        assert_eq!(agents_in_words(&parts(&[Works; 12])), "");
+        assert_eq!(agents_in_words(&parts(&[Silent; 5])), "; of 5 agents 5 not heard of");
+        assert!(agent_lines(&[], 8, counted).is_empty());
     }
 }

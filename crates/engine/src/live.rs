@@ -103,6 +103,15 @@ impl KindCounters {
     fn failed(&self) -> u64 {
         self.ended[1..].iter().map(|count| count.load(Relaxed)).sum()
     }
+
+    fn counts(&self) -> LiveCounts {
+        LiveCounts {
+            ok: self.ok(),
+            failed: self.failed(),
+            bytes: self.bytes.load(Relaxed),
+            latency_ns: self.latency_ns.load(Relaxed),
+        }
+    }
 }
 
 fn add(counter: &AtomicU64, value: u64) {
@@ -135,11 +144,34 @@ pub struct Live {
     threads: Vec<ThreadCounters>,
     /// What stop rules have seen here, for who judges them.
     seen: Mutex<Option<Arc<PartSeen>>>,
-    /// What the end of the stage waits for, where that is known.
-    waited_for: Mutex<Option<String>>,
+    /// Who else carries the stage out, where others do.
+    parts: Mutex<Vec<LivePart>>,
 }
 
-/// What was counted so far of one kind of operation.
+/// Somebody else who carries out a part of the stage. The counters of the first are those of slot
+/// 0, and so on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivePart {
+    /// What people call it.
+    pub name: String,
+    /// How it stands.
+    pub state: PartState,
+}
+
+/// How somebody stands who carries out a part of the stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartState {
+    /// It works.
+    Works,
+    /// It has ended its part.
+    Done,
+    /// It has not been heard of for a while.
+    Silent,
+    /// It is given up.
+    Lost,
+}
+
+/// What was counted so far of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveCounts {
     /// Successes.
@@ -150,6 +182,19 @@ pub struct LiveCounts {
     pub bytes: u64,
     /// Sum of the latencies of successes.
     pub latency_ns: u64,
+}
+
+impl LiveCounts {
+    /// Returns what both have counted.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            ok: self.ok + other.ok,
+            failed: self.failed + other.failed,
+            bytes: self.bytes + other.bytes,
+            latency_ns: self.latency_ns.wrapping_add(other.latency_ns),
+        }
+    }
 }
 
 /// All that was counted so far of one kind of operation. The numbers are read one after the other
@@ -186,21 +231,21 @@ impl Live {
     /// Returns counters for `threads` threads, all zero.
     pub fn new(threads: usize) -> Self {
         let threads = (0..threads).map(|_| ThreadCounters::default()).collect();
-        Self { threads, seen: Mutex::default(), waited_for: Mutex::default() }
+        Self { threads, seen: Mutex::default(), parts: Mutex::default() }
     }
 
     pub(crate) fn thread(&self, index: usize) -> &ThreadCounters {
         &self.threads[index]
     }
 
-    /// Says what the end of the stage waits for, where that is known.
-    pub fn wait_for(&self, what: Option<String>) {
-        *self.waited_for.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    /// Says who else carries the stage out, and how each stands.
+    pub fn show_parts(&self, parts: Vec<LivePart>) {
+        *self.parts.lock().unwrap_or_else(PoisonError::into_inner) = parts;
     }
 
-    /// Returns what the end of the stage waits for, where that is known.
-    pub fn waited_for(&self) -> Option<String> {
-        self.waited_for.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns who else carries the stage out, where others do.
+    pub fn parts(&self) -> Vec<LivePart> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns what stop rules have seen here that somebody else judges, the newest.
@@ -226,15 +271,14 @@ impl Live {
 
     /// Returns what was counted so far of `kind`.
     pub fn counts(&self, kind: OpKind) -> LiveCounts {
-        let mut sum = LiveCounts::default();
-        for thread in &self.threads {
-            let counters = &thread.0[kind as usize];
-            sum.ok += counters.ok();
-            sum.failed += counters.failed();
-            sum.bytes += counters.bytes.load(Relaxed);
-            sum.latency_ns = sum.latency_ns.wrapping_add(counters.latency_ns.load(Relaxed));
-        }
-        sum
+        let of_threads = self.threads.iter().map(|thread| thread.0[kind as usize].counts());
+        of_threads.fold(LiveCounts::default(), LiveCounts::plus)
+    }
+
+    /// Returns what was counted so far in a slot, of all kinds.
+    pub fn counts_of(&self, slot: usize) -> LiveCounts {
+        let kinds = self.threads.get(slot).into_iter().flat_map(|thread| &thread.0);
+        kinds.map(KindCounters::counts).fold(LiveCounts::default(), LiveCounts::plus)
     }
 
     /// Returns all that was counted so far of `kind`; `None` if no such operation has ended.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::table::{Cell, Table, Tone, harmless};
 use crate::{format, serial};
 
 /// A process that carried out a part of the run.
@@ -86,6 +87,45 @@ impl AgentReport {
     }
 }
 
+/// What each agent was and did, as columns.
+pub(crate) const HEADINGS: [&str; 7] =
+    ["agent", "weight", "threads", "operations", "client CPU", "clock", "lost"];
+
+impl AgentReport {
+    /// Returns what stands under the headings but the first.
+    pub(crate) fn cells(&self) -> [String; 6] {
+        let within = |of| format!("±{}", format::duration(of));
+        let lost = self.lost.as_ref().map(|lost| {
+            let after = format::duration(lost.heard);
+            lost.stage.as_ref().map_or_else(|| after.clone(), |stage| format!("{stage}, {after}"))
+        });
+        [
+            self.weight.to_string(),
+            self.threads.to_string(),
+            format::known(self.rows, format::count),
+            format::known(self.cpu, format::duration),
+            format::known(self.clock_uncertainty, within),
+            lost.unwrap_or_default(),
+        ]
+    }
+}
+
+/// Returns a table of several agents, for people; `None` where there is one at most.
+pub(crate) fn table(agents: &[AgentReport]) -> Option<Table> {
+    if agents.len() < 2 {
+        return None;
+    }
+    // That nobody was lost needs no column.
+    let columns = if agents.iter().any(|agent| agent.lost.is_some()) { 7 } else { 6 };
+    let mut table = Table::new(&HEADINGS[..columns]);
+    for agent in agents {
+        let tone = if agent.lost.is_some() { Tone::Bad } else { Tone::Plain };
+        let cells = agent.cells().into_iter().take(columns - 1);
+        table.row(&harmless(&agent.name), tone, cells.map(|text| Cell::new(text, tone)));
+    }
+    Some(table)
+}
+
 /// Returns the agents in one line; `None` where there are none.
 pub(crate) fn line(agents: &[AgentReport]) -> Option<String> {
     /// More names than that say nothing.
@@ -100,4 +140,47 @@ pub(crate) fn line(agents: &[AgentReport]) -> Option<String> {
         format!("; their clocks agree to ±{}", format::duration(clocks))
     });
     Some(format!("{}: {}{more}{clocks}", agents.len(), names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Paint;
+
+    #[test]
+    fn each_agent_has_a_row_with_what_it_did() {
+        let agent = |name: &str, lost| AgentReport {
+            name: name.to_owned(),
+            id: "a0001".to_owned(),
+            version: "1".to_owned(),
+            machine: None,
+            weight: 4,
+            threads: 2,
+            clock_uncertainty: Some(Duration::from_micros(123)),
+            rows: Some(12_345),
+            cpu: Some(Duration::from_millis(1_500)),
+            lost,
+            losses: Vec::new(),
+        };
+        let text = |agents: &[AgentReport]| {
+            let mut text = String::new();
+            table(agents)?.write(Paint { color: false }, &mut text);
+            Some(text)
+        };
+        assert_eq!(text(&[agent("alone", None)]), None);
+        let two = text(&[agent("node1", None), agent("n\u{1b}2", None)]).unwrap();
+        let expected = "\
+agent    weight  threads  operations  client CPU    clock
+  node1       4        2      12,345      1.50 s  ±123 µs
+  n 2         4        2      12,345      1.50 s  ±123 µs
+";
+        assert_eq!(two, expected);
+        let heard = Duration::from_secs(3);
+        let (at, stage) = (Duration::from_secs(13), Some("measure".to_owned()));
+        let lost = LossReport { heard, at, stage, why: "it has ended".to_owned() };
+        let gone = AgentReport { rows: None, cpu: None, ..agent("node2", Some(lost)) };
+        let two = text(&[agent("node1", None), gone]).unwrap();
+        let last = two.lines().last().unwrap();
+        assert!(last.ends_with("measure, 3.00 s") && last.contains(" – "), "{two}");
+    }
 }

@@ -30,6 +30,7 @@ pub(crate) fn write(report: &RowView<'_>, width: usize, paint: Paint, out: &mut 
     let mut writer = Writer { report, details, width, paint, out };
     writer.span();
     writer.hosts();
+    writer.agents();
     writer.clients();
     writer.percentiles();
     details.kinds.iter().for_each(|kind| writer.sizes(kind));
@@ -85,6 +86,13 @@ impl Writer<'_> {
                 Peer { name, figures: &at.figures }
             });
             self.peers(kind.kind.name(), "hosts", &peers.collect::<Vec<_>>());
+        }
+    }
+
+    /// Writes what each agent of a fleet was and did, over the whole run.
+    fn agents(&mut self) {
+        if let Some(table) = crate::agents::table(&self.report.agents) {
+            self.table(&table);
         }
     }
 

@@ -54,6 +54,7 @@ pub fn render(report: &Report, environment: &Environment) -> String {
         Some(row) => headline(&row) + &warnings(&row) + &origin(&row) + &body(row, ""),
         None => several(report),
     };
+    html += &section("agents", "The agents", &tables::agents(&report.agents));
     let facts = tables::environment(report, environment);
     html += &section("environment", "Environment", &facts);
     let (data, left_out) = data(report, SIZE_MAX.saturating_sub(html.len()));

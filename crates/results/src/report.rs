@@ -390,11 +390,18 @@ fn agents(manifest: &Manifest) -> Vec<AgentReport> {
         threads: of.threads_count,
         clock_uncertainty: of.clock.iter().map(|of| ns(of.uncertainty_ns)).max(),
         rows: of.rows_count,
-        cpu: of.cpu_ns.iter().flatten().copied().reduce(|all, of| all + of).map(ns),
+        cpu: cpu_ns(of).map(ns),
         lost: of.lost.as_ref().map(loss),
         losses: of.losses.clone(),
     };
     manifest.agents.iter().map(agent).collect()
+}
+
+/// Returns the processor time of an agent over all stages; of one that was lost, that of the last
+/// is not known.
+fn cpu_ns(agent: &schema::Agent) -> Option<u64> {
+    let of_stages = agent.cpu_ns.iter().flatten().copied();
+    of_stages.reduce(|all, of| all + of).filter(|_| agent.lost.is_none())
 }
 
 fn machine_line(machine: &schema::Machine) -> Option<String> {

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-use plimsoll_engine::{LiveDetail, latency_cell_end_ns};
+use plimsoll_engine::{LiveDetail, PartState, latency_cell_end_ns};
 use plimsoll_model::{ErrorClass, OpKind};
 
 use crate::snapshot::{Board, Snapshot, seconds};
@@ -58,9 +58,45 @@ fn write_all(out: &mut String, board: &Board, snapshot: &Snapshot) -> fmt::Resul
     let help = "Latency of successful operations, from the intended start to the end.";
     family(out, "plimsoll_latency_seconds", "histogram", help)?;
     each(snapshot, |labels, detail| histogram(out, labels, detail))?;
+    if snapshot.stages.iter().any(|stage| !stage.parts.is_empty()) {
+        agents(out, snapshot)?;
+    }
     let help = "Processor time of the load generator, all cores, user and system.";
     family(out, "process_cpu_seconds_total", "counter", help)?;
     writeln!(out, "process_cpu_seconds_total {}", snapshot.cpu.as_secs_f64())
+}
+
+/// Writes what is known of each agent of a fleet.
+fn agents(out: &mut String, snapshot: &Snapshot) -> fmt::Result {
+    let of_stages = || {
+        let of_stage = |stage| move |part| (stage, part);
+        snapshot.stages.iter().flat_map(move |stage| stage.parts.iter().map(of_stage(stage)))
+    };
+    let help = "Operations that an agent has ended, by whether they succeeded.";
+    family(out, "plimsoll_agent_operations_total", "counter", help)?;
+    for (stage, (part, counts)) in of_stages() {
+        let labels =
+            format!("stage=\"{}\",agent=\"{}\"", escaped(&stage.name), escaped(&part.name));
+        for (outcome, count) in [("ok", counts.ok), ("failed", counts.failed)] {
+            let name = "plimsoll_agent_operations_total";
+            writeln!(out, "{name}{{{labels},outcome=\"{outcome}\"}} {count}")?;
+        }
+    }
+    let help = "Content bytes of an agent's successful operations.";
+    family(out, "plimsoll_agent_bytes_total", "counter", help)?;
+    for (stage, (part, counts)) in of_stages() {
+        let (stage, agent) = (escaped(&stage.name), escaped(&part.name));
+        let name = "plimsoll_agent_bytes_total";
+        writeln!(out, "{name}{{stage=\"{stage}\",agent=\"{agent}\"}} {}", counts.bytes)?;
+    }
+    let help = "1 while an agent is heard of, 0 when it is silent or given up.";
+    family(out, "plimsoll_agent_up", "gauge", help)?;
+    let last = snapshot.stages.last().into_iter().flat_map(|stage| &stage.parts);
+    for (part, _) in last {
+        let is_up = u8::from(matches!(part.state, PartState::Works | PartState::Done));
+        writeln!(out, "plimsoll_agent_up{{agent=\"{}\"}} {is_up}", escaped(&part.name))?;
+    }
+    Ok(())
 }
 
 fn family(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {

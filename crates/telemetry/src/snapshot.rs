@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use plimsoll_engine::{Live, LiveDetail};
+use plimsoll_engine::{Live, LiveCounts, LiveDetail, LivePart};
 use plimsoll_model::{Moment, OpKind, SharedClock, WallTime};
 
 use crate::RunFacts;
@@ -45,6 +45,8 @@ pub(super) struct StageSnapshot {
     pub(super) began: WallTime,
     /// Kinds of which an operation has ended.
     pub(super) kinds: Vec<(OpKind, LiveDetail)>,
+    /// Who else carries it out, where others do, and what each has counted.
+    pub(super) parts: Vec<(LivePart, LiveCounts)>,
 }
 
 impl Board {
@@ -88,6 +90,10 @@ impl Board {
         let kinds = |live: &Live| {
             OpKind::ALL.into_iter().filter_map(|kind| detail(live, kind)).collect::<Vec<_>>()
         };
+        let parts = |live: &Live| {
+            let parts = live.parts().into_iter().enumerate();
+            parts.map(|(slot, part)| (part, live.counts_of(slot))).collect()
+        };
         Snapshot {
             at: self.now(),
             cpu: (self.cpu)(),
@@ -97,6 +103,7 @@ impl Board {
                     name,
                     began,
                     kinds: kinds(&live),
+                    parts: parts(&live),
                 })
                 .collect(),
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 
-use plimsoll_engine::{LATENCY_CELLS, LiveDetail, latency_cell_end_ns};
+use plimsoll_engine::{
+    LATENCY_CELLS, LiveCounts, LiveDetail, LivePart, PartState, latency_cell_end_ns,
+};
 use plimsoll_model::{EndpointId, ErrorClass, OpKind, StageId};
 use plimsoll_stats::Sample;
 use serde_json::Value;
@@ -62,7 +64,9 @@ fn detail() -> LiveDetail {
 
 fn snapshot() -> Snapshot {
     let began = plimsoll_model::WallTime::from_unix_ns(5);
-    let stage = |name: &str, kinds| StageSnapshot { name: name.to_owned(), began, kinds };
+    let parts = Vec::new;
+    let stage =
+        |name: &str, kinds| StageSnapshot { name: name.to_owned(), began, kinds, parts: parts() };
     Snapshot {
         at: plimsoll_model::WallTime::from_unix_ns(1_700_000_000_000_000_001),
         cpu: std::time::Duration::from_millis(1_500),
@@ -163,6 +167,27 @@ fn the_page_for_prometheus_holds_what_was_counted() {
     let version = env!("CARGO_PKG_VERSION");
     let run = [("run", "run-1"), ("what", "s3-\"get\""), ("version", version)];
     assert_eq!(value(&lines, "plimsoll_run_info", &run), 1.0);
+}
+
+#[test]
+fn the_page_lists_the_agents_of_a_fleet() {
+    let mut snapshot = snapshot();
+    let part = |name: &str, state| LivePart { name: name.to_owned(), state };
+    let counts = LiveCounts { ok: 7, failed: 2, bytes: 70, latency_ns: 9 };
+    snapshot.stages[1].parts = vec![
+        (part("node\"1", PartState::Works), counts),
+        (part("node2", PartState::Silent), LiveCounts::default()),
+        (part("node3", PartState::Lost), LiveCounts::default()),
+        (part("node4", PartState::Done), LiveCounts::default()),
+    ];
+    let lines = page(&prometheus::text(&board(&["h:1"]), &snapshot));
+    let own = [("stage", "measure"), ("agent", "node\"1")];
+    let of = |name: &str, more: &[(&str, &str)]| value(&lines, name, &[&own[..], more].concat());
+    assert_eq!(of("plimsoll_agent_operations_total", &[("outcome", "ok")]), 7.0);
+    assert_eq!(of("plimsoll_agent_operations_total", &[("outcome", "failed")]), 2.0);
+    assert_eq!(of("plimsoll_agent_bytes_total", &[]), 70.0);
+    let is_up = |agent: &str| value(&lines, "plimsoll_agent_up", &[("agent", agent)]);
+    assert_eq!(["node\"1", "node2", "node3", "node4"].map(is_up), [1.0, 0.0, 0.0, 1.0]);
 }
 
 #[test]

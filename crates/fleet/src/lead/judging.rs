@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_engine::{EndReason, Live, PartSeen, StageRules};
-use plimsoll_report::format;
+use plimsoll_engine::{EndReason, Live, LivePart, PartSeen, PartState, StageRules};
 
 use super::hearing::Machine;
 use crate::contents::fetch;
@@ -45,7 +44,16 @@ impl Watching for StageWatch<'_> {
             let told = member.live().filter(|told| told.stage == self.stage);
             told.inspect(|of| of.show(self.live, slot));
         }
-        self.live.wait_for(waited_for(machine, &self.names));
+        let state = |member: &Member<Order, Answer, LiveDoc>| match member.standing() {
+            Standing::Lost(_) | Standing::Back => PartState::Lost,
+            Standing::Done(_) => PartState::Done,
+            Standing::Working if member.is_silent() => PartState::Silent,
+            Standing::Working => PartState::Works,
+        };
+        let parts = machine.members().iter().zip(&self.names);
+        let part =
+            |(member, name): (_, &String)| LivePart { name: name.clone(), state: state(member) };
+        self.live.show_parts(parts.map(part).collect());
         if let Some(judge) = &mut self.judge {
             judge.see(machine, self.stage);
         }
@@ -53,33 +61,6 @@ impl Watching for StageWatch<'_> {
 
     fn think(&mut self) -> bool {
         self.judge.as_mut().is_some_and(Judge::think)
-    }
-}
-
-/// Returns the agents that a step waits for, where others have done it or they are silent.
-fn waited_for(machine: &Machine, names: &[String]) -> Option<String> {
-    /// So many are named.
-    const NAMED_MAX: usize = 3;
-    let members = || machine.members().iter();
-    let are_some_done = members().any(|member| matches!(member.standing(), Standing::Done(_)));
-    let is_waited_for = |member: &Member<Order, Answer, LiveDoc>| {
-        let works = matches!(member.standing(), Standing::Working);
-        works && (are_some_done || member.is_silent())
-    };
-    let waited: Vec<&str> = members()
-        .zip(names)
-        .filter(|(member, _)| is_waited_for(member))
-        .map(|(_, name)| &**name)
-        .collect();
-    let others = waited.len().saturating_sub(NAMED_MAX);
-    let named = waited.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-    match (waited.len(), others) {
-        (0, _) => None,
-        (1, _) => Some(format!("agent {named}")),
-        (_, 0) => Some(format!("agents {named}")),
-        (_, others) => {
-            Some(format!("agents {named} and {}", format::plural(others as u64, "other")))
-        }
     }
 }
 
@@ -183,27 +164,29 @@ mod tests {
     }
 
     #[test]
-    fn a_step_waits_for_who_has_not_done_it_where_others_have() {
-        let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
+    fn how_agents_stand_is_shown() {
+        let names = ["a", "b", "c", "d"].map(str::to_owned);
         let id = |name: &str| AgentId::new(name).unwrap();
         let now = Moment::from_ns(1);
         let members = names.iter().map(|name| (id(name), 1));
         let mut machine = Machine::new(7, "run".to_owned(), Limits::DEFAULT, members, now);
         let _ = machine.begin(now, |_| Order::HandIn { ended: Vec::new() });
-        assert_eq!(waited_for(&machine, &names), None, "all of them work");
+        let live = Live::new(4);
+        let shown = |machine: &Machine| {
+            let names = names.to_vec();
+            StageWatch { stage: 1, live: &live, judge: None, names }.see(machine);
+            live.parts().into_iter().map(|part| part.state).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&machine), [PartState::Works; 4]);
         let _ = machine.disconnected(now, &id("b"), 1);
-        assert_eq!(waited_for(&machine, &names).unwrap(), "agent b");
-        let mut expected = vec!["agents b, c, d and 1 other", "agents b, c, d", "agents b, d"];
-        for name in ["a", "e", "c"] {
-            let state = State::Done { step: 1, answer: Some(Answer::Forgotten) };
-            let progress = Progress { run: "run".to_owned(), state, echo: None, live: None };
-            let what = What::Run(progress);
-            let tell =
-                Tell { agent: id(name), incarnation: 1, number: 1, coordinator: Some(7), what };
-            let _ = machine.hear(now, tell);
-            assert_eq!(waited_for(&machine, &names).unwrap(), expected.remove(0));
-        }
-        let _ = machine.give_up(now, 1, "it is gone".to_owned());
-        assert_eq!(waited_for(&machine, &names).unwrap(), "agent d");
+        let state = State::Done { step: 1, answer: Some(Answer::Forgotten) };
+        let progress = Progress { run: "run".to_owned(), state, echo: None, live: None };
+        let (agent, coordinator) = (id("c"), Some(7));
+        let what = What::Run(progress);
+        let _ = machine.hear(now, Tell { agent, incarnation: 1, number: 1, coordinator, what });
+        let _ = machine.give_up(now, 3, "it is gone".to_owned());
+        use PartState::{Done, Lost, Silent, Works};
+        assert_eq!(shown(&machine), [Works, Silent, Done, Lost]);
+        assert_eq!(live.parts()[3].name, "d");
     }
 }

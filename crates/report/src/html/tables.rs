@@ -8,6 +8,7 @@ use plimsoll_model::{ByteRate, Moment};
 
 use super::charts::size;
 use super::{Environment, escaped};
+use crate::agents::{AgentReport, HEADINGS};
 use crate::format::{
     UNKNOWN, byte_rate, bytes, count, duration, known, object_rate, op_rate, percent, plural,
 };
@@ -247,6 +248,20 @@ pub(super) fn hosts(report: &RowView<'_>) -> String {
                 table.row(Tone::Part, kind.kind.name(), shares(&of_host.figures));
             }
         }
+    }
+    table.end()
+}
+
+/// Returns what each agent of a fleet was and did; nothing when there is only one.
+pub(super) fn agents(agents: &[AgentReport]) -> String {
+    if agents.len() < 2 {
+        return String::new();
+    }
+    let mut table = Table::new(&HEADINGS);
+    for agent in agents {
+        let [weight, threads, rows, cpu, clock, lost] = agent.cells();
+        let lost = if lost.is_empty() { UNKNOWN.to_owned() } else { lost };
+        table.row(Tone::Plain, &agent.name, [weight, threads, rows, cpu, clock, lost]);
     }
     table.end()
 }

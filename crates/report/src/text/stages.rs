@@ -32,6 +32,13 @@ pub(super) fn render(report: &Report, width: usize, paint: Paint) -> String {
     for stage in &report.stages {
         writer.stage(stage);
     }
+    let is_detailed =
+        |stage: &StageReport| stage.rows.iter().any(|row| row.analysis.details.is_some());
+    let has_details = report.stages.iter().any(is_detailed);
+    if let Some(table) = agents::table(&report.agents).filter(|_| has_details) {
+        writer.out.push('\n');
+        table.write(paint, &mut writer.out);
+    }
     if let Some(table) = weka::table(report) {
         writer.out.push('\n');
         writer.out.push_str(&table);
