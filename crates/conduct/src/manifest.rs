@@ -73,6 +73,7 @@ pub fn of_workload(
         notes: Vec::new(),
         first_errors: Vec::new(),
         merged: Vec::new(),
+        receipt: None,
         agents: Vec::new(),
         virtual_time: time.virtual_time.is_some(),
         certificate,

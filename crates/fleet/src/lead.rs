@@ -37,6 +37,7 @@ use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::limits::Limits;
 use crate::offset::{ClockLine, Offset};
+use crate::pki::fresh_receipt;
 use crate::roll::Recruit;
 use crate::wire::{
     Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageBounds,
@@ -168,6 +169,7 @@ impl Lead {
             lost: None,
             rows_count: None,
             cpu_ns: Vec::new(),
+            receipt: None,
             losses: Vec::new(),
         };
         Self {
@@ -216,8 +218,16 @@ impl Lead {
             conduct: self.settings.conduct.clone(),
             found,
             content: ship(fabric, &self.run, &self.settings.content)?,
+            receipt: String::new(),
         };
-        let order = |part| Order::Open(Box::new(Assignment { part, ..assignment.clone() }));
+        let receipts: Vec<String> = self.agents.iter().map(|_| fresh_receipt()).collect();
+        for (agent, receipt) in self.agents.iter_mut().zip(&receipts) {
+            agent.receipt = Some(receipt.clone());
+        }
+        let order = |part: usize| {
+            let receipt = receipts[part].clone();
+            Order::Open(Box::new(Assignment { part, receipt, ..assignment.clone() }))
+        };
         let stop = run.recording.stop.flag();
         self.step(order, &|| stop.is_set())?;
         let sent = std::mem::take(&mut self.settings.content);

@@ -230,7 +230,8 @@ impl Part {
         let content = ContentFrom::Here(receive(&*self.link.fabric, assignment.content)?);
         let request = RunRequest { plan, seed, id, time, targets: all, settings, content };
         let open = request.lay_out()?;
-        let manifest = open.manifest(Vec::new(), None, None);
+        let mut manifest = open.manifest(Vec::new(), None, None);
+        manifest.receipt = Some(assignment.receipt);
         let endpoints = manifest.endpoints().cloned().collect();
         let machine = serde_json::to_value(machine::describe())?;
         let files = manifest.targets().map(|target| target.files.clone()).collect();

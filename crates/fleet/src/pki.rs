@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aws_lc_rs::digest;
+use aws_lc_rs::{digest, rand};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PublicKeyData, SignatureAlgorithm,
@@ -221,6 +221,13 @@ impl ServerCertVerifier for Pinned {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+/// Returns what nobody guesses, by which a part is known again as the one that was given out.
+pub(crate) fn fresh_receipt() -> String {
+    let mut bytes = [0; 16];
+    rand::fill(&mut bytes).expect("the system has random bytes");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

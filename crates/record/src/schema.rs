@@ -107,6 +107,10 @@ pub struct Manifest {
     /// The runs that were merged into this one; empty for a run of its own.
     #[serde(default)]
     pub merged: Vec<MergedRun>,
+    /// Of a part that an agent of a fleet has carried out: what shows that it is the one which the
+    /// run's coordinator gave out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
     /// Those that carried it out, where that was not the process that recorded it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Agent>,

@@ -230,6 +230,7 @@ fn agents_have_rows_of_their_own_with_the_workers_of_their_share() {
         lost: None,
         rows_count: Some(0),
         cpu_ns: Vec::new(),
+        receipt: None,
         losses: Vec::new(),
     };
     manifest.agents = ["a", "b"].map(agent).to_vec();

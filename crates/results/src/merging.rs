@@ -204,6 +204,7 @@ fn manifest_of_warp(id: &RunId, epoch: WallTime, endpoints: Vec<String>) -> Mani
         notes: Vec::new(),
         first_errors: Vec::new(),
         merged: Vec::new(),
+        receipt: None,
         agents: Vec::new(),
         virtual_time: false,
         certificate: None,

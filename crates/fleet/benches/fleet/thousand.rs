@@ -181,6 +181,7 @@ fn assignment() -> Assignment {
         conduct: ConductDoc::default(),
         found: Held::Here(std::collections::BTreeMap::new()),
         content: Held::Here(ContentDoc::default()),
+        receipt: String::new(),
     }
 }
 

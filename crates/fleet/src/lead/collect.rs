@@ -96,10 +96,11 @@ impl Lead {
             let why = match answer {
                 Some(Answer::HandedIn { files, losses }) => {
                     let own = staging_place.join(at.to_string());
-                    let stages_count = manifest.stages.len();
-                    let clocks = clocks_of(&manifest.agents[places[at]].clock, stages_count);
+                    let of = &manifest.agents[places[at]];
+                    let clocks = clocks_of(&of.clock, manifest.stages.len());
+                    let receipt = of.receipt.clone();
                     let agent = self.recruits[at].id.clone();
-                    let handed = Handed { index: places[at], agent, files, clocks };
+                    let handed = Handed { index: places[at], agent, files, clocks, receipt };
                     let part = self.source(manifest).fetch(&handed, &own);
                     let part = part.map_err(|error| in_one_line(&error));
                     match part {

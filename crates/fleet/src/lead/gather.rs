@@ -47,6 +47,8 @@ pub(super) enum GatherError {
     Size { name: String, expected: u64, found: u64 },
     #[error("it holds an operation that the agent cannot have done: {0}")]
     Strange(String),
+    #[error("it is not of the part that the agent was given")]
+    NotGiven,
     #[error("it cannot be read: it is not what records are")]
     Unreadable,
 }
@@ -106,6 +108,8 @@ pub(super) struct Handed {
     /// Each with its size.
     pub(super) files: Vec<(String, u64)>,
     pub(super) clocks: Clocks,
+    /// What its record has to show.
+    pub(super) receipt: Option<String>,
 }
 
 /// Where the records of the agents of a run are fetched from.
@@ -136,6 +140,9 @@ impl Source {
             }
         }
         let directory = RunDirectory::open(place)?;
+        if of.receipt.is_some() && directory.read_manifest()?.receipt != of.receipt {
+            return Err(GatherError::NotGiven);
+        }
         let mut strange = None;
         OpLog::open(&directory)?.scan(&mut |op| {
             if strange.is_none() {
@@ -296,7 +303,8 @@ impl Lead {
                     self.agents[index].losses = kept_losses(losses);
                     let agent = self.recruits[index].id.clone();
                     let clocks = self.clocks(index, recording.manifest.stages.len());
-                    handed.push(Handed { index, agent, files, clocks });
+                    let receipt = self.agents[index].receipt.clone();
+                    handed.push(Handed { index, agent, files, clocks, receipt });
                 }
                 Some(Answer::Failed { why }) => self.give_up(index, why),
                 Some(_) | None => {}
@@ -455,5 +463,46 @@ impl Lead {
             entry.stream_hash = None;
         }
         done.outcome = all;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_conduct::{Opening, RunTime, of_workload};
+    use plimsoll_model::RunId;
+    use plimsoll_record::schema::Target;
+
+    use super::*;
+    use crate::local::Local;
+
+    #[test]
+    fn a_record_that_shows_another_receipt_is_not_taken() {
+        let place = tempfile::tempdir().unwrap();
+        let time = RunTime::simulated();
+        let id = RunId::new("given", time.wall_epoch, 1);
+        let target = Target::bare("null", Vec::new());
+        let opening = Opening::of_nobody(&id, target, &time);
+        let mut manifest = of_workload(opening, serde_json::Value::Null, 1);
+        manifest.receipt = Some("its own".to_owned());
+        let part = RunDirectory::create(&place.path().join("part"), &manifest).unwrap();
+        let local = Local::default();
+        let agent = AgentId::new("a").unwrap();
+        let files = part.files().unwrap();
+        for file in &files {
+            let name = format!("given/{}", file.name);
+            let mut content = part.open_file(&file.name).unwrap();
+            local.put(&Space::Of(agent.clone()), &name, &mut content).unwrap();
+        }
+        let files: Vec<_> = files.into_iter().map(|file| (file.name, file.size)).collect();
+        let limits = Doable::of(&manifest);
+        let source = Source { fabric: Arc::new(local), run: "given".to_owned(), limits };
+        let fetch = |receipt: &str| {
+            let (agent, files, receipt) = (agent.clone(), files.clone(), receipt.to_owned());
+            let handed =
+                Handed { index: 0, agent, files, clocks: Vec::new(), receipt: Some(receipt) };
+            source.fetch(&handed, &place.path().join(handed.receipt.clone().unwrap()))
+        };
+        assert!(matches!(fetch("of another"), Err(GatherError::NotGiven)));
+        assert!(fetch("its own").is_ok());
     }
 }

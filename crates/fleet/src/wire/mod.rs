@@ -84,6 +84,8 @@ pub struct Assignment {
     pub found: Held<BTreeMap<usize, Vec<FoundDoc>>>,
     /// The files that content is made of.
     pub content: Held<ContentDoc>,
+    /// What the record of the part has to show when it is handed in; only this agent is told.
+    pub receipt: String,
 }
 
 /// How operations are driven, whatever they are.

@@ -358,6 +358,7 @@ fn a_coordinator_has_agents_write_nowhere_but_where_their_owners_say() {
             conduct: ConductDoc { op_timeout_ns: 60_000_000_000, ..ConductDoc::default() },
             found: Held::Here(BTreeMap::new()),
             content: Held::Here(ContentDoc::default()),
+            receipt: "its own".to_owned(),
         }))
     };
     let elsewhere = Held::Kept("../../etc/passwd".to_owned());

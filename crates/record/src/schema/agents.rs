@@ -33,6 +33,9 @@ pub struct Agent {
     /// no part in a stage.
     #[serde(default)]
     pub cpu_ns: Vec<Option<u64>>,
+    /// What its part shows that it is the one which it was given; null where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receipt: Option<String>,
     /// What is missing of what it recorded, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,

@@ -79,6 +79,7 @@ fn manifest() -> Manifest {
             status: Some(500),
             message: "500 InternalError".to_owned(),
         }],
+        receipt: None,
         agents: vec![schema::Agent {
             name: "node1".to_owned(),
             id: "a1".to_owned(),
@@ -99,6 +100,7 @@ fn manifest() -> Manifest {
                 why: "it was not heard of".to_owned(),
             }),
             rows_count: None,
+            receipt: None,
             losses: Vec::new(),
             cpu_ns: vec![Some(3), None],
         }],
