@@ -121,7 +121,13 @@ impl AccessDoc {
     pub(crate) fn store_args(&self, number: usize, ca_file: Option<PathBuf>) -> Result<StoreArgs> {
         let mut args = self.store.clone().context("the coordinator names no store")?;
         args.tls_trust.tls_ca = ca_file;
-        if !self.own_credentials {
+        if self.own_credentials {
+            // As the flags of a command would take them; what else speaks for a store is asked after.
+            let own = |name: &str| environment::variable(name)?.parse::<Secret>().ok();
+            args.credentials.access_key = own("PLIMSOLL_ACCESS_KEY");
+            args.credentials.secret_key = own("PLIMSOLL_SECRET_KEY");
+            args.credentials.session_token = own("PLIMSOLL_SESSION_TOKEN");
+        } else {
             let keys = self.stores.get(number).and_then(|of| of.keys.as_ref());
             let secret = |text: &str| Some(text.parse::<Secret>().expect("any text is a secret"));
             // An empty key means that nobody is asked, as of the environment.

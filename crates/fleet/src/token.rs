@@ -1,5 +1,6 @@
 //! The line that lets an agent join.
 
+use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use thiserror::Error;
@@ -10,6 +11,15 @@ use crate::pki::{Fingerprint, Identity};
 const BEGINS: &str = "plimsoll1.";
 /// The longest token.
 const BYTES_MAX: usize = 8 << 10;
+
+/// So many bytes at the end tell whether all before them are as they were.
+const CHECK_BYTES: usize = 4;
+
+/// Returns the first bytes of the SHA-256 of the others.
+fn check_of(bytes: &[u8]) -> [u8; CHECK_BYTES] {
+    let digest = digest::digest(&digest::SHA256, bytes);
+    *digest.as_ref().first_chunk().expect("a digest is longer")
+}
 
 /// Lets an agent join: where the fleet is, how it is known, and who asks to join.
 #[derive(Clone, PartialEq, Eq)]
@@ -46,6 +56,7 @@ impl Token {
             bytes.extend(length.to_be_bytes());
             bytes.extend(field);
         }
+        bytes.extend(check_of(&bytes));
         format!("{BEGINS}{}", URL_SAFE_NO_PAD.encode(bytes))
     }
 
@@ -56,6 +67,10 @@ impl Token {
             return Err(TokenError);
         }
         let bytes = URL_SAFE_NO_PAD.decode(coded).map_err(|_| TokenError)?;
+        let (bytes, check) = bytes.split_last_chunk::<CHECK_BYTES>().ok_or(TokenError)?;
+        if *check != check_of(bytes) {
+            return Err(TokenError);
+        }
         let (authority, rest) = bytes.split_first_chunk::<32>().ok_or(TokenError)?;
         let (number, mut rest) = rest.split_first_chunk::<4>().ok_or(TokenError)?;
         let mut field = || {
@@ -93,6 +108,12 @@ mod tests {
         let longer = format!("{text}AA");
         for bad in ["", "plimsoll1.", "plimsoll2.AAAA", cut, &longer, "plimsoll1.%%"] {
             assert!(Token::parse(bad).is_err(), "{bad}");
+        }
+        // Wherever a letter is another.
+        for at in BEGINS.len()..text.len() {
+            let mut wrong = text.clone().into_bytes();
+            wrong[at] = if wrong[at] == b'A' { b'B' } else { b'A' };
+            assert!(Token::parse(&String::from_utf8(wrong).unwrap()).is_err(), "{at}");
         }
     }
 }

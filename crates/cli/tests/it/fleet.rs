@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::fleet_files::names_in;
 use crate::harness::{Background, Target, oracle, plimsoll, stderr};
 
 /// Longer than anything takes that comes at all.
@@ -73,7 +74,7 @@ pub(crate) struct Fleet {
     pub(crate) up: Running,
     pub(crate) agents: Vec<Running>,
     pub(crate) place: tempfile::TempDir,
-    token: String,
+    pub(crate) token: String,
     pub(crate) flag: String,
 }
 
@@ -428,229 +429,6 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     assert_eq!(names, ["state"]);
 }
 
-#[test]
-fn warps_clients_are_agents_and_keep_records_of_their_own() {
-    let Some(mut fleet) = Fleet::start(&["client-1"], &[]) else { return };
-    // As much as the others do, whatever its weight.
-    fleet.join("client-2", &["--weight", "7"]);
-    let (target, place) = (oracle(), fleet.place.path().to_path_buf());
-    let warp = |line: &str| {
-        let mut command = target.command(&place, &format!("as warp {line}"));
-        command.env("XDG_STATE_HOME", place.join("state")).output().unwrap()
-    };
-    const CLIENTS: &str = "--warp-client client-{1...2}:7761";
-    let line = "get --objects 21 --obj.size 4KiB --concurrent 3 --duration 1s";
-    let explained = warp(&format!("{line} {CLIENTS} --explain"));
-    let explained = String::from_utf8(explained.stdout).unwrap();
-    let fleet_part = "--fleet --agents-equal --parts-stay --agents=client-1,client-2\n";
-    assert!(explained.contains(fleet_part), "{explained}");
-    let output = warp(&format!("{line} {CLIENTS} --benchdata run"));
-    let said = stderr(&output);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("ports are left out"), "{said}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Operation: GET"), "{text}");
-
-    let analyzed = |path: &Path| {
-        let output = plimsoll(&place).arg("analyze").arg(path).arg("--json").output().unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        json_of(&output)
-    };
-    let report = analyzed(Path::new("run"));
-    let rows = |report: &Value| -> Vec<u64> {
-        let stages = report["stages"].as_array().unwrap().iter();
-        stages.map(|stage| stage["op_log"]["rows_count"].as_u64().unwrap()).collect()
-    };
-    let workers = |report: &Value| report["stages"][1]["rows"][0]["workers_active_count"].clone();
-    assert_eq!((rows(&report)[0], workers(&report)), (42, Value::from(6)));
-    for (index, name) in ["client-1", "client-2"].into_iter().enumerate() {
-        let agent = &report["agents"][index];
-        assert_eq!((&agent["name"], &agent["weight"]), (&Value::from(name), &Value::from(1)));
-        let left: Vec<PathBuf> = std::fs::read_dir(fleet.files_of(name))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        let [part] = &left[..] else { panic!("{left:?}") };
-        assert!(part.display().to_string().ends_with(&format!(".part-{index}")), "{left:?}");
-        let own = analyzed(part);
-        assert_eq!(own["state"], "complete");
-        assert_eq!((rows(&own)[0], workers(&own)), (21, Value::from(3)));
-        assert_eq!(own["stages"][1]["rows"][0]["workers_count"], 3);
-        assert_eq!(agent["rows_count"], rows(&own).iter().sum::<u64>());
-    }
-    // Nobody waits for them, today nor when the agent is another process.
-    fleet.agents.remove(0);
-    fleet.join("client-1", &[]);
-    let present = agents_at(&place);
-    assert_eq!(present.len(), 2, "{present:?}");
-    assert!(present.iter().all(|agent| agent["kept"] == Value::Array(Vec::new())), "{present:?}");
-
-    for (line, why) in [
-        ("client :7761", "`plimsoll agent --join TOKEN --name NAME`"),
-        ("put --warp-client client-1,client-1:7761", "agents are told apart by name"),
-    ] {
-        let output = warp(line);
-        let said = stderr(&output);
-        assert_eq!((output.status.code(), said.contains(why)), (Some(2), true), "{said}");
-    }
-}
-
-/// Two sections, one after the other: two clones that share a row, and one.
-const SECTIONS: &str = "\
-[global]
-directory=DIR
-size=256k
-ioengine=psync
-
-[reads]
-rw=read
-bs=16k
-numjobs=2
-group_reporting
-
-[writes]
-wait_for=reads
-new_group
-rw=write
-bs=8k
-";
-
-#[test]
-fn fios_clients_are_agents_that_each_run_the_whole_job_file() {
-    let Some(mut fleet) = Fleet::start(&["client-1"], &[]) else { return };
-    // As much as the others do, whatever its weight.
-    fleet.join("client-2", &["--weight", "7"]);
-    let (place, files) = (fleet.place.path().to_path_buf(), tempfile::tempdir().unwrap());
-    let directory = files.path().display().to_string();
-    std::fs::write(place.join("two.fio"), SECTIONS.replace("DIR", &directory)).unwrap();
-    std::fs::write(place.join("clients.txt"), "client-1\nip:client-2,8766\n").unwrap();
-    let fio = |line: &str| {
-        let mut command = plimsoll(&place);
-        command.args(["as", "fio"]).args(line.split(' '));
-        command.env("XDG_STATE_HOME", place.join("state")).output().unwrap()
-    };
-    let printed = |line: &str| {
-        let output = fio(line);
-        assert!(output.status.success(), "{line}: {}", stderr(&output));
-        let left = std::fs::read_dir(files.path()).unwrap().count();
-        assert_eq!(left, 0, "{line}");
-        (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output))
-    };
-    let line = "--client=clients.txt two.fio --output-format=json";
-    let (explained, _) = printed(&format!("{line} --explain"));
-    let fleet_part = "# plimsoll run FILE --fleet --agents-equal --agents=client-1,client-2\n";
-    assert!(explained.starts_with(fleet_part), "{explained}");
-    assert!(explained.contains("workers: 4"), "{explained}");
-
-    let (json, said) = printed(&format!("--run-dir run {line}"));
-    assert!(said.contains("ports stand in the JSON alone"), "{said}");
-    assert!(said.contains("All clients: there one record merges every group"), "{said}");
-    let report: Value = serde_json::from_str(&json).unwrap();
-    assert!(report["jobs"].is_null());
-    let told = |job: &Value| {
-        let whole = |value: &Value| value.as_u64().unwrap();
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        (
-            text(&job["jobname"]),
-            whole(&job["groupid"]),
-            text(&job["hostname"]),
-            (whole(&job["port"]), whole(&job["error"])),
-            [&job["read"], &job["write"]].map(|side| whole(&side["io_bytes"])),
-        )
-    };
-    let row = |name: &str, group, host: &str, port, bytes| {
-        (name.to_owned(), group, host.to_owned(), (port, 0), bytes)
-    };
-    const FILE: u64 = 256 << 10;
-    let stats: Vec<_> = report["client_stats"].as_array().unwrap().iter().map(told).collect();
-    assert_eq!(
-        stats,
-        [
-            row("reads", 0, "client-1", 8765, [2 * FILE, 0]),
-            row("writes", 1, "client-1", 8765, [0, FILE]),
-            row("reads", 0, "client-2", 8766, [2 * FILE, 0]),
-            row("writes", 1, "client-2", 8766, [0, FILE]),
-            row("All clients", 0, "client-1,client-2", 0, [4 * FILE, 0]),
-            row("All clients", 1, "client-1,client-2", 0, [0, 2 * FILE]),
-        ]
-    );
-    let all = &report["client_stats"][4];
-    assert_eq!((&all["desc"], &all["read"]["total_ios"]), (&"reads".into(), &64.into()));
-    assert!(all["read"]["clat_ns"]["percentile"]["99.000000"].as_u64().unwrap() > 0, "{all}");
-    // Each agent made what it was to make, and the record says who did what.
-    let output = plimsoll(&place).args(["analyze", "run", "--json"]).output().unwrap();
-    let analyzed = json_of(&output);
-    assert_eq!(analyzed["clients"], serde_json::json!(["client-1", "client-2"]));
-    let weights = analyzed["agents"].as_array().unwrap().iter().map(|agent| &agent["weight"]);
-    assert_eq!(weights.collect::<Vec<_>>(), [1, 1]);
-
-    // As WEKA's wekatester writes it, with files that are there on the agents' machines.
-    std::fs::write(files.path().join("old"), vec![7; 64 << 10]).unwrap();
-    let old = format!("[old]\nrw=read\nbs=4k\nfilename={directory}/old\n");
-    std::fs::write(place.join("old.fio"), old).unwrap();
-    let output = fio("--client=client-1 old.fio --client=client-2 old.fio");
-    let (text, said) = (String::from_utf8(output.stdout.clone()).unwrap(), stderr(&output));
-    assert_eq!((output.status.code(), said.contains("its owner")), (Some(2), true), "{said}{text}");
-
-    for (line, why) in [
-        ("--client=client-1 --client=client-9 two.fio --agents-wait 100ms", "is no option of fio"),
-        ("--client=client-1 --client=client-1 two.fio", "agents are told apart by name"),
-        ("--client=client-1 --name=n --ioengine=null --rw=read --size=1m", "leave --client out"),
-        ("--server", "`plimsoll agent --join TOKEN --name HOST`"),
-        ("--server --daemonize=pid", "`plimsoll fleet up`"),
-    ] {
-        let output = fio(line);
-        let said = stderr(&output);
-        assert_eq!((output.status.code(), said.contains(why)), (Some(2), true), "{said}");
-    }
-    let output = fio("--agents-wait 100ms --client=client-9 two.fio");
-    let why = "--client: agents client-9 are not there after 100 ms; on each";
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains(why), "{}", stderr(&output));
-}
-
-#[test]
-fn fios_clients_take_what_lies_on_their_machines() {
-    let files = tempfile::tempdir().unwrap();
-    let directory = files.path().display().to_string();
-    let Some(fleet) = Fleet::start(&["a", "b"], &["--allow-dirs", &directory]) else { return };
-    let old = files.path().join("old");
-    std::fs::write(&old, vec![7; 64 << 10]).unwrap();
-    let line = format!(
-        "as fio {} --client=a --client=b --name=old --rw=read --bs=4k --numjobs=2 \
-         --group_reporting --filename={}",
-        fleet.flag,
-        old.display()
-    );
-    let run = |flags: &str| {
-        let words = format!("{line} {flags}");
-        plimsoll(fleet.place.path()).args(words.trim().split(' ')).output().unwrap()
-    };
-    let output = run("");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let rows: Vec<&str> = text.lines().filter(|line| line.contains("(groupid=0, ")).collect();
-    let [a, b, all] = &rows[..] else { panic!("{text}") };
-    for (row, start) in [
-        (a, "old: (groupid=0, jobs=2): err= 0"),
-        (b, "old: (groupid=0, jobs=2): err= 0"),
-        (all, "All clients: (groupid=0, jobs=4): err= 0"),
-    ] {
-        assert!(row.starts_with(start), "{text}");
-    }
-    let count = |amount: &str| text.matches(amount).count();
-    assert_eq!((count("(128KiB/"), count("(256KiB/")), (2, 1), "{text}");
-    assert!(text.contains("<a> \nold: ") && text.contains("<b> \nold: "), "{text}");
-    // The agents' machines say how large it is, and that it is there.
-    let explained = run("--explain");
-    let explained = String::from_utf8(explained.stdout).unwrap();
-    assert!(explained.contains("size: 64KiB") && explained.contains("workers: 4"), "{explained}");
-    std::fs::remove_file(&old).unwrap();
-    let gone = run("");
-    assert_eq!(gone.status.code(), Some(2));
-    assert!(stderr(&gone).contains("is not there"), "{}", stderr(&gone));
-}
-
 /// Starts a NATS without TLS, and returns it with its URL.
 pub(crate) fn plain_nats(place: &Path) -> Option<(Running, String)> {
     let mut command = Command::new(plimsoll_testkit::nats_server()?);
@@ -675,19 +453,32 @@ fn credentials_of_stores_travel_with_tls_or_not_at_all() {
     let words = ["agent", "--fabric", &url, "--name", "a", "--directory", &files];
     let mut agent = Running::start(place.path(), &words, &keys);
     agent.hear("is part of the fleet as");
-    let run = |flags: &str| {
-        let line = "s3 put --obj.size 1KiB --concurrent 2 --duration 300ms --signature IAM";
-        let line = format!("{line} --agents a --fabric {url} --host {} {flags}", target.host);
+    let run_on = |agents: &str, flags: &str| {
+        let line = "s3 put --obj.size 1KiB --concurrent 2 --duration 300ms";
+        let line =
+            format!("{line} --agents {agents} --fabric {url} --host {} {flags}", target.host);
         let output = plimsoll(place.path()).args(line.split_whitespace()).envs(keys).output();
         let output = output.unwrap();
         (output.status.code(), stderr(&output))
     };
+    let run = |flags: &str| run_on("a", &format!("--signature IAM {flags}"));
     let (code, said) = run("");
     assert_eq!(code, Some(2), "{said}");
     for part in ["without TLS", "tls://HOST:PORT", "(--fabric-ca)", "(--agent-credentials)"] {
         assert!(said.contains(part), "{said}");
     }
     let (code, said) = run("--agent-credentials");
+    assert_eq!(code, Some(0), "{said}");
+    // Those of its own that are named as the flags are.
+    let keys = [
+        ("PLIMSOLL_ACCESS_KEY", &*target.access_key),
+        ("PLIMSOLL_SECRET_KEY", &*target.secret_key),
+    ];
+    let files = place.path().join("agent-b").display().to_string();
+    let words = ["agent", "--fabric", &url, "--name", "b", "--directory", &files];
+    let mut agent = Running::start(place.path(), &words, &keys);
+    agent.hear("is part of the fleet as");
+    let (code, said) = run_on("b", "--agent-credentials");
     assert_eq!(code, Some(0), "{said}");
     // Nor does what may be a secret, too.
     std::fs::create_dir(place.path().join("texts")).unwrap();
@@ -773,183 +564,6 @@ fn help_lists_the_flags_that_count() {
 }
 
 /// Returns what is left in a directory.
-fn names_in(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
-    entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
-}
-
-#[test]
-fn agents_work_on_files_that_all_of_them_see_and_caches_of_names_are_excluded() {
-    let Some(fleet) = Fleet::start(&["a", "b", "c"], &[]) else { return };
-    let directory = fleet.place.path().join("data");
-    std::fs::create_dir(&directory).unwrap();
-    let run = |line: &str| {
-        let mut command = plimsoll(fleet.place.path());
-        command.args(line.replace("--fleet", &fleet.flag).split(' ')).output().unwrap()
-    };
-    let dir = directory.display();
-    let line = format!("file suite --fleet --dir {dir} --scale 0.00001 --jobs 6 --iterations 1");
-    let output = run(&format!("{line} --duration 200ms --run-dir suite"));
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(names_in(&directory), [""; 0]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let excluded = "3 clients served the stages on names, each stage on what another one had in \
-                    the stage before: caches of clients are excluded.";
-    assert!(text.contains(excluded), "{text}");
-    assert!(text.contains("every byte of every read"), "{text}");
-    let read = plimsoll(fleet.place.path()).args(["analyze", "suite", "--json"]).output().unwrap();
-    let report = json_of(&read);
-    let stages = report["stages"].as_array().unwrap();
-    let stage = |name: &str| &stages.iter().find(|stage| stage["name"] == name).unwrap()["rows"][0];
-    assert_eq!(stage("create")["names_kept_count"], Value::Null);
-    assert_eq!(stage("stat")["names_kept_count"], 0);
-    assert_eq!(stage("delete")["served_by"], serde_json::json!(["a", "b", "c"]));
-    // mdtest's shift counts ranks: by one, two of three ranks of each client stay with it.
-    let line = format!("as mdtest --fleet --np 6 -F -n 20 -d {dir} -C -T -r");
-    for (shift, expected) in [
-        ("-N 2", "is excluded: each step worked on entries that another client had"),
-        ("-N 1", "is not excluded: 3 of 6 ranks worked on entries that their own client had"),
-    ] {
-        let output = run(&format!("{line} {shift}"));
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let text = String::from_utf8(output.stdout).unwrap();
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(expected), "{text}");
-    }
-    assert_eq!(names_in(&directory), [""; 0]);
-    let output = run("file metadata --fleet --dir data --files 10");
-    assert_eq!(output.status.code(), Some(2));
-    let said = stderr(&output);
-    assert!(said.contains("`data` lies elsewhere for each agent"), "{said}");
-}
-
-/// Returns a command as it is, but for a file system of its own in a directory.
-fn with_a_disk_of_its_own(command: &Command, disk: &Path) -> Command {
-    let mut own = Command::new("unshare");
-    let script = "mount -t tmpfs tmpfs \"$0\" && exec \"$@\"";
-    own.args(["-rm", "sh", "-c", script]).arg(disk).arg(command.get_program());
-    own.args(command.get_args()).current_dir(command.get_current_dir().unwrap());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => own.env(name, value),
-            None => own.env_remove(name),
-        };
-    }
-    own
-}
-
-#[test]
-fn agents_work_on_disks_of_their_own_where_workers_have_files_of_their_own() {
-    let is_allowed = Command::new("unshare").args(["-rm", "true"]).output();
-    if !is_allowed.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: this machine does not let a test have mounts of its own (unshare -rm)");
-        return;
-    }
-    let Some(mut fleet) = Fleet::start(&[], &[]) else { return };
-    let place = fleet.place.path().to_path_buf();
-    let disk = place.join("disk");
-    std::fs::create_dir(&disk).unwrap();
-    for name in ["a", "b"] {
-        let files = fleet.files_of(name);
-        let mut command = plimsoll(&place);
-        command.args(["agent", "--name", name, "--weight", "1", "--directory"]).arg(files);
-        command.env("PLIMSOLL_JOIN", &fleet.token);
-        let mut agent = Running::of(with_a_disk_of_its_own(&command, &disk));
-        agent.hear("is part of the fleet as");
-        fleet.agents.push(agent);
-    }
-    let run = |line: &str| {
-        let line = line.replace("DISK", &disk.display().to_string());
-        let output = plimsoll(&place).args(line.split(' ')).arg(&fleet.flag).output().unwrap();
-        (output.status.code(), stderr(&output), String::from_utf8(output.stdout.clone()).unwrap())
-    };
-    let apart = "agents do not see each other's files in";
-    // Of files as large as two pieces of a fill, of one for each agent, and of several.
-    for (line, count) in [
-        ("file iops --dir DISK --file-size 2MiB --jobs 5 --files 3 --duration 200ms", 15),
-        ("file bandwidth --dir DISK --file-size 80MiB --jobs 2 --duration 200ms", 2),
-        ("file latency --dir DISK --file-size 1MiB --duration 200ms", 1),
-    ] {
-        let (code, said, text) = run(line);
-        assert_eq!(code, Some(0), "{line}: {said}");
-        assert!(said.contains(apart), "{line}: {said}");
-        assert!(said.contains(&format!("removed {count} files")), "{line}: {said}");
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("every byte of every read"), "{line}: {text}");
-    }
-    let fio = |job: &str| {
-        let jobs = format!("[global]\ndirectory={}\nioengine=psync\n{job}", disk.display());
-        std::fs::write(place.join("jobs.fio"), jobs).unwrap();
-        let mut command = plimsoll(&place);
-        command.args(["as", "fio", &fleet.flag, "--client=a", "--client=b", "jobs.fio"]);
-        let output = command.output().unwrap();
-        (output.status.code(), stderr(&output))
-    };
-    let (code, said) =
-        fio("[r]\nrw=read\nbs=1m\nsize=70m\nnumjobs=3\n[s]\nrw=randread\nsize=1m\nnrfiles=2\n");
-    assert_eq!((code, said.contains(apart)), (Some(0), true), "{said}");
-    // What several read must be seen by all of them.
-    for line in [
-        "file metadata --dir DISK --files 10 --jobs 2",
-        "file suite --dir DISK --scale 0.00001 --jobs 2 --iterations 1 --duration 100ms",
-    ] {
-        let (code, said, _) = run(line);
-        assert_eq!(code, Some(2), "{line}: {said}");
-        assert!(said.contains("mount the same file system there on all of them"), "{line}: {said}");
-    }
-}
-
-#[test]
-fn the_owner_of_a_machine_says_where_runs_may_work() {
-    let place = tempfile::tempdir().unwrap();
-    let (allowed, other) = (place.path().join("allowed"), place.path().join("other"));
-    [&allowed, &other].into_iter().for_each(|path| std::fs::create_dir(path).unwrap());
-    std::os::unix::fs::symlink(&other, allowed.join("way")).unwrap();
-    let file = other.join("there");
-    std::fs::write(&file, [0; 65_536]).unwrap();
-    let own = allowed.join("there");
-    std::fs::write(&own, [0; 65_536]).unwrap();
-    let run = |fleet: &Fleet, line: &str| {
-        let mut command = plimsoll(fleet.place.path());
-        let output = command.args(line.split(' ')).arg(&fleet.flag).output().unwrap();
-        (output.status.code(), stderr(&output))
-    };
-    let metadata =
-        |path: &Path| format!("file metadata --files 5 --jobs 1 --dir {}", path.display());
-    let reads = |path: &Path| {
-        let at = path.display();
-        let dir = path.parent().unwrap().display();
-        format!("file iops --dir {dir} --on {at} --op read --jobs 1 --duration 100ms")
-    };
-    let Some(limited) = Fleet::start(&["a"], &["--allow-dirs", &allowed.display().to_string()])
-    else {
-        return;
-    };
-    let not_allowed = "its owner does not allow work in";
-    for line in [metadata(&other), metadata(&allowed.join("way")), reads(&file)] {
-        let (code, said) = run(&limited, &line);
-        assert_eq!(code, Some(2), "{line}: {said}");
-        assert!(said.contains(not_allowed), "{line}: {said}");
-    }
-    for line in [metadata(&allowed), reads(&own)] {
-        let (code, said) = run(&limited, &line);
-        assert_eq!(code, Some(0), "{line}: {said}");
-    }
-    drop(limited);
-    // Where nothing is said, runs make directories of their own and leave alone what is there.
-    let Some(free) = Fleet::start(&["a"], &[]) else { return };
-    let (code, said) = run(&free, &metadata(&other));
-    assert_eq!(code, Some(0), "{said}");
-    let (code, said) = run(&free, &reads(&file));
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("its owner does not say that runs may work on"), "{said}");
-    let mut left = names_in(&other);
-    left.extend(names_in(&allowed));
-    left.sort_unstable();
-    assert_eq!(left, ["there", "there", "way"]);
-}
-
 #[test]
 fn leave_to_take_part_is_given_and_taken_back() {
     let Some(mut fleet) = Fleet::start(&["a"], &[]) else { return };
