@@ -122,7 +122,7 @@ impl AccessDoc {
         let mut args = self.store.clone().context("the coordinator names no store")?;
         args.tls_trust.tls_ca = ca_file;
         if self.own_credentials {
-            // As the flags of a command would take them; what else speaks for a store is asked after.
+            // As flags take them; what else speaks for a store is asked where these are not set.
             let own = |name: &str| environment::variable(name)?.parse::<Secret>().ok();
             args.credentials.access_key = own("PLIMSOLL_ACCESS_KEY");
             args.credentials.secret_key = own("PLIMSOLL_SECRET_KEY");

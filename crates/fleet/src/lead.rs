@@ -1,6 +1,7 @@
 //! The coordinator at work: it has agents carry out the stages of a run, and gathers what they
 //! recorded.
 
+mod assigning;
 mod clocks;
 mod collect;
 mod doable;
@@ -31,17 +32,15 @@ pub use self::collect::{Collected, collect};
 use self::files::OnFiles;
 use self::hearing::{Hearing, LOOK, News, Shared, State, in_words, perform};
 use self::judging::{Blind, Judge, PartTold, StageWatch, Watching};
-use crate::content::{prefix_of, ship};
 use crate::contents::{fetch, hold};
 use crate::coordinator::{Coordinator, CoordinatorDo, LossReason, Standing};
 use crate::fabric::{Arrival, Fabric, Space};
 use crate::limits::Limits;
 use crate::offset::{ClockLine, Offset};
-use crate::pki::fresh_receipt;
 use crate::roll::Recruit;
 use crate::wire::{
-    Answer, Assignment, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageBounds,
-    StageEndDoc, StageOrder, ended_by, found_to,
+    Answer, ChangesDoc, ConductDoc, FilesReadyDoc, Order, OutcomeDoc, StageBounds, StageEndDoc,
+    StageOrder, ended_by,
 };
 
 /// How often what agents tell is shown.
@@ -193,86 +192,6 @@ impl Lead {
             ended: Vec::new(),
             hearing: Some(thread::spawn(move || hearing.run())),
         }
-    }
-
-    /// Tells each agent its part, and learns what it is.
-    fn assign(&mut self, run: &BegunRun) -> Result<(), CallerError> {
-        let weights: Vec<u32> = self.recruits.iter().map(|each| each.about.weight).collect();
-        if Share::by_weight(&weights).is_none() {
-            return Err("no agent takes any load: give one a weight".into());
-        }
-        let shared = |what: &str| format!("{}/{what}", self.run);
-        let fabric = &*self.fabric;
-        fabric.make(&Space::Shared)?;
-        let spaces = self.recruits.iter().map(|recruit| Space::Of(recruit.id.clone()));
-        spaces.into_iter().try_for_each(|space| fabric.make(&space))?;
-        let workload = serde_json::to_value(&run.placed().plan.file)?;
-        let workload = hold(fabric, &Space::Shared, shared("workload"), workload)?;
-        let found = hold(fabric, &Space::Shared, shared("found"), found_to(run.found()))?;
-        let assignment = Assignment {
-            workload,
-            seed: run.recording.manifest.seed,
-            weights,
-            part: 0,
-            access: self.settings.access.clone(),
-            conduct: self.settings.conduct.clone(),
-            found,
-            content: ship(fabric, &self.run, &self.settings.content)?,
-            receipt: String::new(),
-        };
-        let receipts: Vec<String> = self.agents.iter().map(|_| fresh_receipt()).collect();
-        for (agent, receipt) in self.agents.iter_mut().zip(&receipts) {
-            agent.receipt = Some(receipt.clone());
-        }
-        let order = |part: usize| {
-            let receipt = receipts[part].clone();
-            Order::Open(Box::new(Assignment { part, receipt, ..assignment.clone() }))
-        };
-        let stop = run.recording.stop.flag();
-        self.step(order, &|| stop.is_set())?;
-        let sent = std::mem::take(&mut self.settings.content);
-        if !sent.is_empty() {
-            // Agents have it now; what is left after an error goes with all that is of the run.
-            let _ = self.fabric.remove(&Space::Shared, &prefix_of(&self.run));
-        }
-        let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
-        self.jobs = run.placed().plan.stages.iter().map(|stage| stage.jobs.len()).collect();
-        self.endpoints = expected.len();
-        for (index, answer) in self.answers() {
-            let name = self.agents[index].name.clone();
-            match answer {
-                Some(Answer::Opened { threads, endpoints, machine, files }) => {
-                    if endpoints != expected {
-                        return Err(format!(
-                            "agent {name} would send to {}, and this machine to {}: name hosts \
-                             that mean the same everywhere",
-                            endpoints.join(", "),
-                            expected.join(", ")
-                        )
-                        .into());
-                    }
-                    let agent = &mut self.agents[index];
-                    let threads = u32::try_from(threads).unwrap_or(THREADS_MAX);
-                    agent.threads_count = threads.min(THREADS_MAX);
-                    agent.machine = serde_json::from_value(machine).ok();
-                    if self.files.targets.is_empty() {
-                        self.files.targets = files;
-                    }
-                }
-                Some(Answer::Failed { why }) => {
-                    let why: String = why.chars().take(WHY_CHARS_MAX).collect();
-                    return Err(format!("agent {name} cannot take part: {why}").into());
-                }
-                Some(_) => return Err(format!("agent {name} answers something else").into()),
-                None => {
-                    let losses = self.shared.state().losses.clone();
-                    let loss = losses.iter().find(|(of, _)| *of == index);
-                    let why = loss.map_or_else(String::new, |(_, loss)| in_words(loss));
-                    return Err(format!("agent {name} cannot take part: {why}").into());
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Has every agent carry a step out, and waits until that is done or nobody is left; it ends

@@ -2,6 +2,7 @@
 //!
 //! Knows no terminal, no driver and not the engine: all it says, the record holds.
 
+mod agents;
 mod analyze;
 mod asked;
 mod clients;

@@ -10,13 +10,14 @@ use plimsoll_record::schema::{self, Manifest, RunState as RecordedState, StageKi
 use plimsoll_report::proof::Certificate;
 use plimsoll_report::{
     AgentReport, CacheState, CertificateLine, CleanupReport, CleanupState, ErrorSample,
-    JobSchedule, LoopModel, LossReport, OpLogCheck, ProcessUsage, Report, RowReport, RunState,
-    ScheduleReport, StageReport, TargetReport, Verification, VerificationMode, format,
+    JobSchedule, LoopModel, OpLogCheck, ProcessUsage, Report, RowReport, RunState, ScheduleReport,
+    StageReport, TargetReport, Verification, VerificationMode, format,
 };
 use plimsoll_workload::plan::{JobPacing, Members, Plan, title_of};
 use plimsoll_workload::{Pacing, RateProfile, Share};
 use serde::Deserialize;
 
+use crate::agents::{agents, machine_line};
 use crate::analyze::{AnalyzedStage, at};
 use crate::asked::Asked;
 use crate::clients::{ClientStage, RowJobs};
@@ -368,49 +369,6 @@ fn names_kept(manifest: &Manifest, of_clients: &[ClientStage<'_>]) -> Option<u32
     let (plan, stage) = of_clients.first()?.planned?;
     let index = plan.stages.iter().position(|of| std::ptr::eq(of, stage))?;
     plan.names_kept_count(index, &shares)
-}
-
-/// Returns the agents that carried a run out.
-fn agents(manifest: &Manifest) -> Vec<AgentReport> {
-    let ns = Duration::from_nanos;
-    let loss = |of: &schema::AgentLoss| LossReport {
-        heard: ns(of.heard_ns),
-        at: ns(of.at_ns),
-        stage: of
-            .stage_index
-            .and_then(|at| Some(manifest.stages.get(usize::from(at))?.name.clone())),
-        why: of.why.clone(),
-    };
-    let agent = |of: &schema::Agent| AgentReport {
-        name: of.name.clone(),
-        id: of.id.clone(),
-        version: of.version.clone(),
-        machine: of.machine.as_ref().and_then(machine_line),
-        weight: of.weight,
-        threads: of.threads_count,
-        clock_uncertainty: of.clock.iter().map(|of| ns(of.uncertainty_ns)).max(),
-        rows: of.rows_count,
-        cpu: cpu_ns(of).map(ns),
-        lost: of.lost.as_ref().map(loss),
-        losses: of.losses.clone(),
-    };
-    manifest.agents.iter().map(agent).collect()
-}
-
-/// Returns the processor time of an agent over all stages; of one that was lost, that of the last
-/// is not known.
-fn cpu_ns(agent: &schema::Agent) -> Option<u64> {
-    let of_stages = agent.cpu_ns.iter().flatten().copied();
-    of_stages.reduce(|all, of| all + of).filter(|_| agent.lost.is_none())
-}
-
-fn machine_line(machine: &schema::Machine) -> Option<String> {
-    let cores = machine.cores_count.map(|cores| format!("{cores} cores"));
-    let memory = machine.memory_bytes.map(|bytes| format!("{} memory", format::bytes(bytes)));
-    let (name, kernel) = (machine.hostname.clone(), machine.kernel.clone());
-    let known = [name, kernel, machine.cpu_model.clone(), cores, memory];
-    let known: Vec<String> = known.into_iter().flatten().collect();
-    (!known.is_empty()).then(|| known.join(", "))
 }
 
 /// Returns the remarks of the run, why caches were not dropped, and what failed uploads left.

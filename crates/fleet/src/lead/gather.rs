@@ -276,21 +276,7 @@ impl Lead {
         done: &mut [Done],
     ) -> Result<(), CallerError> {
         if !self.outcomes.is_empty() {
-            if !self.left().is_empty() {
-                self.measure();
-            }
-            let back = match self.left().len() == self.agents.len() {
-                true => Vec::new(),
-                false => self.take_back()?,
-            };
-            if !self.left().is_empty() {
-                let ended = self.ended.clone();
-                let order = |index: usize| match back.contains(&index) {
-                    true => Order::Collect,
-                    false => Order::HandIn { ended: ended.clone() },
-                };
-                self.step(order, &|| false)?;
-            }
+            self.have_handed_in()?;
         }
         let place = recording.directory.path().join(STAGING);
         let staging = Staging::begin(&place)?;
@@ -340,6 +326,26 @@ impl Lead {
         staging.remove()?;
         recording.manifest.advice.append(&mut self.remarks);
         Ok(())
+    }
+
+    /// Has agents hand in what they recorded, also those that were lost and are back.
+    fn have_handed_in(&mut self) -> Result<(), CallerError> {
+        if !self.left().is_empty() {
+            self.measure();
+        }
+        let back = match self.left().len() == self.agents.len() {
+            true => Vec::new(),
+            false => self.take_back()?,
+        };
+        if self.left().is_empty() {
+            return Ok(());
+        }
+        let ended = self.ended.clone();
+        let order = |index: usize| match back.contains(&index) {
+            true => Order::Collect,
+            false => Order::HandIn { ended: ended.clone() },
+        };
+        self.step(order, &|| false)
     }
 
     /// Tells agents that what they handed in is safe.

@@ -1,0 +1,49 @@
+//! The agents of a fleet as a report shows them.
+
+use std::time::Duration;
+
+use plimsoll_record::schema::{self, Manifest};
+use plimsoll_report::{AgentReport, LossReport, format};
+
+/// Returns the agents that carried a run out.
+pub(crate) fn agents(manifest: &Manifest) -> Vec<AgentReport> {
+    let ns = Duration::from_nanos;
+    let loss = |of: &schema::AgentLoss| LossReport {
+        heard: ns(of.heard_ns),
+        at: ns(of.at_ns),
+        stage: of
+            .stage_index
+            .and_then(|at| Some(manifest.stages.get(usize::from(at))?.name.clone())),
+        why: of.why.clone(),
+    };
+    let agent = |of: &schema::Agent| AgentReport {
+        name: of.name.clone(),
+        id: of.id.clone(),
+        version: of.version.clone(),
+        machine: of.machine.as_ref().and_then(machine_line),
+        weight: of.weight,
+        threads: of.threads_count,
+        clock_uncertainty: of.clock.iter().map(|of| ns(of.uncertainty_ns)).max(),
+        rows: of.rows_count,
+        cpu: cpu_ns(of).map(ns),
+        lost: of.lost.as_ref().map(loss),
+        losses: of.losses.clone(),
+    };
+    manifest.agents.iter().map(agent).collect()
+}
+
+/// Returns the processor time of an agent over all stages; of one that was lost, that of the last
+/// is not known.
+fn cpu_ns(agent: &schema::Agent) -> Option<u64> {
+    let of_stages = agent.cpu_ns.iter().flatten().copied();
+    of_stages.reduce(|all, of| all + of).filter(|_| agent.lost.is_none())
+}
+
+pub(crate) fn machine_line(machine: &schema::Machine) -> Option<String> {
+    let cores = machine.cores_count.map(|cores| format!("{cores} cores"));
+    let memory = machine.memory_bytes.map(|bytes| format!("{} memory", format::bytes(bytes)));
+    let (name, kernel) = (machine.hostname.clone(), machine.kernel.clone());
+    let known = [name, kernel, machine.cpu_model.clone(), cores, memory];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
