@@ -121,7 +121,7 @@ impl<'a> Settings<'a> {
     /// Finds the agents that are to carry a run out, where some are.
     fn muster(&self, plan: &Plan, ui: &Ui) -> Result<Option<Mustered>> {
         let args = &self.output.fleet;
-        if !fleet::is_asked(args) {
+        if !fleet::is_asked(args)? {
             return Ok(None);
         }
         fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;

@@ -216,8 +216,22 @@ pub(crate) struct Mustered {
 }
 
 /// Tells whether a run is carried out by a fleet.
-pub(crate) fn is_asked(args: &FleetArgs) -> bool {
-    args.fleet.is_some() || args.fabric.is_some()
+pub(crate) fn is_asked(args: &FleetArgs) -> Result<bool> {
+    if args.fleet.is_some() || args.fabric.is_some() {
+        return Ok(true);
+    }
+    let of_fleets = [
+        ("--agents", args.agents.is_some()),
+        ("--agents-min", args.agents_min > 1),
+        ("--abort-on-loss", args.abort_on_loss),
+        ("--agents-equal", args.agents_equal),
+        ("--parts-stay", args.parts_stay),
+        ("--agent-credentials", args.agent_credentials),
+    ];
+    match of_fleets.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => bail!("{flag} is about the agents of a fleet: add --fleet or --fabric"),
+        None => Ok(false),
+    }
 }
 
 /// Returns where what is kept for the fleet of that name lies where nobody says otherwise.

@@ -292,7 +292,11 @@ impl Lead {
         let (left, least) = (self.left().len(), self.settings.agents_min.max(1));
         if left < least {
             let of = self.agents.len();
-            return Err(format!("{left} of {of} agents are left, and the run needs {least}").into());
+            return Err(format!(
+                "{left} of {of} agents are left, and the run needs {least}; `plimsoll fleet \
+                 collect` adds to its record what those that come back have kept"
+            )
+            .into());
         }
         Ok(())
     }

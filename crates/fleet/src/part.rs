@@ -14,7 +14,7 @@ use plimsoll_conduct::{
 };
 use plimsoll_model::{Moment, RunId, Seed};
 use plimsoll_record::schema::FilesStage;
-use plimsoll_record::{Lease, RunDirectory};
+use plimsoll_record::{Lease, OpLog, RunDirectory};
 use plimsoll_workload::Share;
 use plimsoll_workload::plan::spec::TargetSpec;
 use plimsoll_workload::plan::{FieldPath, InvalidField, JobPacing, Plan, Target, WorkloadFile};
@@ -378,7 +378,13 @@ impl Part {
 fn opened_again(path: &Path) -> Result<(RunDirectory, Vec<String>, Lease), CallerError> {
     let lease = Lease::try_take(path)?.ok_or("another process of this machine works on it")?;
     let directory = RunDirectory::open(path)?;
-    let losses = directory.close_saved_parts()?;
+    let mut losses = directory.close_saved_parts()?;
+    let recorded = directory.read_manifest()?.recorder.map_or(0, |recorder| recorder.rows_count);
+    let rows = OpLog::open(&directory)?.scan(&mut |_| {})?;
+    // The last parts leave no gap.
+    if let Some(missing) = recorded.checked_sub(rows).filter(|missing| *missing > 0) {
+        losses.push(format!("{missing} of {recorded} operations are missing"));
+    }
     Ok((directory, losses, lease))
 }
 
@@ -490,5 +496,30 @@ impl Crew for PartCrew {
 
     fn is_directed(&self) -> bool {
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_conduct::{Opening, of_workload};
+    use plimsoll_record::schema::{Recorder, Target};
+
+    use super::*;
+
+    #[test]
+    fn what_is_gone_of_a_kept_part_is_said() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("part");
+        let time = RunTime::simulated();
+        let id = RunId::new("kept", time.wall_epoch, 1);
+        let opening = Opening::of_nobody(&id, Target::bare("null", Vec::new()), &time);
+        let mut manifest = of_workload(opening, Value::Null, 1);
+        manifest.recorder = Some(Recorder { rows_count: 3, parts_count: 1, wait_ns: 0 });
+        let directory = RunDirectory::create(&path, &manifest).unwrap();
+        let busy = opened_again(&path).err().unwrap().to_string();
+        assert_eq!(busy, "another process of this machine works on it");
+        drop(directory);
+        let (_, losses, _lease) = opened_again(&path).unwrap();
+        assert_eq!(losses, ["3 of 3 operations are missing"]);
     }
 }

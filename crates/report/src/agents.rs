@@ -63,7 +63,15 @@ pub struct LossReport {
 impl AgentReport {
     /// Says what is missing of it, if anything is.
     pub fn missing(&self) -> Vec<String> {
-        let of_loss = self.lost.as_ref().map(|lost| self.missing_since(lost));
+        // Where the coordinator has ended before it could find out who is there.
+        let untold = self.rows.is_none().then(|| {
+            format!(
+                "DEGRADED: all that agent {} did is missing here (`plimsoll fleet collect` fetches \
+                 what it kept)",
+                self.name
+            )
+        });
+        let of_loss = self.lost.as_ref().map(|lost| self.missing_since(lost)).or(untold);
         let of_record =
             self.losses.iter().map(|loss| format!("of what agent {} recorded: {loss}", self.name));
         of_loss.into_iter().chain(of_record).collect()
@@ -178,6 +186,9 @@ agent    weight  threads  operations  client CPU    clock
         let heard = Duration::from_secs(3);
         let (at, stage) = (Duration::from_secs(13), Some("measure".to_owned()));
         let lost = LossReport { heard, at, stage, why: "it has ended".to_owned() };
+        let untold = AgentReport { rows: None, ..agent("node3", None) };
+        assert!(untold.missing()[0].contains("all that agent node3 did is missing here"));
+        assert_eq!(agent("node1", None).missing(), [""; 0]);
         let gone = AgentReport { rows: None, cpu: None, ..agent("node2", Some(lost)) };
         let two = text(&[agent("node1", None), gone]).unwrap();
         let last = two.lines().last().unwrap();

@@ -170,11 +170,15 @@ impl Record {
             None => self.stages.iter().collect(),
         };
         if asked.stage.is_none() && !wanted.iter().any(|stage| self.is_result(stage)) {
-            let names = names();
+            let (names, path) = (names(), self.path.display());
+            let agents = self.manifest().map_or(&[][..], |manifest| &manifest.agents);
+            let elsewhere = match agents.iter().any(|agent| agent.rows_count.is_none()) {
+                true => format!("; agents have the rest (`plimsoll fleet collect {path}`)"),
+                false => String::new(),
+            };
             return Err(ResultsError::Nothing(format!(
-                "{}: nothing was measured, so there is nothing to analyse; of its stages there is \
-                 {} (`stage` NAME shows one)",
-                self.path.display(),
+                "{path}: nothing was measured, so there is nothing to analyse; of its stages there \
+                 is {} (`stage` NAME shows one){elsewhere}",
                 if names.is_empty() { "nothing" } else { &names }
             )));
         }

@@ -23,9 +23,12 @@ pub fn flaws(report: &Report, max_error_rate: f64) -> Vec<String> {
                     it";
         flaws.push(flaw.to_owned());
     }
-    let lost = report.agents.iter().filter(|agent| agent.lost.is_some());
-    flaws.extend(lost.map(|agent| {
-        format!("agent {} was lost, so its share of the work is missing", agent.name)
+    flaws.extend(report.agents.iter().filter_map(|agent| match (&agent.lost, agent.rows) {
+        (Some(_), _) => {
+            Some(format!("agent {} was lost, so its share of the work is missing", agent.name))
+        }
+        (None, None) => Some(format!("what agent {} did is missing", agent.name)),
+        (None, Some(_)) => None,
     }));
     flaws
 }

@@ -258,6 +258,13 @@ fn nothing_saved(path: &Path, manifest: &Manifest) -> String {
     let begun = manifest.stages.last().map(|stage| &*stage.name);
     let got = begun.map_or("had begun no stage".to_owned(), |name| format!("was in stage {name}"));
     let (path, since) = (path.display(), &manifest.started_at);
+    if !manifest.agents.is_empty() {
+        return format!(
+            "{path}: the run began at {since}, {got}, and its coordinator was killed or is still \
+             at work; what its agents recorded is with them (`plimsoll fleet collect {path}` \
+             fetches it, `plimsoll clean {path}` removes what the run left in the store)"
+        );
+    }
     format!(
         "{path}: the run began at {since}, {got}, and was killed or is still under way; no \
          operation of it was saved, as that happens once a second, so there is nothing to analyse \

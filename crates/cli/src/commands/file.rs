@@ -19,7 +19,7 @@ pub(crate) fn run(command: &FileCommand) -> Result<ExitCode> {
     let seed = common.seed.unwrap_or_else(|| fresh_seed(RunTime::machine().wall_epoch));
     let ui = common.output.print.ui();
     // How much there is to do depends on the agents.
-    let mustered = match fleet::is_asked(&common.output.fleet) {
+    let mustered = match fleet::is_asked(&common.output.fleet)? {
         true => {
             fleet::check_absolute(&common.dir)?;
             fleet::check_absolute(command.on())?;

@@ -351,6 +351,9 @@ fn agents_of_a_killed_coordinator_keep_their_parts() {
     let record = std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name());
     let record = record.map(|name| name.into_string().unwrap());
     let record = record.into_iter().find(|name| name.starts_with("plimsoll-")).unwrap();
+    // Until then the record says where what is missing is to be had.
+    let output = plimsoll(place).args(["analyze", &record]).output().unwrap();
+    assert!(stderr(&output).contains("`plimsoll fleet collect"), "{}", stderr(&output));
     let collect = || {
         let output = plimsoll(place).args(["fleet", "collect", &record, &fleet.flag]).output();
         let output = output.unwrap();
@@ -421,6 +424,10 @@ fn what_a_fleet_cannot_do_is_refused_before_anything_is_made() {
     assert!(nowhere.contains("start one with `plimsoll fleet up`"), "{nowhere}");
     assert!(alone(&["agent", "--join", "plimsoll1.no"]).contains("that is no token"));
     assert!(alone(&["agent"]).contains("--join TOKEN"));
+    for flag in ["--agents=2", "--abort-on-loss", "--parts-stay", "--agents-min=2"] {
+        let said = alone(&["s3", "get", flag]);
+        assert!(said.contains("add --fleet or --fabric"), "{said}");
+    }
     // Nothing of these was left, neither records nor marks in the store.
     let names =
         std::fs::read_dir(fleet.place.path()).unwrap().map(|entry| entry.unwrap().file_name());

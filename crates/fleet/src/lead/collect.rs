@@ -45,13 +45,22 @@ pub fn collect(
             let is_it = recruit.id.as_str() == agent.id || recruit.about.name == agent.name;
             is_it && recruit.about.kept.contains(&manifest.run_id)
         };
-        match recruits.iter().find(keeps) {
-            Some(recruit) => wanted.push((index, recruit.clone())),
-            None => {
-                let why = "no agent of that name is there that keeps its part".to_owned();
-                collected.missing.push((agent.name.clone(), why));
+        let is_part = |recruit: &&Recruit| {
+            recruit.about.name == agent.name
+                && recruit.about.busy.as_ref() == Some(&manifest.run_id)
+        };
+        let why = match (recruits.iter().find(keeps), recruits.iter().any(|each| is_part(&each))) {
+            (Some(recruit), _) => {
+                wanted.push((index, recruit.clone()));
+                continue;
             }
-        }
+            (None, true) => {
+                "it is still part of the run, and leaves it 10 s after the coordinator's end; then \
+                 try again"
+            }
+            (None, false) => "no agent of that name is there that keeps its part",
+        };
+        collected.missing.push((agent.name.clone(), why.to_owned()));
     }
     if wanted.is_empty() {
         return Ok(collected);

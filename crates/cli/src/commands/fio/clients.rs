@@ -47,7 +47,7 @@ pub(super) fn output(of: &OutputArgs, clients: &[Client]) -> Result<OutputArgs> 
     let names: Vec<String> = clients.iter().map(name).collect();
     let mut output = of.clone();
     let fleet = &mut output.fleet;
-    if !fleet::is_asked(fleet) {
+    if !fleet::is_asked(fleet)? {
         fleet.fleet = Some(None);
     }
     fleet.agents = Some(names.join(","));
