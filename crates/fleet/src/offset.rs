@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_model::Moment;
+use plimsoll_record::schema::ClockReading;
 use serde::{Deserialize, Serialize};
 
 /// So many exchanges are made before a clock is taken as known.
@@ -58,6 +59,13 @@ impl Offset {
         // Rounded up, as is the half of an odd sum above.
         let uncertainty_ns = u64::try_from((on_way + 1) / 2 + 1).ok()?;
         Some(Self { at: received, ns, uncertainty_ns })
+    }
+}
+
+impl From<&ClockReading> for Offset {
+    fn from(reading: &ClockReading) -> Self {
+        let ClockReading { at_ns, offset_ns, uncertainty_ns, .. } = *reading;
+        Self { at: Moment::from_ns(at_ns), ns: offset_ns, uncertainty_ns }
     }
 }
 

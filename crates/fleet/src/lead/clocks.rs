@@ -43,11 +43,7 @@ impl Lead {
                 agent.clock.push(ClockReading { stage_index, at_ns, offset_ns, uncertainty_ns });
             }
             // Without an answer it is the one of before.
-            let before = agent.clock.last().map(|reading| Offset {
-                at: Moment::from_ns(reading.at_ns),
-                ns: reading.offset_ns,
-                uncertainty_ns: reading.uncertainty_ns,
-            });
+            let before = agent.clock.last().map(Offset::from);
             offsets.push(offset.or(before));
         }
         drop(state);

@@ -166,16 +166,11 @@ fn clock_in(clocks: &Clocks, stage: StageId) -> Option<ClockLine> {
 
 /// Returns an agent's clock in each of the first stages, as was measured before and after it.
 pub(super) fn clocks_of(readings: &[ClockReading], stages_count: usize) -> Clocks {
-    let offset = |reading: &ClockReading| Offset {
-        at: Moment::from_ns(reading.at_ns),
-        ns: reading.offset_ns,
-        uncertainty_ns: reading.uncertainty_ns,
-    };
     let of_stage = |stage: usize| {
         let first = readings.iter().position(|of| usize::from(of.stage_index) == stage)?;
-        let clock = ClockLine::from(offset(&readings[first]));
+        let clock = ClockLine::from(Offset::from(&readings[first]));
         let after = readings.get(first + 1);
-        Some(after.map_or(clock, |after| clock.until(offset(after))))
+        Some(after.map_or(clock, |after| clock.until(after.into())))
     };
     (0..stages_count).map(of_stage).collect()
 }
