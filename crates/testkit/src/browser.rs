@@ -6,11 +6,15 @@
 )]
 #![expect(clippy::print_stderr, reason = "a test that does not run says so")]
 
+mod page;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+
+pub use page::{Page, View};
 
 const NO_LIVE: &str = "PLIMSOLL_NO_LIVE";
 const PROGRAM: &str = "chromium";
