@@ -38,6 +38,7 @@ usage: cargo xtask COMMAND
   deny                     licences, sources and bans of all dependencies, by cargo-deny
   bench analyse            CPU and memory of analysing 10^6, 10^7 and 10^8 operations
   bench cost [--quick]     client CPU per operation, beside wrk and warp where they are there
+  bench cosbench [--quick] what COSBench's workloads cost, and what lies between their stages
   bench weed [--quick]     client CPU per file on SeaweedFS, beside weed benchmark
   bench files [--quick] [--rounds N] [--seconds N] [--only TEXT] [--program PATH]
                            CPU per operation and rates on files and names, beside fio, mdtest and
@@ -65,6 +66,8 @@ fn main() -> ExitCode {
         ["deny"] => chores::deny(),
         ["bench", "cost"] => bench::cost(&bench::Plan::full()),
         ["bench", "cost", "--quick"] => bench::cost(&bench::Plan::quick()),
+        ["bench", "cosbench"] => bench::cosbench(&bench::Plan::full()),
+        ["bench", "cosbench", "--quick"] => bench::cosbench(&bench::Plan::quick()),
         ["bench", "weed"] => bench::weed(&bench::Plan::full()),
         ["bench", "weed", "--quick"] => bench::weed(&bench::Plan::quick()),
         ["bench", "analyse"] => bench::analyse(),

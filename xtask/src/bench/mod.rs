@@ -1,6 +1,7 @@
 //! `bench cost`: client CPU per operation, beside wrk, warp and a bare socket on the same store.
 
 mod analyse;
+mod cosbench;
 mod cpu;
 mod files;
 mod fleet;
@@ -10,6 +11,7 @@ mod store;
 mod weed;
 
 pub(crate) use analyse::analyse;
+pub(crate) use cosbench::cosbench;
 pub(crate) use files::{Plan as FilesPlan, files};
 pub(crate) use fleet::fleet;
 pub(crate) use weed::weed;
