@@ -23,7 +23,7 @@ use plimsoll_report::format;
 use plimsoll_results::Asked;
 use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
-use plimsoll_workload::plan::{Plan, Target as PlanTarget, WorkloadFile};
+use plimsoll_workload::plan::{Plan, Target as PlanTarget, TargetSecrets, WorkloadFile};
 
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
@@ -51,6 +51,8 @@ pub(crate) type Observe<'a> = &'a dyn Fn(Arc<dyn Observer>) -> Arc<dyn Observer>
 pub(crate) struct Settings<'a> {
     /// How stores are reached; without it there is none.
     pub(crate) store: Option<&'a StoreArgs>,
+    /// Who asks targets, where the flags do not say it.
+    pub(crate) secrets: TargetSecrets,
     /// What stands in for stores and files.
     pub(crate) stand_in: StandIn,
     /// How operations on objects are driven; without a number of threads by as many as are free.
@@ -87,6 +89,7 @@ impl<'a> Settings<'a> {
     pub(crate) fn plain(output: &'a OutputArgs, consent: Consent) -> Self {
         Self {
             store: None,
+            secrets: TargetSecrets::default(),
             stand_in: StandIn::Nobody,
             threads: None,
             op_timeout: OP_TIMEOUT,
@@ -161,6 +164,12 @@ impl<'a> Settings<'a> {
         mustered.direct(run, args, conduct, &access, content)
     }
 
+    /// Returns how stores are reached.
+    fn stores<'s>(&'s self, time: &'s RunTime, seed: Seed) -> Stores<'s> {
+        let (args, found, secrets) = (self.store, Vec::new(), &self.secrets);
+        Stores { args, time, seed: seed.0, found, security: None, secrets }
+    }
+
     /// Tells whether nothing of the run is real.
     const fn is_simulated(&self) -> bool {
         matches!(self.stand_in, StandIn::Script(_))
@@ -216,7 +225,8 @@ pub(crate) struct Conducted {
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
     let plan = Arc::new(file.check().map_err(ConductError::from)?);
     let time = settings.time();
-    let mut judged = Judged { args: settings.store, time: &time, is_embedded: false };
+    let secrets = &settings.secrets;
+    let mut judged = Judged { args: settings.store, time: &time, is_embedded: false, secrets };
     let seed = plan.seed.unwrap_or(Seed(0));
     let Targets { all, .. } = Targets::of(&plan, &mut judged, &settings.stand_in, seed, &time)?;
     let is_embedded = judged.is_embedded;
@@ -265,8 +275,7 @@ impl Conducted {
         let mut request =
             request(Arc::clone(&plan), Vec::new(), time.clone(), settings.run_settings(false));
         let (seed, id) = (request.seed, request.id.clone());
-        let (args, found) = (settings.store, Vec::new());
-        let mut reached = Stores { args, time: &time, seed: seed.0, found, security: None };
+        let mut reached = settings.stores(&time, seed);
         let mut on = Targets::of(&plan, &mut reached, &settings.stand_in, seed, &time)?;
         let content = content_of(&plan, mustered.as_ref())?;
         if mustered.is_some() {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
@@ -17,8 +18,8 @@ use plimsoll_http::{
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
-use plimsoll_workload::plan::Plan;
-use plimsoll_workload::plan::spec::{Lookup as SpecLookup, S3Target};
+use plimsoll_workload::plan::spec::{Lookup as SpecLookup, S3Signature, S3Target};
+use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets, Time};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
@@ -55,15 +56,18 @@ pub(crate) struct Stores<'a> {
     pub(crate) found: Vec<Found>,
     /// The `security.toml` that stands for whichever a workload names.
     pub(crate) security: Option<&'a Path>,
+    /// Who asks targets that are named here, whatever the flags say.
+    pub(crate) secrets: &'a TargetSecrets,
 }
 
 impl Reach for Stores<'_> {
     /// Starts a store where it is an embedded one.
-    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+    fn store(&mut self, target: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
         let args = self.args.context(NO_STORE)?;
+        let keys = |way: Way| way.with_keys(self.secrets.of(target));
         let (reached, found) = match asked {
-            AskedStore::Own => open(args, self.time)?,
-            AskedStore::Named(spec) => open(&named(args, spec), self.time)?,
+            AskedStore::Own => open(&keys(Way::of(args.clone())), self.time)?,
+            AskedStore::Named(spec) => open(&keys(Way::named(args, spec)?), self.time)?,
             AskedStore::Embedded(script) => {
                 let script = script.map(|script| *script);
                 (open_embedded(args, script, self.seed, self.time)?, None)
@@ -101,23 +105,27 @@ pub(crate) struct Judged<'a> {
     pub(crate) time: &'a RunTime,
     /// Whether one of them would be embedded.
     pub(crate) is_embedded: bool,
+    /// Who asks targets that are named here, whatever the flags say.
+    pub(crate) secrets: &'a TargetSecrets,
 }
 
 impl Reach for Judged<'_> {
-    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+    fn store(&mut self, target: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
         let args = self.args.context(NO_STORE)?;
-        let args = match asked {
-            AskedStore::Own => args.clone(),
-            AskedStore::Named(spec) => named(args, spec),
-            AskedStore::Embedded(_) => StoreArgs { host: None, ..args.clone() },
+        let way = match asked {
+            AskedStore::Own => Way::of(args.clone()),
+            AskedStore::Named(spec) => Way::named(args, spec)?,
+            AskedStore::Embedded(_) => Way::of(StoreArgs { host: None, ..args.clone() }),
         };
+        let way = way.with_keys(self.secrets.of(target));
+        let args = &way.args;
         let embedded = || Hosts { endpoints: vec![Endpoint::new("127.0.0.1", 0)], tls: false };
         let hosts = args.host.as_ref().map(|hosts| hosts_of(hosts, args.tls)).transpose()?;
         self.is_embedded |= hosts.is_none();
         let Hosts { endpoints, tls: speaks_tls } = hosts.unwrap_or_else(embedded);
         let plain = S3Config::new(endpoints, &args.bucket, self.time.wall_epoch);
         let tls = tls(speaks_tls, &args.tls_trust)?;
-        let config = config(&args, S3Config { tls, ..plain })?;
+        let config = config(&way, S3Config { tls, ..plain })?;
         Ok(Reached { config, embedded: None })
     }
 
@@ -130,33 +138,81 @@ impl Reach for Judged<'_> {
     }
 }
 
-/// Returns how a store is reached that a workload names.
-pub(crate) fn named(args: &StoreArgs, spec: &S3Target) -> StoreArgs {
-    let mut named = args.clone();
-    if !spec.hosts.is_empty() {
-        named.host = Some(spec.hosts.0.join(","));
-        named.tls = spec.tls;
+/// How a store is reached: as flags say it, and what only a workload says.
+pub(crate) struct Way {
+    pub(crate) args: StoreArgs,
+    /// The proxy on the way, whatever the environment says.
+    proxy: Option<Proxies>,
+    /// How long connecting may take, and silence of the store.
+    timeout: Option<Duration>,
+}
+
+impl Way {
+    /// Returns the way that flags describe.
+    pub(crate) fn of(args: StoreArgs) -> Self {
+        Self { args, proxy: None, timeout: None }
     }
-    if let Some(bucket) = &spec.bucket {
-        named.bucket.clone_from(bucket);
+
+    /// Returns the way to a store that a workload names.
+    pub(crate) fn named(args: &StoreArgs, spec: &S3Target) -> Result<Self> {
+        let mut named = args.clone();
+        if !spec.hosts.is_empty() {
+            named.host = Some(spec.hosts.0.join(","));
+            named.tls = spec.tls;
+        }
+        if let Some(bucket) = &spec.bucket {
+            named.bucket.clone_from(bucket);
+        }
+        named.region = spec.region.clone().or(named.region);
+        named.lookup = match spec.lookup {
+            None => named.lookup,
+            Some(SpecLookup::Path) => LookupArg::Path,
+            Some(SpecLookup::Host) => LookupArg::Dns,
+        };
+        let requests = &mut named.requests;
+        requests.signature = match (spec.signature, requests.signature) {
+            (Some(S3Signature::V2), _) => SignatureArg::S3v2,
+            (Some(S3Signature::V4), SignatureArg::S3v2) => SignatureArg::S3v4,
+            (_, given) => given,
+        };
+        requests.storage_class = spec.storage_class.clone().or(requests.storage_class.take());
+        named.tls_trust.insecure |= spec.insecure;
+        let proxy = spec.proxy.as_deref().map(Proxies::all).transpose().context("`proxy`")?;
+        Ok(Self { args: named, proxy, timeout: spec.timeout.map(|Time(timeout)| timeout) })
     }
-    named.region = spec.region.clone().or(named.region);
-    named.lookup = match spec.lookup {
-        None => named.lookup,
-        Some(SpecLookup::Path) => LookupArg::Path,
-        Some(SpecLookup::Host) => LookupArg::Dns,
-    };
-    named
+
+    /// Returns the way with whoever is known to ask, instead of who is found otherwise.
+    pub(crate) fn with_keys(mut self, secrets: Option<&Secrets>) -> Self {
+        if let Some(secrets) = secrets.filter(|secrets| secrets.has_keys()) {
+            let Secrets { access_key, secret_key, session_token, .. } = secrets.clone();
+            self.args.credentials = CredentialArgs { access_key, secret_key, session_token };
+            let requests = &mut self.args.requests;
+            if requests.signature != SignatureArg::S3v2 {
+                requests.signature = SignatureArg::S3v4;
+            }
+            requests.sts_web_token = None;
+        }
+        self
+    }
+
+    fn proxies(&self) -> Result<Option<Proxies>> {
+        match (&self.proxy, self.args.requests.proxy) {
+            (Some(proxy), _) => Ok(Some(proxy.clone())),
+            (None, ProxyArg::None) => Ok(None),
+            (None, ProxyArg::Env) => environment::proxies(),
+        }
+    }
 }
 
 /// Returns the store that the flags name, starting the embedded one when they name none, and whose
 /// credentials were found, if they were looked for.
-pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<(Reached, Option<Found>)> {
+pub(crate) fn open(way: &Way, time: &RunTime) -> Result<(Reached, Option<Found>)> {
+    let args = &way.args;
     let Some(hosts) = &args.host else {
         return Ok((open_embedded(args, None, 0, time)?, None));
     };
     let requests = &args.requests;
-    let proxies = proxies(requests)?;
+    let proxies = way.proxies()?;
     let Hosts { mut endpoints, tls: speaks_tls } = hosts_of(hosts, args.tls)?;
     if requests.resolve_host && proxies.is_some() {
         bail!("--resolve-host: a proxy resolves names itself; leave one of them out");
@@ -171,7 +227,7 @@ pub(crate) fn open(args: &StoreArgs, time: &RunTime) -> Result<(Reached, Option<
     };
     let tls = tls(speaks_tls, &args.tls_trust)?;
     let plain = S3Config::new(endpoints, &args.bucket, time.wall_epoch);
-    let config = config(args, S3Config { tls, credentials, ..plain })?;
+    let config = config(way, S3Config { tls, credentials, ..plain })?;
     Ok((Reached { config, embedded: None }, found))
 }
 
@@ -183,19 +239,14 @@ fn open_embedded(
     time: &RunTime,
 ) -> Result<Reached> {
     let oracle = embedded::start(script, seed).context("cannot start the embedded store")?;
-    let config = config(args, embedded::config(&oracle, &args.bucket, time.wall_epoch))?;
+    let way = Way::of(args.clone());
+    let config = config(&way, embedded::config(&oracle, &args.bucket, time.wall_epoch))?;
     Ok(Reached { config, embedded: Some(oracle) })
 }
 
-fn proxies(requests: &RequestArgs) -> Result<Option<Proxies>> {
-    match requests.proxy {
-        ProxyArg::None => Ok(None),
-        ProxyArg::Env => environment::proxies(),
-    }
-}
-
 /// Returns how a store is reached, with all that the flags say.
-fn config(args: &StoreArgs, plain: S3Config) -> Result<S3Config> {
+fn config(way: &Way, plain: S3Config) -> Result<S3Config> {
+    let (args, timeout) = (&way.args, way.timeout);
     let requests = &args.requests;
     Ok(S3Config {
         region: args.region.clone(),
@@ -210,10 +261,11 @@ fn config(args: &StoreArgs, plain: S3Config) -> Result<S3Config> {
         },
         sign_payload: args.sha256_payload,
         content_md5: args.md5,
-        connect_timeout: args.connect_timeout.0,
+        connect_timeout: timeout.unwrap_or(args.connect_timeout.0),
+        stall_timeout: timeout,
         keep_alive: !args.disable_http_keepalive,
         http_version: if requests.http2 { HttpVersion::Two } else { HttpVersion::One },
-        proxies: proxies(requests)?,
+        proxies: way.proxies()?,
         options: request_options(requests)?,
         ..plain
     })

@@ -211,7 +211,7 @@ pub fn open_target(
 ) -> Result<Store, ConductError> {
     let recorded = manifest.targets().nth(target);
     if !recorded.is_some_and(Target::has_directories) {
-        let reached = reach.store(AskedStore::Own).map_err(ConductError::Caller)?;
+        let reached = reach.store("", AskedStore::Own).map_err(ConductError::Caller)?;
         return Store::s3(reached.config, true);
     }
     let plan = manifest.workload.plan();

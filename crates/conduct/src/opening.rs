@@ -51,8 +51,8 @@ pub struct Reached {
 
 /// Says how stores are reached, as the caller was told.
 pub trait Reach {
-    /// Returns how a store that speaks S3 is reached.
-    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError>;
+    /// Returns how a store that speaks S3 is reached: the target of that name in the plan.
+    fn store(&mut self, target: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError>;
 
     /// Returns what the `security.toml` at that place says, and the environment beside it; without
     /// a place what the environment says.
@@ -132,7 +132,7 @@ impl Targets {
         };
         let named = matches!(asked, AskedStore::Named(_)).then_some(&target.name);
         let is_oracle = matches!(target.spec, Some(TargetSpec::Oracle(_)));
-        let opened = reach.store(asked).and_then(|reached| {
+        let opened = reach.store(&target.name, asked).and_then(|reached| {
             let is_shared = reached.embedded.is_none();
             let mut store = Store::s3(reached.config.clone(), is_shared)?;
             if is_oracle {

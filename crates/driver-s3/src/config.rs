@@ -41,6 +41,8 @@ pub struct S3Config {
     pub content_md5: bool,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
+    /// How long the store may let an exchange go without a byte; `None` leaves it to the caller.
+    pub stall_timeout: Option<Duration>,
     /// Whether connections are kept between operations.
     pub keep_alive: bool,
     /// The version of HTTP that is spoken.
@@ -170,6 +172,7 @@ impl S3Config {
             sign_payload: false,
             content_md5: false,
             connect_timeout: CONNECT_TIMEOUT,
+            stall_timeout: None,
             keep_alive: true,
             http_version: HttpVersion::One,
             proxies: None,

@@ -70,7 +70,7 @@ impl S3Driver {
 
     /// Returns an admin that keeps to these limits.
     pub fn admin_within(&self, clock: &SharedClock, limits: AdminLimits) -> S3Admin {
-        let mut sessions = self.open(clock, 1, Some(limits.stall_timeout));
+        let mut sessions = self.open(clock, 1, Some(limits.stall_timeout), true);
         S3Admin::new(sessions.pop().expect("one session was asked for"), limits)
     }
 
@@ -79,12 +79,14 @@ impl S3Driver {
         clock: &SharedClock,
         count: usize,
         stall_timeout: Option<Duration>,
+        bounds_whole: bool,
     ) -> Vec<S3Session> {
         let endpoints: Rc<[Endpoint]> =
             self.target.place.addresses.iter().map(|address| address.connect_to.clone()).collect();
         let options = Rc::new(Options {
             connect_timeout: self.config.connect_timeout,
             stall_timeout,
+            bounds_whole,
             tls: self.config.tls.clone(),
             keep_alive: self.config.keep_alive,
             version: self.config.http_version,
@@ -107,8 +109,8 @@ impl Driver for S3Driver {
     type Session = S3Session;
 
     fn open_sessions(&self, clock: &SharedClock, count: usize) -> Vec<S3Session> {
-        // How long an operation may take is for the engine to say, connecting and all.
-        self.open(clock, count, None)
+        // How long an operation may take in all is for the engine to say, connecting and all.
+        self.open(clock, count, self.config.stall_timeout, false)
     }
 
     fn endpoints(&self) -> Vec<String> {

@@ -53,15 +53,24 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// TLS, or `None` for plain TCP.
     pub tls: Option<TlsConfig>,
-    /// How long an exchange may go without moving a byte once its connection stands, and in all 20
-    /// times as long; `None` leaves it to the caller.
+    /// How long an exchange may go without moving a byte once its connection stands; `None` leaves
+    /// it to the caller.
     pub stall_timeout: Option<Duration>,
+    /// Whether it may take 20 times as long in all, however many bytes it moves.
+    pub bounds_whole: bool,
     /// Whether connections are kept for the next exchange.
     pub keep_alive: bool,
     /// The version of HTTP; there is no falling back to another one.
     pub version: HttpVersion,
     /// The proxies requests go through, `None` for none.
     pub proxies: Option<Proxies>,
+}
+
+impl Options {
+    /// Begins to watch an exchange, where one is to be watched.
+    fn stall(&self) -> Option<Stall> {
+        self.stall_timeout.map(|limit| Stall::new(limit, self.bounds_whole))
+    }
 }
 
 impl Default for Options {
@@ -71,6 +80,7 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(10),
             tls: None,
             stall_timeout: None,
+            bounds_whole: true,
             keep_alive: true,
             version: HttpVersion::One,
             proxies: None,
@@ -172,7 +182,7 @@ impl Client {
             request,
             sink,
         );
-        let mut stall = self.options.stall_timeout.map(Stall::new);
+        let mut stall = self.options.stall();
         let outcome = loop {
             let turn = std::future::poll_fn(|cx| {
                 let polled = with_read_buffer(|buffer| carrier.poll(cx, buffer));
@@ -223,7 +233,7 @@ impl Client {
             Ok(carrier) => carrier,
             Err(failure) => return Err(self.broken(endpoint, failure, Marks::default(), 0)),
         };
-        let mut stall = self.options.stall_timeout.map(Stall::new);
+        let mut stall = self.options.stall();
         let outcome = loop {
             let turn = std::future::poll_fn(|cx| {
                 let polled = carrier.poll(cx);

@@ -27,6 +27,8 @@ pub struct Proxies {
     https: Option<Arc<ProxyServer>>,
     /// Who is spoken to without one.
     exceptions: Vec<Exception>,
+    /// Whether loopback is spoken to without one.
+    spares_loopback: bool,
 }
 
 /// A proxy that speaks plain HTTP to its clients.
@@ -95,7 +97,18 @@ impl Proxies {
             return Ok(None);
         }
         let exceptions = exceptions.split(',').filter_map(Exception::parse).collect();
-        Ok(Some(Self { http, https, exceptions }))
+        Ok(Some(Self { http, https, exceptions, spares_loopback: true }))
+    }
+
+    /// Returns one proxy that every request goes through, to loopback as well.
+    pub fn all(url: &str) -> Result<Self, ProxyError> {
+        let server = Arc::new(ProxyServer::parse(url.trim())?);
+        Ok(Self {
+            http: Some(Arc::clone(&server)),
+            https: Some(server),
+            exceptions: Vec::new(),
+            spares_loopback: false,
+        })
     }
 
     /// Returns the proxy that requests to `endpoint` go through.
@@ -105,7 +118,8 @@ impl Proxies {
         let address = host.parse::<IpAddr>().ok();
         let loopback = host == "localhost" || address.is_some_and(|address| address.is_loopback());
         let excepted = |each: &Exception| each.covers(&host, address, endpoint.port);
-        if loopback || self.exceptions.iter().any(excepted) { None } else { server.clone() }
+        let spared = loopback && self.spares_loopback;
+        if spared || self.exceptions.iter().any(excepted) { None } else { server.clone() }
     }
 }
 

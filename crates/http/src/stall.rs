@@ -18,7 +18,8 @@ pub(crate) struct Stall {
     limit: Duration,
     bytes_moved: u64,
     idle: Timer,
-    whole: Timer,
+    /// Without it the exchange may take as long as it moves bytes.
+    whole: Option<Timer>,
 }
 
 /// How an exchange goes on too long.
@@ -30,10 +31,11 @@ pub(crate) enum Overdue {
 }
 
 impl Stall {
-    /// Begins to watch an exchange that begins now.
-    pub(crate) fn new(limit: Duration) -> Self {
-        let whole = limit.saturating_mul(WHOLE_FACTOR);
-        Self { limit, bytes_moved: 0, idle: timer(limit), whole: timer(whole) }
+    /// Begins to watch an exchange that begins now; `is_whole` has it end in time even if bytes
+    /// move.
+    pub(crate) fn new(limit: Duration, is_whole: bool) -> Self {
+        let whole = is_whole.then(|| timer(limit.saturating_mul(WHOLE_FACTOR)));
+        Self { limit, bytes_moved: 0, idle: timer(limit), whole }
     }
 
     /// Ready when the exchange, which has moved so many bytes and cannot go on at once, takes too
@@ -46,8 +48,9 @@ impl Stall {
         if self.idle.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Overdue::Idle(self.limit));
         }
+        let Some(timer) = &mut self.whole else { return Poll::Pending };
         let whole = self.limit.saturating_mul(WHOLE_FACTOR);
-        self.whole.as_mut().poll(cx).map(|_| Overdue::Whole(whole))
+        timer.as_mut().poll(cx).map(|_| Overdue::Whole(whole))
     }
 }
 

@@ -9,6 +9,7 @@ mod ids;
 mod op;
 mod outcome;
 mod record;
+mod secret;
 mod series;
 mod time;
 mod units;
@@ -19,6 +20,7 @@ pub use ids::{EndpointId, JobId, ObjectId, RunId, RunIdError, Seed, StageId, Sta
 pub use op::OpKind;
 pub use outcome::ErrorClass;
 pub use record::{OpRecord, PackedOp};
+pub use secret::Secret;
 pub use series::SeriesKey;
 pub use time::{Clock, Moment, SharedClock, WallTime};
 pub use units::{ByteRate, Bytes, OpRate, UnitError, parse_duration};

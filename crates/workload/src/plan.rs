@@ -15,6 +15,7 @@ pub(crate) mod place;
 mod print;
 mod read;
 mod rules;
+mod secrets;
 pub mod spec;
 mod tree;
 mod units;
@@ -32,6 +33,7 @@ pub use place::{Placed, PlacedJob, PlacedStage, Placing};
 pub(crate) use print::yaml_of;
 pub use read::{Position, ReadError, Source, read_as};
 pub use rules::{SloSpec, UntilSpec};
+pub use secrets::{Secrets, TargetSecrets};
 pub use spec::{WORKLOAD_SCHEMA, WorkloadFile};
 pub use units::{
     Cap, NumberRange, Percent, Profile, Rate, RateRange, Size, SizeRange, Time, TimeRange,

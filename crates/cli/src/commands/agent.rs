@@ -32,7 +32,7 @@ use crate::args::fleet::AgentArgs;
 use crate::conducted::fresh_seed;
 use crate::fleet::{AccessDoc, others, state_directory};
 use crate::secret::Secret;
-use crate::store;
+use crate::store::{self, Way};
 use crate::ui::Ui;
 use crate::{environment, fleet, signals};
 
@@ -157,14 +157,14 @@ struct Told<'a> {
 }
 
 impl Reach for Told<'_> {
-    fn store(&mut self, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
+    fn store(&mut self, _: &str, asked: AskedStore<'_>) -> Result<Reached, CallerError> {
         let args = self.access.store_args(self.opened, self.ca_file.clone())?;
-        let args = match asked {
-            AskedStore::Own => args,
-            AskedStore::Named(spec) => store::named(&args, spec),
+        let way = match asked {
+            AskedStore::Own => Way::of(args),
+            AskedStore::Named(spec) => Way::named(&args, spec)?,
             AskedStore::Embedded(_) => return Err("an agent reaches no embedded store".into()),
         };
-        match &args.host {
+        match &way.args.host {
             None => return Err("the coordinator names no host".into()),
             Some(hosts) if store::is_host_file(hosts) => {
                 return Err(
@@ -173,7 +173,7 @@ impl Reach for Told<'_> {
             }
             Some(_) => {}
         }
-        let (mut reached, _) = store::open(&args, self.time)?;
+        let (mut reached, _) = store::open(&way, self.time)?;
         self.access.complete(self.opened, &mut reached);
         self.opened += 1;
         let endpoints: Vec<String> =
@@ -430,7 +430,7 @@ mod tests {
         let time = RunTime::machine();
         let mut told =
             Told { access: &access, ca_file: None, time: &time, opened: 0, limited: &limited };
-        let refused = told.store(AskedStore::Own).map(|_| ()).unwrap_err().to_string();
+        let refused = told.store("", AskedStore::Own).map(|_| ()).unwrap_err().to_string();
         assert_eq!(refused, "an agent reads no file, and hosts are to lie in file:/dev/zero");
     }
 }

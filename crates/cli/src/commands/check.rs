@@ -77,7 +77,7 @@ fn check_store(args: &CheckArgs) -> Result<ExitCode> {
         take_url(url, &mut store_args)?;
     }
     let time = RunTime::machine();
-    let (store, _) = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&store::Way::of(store_args.clone()), &time)?;
     let driver = S3Driver::new(store.config.clone())?;
     let admin = Box::new(driver.admin(&time.clock));
     let target = Store::s3(store.config.clone(), store.embedded.is_none())?;

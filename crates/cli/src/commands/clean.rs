@@ -12,6 +12,7 @@ use plimsoll_model::Clock;
 use plimsoll_record::schema::{Cleanup, CleanupState, Manifest, Target};
 use plimsoll_record::{Lease, RunDirectory};
 use plimsoll_report::format;
+use plimsoll_workload::plan::TargetSecrets;
 
 use super::clean_bucket;
 use crate::args::CleanArgs;
@@ -119,7 +120,9 @@ fn open(
 ) -> Result<(Store, String)> {
     let time = &RunTime::machine();
     let hosts = args.host.clone().unwrap_or_default();
-    let mut reach = Stores { args: Some(args), time, seed: 0, found: Vec::new(), security };
+    let secrets = &TargetSecrets::default();
+    let mut reach =
+        Stores { args: Some(args), time, seed: 0, found: Vec::new(), security, secrets };
     let store = open_target(manifest, target, &hosts, &mut reach, time);
     Ok((store.map_err(lower::with_advice)?, hosts))
 }

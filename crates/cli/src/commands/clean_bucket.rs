@@ -12,7 +12,7 @@ use plimsoll_report::format;
 use crate::args::CleanArgs;
 use crate::commands::check::take_url;
 use crate::lower::in_words;
-use crate::store;
+use crate::store::{self, Way};
 use crate::ui::Ui;
 
 /// Lists what runs left, and removes it with `--yes`.
@@ -23,7 +23,7 @@ pub(super) fn run(url: &str, args: &CleanArgs, ui: &Ui) -> Result<ExitCode> {
     let mut store_args = args.store.clone();
     take_url(url, &mut store_args)?;
     let time = RunTime::machine();
-    let (store, _) = store::open(&store_args, &time)?;
+    let (store, _) = store::open(&Way::of(store_args.clone()), &time)?;
     let driver = S3Driver::new(store.config)?;
     let mut admin = driver.admin(&time.clock);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

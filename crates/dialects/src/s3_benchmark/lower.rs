@@ -51,7 +51,7 @@ impl Benchmark {
             region: Some(self.region.clone()),
             tls: self.address.tls,
             lookup: Some(Lookup::Path),
-            profile: None,
+            ..S3Target::default()
         }
     }
 }

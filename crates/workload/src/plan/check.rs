@@ -17,7 +17,9 @@ use plimsoll_model::Seed;
 
 use super::checked::{Members, Plan, Set, SetIndex, Target, TargetIndex};
 use super::path::{FieldPath, InvalidField};
-use super::spec::{Named, SeaweedTarget, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile};
+use super::spec::{
+    Named, S3Target, SeaweedTarget, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile,
+};
 
 pub(super) use uses::{UseKind, of as uses_of};
 
@@ -177,7 +179,11 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
         Ok(())
     };
     match spec {
-        TargetSpec::S3(s3) => addresses("hosts", &s3.hosts.0),
+        TargetSpec::S3(s3) => {
+            addresses("hosts", &s3.hosts.0)?;
+            addresses("proxy", s3.proxy.as_slice())?;
+            of_s3(path, s3)
+        }
         TargetSpec::Seaweedfs(seaweed) if seaweed.is_filer() => {
             addresses("filer", &seaweed.filer.0)?;
             of_filer(path, seaweed)
@@ -221,6 +227,21 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
             Err(path.field("directory").refuse("must not be empty"))
         }
         TargetSpec::Files(_) | TargetSpec::Null(_) | TargetSpec::Oracle(_) => Ok(()),
+    }
+}
+
+/// Refuses what a store that speaks S3 cannot be told.
+fn of_s3(path: &FieldPath, s3: &S3Target) -> Checked<()> {
+    if s3.timeout.is_some_and(|timeout| timeout.0.is_zero()) {
+        return Err(path.field("timeout").refuse("must be more than nothing; leave it out"));
+    }
+    if s3.storage_class.as_ref().is_some_and(String::is_empty) {
+        return Err(path.field("storage_class").refuse("must not be empty"));
+    }
+    let speaks_tls = s3.tls || s3.hosts.0.iter().any(|host| host.trim().starts_with("https://"));
+    match s3.insecure && !s3.hosts.is_empty() && !speaks_tls {
+        true => Err(path.field("insecure").refuse("means something only with `tls`")),
+        false => Ok(()),
     }
 }
 

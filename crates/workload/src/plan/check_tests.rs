@@ -62,6 +62,28 @@ fn names_that_nobody_knows() {
              environment or a profile",
         ),
         (
+            "targets: {a: {s3: {proxy: 'k:s@h:3128'}}}\nstages: []",
+            "targets.a.s3.proxy: an address must hold no user and no password; keys come from the \
+             environment or a profile",
+        ),
+        (
+            "targets: {s3: {hosts: 'h:80', timeout: 0s}}\nstages: []",
+            "targets.s3.timeout: must be more than nothing; leave it out",
+        ),
+        (
+            "targets: {s3: {storage_class: ''}}\nstages: []",
+            "targets.s3.storage_class: must not be empty",
+        ),
+        (
+            "targets: {s3: {hosts: 'h:80', insecure: true}}\nstages: []",
+            "targets.s3.insecure: means something only with `tls`",
+        ),
+        (
+            "targets: {s3: {hosts: 'https://h', insecure: true, signature: v2, timeout: 30s, proxy: \
+             'p:3128', storage_class: STANDARD_IA}}\nstages: []",
+            "stages: there is none; a workload needs a stage",
+        ),
+        (
             "targets: {a b: {s3: {}}}\nstages: []",
             "targets.a b: `a b` is not a name of 1 to 128 letters, digits, `-`, `_` and `.`",
         ),

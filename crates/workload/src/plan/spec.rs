@@ -25,8 +25,8 @@ pub use set::{
     ObjectSet, PathSet, SetSpec, TreeOf, TreeSet,
 };
 pub use target::{
-    FilesTarget, Lookup, NullTarget, OracleTarget, S3Target, SeaweedAssign, SeaweedTarget,
-    SeaweedUpload, SwiftTarget, TargetSpec, Targets,
+    FilesTarget, Lookup, NullTarget, OracleTarget, S3Signature, S3Target, SeaweedAssign,
+    SeaweedTarget, SeaweedUpload, SwiftTarget, TargetSpec, Targets,
 };
 pub(crate) use work::LIST_PAGE;
 pub use work::{

@@ -122,6 +122,33 @@ pub struct S3Target {
     /// Which profile the keys come from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// How requests are signed; left out, as the command line says, else by version 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<S3Signature>,
+    /// How long making a connection may take, and how long the store may then let a request go
+    /// without a byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Time>,
+    /// The proxy that all requests go through, such as `proxy:3128`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
+    /// The storage class of what is uploaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_class: Option<String>,
+    /// Whether the store's certificate is taken whoever has signed it.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub insecure: bool,
+}
+
+/// How requests to S3 are signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum S3Signature {
+    /// By version 2, which only old stores need.
+    V2,
+    /// By version 4.
+    V4,
 }
 
 /// Where a request names the bucket.
