@@ -18,6 +18,7 @@ use crate::s3_request::{Property, S3Request};
 use crate::session::{BucketRequest, S3Session};
 use crate::xml::{self, Listed};
 
+mod bucket;
 mod mark;
 mod probe;
 mod ready;
@@ -144,6 +145,18 @@ impl Admin for S3Admin {
 
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
         Box::pin(self.remove_one(key))
+    }
+
+    fn mark<'a>(&'a mut self, run: &'a str) -> Step<'a, ()> {
+        Box::pin(async move { self.put_made(format!("{run}\n").as_bytes()).await })
+    }
+
+    fn is_marked(&mut self) -> Step<'_, Option<bool>> {
+        Box::pin(self.was_made())
+    }
+
+    fn remove_bucket(&mut self) -> Step<'_, bool> {
+        Box::pin(self.remove_empty())
     }
 }
 

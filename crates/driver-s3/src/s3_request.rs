@@ -77,6 +77,7 @@ pub(crate) enum S3Request<'a> {
         body_len: usize,
         lock: bool,
     },
+    DeleteBucket,
     GetBucket(Property),
     EnableVersioning {
         body_len: usize,
@@ -150,7 +151,7 @@ impl S3Request<'_> {
             | Self::ListUploads(_)
             | Self::GetBucket(_) => "GET",
             Self::Stat { .. } | Self::HeadBucket => "HEAD",
-            Self::Delete { .. } | Self::AbortUpload { .. } => "DELETE",
+            Self::Delete { .. } | Self::AbortUpload { .. } | Self::DeleteBucket => "DELETE",
             Self::DeleteMany { .. }
             | Self::CreateUpload { .. }
             | Self::CompleteUpload { .. }
@@ -178,6 +179,7 @@ impl S3Request<'_> {
             | Self::ListUploads(_)
             | Self::HeadBucket
             | Self::CreateBucket { .. }
+            | Self::DeleteBucket
             | Self::GetBucket(_)
             | Self::EnableVersioning { .. } => None,
         }

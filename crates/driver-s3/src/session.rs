@@ -36,6 +36,7 @@ pub struct S3Session {
 pub(crate) enum BucketRequest {
     Head,
     Create { lock: bool },
+    Delete,
     Get(Property),
     EnableVersioning,
 }
@@ -189,6 +190,9 @@ impl S3Session {
         connection.body.clear();
         match call {
             BucketRequest::Head => connection.call(lease, &S3Request::HeadBucket, &[200]).await,
+            BucketRequest::Delete => {
+                connection.call(lease, &S3Request::DeleteBucket, &[204, 200]).await
+            }
             BucketRequest::Get(property) => {
                 connection.call(lease, &S3Request::GetBucket(property), &[200]).await
             }

@@ -355,6 +355,10 @@ pub enum LackReason {
     OfRoot(String),
 }
 
+/// The object that says of the bucket in which it lies that a run of plimsoll made it; its content
+/// names the run.
+pub const MADE_MARK: &str = "plimsoll/made";
+
 /// Administration of a target, outside of what is measured: one bucket, directory or collection of
 /// it, which is its root here.
 pub trait Admin {
@@ -393,4 +397,26 @@ pub trait Admin {
     /// Removes an object, as far as the target lets go of it; one that is not there counts as
     /// removed.
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()>;
+
+    /// Makes the bucket, unless it is there already.
+    fn make_bucket(&mut self) -> Step<'_, RootState> {
+        self.ensure_root()
+    }
+
+    /// Notes in the bucket that this run made it.
+    fn mark<'a>(&'a mut self, _run: &'a str) -> Step<'a, ()> {
+        Box::pin(std::future::ready(Err(DriverError::unsupported())))
+    }
+
+    /// Tells whether a run of plimsoll made the bucket; `None`: it is not there. One that cannot be
+    /// looked into was made by somebody else.
+    fn is_marked(&mut self) -> Step<'_, Option<bool>> {
+        Box::pin(std::future::ready(Ok(Some(false))))
+    }
+
+    /// Removes the bucket with the mark in it, and tells whether it was there. A bucket that holds
+    /// anything else is refused and left as it is.
+    fn remove_bucket(&mut self) -> Step<'_, bool> {
+        Box::pin(std::future::ready(Err(DriverError::unsupported())))
+    }
 }

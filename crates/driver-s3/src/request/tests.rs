@@ -68,6 +68,7 @@ fn request_lines() {
         (S3Request::Delete { key: "a", version: Some("1") }, "DELETE /examplebucket/a?versionId=1"),
         (S3Request::DeleteMany { body_len: 3, bypass: false }, "POST /examplebucket?delete="),
         (S3Request::HeadBucket, "HEAD /examplebucket"),
+        (S3Request::DeleteBucket, "DELETE /examplebucket"),
         (S3Request::CreateBucket { body_len: 0, lock: false }, "PUT /examplebucket"),
         (S3Request::GetBucket(Property::Versioning), "GET /examplebucket?versioning="),
         (S3Request::GetBucket(Property::ObjectLock), "GET /examplebucket?object-lock="),

@@ -81,6 +81,58 @@ fn a_bucket_is_found_or_made() {
 }
 
 #[test]
+fn a_bucket_tells_by_its_mark_who_made_it() {
+    let told = |answers| {
+        let fake = Fake::answering(answers);
+        let told = block_on(admin(&fake, None).is_marked());
+        (told, fake.requests().len())
+    };
+    assert_eq!(told(vec![head(404)]), (Ok(None), 1));
+    assert_eq!(told(vec![head(403)]), (Ok(Some(false)), 1));
+    assert_eq!(told(vec![head(200), head(404)]), (Ok(Some(false)), 2));
+    assert_eq!(told(vec![head(200), head(200)]), (Ok(Some(true)), 2));
+    let error = told(vec![head(503)]).0.unwrap_err();
+    assert!(error.message.starts_with("bucket `bucket` cannot be looked into: "), "{error}");
+
+    let fake = Fake::answering(vec![head(200)]);
+    block_on(admin(&fake, None).mark("a-run")).unwrap();
+    let request = &fake.requests()[0];
+    assert!(request.starts_with("PUT /bucket/plimsoll/made HTTP/1.1\r\n"), "{request}");
+    assert!(request.ends_with("\r\n\r\na-run\n"), "{request}");
+}
+
+#[test]
+fn a_bucket_is_removed_with_its_mark_alone() {
+    let removed = |answers| {
+        let fake = Fake::answering(answers);
+        let removed = block_on(admin(&fake, None).remove_bucket());
+        let asked = fake.requests();
+        let verbs = asked.iter().map(|request| request.split(' ').next().unwrap());
+        (removed, verbs.collect::<Vec<_>>().join(" "), asked.last().cloned())
+    };
+    let no_content = || head(204);
+    assert_eq!(removed(vec![head(404)]).0, Ok(false));
+    let (empty, verbs, _) = removed(vec![head(200), page(&[]), no_content()]);
+    assert_eq!((empty, &*verbs), (Ok(true), "HEAD GET DELETE"));
+    let marked = || vec![head(200), page(&["plimsoll/made"]), answer(200, "a-run"), unversioned()];
+    let deleted = || answer(200, "<DeleteResult/>");
+    let (ours, verbs, _) = removed([marked(), vec![deleted(), no_content()]].concat());
+    assert_eq!((ours, &*verbs), (Ok(true), "HEAD GET GET GET POST DELETE"));
+    // What came in between keeps the bucket, and the bucket its mark.
+    let full = answer(409, &error_xml("BucketNotEmpty"));
+    let (kept, verbs, last) = removed([marked(), vec![deleted(), full, head(200)]].concat());
+    let error = kept.unwrap_err();
+    let told = "bucket `bucket` cannot be removed: BucketNotEmpty";
+    assert!(error.message.starts_with(told), "{error}");
+    assert_eq!(verbs, "HEAD GET GET GET POST DELETE PUT");
+    assert!(last.unwrap().ends_with("\r\n\r\na-run"));
+    // One with anything else in it is not touched.
+    let (foreign, verbs, _) = removed(vec![head(200), page(&["a", "plimsoll/made"])]);
+    let told = "bucket `bucket` is not removed: it holds other objects, such as `a`";
+    assert_eq!((foreign.unwrap_err().message.as_str(), &*verbs), (told, "HEAD GET"));
+}
+
+#[test]
 fn a_bucket_out_of_reach_is_explained() {
     let told = |answers, class, text: &str| {
         let error = ensured(answers, None).0.unwrap_err();
