@@ -26,7 +26,8 @@ use std::path::PathBuf;
 use crate::secret::Secret;
 use crate::ui::Ui;
 use clap::{ArgAction, Args, Parser, Subcommand};
-use plimsoll_conduct::Consent;
+use plimsoll_conduct::BucketGlob;
+use plimsoll_conduct::output::Overwrite;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use analysis::{
@@ -47,8 +48,17 @@ pub(crate) const YES: &str = "--yes";
 pub(crate) const DESTROYS: &str = "--i-know-this-destroys-data";
 
 /// Returns whether a file that is there may be replaced.
-pub(crate) fn overwrite(given: bool) -> Consent {
-    Consent { given, flag: "--overwrite" }
+pub(crate) fn overwrite(given: bool) -> Overwrite {
+    Overwrite { given, flag: "--overwrite" }
+}
+
+/// Leave to change what lies in buckets that no run made.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TouchArgs {
+    /// The same as --yes in buckets of these names alone; can be given several times. `*` stands
+    /// for any letters, `?` for one. Buckets that a run of plimsoll made need no leave
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) touch: Vec<BucketGlob>,
 }
 
 /// A storage benchmark that can prove its own numbers.

@@ -205,7 +205,7 @@ impl<'a> Settings<'a> {
             files,
             keeps_data: self.keeps_data,
             clean_tries_max: self.clean_tries_max,
-            consent: self.consent,
+            consent: self.consent.clone(),
         }
     }
 }

@@ -18,7 +18,9 @@ use plimsoll_workload::plan::{
 };
 
 use crate::lease::{self, BucketLease, Marked};
-use crate::{Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target, input};
+use crate::{
+    AdminOf, Cleaning, ConductError, Observer, Recording, RunTime, Stop, Stopped, Target, input,
+};
 
 /// How long is waited before cleaning is tried again.
 const SWEEP_PAUSE: Duration = Duration::from_millis(50);
@@ -126,6 +128,17 @@ impl RunAdmin {
             found.insert(SetIndex(index), objects);
         }
         Ok(found)
+    }
+
+    /// Tells whether a run of plimsoll made a bucket; `None`: it is not there.
+    pub(crate) fn is_marked(
+        &self,
+        admin: Option<&AdminOf>,
+        bucket: &str,
+    ) -> Result<Option<bool>, ConductError> {
+        let Some(admin) = admin else { return Ok(None) };
+        let mut admin = admin(Some(bucket), &self.clock)?;
+        self.heed(admin.is_marked())
     }
 
     /// Refuses to remove objects of a run that is under way.

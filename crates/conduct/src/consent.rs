@@ -1,69 +1,118 @@
-//! Consent to change what no run of plimsoll made: worked out from the checked workload, and asked
-//! for here alone.
+//! Consent to change what no run of plimsoll made: worked out from the checked workload and what
+//! stores tell of their buckets, and asked for here alone.
 //!
 //! A workload that changes such things says so itself (`touch`), and whoever starts it says so
 //! again on the command line. A file is never enough: it may have been written for another bucket.
+//! Buckets that a run of plimsoll made need no leave: they carry its mark, or are made by the
+//! workload itself before they are changed.
+
+mod buckets;
+mod glob;
 
 use std::collections::BTreeSet;
 
 use plimsoll_report::format;
 use plimsoll_workload::Keys;
-use plimsoll_workload::plan::{self, Change, FileNames, Files, Members, Placed, SetIndex};
+use plimsoll_workload::plan::{
+    self, Change, FileNames, Files, Members, Placed, SetIndex, TargetIndex,
+};
 
-use crate::{ConductError, Observer, Target};
+pub(crate) use self::buckets::buckets_of;
+pub use self::glob::BucketGlob;
+use crate::{ConductError, Observer, RunAdmin, Target};
 
-/// Whether the command line of this run gives leave, and by which flag.
-#[derive(Clone, Copy, Debug)]
+/// What the command line of this run gives leave to change.
+#[derive(Clone, Debug)]
 pub struct Consent {
-    /// Whether leave is given.
+    /// Whether leave is given to all that the workload says.
     pub given: bool,
-    /// By which flag it is given, or would be.
+    /// By which flag that is given, or would be.
     pub flag: &'static str,
+    /// In which buckets leave is given besides.
+    pub touch: Vec<BucketGlob>,
+}
+
+impl Consent {
+    /// Returns the consent that this flag gives where it is there.
+    pub fn by(flag: &'static str, given: bool) -> Self {
+        Self { given, flag, touch: Vec::new() }
+    }
+
+    /// Adds leave to change what is in buckets of these names.
+    #[must_use]
+    pub fn touching(self, touch: Vec<BucketGlob>) -> Self {
+        Self { touch, ..self }
+    }
 }
 
 /// Leave to run: every record of a run begins with one.
-pub struct Permit(());
+pub struct Permit {
+    promised: BTreeSet<(TargetIndex, String)>,
+}
 
 impl Permit {
-    /// Returns leave to run a plan on these targets.
+    /// Returns leave to run a plan on these targets; `admin` asks stores whose a bucket is.
     pub fn for_plan(
         placed: &Placed,
         targets: &[Target],
-        consent: Consent,
+        consent: &Consent,
+        admin: &RunAdmin,
         observer: &dyn Observer,
     ) -> Result<Self, ConductError> {
         let mut asked = BTreeSet::new();
         for wanted in &placed.plan.consents {
-            if asked.insert((wanted.set, wanted.change)) {
-                let what = what_is_done(placed, targets, wanted);
-                ask(&what, consent, observer)?;
+            let set = placed.plan.set(wanted.set);
+            let is_named = matches!(set.members, Members::Named(_));
+            if !is_named && asked.insert((wanted.set, wanted.change)) {
+                let what = what_is_done(placed, targets, wanted.set);
+                ask(&what, consent, bucket_of(set, targets), observer)?;
             }
         }
-        Ok(Self(()))
+        let promised = buckets::ask(placed, targets, consent, admin, observer)?;
+        Ok(Self { promised })
     }
 
     /// Returns leave to run against a driver that touches nothing outside of this process.
     pub fn for_nothing_real() -> Self {
-        Self(())
+        Self { promised: BTreeSet::new() }
     }
+
+    /// Returns the buckets that were not there, and that may be changed only because the run makes
+    /// them itself.
+    pub(crate) fn promised(&self) -> &BTreeSet<(TargetIndex, String)> {
+        &self.promised
+    }
+}
+
+/// Returns the bucket in which members of a set lie that were there before.
+fn bucket_of<'t>(set: &plan::Set, targets: &'t [Target]) -> Option<&'t str> {
+    let is_there = matches!(set.members, Members::Existing(_));
+    let store = targets[set.target.0].store().filter(|_| is_there)?;
+    Some(&*store.bucket).filter(|bucket| !bucket.is_empty())
 }
 
 fn ask(
     what: &str,
-    Consent { given, flag }: Consent,
+    consent: &Consent,
+    bucket: Option<&str>,
     observer: &dyn Observer,
 ) -> Result<(), ConductError> {
-    if !given {
-        let what = what.to_owned();
-        return Err(ConductError::NoLeave { what, flag });
-    }
-    observer.note(&format!("{flag}: about to {what}, which this run did not write"));
+    let globs = || consent.touch.iter();
+    let touched = bucket.and_then(|bucket| globs().find(|glob| glob.matches(bucket)));
+    let by = match (consent.given, touched) {
+        (true, _) => consent.flag.to_owned(),
+        (false, Some(glob)) => format!("--touch '{glob}'"),
+        (false, None) => {
+            return Err(ConductError::NoLeave { what: what.to_owned(), flag: consent.flag });
+        }
+    };
+    observer.note(&format!("{by}: about to {what}, which this run did not write"));
     Ok(())
 }
 
 /// Says what is done to what the run did not make.
-fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> String {
-    let set = placed.plan.set(wanted.set);
+fn what_is_done(placed: &Placed, targets: &[Target], index: SetIndex) -> String {
+    let set = placed.plan.set(index);
     let place = |prefix: &str| {
         let below = if prefix.is_empty() { String::new() } else { format!(" below `{prefix}`") };
         match targets[set.target.0].store() {
@@ -73,13 +122,13 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
             None => String::new(),
         }
     };
-    match (&set.members, wanted.change) {
-        (Members::Files(Files { names: FileNames::Paths(paths), .. }), _) => {
+    match &set.members {
+        Members::Files(Files { names: FileNames::Paths(paths), .. }) => {
             let names: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
             format!("overwrite {}", names.into_iter().collect::<Vec<_>>().join(", "))
         }
-        (Members::Existing(of), _) => {
-            let (count, bytes) = amount(placed, wanted.set);
+        Members::Existing(of) => {
+            let (count, bytes) = amount(placed, index);
             let count = format::count(count);
             let bytes = bytes.map(|bytes| format!(" ({})", format::bytes(bytes)));
             let named = of.list.as_ref().map(|list| format!(" that {list} names"));
@@ -95,21 +144,20 @@ fn what_is_done(placed: &Placed, targets: &[Target], wanted: &plan::Consent) -> 
                 _ => format!("remove {count} objects{bytes}{named} in {}", place(&of.prefix)),
             }
         }
-        (Members::Named(named), change) => {
-            let objects = format!("objects `{}`", named.keys);
-            let buckets = match &named.buckets {
-                Some(buckets) => format!("buckets `{buckets}`"),
-                None => place(""),
-            };
-            match change {
-                Change::Writes => format!("write {objects} in {buckets}"),
-                Change::Removes => format!("remove {objects} in {buckets}"),
-                Change::Buckets => format!("make or remove {buckets}"),
-            }
+        Members::Named(_) | Members::Objects(_) | Members::Files(_) | Members::Tree(_) => {
+            unreachable!("buckets are asked about apart, and what the run made needs no leave")
         }
-        (Members::Objects(_) | Members::Files(_) | Members::Tree(_), _) => {
-            unreachable!("what the run made itself asks for no leave")
-        }
+    }
+}
+
+/// Says what is done in the buckets of a set of names of the user's own.
+fn what_in_buckets(wanted: &plan::Consent) -> String {
+    let objects = wanted.keys.as_ref().map(|keys| format!("objects `{keys}` in "));
+    let objects = objects.unwrap_or_default();
+    match wanted.change {
+        Change::Writes => format!("write {objects}"),
+        Change::Removes => format!("remove {objects}"),
+        Change::Buckets => "remove ".to_owned(),
     }
 }
 

@@ -28,6 +28,17 @@ pub enum ConductError {
         /// Which flag gives leave.
         flag: &'static str,
     },
+    /// The run would change what lies in buckets that no run of plimsoll made, and nobody gave
+    /// leave.
+    #[error("this run would {what}; add {add} to allow it ({flag} allows all that it says)")]
+    NoLeaveIn {
+        /// What it would do, and in which buckets.
+        what: String,
+        /// The flags that give leave to that and nothing else.
+        add: String,
+        /// Which flag gives leave to everything.
+        flag: &'static str,
+    },
     /// A set was to consist of objects that are there, and there is none.
     #[error("no object below `{prefix}` in {root}")]
     NothingFound {

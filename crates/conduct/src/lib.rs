@@ -4,6 +4,7 @@
 //! terminal, no signal, no command line and no look of a report is known here.
 
 mod admin;
+mod bucket_work;
 mod consent;
 mod content;
 mod crew;
@@ -29,7 +30,7 @@ mod time;
 mod work;
 
 pub use admin::RunAdmin;
-pub use consent::{Consent, Permit};
+pub use consent::{BucketGlob, Consent, Permit};
 pub use content::{ContentFiles, ContentFrom};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};

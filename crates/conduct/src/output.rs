@@ -9,10 +9,17 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-use crate::Consent;
-
 /// What new files may be, less what the umask takes.
 const MODE: u32 = 0o666;
+
+/// Whether a file that is there may be replaced.
+#[derive(Clone, Copy, Debug)]
+pub struct Overwrite {
+    /// Whether it may.
+    pub given: bool,
+    /// By which flag leave is given, or would be.
+    pub flag: &'static str,
+}
 
 /// A file to write.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +29,7 @@ pub struct Named<'a> {
     /// Where it is to be.
     pub path: &'a Path,
     /// Whether a file that is there already may be replaced.
-    pub overwrite: Consent,
+    pub overwrite: Overwrite,
 }
 
 /// Why a file is not written.
@@ -76,7 +83,7 @@ impl Named<'_> {
 
     /// Refuses a file that is there and is not to be replaced; to be asked before long work.
     pub fn check(&self) -> Result<()> {
-        let Self { name, path, overwrite: Consent { given, flag } } = *self;
+        let Self { name, path, overwrite: Overwrite { given, flag } } = *self;
         let of_descriptor = is_of_descriptor(path);
         if !given && !of_descriptor && fs::metadata(path).is_ok_and(|there| there.is_file()) {
             return Err(OutputError::Exists { name, path: path.to_owned(), flag });
@@ -182,7 +189,7 @@ mod tests {
     use super::*;
 
     fn named(path: &Path, overwrite: bool) -> Named<'_> {
-        Named { name: "-o", path, overwrite: Consent { given: overwrite, flag: "--overwrite" } }
+        Named { name: "-o", path, overwrite: Overwrite { given: overwrite, flag: "--overwrite" } }
     }
 
     fn entries(directory: &Path) -> usize {

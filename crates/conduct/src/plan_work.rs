@@ -1,5 +1,6 @@
 //! The work of a run: the stages of a plan, each with all of its jobs at once.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +14,18 @@ use plimsoll_engine::{
 use plimsoll_model::{EndpointId, JobId, Moment, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::objects::{self, Members};
-use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
+use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan, TargetIndex};
 use plimsoll_workload::{Pacing, Verify};
 
+use crate::bucket_work::{BucketWork, NotDone};
 use crate::content::Generators;
 use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
-use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
+use crate::{
+    CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Stop, Target, Work,
+};
 
 /// Is called before the first stage that measures; its time is in no stage.
 pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
@@ -78,8 +82,19 @@ pub struct PlanWork<'a> {
     members: Arc<[Members]>,
     /// What stores call the versions that stages so far have written.
     names: Arc<ServerNames>,
+    /// What making and removing buckets needs to know of the run.
+    on_buckets: Option<OnBuckets>,
+    /// Why buckets of the last stage could not be made or removed.
+    failed: Option<ConductError>,
     /// The stage that comes next, or goes on.
     now: Now,
+}
+
+/// What making and removing buckets needs to know of a run.
+struct OnBuckets {
+    run: String,
+    promised: BTreeSet<(TargetIndex, String)>,
+    stop: Stop,
 }
 
 /// A stage as it is carried out.
@@ -126,6 +141,8 @@ impl<'a> PlanWork<'a> {
             before_measuring: None,
             endpoints,
             names: Arc::default(),
+            on_buckets: None,
+            failed: None,
             now: Now::default(),
         }
     }
@@ -157,6 +174,9 @@ impl<'a> PlanWork<'a> {
     /// Learns from the stage that has ended who is in the sets, and refuses to go on where that
     /// means nothing.
     fn learn(&mut self, recording: &Recording, last: &Done) -> Result<(), ConductError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let stage = &self.placed.plan.stages[self.now.stage];
         if let Some(error) = why_over(stage, &last.outcome) {
             return Err(error);
@@ -369,6 +389,32 @@ impl<'a> PlanWork<'a> {
         }
     }
 
+    /// Makes and removes the buckets of the stage, where it does that and this process leads the
+    /// run.
+    fn work_on_buckets(&mut self, context: &StageContext<'_>) -> Option<BucketsDone> {
+        let on = self.on_buckets.take().filter(|_| !self.crew.is_directed())?;
+        let stage = &self.placed.plan.stages[self.now.stage];
+        let began = context.clock.now();
+        let work = BucketWork {
+            plan: &self.placed.plan,
+            targets: self.targets,
+            run: &on.run,
+            promised: &on.promised,
+            clock: context.clock,
+            stop: &on.stop,
+            retries: self.config.retries,
+        };
+        let ended_by = match work.carry_out(stage) {
+            Ok(()) => EndReason::OutOfWork,
+            Err(NotDone::Stopped) => EndReason::Stopped,
+            Err(NotDone::Failed(error)) => {
+                self.failed = Some(error);
+                EndReason::Failure
+            }
+        };
+        Some(BucketsDone { began, ended: context.clock.now(), ended_by })
+    }
+
     /// Returns what the stage is called while it goes on.
     fn doing(&self, name: &str) -> String {
         let plan = &self.placed.plan;
@@ -377,7 +423,7 @@ impl<'a> PlanWork<'a> {
         let is_one = plan.stages.iter().filter(is_measured).count() == 1 && self.files.is_none();
         let begins = plan.stages.first().is_some_and(|first| std::ptr::eq(first, stage));
         match (stage.kind, stage.iteration) {
-            (_, 0) if stage.jobs.is_empty() => name.to_owned(),
+            (_, 0) if stage.jobs.is_empty() || stage.is_on_buckets() => name.to_owned(),
             (StageKind::Prepare, _) if is_one => "preparing".to_owned(),
             (_, _) if is_one => "measuring; q or Ctrl-C ends it early, with a report".to_owned(),
             (_, _) if begins => format!("{name}; q or Ctrl-C ends the run early, with a report"),
@@ -404,6 +450,13 @@ impl Work for PlanWork<'_> {
         self.now = self.prepare(&chosen);
         let plan = Arc::clone(&self.placed.plan);
         let stage = &plan.stages[chosen.stage];
+        if stage.is_on_buckets() {
+            self.on_buckets = Some(OnBuckets {
+                run: recording.manifest.run_id.clone(),
+                promised: recording.promised().clone(),
+                stop: recording.stop.clone(),
+            });
+        }
         if stage.kind == StageKind::Measure
             && let Some(call) = self.before_measuring.take()
         {
@@ -462,14 +515,18 @@ impl Work for PlanWork<'_> {
         sink: &mut dyn OpSink,
     ) -> Result<StageOutcome, EngineError> {
         let rules = self.agents.as_ref().and_then(|_| self.stage_work(stage, &NullRings).rules());
+        let on_buckets = self.work_on_buckets(context);
         if let (Some(agents), Some(chosen)) = (&mut self.agents, &self.now.chosen) {
             let sets_count = self.placed.plan.sets.len();
             let name = chosen.name.as_ref().unwrap_or(&self.placed.plan.stages[chosen.stage].name);
             let before = &self.changed;
             let directed = DirectedStage { number: stage, name, chosen, before, sets_count };
-            let (outcome, changed) =
+            let (mut outcome, changed) =
                 agents.run(&directed, context, rules.as_ref()).map_err(EngineError::Elsewhere)?;
             self.changed = changed;
+            if let Some(done) = on_buckets {
+                done.note(&mut outcome);
+            }
             return Ok(outcome);
         }
         let of = &self.placed.plan.stages[self.now.stage];
@@ -493,6 +550,9 @@ impl Work for PlanWork<'_> {
                 run_stage(&self.stage_work(stage, &driver), config, context, sink)?
             }
         };
+        if let Some(done) = on_buckets {
+            done.note(&mut outcome);
+        }
         if of.jobs.is_empty() {
             outcome.started = begun;
             outcome.began_late_by = context.begins_at.map_or(Duration::ZERO, |at| begun.since(at));
@@ -543,6 +603,22 @@ impl Work for PlanWork<'_> {
                 });
             }
         }
+    }
+}
+
+/// What came of making and removing the buckets of a stage.
+struct BucketsDone {
+    began: Moment,
+    ended: Moment,
+    ended_by: EndReason,
+}
+
+impl BucketsDone {
+    /// Notes it in what came of the stage, of which no operation was a part.
+    fn note(&self, outcome: &mut StageOutcome) {
+        outcome.started = self.began;
+        outcome.ended = outcome.ended.max(self.ended);
+        outcome.ended_by = self.ended_by;
     }
 }
 

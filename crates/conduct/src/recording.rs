@@ -1,5 +1,6 @@
 //! The record of a run under way: its directory, its manifest, its stages, and how it ends.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use plimsoll_record::schema::{self, Cleanup, Manifest, RunState};
 use plimsoll_record::{OpLogTotals, OpLogWriter, RunDirectory};
 use plimsoll_stats::Timeline;
 use plimsoll_workload::data::{Generator, WrongKind};
-use plimsoll_workload::plan::Plan;
+use plimsoll_workload::plan::{Plan, TargetIndex};
 
 use crate::{ConductError, NextStage, Observer, Permit, RunTime, StageView, Stop, Work};
 
@@ -22,7 +23,7 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// The record of a run under way, and who has a say in it.
 pub struct Recording {
     /// Leave to change what the run changes.
-    _permit: Permit,
+    permit: Permit,
     /// The run's time.
     pub time: RunTime,
     /// Where it is recorded.
@@ -110,7 +111,7 @@ impl Recording {
         stop: Stop,
     ) -> Self {
         let plan = manifest.workload.plan();
-        Self { _permit: permit, time, directory, manifest, plan, observer, stop }
+        Self { permit, time, directory, manifest, plan, observer, stop }
     }
 
     /// Runs the stages of `work` until there is no further one, and records them. Where the run
@@ -310,6 +311,11 @@ impl Recording {
         let good = shown?;
         written.map_err(ConductError::from)?;
         Ok(good && is_clean)
+    }
+
+    /// Returns the buckets that may be changed only because the run makes them itself.
+    pub(crate) fn promised(&self) -> &BTreeSet<(TargetIndex, String)> {
+        self.permit.promised()
     }
 
     /// Returns how long the run has lasted so far.

@@ -17,6 +17,7 @@ use plimsoll_workload::plan::{
 };
 
 use crate::admin::check_offers;
+use crate::bucket_work::check_names;
 use crate::content::{ContentFrom, Generators, generators};
 use crate::crew::{Agents, Alone, Crew};
 use crate::files::FilesCleaner;
@@ -48,7 +49,7 @@ pub struct RunRequest {
 }
 
 /// How a run is carried out, whatever it does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RunSettings {
     /// How operations on objects are driven.
     pub engine: EngineConfig,
@@ -77,7 +78,7 @@ impl Default for RunSettings {
             },
             keeps_data: false,
             clean_tries_max: 1,
-            consent: Consent { given: false, flag: "--yes" },
+            consent: Consent::by("--yes", false),
         }
     }
 }
@@ -242,10 +243,10 @@ impl OpenRun {
             if !found.is_empty() {
                 self.placed = Arc::new(self.request.place(found)?);
             }
-            let consent = Consent { given: true, ..self.request.settings.consent };
-            let permit =
-                Permit::for_plan(&self.placed, &self.request.targets, consent, &*observer)?;
             let stores = RunAdmin::new(stop.clone(), &self.request.time)?;
+            let consent = Consent::by(self.request.settings.consent.flag, true);
+            let (placed, targets) = (&self.placed, &self.request.targets);
+            let permit = Permit::for_plan(placed, targets, &consent, &stores, &*observer)?;
             Ok(Ready { permit, stores, lacks: Vec::new(), found: FoundObjects::new() })
         };
         match make_ready() {
@@ -336,8 +337,10 @@ impl OpenRun {
             found = stores.survey(&request.plan, &request.targets)?;
             self.placed = Arc::new(request.place(&found)?);
         }
-        let consent = request.settings.consent;
-        let permit = Permit::for_plan(&self.placed, &request.targets, consent, &**observer)?;
+        check_names(&self.placed, &request.targets, &request.time.clock)?;
+        let (placed, targets) = (&self.placed, &request.targets);
+        let consent = &request.settings.consent;
+        let permit = Permit::for_plan(placed, targets, consent, &stores, &**observer)?;
         if let Some(files) = &mut self.files {
             files.make_directories()?;
         }

@@ -29,7 +29,8 @@ impl Default for Stop {
 }
 
 impl Stop {
-    const REST_MAX: Duration = Duration::from_millis(50);
+    /// The longest that anybody rests before it is looked whether somebody asks.
+    pub(crate) const REST_MAX: Duration = Duration::from_millis(50);
 
     /// Asks for the step under way to end. Returns `false` if that was asked before, so that who
     /// asks may leave at once.

@@ -44,7 +44,7 @@ impl FileCommand {
             }
             Self::Metadata(_) | Self::Suite(_) => false,
         };
-        Consent { given, flag: DESTROYS }
+        Consent::by(DESTROYS, given)
     }
 
     /// Returns the files that are there already and are worked on.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::file::{FileConductArgs, InterfaceArg, JobFileArgs};
 use super::s3::{ConductArgs, ServerProfileArgs, StoreArgs};
-use super::{OutputArgs, YES};
+use super::{OutputArgs, TouchArgs, YES};
 use plimsoll_conduct::Consent;
 
 #[derive(Args, Debug)]
@@ -31,6 +31,8 @@ pub(crate) struct RunArgs {
     /// without it the run says what that would be, and ends
     #[arg(long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) touched: TouchArgs,
     /// Print the workload as it is understood, as YAML, and end
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
@@ -60,7 +62,7 @@ impl RunArgs {
     /// Returns whether this command line gives leave to change what no run wrote.
     pub(crate) fn consent(&self) -> Consent {
         let given = self.yes || self.reading.i_know_this_destroys_data;
-        Consent { given, flag: YES }
+        Consent::by(YES, given).touching(self.touched.touch.clone())
     }
 
     /// Returns how operations on files are carried out.

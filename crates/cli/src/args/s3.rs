@@ -7,7 +7,7 @@ use plimsoll_driver_s3::ProfileKinds;
 use serde::{Deserialize, Serialize};
 
 use super::requests::{DataArgs, RequestArgs};
-use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, value};
+use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, TouchArgs, value};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum S3Command {
@@ -314,6 +314,8 @@ pub(crate) struct DeleteArgs {
     /// says how many they are, and ends
     #[arg(long, help_heading = "Objects")]
     pub(crate) yes: bool,
+    #[command(flatten, next_help_heading = "Objects")]
+    pub(crate) touched: TouchArgs,
 }
 
 #[derive(Args, Clone, Debug)]

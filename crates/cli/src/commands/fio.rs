@@ -84,7 +84,7 @@ pub(crate) fn as_fio(args: &FioArgs) -> Result<ExitCode> {
         output: of_clients.as_ref().unwrap_or(&args.output),
         stand_in: StandIn::Nobody,
         keeps_data: args.keep_data,
-        consent: Consent { given: args.reading.i_know_this_destroys_data, flag: DESTROYS },
+        consent: Consent::by(DESTROYS, args.reading.i_know_this_destroys_data),
         seed: None,
         explain: args.explain || explain_too,
         check: false,
@@ -187,7 +187,7 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settin
         max_error_rate: settings.conduct.max_error_rate.0,
         stand_in: if lowered.null { StandIn::Null } else { settings.stand_in.clone() },
         notes: lowered.notes.iter().map(ToString::to_string).collect(),
-        ..conducted::Settings::plain(settings.output, settings.consent)
+        ..conducted::Settings::plain(settings.output, settings.consent.clone())
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn as_mdtest(args: &MdtestArgs) -> Result<ExitCode> {
         Ok(())
     };
     // Its names lie in directories of the run's own.
-    let consent = Consent { given: false, flag: DESTROYS };
+    let consent = Consent::by(DESTROYS, false);
     let settings = conducted::Settings {
         files: Some(&args.conduct),
         max_error_rate: args.conduct.max_error_rate.0,

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &NullArgs) -> Result<ExitCode> {
     let settings = Settings {
         stand_in: StandIn::Null,
         threads: Some(args.threads.unwrap_or_else(machine::cores)),
-        ..Settings::plain(&args.output, Consent { given: false, flag: YES })
+        ..Settings::plain(&args.output, Consent::by(YES, false))
     };
     conducted::run(&file, &settings)
 }

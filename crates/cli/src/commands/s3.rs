@@ -20,8 +20,10 @@ pub(crate) fn run(command: &S3Command) -> Result<ExitCode> {
         common.output.print.ui().result(&file.to_yaml())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let consent =
-        Consent { given: matches!(command, S3Command::Delete(args) if args.yes), flag: YES };
+    let consent = match command {
+        S3Command::Delete(args) => Consent::by(YES, args.yes).touching(args.touched.touch.clone()),
+        _ => Consent::by(YES, false),
+    };
     let settings = Settings {
         store: Some(&common.store),
         serverprof: common.profile.serverprof.as_ref(),

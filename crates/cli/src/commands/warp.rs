@@ -118,7 +118,7 @@ fn carry_out(benchmark: WarpBenchmark, line: &WarpLine, explains: bool) -> Resul
         serverprof: serverprof.as_ref(),
         keeps_data: run.keeps_data,
         show: if run.json { None } else { Some(&show) },
-        ..Settings::plain(&output, Consent { given: run.consents, flag: YES })
+        ..Settings::plain(&output, Consent::by(YES, run.consents))
     };
     let done = conducted::run(&file, &settings).map_err(in_warps_words);
     done.map_err(|error| lower::in_our_words(error, Some(&run.workload)))

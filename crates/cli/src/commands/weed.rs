@@ -34,7 +34,7 @@ pub(crate) fn run(command: &WeedCommand) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let given = matches!(command, WeedCommand::Delete(args) if args.yes);
-    let consent = Consent { given, flag: YES };
+    let consent = Consent::by(YES, given);
     let settings = Settings {
         keeps_data: common.keep_data,
         ..Settings::plain(&common.output, consent).conducting(&common.load.conduct)

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_conduct::output::{Named, NewFile};
+use plimsoll_conduct::output::{Named, NewFile, Overwrite};
 use plimsoll_conduct::{
     AnyDriver, Chosen, Consent, Done, Observer, Recording, StageView, Target, input,
 };
@@ -100,7 +100,7 @@ fn run(
         keeps_data: !args.clean,
         notes,
         observe: Some(&observe),
-        ..Settings::plain(&args.output, Consent { given: false, flag: YES })
+        ..Settings::plain(&args.output, Consent::by(YES, false))
     };
     // A list that cannot be written is found out before anything else is.
     let list = (asked.scope.writes() && !args.clean).then(|| List::begin(path)).transpose()?;
@@ -154,7 +154,7 @@ struct List {
 
 impl List {
     fn named(path: &Path) -> Named<'_> {
-        Named { name: "-list", path, overwrite: Consent { given: true, flag: "-list" } }
+        Named { name: "-list", path, overwrite: Overwrite { given: true, flag: "-list" } }
     }
 
     fn begin(path: PathBuf) -> Result<Self> {

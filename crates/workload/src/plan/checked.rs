@@ -362,8 +362,15 @@ pub struct Consent {
     pub target: TargetIndex,
     /// What is done.
     pub change: Change,
+    /// In which buckets it is done to names of the user's own; `None`: in the target's own.
+    pub buckets: Option<Pattern>,
+    /// To which keys of these it is done; `None` where it is done to no keys, or where the set
+    /// tells which.
+    pub keys: Option<Pattern>,
     /// The work that does it.
     pub path: FieldPath,
+    /// The first stage in which that is done, 0-based.
+    pub stage: usize,
 }
 
 /// What is done to something that the run did not make.
@@ -373,7 +380,7 @@ pub enum Change {
     Writes,
     /// It is removed.
     Removes,
-    /// Its buckets are made or removed.
+    /// Its buckets are removed.
     Buckets,
 }
 
@@ -394,6 +401,11 @@ pub struct Owed {
 }
 
 impl Stage {
+    /// Tells whether its jobs make or remove buckets, which the process does that leads the run.
+    pub fn is_on_buckets(&self) -> bool {
+        self.jobs.iter().any(|job| job.work.is_on_buckets())
+    }
+
     /// Returns how many workers all of its jobs have.
     pub fn workers(&self) -> u32 {
         self.jobs.iter().map(|job| job.workers.get()).sum()

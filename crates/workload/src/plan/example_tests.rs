@@ -140,7 +140,6 @@ fn consent_is_told_for_what_the_run_did_not_make() {
             (Change::Writes, "stages[1].jobs[0].work.fill".to_owned()),
             (Change::Writes, "stages[3].jobs[0].work.objects[1].put".to_owned()),
             (Change::Removes, "stages[4].jobs[0].work.remove".to_owned()),
-            (Change::Buckets, "stages[0].jobs[0].work.buckets.make".to_owned()),
             (Change::Buckets, "stages[5].jobs[0].work.buckets.remove".to_owned()),
         ]
     );

@@ -14,12 +14,12 @@ const DIGITS_MAX: usize = 20;
 
 /// Texts that differ in numbers. `{1..32}` stands for each of these numbers, `{001..500}` for them
 /// with leading zeros; `{{` and `}}` are braces.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern {
     parts: Vec<Part>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Part {
     Text(String),
     Numbers { from: u64, to: u64, digits: usize },

@@ -192,7 +192,6 @@ fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
         }
         let at = job.path.field("work");
         let what = match &job.work {
-            Work::MakeBuckets(_) | Work::RemoveBuckets(_) => "making and removing buckets",
             Work::Trace { .. } => "replaying a trace",
             Work::Remove { .. } if job.is_on_files(plan) => "removing files before the run ends",
             _ if plan.set(job.work.sets()[0]).target != job.target => {
@@ -318,6 +317,10 @@ impl Room<'_> {
         let mut worker_first = 0;
         // What each job has, to which the sets of all jobs of the stage are added at the end.
         let mut jobs = Vec::new();
+        if stage.is_on_buckets() {
+            // No worker does it.
+            return Ok(placed);
+        }
         for (index, job) in stage.jobs.iter().enumerate() {
             if job.is_on_files(self.plan) {
                 placed.files.push(index);

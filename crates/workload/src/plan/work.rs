@@ -310,6 +310,11 @@ impl Work {
         }
     }
 
+    /// Tells whether it makes or removes buckets, which takes no operations.
+    pub fn is_on_buckets(&self) -> bool {
+        matches!(self, Self::MakeBuckets(_) | Self::RemoveBuckets(_))
+    }
+
     /// Tells whether its operations move content.
     pub fn moves_bytes(&self) -> bool {
         match self {

@@ -167,6 +167,15 @@ impl Context<'_> {
             if spec.drop_caches {
                 self.drops_caches(path, &mut job)?;
             }
+            if jobs
+                .first()
+                .is_some_and(|first| first.work.is_on_buckets() != job.work.is_on_buckets())
+            {
+                let reason =
+                    "makes or removes buckets beside other work; it needs a stage of its own";
+                let at = if job.work.is_on_buckets() { at } else { path.field("jobs").index(0) };
+                return Err(at.field("work").refuse(reason));
+            }
             workers += u64::from(job.workers.get());
             if workers > u64::from(ObjectId::OWNER_MAX) {
                 let most = ObjectId::OWNER_MAX;

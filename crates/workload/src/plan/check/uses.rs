@@ -183,13 +183,13 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
             _ => Known::Empty,
         })
         .collect();
-    let mut consents = Vec::new();
-    for stage in stages {
+    let mut consents: Vec<Consent> = Vec::new();
+    for (index, stage) in stages.iter().enumerate() {
         check_writers(cx, stage)?;
         for job in &stage.jobs {
             for used in of(&job.work) {
                 check_use(cx, stage, job, &used, known[used.set.0])?;
-                consents.extend(consent(cx, job, &used)?);
+                consents.extend(consent(cx, (index, job), &used)?);
             }
         }
         for used in stage.jobs.iter().flat_map(|job| of(&job.work)) {
@@ -207,7 +207,7 @@ pub(super) fn check(cx: &Context<'_>, stages: &[Stage]) -> Checked<Vec<Consent>>
         }
     }
     consents.sort();
-    consents.dedup();
+    consents.dedup_by(|other, first| *other == Consent { stage: other.stage, ..first.clone() });
     Ok(consents)
 }
 
@@ -314,7 +314,11 @@ fn check_writers(cx: &Context<'_>, stage: &Stage) -> Checked<()> {
 }
 
 /// Returns what a use needs consent for, where the file gives it.
-fn consent(cx: &Context<'_>, job: &Job, used: &Use<'_>) -> Checked<Option<Consent>> {
+fn consent(
+    cx: &Context<'_>,
+    (stage, job): (usize, &Job),
+    used: &Use<'_>,
+) -> Checked<Option<Consent>> {
     let set = &cx.sets[used.set.0];
     let is_foreign = match &set.members {
         Members::Named(_) | Members::Existing(_) => true,
@@ -325,6 +329,8 @@ fn consent(cx: &Context<'_>, job: &Job, used: &Use<'_>) -> Checked<Option<Consen
         UseKind::Read => None,
         UseKind::Grow | UseKind::Make | UseKind::Change { removes: false } => Some(Change::Writes),
         UseKind::Change { removes: true } | UseKind::Clear => Some(Change::Removes),
+        // One that is not there is nobody's, and one that is there is left as it is.
+        UseKind::Buckets if matches!(job.work, Work::MakeBuckets(_)) => None,
         UseKind::Buckets => Some(Change::Buckets),
     };
     let Some(change) = change.filter(|_| is_foreign) else { return Ok(None) };
@@ -333,11 +339,19 @@ fn consent(cx: &Context<'_>, job: &Job, used: &Use<'_>) -> Checked<Option<Consen
         let what = match change {
             Change::Writes => "writes",
             Change::Removes => "removes",
-            Change::Buckets => "makes or removes the buckets of",
+            Change::Buckets => "removes the buckets of",
         };
         let reason =
             format!("must be true: {path} {what} members of this set, which the run did not make");
         return Err(set.path.field("touch").refuse(reason));
     }
-    Ok(Some(Consent { set: used.set, target: job.target, change, path }))
+    let (buckets, keys) = match &set.members {
+        Members::Named(named) => (
+            used.buckets.or(named.buckets.as_ref()).cloned(),
+            (change != Change::Buckets).then(|| used.keys.unwrap_or(&named.keys).clone()),
+        ),
+        _ => (None, None),
+    };
+    let (set, target) = (used.set, job.target);
+    Ok(Some(Consent { set, target, change, buckets, keys, path, stage }))
 }

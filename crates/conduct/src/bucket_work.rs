@@ -1,0 +1,197 @@
+//! Stages that make and remove buckets: the process that leads a run does it, one bucket after the
+//! other, and no operation of it is recorded.
+
+use std::collections::BTreeSet;
+
+use plimsoll_driver::{Admin, DriverError, RootState, Step};
+use plimsoll_model::SharedClock;
+use plimsoll_workload::plan::{self, Members, Placed, Plan, TargetIndex, Work};
+
+use crate::consent::buckets_of;
+use crate::error::refused;
+use crate::{ConductError, Stop, Stopped, Store, Target};
+
+/// Why not all of it was done.
+pub(crate) enum NotDone {
+    /// Somebody ended the stage.
+    Stopped,
+    /// A bucket could not be made or removed.
+    Failed(ConductError),
+}
+
+impl From<ConductError> for NotDone {
+    fn from(error: ConductError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// What making and removing buckets needs.
+pub(crate) struct BucketWork<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) targets: &'a [Target],
+    /// The run that buckets are marked with.
+    pub(crate) run: &'a str,
+    /// Buckets that may be changed only because the run makes them itself.
+    pub(crate) promised: &'a BTreeSet<(TargetIndex, String)>,
+    pub(crate) clock: &'a SharedClock,
+    pub(crate) stop: &'a Stop,
+    /// How often a step is tried again where the store sheds load or drops connections.
+    pub(crate) retries: u8,
+}
+
+/// A bucket that a job makes or removes.
+struct Bucket<'a> {
+    target: TargetIndex,
+    store: &'a Store,
+    name: String,
+    is_made: bool,
+}
+
+/// Returns the buckets that the jobs of a stage make or remove, in order.
+fn buckets<'a>(
+    plan: &'a Plan,
+    targets: &'a [Target],
+    stage: &'a plan::Stage,
+) -> impl Iterator<Item = Bucket<'a>> {
+    stage.jobs.iter().flat_map(move |job| {
+        let (sets, is_made) = match &job.work {
+            Work::MakeBuckets(sets) => (&**sets, true),
+            Work::RemoveBuckets(sets) => (&**sets, false),
+            _ => (&[][..], false),
+        };
+        let store = targets[job.target.0].store();
+        let of_set = move |set: &plan::SetIndex| match (&plan.set(*set).members, store) {
+            (Members::Named(named), Some(store)) => {
+                Some((named.buckets.as_ref(), store, job.target))
+            }
+            _ => None,
+        };
+        sets.iter().filter_map(of_set).flat_map(move |(pattern, store, target)| {
+            buckets_of(pattern, store).map(move |name| Bucket { target, store, name, is_made })
+        })
+    })
+}
+
+/// Refuses names that can be those of no bucket, before anything is made.
+pub(crate) fn check_names(
+    placed: &Placed,
+    targets: &[Target],
+    clock: &SharedClock,
+) -> Result<(), ConductError> {
+    for stage in placed.plan.stages.iter().filter(|stage| stage.is_on_buckets()) {
+        for bucket in buckets(&placed.plan, targets, stage) {
+            let Some(admin) = &bucket.store.admin else { continue };
+            admin(Some(&bucket.name), clock).map_err(|error| of_bucket(&bucket, error))?;
+        }
+    }
+    Ok(())
+}
+
+impl BucketWork<'_> {
+    /// Makes and removes the buckets of a stage.
+    pub(crate) fn carry_out(&self, stage: &plan::Stage) -> Result<(), NotDone> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(ConductError::event_loop)?;
+        for bucket in buckets(self.plan, self.targets, stage) {
+            // What nobody administers has no buckets.
+            let Some(admin) = &bucket.store.admin else { continue };
+            if self.stop.flag().is_set() {
+                return Err(NotDone::Stopped);
+            }
+            let admin = admin(Some(&bucket.name), self.clock);
+            let mut admin = admin.map_err(|error| of_bucket(&bucket, error))?;
+            match bucket.is_made {
+                true => self.make(&bucket, &mut *admin, &runtime)?,
+                false => {
+                    let was_there =
+                        self.try_step(&runtime, &mut *admin, |it, _| it.remove_bucket());
+                    was_there.map_err(|error| error.of(&bucket))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn make(
+        &self,
+        bucket: &Bucket<'_>,
+        admin: &mut dyn Admin,
+        runtime: &tokio::runtime::Runtime,
+    ) -> Result<(), NotDone> {
+        let state = self.try_step(runtime, admin, |it, _| it.make_bucket());
+        match state.map_err(|error| error.of(bucket))? {
+            RootState::Created => {
+                let marked = self.try_step(runtime, admin, |it, run| it.mark(run));
+                marked.map_err(|error| error.of(bucket))?;
+            }
+            RootState::Existed => {
+                let key = (bucket.target, bucket.name.clone());
+                if !self.promised.contains(&key) {
+                    return Ok(());
+                }
+                let told = self.try_step(runtime, admin, |it, _| it.is_marked());
+                if told.map_err(|error| error.of(bucket))? != Some(true) {
+                    let name = &bucket.name;
+                    let word = bucket.store.record.root_word();
+                    refused::<()>(format!(
+                        "{word} `{name}` was not there when the run began and is there now: \
+                         somebody else made it; add --touch '{name}' to change what it holds"
+                    ))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries a step out, again where it may go well the next time.
+    fn try_step<T>(
+        &self,
+        runtime: &tokio::runtime::Runtime,
+        admin: &mut dyn Admin,
+        mut step: impl for<'s> FnMut(&'s mut dyn Admin, &'s str) -> Step<'s, T>,
+    ) -> Result<T, StepError> {
+        let mut tries = 0;
+        loop {
+            let error = match self.stop.unless_stopped(runtime, step(admin, self.run)) {
+                Ok(Ok(done)) => return Ok(done),
+                Ok(Err(error)) => error,
+                Err(Stopped) => return Err(StepError::Stopped),
+            };
+            if tries == self.retries || !error.class.is_transient() {
+                return Err(StepError::Target(error));
+            }
+            tries += 1;
+            self.stop.rest(Stop::REST_MAX);
+        }
+    }
+}
+
+/// Why a step was not done.
+enum StepError {
+    Stopped,
+    Target(DriverError),
+}
+
+impl StepError {
+    /// Returns why the stage ends, with the name of the bucket.
+    fn of(self, bucket: &Bucket<'_>) -> NotDone {
+        match self {
+            Self::Stopped => NotDone::Stopped,
+            Self::Target(error) => NotDone::Failed(of_bucket(bucket, ConductError::Target(error))),
+        }
+    }
+}
+
+/// Returns an error that names the bucket.
+fn of_bucket(bucket: &Bucket<'_>, error: ConductError) -> ConductError {
+    let word = bucket.store.record.root_word();
+    let name = format!("`{}`", bucket.name);
+    let verb = if bucket.is_made { "made" } else { "removed" };
+    match error {
+        ConductError::Target(error) if !error.message.contains(&name) => {
+            let message = format!("{word} {name} cannot be {verb}: {}", error.message);
+            ConductError::Target(DriverError { message, ..error })
+        }
+        other => other,
+    }
+}
