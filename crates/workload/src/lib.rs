@@ -26,7 +26,7 @@ pub use pacing::{ArrivalLaw, Arrivals, MAX_IN_FLIGHT_DEFAULT, OpenLoop, Pacing, 
 pub use plan::spec::DataFileSpec;
 pub use seed::{Permutation, PrefixHash, Random, hash_text, mix64};
 pub use share::Share;
-pub use sizes::{SizeBar, SizeDist, SizeParseError};
+pub use sizes::{SizeBar, SizeDist, SizeParseError, SizeStep};
 pub use stop::{Metric, Precision, StopRule};
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ mod work;
 
 pub use checked::{
     Amount, Change, Consent, FileNames, Files, Job, JobPacing, Members, NamedObjects, Objects,
-    Owed, Plan, Search, Set, SetIndex, Stage, Target, TargetIndex, Think, Tree,
+    Owed, Plan, Search, Set, SetIndex, SharedContent, Stage, Target, TargetIndex, Think, Tree,
 };
 pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};

@@ -44,6 +44,24 @@ pub enum SizeDist {
     },
     /// These, each as likely as the next.
     List(Arc<[u64]>),
+    /// So many times a unit.
+    Steps {
+        /// The unit.
+        unit: u64,
+        /// How many times it.
+        steps: Arc<[SizeStep]>,
+    },
+}
+
+/// Numbers of which each is as likely as the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SizeStep {
+    /// The first.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+    /// How often one of them is taken, relative to those of others.
+    pub weight: u64,
 }
 
 /// The largest object one PUT can write (S3's limit).
@@ -183,6 +201,40 @@ impl SizeDist {
                 let mut random = Random::new(seed, SIZE_DOMAIN, id.as_u64());
                 sizes[random.below(sizes.len() as u64) as usize]
             }
+            Self::Steps { unit, steps } => {
+                let mut random = Random::new(seed, SIZE_DOMAIN, id.as_u64());
+                let mut left = random.below(steps.iter().map(|step| step.weight).sum());
+                let step = steps.iter().find(|step| {
+                    let is_it = left < step.weight;
+                    left = left.saturating_sub(step.weight);
+                    is_it
+                });
+                let SizeStep { from, to, .. } = step.expect("the weights add up to their sum");
+                unit * (from + random.below(to - from + 1))
+            }
+        }
+    }
+
+    /// Tells whether a size may be drawn.
+    pub fn allows(&self, size: u64) -> bool {
+        match self {
+            Self::Fixed(only) => *only == size,
+            Self::LogUniform { min, max } => (*min..=*max).contains(&size),
+            Self::LogNormal { .. } => (1..=PUT_BYTES_MAX).contains(&size),
+            Self::List(sizes) => sizes.contains(&size),
+            Self::Histogram(bars) => {
+                let mut below = 0;
+                bars.iter().any(|bar| {
+                    let is_in = bar.weight > 0 && below < size && size <= bar.up_to;
+                    below = bar.up_to;
+                    is_in
+                })
+            }
+            Self::Steps { unit, steps } => {
+                let number = size / unit;
+                let is_in = |step: &SizeStep| (step.from..=step.to).contains(&number);
+                size.is_multiple_of(*unit) && steps.iter().any(is_in)
+            }
         }
     }
 
@@ -193,6 +245,9 @@ impl SizeDist {
             Self::Histogram(bars) => bars.iter().map(|bar| bar.up_to).max().unwrap_or(0),
             Self::LogNormal { .. } => PUT_BYTES_MAX,
             Self::List(sizes) => sizes.iter().copied().max().unwrap_or(0),
+            Self::Steps { unit, steps } => {
+                unit * steps.iter().map(|step| step.to).max().unwrap_or(0)
+            }
         }
     }
 
@@ -219,6 +274,13 @@ impl SizeDist {
             }
             Self::List(sizes) => {
                 sizes.iter().map(|size| *size as f64).sum::<f64>() / sizes.len() as f64
+            }
+            Self::Steps { unit, steps } => {
+                let weight: u64 = steps.iter().map(|step| step.weight).sum();
+                let of = |step: &SizeStep| {
+                    step.weight as f64 * (step.from as f64 / 2.0 + step.to as f64 / 2.0)
+                };
+                *unit as f64 * steps.iter().map(of).sum::<f64>() / weight as f64
             }
         }
     }

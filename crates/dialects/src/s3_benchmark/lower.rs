@@ -80,6 +80,7 @@ fn op(test: &str, set: &str) -> OpSpec {
             put_as: None,
             size: None,
             remove_after: None,
+            part: None,
             buckets,
             keys,
             name,
@@ -105,6 +106,8 @@ fn op(test: &str, set: &str) -> OpSpec {
             pages: None,
             versions: test == "listver",
             by_page: true,
+            pick,
+            buckets,
             name,
         }),
     }

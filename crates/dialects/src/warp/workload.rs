@@ -520,6 +520,7 @@ fn size_spec(sizes: &SizeDist) -> SizeSpec {
             SizeLaw::Lognormal { median: Size(*median), sigma: *sigma }
         }
         SizeDist::List(sizes) => SizeLaw::List(sizes.iter().map(|size| Size(*size)).collect()),
+        SizeDist::Steps { .. } => unreachable!("warp has no words for such sizes"),
     })
 }
 

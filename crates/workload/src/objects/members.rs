@@ -180,7 +180,10 @@ impl Members {
         let workers = u64::from(workers);
         let count = self.count(set);
         match deal.by {
-            DealBy::ByMember | DealBy::None => Box::new((of..count).step_by(workers as usize)),
+            // Slices are of sets whose members nobody owns.
+            DealBy::ByMember | DealBy::None | DealBy::BucketSlices | DealBy::MemberSlices => {
+                Box::new((of..count).step_by(workers as usize))
+            }
             DealBy::ByBucket => {
                 let members = self.clone();
                 Box::new((0..count).filter(move |&index| {

@@ -108,6 +108,9 @@ fn sizes() -> impl Strategy<Value = SizeSpec> {
         shares().prop_map(|shares| SizeSpec::Drawn(SizeLaw::Shares(shares))),
         shares().prop_map(|shares| SizeSpec::Drawn(SizeLaw::Histogram(shares))),
         prop::collection::vec(size(), 0..4).prop_map(|list| SizeSpec::Drawn(SizeLaw::List(list))),
+        (size(), numbers()).prop_map(|(unit, numbers)| {
+            SizeSpec::Drawn(SizeLaw::Steps(SizeSteps { unit, numbers }))
+        }),
     ]
 }
 
@@ -115,15 +118,19 @@ fn time() -> impl Strategy<Value = Time> {
     any::<u64>().prop_map(|ns| Time(std::time::Duration::from_nanos(ns)))
 }
 
-fn choice() -> impl Strategy<Value = Choice> {
+fn numbers() -> impl Strategy<Value = Shares<NumberRange>> {
     let range = (1u64..50, 0u64..50).prop_map(|(from, more)| NumberRange { from, to: from + more });
     let share = (range, 0u64..9).prop_map(|(value, weight)| Share { value, weight });
+    prop::collection::vec(share, 0..3).prop_map(Shares)
+}
+
+fn choice() -> impl Strategy<Value = Choice> {
     prop_oneof![
         Just(Choice::Uniform),
         Just(Choice::Sequential),
         Just(Choice::Own),
         (0.0..3.0f64).prop_map(Choice::Zipf),
-        prop::collection::vec(share, 0..3).prop_map(|shares| Choice::Shares(Shares(shares))),
+        numbers().prop_map(Choice::Shares),
     ]
 }
 
@@ -140,6 +147,7 @@ fn op() -> impl Strategy<Value = OpSpec> {
         Just(RangeSpec::Random),
         size().prop_map(RangeSpec::Fixed),
         size_range().prop_map(|range| RangeSpec::Drawn(LengthLaw::Uniform(range))),
+        (size(), size()).prop_map(|(length, of)| RangeSpec::Within(RangeWithin { length, of })),
     ]);
     let keys =
         || prop::option::of((1u64..9).prop_map(|to| format!("k{{1..{to}}}").parse().unwrap()));
@@ -170,6 +178,7 @@ fn op() -> impl Strategy<Value = OpSpec> {
                     put_as,
                     size,
                     remove_after,
+                    part: (weight == 5).then_some(Size(5 << 20)),
                     buckets,
                     keys,
                     name,
@@ -182,8 +191,11 @@ fn op() -> impl Strategy<Value = OpSpec> {
         });
     let list = (1u32..6_000, prop::option::of(0u32..3), any::<[bool; 2]>()).prop_map(
         |(page, pages, [versions, by_page])| {
-            let (list, name) = ("o".into(), None);
-            OpSpec::List(ListOp { list, weight: 1, page, pages, versions, by_page, name })
+            let pick = (page == 7)
+                .then_some(PickSpec::InBucket { bucket: Choice::Sequential, key: Choice::Uniform });
+            let (list, weight, buckets, name) = ("o".into(), 1, None, None);
+            let op = ListOp { list, weight, page, pages, versions, by_page, pick, buckets, name };
+            OpSpec::List(op)
         },
     );
     prop_oneof![get, put, delete, list]
@@ -265,7 +277,14 @@ fn job() -> impl Strategy<Value = JobSpec> {
         any::<u64>().prop_map(Limit::All),
         any::<u64>().prop_map(|each| Limit::Each { each }),
     ]);
-    let deal = (select(vec![DealBy::ByMember, DealBy::ByBucket, DealBy::None]), 0u32..3);
+    let deal = select(vec![
+        DealBy::ByMember,
+        DealBy::ByBucket,
+        DealBy::None,
+        DealBy::BucketSlices,
+        DealBy::MemberSlices,
+    ]);
+    let deal = (deal, 0u32..3);
     let delay =
         (time(), time()).prop_map(|(a, b)| TimeRange { min: a.0.min(b.0), max: a.0.max(b.0) });
     (work(), pacing(), 1u32..99, limit, deal, delay, prop::option::of(time()), any::<bool>())
@@ -275,6 +294,7 @@ fn job() -> impl Strategy<Value = JobSpec> {
                 pacing,
                 ops,
                 duration,
+                ramp_down: Time(std::time::Duration::from_secs(u64::from(named))),
                 start_delay,
                 deal: DealSpec { by, shift },
                 verify: named.then_some(false),
@@ -314,7 +334,13 @@ fn file() -> impl Strategy<Value = WorkloadFile> {
         |(set, stages, seed)| {
             let size = SizeRange { min: 1 << 20, max: 1 << 21 };
             let files = SetSpec::Listed(ListedSet { on: None, names: vec!["x y".into()], size });
-            let sets = [("o".to_owned(), set), ("f".to_owned(), files)].into_iter().collect();
+            let mut named = NamedSet::of(NamesOf::keys(None, "k{1..9}".parse().unwrap()));
+            named.content_seed = seed.unwrap_or(1);
+            (named.shared, named.hash_check) = (true, seed.is_some());
+            named.part = seed.map(|_| Size(5 << 20));
+            let named = SetSpec::Named(named);
+            let sets = [("o".to_owned(), set), ("f".to_owned(), files), ("n".to_owned(), named)];
+            let sets = sets.into_iter().collect();
             WorkloadFile { seed, ..WorkloadFile::new("any", sets, stages) }
         },
     )

@@ -4,6 +4,7 @@
 mod blocks;
 mod jobs;
 mod mix;
+mod named;
 mod pacing;
 mod sets;
 mod stages;
@@ -15,7 +16,7 @@ use std::fmt::Display;
 
 use plimsoll_model::Seed;
 
-use super::checked::{Members, Plan, Set, SetIndex, Target, TargetIndex};
+use super::checked::{Members, NamedObjects, Plan, Set, SetIndex, Target, TargetIndex};
 use super::path::{FieldPath, InvalidField};
 use super::spec::{
     Named, S3Target, SeaweedTarget, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile,
@@ -226,7 +227,10 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
         TargetSpec::Files(files) if files.directory.0.iter().any(String::is_empty) => {
             Err(path.field("directory").refuse("must not be empty"))
         }
-        TargetSpec::Files(_) | TargetSpec::Null(_) | TargetSpec::Oracle(_) => Ok(()),
+        TargetSpec::Null(null) => {
+            jobs::percent(&path.field("error_rate"), null.error_rate).map(drop)
+        }
+        TargetSpec::Files(_) | TargetSpec::Oracle(_) => Ok(()),
     }
 }
 
@@ -313,6 +317,14 @@ impl Context<'_> {
 
     fn members(&self, set: SetIndex) -> &Members {
         &self.sets[set.0].members
+    }
+
+    /// Returns the members of a set that anybody may write at any time.
+    fn shared(&self, set: SetIndex) -> Option<&NamedObjects> {
+        match self.members(set) {
+            Members::Named(named) => named.shared.map(|_| named),
+            _ => None,
+        }
     }
 }
 

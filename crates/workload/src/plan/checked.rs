@@ -1,5 +1,7 @@
 //! A workload that was checked: numbers instead of texts, indices instead of names.
 
+mod named;
+
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -15,6 +17,8 @@ use super::work::Work;
 use crate::data::DataRule;
 use crate::{ArrivalLaw, DataFileSpec, Pacing, Share, SizeDist, StopRule};
 use plimsoll_model::Ability;
+
+pub use named::{NamedObjects, SharedContent};
 
 /// The place of a target in a plan, 0-based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -122,21 +126,6 @@ pub struct Objects {
     pub data_files: Vec<DataFileSpec>,
     /// How their keys are laid out.
     pub keys: KeysSpec,
-}
-
-/// Objects whose names are the user's own.
-#[derive(Clone, Debug)]
-pub struct NamedObjects {
-    /// Their buckets; `None`: the target's own.
-    pub buckets: Option<Pattern>,
-    /// The keys in each bucket.
-    pub keys: Pattern,
-    /// How large those are that the run writes.
-    pub sizes: Option<SizeDist>,
-    /// What those hold.
-    pub data: DataRule,
-    /// The files that their bytes come from, where they do.
-    pub data_files: Vec<DataFileSpec>,
 }
 
 /// Files.
@@ -271,6 +260,8 @@ pub struct Job {
     pub bytes_max: Option<Amount>,
     /// How long it runs before what is measured begins.
     pub ramp: Duration,
+    /// How long it goes on after that has ended.
+    pub ramp_down: Duration,
     /// How long after the stage's start each worker begins; drawn from the range.
     pub start_delay: RangeInclusive<Duration>,
     /// Pauses between operations.
@@ -415,7 +406,7 @@ impl Stage {
     pub fn duration_max(&self) -> Option<Duration> {
         let of_job = |job: &Job| {
             let time = [job.duration, self.duration].into_iter().flatten().min()?;
-            Some(time + job.ramp + *job.start_delay.end())
+            Some(time + job.ramp + job.ramp_down + *job.start_delay.end())
         };
         if let Some(search) = &self.search {
             return search.budget;

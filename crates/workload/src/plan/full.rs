@@ -2,7 +2,7 @@
 //! fingerprint of what it means.
 
 use super::Plan;
-use super::spec::{BlockOrder, Choice, LIST_PAGE, NAME_FORMAT, WorkloadFile};
+use super::spec::{BlockOrder, CONTENT_SEED, Choice, LIST_PAGE, NAME_FORMAT, WorkloadFile};
 use super::tree::Tree;
 use crate::{MAX_IN_FLIGHT_DEFAULT, hash_text};
 
@@ -55,7 +55,10 @@ fn fill_set(name: &str, set: &mut Tree) {
     let has = |field: &str| set.get(field).is_some();
     let no = Tree::Bool(false);
     if has("named") {
-        all(set, &[("content", text("random")), ("touch", no)]);
+        let seed = Tree::Int(CONTENT_SEED.into());
+        let plain = [("content", text("random")), ("content_seed", seed)];
+        all(set, &plain);
+        all(set, &["touch", "shared", "hash_check"].map(|field| (field, no.clone())));
     } else if has("existing") {
         default(set, "touch", no);
         if let Some(existing) = set.get_mut("existing") {
@@ -121,6 +124,7 @@ fn job(tree: &mut Tree) {
         ("depth", Tree::Int(1)),
         ("pacing", text("closed")),
         ("ramp", text("0s")),
+        ("ramp_down", text("0s")),
         ("start_delay", text("0s")),
         ("deal", text("by_member")),
     ];

@@ -154,6 +154,7 @@ impl Plan {
         let mut salt = 0;
         for stage in &self.stages {
             refuse_for_now(self, stage)?;
+            refuse_of_shared(self, stage)?;
             stages.push(room.stage(stage, &mut known, &mut salt)?);
         }
         room.complete(&mut stages);
@@ -200,6 +201,23 @@ fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
             _ => continue,
         };
         return Err(at.refuse(format!("{what} cannot be run yet")));
+    }
+    Ok(())
+}
+
+/// Refuses what is not built yet of shared sets and of ramps down.
+fn refuse_of_shared(plan: &Plan, stage: &Stage) -> Laid<()> {
+    for job in &stage.jobs {
+        if !job.ramp_down.is_zero() {
+            return Err(job.path.field("ramp_down").refuse("cannot be run yet"));
+        }
+        for set in job.work.sets() {
+            let is_shared = |named: &NamedObjects| named.shared.is_some();
+            let set = plan.set(set);
+            if matches!(&set.members, Members::Named(named) if is_shared(named)) {
+                return Err(set.path.field("shared").refuse("cannot be run yet"));
+            }
+        }
     }
     Ok(())
 }

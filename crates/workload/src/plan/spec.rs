@@ -1,8 +1,10 @@
 //! The workload file as people write it: targets, sets, stages and jobs.
 
+mod blocks;
 mod choice;
 mod job;
 mod named;
+mod named_set;
 mod set;
 mod target;
 mod work;
@@ -10,19 +12,24 @@ mod work_sets;
 
 use serde::{Deserialize, Serialize};
 
+pub use blocks::{
+    BlockLaw, BlockOrder, BlockSizes, BlocksSpec, ReadBlocks, SECTOR_BYTES, SyncSpec, WriteBlocks,
+};
 pub use choice::{
-    Choice, ContentSpec, DataFileSpec, LengthLaw, Limit, OneOrMany, PickSpec, RangeSpec, Share,
-    Shares, SizeLaw, SizeSpec,
+    Choice, ContentSpec, DataFileSpec, LengthLaw, Limit, OneOrMany, PickSpec, RangeSpec,
+    RangeWithin, Share, Shares, SizeLaw, SizeSpec, SizeSteps,
 };
 pub use job::{
     Arrivals, CappedEach, DealBy, DealSpec, InterfaceSpec, JobSpec, OpenSpec, PacingSpec, RateSpec,
     Step, ThinkSpec,
 };
 pub use named::Named;
+pub(crate) use named_set::CONTENT_SEED;
+pub use named_set::{FilesOf, NamedSet, NamesOf};
 pub(crate) use set::NAME_FORMAT;
 pub use set::{
-    AlsoOn, ArchiveKind, ExistingOf, ExistingSet, FileSet, KeysSpec, ListedSet, NamedSet, NamesOf,
-    ObjectSet, PathSet, SetSpec, TreeOf, TreeSet,
+    AlsoOn, ArchiveKind, ExistingOf, ExistingSet, FileSet, KeysSpec, ListedSet, ObjectSet, PathSet,
+    SetSpec, TreeOf, TreeSet,
 };
 pub use target::{
     FilesTarget, Lookup, NullTarget, OracleTarget, S3Signature, S3Target, SeaweedAssign,
@@ -30,9 +37,9 @@ pub use target::{
 };
 pub(crate) use work::LIST_PAGE;
 pub use work::{
-    AppendSpec, ArchiveSpec, BlockLaw, BlockOrder, BlockSizes, BlocksSpec, DeleteOp, FanoutSpec,
-    GetOp, GetPart, GetZip, ListOp, OpSpec, PartsSpec, PostOp, PutAs, PutOp, PutParts, PutTar,
-    ReadBlocks, RetentionSpec, SECTOR_BYTES, StatOp, SyncSpec, VersionPick, WorkSpec, WriteBlocks,
+    AppendSpec, ArchiveSpec, DeleteOp, FanoutSpec, GetOp, GetPart, GetZip, ListOp, OpSpec,
+    PartsSpec, PostOp, PutAs, PutOp, PutParts, PutTar, RetentionSpec, StatOp, VersionPick,
+    WorkSpec,
 };
 pub use work_sets::{
     BucketsSpec, CreateNames, FillSpec, MakeTree, NamesSpec, OpenNames, RemoveNames, RemoveSpec,

@@ -163,6 +163,8 @@ pub enum OpAct {
         is_form: bool,
         /// Removes it again after this time.
         remove_after: Option<Duration>,
+        /// Uploads it in parts of so many bytes.
+        part_bytes: Option<u64>,
     },
     /// Reads a member's properties.
     Stat {
@@ -192,6 +194,8 @@ pub enum OpAct {
         versions: bool,
         /// Whether each listing is of a part of the set that fits on one page.
         by_page: bool,
+        /// Which bucket, of a set with names of the user's own; `None`: the workers take turns.
+        bucket: Option<Choice>,
     },
 }
 
@@ -203,6 +207,20 @@ impl OpAct {
             | Self::Stat { version, .. }
             | Self::Delete { version, .. } => Some(*version),
             Self::Put { .. } | Self::List { .. } => None,
+        }
+    }
+
+    /// Returns how it chooses its bucket and its key, or its member.
+    pub(crate) fn choices(&self) -> Vec<&Choice> {
+        match self {
+            Self::Get { pick, .. }
+            | Self::Put { pick, .. }
+            | Self::Stat { pick, .. }
+            | Self::Delete { pick, .. } => match pick {
+                PickSpec::Member(choice) => vec![choice],
+                PickSpec::InBucket { bucket, key } => vec![bucket, key],
+            },
+            Self::List { bucket, .. } => bucket.iter().collect(),
         }
     }
 
@@ -225,6 +243,13 @@ pub enum Length {
     Uniform(u64, u64),
     /// Drawn from this many bytes to that many, each doubling as likely as the next.
     LogUniform(u64, u64),
+    /// This many bytes within the first so many of a member, however large it is.
+    Within {
+        /// How many.
+        len: u64,
+        /// Within so many.
+        of: u64,
+    },
 }
 
 /// Reading and writing blocks of files.

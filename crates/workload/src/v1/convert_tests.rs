@@ -76,6 +76,7 @@ fn old_object_size(now: &SizeDist) -> SizeSpec {
             SizeSpec::Lognormal { median_bytes: *median, sigma: *sigma }
         }
         SizeDist::List(sizes) => SizeSpec::List(sizes.to_vec()),
+        SizeDist::Steps { .. } => unreachable!("version 1 has no such sizes"),
     }
 }
 

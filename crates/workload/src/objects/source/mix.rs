@@ -404,9 +404,12 @@ fn deck(ops: &[Op]) -> Vec<u16> {
 
 /// Returns offset and length of the part that is read; `None` for all of it.
 fn draw_range(range: Length, size: Option<u64>, random: &mut Random) -> Option<(u64, u64)> {
+    if let Length::Within { len, of } = range {
+        return Some((random.below(of - len + 1), len));
+    }
     let size = size?;
     let len = match range {
-        Length::Whole => return None,
+        Length::Whole | Length::Within { .. } => return None,
         Length::Random if size == 0 => return None,
         Length::Random => log_uniform(random, (size / RANGE_SPAN).max(1), size),
         Length::Fixed(len) => len.min(size),

@@ -7,8 +7,9 @@ use super::stages::positive;
 use super::{Checked, Context, at_least_one, in_range};
 use crate::plan::checked::{Amount, Job, Members, Target, TargetIndex, Think};
 use crate::plan::path::FieldPath;
+use crate::plan::pattern::Pattern;
 use crate::plan::spec::{
-    BlocksSpec, DealBy, DealSpec, JobSpec, Limit, TargetSpec, ThinkSpec, WorkSpec,
+    BlocksSpec, Choice, DealBy, DealSpec, JobSpec, Limit, TargetSpec, ThinkSpec, WorkSpec,
 };
 use crate::plan::units::Percent;
 use crate::plan::work::Work;
@@ -71,6 +72,7 @@ impl Context<'_> {
             ops_max,
             bytes_max,
             ramp: spec.ramp.0,
+            ramp_down: spec.ramp_down.0,
             start_delay: delay.min..=delay.max,
             think: spec.think.map(|spec| think(&path.field("think"), spec)).transpose()?,
             verify: spec.verify.unwrap_or(self.file.verify),
@@ -138,6 +140,12 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Tells whether work writes or removes members that have one writer each.
+    fn is_exclusive(&self, work: &Work) -> bool {
+        let mut uses = super::uses::of(work).into_iter();
+        uses.any(|used| used.kind.is_exclusive() && self.shared(used.set).is_none())
+    }
+
     fn check_deal(&self, path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()> {
         let DealSpec { by, shift } = spec.deal;
         let at = path.field("deal");
@@ -161,12 +169,56 @@ impl Context<'_> {
                     None => Ok(()),
                 }
             }
-            DealBy::None if super::uses::of(work).iter().any(|used| used.kind.is_exclusive()) => {
+            DealBy::None if self.is_exclusive(work) => {
                 let reason = "members that the work writes or removes have to be dealt to workers";
                 Err(at.refuse(reason))
             }
             DealBy::None => Ok(()),
+            DealBy::BucketSlices | DealBy::MemberSlices => self.check_slices(&at, spec, work),
         }
+    }
+
+    /// Refuses slices where there is nothing to be cut, or too little.
+    fn check_slices(&self, path: &FieldPath, spec: &JobSpec, work: &Work) -> Checked<()> {
+        for set in work.sets() {
+            let name = &self.sets[set.0].name;
+            let shared = self.shared(set);
+            if shared.is_none() {
+                let reason = format!("only of shared sets slices are cut, and `{name}` is not one");
+                return Err(path.refuse(reason));
+            }
+            if spec.deal.by == DealBy::BucketSlices && shared.is_none_or(|of| of.buckets.is_none())
+            {
+                return Err(path.refuse(format!("set `{name}` names no buckets to be cut")));
+            }
+        }
+        let Work::Objects(ops) = work else {
+            return match work {
+                Work::Fill { .. } | Work::Remove { .. } => Ok(()),
+                _ => Err(path.refuse("slices are for `fill`, `remove` and `objects`")),
+            };
+        };
+        for op in ops {
+            let of = self.shared(op.set).expect("it was checked");
+            let buckets = op.buckets.as_ref().or(of.buckets.as_ref());
+            let (count, what) = match spec.deal.by {
+                DealBy::BucketSlices => (buckets.map_or(1, Pattern::count), "buckets"),
+                _ => (op.keys.as_ref().unwrap_or(&of.keys).count(), "keys"),
+            };
+            if count < u64::from(spec.workers) {
+                let reason = format!(
+                    "{count} {what} are too few for {} workers: each needs one of its own",
+                    spec.workers
+                );
+                return Err(path.refuse(reason));
+            }
+            let is_apt = |choice: &Choice| matches!(choice, Choice::Uniform | Choice::Sequential);
+            if !op.act.choices().into_iter().all(is_apt) {
+                let reason = "of a slice members are picked `uniform` or `sequential`";
+                return Err(op.path.field("pick").refuse(reason));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -194,7 +246,7 @@ fn count(value: u32) -> NonZeroU32 {
 }
 
 /// Returns a share in percent.
-fn percent(path: &FieldPath, share: Option<Percent>) -> Checked<Option<f64>> {
+pub(super) fn percent(path: &FieldPath, share: Option<Percent>) -> Checked<Option<f64>> {
     match share {
         Some(Percent(percent)) if percent > 100.0 => {
             Err(path.refuse(format!("{percent}% is out of range: 0% to 100%")))

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use super::sets::sizes;
+use super::named::named_sizes;
+use super::sets::{part_size, sizes};
 use super::work::{choice, set_sizes};
 use super::{Checked, Context, at_least_one, in_range, is_label};
 use crate::plan::checked::{Members, SetIndex};
@@ -12,9 +13,9 @@ use crate::plan::spec::{
     Choice, DeleteOp, GetOp, LengthLaw, ListOp, OpSpec, PickSpec, PostOp, PutAs, PutOp, RangeSpec,
     SizeSpec, StatOp, VersionPick,
 };
-use crate::plan::units::SizeRange;
+use crate::plan::units::{Size, SizeRange};
 use crate::plan::work::{Length, Op, OpAct};
-use crate::sizes::PUT_BYTES_MAX;
+use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX};
 use plimsoll_model::Ability;
 use plimsoll_model::Bytes;
 
@@ -108,6 +109,11 @@ impl Context<'_> {
         keys: Option<&Pattern>,
     ) -> Checked<()> {
         let is_named = matches!(self.members(set), Members::Named(_));
+        let is_of_files =
+            matches!(self.members(set), Members::Named(named) if named.files.is_some());
+        if is_of_files && keys.is_some() {
+            return Err(path.field("keys").refuse("the keys are names of files; leave it out"));
+        }
         let given = [("buckets", buckets), ("keys", keys)];
         match given.into_iter().find(|(_, pattern)| pattern.is_some() && !is_named) {
             Some((field, _)) => {
@@ -178,11 +184,28 @@ impl Context<'_> {
             Ok(())
         };
         let is_listed = matches!(self.members(set), Members::Existing(of) if of.list.is_some());
+        let is_unsized = match self.members(set) {
+            Members::Named(named) => named.sizes.is_none(),
+            _ => false,
+        };
         match range {
             None => Ok(Length::Whole),
             Some(_) if is_listed => {
                 Err(path
                     .refuse("how large listed members are is not known, so they are read whole"))
+            }
+            Some(RangeSpec::Within(within)) => {
+                let (len, of) = (within.length.0, within.of.0);
+                bounds(&path.field("length"), len, len)?;
+                match len <= of {
+                    true => Ok(Length::Within { len, of }),
+                    false => Err(path.field("of").refuse("must be at least the length")),
+                }
+            }
+            Some(_) if is_unsized => {
+                let reason = "how large the members are is not known; say within how many bytes \
+                              by {length: 1MB, of: 10MB}";
+                Err(path.refuse(reason))
             }
             Some(RangeSpec::Random) => Ok(Length::Random),
             Some(RangeSpec::Fixed(size)) => {
@@ -218,12 +241,14 @@ impl Context<'_> {
         if remove_after.is_some() && put_as != PutAs::New {
             return Err(path.field("remove_after").refuse("is only for new members"));
         }
+        let part_bytes = self.put_part(&path.field("part"), set, spec.part)?;
         let act = OpAct::Put {
             put_as,
             pick: self.pick(path, set, spec.pick.as_ref())?,
-            sizes: self.put_sizes(path, set, spec.size.as_ref())?,
+            sizes: self.put_sizes(path, set, (spec.size.as_ref(), part_bytes))?,
             is_form: false,
             remove_after,
+            part_bytes,
         };
         Ok(op(path, set, spec.weight, &spec.name, act, &spec.buckets, &spec.keys))
     }
@@ -234,9 +259,10 @@ impl Context<'_> {
         let act = OpAct::Put {
             put_as,
             pick: PickSpec::Member(Choice::Uniform),
-            sizes: self.put_sizes(path, set, spec.size.as_ref())?,
+            sizes: self.put_sizes(path, set, (spec.size.as_ref(), None))?,
             is_form: true,
             remove_after: None,
+            part_bytes: None,
         };
         Ok(op(path, set, spec.weight, &spec.name, act, &None, &None))
     }
@@ -268,16 +294,46 @@ impl Context<'_> {
         }
     }
 
+    /// Returns how large a put's members are, which may be uploaded in parts of so many bytes.
     fn put_sizes(
         &self,
         path: &FieldPath,
         set: SetIndex,
-        size: Option<&SizeSpec>,
+        (size, part): (Option<&SizeSpec>, Option<u64>),
     ) -> Checked<crate::SizeDist> {
         let at = path.field("size");
-        match size {
-            Some(size) => sizes(&at, size, PUT_BYTES_MAX),
-            None => set_sizes(self, &at, set),
+        let most = part.map_or(PUT_BYTES_MAX, |part| part.saturating_mul(PARTS_MAX.into()));
+        match (self.members(set), size) {
+            (Members::Named(named), size) if named.files.is_some() => match size {
+                Some(_) => Err(at.refuse("files are as large as they are; leave it out")),
+                None => Ok(crate::SizeDist::Fixed(0)),
+            },
+            (Members::Named(_), Some(size)) => named_sizes(&at, size, most),
+            (Members::Named(named), None) if part.is_some() && named.sizes.is_some() => {
+                Ok(named.sizes.clone().expect("it has some"))
+            }
+            (_, Some(size)) => sizes(&at, size, most),
+            (_, None) => set_sizes(self, &at, set),
+        }
+    }
+
+    /// Returns in parts of how many bytes a put uploads.
+    fn put_part(
+        &self,
+        path: &FieldPath,
+        set: SetIndex,
+        part: Option<Size>,
+    ) -> Checked<Option<u64>> {
+        let of_set = self.shared(set).and_then(|named| named.part_bytes);
+        match part {
+            None => Ok(of_set),
+            Some(_) if self.shared(set).is_none() => {
+                Err(path.refuse("is for a shared set; others have work of the kind `parts`"))
+            }
+            Some(part) => {
+                part_size(path, part)?;
+                Ok(Some(part.0))
+            }
         }
     }
 
@@ -312,7 +368,10 @@ impl Context<'_> {
             pick: self.pick(path, set, spec.pick.as_ref())?,
             batch: NonZeroU32::new(spec.batch).expect("it was checked"),
             version: spec.version,
-            is_all: only_deletes && spec.pick.is_none() && spec.version == VersionPick::Newest,
+            is_all: only_deletes
+                && spec.pick.is_none()
+                && spec.version == VersionPick::Newest
+                && self.shared(set).is_none(),
         };
         Ok(op(path, set, spec.weight, &spec.name, act, &spec.buckets, &spec.keys))
     }
@@ -331,13 +390,26 @@ impl Context<'_> {
             let reason = "says nothing beside by_page, which lists what fits on one; leave it out";
             return Err(path.field("pages").refuse(reason));
         }
+        let bucket = match self.pick(path, set, spec.pick.as_ref())? {
+            _ if spec.pick.is_none() => None,
+            PickSpec::InBucket { bucket, .. } if matches!(self.members(set), Members::Named(_)) => {
+                Some(bucket)
+            }
+            _ => {
+                let reason = "must say which bucket of a set with names of the user's own: \
+                              {bucket: uniform}";
+                return Err(path.field("pick").refuse(reason));
+            }
+        };
+        self.other_names(path, set, spec.buckets.as_ref(), None)?;
         let act = OpAct::List {
             page: NonZeroU32::new(spec.page).expect("it was checked"),
             pages: spec.pages.and_then(NonZeroU32::new),
             versions: spec.versions,
             by_page: spec.by_page,
+            bucket,
         };
-        Ok(op(path, set, spec.weight, &spec.name, act, &None, &None))
+        Ok(op(path, set, spec.weight, &spec.name, act, &spec.buckets, &None))
     }
 }
 
@@ -368,7 +440,10 @@ pub(super) fn needs(ops: &[Op]) -> Vec<Ability> {
                     needs.push(Ability::Ranges);
                 }
             }
-            OpAct::Put { put_as, is_form, remove_after, .. } => {
+            OpAct::Put { put_as, is_form, remove_after, part_bytes, .. } => {
+                if part_bytes.is_some() {
+                    needs.push(Ability::Parts);
+                }
                 needs.push(if *is_form { Ability::Post } else { Ability::Put });
                 if *put_as == PutAs::Version {
                     needs.push(Ability::Versions);

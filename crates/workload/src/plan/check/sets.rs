@@ -4,17 +4,15 @@ use plimsoll_model::{Bytes, ObjectId};
 
 use super::{Checked, Context, at_least_one, in_range};
 use crate::data::{COMPRESS_RATIO_MAX, DEDUPE_RATIO_MAX, DataRule};
-use crate::plan::checked::{
-    FileNames, Files, Members, NamedObjects, Objects, Set, TargetIndex, Tree,
-};
+use crate::plan::checked::{FileNames, Files, Members, Objects, Set, TargetIndex, Tree};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
-    AlsoOn, ArchiveKind, ContentSpec, ExistingOf, FileSet, KeysSpec, ListedSet, NamedSet,
-    ObjectSet, PathSet, SetSpec, Share, Shares, SizeLaw, SizeSpec, TargetSpec, TreeOf,
+    AlsoOn, ArchiveKind, ContentSpec, ExistingOf, FileSet, KeysSpec, ListedSet, ObjectSet, PathSet,
+    SetSpec, Share, Shares, SizeLaw, SizeSpec, SizeSteps, TargetSpec, TreeOf,
 };
-use crate::plan::units::{Size, SizeRange};
+use crate::plan::units::{NumberRange, Size, SizeRange};
 use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX, SIGMA_MAX, is_sigma};
-use crate::{DataFileSpec, SizeBar, SizeDist};
+use crate::{DataFileSpec, SizeBar, SizeDist, SizeStep};
 
 /// The longest list of sizes.
 const SIZES_MAX: usize = 1_000_000;
@@ -42,7 +40,9 @@ impl Context<'_> {
         }
         let (members, touch, also_on) = match spec {
             SetSpec::Objects(set) => (objects(path, set)?, false, set.also_on.as_ref()),
-            SetSpec::Named(set) => (named(path, set)?, set.touch, set.also_on.as_ref()),
+            SetSpec::Named(set) => {
+                (super::named::named(path, set)?, set.touch, set.also_on.as_ref())
+            }
             SetSpec::Existing(set) => {
                 existing(&path.field("existing"), &set.existing)?;
                 (Members::Existing(set.existing.clone()), set.touch, None)
@@ -218,24 +218,10 @@ pub(super) fn part_size(path: &FieldPath, part: Size) -> Checked<()> {
     }
 }
 
-fn named(path: &FieldPath, set: &NamedSet) -> Checked<Members> {
-    let sizes = set
-        .size
-        .as_ref()
-        .map(|size| sizes(&path.field("size"), size, PUT_BYTES_MAX))
-        .transpose()?;
-    let (data, data_files) = content(&path.field("content"), &set.content)?;
-    let buckets = set.named.bucket.clone();
-    Ok(Members::Named(NamedObjects {
-        buckets,
-        keys: set.named.key.clone(),
-        sizes,
-        data,
-        data_files,
-    }))
-}
-
-fn content(path: &FieldPath, content: &ContentSpec) -> Checked<(DataRule, Vec<DataFileSpec>)> {
+pub(super) fn content(
+    path: &FieldPath,
+    content: &ContentSpec,
+) -> Checked<(DataRule, Vec<DataFileSpec>)> {
     let per_mille = |field: &str, ratio: Option<f64>, max: f64| {
         let ratio = ratio.unwrap_or(1.0);
         match (1.0..=max).contains(&ratio) {
@@ -271,13 +257,16 @@ fn content(path: &FieldPath, content: &ContentSpec) -> Checked<(DataRule, Vec<Da
 
 /// Returns how sizes are drawn; none may be above `most` bytes.
 pub(super) fn sizes(path: &FieldPath, size: &SizeSpec, most: u64) -> Checked<SizeDist> {
-    let law = match size {
+    match size {
         SizeSpec::Fixed(size) => {
             one_size(path, size.0, most)?;
-            return Ok(SizeDist::Fixed(size.0));
+            Ok(SizeDist::Fixed(size.0))
         }
-        SizeSpec::Drawn(law) => law,
-    };
+        SizeSpec::Drawn(law) => drawn(path, law, most),
+    }
+}
+
+fn drawn(path: &FieldPath, law: &SizeLaw, most: u64) -> Checked<SizeDist> {
     let range = |name: &str, SizeRange { min, max }: SizeRange| {
         let at = path.field(name);
         one_size(&at, min, most)?;
@@ -333,7 +322,23 @@ pub(super) fn sizes(path: &FieldPath, size: &SizeSpec, most: u64) -> Checked<Siz
             }
             Ok(SizeDist::List(list.iter().map(|size| size.0).collect::<Vec<u64>>().into()))
         }
+        SizeLaw::Steps(steps) => stepped(&path.field("steps"), steps, most),
     }
+}
+
+/// Returns sizes that are multiples of a unit.
+fn stepped(path: &FieldPath, steps: &SizeSteps, most: u64) -> Checked<SizeDist> {
+    let at = path.field("numbers");
+    super::work::number_shares(&at, &steps.numbers)?;
+    let unit = steps.unit.0;
+    one_size(&path.field("unit"), unit, most)?;
+    let step = |(index, share): (usize, &Share<NumberRange>)| {
+        let NumberRange { from, to } = share.value;
+        one_size(&at.index(index), unit.saturating_mul(to), most)?;
+        Ok(SizeStep { from, to, weight: share.weight })
+    };
+    let steps = steps.numbers.0.iter().enumerate().map(step).collect::<Checked<_>>()?;
+    Ok(SizeDist::Steps { unit, steps })
 }
 
 fn one_size(path: &FieldPath, size: u64, most: u64) -> Checked<()> {

@@ -293,6 +293,9 @@ fn check_writers(cx: &Context<'_>, stage: &Stage) -> Checked<()> {
     let mut seen: Vec<(&Job, Use<'_>)> = Vec::new();
     for job in &stage.jobs {
         for used in of(&job.work).into_iter().filter(|used| used.kind.is_exclusive()) {
+            if cx.shared(used.set).is_some() {
+                continue;
+            }
             let members = cx.members(used.set);
             let clash = seen.iter().find(|(other, before)| {
                 !std::ptr::eq(*other, job)

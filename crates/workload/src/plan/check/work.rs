@@ -11,9 +11,10 @@ use crate::plan::checked::{Members, SetIndex};
 use crate::plan::path::FieldPath;
 use crate::plan::spec::{
     AppendSpec, ArchiveKind, ArchiveSpec, BucketsSpec, Choice, FanoutSpec, FillSpec, GetPart,
-    GetZip, JobSpec, OneOrMany, PartsSpec, PutParts, PutTar, RemoveSpec, RetentionSpec, TraceSpec,
-    WorkSpec,
+    GetZip, JobSpec, OneOrMany, PartsSpec, PutParts, PutTar, RemoveSpec, RetentionSpec, Shares,
+    TraceSpec, WorkSpec,
 };
+use crate::plan::units::NumberRange;
 use crate::plan::work::Work;
 use crate::sizes::{PARTS_MAX, PUT_BYTES_MAX};
 use plimsoll_model::Ability;
@@ -231,7 +232,9 @@ impl Context<'_> {
                 (None, 1) => vec![Ability::Put],
                 (None, _) => vec![Ability::Put, Ability::Versions],
             }),
-            Members::Named(named) if named.sizes.is_some() => Ok(vec![Ability::Put]),
+            Members::Named(named) if named.sizes.is_some() || named.files.is_some() => {
+                Ok(vec![if named.part_bytes.is_some() { Ability::Parts } else { Ability::Put }])
+            }
             Members::Named(_) => {
                 Err(at.refuse(format!("set `{name}` has no size, which a fill needs to know")))
             }
@@ -335,26 +338,29 @@ pub(super) fn choice(path: &FieldPath, choice: &Choice) -> Checked<Choice> {
             Err(path.field("zipf").refuse(reason))
         }
         Choice::Shares(shares) => {
-            let at = path.field("shares");
-            if shares.0.is_empty() {
-                return Err(at.refuse("there is none"));
-            }
-            let mut sum: u64 = 0;
-            for (index, share) in shares.0.iter().enumerate() {
-                let each = at.index(index);
-                super::at_least_one(&each, share.weight)?;
-                if share.value.from == 0 || share.value.from > share.value.to {
-                    return Err(
-                        each.refuse("numbers count from 1 on, the first not above the last")
-                    );
-                }
-                let total = sum.checked_add(share.weight);
-                sum = total.ok_or_else(|| each.refuse("the weights are too large"))?;
-            }
+            number_shares(&path.field("shares"), shares)?;
             Ok(choice.clone())
         }
         _ => Ok(choice.clone()),
     }
+}
+
+/// Refuses shares of numbers that mean nothing.
+pub(super) fn number_shares(path: &FieldPath, shares: &Shares<NumberRange>) -> Checked<()> {
+    if shares.0.is_empty() {
+        return Err(path.refuse("there is none"));
+    }
+    let mut sum: u64 = 0;
+    for (index, share) in shares.0.iter().enumerate() {
+        let each = path.index(index);
+        super::at_least_one(&each, share.weight)?;
+        if share.value.from == 0 || share.value.from > share.value.to {
+            return Err(each.refuse("numbers count from 1 on, the first not above the last"));
+        }
+        let total = sum.checked_add(share.weight);
+        sum = total.ok_or_else(|| each.refuse("the weights are too large"))?;
+    }
+    Ok(())
 }
 
 pub(super) fn bounded(path: &FieldPath, value: u32, most: u32) -> Checked<NonZeroU32> {

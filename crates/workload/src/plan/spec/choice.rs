@@ -206,6 +206,20 @@ pub enum SizeLaw {
     Histogram(Shares<Size>),
     /// From these sizes, each as likely as the next.
     List(Vec<Size>),
+    /// So many times a unit, by weight from ranges of whole numbers, evenly within:
+    /// `{unit: 1KB, numbers: [{1..64: 10}, {65..512: 20}]}`.
+    Steps(SizeSteps),
+}
+
+/// Sizes that are multiples of a unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SizeSteps {
+    /// The unit.
+    pub unit: Size,
+    /// How many times it, by weight.
+    pub numbers: Shares<NumberRange>,
 }
 
 /// One file that objects are made of.
@@ -250,7 +264,8 @@ impl ContentSpec {
     }
 }
 
-/// Which part of a member is read: `1MiB` at a random offset, `random`, or a length that is drawn.
+/// Which part of a member is read: `1MiB` at a random offset, `random`, a length that is drawn, or,
+/// where the size is not known, `{length: 1MB, of: 10MB}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RangeSpec {
     /// A log-uniform length from 1/256 of the size up to the size, at a random offset.
@@ -259,6 +274,19 @@ pub enum RangeSpec {
     Fixed(Size),
     /// A length that is drawn, at a random offset.
     Drawn(LengthLaw),
+    /// This many bytes at a random offset within the first so many.
+    Within(RangeWithin),
+}
+
+/// A range within the first bytes of a member, however large it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RangeWithin {
+    /// How many bytes are read.
+    pub length: Size,
+    /// Within the first so many.
+    pub of: Size,
 }
 
 /// How lengths are drawn.
@@ -278,6 +306,7 @@ impl Serialize for RangeSpec {
             Self::Random => to.serialize_str("random"),
             Self::Fixed(size) => size.serialize(to),
             Self::Drawn(law) => law.serialize(to),
+            Self::Within(within) => within.serialize(to),
         }
     }
 }
@@ -286,6 +315,9 @@ impl<'de> Deserialize<'de> for RangeSpec {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         match Tree::deserialize(from)? {
             Tree::Text(text) if text == "random" => Ok(Self::Random),
+            tree if tree.get("length").or_else(|| tree.get("of")).is_some() => {
+                from_tree(tree).map(Self::Within)
+            }
             tree => scalar_or(tree, Self::Fixed, Self::Drawn),
         }
     }
@@ -300,10 +332,11 @@ impl JsonSchema for RangeSpec {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<Size>();
         let law = generator.subschema_for::<LengthLaw>();
+        let within = generator.subschema_for::<RangeWithin>();
         schemars::json_schema!({
             "description": "Which part of a member is read: `1MiB` at a random offset, `random`, \
-                            or a length that is drawn.",
-            "anyOf": [{ "const": "random" }, size, law],
+                            a length that is drawn, or {length: 1MB, of: 10MB}.",
+            "anyOf": [{ "const": "random" }, size, law, within],
         })
     }
 }
@@ -318,9 +351,11 @@ pub enum PickSpec {
     Member(Choice),
     /// The bucket first, then the key in it.
     InBucket {
-        /// How the bucket is chosen.
+        /// How the bucket is chosen; `uniform` when left out.
+        #[cfg_attr(feature = "schema", schemars(default))]
         bucket: Choice,
-        /// How the key is chosen.
+        /// How the key is chosen; `uniform` when left out.
+        #[cfg_attr(feature = "schema", schemars(default))]
         key: Choice,
     },
 }
@@ -330,7 +365,9 @@ impl<'de> Deserialize<'de> for PickSpec {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Both {
+            #[serde(default)]
             bucket: Choice,
+            #[serde(default)]
             key: Choice,
         }
         let tree = Tree::deserialize(from)?;

@@ -45,6 +45,10 @@ pub struct JobSpec {
     /// How long each worker runs, from its own beginning, before what is measured begins.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub ramp: Time,
+    /// How long each worker goes on after its duration; operations that begin then are in no figure
+    /// but their own count.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub ramp_down: Time,
     /// How long after the start of its stage each worker begins; drawn from the range.
     #[serde(default, skip_serializing_if = "TimeRange::is_zero")]
     pub start_delay: TimeRange,
@@ -87,6 +91,7 @@ impl JobSpec {
             ops: None,
             bytes: None,
             ramp: Time::default(),
+            ramp_down: Time::default(),
             start_delay: TimeRange::default(),
             think: None,
             verify: None,
@@ -371,6 +376,11 @@ pub enum DealBy {
     ByBucket,
     /// Nothing: all workers take from the whole set. Only for work that changes none of it.
     None,
+    /// Buckets of a set with names of the user's own, in as many contiguous slices as there are
+    /// workers; the first slices have one more where it does not come out even.
+    BucketSlices,
+    /// Keys of a set with names of the user's own in the same way, of every bucket.
+    MemberSlices,
 }
 
 impl DealSpec {

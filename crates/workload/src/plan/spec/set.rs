@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named_set::NamedSet;
 use super::{ContentSpec, SizeSpec, is_false, is_one, is_true, is_zero, one, yes};
-use crate::plan::pattern::Pattern;
 use crate::plan::tree::by_key;
 use crate::plan::units::{Size, SizeRange};
 
@@ -131,43 +131,6 @@ pub struct AlsoOn {
     /// What stands before their names there, such as `bench/`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub path: String,
-}
-
-/// Objects whose names are the user's own; they may have been there before.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct NamedSet {
-    /// Which target they lie on; the only one may be left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<String>,
-    /// Their names.
-    pub named: NamesOf,
-    /// How large those are that the run writes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<SizeSpec>,
-    /// What those hold.
-    #[serde(default, skip_serializing_if = "ContentSpec::is_random")]
-    pub content: ContentSpec,
-    /// Consents to their being written and removed, and their buckets made and removed. Asked for
-    /// once more when the run starts.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub touch: bool,
-    /// Another target on which the same members are seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub also_on: Option<AlsoOn>,
-}
-
-/// Names by pattern: every key in every bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct NamesOf {
-    /// The buckets, such as `c{1..32}`; the target's own when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bucket: Option<Pattern>,
-    /// The keys in each, such as `o{1..1000}`.
-    pub key: Pattern,
 }
 
 /// Objects that were there before. What is read of them is checked by its length only.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Named, OneOrMany};
 use crate::plan::tree::{Tree, from_tree};
-use crate::plan::units::Time;
+use crate::plan::units::{Percent, Size, Time};
 
 /// Where the load goes: the one target that is named when the run starts, one that needs no name,
 /// or several with names.
@@ -311,11 +311,21 @@ pub struct SwiftTarget {
     pub container: Option<String>,
 }
 
-/// Nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Nothing: every operation succeeds at once, unless this says otherwise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct NullTarget {}
+pub struct NullTarget {
+    /// How long each operation takes.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub delay: Time,
+    /// The share of operations that fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_rate: Option<Percent>,
+    /// How much a read gives, where the workload does not know how large a member is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_size: Option<Size>,
+}
 
 /// The embedded store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

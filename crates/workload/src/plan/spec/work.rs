@@ -1,16 +1,15 @@
 //! What a job does, as written: a sum of kinds of work, so that what cannot be combined cannot be
 //! written.
 
-use plimsoll_model::SyncMode;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    BucketsSpec, Choice, FillSpec, NamesSpec, PickSpec, RangeSpec, RemoveSpec, Shares, SizeSpec,
-    TraceSpec, is_false, is_one, one,
+    BlocksSpec, BucketsSpec, Choice, FillSpec, NamesSpec, PickSpec, RangeSpec, RemoveSpec,
+    SizeSpec, TraceSpec, is_false, is_one, one,
 };
 use crate::plan::pattern::Pattern;
-use crate::plan::tree::{Tree, by_key, scalar_or};
-use crate::plan::units::{Percent, Size, SizeRange, Time, written};
+use crate::plan::tree::by_key;
+use crate::plan::units::{Size, Time};
 
 /// What a job does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +110,10 @@ pub struct PutOp {
     /// How large it is; as the set says when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<SizeSpec>,
+    /// Of a shared set: uploads it in parts of this size, one after the other, which is one
+    /// operation; as the set says when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Size>,
     /// Removes it again after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remove_after: Option<Time>,
@@ -205,7 +208,8 @@ pub struct DeleteOp {
 }
 
 /// Lists members: those below the worker's own prefix where workers have one. A listing is checked:
-/// it must hold what is there, where no job of the stage changes the set.
+/// it must hold what is there, where no job of the stage changes the set. Of a set with names of
+/// the user's own one bucket is listed, whatever is in it, and not checked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -228,6 +232,13 @@ pub struct ListOp {
     /// drawn evenly.
     #[serde(default, skip_serializing_if = "is_false")]
     pub by_page: bool,
+    /// Of a set with names of the user's own: which bucket is listed, by the `bucket` of the pick;
+    /// left out, the workers take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pick: Option<PickSpec>,
+    /// Of a set with names of the user's own: other buckets than the set's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buckets: Option<Pattern>,
     /// How its figures are labelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -263,9 +274,6 @@ impl VersionPick {
         *self == Self::Newest
     }
 }
-
-/// What the page cache can be passed by in multiples of.
-pub const SECTOR_BYTES: u64 = 512;
 
 /// How many entries a page of a listing has where nothing is said.
 pub(crate) const LIST_PAGE: u32 = 1_000;
@@ -393,180 +401,4 @@ pub struct RetentionSpec {
     /// Which member.
     #[serde(default, skip_serializing_if = "Choice::is_uniform")]
     pub pick: Choice,
-}
-
-/// Reads and writes blocks of files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct BlocksSpec {
-    /// The set.
-    pub on: String,
-    /// Reads blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<ReadBlocks>,
-    /// Writes blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<WriteBlocks>,
-    /// Which block comes next.
-    #[serde(default, skip_serializing_if = "BlockOrder::is_default")]
-    pub order: BlockOrder,
-    /// Whether it begins anew when all has been read or written once; left out, it does where a
-    /// duration, operations or bytes end the job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeats: Option<bool>,
-    /// Fixes random choices instead of the run's seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// Whether the page cache is passed by.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub direct: bool,
-    /// Whether each write is on the medium when it returns: `off`, `sync` or `dsync`.
-    #[serde(default, skip_serializing_if = "SyncSpec::is_off")]
-    pub sync: SyncSpec,
-    /// After how many writes of a worker an `fsync` follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fsync_every: Option<u32>,
-    /// After how many writes of a worker an `fdatasync` follows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fdatasync_every: Option<u32>,
-    /// Whether an `fsync` of each file ends the job.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub end_fsync: bool,
-    /// Whether what is cached of the files is dropped before the job.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub invalidates: bool,
-}
-
-impl BlocksSpec {
-    /// Returns work on a set's blocks that neither reads nor writes yet.
-    pub fn of(set: &str) -> Self {
-        Self {
-            on: set.to_owned(),
-            read: None,
-            write: None,
-            order: BlockOrder::default(),
-            repeats: None,
-            seed: None,
-            direct: false,
-            sync: SyncSpec::default(),
-            fsync_every: None,
-            fdatasync_every: None,
-            end_fsync: false,
-            invalidates: false,
-        }
-    }
-
-    /// Returns work that reads so much of a hundred blocks, and writes the others.
-    pub fn mixed(read_percent: u32, read: BlockSizes, write: BlockSizes) -> Self {
-        let percent = (1..100).contains(&read_percent).then(|| Percent(read_percent.into()));
-        Self {
-            read: (read_percent > 0).then_some(ReadBlocks { block: read, percent }),
-            write: (read_percent < 100).then_some(WriteBlocks { block: write }),
-            ..Self::of("")
-        }
-    }
-}
-
-/// Reads of blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ReadBlocks {
-    /// How large they are.
-    pub block: BlockSizes,
-    /// Beside writes: which share of all operations reads are, in whole percent. Half when left
-    /// out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub percent: Option<Percent>,
-}
-
-/// Writes of blocks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct WriteBlocks {
-    /// How large they are.
-    pub block: BlockSizes,
-}
-
-/// How large blocks are: `4KiB`, or drawn.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum BlockSizes {
-    /// All alike.
-    Fixed(Size),
-    /// Drawn.
-    Drawn(BlockLaw),
-}
-
-/// How sizes of blocks are drawn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum BlockLaw {
-    /// Evenly from a range, rounded down to a multiple of its least: `4KiB..64KiB`.
-    Range(SizeRange),
-    /// By weight: `[{4KiB: 60}, {64KiB: 40}]`.
-    Shares(Shares<Size>),
-}
-
-impl<'de> Deserialize<'de> for BlockSizes {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        scalar_or(Tree::deserialize(from)?, Self::Fixed, Self::Drawn)
-    }
-}
-
-/// Which block comes next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum BlockOrder {
-    /// One after the other.
-    Sequential,
-    /// Drawn alike; of each pass through a file every block comes once, in random order.
-    #[default]
-    EachOnce,
-    /// Drawn alike, whatever came before.
-    Uniform,
-    /// By Zipf's law with this exponent, above 0 and not 1.
-    Zipf(f64),
-    /// By a Pareto distribution with fio's parameter, between 0 and 1.
-    Pareto(f64),
-    /// By a normal distribution around the middle of the file, with this standard deviation as a
-    /// share of the file.
-    Normal(Percent),
-}
-
-impl BlockOrder {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Whether each write is on the medium when it returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SyncSpec(pub SyncMode);
-
-written!(SyncSpec, "one of off, sync and dsync", "dsync");
-
-impl SyncSpec {
-    fn is_off(&self) -> bool {
-        self.0 == SyncMode::Off
-    }
-}
-
-impl std::str::FromStr for SyncSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        SyncMode::from_name(text).map(Self).ok_or_else(|| "there is no such mode".to_owned())
-    }
-}
-
-impl std::fmt::Display for SyncSpec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.name())
-    }
 }
