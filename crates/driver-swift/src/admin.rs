@@ -1,0 +1,302 @@
+//! Administration of a container: making it, listing it, removing what a run wrote, and the
+//! container itself.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use plimsoll_driver::{
+    Admin, ContentSource, DriverError, FoundObject, Lack, LackReason, Operation, RootState,
+    Session as _, Step,
+};
+use plimsoll_model::{Ability, ErrorClass, SharedClock};
+
+use crate::Shared;
+use crate::config::Manifest;
+use crate::listing::Listing;
+use crate::session::{Call, SwiftSession};
+
+/// How long a request may go without moving a byte where nobody says otherwise.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many entries are asked for per page.
+const PAGE_SIZE: u32 = 1_000;
+/// The most entries that are kept where no number is asked for.
+const ENTRIES_MAX: u64 = 10_000_000;
+/// How many objects are removed at a time: Swift has no call for many that every server knows.
+const REMOVERS: usize = 16;
+/// How often a page may begin with what was removed before: a container's list may be late.
+const REPEATS_MAX: u32 = 100;
+/// How many pages one sweep removes at most.
+const PAGES_MAX: u32 = 1_000_000;
+
+/// What says of a container that a run has made it, and which.
+const MADE: &str = "x-container-meta-plimsoll-made";
+const MADE_HEADER: &str = "X-Container-Meta-Plimsoll-Made";
+
+/// Administers a container of [`SwiftDriver`](crate::SwiftDriver).
+pub struct SwiftAdmin {
+    session: SwiftSession,
+    /// For removals.
+    removers: Vec<SwiftSession>,
+    container: String,
+    removed: Arc<AtomicU64>,
+}
+
+/// An object of no bytes.
+struct Empty;
+
+impl ContentSource for Empty {
+    fn size(&self) -> u64 {
+        0
+    }
+
+    fn fill(&mut self, _offset: u64, _buffer: &mut [u8]) {}
+}
+
+impl SwiftAdmin {
+    pub(crate) fn new(shared: Arc<Shared>, clock: SharedClock, container: String) -> Self {
+        let stall = Some(shared.config.stall_timeout.unwrap_or(STALL_TIMEOUT));
+        let session = || SwiftSession::new(Arc::clone(&shared), clock.clone(), stall);
+        let removers = (0..REMOVERS).map(|_| session()).collect();
+        Self { session: session(), removers, container, removed: Arc::default() }
+    }
+
+    /// Does a request about the container.
+    async fn call(
+        &mut self,
+        call: Call<'_>,
+        expected: &[u16],
+        wanted: &'static [&'static str],
+    ) -> Result<u16, DriverError> {
+        self.session.set_container(Some(&self.container))?;
+        self.session.ask(call, &[], expected, wanted).await.result?;
+        Ok(self.session.wire.answer.status)
+    }
+
+    fn explained(&self, what: &str, error: DriverError) -> DriverError {
+        let message = format!("container `{}` {what}: {}", self.container, error.message);
+        DriverError { message, ..error }
+    }
+
+    /// Tells whether the container is there.
+    pub async fn exists(&mut self) -> Result<bool, DriverError> {
+        let looked = self.call(Call::plain("HEAD"), &[204, 200, 404], &[MADE]).await;
+        let looked = looked.map_err(|error| self.explained("cannot be looked at", error))?;
+        Ok(looked != 404)
+    }
+
+    async fn ensure(&mut self) -> Result<RootState, DriverError> {
+        match self.exists().await? {
+            true => Ok(RootState::Existed),
+            false => self.make().await,
+        }
+    }
+
+    /// Makes the container; one that is there stays as it is.
+    pub async fn make(&mut self) -> Result<RootState, DriverError> {
+        let policy = self.session.shared.config.policy.clone();
+        let with_policy = [("X-Storage-Policy", policy.as_str())];
+        let headers = if policy.is_empty() { &[][..] } else { &with_policy };
+        let made = self.call(Call::with("PUT", headers), &[201, 202, 204], &[]).await;
+        match made.map_err(|error| self.explained("cannot be made", error))? {
+            201 => Ok(RootState::Created),
+            _ => Ok(RootState::Existed),
+        }
+    }
+
+    /// Notes at the container that this run has made it.
+    pub async fn mark_made(&mut self, run: &str) -> Result<(), DriverError> {
+        let headers = [(MADE_HEADER, run)];
+        let marked = self.call(Call::with("POST", &headers), &[204, 200, 202], &[]).await;
+        marked.map(drop).map_err(|error| self.explained("cannot be marked", error))
+    }
+
+    /// Returns which run has made the container, where one has noted that.
+    pub async fn made_by(&mut self) -> Result<Option<String>, DriverError> {
+        let is_there = self.exists().await?;
+        let made = self.session.wire.answer.header(MADE).filter(|run| is_there && !run.is_empty());
+        Ok(made.map(str::to_owned))
+    }
+
+    /// Removes the container, which must be empty, and tells whether it was there.
+    pub async fn remove(&mut self) -> Result<bool, DriverError> {
+        match self.call(Call::plain("DELETE"), &[204, 200, 404], &[]).await {
+            Ok(status) => Ok(status != 404),
+            Err(error) if error.status == Some(409) => {
+                let why = format!("container `{}` is not empty", self.container);
+                Err(DriverError { message: why, ..error })
+            }
+            Err(error) => Err(self.explained("cannot be removed", error)),
+        }
+    }
+
+    /// Returns which version the server is, where it says that.
+    pub async fn server_version(&mut self) -> Option<String> {
+        self.session.info().await.version().map(str::to_owned)
+    }
+
+    /// Lists the containers of the account whose names begin so.
+    pub async fn containers(&mut self, prefix: &str) -> Result<Vec<String>, DriverError> {
+        let listing = Listing { prefix, page_size: PAGE_SIZE, ..Listing::default() };
+        self.session.find(Some(""), listing).await
+    }
+
+    async fn ready(&mut self, needs: &[Ability]) -> Result<Option<Lack>, DriverError> {
+        use Ability::{Buckets, Delete, Get, List, Parts, Put, Ranges, Stat};
+        let offered = [Buckets, Delete, Get, List, Parts, Put, Ranges, Stat];
+        if let Some(need) = needs.iter().find(|need| !offered.contains(need)) {
+            let why = LackReason::OfStore("does not offer it by the API of Swift");
+            return Ok(Some(Lack { need: *need, why }));
+        }
+        self.ensure().await?;
+        let config = &self.session.shared.config;
+        let (has_segments, manifest) = (config.segment_bytes.is_some(), config.manifest);
+        if has_segments || needs.contains(&Parts) {
+            let (part, why) = match manifest {
+                Manifest::Static => ("slo", "makes no objects of lists of segments (SLO)"),
+                Manifest::Dynamic => ("dlo", "makes no objects of segments by their names (DLO)"),
+            };
+            if !self.session.info().await.has(part) {
+                return Ok(Some(Lack { need: Parts, why: LackReason::OfStore(why) }));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn find(
+        &mut self,
+        prefix: &str,
+        limit: Option<u64>,
+        goes_down: bool,
+    ) -> Result<Vec<FoundObject>, DriverError> {
+        let most = limit.unwrap_or(ENTRIES_MAX);
+        let mut found: Vec<FoundObject> = Vec::new();
+        if most == 0 {
+            return Ok(found);
+        }
+        let mut is_over = false;
+        let mut take = |key: &str, size| {
+            is_over = found.len() as u64 == most;
+            if !is_over {
+                found.push(FoundObject { key: key.to_owned(), size });
+            }
+            !is_over
+        };
+        let page_size = most.min(PAGE_SIZE.into()) as u32;
+        let has_segments = true;
+        let listing = Listing { prefix, page_size, pages_max: None, goes_down, has_segments };
+        self.session.list(Some(&self.container), listing, &mut take).await.result?;
+        if is_over && limit.is_none() {
+            let why = format!(
+                "the list of container `{}` below `{prefix}` is longer than {ENTRIES_MAX} entries; \
+                 ask for a number of them (`objects`) or below another `prefix`",
+                self.container
+            );
+            return Err(DriverError::new(ErrorClass::Client, why));
+        }
+        Ok(found)
+    }
+
+    async fn remove_below(&mut self, prefix: &str) -> Result<u64, DriverError> {
+        assert!(!prefix.is_empty(), "sweeping needs a prefix of its own");
+        self.removed.store(0, Ordering::Relaxed);
+        let (mut last_first, mut repeats) = (String::new(), 0);
+        for _ in 0..PAGES_MAX {
+            let found = match self.find(prefix, Some(PAGE_SIZE.into()), true).await {
+                // Of a container that is not there nothing is left.
+                Err(error) if error.class == ErrorClass::NotFound => Vec::new(),
+                found => found?,
+            };
+            // Whatever the server lists, nothing outside of the prefix is touched.
+            let keys: Vec<String> =
+                found.into_iter().map(|of| of.key).filter(|key| key.starts_with(prefix)).collect();
+            let Some(first) = keys.first() else {
+                return Ok(self.removed.load(Ordering::Relaxed));
+            };
+            let is_repeat = *first == last_first;
+            repeats = if is_repeat { repeats + 1 } else { 0 };
+            if repeats > REPEATS_MAX {
+                let why = format!("`{first}` is still listed after its removal");
+                return Err(DriverError::new(ErrorClass::Protocol, why));
+            }
+            last_first.clone_from(first);
+            self.remove_all(keys).await?;
+        }
+        let why = format!("after {PAGES_MAX} pages were removed there are more");
+        Err(DriverError::new(ErrorClass::Protocol, why))
+    }
+
+    /// Removes objects, several at a time.
+    async fn remove_all(&mut self, keys: Vec<String>) -> Result<(), DriverError> {
+        let (container, removed) = (&self.container, &self.removed);
+        let keys = RefCell::new(keys.into_iter());
+        let next = || keys.borrow_mut().next();
+        let removers = self.removers.iter_mut().map(async |session| {
+            while let Some(key) = next() {
+                session.delete_alone(Some(container), &key).await.result?;
+                // What was listed late was counted when it was removed.
+                let was_there = session.wire.answer.status != 404;
+                removed.fetch_add(was_there.into(), Ordering::Relaxed);
+            }
+            Ok::<_, DriverError>(())
+        });
+        try_join_all(removers).await.map(drop)
+    }
+}
+
+/// The longest name of an object that Swift takes.
+const KEY_BYTES_MAX: usize = 1_024;
+
+impl Admin for SwiftAdmin {
+    fn ensure_root(&mut self) -> Step<'_, RootState> {
+        Box::pin(self.ensure())
+    }
+
+    fn make_ready<'a>(
+        &'a mut self,
+        needs: &'a [Ability],
+        _base: &'a str,
+    ) -> Step<'a, Option<Lack>> {
+        Box::pin(self.ready(needs))
+    }
+
+    fn survey<'a>(
+        &'a mut self,
+        prefix: &'a str,
+        limit: Option<u64>,
+        recursive: bool,
+    ) -> Step<'a, Vec<FoundObject>> {
+        Box::pin(self.find(prefix, limit, recursive))
+    }
+
+    fn judge_name(&self, name: &str) -> Result<(), String> {
+        match name.len() {
+            0 => Err("no object has an empty name".to_owned()),
+            len if len > KEY_BYTES_MAX => {
+                Err(format!("the name of an object has at most {KEY_BYTES_MAX} bytes"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sweep<'a>(&'a mut self, prefix: &'a str) -> Step<'a, u64> {
+        Box::pin(self.remove_below(prefix))
+    }
+
+    fn removed_count(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.removed)
+    }
+
+    fn put_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
+        Box::pin(async move {
+            let put = Operation::Put { key, content: &mut Empty };
+            self.session.execute(Some(&self.container), put).await.result
+        })
+    }
+
+    fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
+        Box::pin(async move { self.session.delete_alone(Some(&self.container), key).await.result })
+    }
+}
