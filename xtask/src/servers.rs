@@ -1,6 +1,7 @@
-//! The live servers of the tests: MinIO, MinIO with TLS, versitygw and SeaweedFS in three shapes,
-//! on free loopback ports.
+//! The live servers of the tests: MinIO, MinIO with TLS, versitygw, SeaweedFS in three shapes and
+//! OpenStack Swift, on free loopback ports.
 
+mod swift;
 mod weed;
 
 use std::fs::{self, File};
@@ -98,8 +99,9 @@ impl Servers {
         let mut servers = Self { folder, variables, running: Vec::new() };
         make_certificate(&certs)?;
         let no_certs = servers.folder.join("no-certs");
-        let cooks: [(&'static str, Cook<'_>); 6] = [
+        let cooks: [(&'static str, Cook<'_>); 7] = [
             // The slowest first.
+            ("swift", Box::new(|data| swift::whole(&programs.swift, &keys, data))),
             ("weed", Box::new(|data| weed::whole(&programs.weed, &keys, data))),
             ("weed-cluster", Box::new(|data| weed::cluster(&programs.weed, data))),
             ("weed-jwt", Box::new(|data| weed::with_tokens(&programs.weed, data))),

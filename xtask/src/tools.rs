@@ -64,6 +64,11 @@ const KUBERNETES_VALIDATE: (&str, &str) = ("kubernetes-validate", "1.37.0");
 /// It and the packages that it needs, with their checksums.
 const KUBERNETES_VALIDATE_WHEELS: &str = include_str!("deploy/kubernetes-validate.txt");
 
+/// The object store of OpenStack, and its version.
+const SWIFT: (&str, &str) = ("swift", "2.38.3");
+/// It and the packages that it needs, with their checksums.
+const SWIFT_WHEELS: &str = include_str!("servers/swift.txt");
+
 /// The browser of the tests, by the name that it has on the path and as a Debian package. Tests
 /// look for it there (`testkit::browser`); its version does not matter to them.
 const CHROMIUM: &str = "chromium";
@@ -74,6 +79,32 @@ pub(crate) struct Installed {
     pub(crate) versitygw: PathBuf,
     pub(crate) weed: PathBuf,
     pub(crate) nats: PathBuf,
+    pub(crate) swift: SwiftProgram,
+}
+
+/// The servers of OpenStack Swift, which are programs of Python.
+pub(crate) struct SwiftProgram {
+    python: PathBuf,
+    /// Where its packages lie.
+    site: PathBuf,
+}
+
+impl SwiftProgram {
+    /// Returns a command of Python that finds Swift's packages, and modules in `folder`.
+    pub(crate) fn python(&self, folder: &Path) -> Command {
+        let mut command = Command::new(&self.python);
+        let path = std::env::join_paths([&*self.site, folder]);
+        command.env("PYTHONPATH", path.unwrap_or_default()).env("PYTHONDONTWRITEBYTECODE", "1");
+        command.current_dir(folder);
+        command
+    }
+
+    /// Returns a command that is the server of that kind.
+    pub(crate) fn server(&self, folder: &Path, kind: &str) -> Command {
+        let mut command = self.python(folder);
+        command.arg(self.site.join("bin").join(format!("swift-{kind}-server")));
+        command
+    }
 }
 
 /// Installs what is not there yet and returns where everything lies.
@@ -81,7 +112,7 @@ pub(crate) fn install_all() -> Result<Installed> {
     ensure_chromium()?;
     let (minio, versitygw) = (install(&MINIO)?, install(&VERSITYGW)?);
     let (weed, nats) = (install_weed()?, install_nats()?);
-    Ok(Installed { minio, versitygw, weed, nats })
+    Ok(Installed { minio, versitygw, weed, nats, swift: install_swift()? })
 }
 
 /// Returns the folder that holds one tool at one version.
@@ -152,22 +183,39 @@ pub(crate) fn install_shellcheck() -> Result<PathBuf> {
 
 /// Returns a command that is kubernetes-validate, which is installed first when it is missing.
 pub(crate) fn kubernetes_validate() -> Result<Command> {
-    let (name, version) = KUBERNETES_VALIDATE;
+    let (python, program) = install_packages(KUBERNETES_VALIDATE, KUBERNETES_VALIDATE_WHEELS, "")?;
+    let mut command = Command::new(python);
+    command.env("PYTHONPATH", program.with_file_name("site")).arg(program);
+    Ok(command)
+}
+
+/// Installs OpenStack Swift.
+fn install_swift() -> Result<SwiftProgram> {
+    let (python, program) = install_packages(SWIFT, SWIFT_WHEELS, "-proxy-server")?;
+    Ok(SwiftProgram { python, site: program.with_file_name("site") })
+}
+
+/// Installs packages of Python into a folder of their own; returns Python, and the program that has
+/// their name, or that and an ending.
+fn install_packages(
+    (name, version): (&str, &str),
+    wheels: &str,
+    ending: &str,
+) -> Result<(PathBuf, PathBuf)> {
     let python = python(name)?;
     let program = install_by(name, version, |bin| {
-        std::fs::write(bin.join("wanted.txt"), KUBERNETES_VALIDATE_WHEELS)?;
+        std::fs::write(bin.join("wanted.txt"), wheels)?;
         let mut pip = Command::new(&python);
         // Into a folder of its own, as a system's packages are not ours to change.
         pip.current_dir(bin).args(["-m", "pip", "install", "--quiet", "--target", "site"]);
         pip.args(["--require-hashes", "--only-binary", ":all:", "--no-compile"]);
         pip.args(["-r", "wanted.txt"]).env("PIP_ROOT_USER_ACTION", "ignore");
         process::check(&mut pip, &format!("pip install {name}"))?;
-        std::fs::rename(bin.join("site/bin").join(name), bin.join(name))
-            .with_context(|| format!("pip left no {name}"))
+        std::fs::copy(bin.join("site/bin").join(format!("{name}{ending}")), bin.join(name))
+            .with_context(|| format!("pip left no {name}{ending}"))?;
+        Ok(())
     })?;
-    let mut command = Command::new(python);
-    command.env("PYTHONPATH", program.with_file_name("site")).arg(program);
-    Ok(command)
+    Ok((python, program))
 }
 
 fn python(needed_for: &str) -> Result<PathBuf> {

@@ -31,7 +31,16 @@ pub enum LiveKind {
     /// SeaweedFS: a master with one volume server, which want tokens; those that the master signs
     /// for writes are valid for 2 s.
     SeaweedJwt,
+    /// OpenStack Swift with tempauth, two policies (`plain` and `gold`) and large objects of both
+    /// kinds. Its user is the access key.
+    Swift,
+    /// The same behind a proxy whose tokens are valid for 2 s; what one proxy knows of containers
+    /// the other one does not.
+    SwiftShort,
 }
+
+/// The user of Swift, as tempauth has it.
+const SWIFT_USER: &str = "test:tester";
 
 impl LiveKind {
     /// All kinds that speak S3, for tests that run on each.
@@ -47,6 +56,8 @@ impl LiveKind {
             Self::SeaweedFiler => "PLIMSOLL_TEST_WEED_FILER",
             Self::SeaweedCluster => "PLIMSOLL_TEST_WEED_CLUSTER",
             Self::SeaweedJwt => "PLIMSOLL_TEST_WEED_JWT",
+            Self::Swift => "PLIMSOLL_TEST_SWIFT",
+            Self::SwiftShort => "PLIMSOLL_TEST_SWIFT_SHORT",
         }
     }
 }
@@ -122,6 +133,7 @@ fn discover(
         LiveKind::Minio | LiveKind::MinioTls | LiveKind::Versitygw | LiveKind::SeaweedS3 => {
             (needed(ACCESS_KEY)?, needed(SECRET_KEY)?)
         }
+        LiveKind::Swift | LiveKind::SwiftShort => (SWIFT_USER.to_owned(), needed(SECRET_KEY)?),
         _ => Default::default(),
     };
     let token_keys = match kind {
@@ -170,9 +182,9 @@ mod tests {
 
     #[test]
     fn every_server_of_the_live_tier_listens() {
-        use LiveKind::{SeaweedCluster, SeaweedFiler, SeaweedFs, SeaweedJwt};
-        let of_seaweed = [SeaweedFs, SeaweedFiler, SeaweedCluster, SeaweedJwt];
-        let kinds = LiveKind::ALL.into_iter().chain(of_seaweed);
+        use LiveKind::{SeaweedCluster, SeaweedFiler, SeaweedFs, SeaweedJwt, Swift, SwiftShort};
+        let others = [SeaweedFs, SeaweedFiler, SeaweedCluster, SeaweedJwt, Swift, SwiftShort];
+        let kinds = LiveKind::ALL.into_iter().chain(others);
         for server in kinds.filter_map(live) {
             assert!(std::net::TcpStream::connect(server.host()).is_ok(), "{}", server.url);
             assert_eq!(server.url.starts_with("https://"), server.ca.is_some());
