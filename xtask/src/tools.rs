@@ -99,11 +99,9 @@ impl SwiftProgram {
         command
     }
 
-    /// Returns a command that is the server of that kind.
-    pub(crate) fn server(&self, folder: &Path, kind: &str) -> Command {
-        let mut command = self.python(folder);
-        command.arg(self.site.join("bin").join(format!("swift-{kind}-server")));
-        command
+    /// Returns the program that is the server of that kind.
+    pub(crate) fn server(&self, kind: &str) -> PathBuf {
+        self.site.join("bin").join(format!("swift-{kind}-server"))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::tools::SwiftProgram;
 
 const CACHE: &str = include_str!("swift_cache.py");
 const RINGS: &str = include_str!("swift_rings.py");
+const SERVER: &str = include_str!("swift_server.py");
 
 /// How long the tokens of the second proxy are valid, in seconds.
 const SHORT_LIFE: u32 = 2;
@@ -69,6 +70,7 @@ pub(super) fn whole(program: &SwiftProgram, keys: &RootKeys, data: &Path) -> Res
     fs::write(data.join("swift.conf"), SWIFT_CONF)?;
     fs::write(data.join("swift_cache.py"), CACHE)?;
     fs::write(data.join("swift_rings.py"), RINGS)?;
+    fs::write(data.join("swift_server.py"), SERVER)?;
     let object = ports[2];
     let mut rings = program.python(data);
     rings.arg(data.join("swift_rings.py")).arg(data);
@@ -79,8 +81,8 @@ pub(super) fn whole(program: &SwiftProgram, keys: &RootKeys, data: &Path) -> Res
     let mut add = |kind: &str, port: u16, conf: String, path: &'static str| -> Result<()> {
         let file = data.join(format!("{kind}-{port}.conf"));
         fs::write(&file, conf)?;
-        let mut command = program.server(data, kind);
-        command.arg(&file);
+        let mut command = program.python(data);
+        command.arg("swift_server.py").args([data, &program.server(kind), &file]);
         recipe.commands.push(command);
         recipe.ready.push(Ready::Answers(port, path));
         Ok(())
