@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{BegunRun, ContentFiles, Reached, RunTime, Stop, input};
 use plimsoll_driver_s3::{Credentials, Encryption};
+use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
 use plimsoll_fleet::broker::local_fleet;
 use plimsoll_fleet::fabric::{Arrival, Fabric};
 use plimsoll_fleet::lead::{Collected, FleetSettings, Lead, collect};
@@ -33,7 +34,7 @@ use crate::args::s3::StoreArgs;
 use crate::environment;
 use crate::manifest::fresh_seed;
 use crate::secret::Secret;
-use crate::store;
+use crate::store::{self, SWIFT_CA};
 use crate::ui::Ui;
 
 /// Where all is said to be there that has come, if nobody new has for so long.
@@ -56,6 +57,12 @@ pub(crate) struct AccessDoc {
     pub(crate) stores: Vec<StoreSecrets>,
     /// By place: what `security.toml` says there; the empty place is the one that is always read.
     pub(crate) security: BTreeMap<String, String>,
+    /// What the environment says of who signs in to a Swift, by variable.
+    #[serde(default)]
+    pub(crate) swift: BTreeMap<String, String>,
+    /// The certificates that a Swift and its Keystone are trusted by, in PEM.
+    #[serde(default)]
+    pub(crate) swift_ca_pem: Option<String>,
     /// Whether each agent asks with credentials of its own.
     pub(crate) own_credentials: bool,
 }
@@ -101,12 +108,24 @@ impl AccessDoc {
                 security.insert(path.clone(), read(Path::new(path))?);
             }
         }
+        let is_swift = |target: &plimsoll_workload::plan::Target| {
+            matches!(target.spec, Some(TargetSpec::Swift(_)))
+        };
+        let (mut swift, mut swift_ca_pem) = (BTreeMap::new(), None);
+        if plan.targets.iter().any(is_swift) {
+            swift = swift_variables(own_credentials);
+            let of_flags = ca_file.map(Path::to_path_buf);
+            let named = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
+            swift_ca_pem = named.as_deref().map(read).transpose()?;
+        }
         let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
         Ok(Self {
             store: store.transpose()?,
             ca_pem: ca_file.map(read).transpose()?,
             stores: opened.iter().map(secrets).collect(),
             security,
+            swift,
+            swift_ca_pem,
             own_credentials,
         })
     }
@@ -114,7 +133,20 @@ impl AccessDoc {
     /// Tells whether it holds what nobody but the agents of the run may read.
     pub(crate) fn has_secrets(&self) -> bool {
         let has_keys = |of: &StoreSecrets| of.keys.is_some() || of.sse_c_key.is_some();
-        self.stores.iter().any(has_keys) || !self.security.is_empty()
+        let of_swift = SECRET_VARIABLES.iter().any(|name| self.swift.contains_key(*name));
+        self.stores.iter().any(has_keys) || !self.security.is_empty() || of_swift
+    }
+
+    /// Returns who signs in to a Swift; an agent that asks with credentials of its own takes what
+    /// its own environment says first.
+    pub(crate) fn swift_access(&self, ca_file: Option<PathBuf>) -> SwiftAccess {
+        let mut access = SwiftAccess::read(&|name| {
+            let own = || environment::variable(name).filter(|_| self.own_credentials);
+            own().or_else(|| self.swift.get(name).cloned())
+        });
+        access.tls.ca_file = ca_file;
+        access.tls.insecure = self.store.as_ref().is_some_and(|args| args.tls_trust.insecure);
+        access
     }
 
     /// Returns the flags by which an agent reaches the store of that number.
@@ -148,6 +180,16 @@ impl AccessDoc {
             reached.config.options.encryption = Encryption::SseC { key };
         }
     }
+}
+
+/// Returns what the environment says of who signs in to a Swift, without what is secret where each
+/// agent has its own.
+fn swift_variables(own_credentials: bool) -> BTreeMap<String, String> {
+    let access = SwiftAccess::read(&environment::variable);
+    let is_sent =
+        |name: &str| name != SWIFT_CA && !(own_credentials && SECRET_VARIABLES.contains(&name));
+    let sent = access.variables().filter(|(name, _)| is_sent(name));
+    sent.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 impl StoreSecrets {

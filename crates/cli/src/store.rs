@@ -12,6 +12,7 @@ use plimsoll_driver_s3::{
     S3Config, Signature, fresh,
 };
 use plimsoll_driver_seaweed::Security;
+use plimsoll_driver_swift::Access;
 use plimsoll_http::{
     Endpoint, HostSelect, HttpVersion, PORT_PLAIN, PORT_TLS, Proxies, Scheme, TlsConfig,
     TlsOptions, expand_hosts, resolve_all, split_scheme,
@@ -41,6 +42,9 @@ const NAMES: Names = Names {
     session_token: "--session-token",
     web_token: "--sts-web-token",
 };
+
+/// The variable that names the certificates of a Swift and its Keystone.
+pub(crate) const SWIFT_CA: &str = "OS_CACERT";
 
 /// Why a workload of objects cannot be run by every command.
 const NO_STORE: &str = "this command has no store to work on";
@@ -81,6 +85,10 @@ impl Reach for Stores<'_> {
         Ok(security(self.security.or(file.map(Path::new)))?)
     }
 
+    fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
+        Ok(swift(self.args))
+    }
+
     fn only_judges(&self) -> bool {
         false
     }
@@ -95,6 +103,16 @@ pub(crate) fn security(file: Option<&Path>) -> Result<Security> {
     };
     let read = Security::read(&text, &environment::variable);
     read.with_context(|| file.map_or("the environment".into(), Path::to_string_lossy).into_owned())
+}
+
+/// Returns who signs in to a Swift as the environment says, and who is trusted as the flags do.
+fn swift(args: Option<&StoreArgs>) -> Access {
+    let mut access = Access::read(&environment::variable);
+    let trust = args.map(|args| &args.tls_trust);
+    let of_flags = trust.and_then(|trust| trust.tls_ca.clone());
+    access.tls.insecure = trust.is_some_and(|trust| trust.insecure);
+    access.tls.ca_file = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
+    access
 }
 
 /// How stores would be reached, as far as that shows without them: no credentials are looked for,
@@ -131,6 +149,10 @@ impl Reach for Judged<'_> {
 
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError> {
         Ok(security(file.map(Path::new))?)
+    }
+
+    fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
+        Ok(Access::default())
     }
 
     fn only_judges(&self) -> bool {

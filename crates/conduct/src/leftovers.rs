@@ -13,14 +13,14 @@ use plimsoll_driver_seaweed::{Security, read_list};
 use plimsoll_http::NameServers;
 use plimsoll_model::{RunId, Seed, WallTime};
 use plimsoll_record::RunDirectory;
-use plimsoll_record::schema::{Manifest, SEAWEEDFS, Target};
+use plimsoll_record::schema::{Manifest, SEAWEEDFS, SWIFT, Target};
 use plimsoll_workload::plan::spec::{OneOrMany, SeaweedTarget, TargetSpec};
 use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 
 use crate::error::refused;
 use crate::input::LIST_BYTES_MAX;
 use crate::opening::{AskedStore, Reach, filer_config, seaweed_config};
-use crate::{ConductError, RunTime, Store, input, lease};
+use crate::{ConductError, RunTime, Store, input, lease, swift};
 
 /// Below it every run has a prefix of its own.
 const HOME: &str = "plimsoll/";
@@ -210,6 +210,9 @@ pub fn open_target(
     time: &RunTime,
 ) -> Result<Store, ConductError> {
     let recorded = manifest.targets().nth(target);
+    if recorded.is_some_and(|of| of.kind == SWIFT) {
+        return open_swift(manifest, target, hosts, reach, time);
+    }
     if !recorded.is_some_and(Target::has_directories) {
         let reached = reach.store("", AskedStore::Own).map_err(ConductError::Caller)?;
         return Store::s3(reached.config, true);
@@ -223,6 +226,32 @@ pub fn open_target(
     let spec = SeaweedTarget { filer: OneOrMany(vec![hosts.to_owned()]), ..(**spec).clone() };
     let path = FieldPath::root().field("targets").field("seaweedfs");
     Ok(Store::filer(filer_config(&path, &spec, security)?, time))
+}
+
+/// Opens a Swift of a record, to clean it: where the run's workload says, if that is at one of
+/// `hosts`.
+fn open_swift(
+    manifest: &Manifest,
+    target: usize,
+    hosts: &str,
+    reach: &mut dyn Reach,
+    time: &RunTime,
+) -> Result<Store, ConductError> {
+    let plan = manifest.workload.plan();
+    let of = plan.as_ref().and_then(|plan| plan.targets.get(target));
+    let Some((of, TargetSpec::Swift(spec))) = of.and_then(|of| Some((of, of.spec.as_ref()?)))
+    else {
+        return refused("run.json does not say which Swift the run wrote to");
+    };
+    let store = swift::open((&of.name, &of.path), spec, true, reach, time)?;
+    let found = store.driver.endpoints();
+    match found.iter().all(|host| hosts.split(',').any(|of| of.trim() == host)) {
+        true => Ok(store),
+        false => refused(format!(
+            "the account is on {} now, and the run wrote to {hosts}; name the host with --host",
+            found.join(", ")
+        )),
+    }
 }
 
 /// What a run wrote to a target that gave it names.

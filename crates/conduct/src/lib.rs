@@ -25,6 +25,7 @@ mod recording;
 mod run;
 mod scripted;
 mod stop;
+mod swift;
 mod targets;
 mod time;
 mod work;

@@ -6,8 +6,9 @@ use plimsoll_driver_seaweed::{
     AssignBy, FILER_PORT, FilerConfig, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of,
     ttl_of,
 };
+use plimsoll_driver_swift::Access;
 use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
-use plimsoll_model::Seed;
+use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, Script};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER};
 use plimsoll_workload::plan::spec::{
@@ -16,7 +17,7 @@ use plimsoll_workload::plan::spec::{
 use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
 use crate::{
-    CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input,
+    CallerError, ConductError, FilesOn, RunTime, Scripted, Store, Target, in_one_line, input, swift,
 };
 
 /// What stands in for all stores and files.
@@ -57,6 +58,15 @@ pub trait Reach {
     /// Returns what the `security.toml` at that place says, and the environment beside it; without
     /// a place what the environment says.
     fn security(&mut self, file: Option<&str>) -> Result<Security, CallerError>;
+
+    /// Returns who signs in to the Swift that the target of that name is, as far as the workload
+    /// does not say it.
+    fn swift(&mut self, target: &str) -> Result<Access, CallerError>;
+
+    /// Refuses hosts, `HOST:PORT`, to which no password may go.
+    fn may_sign_in(&self, _host: &str) -> Result<(), CallerError> {
+        Ok(())
+    }
 
     /// Tells whether the workload is only judged, so that nobody is asked anything.
     fn only_judges(&self) -> bool;
@@ -123,6 +133,11 @@ impl Targets {
             Some(TargetSpec::Seaweedfs(spec)) => {
                 let checks = plan.checks_what_was_there(index);
                 return open_seaweed(target, spec, checks, reach, time).map(Into::into);
+            }
+            Some(TargetSpec::Swift(spec)) => {
+                let takes_parts = plan.needs(index).iter().any(|(need, _)| *need == Ability::Parts);
+                let of = (&*target.name, &target.path);
+                return swift::open(of, spec, takes_parts, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
             Some(TargetSpec::Oracle(spec)) => {
@@ -291,9 +306,6 @@ fn each(plan: &Plan, files: &FilesOn, store: impl Fn() -> Store) -> Vec<Target> 
 /// Refuses what the language knows and this program cannot run yet.
 fn refuse_unknown(target: &PlanTarget) -> Result<(), ConductError> {
     let refused = match &target.spec {
-        Some(TargetSpec::Swift(_)) => target
-            .path
-            .refuse("its kind cannot be run yet; s3, seaweedfs, files, oracle and null can"),
         Some(TargetSpec::S3(S3Target { profile: Some(_), .. })) => {
             let why = "profiles cannot be used yet; give the keys beside the workload";
             target.path.field("profile").refuse(why)

@@ -9,6 +9,7 @@ use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
 use plimsoll_driver_seaweed::{FilerConfig, FilerDriver, SeaweedConfig, SeaweedDriver};
+use plimsoll_driver_swift::{SwiftConfig, SwiftDriver};
 use plimsoll_model::{Ability, EndpointId, SharedClock};
 use plimsoll_oracle::{ScriptedDriver, ScriptedFiles};
 use plimsoll_record::schema;
@@ -105,6 +106,8 @@ drivers! {
     Seaweed: SeaweedDriver,
     /// SeaweedFS by its filers.
     Filer: FilerDriver,
+    /// An object store that speaks Swift.
+    Swift: SwiftDriver,
     /// Nothing: every operation succeeds at once.
     Null: NullDriver,
     /// A scripted store in virtual time.
@@ -199,6 +202,23 @@ impl Store {
             Ok(Box::new(admin.map_err(|error| ConductError::Caller(error.into()))?))
         });
         Self { driver: driver.into(), admin: Some(admin), bucket, is_shared: true, record }
+    }
+
+    /// Opens the Swift of that configuration: signs in where somebody has to.
+    pub fn swift(config: SwiftConfig, time: &RunTime) -> Result<Self, ConductError> {
+        let bucket = config.container.clone();
+        let driver = SwiftDriver::open(config, &time.clock).map_err(ConductError::Target)?;
+        let record = schema::Target {
+            bucket: Some(bucket.clone()),
+            tls: Some(driver.speaks_tls()),
+            ..schema::Target::bare(schema::SWIFT, driver.endpoints())
+        };
+        let of_admin = driver.clone();
+        let admin: AdminOf = Arc::new(move |container, clock| {
+            let admin = of_admin.admin(clock, container);
+            Ok(Box::new(admin.map_err(ConductError::Target)?))
+        });
+        Ok(Self { driver: driver.into(), admin: Some(admin), bucket, is_shared: true, record })
     }
 
     /// Returns what stands for a store in a workload that is only judged: nobody asks it anything.

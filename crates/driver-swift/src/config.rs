@@ -1,10 +1,11 @@
 //! What a driver is told: who signs in where, where the account is, and how objects are written.
 
+use std::error::Error as _;
 use std::fmt;
 use std::time::Duration;
 
 use plimsoll_driver::DriverError;
-use plimsoll_http::{Endpoint, TlsConfig, Url};
+use plimsoll_http::{Endpoint, TlsConfig, TlsOptions, Url};
 use plimsoll_model::ErrorClass;
 
 /// How long making a connection may take where nobody says otherwise.
@@ -105,6 +106,16 @@ pub enum SignIn {
     },
 }
 
+impl SignIn {
+    /// Returns where one signs in.
+    pub fn address(&self) -> Option<&Address> {
+        match self {
+            Self::Known { .. } => None,
+            Self::V1 { auth, .. } | Self::V2 { auth, .. } | Self::V3 { auth, .. } => Some(auth),
+        }
+    }
+}
+
 /// Who signs in to Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
@@ -171,8 +182,8 @@ pub struct SwiftConfig {
     /// Whether what was stored is compared with what was sent, by the MD5 that the store states. It
     /// costs more than sending it.
     pub checks_md5: bool,
-    /// How servers are spoken to over TLS.
-    pub tls: TlsConfig,
+    /// Who is trusted over TLS.
+    pub tls: TlsOptions,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
     /// How long a request may go without moving a byte; `None` leaves it to the caller.
@@ -181,7 +192,7 @@ pub struct SwiftConfig {
 
 impl SwiftConfig {
     /// Returns the plain configuration of who signs in and a container.
-    pub fn new(sign_in: SignIn, container: &str, tls: TlsConfig) -> Self {
+    pub fn new(sign_in: SignIn, container: &str) -> Self {
         Self {
             sign_in,
             storage: None,
@@ -192,10 +203,22 @@ impl SwiftConfig {
             manifest: Manifest::Static,
             has_segments: false,
             checks_md5: false,
-            tls,
+            tls: TlsOptions::default(),
             connect_timeout: CONNECT_TIMEOUT,
             stall_timeout: None,
         }
+    }
+
+    /// Returns how that address is spoken to over TLS, `None` where it is not.
+    pub(crate) fn tls_for(&self, address: &Address) -> Result<Option<TlsConfig>, DriverError> {
+        let loaded = address.tls.then(|| TlsConfig::load(&self.tls)).transpose();
+        loaded.map_err(|error| {
+            let mut why = error.to_string();
+            if let Some(source) = error.source() {
+                why += &format!(": {source}");
+            }
+            DriverError::new(ErrorClass::Connect, why)
+        })
     }
 }
 

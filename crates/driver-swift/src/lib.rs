@@ -3,6 +3,7 @@
 //!
 //! Knows nothing of sockets (crate `plimsoll-http`), of workloads or of what is recorded.
 
+mod access;
 mod admin;
 mod answer;
 mod config;
@@ -24,9 +25,10 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use plimsoll_driver::{Driver, DriverError};
-use plimsoll_http::{Client, Options};
+use plimsoll_http::{Client, Options, TlsConfig};
 use plimsoll_model::{ErrorClass, SharedClock};
 
+pub use access::{Access, AccessError, SECRET_VARIABLES, Said, VARIABLES, Version};
 pub use admin::SwiftAdmin;
 pub use config::{Address, Hidden, Manifest, Named, Service, SignIn, SwiftConfig, Who};
 pub use session::SwiftSession;
@@ -39,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) config: SwiftConfig,
     /// Where the account is.
     pub(crate) storage: Address,
+    /// How it is spoken to over TLS, where it is.
+    tls: Option<TlsConfig>,
     /// The account's host as requests name it.
     pub(crate) host: String,
     pub(crate) login: Login,
@@ -52,7 +56,7 @@ impl Shared {
     fn wire(&self, clock: &SharedClock, stall: Option<Duration>) -> Wire {
         let options = Options {
             connect_timeout: self.config.connect_timeout,
-            tls: self.storage.tls.then(|| self.config.tls.clone()),
+            tls: self.tls.clone(),
             stall_timeout: stall,
             ..Options::default()
         };
@@ -89,10 +93,11 @@ impl SwiftDriver {
             let why = "nobody says where the account is: name its `storage_url`";
             return Err(DriverError::new(ErrorClass::Client, why));
         };
+        let tls = config.tls_for(&storage)?;
         let entropy = fresh::digits().map_err(of_io)?;
         let (host, login) = (storage.authority(), Login::new(token));
         let uploads = AtomicU64::new(0);
-        let shared = Shared { config, storage, host, login, entropy, uploads };
+        let shared = Shared { config, storage, tls, host, login, entropy, uploads };
         Ok(Self { shared: Arc::new(shared) })
     }
 

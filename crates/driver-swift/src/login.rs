@@ -106,7 +106,7 @@ pub(crate) async fn sign_in(
     };
     let options = Options {
         connect_timeout: config.connect_timeout,
-        tls: address.tls.then(|| config.tls.clone()),
+        tls: config.tls_for(&address)?,
         stall_timeout: Some(config.stall_timeout.unwrap_or(STALL_TIMEOUT)),
         keep_alive: false,
         ..Options::default()

@@ -24,7 +24,7 @@ pub use histogram::{Histogram, StoredHistogram};
 pub use jobs::{MergedJob, StageJob, Verification, stage_of_plan};
 pub use merged::{MergedRun, MergedStage};
 pub use summary::{Cell, Series, Summary, SummarySchema, Times};
-pub use target::{FilesTarget, SEAWEEDFS, SEAWEEDFS_FILER, Target};
+pub use target::{FilesTarget, SEAWEEDFS, SEAWEEDFS_FILER, SWIFT, Target};
 pub use workload::RecordedWorkload;
 
 /// A document with the checksum of its file.

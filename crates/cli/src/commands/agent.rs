@@ -12,6 +12,7 @@ use plimsoll_conduct::{
 };
 use plimsoll_driver_file::facts::{is_device, probe, real_path, size_bytes};
 use plimsoll_driver_seaweed::Security;
+use plimsoll_driver_swift::Access;
 use plimsoll_engine::EngineConfig;
 use plimsoll_fleet::Limits;
 use plimsoll_fleet::broker::join;
@@ -150,6 +151,8 @@ fn token_text(token: &Secret) -> Result<String> {
 struct Told<'a> {
     access: &'a AccessDoc,
     ca_file: Option<PathBuf>,
+    /// The same of a Swift.
+    swift_ca_file: Option<PathBuf>,
     time: &'a RunTime,
     /// How many were opened.
     opened: usize,
@@ -186,6 +189,14 @@ impl Reach for Told<'_> {
         let text = file.and_then(|file| self.access.security.get(file));
         let read = Security::read(text.map_or("", String::as_str), &environment::variable);
         Ok(read?)
+    }
+
+    fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
+        Ok(self.access.swift_access(self.swift_ca_file.clone()))
+    }
+
+    fn may_sign_in(&self, host: &str) -> Result<(), CallerError> {
+        self.limited.check(&[host.to_owned()])
     }
 
     fn only_judges(&self) -> bool {
@@ -260,6 +271,17 @@ impl Limited {
     }
 }
 
+impl Machine {
+    /// Keeps certificates in a file for as long as anybody may read them.
+    fn certificates_of(&self, pem: &str) -> Result<PathBuf, CallerError> {
+        let file = tempfile::NamedTempFile::new()?;
+        std::io::Write::write_all(&mut file.as_file(), pem.as_bytes())?;
+        let path = file.path().to_path_buf();
+        self.certificates.lock().map_err(|_| "a defect")?.push(file);
+        Ok(path)
+    }
+}
+
 impl Workplace for Machine {
     fn time(&self) -> RunTime {
         // The agent's clock goes on from run to run; what its wall time was at its epoch is asked
@@ -303,16 +325,12 @@ impl Workplace for Machine {
         time: &RunTime,
     ) -> Result<Targets, CallerError> {
         let access: AccessDoc = serde_json::from_value(access.clone())?;
-        let mut ca_file = None;
-        if let Some(pem) = &access.ca_pem {
-            let file = tempfile::NamedTempFile::new()?;
-            std::io::Write::write_all(&mut file.as_file(), pem.as_bytes())?;
-            ca_file = Some(file.path().to_path_buf());
-            let mut kept = self.certificates.lock().map_err(|_| "a defect")?;
-            kept.push(file);
-        }
+        let certificates =
+            |pem: &Option<String>| pem.as_deref().map(|pem| self.certificates_of(pem)).transpose();
+        let (ca_file, swift_ca_file) =
+            (certificates(&access.ca_pem)?, certificates(&access.swift_ca_pem)?);
         let limited = &self.limited;
-        let mut told = Told { access: &access, ca_file, time, opened: 0, limited };
+        let mut told = Told { access: &access, ca_file, swift_ca_file, time, opened: 0, limited };
         let targets = Targets::of(plan, &mut told, &StandIn::Nobody, seed, time)?;
         for target in &targets.all {
             if let Some(store) = target.store().filter(|store| store.admin.is_some()) {
@@ -428,8 +446,14 @@ mod tests {
         let limited =
             Limited { hosts: None, directories: Vec::new(), workers_max: None, fill_max: None };
         let time = RunTime::machine();
-        let mut told =
-            Told { access: &access, ca_file: None, time: &time, opened: 0, limited: &limited };
+        let mut told = Told {
+            access: &access,
+            ca_file: None,
+            swift_ca_file: None,
+            time: &time,
+            opened: 0,
+            limited: &limited,
+        };
         let refused = told.store("", AskedStore::Own).map(|_| ()).unwrap_err().to_string();
         assert_eq!(refused, "an agent reads no file, and hosts are to lie in file:/dev/zero");
     }

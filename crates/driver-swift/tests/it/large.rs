@@ -5,7 +5,7 @@ use plimsoll_driver_swift::{Manifest, SwiftConfig};
 use plimsoll_model::ErrorClass;
 
 use crate::fake::{Fake, Step, answer};
-use crate::support::{Client, Kept, Numbered, address, tls};
+use crate::support::{Client, Kept, Numbered, address};
 
 const WHOLE: u64 = 100_000;
 const SEGMENT: u64 = 30_000;
@@ -134,7 +134,7 @@ fn segments_of_a_write_that_failed_are_removed_when_the_session_settles() {
         }))
     });
     let sign_in = plimsoll_driver_swift::SignIn::Known { token: None };
-    let mut config = SwiftConfig::new(sign_in, "c", tls());
+    let mut config = SwiftConfig::new(sign_in, "c");
     config.storage = Some(address(&format!("http://127.0.0.1:{}/v1/a", fake.port)));
     in_segments(Manifest::Static)(&mut config);
     let mut client = Client::open(config).unwrap();

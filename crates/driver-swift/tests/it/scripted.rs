@@ -8,7 +8,7 @@ use plimsoll_driver_swift::{Address, Named, Service, SignIn, SwiftConfig, SwiftD
 use plimsoll_model::ErrorClass;
 
 use crate::fake::{Fake, Step, answer};
-use crate::support::{Client, Kept, Numbered, address, clock, hidden, tls};
+use crate::support::{Client, Kept, Numbered, address, clock, hidden};
 
 fn at(fake: &Fake, path: &str) -> Address {
     address(&format!("http://127.0.0.1:{}{path}", fake.port))
@@ -16,13 +16,13 @@ fn at(fake: &Fake, path: &str) -> Address {
 
 fn v1(fake: &Fake) -> SwiftConfig {
     let auth = at(fake, "/auth/v1.0");
-    SwiftConfig::new(SignIn::V1 { auth, user: "a:u".to_owned(), key: hidden("hush") }, "c", tls())
+    SwiftConfig::new(SignIn::V1 { auth, user: "a:u".to_owned(), key: hidden("hush") }, "c")
 }
 
 /// Returns the configuration of a store that everybody may use.
 fn open_to_all(fake: &Fake) -> SwiftConfig {
     let storage = Some(at(fake, "/v1/a"));
-    SwiftConfig { storage, ..SwiftConfig::new(SignIn::Known { token: None }, "c", tls()) }
+    SwiftConfig { storage, ..SwiftConfig::new(SignIn::Known { token: None }, "c") }
 }
 
 /// Plays a script to one session that needs no token.
@@ -63,7 +63,7 @@ fn keystone_is_asked_once_and_the_store_with_its_token() {
                 SignIn::V3 { auth, who, project, user_domain, project_domain, service }
             }
         };
-        let mut client = Client::open(SwiftConfig::new(sign_in, "c", tls())).unwrap();
+        let mut client = Client::open(SwiftConfig::new(sign_in, "c")).unwrap();
         assert_eq!(client.driver.endpoints(), [format!("127.0.0.1:{}", store.port)]);
         let (done, content) = client.get("k", None);
         assert_eq!((done.result, content.as_slice()), (Ok(()), &b"content"[..]));

@@ -10,7 +10,6 @@ use plimsoll_driver_swift::{
     Address, Hidden, SignIn, SwiftAdmin, SwiftConfig, SwiftDriver, SwiftSession,
 };
 use plimsoll_engine::RunClock;
-use plimsoll_http::{TlsConfig, TlsOptions};
 use plimsoll_model::SharedClock;
 use plimsoll_testkit::{LiveKind, live};
 
@@ -80,10 +79,6 @@ pub(crate) fn hidden(text: &str) -> Hidden {
     text.to_owned().into()
 }
 
-pub(crate) fn tls() -> TlsConfig {
-    TlsConfig::load(&TlsOptions { insecure: true, ..TlsOptions::default() }).unwrap()
-}
-
 pub(crate) fn clock() -> SharedClock {
     Arc::new(RunClock::start())
 }
@@ -93,7 +88,7 @@ pub(crate) fn config(kind: LiveKind, container: &str) -> Option<SwiftConfig> {
     let server = live(kind)?;
     let auth = address(&format!("{}/auth/v1.0", server.url));
     let sign_in = SignIn::V1 { auth, user: server.access_key, key: hidden(&server.secret_key) };
-    Some(SwiftConfig::new(sign_in, container, tls()))
+    Some(SwiftConfig::new(sign_in, container))
 }
 
 impl Client {

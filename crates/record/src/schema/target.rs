@@ -8,12 +8,12 @@ use super::is_false;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
-    /// Its kind: `s3`, `seaweedfs`, `seaweedfs-filer`, `file`, `oracle` (scripted, in virtual time
-    /// or embedded) or `null`.
+    /// Its kind: `s3`, `seaweedfs`, `seaweedfs-filer`, `swift`, `file`, `oracle` (scripted, in
+    /// virtual time or embedded) or `null`.
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
-    /// The bucket, the collection, or the directory of a filer without its first `/`.
+    /// The bucket, the container, the collection, or the directory of a filer without its first `/`.
     pub bucket: Option<String>,
     /// The prefix that the run owns: it writes and removes nothing outside of it.
     pub prefix: Option<String>,
@@ -55,6 +55,8 @@ pub struct FilesTarget {
 pub const SEAWEEDFS: &str = "seaweedfs";
 /// The kind of a SeaweedFS that is reached by its filers.
 pub const SEAWEEDFS_FILER: &str = "seaweedfs-filer";
+/// The kind of an object store that speaks Swift.
+pub const SWIFT: &str = "swift";
 
 impl Target {
     /// Tells whether it has collections instead of buckets, and names files by itself.
@@ -72,6 +74,7 @@ impl Target {
         match () {
             () if self.has_collections() => "collection",
             () if self.has_directories() => "directory",
+            () if self.kind == SWIFT => "container",
             () => "bucket",
         }
     }

@@ -8,7 +8,8 @@ impl TargetSpec {
     /// Tells whether targets of the kind offer it. One server may still lack what its protocol has.
     pub fn offers(&self, ability: Ability) -> bool {
         use Ability::{
-            Blocks, Buckets, Delete, DeleteMany, DropCaches, Get, List, Names, Put, Ranges, Stat,
+            Blocks, Buckets, Delete, DeleteMany, DropCaches, Get, List, Names, Parts, Put, Ranges,
+            Stat,
         };
         match self {
             Self::Null(_) => true,
@@ -23,7 +24,7 @@ impl TargetSpec {
                 _ => false,
             },
             Self::Swift(_) => {
-                matches!(ability, Get | Ranges | Put | Stat | Delete | List | Buckets)
+                matches!(ability, Get | Ranges | Put | Stat | Delete | List | Buckets | Parts)
             }
         }
     }

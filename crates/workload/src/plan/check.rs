@@ -8,6 +8,7 @@ mod named;
 mod pacing;
 mod sets;
 mod stages;
+mod swift;
 mod trees;
 mod uses;
 mod work;
@@ -223,7 +224,11 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
             }
             Ok(())
         }
-        TargetSpec::Swift(swift) => addresses("auth", std::slice::from_ref(&swift.auth)),
+        TargetSpec::Swift(swift) => {
+            addresses("auth", swift.auth.as_slice())?;
+            addresses("storage_url", swift.storage_url.as_slice())?;
+            swift::check(path, swift)
+        }
         TargetSpec::Files(files) if files.directory.0.iter().any(String::is_empty) => {
             Err(path.field("directory").refuse("must not be empty"))
         }

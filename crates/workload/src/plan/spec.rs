@@ -33,7 +33,7 @@ pub use set::{
 };
 pub use target::{
     FilesTarget, Lookup, NullTarget, OracleTarget, S3Signature, S3Target, SeaweedAssign,
-    SeaweedTarget, SeaweedUpload, SwiftTarget, TargetSpec, Targets,
+    SeaweedTarget, SeaweedUpload, SwiftAuth, SwiftManifest, SwiftTarget, TargetSpec, Targets,
 };
 pub(crate) use work::LIST_PAGE;
 pub use work::{

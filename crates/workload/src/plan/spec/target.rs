@@ -64,7 +64,7 @@ pub enum TargetSpec {
     /// SeaweedFS by its own protocol.
     Seaweedfs(Box<SeaweedTarget>),
     /// An object store that speaks Swift.
-    Swift(SwiftTarget),
+    Swift(Box<SwiftTarget>),
     /// Nothing: every operation succeeds at once.
     Null(NullTarget),
     /// The embedded store, which follows a script.
@@ -296,19 +296,106 @@ fn is_plain<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// An object store that speaks Swift. Passwords and tokens come from the environment.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An object store that speaks Swift. Passwords and tokens come from the environment (`ST_KEY`,
+/// `OS_PASSWORD`, `OS_AUTH_TOKEN`), as does what is left out here of who signs in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SwiftTarget {
-    /// Where one logs in.
-    pub auth: String,
-    /// Whose account it is.
+    /// Where one signs in, such as `http://swift:8080/auth/v1.0` or `https://keystone:5000/v3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth: Option<String>,
+    /// How one signs in; left out, what is given tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auth_version: Option<SwiftAuth>,
+    /// Who signs in; of version 1 as `account:user`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The container of sets that name none.
+    /// The name of the project (tenant) whose objects they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The id of that project instead of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<String>,
+    /// The domain of the user; of version 3, `Default` where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_domain: Option<String>,
+    /// The domain of the project; of version 3, `Default` where none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_domain: Option<String>,
+    /// The region of the store in Keystone's catalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The name or the type of the store in Keystone's catalogue; left out, the first of type
+    /// `object-store`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Where the account is, such as `http://swift:8080/v1/AUTH_test`, whatever the sign-in says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_url: Option<String>,
+    /// The container of sets that name none; `plimsoll-bench` where none is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
+    /// The storage policy of containers that are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Whether content is sent without its length being said before (`Transfer-Encoding: chunked`).
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub chunked: bool,
+    /// Objects that are larger are written in segments of this size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<Size>,
+    /// How an object is made of segments, or of the parts of an upload.
+    #[serde(default, skip_serializing_if = "is_plain")]
+    pub manifest: SwiftManifest,
+    /// Whether the MD5 that the store states of what it stored is compared with that of what was
+    /// sent, which costs more than sending it.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub md5: bool,
+    /// How long making a connection may take, and how long the store may then let a request go
+    /// without a byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Time>,
+    /// Whether the store's certificate is taken whoever has signed it.
+    #[serde(default, skip_serializing_if = "super::is_false")]
+    pub insecure: bool,
+}
+
+impl SwiftTarget {
+    /// The container where none is named.
+    pub const CONTAINER: &str = "plimsoll-bench";
+
+    /// Returns the container of sets that name none.
+    pub fn container(&self) -> &str {
+        self.container.as_deref().unwrap_or(Self::CONTAINER)
+    }
+}
+
+/// How one signs in to Swift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SwiftAuth {
+    /// By headers (tempauth, swauth, Ceph's gateway).
+    V1,
+    /// By Keystone, version 2.
+    V2,
+    /// By Keystone, version 3.
+    V3,
+    /// Not at all: by the token of the environment, or without one.
+    None,
+}
+
+/// How an object of Swift is made of segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SwiftManifest {
+    /// By a list of them, which the store checks (SLO).
+    #[default]
+    Static,
+    /// By what their names begin with (DLO).
+    Dynamic,
 }
 
 /// Nothing: every operation succeeds at once, unless this says otherwise.
