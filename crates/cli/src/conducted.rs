@@ -25,10 +25,11 @@ use plimsoll_workload::mix64;
 use plimsoll_workload::plan::spec::{OracleTarget, TargetSpec};
 use plimsoll_workload::plan::{Plan, Target as PlanTarget, TargetSecrets, WorkloadFile};
 
+use crate::access::AccessDoc;
 use crate::args::file::FileConductArgs;
 use crate::args::s3::{ConductArgs, StoreArgs};
 use crate::args::{OutputArgs, TimeOfDay};
-use crate::fleet::{self, AccessDoc, Mustered};
+use crate::fleet::{self, Mustered};
 pub(crate) use crate::manifest::fresh_seed;
 use crate::store::{self, Judged, Stores};
 use crate::terminal::Terminal;
@@ -146,7 +147,8 @@ impl<'a> Settings<'a> {
         content: ContentFiles,
     ) -> Result<()> {
         let args = &self.output.fleet;
-        let access = AccessDoc::of(plan, self.store, stores, args.agent_credentials)?;
+        let access =
+            AccessDoc::of(plan, self.store, stores, &self.secrets, args.agent_credentials)?;
         let op_timeout_ns = u64::try_from(self.op_timeout.as_nanos()).unwrap_or(u64::MAX);
         let files = self.files.map(|files| FilesConductDoc {
             interface: files

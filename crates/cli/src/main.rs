@@ -1,6 +1,7 @@
 //! The `plimsoll` binary: parses the command line, runs the command, prints what went wrong, sets
 //! the exit code.
 
+mod access;
 mod args;
 mod commands;
 mod conducted;

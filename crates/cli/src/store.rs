@@ -85,8 +85,8 @@ impl Reach for Stores<'_> {
         Ok(security(self.security.or(file.map(Path::new)))?)
     }
 
-    fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
-        Ok(swift(self.args))
+    fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
+        Ok(swift(self.args, self.secrets.of(target)))
     }
 
     fn only_judges(&self) -> bool {
@@ -105,9 +105,13 @@ pub(crate) fn security(file: Option<&Path>) -> Result<Security> {
     read.with_context(|| file.map_or("the environment".into(), Path::to_string_lossy).into_owned())
 }
 
-/// Returns who signs in to a Swift as the environment says, and who is trusted as the flags do.
-fn swift(args: Option<&StoreArgs>) -> Access {
+/// Returns who signs in to a Swift, as the environment says where these secrets do not, and who is
+/// trusted as the flags do.
+fn swift(args: Option<&StoreArgs>, secrets: Option<&Secrets>) -> Access {
     let mut access = Access::read(&environment::variable);
+    if let Some(Secrets { user, password, token, .. }) = secrets.cloned() {
+        (access.user, access.password, access.token) = (user, password, token);
+    }
     let trust = args.map(|args| &args.tls_trust);
     let of_flags = trust.and_then(|trust| trust.tls_ca.clone());
     access.tls.insecure = trust.is_some_and(|trust| trust.insecure);

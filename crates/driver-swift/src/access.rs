@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use plimsoll_http::TlsOptions;
+use plimsoll_model::Secret;
 
-use crate::config::{Address, Hidden, Named, Service, SignIn, Who};
+use crate::config::{Address, Named, Service, SignIn, Who};
 
 /// The domain of Keystone's that everybody is in where there are no others.
 const DOMAIN: &str = "Default";
@@ -47,14 +48,14 @@ pub const SECRET_VARIABLES: [&str; 3] = ["ST_KEY", "OS_PASSWORD", "OS_AUTH_TOKEN
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     /// Who signs in, whatever else is said.
-    pub user: Option<Hidden>,
+    pub user: Option<Secret>,
     /// The password of whoever signs in, whatever the environment says.
-    pub password: Option<Hidden>,
+    pub password: Option<Secret>,
     /// A token that was given before.
-    pub token: Option<Hidden>,
+    pub token: Option<Secret>,
     /// Who is trusted; a workload may add to that.
     pub tls: TlsOptions,
-    variables: BTreeMap<&'static str, Hidden>,
+    variables: BTreeMap<&'static str, Secret>,
 }
 
 /// What a workload says of who signs in.
@@ -134,7 +135,7 @@ impl Access {
     pub fn read(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let given = |name: &'static str| {
             let value = variable(name).filter(|value| !value.is_empty())?;
-            Some((name, Hidden::from(value)))
+            Some((name, Secret::from(value)))
         };
         let variables = VARIABLES.into_iter().filter_map(given).collect();
         Self { variables, ..Self::default() }
@@ -147,7 +148,7 @@ impl Access {
 
     /// Returns the first of these variables that is set.
     fn first(&self, names: &[&str]) -> Option<&str> {
-        names.iter().find_map(|name| self.variables.get::<str>(name)).map(Hidden::expose)
+        names.iter().find_map(|name| self.variables.get::<str>(name)).map(Secret::expose)
     }
 
     /// Returns who signs in and how, and where the account is if that is said.
@@ -171,7 +172,7 @@ impl Access {
         Ok((sign_in, storage))
     }
 
-    fn token(&self) -> Option<Hidden> {
+    fn token(&self) -> Option<Secret> {
         let of_environment = || self.variables.get("OS_AUTH_TOKEN").cloned();
         self.token.clone().or_else(of_environment)
     }
@@ -222,15 +223,15 @@ impl Access {
     }
 
     fn user(&self, said: &Said<'_>, names: [&str; 2]) -> Result<String, AccessError> {
-        let given = self.user.as_ref().map(Hidden::expose).or(said.user);
+        let given = self.user.as_ref().map(Secret::expose).or(said.user);
         match given.or_else(|| self.first(&names)) {
             Some(user) => Ok(user.to_owned()),
             None => refuse("user", format!("nobody says who signs in ({})", names[0])),
         }
     }
 
-    fn password(&self, names: [&str; 2]) -> Option<Hidden> {
-        let of_environment = || self.first(&names).map(|text| Hidden::from(text.to_owned()));
+    fn password(&self, names: [&str; 2]) -> Option<Secret> {
+        let of_environment = || self.first(&names).map(|text| Secret::from(text.to_owned()));
         self.password.clone().or_else(of_environment)
     }
 
@@ -316,7 +317,7 @@ mod tests {
         let given = [("ST_AUTH", "http://h/auth/v1.0"), ("ST_USER", "a:u"), ("ST_KEY", "hush")];
         let (sign_in, storage) = access(&given).sign_in(&Said::default()).unwrap();
         let auth = Address::parse("http://h/auth/v1.0").unwrap();
-        let key = Hidden::from("hush".to_owned());
+        let key = Secret::from("hush".to_owned());
         assert_eq!(sign_in, SignIn::V1 { auth, user: "a:u".to_owned(), key });
         assert!(storage.is_none() && !format!("{:?} {sign_in:?}", access(&given)).contains("hush"));
         let said = Said { auth: Some("http://other/auth"), user: Some("b:v"), ..Said::default() };
@@ -340,7 +341,7 @@ mod tests {
         let SignIn::V3 { who, project, user_domain, project_domain, service, .. } = &sign_in else {
             panic!("{sign_in:?}")
         };
-        let password = Hidden::from("hush".to_owned());
+        let password = Secret::from("hush".to_owned());
         assert_eq!(*who, Who::User { user: name("u"), password });
         assert_eq!((project.clone(), user_domain), (Some(name("p")), &name("Default")));
         assert_eq!(*project_domain, Named::Id("d1".to_owned()));
@@ -355,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_is_handed_over_goes_before_the_environment() {
-        let hidden = |text: &str| Some(Hidden::from(text.to_owned()));
+        let hidden = |text: &str| Some(Secret::from(text.to_owned()));
         let given = [("ST_USER", "a:u"), ("ST_KEY", "of the environment")];
         let told = Access { user: hidden("c:w"), password: hidden("told"), ..access(&given) };
         let said = Said { auth: Some("http://h/auth/v1.0"), ..Said::default() };

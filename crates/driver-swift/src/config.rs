@@ -1,38 +1,14 @@
 //! What a driver is told: who signs in where, where the account is, and how objects are written.
 
 use std::error::Error as _;
-use std::fmt;
 use std::time::Duration;
 
 use plimsoll_driver::DriverError;
 use plimsoll_http::{Endpoint, TlsConfig, TlsOptions, Url};
-use plimsoll_model::ErrorClass;
+use plimsoll_model::{ErrorClass, Secret};
 
 /// How long making a connection may take where nobody says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// A password or a token: nothing shows it.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Hidden(String);
-
-impl Hidden {
-    /// Returns the text.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Hidden {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for Hidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Hidden")
-    }
-}
 
 /// An address with its path: where one signs in, or where an account is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +43,7 @@ pub enum SignIn {
     /// Not at all: the storage URL is known, and a token where the store wants one.
     Known {
         /// The token that every request carries; `None`: no request carries one.
-        token: Option<Hidden>,
+        token: Option<Secret>,
     },
     /// By a user and a key in headers (tempauth, swauth, the Swift API of Ceph).
     V1 {
@@ -76,7 +52,7 @@ pub enum SignIn {
         /// The user, as `account:user`.
         user: String,
         /// The user's key.
-        key: Hidden,
+        key: Secret,
     },
     /// By Keystone, version 2.
     V2 {
@@ -124,10 +100,10 @@ pub enum Who {
         /// The user.
         user: Named,
         /// The password.
-        password: Hidden,
+        password: Secret,
     },
     /// The holder of a token of Keystone's.
-    Holder(Hidden),
+    Holder(Secret),
 }
 
 /// A thing of Keystone's.
@@ -255,7 +231,7 @@ mod tests {
 
     #[test]
     fn nothing_shows_what_is_hidden() {
-        let key = Hidden::from("hush".to_owned());
+        let key = Secret::from("hush".to_owned());
         let who = Who::User { user: Named::Name("u".to_owned()), password: key.clone() };
         assert!(!format!("{key:?} {who:?}").contains("hush"));
     }

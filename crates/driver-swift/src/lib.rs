@@ -30,7 +30,7 @@ use plimsoll_model::{ErrorClass, SharedClock};
 
 pub use access::{Access, AccessError, SECRET_VARIABLES, Said, VARIABLES, Version};
 pub use admin::SwiftAdmin;
-pub use config::{Address, Hidden, Manifest, Named, Service, SignIn, SwiftConfig, Who};
+pub use config::{Address, Manifest, Named, Service, SignIn, SwiftConfig, Who};
 pub use session::SwiftSession;
 
 use crate::login::Login;

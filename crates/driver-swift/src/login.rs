@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use plimsoll_driver::DriverError;
 use plimsoll_http::{Body, Client, Options, Request};
-use plimsoll_model::{ErrorClass, Moment, SharedClock};
+use plimsoll_model::{ErrorClass, Moment, Secret, SharedClock};
 use tokio::sync::Mutex;
 
 use crate::answer::Answer;
-use crate::config::{Hidden, SignIn, SwiftConfig};
+use crate::config::{SignIn, SwiftConfig};
 use crate::error;
 use crate::sign_in::{self, Answered, Asked, Found};
 
@@ -26,7 +26,7 @@ const FAILURE_HOLDS: Duration = Duration::from_secs(1);
 pub(crate) struct Ticket {
     number: u64,
     /// `None`: requests carry no token.
-    pub(crate) token: Option<Hidden>,
+    pub(crate) token: Option<Secret>,
 }
 
 /// A sign-in that failed.
@@ -45,7 +45,7 @@ pub(crate) struct Login {
 }
 
 impl Login {
-    pub(crate) fn new(token: Option<Hidden>) -> Self {
+    pub(crate) fn new(token: Option<Secret>) -> Self {
         let ticket = Arc::new(Ticket { number: 0, token });
         Self { current: RwLock::new(ticket), gate: Mutex::default() }
     }

@@ -1,11 +1,11 @@
 //! What is said to sign in, and what an answer to it holds: tempauth and its like, Keystone 2 and 3.
 
 use plimsoll_driver::{DriverError, one_line};
-use plimsoll_model::ErrorClass;
+use plimsoll_model::{ErrorClass, Secret};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::config::{Address, Hidden, Named, Service, SignIn, Who};
+use crate::config::{Address, Named, Service, SignIn, Who};
 use crate::error;
 
 /// The type of the service that stores objects.
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// What every request carries.
-    pub(crate) token: Hidden,
+    pub(crate) token: Secret,
     /// Where the account is, where the answer says it.
     pub(crate) storage: Option<Address>,
 }
@@ -78,7 +78,7 @@ fn below(auth: &Address, version: &str, call: &str) -> String {
     }
 }
 
-fn ask_v1(auth: &Address, user: &str, key: &Hidden) -> Result<Asked, DriverError> {
+fn ask_v1(auth: &Address, user: &str, key: &Secret) -> Result<Asked, DriverError> {
     for (what, text) in [("user", user), ("key", key.expose())] {
         if text.is_empty() || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
             let why = format!("a {what} that stands in a header must be printable ASCII");

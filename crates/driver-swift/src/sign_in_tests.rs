@@ -11,11 +11,11 @@ fn name(text: &str) -> Named {
 }
 
 fn user(password: &str) -> Who {
-    Who::User { user: name("tester"), password: Hidden::from(password.to_owned()) }
+    Who::User { user: name("tester"), password: Secret::from(password.to_owned()) }
 }
 
 fn v1() -> SignIn {
-    let key = Hidden::from("testing".to_owned());
+    let key = Secret::from("testing".to_owned());
     SignIn::V1 { auth: address("http://h:8080/auth/v1.0"), user: "test:tester".to_owned(), key }
 }
 
@@ -77,7 +77,7 @@ fn version_1_says_user_and_key_in_headers() {
 fn what_would_end_a_header_is_refused_and_not_shown() {
     for (user, key) in [("a\r\nX: y", "k"), ("u", "hush\r\nX: y"), ("", "k"), ("u", "")] {
         let auth = address("http://h");
-        let key = Hidden::from(key.to_owned());
+        let key = Secret::from(key.to_owned());
         let error = ask(&SignIn::V1 { auth, user: user.to_owned(), key }).err().unwrap();
         assert!(error.class == ErrorClass::Client && !error.message.contains("hush"));
     }
@@ -132,7 +132,7 @@ fn version_3_of_keystone_names_domains_and_answers_with_a_header() {
     assert_eq!(body["auth"]["identity"]["password"]["user"], said);
     let scope = json!({"project": {"name": "test", "domain": {"id": "default"}}});
     assert_eq!(body["auth"]["scope"], scope);
-    let holder = v3(Who::Holder(Hidden::from("t0".to_owned())), "http://k");
+    let holder = v3(Who::Holder(Secret::from("t0".to_owned())), "http://k");
     let (_, body) = asked(&holder);
     let token = json!({"methods": ["token"], "token": {"id": "t0"}});
     assert_eq!(body["auth"]["identity"], token);

@@ -29,9 +29,10 @@ use plimsoll_workload::Share;
 use plimsoll_workload::plan::{FileNames, Members, Plan, Stage};
 use serde_json::Value;
 
+use crate::access::AccessDoc;
 use crate::args::fleet::AgentArgs;
 use crate::conducted::fresh_seed;
-use crate::fleet::{AccessDoc, others, state_directory};
+use crate::fleet::{others, state_directory};
 use crate::secret::Secret;
 use crate::store::{self, Way};
 use crate::ui::Ui;
@@ -191,8 +192,8 @@ impl Reach for Told<'_> {
         Ok(read?)
     }
 
-    fn swift(&mut self, _target: &str) -> Result<Access, CallerError> {
-        Ok(self.access.swift_access(self.swift_ca_file.clone()))
+    fn swift(&mut self, target: &str) -> Result<Access, CallerError> {
+        Ok(self.access.swift_access(target, self.swift_ca_file.clone()))
     }
 
     fn may_sign_in(&self, host: &str) -> Result<(), CallerError> {

@@ -7,7 +7,7 @@ use plimsoll_driver::{
     EntrySink, Operation, Session as _,
 };
 use plimsoll_driver_swift::{
-    Address, Hidden, SignIn, SwiftAdmin, SwiftConfig, SwiftDriver, SwiftSession,
+    Address, Secret, SignIn, SwiftAdmin, SwiftConfig, SwiftDriver, SwiftSession,
 };
 use plimsoll_engine::RunClock;
 use plimsoll_model::SharedClock;
@@ -75,7 +75,7 @@ pub(crate) fn address(url: &str) -> Address {
     Address::parse(url).unwrap()
 }
 
-pub(crate) fn hidden(text: &str) -> Hidden {
+pub(crate) fn hidden(text: &str) -> Secret {
     text.to_owned().into()
 }
 

@@ -32,6 +32,11 @@ impl Secrets {
     pub fn has_keys(&self) -> bool {
         self.access_key.is_some() || self.secret_key.is_some() || self.session_token.is_some()
     }
+
+    /// Tells whether it says who signs in to a Swift.
+    pub fn has_login(&self) -> bool {
+        self.user.is_some() || self.password.is_some() || self.token.is_some()
+    }
 }
 
 /// Who asks each target, by the name of the target in the plan: the only one without a name is
@@ -74,7 +79,8 @@ mod tests {
         let all: TargetSecrets =
             [("s3".to_owned(), keys.clone()), ("b".to_owned(), login)].into_iter().collect();
         assert_eq!(all.of("s3"), Some(&keys));
-        assert!(keys.has_keys() && !all.of("b").unwrap().has_keys() && all.of("c").is_none());
+        assert!(keys.has_keys() && !keys.has_login() && all.of("b").unwrap().has_login());
+        assert!(!all.of("b").unwrap().has_keys() && all.of("c").is_none());
         assert_eq!(all.iter().map(|(target, _)| target).collect::<Vec<_>>(), ["b", "s3"]);
         assert!(!format!("{all:?}").contains("hush"), "{all:?}");
     }

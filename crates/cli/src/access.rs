@@ -1,0 +1,248 @@
+//! How agents of a fleet reach the targets of a run: what goes to them, secrets among it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use plimsoll_conduct::{Reached, input};
+use plimsoll_driver_s3::{Credentials, Encryption};
+use plimsoll_driver_swift::{Access as SwiftAccess, SECRET_VARIABLES};
+use plimsoll_workload::plan::spec::TargetSpec;
+use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
+use serde::{Deserialize, Serialize};
+
+use crate::args::requests::SignatureArg;
+use crate::args::s3::StoreArgs;
+use crate::environment;
+use crate::secret::Secret;
+use crate::store::{self, SWIFT_CA};
+
+/// More than any file of credentials or certificates has.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// How agents reach the targets of a run. It holds secrets, and goes to agents of the run alone.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct AccessDoc {
+    /// How stores that speak S3 are reached, but for who asks.
+    pub(crate) store: Option<StoreArgs>,
+    /// The certificates that are trusted besides those of the system, in PEM.
+    pub(crate) ca_pem: Option<String>,
+    /// By store that the workload opens, in order.
+    pub(crate) stores: Vec<StoreSecrets>,
+    /// By place: what `security.toml` says there; the empty place is the one that is always read.
+    pub(crate) security: BTreeMap<String, String>,
+    /// What the environment says of who signs in to a Swift, by variable.
+    #[serde(default)]
+    pub(crate) swift: BTreeMap<String, String>,
+    /// By target: who signs in to a Swift whatever the environment says.
+    #[serde(default)]
+    pub(crate) swift_logins: BTreeMap<String, LoginDoc>,
+    /// The certificates that a Swift and its Keystone are trusted by, in PEM.
+    #[serde(default)]
+    pub(crate) swift_ca_pem: Option<String>,
+    /// Whether each agent asks with credentials of its own.
+    pub(crate) own_credentials: bool,
+}
+
+/// What nobody but the agents of a run may know of a store.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoreSecrets {
+    keys: Option<KeysDoc>,
+    /// The run's own key of SSE-C.
+    sse_c_key: Option<[u8; 32]>,
+}
+
+/// Who signs in to a target.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct LoginDoc {
+    user: Option<String>,
+    password: Option<String>,
+    token: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeysDoc {
+    access_key: String,
+    secret_key: String,
+    session_token: Option<String>,
+}
+
+impl AccessDoc {
+    /// Returns how agents reach what this process has opened.
+    pub(crate) fn of(
+        plan: &Plan,
+        args: Option<&StoreArgs>,
+        opened: &[Reached],
+        secrets: &TargetSecrets,
+        own_credentials: bool,
+    ) -> Result<Self> {
+        let read = |path: &Path| {
+            let text = input::read_text(path, FILE_BYTES_MAX);
+            text.with_context(|| format!("cannot read {}", path.display()))
+        };
+        let ca_file = args.and_then(|args| args.tls_trust.tls_ca.as_deref());
+        let store = args.map(|args| -> Result<StoreArgs> {
+            let mut args = store::without_host_file(args)?;
+            args.tls_trust.tls_ca = None;
+            Ok(args)
+        });
+        let mut security = BTreeMap::new();
+        for target in &plan.targets {
+            if let Some(TargetSpec::Seaweedfs(spec)) = &target.spec
+                && let Some(path) = &spec.security
+            {
+                security.insert(path.clone(), read(Path::new(path))?);
+            }
+        }
+        let is_swift = |target: &plimsoll_workload::plan::Target| {
+            matches!(target.spec, Some(TargetSpec::Swift(_)))
+        };
+        let (mut swift, mut swift_ca_pem) = (BTreeMap::new(), None);
+        if plan.targets.iter().any(is_swift) {
+            swift = swift_variables(own_credentials);
+            let of_flags = ca_file.map(Path::to_path_buf);
+            let named = of_flags.or_else(|| environment::variable(SWIFT_CA).map(Into::into));
+            swift_ca_pem = named.as_deref().map(read).transpose()?;
+        }
+        let logins = secrets.iter().filter(|(_, of)| of.has_login() && !own_credentials);
+        let secrets = |store: &Reached| StoreSecrets::of(store, own_credentials);
+        Ok(Self {
+            store: store.transpose()?,
+            ca_pem: ca_file.map(read).transpose()?,
+            stores: opened.iter().map(secrets).collect(),
+            security,
+            swift,
+            swift_logins: logins.map(|(target, of)| (target.to_owned(), of.into())).collect(),
+            swift_ca_pem,
+            own_credentials,
+        })
+    }
+
+    /// Tells whether it holds what nobody but the agents of the run may read.
+    pub(crate) fn has_secrets(&self) -> bool {
+        let has_keys = |of: &StoreSecrets| of.keys.is_some() || of.sse_c_key.is_some();
+        let of_swift = !self.swift_logins.is_empty()
+            || SECRET_VARIABLES.iter().any(|name| self.swift.contains_key(*name));
+        self.stores.iter().any(has_keys) || !self.security.is_empty() || of_swift
+    }
+
+    /// Returns who signs in to a Swift; an agent that asks with credentials of its own takes what
+    /// its own environment says first.
+    pub(crate) fn swift_access(&self, target: &str, ca_file: Option<PathBuf>) -> SwiftAccess {
+        let mut access = SwiftAccess::read(&|name| {
+            let own = || environment::variable(name).filter(|_| self.own_credentials);
+            own().or_else(|| self.swift.get(name).cloned())
+        });
+        if let Some(login) = self.swift_logins.get(target) {
+            let secret = |text: &Option<String>| text.clone().map(Secret::from);
+            access.user = secret(&login.user);
+            access.password = secret(&login.password);
+            access.token = secret(&login.token);
+        }
+        access.tls.ca_file = ca_file;
+        access.tls.insecure = self.store.as_ref().is_some_and(|args| args.tls_trust.insecure);
+        access
+    }
+
+    /// Returns the flags by which an agent reaches the store of that number.
+    pub(crate) fn store_args(&self, number: usize, ca_file: Option<PathBuf>) -> Result<StoreArgs> {
+        let mut args = self.store.clone().context("the coordinator names no store")?;
+        args.tls_trust.tls_ca = ca_file;
+        if self.own_credentials {
+            // As flags take them; what else speaks for a store is asked where these are not set.
+            let own = |name: &str| environment::variable(name)?.parse::<Secret>().ok();
+            args.credentials.access_key = own("PLIMSOLL_ACCESS_KEY");
+            args.credentials.secret_key = own("PLIMSOLL_SECRET_KEY");
+            args.credentials.session_token = own("PLIMSOLL_SESSION_TOKEN");
+        } else {
+            let keys = self.stores.get(number).and_then(|of| of.keys.as_ref());
+            let secret = |text: &str| Some(text.parse::<Secret>().expect("any text is a secret"));
+            // An empty key means that nobody is asked, as of the environment.
+            args.credentials.access_key = secret(keys.map_or("", |keys| &keys.access_key));
+            args.credentials.secret_key = keys.and_then(|keys| secret(&keys.secret_key));
+            let token = keys.and_then(|keys| keys.session_token.as_deref());
+            args.credentials.session_token = token.and_then(secret);
+            if args.requests.signature != SignatureArg::S3v2 {
+                args.requests.signature = SignatureArg::S3v4;
+            }
+        }
+        Ok(args)
+    }
+
+    /// Has a store be asked with the run's own key, where it has one.
+    pub(crate) fn complete(&self, number: usize, reached: &mut Reached) {
+        if let Some(key) = self.stores.get(number).and_then(|of| of.sse_c_key) {
+            reached.config.options.encryption = Encryption::SseC { key };
+        }
+    }
+}
+
+impl From<&Secrets> for LoginDoc {
+    fn from(secrets: &Secrets) -> Self {
+        let text = |secret: &Option<Secret>| secret.as_ref().map(|of| of.expose().to_owned());
+        Self {
+            user: text(&secrets.user),
+            password: text(&secrets.password),
+            token: text(&secrets.token),
+        }
+    }
+}
+
+/// Returns what the environment says of who signs in to a Swift, without what is secret where each
+/// agent has its own.
+fn swift_variables(own_credentials: bool) -> BTreeMap<String, String> {
+    let access = SwiftAccess::read(&environment::variable);
+    let is_sent =
+        |name: &str| name != SWIFT_CA && !(own_credentials && SECRET_VARIABLES.contains(&name));
+    let sent = access.variables().filter(|(name, _)| is_sent(name));
+    sent.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+impl StoreSecrets {
+    fn of(store: &Reached, own_credentials: bool) -> Self {
+        let keys = match &store.config.credentials {
+            Credentials::Keys { access_key, secret_key, session_token } if !own_credentials => {
+                Some(KeysDoc {
+                    access_key: access_key.clone(),
+                    secret_key: secret_key.clone(),
+                    session_token: session_token.clone(),
+                })
+            }
+            _ => None,
+        };
+        let sse_c_key = match store.config.options.encryption {
+            Encryption::SseC { key } => Some(key),
+            _ => None,
+        };
+        Self { keys, sse_c_key }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_opens_a_store_is_a_secret() {
+        let keys = || KeysDoc {
+            access_key: "a".to_owned(),
+            secret_key: "s".to_owned(),
+            session_token: None,
+        };
+        let store = |keys, sse_c_key| StoreSecrets { keys, sse_c_key };
+        let of = |stores| AccessDoc { stores, ..AccessDoc::default() };
+        assert!(!of(Vec::new()).has_secrets());
+        assert!(!of(vec![store(None, None)]).has_secrets());
+        assert!(of(vec![store(None, None), store(Some(keys()), None)]).has_secrets());
+        assert!(of(vec![store(None, Some([0; 32]))]).has_secrets());
+        let security = [("security.toml".to_owned(), String::new())].into_iter().collect();
+        assert!(AccessDoc { security, ..AccessDoc::default() }.has_secrets());
+        let login = LoginDoc { password: Some("p".to_owned()), ..LoginDoc::default() };
+        let swift_logins = [("s".to_owned(), login)].into_iter().collect();
+        let of_swift = AccessDoc { swift_logins, ..AccessDoc::default() };
+        assert!(of_swift.has_secrets());
+        let access = |target| of_swift.swift_access(target, None);
+        assert_eq!(access("s").password, Some(Secret::from("p".to_owned())));
+        assert_eq!(access("other").password, None, "a login is one target's");
+    }
+}
