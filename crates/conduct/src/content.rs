@@ -78,14 +78,20 @@ pub(crate) fn generators(
     placed: &Placed,
     content: &ContentFrom,
 ) -> Result<Generators, ConductError> {
-    let seed = placed.seed.0;
-    let plain = Arc::new(Generator::new(seed));
-    let of_set = |set: &Option<Arc<ObjectSet>>| match set {
-        Some(set) if set.data != DataRule::Random => {
-            let files = content_files(&set.data_files, content)?;
-            Ok(Arc::new(Generator::with_rule(seed, &set.data, files)))
+    let mut plain: BTreeMap<u64, Arc<Generator>> = BTreeMap::new();
+    let of_set = |set: &Option<Arc<ObjectSet>>| {
+        let shared = set.as_ref().and_then(|set| set.shared.as_ref());
+        let seed = shared.map_or(placed.seed.0, |shared| shared.seed);
+        match set {
+            Some(set) if set.data != DataRule::Random => {
+                let files = content_files(&set.data_files, content)?;
+                Ok(Arc::new(Generator::with_rule(seed, &set.data, files)))
+            }
+            _ => {
+                let plain = plain.entry(seed).or_insert_with(|| Arc::new(Generator::new(seed)));
+                Ok(Arc::clone(plain))
+            }
         }
-        _ => Ok(Arc::clone(&plain)),
     };
     placed.sets.iter().map(of_set).collect()
 }

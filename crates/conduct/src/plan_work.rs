@@ -595,6 +595,10 @@ impl Work for PlanWork<'_> {
             let sets = work.work.sets();
             let unknown = sets.iter().filter(|set| work.verify(**set) == Verify::Nothing).count();
             let job = &mut entry.jobs[placed.job];
+            let is_partly = sets.iter().any(|set| work.verify(*set) == Verify::IfOurs);
+            if is_partly && job.verification == Some(schema::Verification::EveryByte) {
+                job.verification = Some(schema::Verification::Partial);
+            }
             if unknown > 0 && job.verification == Some(schema::Verification::EveryByte) {
                 let is_all = unknown == sets.len();
                 job.verification = Some(match is_all {

@@ -353,6 +353,10 @@ pub fn note_outcome(entry: &mut schema::Stage, outcome: &StageOutcome) {
         of.ops_count = Some(own.ops_count);
         of.ops_failed_count = Some(own.failed_count);
         of.bytes = Some(own.bytes);
+        of.unchecked_count = own.unchecked.count;
+        if own.unchecked.count > 0 {
+            of.unverified_bytes = Some(own.unchecked.bytes);
+        }
         if let (Some(schedule), Some(kept)) = (&mut of.schedule, &own.schedule) {
             note_kept(schedule, kept);
         }

@@ -11,6 +11,7 @@ macro_rules! in_bucket {
 
 mod archives;
 mod built;
+mod shared;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,9 +22,9 @@ use std::time::Duration;
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
 use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord};
 use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
-use plimsoll_workload::objects::{Below, ObjectRef, ObjectSet, PlannedOp, Subject};
+use plimsoll_workload::objects::{Below, ObjectRef, ObjectSet, PlannedOp, RemovalOrder, Subject};
 use plimsoll_workload::plan::{OpAct, SetIndex, Work};
-use plimsoll_workload::{Keys, Permutation, Verify, hash_text};
+use plimsoll_workload::{Verify, hash_text};
 
 use self::built::Built;
 use crate::clock::{STOP_CHECK, Waiting};
@@ -54,10 +55,12 @@ pub(crate) struct Executor<'a> {
     /// The members of the batch, bucket by bucket.
     batch_members: Vec<(u32, ObjectId)>,
     /// The order in which a set is removed, of the set that it was last asked of.
-    removal: Option<(SetIndex, Permutation)>,
+    removal: Option<(SetIndex, RemovalOrder)>,
     listings: &'a RefCell<Listings>,
     /// What the content was that the last attempt read, if it was wrong.
     wrong: Option<WrongKind>,
+    /// Whether the last attempt read what could not be checked.
+    is_unchecked: bool,
     /// The archive that the present operation writes.
     archive: Option<Built>,
 }
@@ -82,6 +85,7 @@ impl<'a> Executor<'a> {
             removal: None,
             listings,
             wrong: None,
+            is_unchecked: false,
             archive: None,
         }
     }
@@ -99,7 +103,7 @@ impl<'a> Executor<'a> {
         let attempts_max = self.facts.retries.saturating_add(1);
         let mut attempts: u8 = 1;
         loop {
-            self.wrong = None;
+            (self.wrong, self.is_unchecked) = (None, false);
             let mut completion = self.attempt(session, issued, start).await;
             completion.end = completion.end.max(start);
             let class = completion.result.as_ref().map_or_else(|e| e.class, |()| ErrorClass::Ok);
@@ -108,7 +112,8 @@ impl<'a> Executor<'a> {
                 let times = (intended, start);
                 let record = self.record(issued, times, &completion, attempts, class);
                 let Completion { server_name, result, .. } = completion;
-                return Finished { record, error: result.err(), wrong: self.wrong, server_name };
+                let Self { wrong, is_unchecked, .. } = *self;
+                return Finished { record, error: result.err(), wrong, is_unchecked, server_name };
             }
             attempts += 1;
         }
@@ -271,11 +276,16 @@ impl<'a> Executor<'a> {
     ) -> Completion {
         let (facts, key) = (self.facts, &self.key);
         let (offset, size) = range.unwrap_or((0, object.size.unwrap_or(0)));
-        let mut given = SourceContent { content: self.content(object.version), offset, size };
+        let guard = self.guard(size);
+        let content = self.content(object.version);
+        let mut given = SourceContent { content, offset, size, guard };
         let operation = match kind {
             OpKind::Get => {
                 let version = names.as_version();
                 return self.get(session, (object, version), range, start).await;
+            }
+            OpKind::Put if self.parts_of(size).is_some() => {
+                return self.put_in_parts(session, given, start).await;
             }
             OpKind::Delete if names.as_version().is_none() => {
                 self.batch.resize_with(1, String::new);
@@ -333,7 +343,8 @@ impl<'a> Executor<'a> {
         start: Moment,
     ) -> Completion {
         if kind == OpKind::PutPart {
-            let mut given = SourceContent { content: self.content(0), offset, size: bytes };
+            let content = self.content(0);
+            let mut given = SourceContent { content, offset, size: bytes, guard: None };
             let (key, upload) = (&self.key, names.as_upload());
             let put = Operation::PutPart { key, upload, number, content: &mut given };
             let mut done = in_bucket!(self, session, put, start);
@@ -354,8 +365,15 @@ impl<'a> Executor<'a> {
         range: Option<(u64, u64)>,
         start: Moment,
     ) -> Completion {
+        let shared = self.set().shared.as_ref();
+        let verify = self.facts.work.verify(self.place.0);
+        if let Some(shared) = shared.filter(|_| verify != Verify::Nothing) {
+            let is_certain = verify == Verify::EveryByte;
+            return self.get_shared(session, (shared, is_certain), range, start).await;
+        }
         let (offset, len) = match range {
-            Some((offset, len)) => (offset, Some(len)),
+            // How large a member is may not be known, then it may end before the range does.
+            Some((offset, len)) => (offset, Some(len).filter(|_| shared.is_none())),
             None => (0, object.size),
         };
         let mut taken = CheckingSink::new(self.checked_content(object.version), offset, len);
@@ -366,14 +384,16 @@ impl<'a> Executor<'a> {
         done
     }
 
+    fn error_document(&self) -> DriverError {
+        let message = format!("the success of reading `{}` holds an error", self.key);
+        DriverError::new(ErrorClass::Protocol, message)
+    }
+
     /// Fails the completion of reading what is under the present key where the bytes that came were
     /// wrong.
     fn judge(&mut self, done: &mut Completion, taken: &CheckingSink<'_>) {
         match &done.result {
-            Ok(()) if taken.is_error_document() => {
-                let message = format!("the success of reading `{}` holds an error", self.key);
-                done.result = Err(DriverError::new(ErrorClass::Protocol, message));
-            }
+            Ok(()) if taken.is_error_document() => done.result = Err(self.error_document()),
             Ok(()) => {
                 if let Some(wrong) = taken.judge(&self.key) {
                     self.wrong = Some(wrong.kind);
@@ -400,8 +420,7 @@ impl<'a> Executor<'a> {
         let facts: &'a JobFacts<'a> = self.facts;
         let index = self.place.0;
         let mut hash = facts.key_hashes[index.0].hash(&self.key);
-        // Keys that are the user's own may be the same in several buckets.
-        if let (Some(bucket), Keys::Named(_)) = (self.bucket(), &self.set().keys) {
+        if let Some(bucket) = self.set().bucket_of_content(self.place.1) {
             hash ^= hash_text(bucket).rotate_left(1);
         }
         facts.generator(index).content(hash, version % VERSIONS)

@@ -55,7 +55,7 @@ pub use live::{
 };
 pub use outcome::{
     EndReason, EngineError, ErrorSample, JobOutcome, KeptOps, LooksOutcome, OpSink, OpSinkError,
-    ScheduleOutcome, StageOutcome,
+    ScheduleOutcome, StageOutcome, Unchecked,
 };
 pub use ring::{FilesJob, RingConfig, ring_slots, ring_threads};
 pub use seen::{JobSeen, PartSeen, RuleSeen};

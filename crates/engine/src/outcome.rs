@@ -213,6 +213,7 @@ impl JobOutcome {
         self.ops_count += other.ops_count;
         self.failed_count += other.failed_count;
         self.bytes += other.bytes;
+        self.unchecked.add(other.unchecked);
         let schedules = [self.schedule, other.schedule].into_iter().flatten();
         self.schedule = schedules.reduce(ScheduleOutcome::merge);
         self.ended_by = self.ended_by.max(other.ended_by);
@@ -236,6 +237,8 @@ pub struct JobOutcome {
     pub failed_count: u64,
     /// Content bytes of those that succeeded.
     pub bytes: u64,
+    /// What was read of shared sets and could not be checked, as this run does not write it.
+    pub unchecked: Unchecked,
     /// How well its schedule was kept; `None` where it has none.
     pub schedule: Option<ScheduleOutcome>,
     /// Why it ended: the least regular reason of its workers.
@@ -246,6 +249,23 @@ pub struct JobOutcome {
     pub server_names: Option<Arc<ServerNames>>,
     /// What its workers have changed about who is in its sets.
     pub changes: Vec<(SetIndex, Change)>,
+}
+
+/// What was read and could not be checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unchecked {
+    /// How many reads.
+    pub count: u64,
+    /// How many bytes they gave.
+    pub bytes: u64,
+}
+
+impl Unchecked {
+    /// Adds what others read.
+    pub fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+    }
 }
 
 /// How close together the looks at what has ended on a ring were. An end is stamped when it is

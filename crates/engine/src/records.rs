@@ -17,7 +17,7 @@ use rtrb::Producer;
 use crate::clock::block_for;
 use crate::live::ThreadCounters;
 use crate::outcome::{
-    ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome,
+    ERRORS_KEPT_PER_CLASS, EndReason, ErrorSample, LooksOutcome, ScheduleOutcome, Unchecked,
 };
 use crate::server_names::{NamedVersion, ServerNames};
 use crate::timing::{Stops, Verdict};
@@ -33,6 +33,8 @@ pub(crate) struct Finished {
     pub(crate) error: Option<DriverError>,
     /// What wrong content that was read is.
     pub(crate) wrong: Option<WrongKind>,
+    /// Whether content was read that could not be checked.
+    pub(crate) is_unchecked: bool,
     /// How the store names what came of it.
     pub(crate) server_name: Option<Box<str>>,
 }
@@ -43,6 +45,7 @@ pub(crate) struct JobTally {
     pub(crate) ops_count: u64,
     pub(crate) failed_count: u64,
     pub(crate) bytes: u64,
+    pub(crate) unchecked: Unchecked,
     /// How operations kept to the moments at which they were due; those that were offered are not
     /// counted here.
     pub(crate) kept: ScheduleOutcome,
@@ -61,6 +64,7 @@ impl JobTally {
         self.ops_count += other.ops_count;
         self.failed_count += other.failed_count;
         self.bytes += other.bytes;
+        self.unchecked.add(other.unchecked);
         self.kept = self.kept.merge(other.kept);
         self.ended_by = self.ended_by.max(other.ended_by);
         self.stream_hash = self.stream_hash.wrapping_add(other.stream_hash);
@@ -201,7 +205,11 @@ impl<'a> ThreadRecords<'a> {
 
     #[inline]
     pub(crate) fn keep(&mut self, finished: &Finished) {
-        let Finished { record, error, wrong, server_name: _ } = finished;
+        let Finished { record, error, wrong, is_unchecked, server_name: _ } = finished;
+        if *is_unchecked {
+            let unchecked = Unchecked { count: 1, bytes: record.bytes };
+            self.job(record.job).unchecked.add(unchecked);
+        }
         if let Some(error) = error {
             self.note_failure(record, *wrong, error);
         }

@@ -530,7 +530,9 @@ impl<'a, R: Ring> RingThread<'a, R> {
             attempts: 1,
         };
         let Some((wrong, error)) = failure else { return self.records.count(&record) };
-        self.records.keep(&Finished { record, error: Some(error), wrong, server_name: None });
+        let (is_unchecked, server_name) = (false, None);
+        let error = Some(error);
+        self.records.keep(&Finished { record, error, wrong, is_unchecked, server_name });
     }
 }
 

@@ -202,6 +202,7 @@ fn job_outcome(job: &RunJob, tally: JobTally) -> JobOutcome {
         ops_count,
         failed_count,
         bytes,
+        unchecked: tally.unchecked,
         schedule: job.is_open.then_some(ScheduleOutcome { offered_count, ..kept }),
         ended_by: tally.ended_by,
         stream_hash: tally.stream_hash,

@@ -1,6 +1,9 @@
 //! Content given to and taken from a session: generated on writing, checked byte by byte on
 //! reading.
 
+mod guard;
+mod shared;
+
 use std::collections::HashSet;
 
 use plimsoll_driver::{ContentSink, ContentSource, DriverError, EntrySink};
@@ -9,12 +12,17 @@ use plimsoll_workload::data::{Content, Evidence, Received, Wrong};
 use plimsoll_workload::hash_text;
 use plimsoll_workload::objects::{Listed, ObjectSet};
 
+pub(crate) use self::guard::Guard;
+pub(crate) use self::shared::{Found, SharedSink};
+
 /// Gives the content of one object, or of one part of it.
 pub(crate) struct SourceContent<'a> {
     pub(crate) content: Content<'a>,
     /// Where in the object it begins.
     pub(crate) offset: u64,
     pub(crate) size: u64,
+    /// What the object ends in instead, where it is guarded.
+    pub(crate) guard: Option<Guard>,
 }
 
 impl ContentSource for SourceContent<'_> {
@@ -24,6 +32,9 @@ impl ContentSource for SourceContent<'_> {
 
     fn fill(&mut self, offset: u64, buffer: &mut [u8]) {
         self.content.fill(self.offset + offset, buffer);
+        if let Some(guard) = &mut self.guard {
+            guard.fill(&self.content, self.offset + offset, buffer);
+        }
     }
 }
 

@@ -144,6 +144,8 @@ pub struct StageReport {
     /// those that were too short or too long are `short` and `long`.
     #[serde(rename = "wrong_by_kind")]
     pub wrong: BTreeMap<String, u64>,
+    /// How many reads gave content that this run does not write, so that it could not be checked.
+    pub unchecked_count: u64,
     /// First errors, a few of each class.
     pub errors: Vec<ErrorSample>,
     /// The longest time in which a thread with operations under way did not look at what had ended;
@@ -287,6 +289,7 @@ impl StageReport {
             op_log: None,
             stream_hash: None,
             wrong: BTreeMap::new(),
+            unchecked_count: 0,
             errors: Vec::new(),
             look_gap_max: None,
             uncertain_count: None,

@@ -244,3 +244,13 @@ pub(crate) fn wrong(stage: &StageReport) -> Option<String> {
         kinds.map(|(name, times)| format!("{} {name}", count(*times))).collect();
     (!kinds.is_empty()).then(|| kinds.join(", "))
 }
+
+/// Returns how many reads could not be checked, in one sentence; `None` if none was.
+pub(crate) fn unchecked(stage: &StageReport) -> Option<String> {
+    let told = || {
+        let reads = plural(stage.unchecked_count, "read");
+        let were = if stage.unchecked_count == 1 { "was" } else { "were" };
+        format!("{reads} of content that this run did not write {were} counted and not checked")
+    };
+    (stage.unchecked_count > 0).then(told)
+}

@@ -303,6 +303,7 @@ pub(crate) fn warnings(report: &RowView<'_>) -> Vec<String> {
     let mut warnings = Vec::new();
     warnings.extend(state_warning(report.state).map(str::to_owned));
     warnings.extend(report.losses.iter().cloned());
+    warnings.extend(crate::stage_words::unchecked(report.stage));
     warnings.extend(report.stage.op_log.as_ref().and_then(op_log_warning));
     if !report.virtual_time {
         warnings.extend(recorder_warning(report.recorder_wait));

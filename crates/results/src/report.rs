@@ -152,6 +152,10 @@ impl Record {
                 true => entry.wrong.iter().map(|of| (of.kind.clone(), of.count)).collect(),
                 false => BTreeMap::new(),
             },
+            unchecked_count: match whole {
+                true => entry.jobs.iter().map(|job| job.unchecked_count).sum(),
+                false => 0,
+            },
             errors: first_errors(manifest, entry),
             look_gap_max: facts.look_gap_max_ns.map(Duration::from_nanos),
             uncertain_count: facts.uncertain_count,
@@ -435,7 +439,14 @@ fn verification(
             is_by_checksum &= how == schema::Verification::Checksum;
             by_checksum += if how == schema::Verification::Checksum { read } else { 0 };
             is_off |= how == schema::Verification::Off;
-            length_only += if how == schema::Verification::LengthOnly { read } else { 0 };
+            let unchecked = row.jobs.iter().filter_map(|job| {
+                let job = &entry.jobs[*job];
+                job.unverified_bytes.filter(|_| job.unchecked_count > 0)
+            });
+            length_only += match how {
+                schema::Verification::LengthOnly => read,
+                _ => unchecked.sum::<u64>().min(read),
+            };
             of_stage += read;
         }
         let counted = entry.files.as_ref().and_then(|files| files.unverified_bytes);

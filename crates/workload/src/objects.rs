@@ -9,13 +9,16 @@ mod pages;
 mod pick;
 mod pool;
 mod set;
+mod shared;
+mod slices;
 mod source;
 
-pub use job::{Listed, ObjectsJob, Verify};
+pub use job::{Listed, ObjectsJob, RemovalOrder, Verify};
 pub use members::{Change, Held, Members};
 pub use op::{Below, ObjectRef, PlannedOp, Subject};
 pub use pages::Pages;
 pub use set::{ObjectSet, SetBuckets};
+pub use shared::SharedSet;
 pub use source::{ObjectSource, UploadPlan};
 
 #[cfg(test)]

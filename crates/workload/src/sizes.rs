@@ -251,6 +251,27 @@ impl SizeDist {
         }
     }
 
+    /// Returns the smallest size there can be.
+    pub fn min(&self) -> u64 {
+        match self {
+            Self::Fixed(size) | Self::LogUniform { min: size, .. } => *size,
+            Self::Histogram(bars) => {
+                let mut below = 0;
+                let first = bars.iter().find(|bar| {
+                    let has_any = bar.weight > 0;
+                    below = if has_any { below } else { bar.up_to };
+                    has_any
+                });
+                first.map_or(0, |_| below + 1)
+            }
+            Self::LogNormal { .. } => 1,
+            Self::List(sizes) => sizes.iter().copied().min().unwrap_or(0),
+            Self::Steps { unit, steps } => {
+                unit * steps.iter().map(|step| step.from).min().unwrap_or(0)
+            }
+        }
+    }
+
     /// Returns the mean size; of log-normal ones as if nothing were above the largest.
     pub fn mean(&self) -> f64 {
         match self {

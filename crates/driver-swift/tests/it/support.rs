@@ -6,11 +6,9 @@ use plimsoll_driver::{
     Admin as _, ByteRange, Completion, ContentSink, ContentSource, Driver as _, DriverError,
     EntrySink, Operation, Session as _,
 };
-use plimsoll_driver_swift::{
-    Address, Secret, SignIn, SwiftAdmin, SwiftConfig, SwiftDriver, SwiftSession,
-};
+use plimsoll_driver_swift::{Address, SignIn, SwiftAdmin, SwiftConfig, SwiftDriver, SwiftSession};
 use plimsoll_engine::RunClock;
-use plimsoll_model::SharedClock;
+use plimsoll_model::{Secret, SharedClock};
 use plimsoll_testkit::{LiveKind, live};
 
 /// Content that tells its place and its file.

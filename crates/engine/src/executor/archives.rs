@@ -106,7 +106,8 @@ impl Executor<'_> {
         self.go_to(object.id);
         let name = |copy| format!("{}/copy-{copy}.rnd", self.key);
         self.batch = (0..copies).map(name).collect();
-        let mut given = SourceContent { content: self.content(0), offset: 0, size };
+        let content = self.content(0);
+        let mut given = SourceContent { content, offset: 0, size, guard: None };
         let fanout = Operation::Fanout { keys: &self.batch, content: &mut given };
         let mut done = in_bucket!(self, session, fanout, start);
         if done.result.is_ok() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_conduct::{Done, note_outcome};
 use plimsoll_driver::Settled;
 use plimsoll_engine::{
-    EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome,
+    EndReason, ErrorSample, JobOutcome, LooksOutcome, ScheduleOutcome, StageOutcome, Unchecked,
 };
 use plimsoll_model::{EndpointId, ErrorClass, JobId, Moment, OpKind, StageId};
 use plimsoll_record::schema;
@@ -51,6 +51,10 @@ struct JobDoc {
     ops: u64,
     failed: u64,
     bytes: u64,
+    #[serde(default)]
+    unchecked: u64,
+    #[serde(default)]
+    unchecked_bytes: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     schedule: Option<ScheduleDoc>,
     ended_by: String,
@@ -111,6 +115,8 @@ impl JobDoc {
             ops: job.ops_count,
             failed: job.failed_count,
             bytes: job.bytes,
+            unchecked: job.unchecked.count,
+            unchecked_bytes: job.unchecked.bytes,
             schedule: job.schedule.as_ref().map(ScheduleDoc::of),
             ended_by: job.ended_by.name().to_owned(),
             stream_hash: job.stream_hash,
@@ -123,6 +129,7 @@ impl JobDoc {
             ops_count: self.ops,
             failed_count: self.failed,
             bytes: self.bytes,
+            unchecked: Unchecked { count: self.unchecked, bytes: self.unchecked_bytes },
             schedule: self.schedule.as_ref().map(ScheduleDoc::schedule),
             ended_by: EndReason::from_name(&self.ended_by)?,
             stream_hash: self.stream_hash,
@@ -193,6 +200,8 @@ impl OutcomeDoc {
             ops,
             failed,
             bytes,
+            unchecked: 0,
+            unchecked_bytes: 0,
             schedule: None,
             ended_by: ended_by.clone(),
             stream_hash: 0,

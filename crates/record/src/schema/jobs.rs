@@ -43,6 +43,10 @@ pub struct StageJob {
     /// they are not known of the job by itself.
     #[serde(default)]
     pub unverified_bytes: Option<u64>,
+    /// How many of its reads of a shared set gave content that this run does not write, so that it
+    /// could not be checked; absent for none.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unchecked_count: u64,
     /// How many of its operations ended, failed ones included.
     #[serde(default)]
     pub ops_count: Option<u64>,
@@ -102,6 +106,7 @@ impl StageJob {
             interface: None,
             verification: None,
             unverified_bytes: None,
+            unchecked_count: 0,
             ops_count: None,
             ops_failed_count: None,
             bytes: None,
@@ -179,6 +184,7 @@ impl StageJob {
                 false => Some(Verification::Partial),
             },
             unverified_bytes: sum(|each| each.unverified_bytes),
+            unchecked_count: own().fold(0, |sum, each| sum.saturating_add(each.unchecked_count)),
             ops_count: sum(|each| each.ops_count),
             ops_failed_count: sum(|each| each.ops_failed_count),
             bytes: sum(|each| each.bytes),
@@ -190,7 +196,7 @@ impl StageJob {
     pub(crate) fn counts(&self) -> impl Iterator<Item = u64> + '_ {
         let of_schedule = self.schedule.iter().flat_map(Schedule::counts);
         let own = [self.unverified_bytes, self.ops_count, self.ops_failed_count, self.bytes];
-        of_schedule.chain(own.into_iter().flatten())
+        of_schedule.chain(own.into_iter().flatten()).chain([self.unchecked_count])
     }
 
     /// Tells whether a job of another run is the same one.

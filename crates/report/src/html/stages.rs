@@ -84,6 +84,7 @@ pub(super) fn stage(report: &Report, number: usize, stage: &StageReport) -> Stri
     }));
     facts.extend(stage.look_gap_max.map(|gap| ("longest look gap", duration(gap))));
     facts.extend(words::ramp(stage).map(|text| (words::ramp_name(stage), text)));
+    facts.extend(words::unchecked(stage).map(|text| ("unchecked", text)));
     facts.extend(words::wrong(stage).map(|text| ("wrong", text)));
     html += &tables::facts(facts);
     section(&id, &name, &(html + &errors(stage)))

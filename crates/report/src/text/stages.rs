@@ -294,6 +294,9 @@ impl Writer<'_> {
         for row in stage.rows.iter().filter(|row| row.served_by.len() > 1) {
             self.fact("served by", &row.served_by.join(", "));
         }
+        if let Some(text) = words::unchecked(stage) {
+            self.fact("unchecked", &text);
+        }
         if let Some(text) = words::wrong(stage) {
             self.toned(Tone::Bad, &format!("{:<12}", "wrong"), &text);
         }

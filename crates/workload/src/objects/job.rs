@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, OpKind, Seed, WorkerId};
 
+use super::slices::Slice;
 use super::source::UploadPlan;
 use super::{Below, Members, ObjectSet, ObjectSource, Pages, PlannedOp};
 use crate::plan::spec::DealSpec;
@@ -25,6 +26,9 @@ pub enum Verify {
     Off,
     /// Neither the content nor the length is known.
     Nothing,
+    /// Every byte, and the length, where it begins as what the run writes; what begins in another
+    /// way may be anybody's, and is counted only.
+    IfOurs,
 }
 
 /// Work on objects that several workers do in a stage.
@@ -47,6 +51,9 @@ pub struct ObjectsJob {
     pub pages: Arc<[Option<Pages>]>,
     /// By set: what is known of the content that is read.
     pub known: Arc<[Verify]>,
+    /// By set: the one that was filled by the run and has all of its members, so that nothing else
+    /// can be in their place; `None` where that is not known.
+    pub filled: Arc<[Option<SetIndex>]>,
     /// By set: whether no job of the stage changes who is in it.
     pub still: Arc<[bool]>,
     /// By operation of a mix, or of work that puts one kind of member: by which law of its set the
@@ -82,7 +89,23 @@ impl ObjectsJob {
             Work::Objects(ops) => ops.iter().map(pages).collect(),
             _ => Arc::default(),
         };
-        Self { members, pages, ..self.clone() }
+        Self { members, pages, ..self.clone() }.with_doubts()
+    }
+
+    /// Returns the job where what was not filled for certain may be anybody's.
+    fn with_doubts(mut self) -> Self {
+        let is_doubted = |set: usize| {
+            let filled = self.filled.get(set).copied().flatten();
+            let is_whole = filled.is_some_and(|by| self.members[by.0].doubtful().is_empty());
+            let is_shared = self.sets[set].as_ref().is_some_and(|set| set.shared.is_some());
+            is_shared && !is_whole
+        };
+        let known = |(set, known): (usize, &Verify)| match known {
+            Verify::EveryByte if is_doubted(set) => Verify::IfOurs,
+            known => *known,
+        };
+        self.known = self.known.iter().enumerate().map(known).collect();
+        self
     }
 
     /// Returns the pages of what an operation of the mix lists, where it lists page by page.
@@ -121,14 +144,20 @@ impl ObjectsJob {
         self.laws.get(op).copied().unwrap_or(0)
     }
 
-    /// Returns the order in which all of a set are removed.
-    pub fn removal_order(&self, index: SetIndex) -> Permutation {
+    /// Returns the order in which all of a set are removed: names of a shared one as they come.
+    pub fn removal_order(&self, index: SetIndex) -> RemovalOrder {
         let (set, members) = self.population(index);
-        Permutation::new(self.seed.0 ^ DELETE_DOMAIN, members.count(set))
+        match set.shared {
+            Some(_) => RemovalOrder::AsNamed,
+            None => {
+                let order = Permutation::new(self.seed.0 ^ DELETE_DOMAIN, members.count(set));
+                RemovalOrder::Mixed(order)
+            }
+        }
     }
 
     /// Returns the member at a position of that order.
-    pub fn removed(&self, index: SetIndex, order: &Permutation, position: u64) -> ObjectId {
+    pub fn removed(&self, index: SetIndex, order: &RemovalOrder, position: u64) -> ObjectId {
         let (set, members) = self.population(index);
         members.listed(set, order.at(position)).id
     }
@@ -271,7 +300,7 @@ impl ObjectsJob {
         match &self.work {
             Work::Fill { sets, .. } => Some(sets.iter().map(|set| fill_ops(of_set(set).0)).sum()),
             Work::Remove { sets, batch } => {
-                Some(sets.iter().map(|set| of_set(set).1.div_ceil(batch.get().into())).sum())
+                Some(sets.iter().map(|set| self.removals(*set, batch.get().into())).sum())
             }
             Work::Objects(ops) => match &**ops {
                 [op] => match op.act {
@@ -286,11 +315,42 @@ impl ObjectsJob {
         }
     }
 
+    /// Returns how many operations remove all of a set, so many members with each.
+    fn removals(&self, index: SetIndex, batch: u64) -> u64 {
+        let (set, members) = self.population(index);
+        let workers = self.workers.get();
+        let of_worker = |worker: u32| {
+            let slice = Slice::of(set, self.deal, (WorkerId(worker), workers))?;
+            Some(slice.batches(batch))
+        };
+        let sliced: Option<u64> = (0..workers).map(of_worker).sum();
+        sliced.unwrap_or_else(|| members.count(set).div_ceil(batch))
+    }
+
     /// Returns the planned operation that removes what was put, at the end of its time.
     pub(super) fn removal(&self, set: SetIndex, id: ObjectId) -> PlannedOp {
         use super::{ObjectRef, Subject};
         let object = ObjectRef::newest(id, self.set(set).size_of(id), 0);
         PlannedOp { kind: OpKind::Delete, set, subject: Subject::Object(object, None) }
+    }
+}
+
+/// In which order members of a set are removed.
+#[derive(Clone, Copy, Debug)]
+pub enum RemovalOrder {
+    /// One after the other.
+    AsNamed,
+    /// In random order.
+    Mixed(Permutation),
+}
+
+impl RemovalOrder {
+    /// Returns the place in the set of what is removed at a position.
+    pub fn at(&self, position: u64) -> u64 {
+        match self {
+            Self::AsNamed => position,
+            Self::Mixed(order) => order.at(position),
+        }
     }
 }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use plimsoll_model::WorkerId;
 
+use super::slices::SlicePicker;
 use super::{Members, ObjectSet};
 use crate::files::laws::Zipf;
 use crate::plan::NumberRange;
-use crate::plan::spec::{Choice, PickSpec, Shares};
+use crate::plan::spec::{Choice, DealSpec, PickSpec, Shares};
 use crate::{Permutation, Random};
 
 const PICK_DOMAIN: u64 = 0x7069_636b;
@@ -119,39 +120,46 @@ impl Picker {
     }
 }
 
+/// Who picks, and of what.
+#[derive(Clone, Copy)]
+pub(super) struct Picking<'a> {
+    pub(super) set: &'a ObjectSet,
+    pub(super) members: &'a Members,
+    pub(super) deal: DealSpec,
+    pub(super) seed: u64,
+    pub(super) worker: (WorkerId, u32),
+}
+
 /// Chooses members out of a set that stays as it is.
 pub(super) enum MemberPicker {
+    /// By the name, whether or not there is a member of it.
+    Name(SlicePicker),
     Member(Picker),
     /// The bucket first, then the key in it.
     InBucket {
         bucket: Picker,
-        key: KeyPicker,
+        /// By bucket: its members, by their places in the set.
+        keys: Vec<(Picker, Vec<u64>)>,
     },
 }
 
-/// Chooses a member of a bucket.
-pub(super) enum KeyPicker {
-    /// Every bucket has the same number of keys, and they lie one after the other.
-    Even { picker: Picker, count: u64 },
-    /// By bucket: its members, by their places in the set.
-    Listed(Vec<(Picker, Vec<u64>)>),
-}
-
 impl MemberPicker {
-    pub(super) fn new(
-        pick: &PickSpec,
-        (set, members): (&ObjectSet, &Members),
-        seed: u64,
-        worker: (WorkerId, u32),
-    ) -> Self {
+    pub(super) fn new(pick: &PickSpec, picking: Picking<'_>) -> Self {
+        let Picking { set, members, deal, seed, worker } = picking;
         match pick {
+            pick if set.shared.is_some() => {
+                Self::Name(SlicePicker::new(pick, (set, deal), seed, worker))
+            }
+            PickSpec::InBucket { .. } if !set.is_own() => {
+                Self::Name(SlicePicker::new(pick, (set, deal), seed, worker))
+            }
             PickSpec::Member(choice) => {
                 Self::Member(Picker::new(choice, members.count(set), seed, worker))
             }
             PickSpec::InBucket { bucket, key } => {
                 let buckets = u64::from(set.buckets.count());
-                let key = KeyPicker::new(key, (set, members), seed, worker);
-                Self::InBucket { bucket: Picker::new(bucket, buckets, seed, worker), key }
+                let bucket = Picker::new(bucket, buckets, seed, worker);
+                Self::InBucket { bucket, keys: by_bucket(key, picking) }
             }
         }
     }
@@ -159,45 +167,35 @@ impl MemberPicker {
     /// Returns the place of the next member in the set.
     pub(super) fn draw(&mut self, random: &mut Random) -> u64 {
         match self {
+            Self::Name(picker) => picker.draw(random),
             Self::Member(picker) => picker.draw(random),
-            Self::InBucket { bucket, key } => {
-                let bucket = bucket.draw(random);
-                match key {
-                    KeyPicker::Even { picker, count } => bucket * *count + picker.draw(random),
-                    KeyPicker::Listed(buckets) => {
-                        let at = (bucket as usize..buckets.len()).chain(0..bucket as usize);
-                        let mut some = at.filter(|&at| !buckets[at].1.is_empty());
-                        let at = some.next().expect("the set has members");
-                        let (picker, places) = &mut buckets[at];
-                        places[picker.draw(random) as usize]
-                    }
-                }
+            Self::InBucket { bucket, keys } => {
+                let bucket = bucket.draw(random) as usize;
+                let at = (bucket..keys.len()).chain(0..bucket);
+                let mut some = at.filter(|&at| !keys[at].1.is_empty());
+                let at = some.next().expect("the set has members");
+                let (picker, places) = &mut keys[at];
+                places[picker.draw(random) as usize]
             }
         }
     }
+
+    /// Tells whether it chooses names, of which there may be no member.
+    pub(super) const fn is_by_name(&self) -> bool {
+        matches!(self, Self::Name(_))
+    }
 }
 
-impl KeyPicker {
-    fn new(
-        choice: &Choice,
-        (set, members): (&ObjectSet, &Members),
-        seed: u64,
-        worker: (WorkerId, u32),
-    ) -> Self {
-        let buckets = set.buckets.count();
-        if !set.is_own() {
-            let count = set.count / u64::from(buckets);
-            return Self::Even { picker: Picker::new(choice, count, seed, worker), count };
-        }
-        let mut places = vec![Vec::new(); buckets as usize];
-        for place in 0..members.count(set) {
-            let bucket = set.bucket_of(members.listed(set, place).id);
-            places[bucket as usize].push(place);
-        }
-        let of =
-            |places: Vec<u64>| (Picker::new(choice, places.len() as u64, seed, worker), places);
-        Self::Listed(places.into_iter().map(of).collect())
+/// Returns, by bucket, what chooses its members, and these.
+fn by_bucket(choice: &Choice, picking: Picking<'_>) -> Vec<(Picker, Vec<u64>)> {
+    let Picking { set, members, seed, worker, .. } = picking;
+    let mut places = vec![Vec::new(); set.buckets.count() as usize];
+    for place in 0..members.count(set) {
+        let bucket = set.bucket_of(members.listed(set, place).id);
+        places[bucket as usize].push(place);
     }
+    let of = |places: Vec<u64>| (Picker::new(choice, places.len() as u64, seed, worker), places);
+    places.into_iter().map(of).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_model::{ObjectId, WorkerId};
 
+use super::SharedSet;
 use crate::data::DataRule;
 use crate::{DataFileSpec, Keys, SizeDist, hash_text};
 
@@ -45,6 +46,8 @@ pub struct ObjectSet {
     pub is_zip: bool,
     /// Whether the target names them by itself, so that they are asked for by those names.
     pub is_named: bool,
+    /// What members are held to where anybody may write them at any time.
+    pub shared: Option<SharedSet>,
 }
 
 /// The buckets that a set lies in.
@@ -97,12 +100,25 @@ impl ObjectSet {
             part_bytes: None,
             is_zip: false,
             is_named: false,
+            shared: None,
         }
     }
 
     /// Tells whether its members are the run's own, which nobody else knows the names of.
     pub const fn is_own(&self) -> bool {
         matches!(self.keys, Keys::Generated { .. })
+    }
+
+    /// Returns the name of the bucket that the content of a member depends on, where it does: keys
+    /// that are the user's own may be the same in several buckets.
+    pub fn bucket_of_content(&self, bucket: u32) -> Option<&str> {
+        match (&self.keys, &self.shared) {
+            (Keys::Named(_), Some(shared)) => {
+                Some(self.buckets.name(bucket).unwrap_or(&shared.home))
+            }
+            (Keys::Named(_), None) => self.buckets.name(bucket),
+            _ => None,
+        }
     }
 
     /// Returns the id of member `index` of those that a fill makes, were found, or names stand for.

@@ -14,6 +14,7 @@ pub(super) use self::fill::zip_id;
 use self::growing::{Appends, NewObjects};
 use self::mix::Mix;
 use super::pick::Picker;
+use super::slices::Slice;
 use super::{Change, Held, ObjectRef, ObjectsJob, PlannedOp, Subject};
 use crate::Random;
 use crate::plan::{OpAct, SetIndex, Work};
@@ -59,10 +60,10 @@ impl ObjectSource {
         let kind = match &job.work {
             Work::Fill { .. } => Kind::Fill(Fill::new(job, worker)),
             Work::Remove { sets, batch } => {
-                Kind::Removal(Removal::new(sets.clone(), *batch, worker))
+                Kind::Removal(Removal::new(job, sets.clone(), *batch, worker))
             }
             Work::Objects(ops) => match all_removed(ops) {
-                Some((sets, batch)) => Kind::Removal(Removal::new(sets, batch, worker)),
+                Some((sets, batch)) => Kind::Removal(Removal::new(job, sets, batch, worker)),
                 None => Kind::Mix(Box::new(Mix::new(job, ops, worker))),
             },
             Work::GetPart { set, pick, part_bytes } => {
@@ -135,8 +136,8 @@ impl ObjectSource {
         }
         match &mut self.kind {
             Kind::Fill(fill) => fill.completed(job, worker, op, ok),
-            Kind::Mix(mix) => mix.completed(op, ok, now),
-            Kind::Removal(removal) => removal.completed(op, ok),
+            Kind::Mix(mix) => mix.completed(job, op, ok, now),
+            Kind::Removal(removal) => removal.completed(job, op, ok),
             Kind::Picked { .. } => {}
             Kind::New(new) => new.completed(op, ok),
             Kind::Appends(appends) => appends.completed(op, ok),
@@ -254,7 +255,7 @@ fn part_of(object: ObjectId, size: u64, part_bytes: u64, index: u64) -> Subject 
 struct Removal {
     sets: Vec<SetIndex>,
     batch: NonZeroU32,
-    /// The present set and the next batch of it.
+    /// The present set and the next batch of it; of a slice the next position.
     at: usize,
     next: u64,
     worker: WorkerId,
@@ -263,9 +264,10 @@ struct Removal {
 }
 
 impl Removal {
-    fn new(sets: Vec<SetIndex>, batch: NonZeroU32, worker: WorkerId) -> Self {
+    fn new(job: &ObjectsJob, sets: Vec<SetIndex>, batch: NonZeroU32, worker: WorkerId) -> Self {
         let gone = vec![Vec::new(); sets.len()];
-        Self { sets, batch, at: 0, next: u64::from(worker.0), worker, gone }
+        let next = if job.deal.is_sliced() { 0 } else { u64::from(worker.0) };
+        Self { sets, batch, at: 0, next, worker, gone }
     }
 
     fn next_op(&mut self, job: &ObjectsJob) -> Option<PlannedOp> {
@@ -273,6 +275,10 @@ impl Removal {
         loop {
             let index = *self.sets.get(self.at)?;
             let (set, members) = job.population(index);
+            if let Some(slice) = Slice::of(set, job.deal, (self.worker, job.workers.get())) {
+                let Some(subject) = self.next_of(&slice) else { continue };
+                return Some(PlannedOp { kind: OpKind::Delete, set: index, subject });
+            }
             let from = self.next * batch;
             let left = members.count(set).saturating_sub(from);
             if left == 0 {
@@ -286,7 +292,23 @@ impl Removal {
         }
     }
 
-    fn completed(&mut self, op: &PlannedOp, ok: bool) {
+    /// Returns the next batch of a slice, and goes on to the next set where there is none.
+    fn next_of(&mut self, slice: &Slice) -> Option<Subject> {
+        let at = self.next;
+        if at >= slice.len() {
+            (self.at, self.next) = (self.at + 1, 0);
+            return None;
+        }
+        let count = slice.run_len(at).min(self.batch.get().into());
+        self.next += count;
+        Some(Subject::Batch { from: slice.at(at), count: count as u32 })
+    }
+
+    fn completed(&mut self, job: &ObjectsJob, op: &PlannedOp, ok: bool) {
+        if job.set(op.set).shared.is_some() {
+            // All of its names stay members, whatever is there.
+            return;
+        }
         let Subject::Batch { from, .. } = op.subject else { return };
         let at = self.sets.iter().position(|set| *set == op.set);
         if let (true, Some(at)) = (ok, at) {
@@ -314,6 +336,7 @@ impl Removal {
             }
             (*at, Change::Holds(left))
         };
-        self.sets.iter().zip(&self.gone).map(of_set).collect()
+        let own = |(set, _): &(&SetIndex, &Vec<u64>)| job.set(**set).shared.is_none();
+        self.sets.iter().zip(&self.gone).filter(own).map(of_set).collect()
     }
 }

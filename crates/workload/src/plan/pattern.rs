@@ -82,8 +82,27 @@ impl Pattern {
         };
         match (&*self.parts, &*other.parts) {
             ([Part::Text(a)], [Part::Text(b)]) => a != b,
+            ([Part::Text(a), ..], [Part::Text(b), ..])
+                if !a.starts_with(&**b) && !b.starts_with(&**a) =>
+            {
+                true
+            }
             _ => same_form && pairs().any(apart),
         }
+    }
+
+    /// Tells whether all names of the other are names of this one, as far as the patterns show it:
+    /// texts are the same, and numbers lie within numbers.
+    pub fn covers(&self, other: &Self) -> bool {
+        let covers = |pair: (&Part, &Part)| match pair {
+            (Part::Text(a), Part::Text(b)) => a == b,
+            (
+                Part::Numbers { from: a, to: a_last, digits: a_digits },
+                Part::Numbers { from: b, to: b_last, digits: b_digits },
+            ) => a <= b && b_last <= a_last && a_digits == b_digits,
+            _ => false,
+        };
+        self.parts.len() == other.parts.len() && self.parts.iter().zip(&other.parts).all(covers)
     }
 }
 
@@ -226,7 +245,8 @@ mod tests {
         for (a, b, apart) in [
             ("o{1..50}", "o{51..100}", true),
             ("o{1..50}", "o{50..100}", false),
-            ("o{1..50}", "p{51..100}", false),
+            ("o{1..50}", "p{1..50}", true),
+            ("o{1..50}", "o1{1..50}", false),
             ("a", "b", true),
             ("a", "a", false),
             ("b{1..2}o{1..9}", "b{3..4}o{1..9}", true),

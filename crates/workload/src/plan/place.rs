@@ -1,15 +1,17 @@
 //! Lays a checked plan out for one run: its own keys and buckets, what was found, who fills what.
 
+mod named;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use plimsoll_model::{ObjectId, Seed, StageKind};
+use plimsoll_model::{Seed, StageKind};
 
+use self::named::Names;
 use super::check::UseKind;
-use super::checked::{Job, Members, NamedObjects, Objects, Plan, SetIndex, Stage, TargetIndex};
+use super::checked::{Job, Members, Objects, Plan, SetIndex, Stage, TargetIndex};
 use super::path::{FieldPath, InvalidField};
-use super::pattern::Pattern;
 use super::spec::{ArchiveKind, PutAs, VersionPick, WorkloadFile};
 use super::work::{Op, OpAct, Work};
 use crate::archive::TAR_PREFIX_MAX;
@@ -143,18 +145,19 @@ impl Plan {
     /// Lays the plan out for a run. An error is about what no run can do with this target or these
     /// objects, as far as the workload itself shows it.
     pub fn place(self: &Arc<Self>, placing: &Placing<'_>) -> Laid<Placed> {
-        let mut room = Room { plan: self, placing, sets: Vec::new(), targets: Vec::new() };
+        let (sets, targets, names, filled) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut room = Room { plan: self, placing, sets, targets, names, filled };
         for index in 0..self.sets.len() {
             let set = room.set(SetIndex(index))?;
             room.sets.push(set);
             room.targets.push(self.sets[index].target);
+            room.names.push(room.names(SetIndex(index)));
         }
         let mut known = room.known_before();
         let mut stages = Vec::with_capacity(self.stages.len());
         let mut salt = 0;
         for stage in &self.stages {
             refuse_for_now(self, stage)?;
-            refuse_of_shared(self, stage)?;
             stages.push(room.stage(stage, &mut known, &mut salt)?);
         }
         room.complete(&mut stages);
@@ -205,29 +208,16 @@ fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
     Ok(())
 }
 
-/// Refuses what is not built yet of shared sets and of ramps down.
-fn refuse_of_shared(plan: &Plan, stage: &Stage) -> Laid<()> {
-    for job in &stage.jobs {
-        if !job.ramp_down.is_zero() {
-            return Err(job.path.field("ramp_down").refuse("cannot be run yet"));
-        }
-        for set in job.work.sets() {
-            let is_shared = |named: &NamedObjects| named.shared.is_some();
-            let set = plan.set(set);
-            if matches!(&set.members, Members::Named(named) if is_shared(named)) {
-                return Err(set.path.field("shared").refuse("cannot be run yet"));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// What is laid out so far.
 struct Room<'a> {
     plan: &'a Plan,
     placing: &'a Placing<'a>,
     sets: Vec<Option<Arc<ObjectSet>>>,
     targets: Vec<TargetIndex>,
+    /// By set: its names, where they are the user's own.
+    names: Vec<Option<Names>>,
+    /// The shared sets that were filled in the stages so far.
+    filled: Vec<SetIndex>,
 }
 
 impl Room<'_> {
@@ -289,29 +279,6 @@ impl Room<'_> {
         fills.or_else(|| jobs().next()).map_or(NonZeroU32::MIN, |job| job.workers)
     }
 
-    fn named(&self, index: SetIndex, named: &NamedObjects) -> Laid<ObjectSet> {
-        let set = self.plan.set(index);
-        let buckets = match &named.buckets {
-            None => SetBuckets::OfTarget,
-            Some(pattern) => bucket_names(&set.path.field("named").field("bucket"), pattern)?,
-        };
-        let count = named.keys.count().saturating_mul(buckets.count().into());
-        if count > ObjectId::NUMBER_MAX {
-            let reason =
-                format!("{count} names are more than the {} that fit", ObjectId::NUMBER_MAX);
-            return Err(set.path.field("named").refuse(reason));
-        }
-        Ok(ObjectSet {
-            seed: self.placing.seed.0,
-            count,
-            laws: vec![named.sizes.clone()],
-            data: named.data.clone(),
-            data_files: named.data_files.clone(),
-            buckets,
-            ..ObjectSet::plain(&set.name, Keys::Named(named.keys.clone()))
-        })
-    }
-
     /// Returns what is known of the content of each set before the first stage.
     fn known_before(&self) -> Vec<Verify> {
         let known = |set: &Option<Arc<ObjectSet>>| match set.as_ref().map(|set| &set.keys) {
@@ -361,11 +328,7 @@ impl Room<'_> {
         let still: Arc<[bool]> =
             (0..self.sets.len()).map(|set| !changed.contains(&SetIndex(set))).collect();
         for (index, job, work, laws, salt) in jobs {
-            let of_job = |known: &Verify| match known {
-                Verify::EveryByte | Verify::LengthOnly if !job.verify => Verify::Off,
-                known => *known,
-            };
-            let job_known: Arc<[Verify]> = known.iter().map(of_job).collect();
+            let (job_known, filled) = self.known_to(job, known);
             let work = ObjectsJob {
                 seed: self.placing.seed,
                 salt,
@@ -375,6 +338,7 @@ impl Room<'_> {
                 members: Arc::default(),
                 pages: Arc::default(),
                 known: job_known,
+                filled,
                 still: Arc::clone(&still),
                 laws,
                 versioned: Arc::default(),
@@ -391,6 +355,7 @@ impl Room<'_> {
         placed.files_worker_first = worker_first;
         for job in &stage.jobs {
             self.learn(job, known);
+            self.note_filled(job);
         }
         Ok(placed)
     }
@@ -456,25 +421,7 @@ impl Room<'_> {
         if set.is_own() {
             return sizes.map_or(Ok(0), |sizes| self.law(op.set, sizes, &op.path));
         }
-        let other_size = sizes.filter(|sizes| set.laws != [Some((*sizes).clone())]);
-        if op.buckets.is_none() && op.keys.is_none() && other_size.is_none() {
-            return Ok(0);
-        }
-        let Members::Named(named) = &self.plan.set(op.set).members else { return Ok(0) };
-        let mut named = named.clone();
-        named.keys = op.keys.take().unwrap_or(named.keys);
-        named.buckets = op.buckets.take().or(named.buckets);
-        named.sizes = other_size.cloned().or(named.sizes);
-        if other_size.is_some() {
-            known[op.set.0] = Verify::Nothing;
-        }
-        let part = self.named(op.set, &named)?;
-        let target = self.targets[op.set.0];
-        op.set = SetIndex(self.sets.len());
-        self.sets.push(Some(Arc::new(part)));
-        self.targets.push(target);
-        known.push(Verify::Nothing);
-        Ok(0)
+        self.named_op(op, known).map(|()| 0)
     }
 
     /// Returns the law of a set by which these sizes are drawn.
@@ -529,11 +476,15 @@ impl Room<'_> {
                 work.keeps_members = work.work.sets().iter().any(|set| used_later.contains(set));
                 let rest = std::iter::repeat_n(Verify::Nothing, sets.len() - work.known.len());
                 work.known = work.known.iter().copied().chain(rest).collect();
+                let rest = std::iter::repeat_n(None, sets.len() - work.filled.len());
+                work.filled = work.filled.iter().copied().chain(rest).collect();
                 let rest = std::iter::repeat_n(false, sets.len() - work.still.len());
                 work.still = work.still.iter().copied().chain(rest).collect();
             }
-            let used = stage.objects.iter().flat_map(|placed| placed.work.work.sets());
-            used_later.extend(used);
+            for placed in &stage.objects {
+                used_later.extend(placed.work.work.sets());
+                used_later.extend(placed.work.filled.iter().flatten());
+            }
         }
     }
 }
@@ -552,14 +503,6 @@ fn check_versions(ops: &[Op]) -> Laid<()> {
         }
     }
     Ok(())
-}
-
-fn bucket_names(path: &FieldPath, pattern: &Pattern) -> Laid<SetBuckets> {
-    let count = pattern.count();
-    if count > BUCKETS_MAX {
-        return Err(path.refuse(format!("{count} buckets are out of range: 1 to {BUCKETS_MAX}")));
-    }
-    Ok(SetBuckets::Several((0..count).map(|index| pattern.name(index)).collect()))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ impl OutcomeDoc {
                 most <= ops_max && of.delay_max_ns <= NS_MAX
             });
             let counts = job.failed <= job.ops && job.ops <= ops_max && job.bytes <= BYTES_MAX;
+            let counts = counts && job.unchecked <= job.ops && job.unchecked_bytes <= job.bytes;
             is_job(job.job) && counts && schedule
         });
         let errors_fit = self.errors.iter().all(|error| {

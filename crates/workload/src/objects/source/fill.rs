@@ -1,10 +1,11 @@
 //! Making all members of sets, each by the worker that it is dealt to.
 
-use plimsoll_model::{OpKind, WorkerId};
+use plimsoll_model::{ObjectId, OpKind, WorkerId};
 
 use super::part_of;
 use crate::objects::members::{filled_at, share_len};
-use crate::objects::{Change, ObjectRef, ObjectSet, ObjectsJob, PlannedOp, Subject};
+use crate::objects::slices::Slice;
+use crate::objects::{Change, Held, ObjectRef, ObjectSet, ObjectsJob, PlannedOp, Subject};
 use crate::plan::{SetIndex, Work};
 
 /// What a worker makes of each set.
@@ -15,6 +16,8 @@ pub(super) struct Fill {
 
 struct Share {
     set: SetIndex,
+    /// The part of the set that it is, where that is contiguous.
+    slice: Option<Slice>,
     /// Positions of the share that were come to, or parts of what all workers make together.
     done: u64,
     /// Parts of the present member that were come to.
@@ -23,10 +26,12 @@ struct Share {
 }
 
 impl Fill {
-    pub(super) fn new(job: &ObjectsJob, _worker: WorkerId) -> Self {
+    pub(super) fn new(job: &ObjectsJob, worker: WorkerId) -> Self {
         let Work::Fill { sets, .. } = &job.work else { unreachable!("a fill fills sets") };
-        let share =
-            |set: &SetIndex| Share { set: *set, done: 0, parts_done: 0, failed: Vec::new() };
+        let share = |set: &SetIndex| {
+            let slice = Slice::of(job.set(*set), job.deal, (worker, job.workers.get()));
+            Share { set: *set, slice, done: 0, parts_done: 0, failed: Vec::new() }
+        };
         Self { sets: sets.iter().map(share).collect(), at: 0 }
     }
 
@@ -50,6 +55,10 @@ impl Fill {
         let (false, Some(id)) = (ok, op.subject.object_id()) else { return };
         let Some(share) = self.sets.iter_mut().find(|share| share.set == op.set) else { return };
         let set = job.set(op.set);
+        if set.shared.is_some() {
+            // All of its names stay members, whatever is there.
+            return;
+        }
         let version = match op.subject {
             Subject::Object(object, _) => object.version,
             _ => 0,
@@ -76,6 +85,10 @@ impl Fill {
         let of = |share: &Share| {
             let workers = job.workers.get();
             let set = job.set(share.set);
+            if set.shared.is_some() {
+                let next = share.member(set, (worker.0, workers));
+                return (share.set, Change::Doubtful(next.into_iter().collect()));
+            }
             let all = share_len(set.count, worker.0, workers) * u64::from(set.versions);
             // What is made by all together is there for all.
             let done = if is_common(set) && share.failed.is_empty() { all } else { share.done };
@@ -105,15 +118,32 @@ impl Share {
         if let Some(part_bytes) = set.part_bytes {
             return self.next_part(job, (worker.0, workers), part_bytes);
         }
-        let all = share_len(set.count, worker.0, workers) * u64::from(set.versions);
-        if self.done == all {
-            return None;
-        }
-        let held = filled_at(set, (worker.0, workers), self.done);
+        let held = match set.shared {
+            Some(_) => Held::new(self.member(set, (worker.0, workers))?),
+            None => {
+                let all = share_len(set.count, worker.0, workers) * u64::from(set.versions);
+                if self.done == all {
+                    return None;
+                }
+                filled_at(set, (worker.0, workers), self.done)
+            }
+        };
         self.done += 1;
         let object = ObjectRef::newest(held.id, set.size_of(held.id), held.version);
         let subject = Subject::Object(object, None);
         Some(PlannedOp { kind: OpKind::Put, set: self.set, subject })
+    }
+
+    /// Returns the next member of a shared set that it comes to.
+    fn member(&self, set: &ObjectSet, (worker, workers): (u32, u32)) -> Option<ObjectId> {
+        let index = match &self.slice {
+            Some(slice) => (self.done < slice.len()).then(|| slice.at(self.done)),
+            None => {
+                let index = self.done * u64::from(workers) + u64::from(worker);
+                (index < set.count).then_some(index)
+            }
+        };
+        index.map(|index| set.id(index))
     }
 
     /// Returns the next part: of the only member, which all workers upload together, or of the next

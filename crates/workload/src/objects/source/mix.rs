@@ -7,7 +7,7 @@ use plimsoll_model::{Moment, OpKind, WorkerId};
 
 use crate::files::greatest_common;
 use crate::objects::job::kind_of;
-use crate::objects::pick::{MemberPicker, Picker};
+use crate::objects::pick::{MemberPicker, Picker, Picking};
 use crate::objects::pool::{Pool, Use};
 use crate::objects::{
     Below, Change, Held, ObjectRef, ObjectSet, ObjectsJob, Pages, PlannedOp, Subject,
@@ -15,7 +15,7 @@ use crate::objects::{
 use crate::plan::spec::{Choice, PickSpec, PutAs};
 use crate::plan::{Length, Op, OpAct, SetIndex};
 use crate::sizes::log_uniform;
-use crate::{Keys, Random, Verify};
+use crate::{Keys, Random, SizeDist, Verify};
 
 /// Without a length given, a range is at least this part of its member.
 const RANGE_SPAN: u64 = 256;
@@ -89,8 +89,10 @@ impl Mix {
                     OpPicker::Own(Picker::new(&Choice::Uniform, pool.len(), job.seed.0, of))
                 }
                 (None, pick) => {
-                    let population = job.population(op.set);
-                    OpPicker::Still(MemberPicker::new(&pick, population, job.seed.0, of))
+                    let (set, members) = job.population(op.set);
+                    let (deal, seed) = (job.deal, job.seed.0);
+                    let picking = Picking { set, members, deal, seed, worker: of };
+                    OpPicker::Still(MemberPicker::new(&pick, picking))
                 }
             };
             let law = job.law_of(at);
@@ -124,7 +126,10 @@ impl Mix {
         if let (Subject::Object(object, None), OpAct::Get { range, .. }) =
             (drawn, &self.ops[at].op.act)
         {
-            let part = draw_range(*range, object.size, &mut self.random);
+            let set = job.set(self.ops[at].op.set);
+            // Where it is not to be relied on, it still says within what to read.
+            let size = object.size.or_else(|| set.size_of(object.id));
+            let part = draw_range(*range, size, &mut self.random);
             drawn = Subject::Object(object, part);
         }
         let MixOp { op, kind, .. } = &self.ops[at];
@@ -170,6 +175,11 @@ impl Mix {
                 let bucket = job.pages(at).map_or(0, |pages| pages.bucket(page));
                 return Subject::Listing { below: Below::Page(page), bucket, op: at as u16 };
             }
+            (OpAct::List { bucket: Some(_), .. }, _, OpPicker::Still(picker)) => {
+                let bucket = of.bucket_of(of.id(picker.draw(random)));
+                let below = Below::Owner(WorkerId(0));
+                return Subject::Listing { below, bucket, op: at as u16 };
+            }
             (OpAct::List { .. }, ..) => {
                 let buckets = u64::from(of.buckets.count());
                 let bucket = (u64::from(worker.0) + self.listings_count) % buckets;
@@ -201,6 +211,7 @@ impl Mix {
             (_, _, OpPicker::Still(picker)) => {
                 let place = picker.draw(random);
                 match (by_name, members.is_as_filled()) {
+                    _ if picker.is_by_name() => Held::new(of.id(place)),
                     (false, _) => members.newest(of, place),
                     (true, false) => members.listed(of, place),
                     // One version is no choice, and takes no chance.
@@ -213,9 +224,15 @@ impl Mix {
             }
             (_, None, OpPicker::Own(_)) => unreachable!("who has a pool draws from it"),
         };
-        let size = match &op.act {
-            OpAct::Put { .. } => of.size_of(held.id),
-            _ => of.size_of(held.id).filter(|_| job.verify(op.set) != Verify::Nothing),
+        let size = match (&op.act, &of.shared) {
+            (OpAct::Put { sizes: SizeDist::Fixed(size), .. }, Some(_)) => Some(*size),
+            // Each write draws a length of its own.
+            (OpAct::Put { sizes, .. }, Some(_)) => Some(sizes.size(random.next_u64(), held.id)),
+            (OpAct::Put { .. }, None) => of.size_of(held.id),
+            (_, Some(shared)) => {
+                shared.only_length().filter(|_| job.verify(op.set) == Verify::EveryByte)
+            }
+            (_, None) => of.size_of(held.id).filter(|_| job.verify(op.set) != Verify::Nothing),
         };
         if let OpAct::Put { remove_after: Some(time), .. } = op.act {
             self.for_a_time.push((held.id, time));
@@ -233,7 +250,7 @@ impl Mix {
         self.sets.iter().any(may) || self.ops.iter().all(|op| !op.has_member(&self.sets))
     }
 
-    pub(super) fn completed(&mut self, op: &PlannedOp, ok: bool, now: Moment) {
+    pub(super) fn completed(&mut self, job: &ObjectsJob, op: &PlannedOp, ok: bool, now: Moment) {
         let Subject::Object(object, _) = op.subject else { return };
         let Some(used) = self.sets.iter_mut().find(|used| used.index == op.set) else { return };
         let held = Held { id: object.id, version: object.version };
@@ -243,7 +260,9 @@ impl Mix {
             // It left the pool when the operation was drawn, and ids do not come back.
             (Some(_), OpKind::Delete) => {}
             (Some(pool), _) => pool.was_read(held),
-            (None, _) if is_put && !ok => used.missing.push(ObjectSet::split(held.id)),
+            (None, _) if is_put && !ok && job.set(op.set).is_own() => {
+                used.missing.push(ObjectSet::split(held.id));
+            }
             (None, _) => {}
         }
         let put_for = self.for_a_time.iter().position(|(id, _)| is_put && *id == held.id);
@@ -388,7 +407,10 @@ fn pick_of(act: &OpAct) -> PickSpec {
         | OpAct::Put { pick, .. }
         | OpAct::Stat { pick, .. }
         | OpAct::Delete { pick, .. } => pick.clone(),
-        OpAct::List { .. } => PickSpec::Member(Choice::Uniform),
+        OpAct::List { bucket: Some(bucket), .. } => {
+            PickSpec::InBucket { bucket: bucket.clone(), key: Choice::Uniform }
+        }
+        OpAct::List { bucket: None, .. } => PickSpec::Member(Choice::Uniform),
     }
 }
 

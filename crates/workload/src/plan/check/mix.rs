@@ -185,6 +185,9 @@ impl Context<'_> {
         };
         let is_listed = matches!(self.members(set), Members::Existing(of) if of.list.is_some());
         let is_unsized = match self.members(set) {
+            Members::Named(named) if named.shared.is_some() => {
+                !matches!(named.sizes, Some(crate::SizeDist::Fixed(_)))
+            }
             Members::Named(named) => named.sizes.is_none(),
             _ => false,
         };

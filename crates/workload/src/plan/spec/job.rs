@@ -387,6 +387,11 @@ impl DealSpec {
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Tells whether each worker keeps to a contiguous part.
+    pub(crate) const fn is_sliced(self) -> bool {
+        matches!(self.by, DealBy::BucketSlices | DealBy::MemberSlices)
+    }
 }
 
 #[derive(Serialize, Deserialize)]
