@@ -8,8 +8,9 @@ use std::time::Duration;
 use plimsoll_driver::NullRings;
 use plimsoll_driver_file::FilesDriver;
 use plimsoll_engine::{
-    EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
-    ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
+    EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobOutcome, JobTiming, ObjectsJob,
+    OpSink, ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage,
+    stage_threads,
 };
 use plimsoll_model::{EndpointId, JobId, Moment, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
@@ -412,7 +413,8 @@ impl<'a> PlanWork<'a> {
                 EndReason::Failure
             }
         };
-        Some(BucketsDone { began, ended: context.clock.now(), ended_by })
+        let jobs = stage.jobs.len();
+        Some(BucketsDone { began, ended: context.clock.now(), ended_by, jobs })
     }
 
     /// Returns what the stage is called while it goes on.
@@ -615,6 +617,8 @@ struct BucketsDone {
     began: Moment,
     ended: Moment,
     ended_by: EndReason,
+    /// How many jobs it has.
+    jobs: usize,
 }
 
 impl BucketsDone {
@@ -623,6 +627,18 @@ impl BucketsDone {
         outcome.started = self.began;
         outcome.ended = outcome.ended.max(self.ended);
         outcome.ended_by = self.ended_by;
+        let job = |job| JobOutcome {
+            job: JobId(job as u8),
+            ops_count: 0,
+            failed_count: 0,
+            bytes: 0,
+            schedule: None,
+            ended_by: self.ended_by,
+            stream_hash: 0,
+            server_names: None,
+            changes: Vec::new(),
+        };
+        outcome.jobs = (0..self.jobs).map(job).collect();
     }
 }
 

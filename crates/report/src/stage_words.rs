@@ -183,6 +183,16 @@ pub(crate) fn caches(state: CacheState) -> &'static str {
     }
 }
 
+/// Returns what a stage did of which no operation is recorded.
+fn idle(stage: &StageReport) -> &'static str {
+    let all = |work: &str| stage.rows.iter().all(|row| row.work.as_deref() == Some(work));
+    match () {
+        () if all("make buckets") => "made buckets",
+        () if all("remove buckets") => "removed buckets",
+        () => "nothing",
+    }
+}
+
 /// Returns what stages did that are no result, in one line.
 pub(crate) fn prepared(stage: &StageReport) -> String {
     let kinds = stage.kinds().map(|(_, kind)| {
@@ -196,7 +206,7 @@ pub(crate) fn prepared(stage: &StageReport) -> String {
     if stage.rows.iter().all(|row| row.analysis.workers_count == 0) {
         return format!("a pause of {}", duration(stage.took));
     }
-    let all = if kinds.is_empty() { "nothing".to_owned() } else { kinds.join("; ") };
+    let all = if kinds.is_empty() { idle(stage).to_owned() } else { kinds.join("; ") };
     let failed = match stage.failed_count() {
         0 => String::new(),
         failed => format!("; {} failed", count(failed)),

@@ -138,7 +138,7 @@ impl Record {
         let cpu = if on_files { used } else { entry.cpu_ns };
         let mut report = StageReport {
             iteration: entry.iteration,
-            is_result: entry.kind != StageKind::Prepare,
+            is_result: entry.kind != StageKind::Prepare && !entry.is_on_buckets(),
             clients_apart,
             started_after: Duration::from_nanos(stage.started.as_ns().saturating_sub(first_ns)),
             took: stage.ended.since(stage.started),

@@ -56,7 +56,7 @@ pub(super) fn ask(
 ) -> Result<BTreeSet<Bucket>, ConductError> {
     let plan = &placed.plan;
     let mut known = Known { targets, admin, told: BTreeMap::new(), made: made(plan, targets) };
-    let (mut promised, mut told, mut refused) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    let (mut promised, mut told, mut refused) = (BTreeSet::new(), Vec::new(), Vec::new());
     for wanted in &plan.consents {
         if !matches!(plan.set(wanted.set).members, Members::Named(_)) {
             continue;
@@ -80,7 +80,7 @@ pub(super) fn ask(
         for (why, buckets) in allowed {
             if why != Why::Own {
                 let place = place(store, &buckets, wanted.buckets.as_ref());
-                told.insert(format!("{what}{place} ({})", why.text()));
+                told.push(format!("{what}{place} ({})", why.text()));
             }
         }
         if !foreign.is_empty() {
@@ -91,7 +91,7 @@ pub(super) fn ask(
         return Err(refusal(&refused, consent));
     }
     if !told.is_empty() {
-        let told: Vec<String> = told.into_iter().collect();
+        told.dedup();
         observer.note(&format!("this run is about to {}", told.join("; ")));
     }
     Ok(promised)
@@ -234,8 +234,8 @@ fn plural(word: &str) -> String {
 
 /// Returns the refusal that says what would be done, and what to add.
 fn refusal(refused: &[(String, Vec<(String, Foreign)>)], consent: &Consent) -> ConductError {
-    let what: BTreeSet<&str> = refused.iter().map(|(what, _)| &**what).collect();
-    let what: Vec<&str> = what.into_iter().collect();
+    let mut what: Vec<&str> = refused.iter().map(|(what, _)| &**what).collect();
+    what.dedup();
     let buckets: BTreeSet<&str> =
         refused.iter().flat_map(|(_, of)| of).map(|(bucket, _)| &**bucket).collect();
     let add = match buckets.len() > NAMED_MAX {

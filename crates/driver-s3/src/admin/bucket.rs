@@ -52,20 +52,17 @@ impl S3Admin {
         match self.call(BucketRequest::Head).await {
             Ok(()) => {}
             Err(error) if error.status == Some(404) => return Ok(None),
-            Err(error) => return self.is_of_others(error),
+            Err(error) if error.status.is_none() => {
+                return Err(self.explained("cannot be looked into", error));
+            }
+            // A list says why.
+            Err(error) => drop(self.explain(error).await?),
         }
         let stat = Operation::Stat { key: MADE_MARK, version: None };
         match self.session.execute(None, stat).await.result {
             Ok(()) => Ok(Some(true)),
-            Err(error) => self.is_of_others(error),
-        }
-    }
-
-    /// Tells that a bucket is not known to be made by a run, unless nothing is known of it.
-    fn is_of_others(&self, error: DriverError) -> Result<Option<bool>, DriverError> {
-        match error.status {
-            Some(300..=499) => Ok(Some(false)),
-            _ => Err(self.explained("cannot be looked into", error)),
+            Err(error) if matches!(error.status, Some(403 | 404)) => Ok(Some(false)),
+            Err(error) => Err(self.explained("cannot be looked into", error)),
         }
     }
 

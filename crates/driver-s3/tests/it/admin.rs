@@ -88,11 +88,23 @@ fn a_bucket_tells_by_its_mark_who_made_it() {
         (told, fake.requests().len())
     };
     assert_eq!(told(vec![head(404)]), (Ok(None), 1));
-    assert_eq!(told(vec![head(403)]), (Ok(Some(false)), 1));
+    // Who may list may read, whatever HEAD says.
+    assert_eq!(told(vec![head(403), page(&[]), head(404)]), (Ok(Some(false)), 3));
+    assert_eq!(told(vec![head(200), head(403)]), (Ok(Some(false)), 2));
+    let denied = answer(403, &error_xml("AccessDenied"));
+    let error = told(vec![head(403), denied]).0.unwrap_err();
+    let sentence = "bucket `bucket` cannot be read with these credentials: AccessDenied";
+    assert!(error.message.starts_with(sentence), "{error}");
     assert_eq!(told(vec![head(200), head(404)]), (Ok(Some(false)), 2));
     assert_eq!(told(vec![head(200), head(200)]), (Ok(Some(true)), 2));
-    let error = told(vec![head(503)]).0.unwrap_err();
-    assert!(error.message.starts_with("bucket `bucket` cannot be looked into: "), "{error}");
+    for answers in [vec![head(503), head(503)], vec![head(200), head(503)]] {
+        let error = told(answers).0.unwrap_err();
+        assert!(error.message.starts_with("bucket `bucket` cannot be "), "{error}");
+    }
+    let no_name = answer(400, &error_xml("InvalidBucketName"));
+    let error = told(vec![head(400), no_name]).0.unwrap_err();
+    let sentence = "bucket `bucket` cannot be read: InvalidBucketName";
+    assert!(error.message.starts_with(sentence), "{error}");
 
     let fake = Fake::answering(vec![head(200)]);
     block_on(admin(&fake, None).mark("a-run")).unwrap();

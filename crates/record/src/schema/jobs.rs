@@ -227,7 +227,19 @@ pub fn stage_of_plan<'p>(plan: &'p Plan, index: usize, stage: &Stage) -> Option<
     plan.stages.get(index).filter(is_same).or_else(|| plan.stages.iter().find(is_same))
 }
 
+/// What jobs do that make buckets, of which no operation is recorded.
+const MAKE_BUCKETS: &str = "make buckets";
+/// What jobs do that remove them.
+const REMOVE_BUCKETS: &str = "remove buckets";
+
 impl Stage {
+    /// Tells whether its jobs make or remove buckets, so that it has no operations.
+    pub fn is_on_buckets(&self) -> bool {
+        let is_on_buckets =
+            |job: &StageJob| matches!(job.work.as_deref(), Some(MAKE_BUCKETS | REMOVE_BUCKETS));
+        !self.jobs.is_empty() && self.jobs.iter().all(is_on_buckets)
+    }
+
     /// Adds what the plan says of its jobs; their number stays as it is, unless there is none yet.
     pub fn describe(&mut self, plan: Option<&Plan>) {
         self.describe_at(plan, usize::from(self.index));
@@ -417,8 +429,8 @@ fn work_name(work: &Work) -> String {
         },
         Work::Fill { .. } => "fill",
         Work::Remove { .. } => "remove",
-        Work::MakeBuckets(_) => "make buckets",
-        Work::RemoveBuckets(_) => "remove buckets",
+        Work::MakeBuckets(_) => MAKE_BUCKETS,
+        Work::RemoveBuckets(_) => REMOVE_BUCKETS,
         Work::Trace { .. } => "trace",
     };
     name.to_owned()
