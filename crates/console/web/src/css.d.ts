@@ -1,0 +1,2 @@
+// Style sheets are bundled beside the script; a module has nothing of them.
+declare module "*.css";

@@ -1,0 +1,145 @@
+// The figures of a run: what it does now, its course over time, by host, by agent.
+import { useMemo, useState } from "preact/hooks";
+import { AgentFigures, HostFigures, PERCENTILES, RunDetail, SeriesRow, Stage } from "../api";
+import { Chart, HeatMap } from "../charts";
+import { Figures, align, colorOfKind, colorOfOther, errorsOf } from "../figures";
+import { byteRate, bytes, count, duration, number, offset, opRate, rowName, timeUnit } from "../format";
+import { Select, Section, Table, Check } from "../ui";
+
+const MIB = 1048576;
+
+/** The figures that matter first: now, or the last ones there were. */
+export function Tiles(props: { run: RunDetail; stage: Stage | null; figures: Figures; round: number }) {
+  const { run, stage, figures } = props;
+  const total = stage ? figures.total(stage.number) : figures.shown(null)[figures.shown(null).length - 1] ?? null;
+  if (!total || total.at_ms.length === 0) return null;
+  const isNow = stage?.state === "running";
+  const last = <T,>(values: (T | null)[]): T | null => (isNow ? values[values.length - 1] ?? null : null);
+  const mean = (values: (number | null)[]): number | null => {
+    const known = values.filter((of): of is number => of !== null);
+    return known.length === 0 ? null : known.reduce((sum, of) => sum + of, 0) / known.length;
+  };
+  const rate = isNow ? last(total.ops_per_sec) : mean(total.ops_per_sec);
+  const throughput = isNow ? last(total.bytes_per_sec) : mean(total.bytes_per_sec);
+  const jobs = stage ? stage.jobs : run.stages.flatMap((of) => of.jobs);
+  const sum = (of: (job: Stage["jobs"][number]) => number | null) => jobs.reduce((sum, job) => sum + (of(job) ?? 0), 0);
+  const failed = Math.max(sum((job) => job.ops_failed_count), figures.rows.filter((row) => row.stage === stage?.number && row.kind === null && row.job === null)
+    .flatMap((row) => Object.values(row.errors)).flat().reduce((sum, of) => sum + of, 0));
+  const tiles: [string, string, boolean][] = [
+    [isNow ? "op rate now" : "op rate", opRate(rate), false], [isNow ? "throughput now" : "throughput", byteRate(throughput), false],
+    ...(isNow ? [["latency p50 now", duration(last(total.latency_ns.p50)), false], ["latency p99 now", duration(last(total.latency_ns.p99)), false], ["in flight", count(last(total.in_flight)), false]] as [string, string, boolean][]
+      : [["operations", count(sum((job) => job.ops_count)), false], ["bytes", bytes(sum((job) => job.bytes_count)), false]] as [string, string, boolean][]),
+    ["failed", count(failed), failed > 0],
+  ];
+  return (
+    <dl class="tiles" aria-label={stage ? `Figures of stage ${stage.name}` : "Figures of all stages"} data-test="tiles">
+      {tiles.map(([name, value, isBad]) => {
+        const [figure, unit = ""] = value.split(" ", 2);
+        return <div key={name} class={isBad ? "bad" : ""}><dt>{name}</dt><dd>{figure} <small>{unit}</small></dd></div>;
+      })}
+    </dl>
+  );
+}
+
+export function TimeCharts(props: { stage: Stage | null; figures: Figures; round: number; isLive: boolean }) {
+  const { stage, figures, round } = props;
+  const [isLog, setLog] = useState(true);
+  const [about, setAbout] = useState("all");
+  const shownStage = stage?.number ?? null;
+  const rows = useMemo(() => figures.shown(shownStage), [figures, shownStage, round]);
+  const jobsCount = new Set(rows.map((row) => row.job)).size;
+  const nameOf = (row: SeriesRow) => (shownStage === null ? `${row.stage}. ${row.stage_name}` : rowName(row, jobsCount));
+  const interval = figures.intervalMs;
+  const lined = (of: (row: SeriesRow) => (number | null)[]) =>
+    align(rows.map((row, index) => ({
+      atMs: row.at_ms,
+      line: { name: nameOf(row), color: row.kind === null || jobsCount > 1 ? colorOfOther(index) : colorOfKind(row.kind), values: of(row) },
+    })), interval);
+  const rates = useMemo(() => lined((row) => row.ops_per_sec), [rows, round]);
+  const throughput = useMemo(() => {
+    const moved = lined((row) => row.bytes_per_sec);
+    return { ...moved, lines: moved.lines.filter((line) => line.values.some((of) => of)) };
+  }, [rows, round]);
+  const options = shownStage === null ? rows : [figures.total(shownStage), ...rows].filter((row) => row !== null);
+  const keyOf = (row: SeriesRow) => `${row.stage}/${row.job ?? ""}/${row.kind ?? ""}`;
+  const shown = options.find((row) => keyOf(row) === about) ?? (shownStage === null ? null : options[0] ?? null);
+  const latency = useMemo(() => {
+    const names = { p50: "p50", p90: "p90", p99: "p99", p99_9: "p99.9", max: "longest" };
+    if (shown === null) return align(rows.map((row, index) => ({ atMs: row.at_ms, line: { name: `${nameOf(row)} p99`, color: colorOfOther(index), values: row.latency_ns.p99 } })), interval);
+    return align(PERCENTILES.map((name, index) => ({
+      atMs: shown.at_ms, line: { name: names[name], color: ["--p50", "--p90", "--p99", "--p999", "--max"][index] ?? "--s8", values: shown.latency_ns[name], dash: name === "max" },
+    })), interval);
+  }, [shown, rows, round]);
+  const totals = useMemo(() => (shownStage === null ? figures.shown(null) : [figures.total(shownStage)].filter((row) => row !== null)), [figures, shownStage, round]);
+  const errors = useMemo(() => errorsOf(totals, interval), [totals, round]);
+  const cells = useMemo(() => totals.flatMap((row) => row.at_ms.map((atMs, index) => ({ atMs, bins: row.bins[index] ?? [] }))).sort((a, b) => a.atMs - b.atMs), [totals, round]);
+  const empty = props.isLive ? "No figures yet." : "No figures.";
+  const nsAxis = (max: number) => {
+    const [size, unit] = timeUnit(max);
+    return (value: number) => (isLog ? duration(value).replace(/\.0+ /, " ") : `${trimmed(value / size)} ${unit}`);
+  };
+  return (
+    <Section id="charts" title="Over time" aside={
+      <div class="inline-fields">
+        <Select class="inline" label="Latency of" value={shown ? keyOf(shown) : "all"} onChange={setAbout}
+          options={shownStage === null ? [["all", "all stages, p99"], ...options.map((row): [string, string] => [keyOf(row), nameOf(row)])] : options.map((row) => [keyOf(row), rowName(row, jobsCount)])} />
+        <Check label="Logarithmic latency" checked={isLog} onChange={setLog} />
+      </div>
+    }>
+      <div class="charts">
+        <Chart id="chart-throughput" title="Throughput" caption="Bytes of successful operations, per second, in MiB/s." lines={throughput} text={byteRate} axis={() => (value) => trimmed(value / MIB)} empty={throughput.atSec.length > 0 ? "No bytes are moved." : empty} />
+        <Chart id="chart-rate" title="Op rate" caption="Successful operations per second." lines={rates} text={opRate} axis={() => trimmed} empty={empty} />
+        <Chart id="chart-latency" title="Latency" caption="Of successful operations, from the intended start to the end." lines={latency} text={duration} axis={nsAxis} isLog={isLog} empty={empty} />
+        <Chart id="chart-errors" title="Errors by class" caption="Failed operations per second." lines={errors} text={(value) => `${number(value)}/s`} axis={() => trimmed} empty={totals.some((row) => row.at_ms.length > 0) ? "No operation failed." : empty} />
+        <HeatMap cells={cells} intervalMs={interval} />
+      </div>
+      {interval > 1000 ? <p class="caption">One point stands for {duration(interval * 1e6)}.</p> : null}
+    </Section>
+  );
+}
+
+/** A figure at an axis: no more digits than it needs. */
+function trimmed(value: number): string {
+  return value >= 1000 ? count(value) : String(Number(value.toPrecision(4)));
+}
+
+export function HostRows({ rows, stages }: { rows: HostFigures[]; stages: Stage[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <Section id="hosts" title="By host">
+      <Table label="Figures by host" test="hosts">
+        <thead><tr><th scope="col">Host</th><th scope="col" class="text">Stage</th><th scope="col">Operations</th><th scope="col">Failed</th><th scope="col">Op rate</th><th scope="col">Throughput</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">Longest</th></tr></thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={`${row.stage}/${row.host}`}>
+              <th scope="row">{row.host}</th><td class="text">{stageName(stages, row.stage)}</td><td>{count(row.ops_count)}</td><td class={row.ops_failed_count ? "bad" : ""}>{count(row.ops_failed_count)}</td>
+              <td>{opRate(row.ops_per_sec)}</td><td>{byteRate(row.bytes_per_sec)}</td><td>{duration(row.latency_ns.p50)}</td><td>{duration(row.latency_ns.p99)}</td><td>{duration(row.latency_ns.max)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </Section>
+  );
+}
+
+const stageName = (stages: Stage[], wanted: number): string => stages.find((of) => of.number === wanted)?.name ?? String(wanted);
+
+export function AgentRows({ rows, stages }: { rows: AgentFigures[]; stages: Stage[] }) {
+  if (rows.length === 0) return null;
+  return (
+    <Section id="by-agent" title="By agent">
+      <Table label="Figures by agent" test="by-agent">
+        <thead><tr><th scope="col">Agent</th><th scope="col" class="text">Stage</th><th scope="col">Workers</th><th scope="col">Operations</th><th scope="col">Failed</th><th scope="col">Op rate</th><th scope="col">Throughput</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">In flight</th><th scope="col">Clock offset</th><th scope="col">CPU</th></tr></thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={`${row.stage}/${row.agent}`}>
+              <th scope="row">{row.agent}</th><td class="text">{stageName(stages, row.stage)}</td><td>{count(row.workers_count)}</td><td>{count(row.ops_count)}</td><td class={row.ops_failed_count ? "bad" : ""}>{count(row.ops_failed_count)}</td>
+              <td>{opRate(row.ops_per_sec)}</td><td>{byteRate(row.bytes_per_sec)}</td><td>{duration(row.latency_ns.p50)}</td><td>{duration(row.latency_ns.p99)}</td><td>{count(row.in_flight)}</td>
+              <td>{offset(row.clock_offset_ms)}</td><td class={(row.cpu_percent ?? 0) > 90 ? "bad" : ""}>{row.cpu_percent === null ? "–" : `${number(row.cpu_percent)} %`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </Section>
+  );
+}
