@@ -130,6 +130,16 @@ const TIMEOUT_MS = 30_000;
 
 interface Asked { method?: string; body?: unknown; signal?: AbortSignal }
 
+/** What is kept to the letter: texts to be edited, and names that are asked for again. */
+const VERBATIM = new Set(["text", "lowered", "file_name", "csrf_token", "next", "id"]);
+
+/** Takes what would hide or turn around other text out of names and messages. */
+export function harmless(this: unknown, key: string, value: unknown): unknown {
+  if (typeof value !== "string" || VERBATIM.has(key)) return value;
+  if (key === "name" && typeof this === "object" && this !== null && "size_bytes" in this) return value;
+  return value.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ").replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+}
+
 /** Asks the API; fails with an `ApiError` only. */
 export async function api<T>(path: string, asked: Asked = {}): Promise<T> {
   const headers: Record<string, string> = { Accept: "application/json" };
@@ -161,7 +171,7 @@ export async function api<T>(path: string, asked: Asked = {}): Promise<T> {
   lostSince.set(null);
   let answer: unknown = null;
   try {
-    answer = text === "" ? null : JSON.parse(text);
+    answer = text === "" ? null : JSON.parse(text, harmless);
   } catch {
     throw new ApiError(response.status || 502, "protocol", `the controller's answer is not JSON (status ${response.status})`);
   }

@@ -84,7 +84,9 @@ export function Chart(props: ChartProps) {
     event.preventDefault();
     const last = props.lines.atSec.length - 1;
     const index = Math.min(last, Math.max(0, (of.cursor.idx ?? last + (step < 0 ? 1 : 0)) + step));
-    of.setCursor({ left: of.valToPos(props.lines.atSec[index] ?? 0, "x"), top: of.bbox.height / devicePixelRatio / 2 });
+    // The third argument, which its types leave out, moves the cursors of the other charts along.
+    const setCursor = of.setCursor as (at: uPlot.Cursor, fire: boolean, publish: boolean) => void;
+    setCursor({ left: of.valToPos(props.lines.atSec[index] ?? 0, "x"), top: of.bbox.height / devicePixelRatio / 2 }, true, true);
   };
   return (
     <figure id={props.id} class="chart">
@@ -131,7 +133,7 @@ function options(props: ChartProps, width: number, onCursor: (index: number | nu
       y: props.isLog ? { distr: 3, log: 10 } : { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
     axes: [
-      { ...axis, values: (_, at) => at.map((of) => clock(of * 1000)), space: 76 },
+      { ...axis, values: (_, at) => at.map((of) => clock(of * 1000)), space: 76, size: 30 },
       {
         ...axis, size: 62,
         values: (of, values) => {

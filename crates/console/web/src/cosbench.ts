@@ -99,6 +99,20 @@ function keysText(of: Keys, known: Record<string, KeyInfo[]>): string {
   return config((known[of.type] ?? []).map(({ key }) => [key, of.values[key] ?? ""]), of.more);
 }
 
+/** What stands for a secret where a workload is only shown. */
+export const HIDDEN = "***";
+
+function withoutSecrets(of: Keys, known: Record<string, KeyInfo[]>): Keys {
+  const values = { ...of.values };
+  for (const { key, isSecret } of known[of.type] ?? []) if (isSecret && values[key]) values[key] = HIDDEN;
+  return { ...of, values, more: of.more.replace(/\b(secretkey|password|token|usertoken|accesskey)=[^;]*/gi, `$1=${HIDDEN}`) };
+}
+
+/** The same form as it may stand in a page. */
+export function shownForm<T extends { auth: Keys; storage: Keys }>(form: T): T {
+  return { ...form, auth: withoutSecrets(form.auth, AUTHS), storage: withoutSecrets(form.storage, STORAGES) };
+}
+
 const plain = (pairs: [string, string][]): string => pairs.filter(([, value]) => value !== "").map(([name, value]) => ` ${name}="${attribute(value)}"`).join("");
 
 function operationXml(of: Operation): string {

@@ -1,6 +1,6 @@
 // The stream of events of a run while its page is seen. It is closed while the tab is hidden, as a
 // browser keeps only six connections to a server for all tabs, and taken up where it was left.
-import { LogLine, RunDetail, Tick, askSession, expired, fileUrl, runPath } from "./api";
+import { LogLine, RunDetail, Tick, askSession, expired, fileUrl, harmless, runPath } from "./api";
 
 export interface Listener {
   onRun(run: RunDetail): void;
@@ -63,7 +63,7 @@ export class Live {
         this.heard();
         let data: T;
         try {
-          data = JSON.parse((event as MessageEvent<string>).data) as T;
+          data = JSON.parse((event as MessageEvent<string>).data, harmless) as T;
         } catch {
           return;
         }
@@ -82,6 +82,7 @@ export class Live {
       this.listener.onTick(tick);
     });
     on<LogLine>("log", (line) => this.listener.onLog(line));
+    on("alive", () => undefined);
     on("reset", () => this.listener.onReset());
     on("end", () => {
       this.close();
@@ -92,8 +93,8 @@ export class Live {
 
   private heard(): void {
     clearTimeout(this.silence);
-    // Comments are not told to a page, so silence alone is no loss: it is asked whether all is well.
-    this.silence = setTimeout(() => this.retry(), SILENCE_MS_MAX);
+    // Comments are not told to a page, so silence alone is no loss: the stream is quietly taken anew.
+    this.silence = setTimeout(() => this.open(), SILENCE_MS_MAX);
   }
 
   private retry(): void {

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { ApiError, Checked, post } from "../api";
 import { Code } from "../code";
-import { Made, MatrixForm, MatrixLine, Ratio, matrixXml, newMatrixForm, newMatrixLine } from "../cosbench";
+import { Made, MatrixForm, MatrixLine, Ratio, matrixXml, newMatrixForm, newMatrixLine, shownForm } from "../cosbench";
 import { elapsed, plural } from "../format";
 import { go } from "../hooks";
 import { Empty, Lines, Page, Problems, Section, Select, Table, TextField, saveText, tell } from "../ui";
@@ -103,7 +103,7 @@ export function MakeMatrixPage() {
               </tbody>
             </Table>
           )}
-          {made.filter((one) => one.name === shown).map((one) => <Code key={one.name} label={`${one.name} as COSBench XML`} text={one.xml} problems={answers.get(one.name)?.problems ?? []} rows={14} />)}
+          {matrixXml(shownForm(form)).made.filter((one) => one.name === shown).map((one) => <Code key={one.name} label={`${one.name} as COSBench XML`} text={one.xml} problems={answers.get(one.name)?.problems ?? []} rows={14} />)}
           {made.map((one) => <Problems key={one.name} label={`What was found in ${one.name}`} problems={answers.get(one.name)?.problems ?? []} />)}
           <div class="actions">
             <button type="button" disabled={isBusy} onClick={() => ask(check)}>Check all</button>

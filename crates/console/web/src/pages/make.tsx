@@ -2,7 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { ApiError, Checked, post } from "../api";
 import { Code, Picked } from "../code";
-import { Form, Operation, StageForm, cloneStage, formProblems, formXml, newForm, newOperation, newStage, ratioSum } from "../cosbench";
+import { Form, HIDDEN, Operation, StageForm, cloneStage, formProblems, formXml, newForm, newOperation, newStage, ratioSum, shownForm } from "../cosbench";
 import { go } from "../hooks";
 import { Check, ErrorBox, Lines, Page, Problems, Section, Select, TextField, saveText, tell } from "../ui";
 import { CheckedView } from "./checked";
@@ -17,6 +17,7 @@ export function MakePage() {
   const [isBusy, setBusy] = useState(false);
   const [picked, setPicked] = useState<Picked | null>(null);
   const xml = useMemo(() => formXml(form), [form]);
+  const shown = useMemo(() => formXml(shownForm(form)), [form]);
   const problems = useMemo(() => formProblems(form), [form]);
   const change = (of: Partial<Form>) => {
     setForm({ ...form, ...of });
@@ -93,7 +94,8 @@ export function MakePage() {
         </Section>
         <Section id="form-result" title="The workload">
           {isTold || form.name !== "" ? <Lines class="failure" lines={problems} /> : null}
-          <Code label="The workload as COSBench XML" text={xml} problems={checked?.problems ?? []} picked={picked} rows={14} />
+          <Code label="The workload as COSBench XML" text={shown} problems={checked?.problems ?? []} picked={picked} rows={14} />
+          {shown !== xml ? <p class="caption">Secrets are shown as {HIDDEN} here; what is downloaded or submitted holds them.</p> : null}
           <div class="actions">
             <button type="button" disabled={isBusy} onClick={() => ask(async () => void (await check()))}>Check</button>
             <button type="button" onClick={() => saveText("workload-config.xml", xml, "application/xml")}>Download XML</button>

@@ -57,7 +57,7 @@ export function TimeCharts(props: { stage: Stage | null; figures: Figures; round
     })), interval);
   const rates = useMemo(() => lined((row) => row.ops_per_sec), [rows, round]);
   const throughput = useMemo(() => {
-    const moved = lined((row) => row.bytes_per_sec);
+    const moved = lined((row) => row.bytes_per_sec.map((value) => (value === null ? null : value / MIB)));
     return { ...moved, lines: moved.lines.filter((line) => line.values.some((of) => of)) };
   }, [rows, round]);
   const options = shownStage === null ? rows : [figures.total(shownStage), ...rows].filter((row) => row !== null);
@@ -82,12 +82,12 @@ export function TimeCharts(props: { stage: Stage | null; figures: Figures; round
     <Section id="charts" title="Over time" aside={
       <div class="inline-fields">
         <Select class="inline" label="Latency of" value={shown ? keyOf(shown) : "all"} onChange={setAbout}
-          options={shownStage === null ? [["all", "all stages, p99"], ...options.map((row): [string, string] => [keyOf(row), nameOf(row)])] : options.map((row) => [keyOf(row), rowName(row, jobsCount)])} />
+          options={shownStage === null ? [["all", "all stages, p99"], ...options.map((row): [string, string] => [keyOf(row), nameOf(row)])] : options.map((row) => [keyOf(row), row.kind === null ? "all operations" : rowName(row, jobsCount)])} />
         <Check label="Logarithmic latency" checked={isLog} onChange={setLog} />
       </div>
     }>
       <div class="charts">
-        <Chart id="chart-throughput" title="Throughput" caption="Bytes of successful operations, per second, in MiB/s." lines={throughput} text={byteRate} axis={() => (value) => trimmed(value / MIB)} empty={throughput.atSec.length > 0 ? "No bytes are moved." : empty} />
+        <Chart id="chart-throughput" title="Throughput" caption="Bytes of successful operations, per second, in MiB/s." lines={throughput} text={(value) => byteRate(value * MIB)} axis={() => trimmed} empty={throughput.atSec.length > 0 ? "No bytes are moved." : empty} />
         <Chart id="chart-rate" title="Op rate" caption="Successful operations per second." lines={rates} text={opRate} axis={() => trimmed} empty={empty} />
         <Chart id="chart-latency" title="Latency" caption="Of successful operations, from the intended start to the end." lines={latency} text={duration} axis={nsAxis} isLog={isLog} empty={empty} />
         <Chart id="chart-errors" title="Errors by class" caption="Failed operations per second." lines={errors} text={(value) => `${number(value)}/s`} axis={() => trimmed} empty={totals.some((row) => row.at_ms.length > 0) ? "No operation failed." : empty} />

@@ -1,6 +1,7 @@
 // The page of one run: live while it goes on, and afterwards.
+import { Fragment } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, LogLine, Matrix, RunDetail, Series, Stage, api, runPath } from "../api";
+import { ApiError, LogLine, Matrix, RunDetail, Series, Stage, api, now, runPath } from "../api";
 import { Figures } from "../figures";
 import { bytes, duration, elapsed, instant } from "../format";
 import { go, setQuery, useAddress, useAsked, useTicking } from "../hooks";
@@ -115,7 +116,7 @@ export function RunPage({ id }: { id: string }) {
 function Took({ run }: { run: RunDetail }) {
   useTicking(1000, !hasEnded(run.state));
   if (run.began_at_ms === null) return null;
-  const ended = run.ended_at_ms ?? Date.now();
+  const ended = run.ended_at_ms ?? now();
   return <>{` · ${run.ended_at_ms === null ? "runs for" : "took"} ${elapsed(ended - run.began_at_ms)}`}</>;
 }
 
@@ -132,7 +133,7 @@ function Reconnecting({ retryAt }: { retryAt: number | null }) {
 function mainStage(stages: Stage[]): number | null {
   const running = stages.find((of) => of.state === "running" || of.state === "sleeping");
   if (running) return running.number;
-  const span = (of: Stage) => (of.began_at_ms === null || of.delay_ns !== null && of.jobs.length === 0 ? -1 : (of.ended_at_ms ?? Date.now()) - of.began_at_ms);
+  const span = (of: Stage) => (of.began_at_ms === null || of.delay_ns !== null && of.jobs.length === 0 ? -1 : (of.ended_at_ms ?? now()) - of.began_at_ms);
   const measured = stages.filter((of) => !of.prepares && span(of) >= 0);
   const candidates = measured.length > 0 ? measured : stages.filter((of) => span(of) >= 0);
   return candidates.reduce<Stage | null>((best, of) => (best === null || span(of) > span(best) ? of : best), null)?.number ?? null;
@@ -234,7 +235,7 @@ function About({ run }: { run: RunDetail }) {
         <dt>targets</dt><dd>{run.targets.join("; ") || "–"}</dd>
         <dt>agents</dt><dd>{run.agents.join(", ") || "this machine"}</dd>
         {run.touches.length > 0 ? <><dt>writes in</dt><dd>{run.touches.join(", ")}</dd></> : null}
-        {run.states.map((of, index) => <><dt key={`t${index}`}>{of.state}</dt><dd key={`d${index}`}>{instant(of.at_ms)}</dd></>)}
+        {run.states.map((of, index) => <Fragment key={index}><dt>{of.state}</dt><dd>{instant(of.at_ms)}</dd></Fragment>)}
       </dl>
       <Lines class="note" lines={run.notes} />
       {corrections.length > 0 ? (
@@ -259,8 +260,8 @@ function About({ run }: { run: RunDetail }) {
           <thead><tr><th scope="col">Stage, job</th><th scope="col" class="text">State</th><th scope="col" class="text">States with times</th><th scope="col">Wait after it</th><th scope="col" class="text">Work</th><th scope="col" class="text">Agents</th></tr></thead>
           <tbody>
             {run.stages.map((stage) => (
-              <>
-                <tr key={stage.number}>
+              <Fragment key={stage.number}>
+                <tr>
                   <th scope="row">{stage.id}</th><td class="text"><State state={stage.state} /></td>
                   <td class="text wrap">{stage.states.map((of) => `${of.state} ${instant(of.at_ms)}`).join("; ")}{stage.error ? ` (${stage.error})` : ""}</td>
                   <td>{duration(stage.delay_ns)}</td><td /><td />
@@ -271,7 +272,7 @@ function About({ run }: { run: RunDetail }) {
                     <td class="text wrap">{job.work}</td><td class="text wrap">{job.agents.join(", ") || "–"}</td>
                   </tr>
                 ))}
-              </>
+              </Fragment>
             ))}
           </tbody>
         </Table>

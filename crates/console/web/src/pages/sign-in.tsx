@@ -25,7 +25,7 @@ export function SignIn(props: { note?: string; user?: string }) {
   };
   return (
     <form class="sign-in" onSubmit={submit} data-test="sign-in">
-      <h1 id="title" tabIndex={-1}><img src="icon.svg" alt="" width="32" height="32" /> Sign in to Plimsoll</h1>
+      <h1 id={props.note ? undefined : "title"} tabIndex={-1}><img src="icon.svg" alt="" width="32" height="32" /> Sign in to Plimsoll</h1>
       {who?.name ? <p class="caption">{who.name}</p> : null}
       {props.note ? <p class="box note">{props.note}</p> : null}
       <ErrorBox error={error} />

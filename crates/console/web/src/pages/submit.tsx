@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, Checked, Problem, api, post, runPath, session } from "../api";
 import { Code, Picked } from "../code";
 import { EXAMPLES } from "../examples";
-import { bytes, count } from "../format";
+import { bytes, plural } from "../format";
 import { go, useAddress } from "../hooks";
 import { Check, ErrorBox, Page, Problems, Section, Select, saveText, tell } from "../ui";
 import { CheckedView } from "./checked";
@@ -123,10 +123,10 @@ export function SubmitPage() {
       </div>
       <ErrorBox error={error} />
       <div aria-live="polite">
-        {checked ? <p class={`box ${checked.ok ? "done" : "failure"}`} data-test="verdict">{checked.ok ? "The workload is sound." : `The workload has ${count(checked.problems.filter((of) => of.severity === "error").length)} errors; nothing was submitted.`}</p> : null}
+        {checked ? <p class={`box ${checked.ok ? "done" : "failure"}`} data-test="verdict">{checked.ok ? "The workload is sound." : `The workload has ${plural(checked.problems.filter((of) => of.severity === "error").length, "error")}; it was not submitted.`}</p> : null}
         <Problems label="What was found in the workload" problems={problems} onPick={(of) => setPicked({ line: of.line ?? 1, column: of.column, number: (picked?.number ?? 0) + 1 })} />
       </div>
-      {checked ? <Section id="understood" title="As it is understood" aside={checked.lowered ? <button type="button" onClick={() => saveText(`${checked.name ?? "workload"}.yaml`, checked.lowered ?? "", "application/yaml")}>Download as plimsoll YAML</button> : undefined}><CheckedView checked={checked} /></Section> : null}
+      {checked?.ok ? <Section id="understood" title="As it is understood" aside={checked.lowered ? <button type="button" onClick={() => saveText(`${checked.name ?? "workload"}.yaml`, checked.lowered ?? "", "application/yaml")}>Download as plimsoll YAML</button> : undefined}><CheckedView checked={checked} /></Section> : null}
     </Page>
   );
 }
