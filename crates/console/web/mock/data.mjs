@@ -31,7 +31,7 @@ export function pastRun(number, nowMs) {
   const hostile = number % 97 === 0 || PAST - number < 3 ? HOSTILE[number % HOSTILE.length] : null;
   const name = PAST - number === 3 ? "s3-sample" : hostile ?? `${NAMES[number % NAMES.length]}${next() < 0.3 ? `-${number % 9}` : ""}`;
   return {
-    id: `w${number}`, name, kind: KINDS[number % KINDS.length], state, user: ["ann", "bob", "ci"][number % 3],
+    id: `w${number}`, name, kind: PAST - number === 3 ? "cosbench" : KINDS[number % KINDS.length], state, user: ["ann", "bob", "ci"][number % 3],
     submitted_at_ms: began - Math.round(next() * MIN), began_at_ms: began, ended_at_ms: began + took, order: null, stages_count: 5, stage: null, progress: null,
     ops: number % 4 === 0 ? ["GET", "PUT", "DELETE"] : ["GET", "PUT"], ops_count: state === "terminated" ? 0 : ops,
     ops_failed_count: state === "failed" ? Math.round(ops / 4) : number % 11 === 0 ? 3 : 0, bytes_count: state === "terminated" ? 0 : ops * 65536,
@@ -90,6 +90,9 @@ function works(index, stage) {
   if (index === 3) return [[1, "cleanup", "DELETE", 8]];
   return [];
 }
+
+/** The number of the run of which a server tells no more than it must. */
+export const SPARSE = PAST - 4;
 
 /** The rows of a cell that ends at `atMs`, as a tick has them. */
 export function rowsAt(stage, atMs, seed) {

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { PAST, agents, agentsOf, hostsOf, matrixRows, pastRun, rowsAt, stagesOf } from "./data.mjs";
+import { PAST, SPARSE, agents, agentsOf, hostsOf, matrixRows, pastRun, rowsAt, stagesOf } from "./data.mjs";
 
 const ASSETS = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "assets");
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -90,6 +90,9 @@ export function startMock({ port = 0, signIn = true } = {}) {
     }
     return { seq: seqOf(run, until), interval_ms: interval, began_at_ms: run.began_at_ms, rows: [...rows.values()], hosts, agents: perAgent };
   };
+  // A server that counts kinds apart but no jobs, and knows neither hosts nor what is in flight.
+  const sparseDetail = (of) => ({ ...of, files: [], stages: of.stages.map((stage) => ({ ...stage, jobs: stage.jobs.map((job) => (stage.jobs.length === 1 ? job : { ...job, agents: [], ops_count: null, ops_failed_count: null, bytes_count: null })) })) });
+  const sparseSeries = (of) => ({ ...of, hosts: [], agents: of.agents.map(({ stage, agent, ops_count, ops_failed_count, ops_per_sec, bytes_per_sec }) => ({ stage, agent, state: "done", ops_count, ops_failed_count, ops_per_sec, bytes_per_sec })), rows: of.rows.map((row) => ({ ...row, job: null, job_name: null, in_flight: row.in_flight.map(() => null) })) });
   const log = (run) => stages(run).flatMap((stage) => [
     ...(stage.began_at_ms ? [{ at_ms: stage.began_at_ms, level: "info", agent: null, text: `stage ${stage.id} began` }] : []),
     ...(stage.number === 3 && stage.began_at_ms ? [{ at_ms: stage.began_at_ms + 400, level: "warning", agent: "driver2", text: 'answer <svg onload="alert(1)"> of 10.0.0.7:9000 was cut off' }] : []),
@@ -285,8 +288,8 @@ export function startMock({ port = 0, signIn = true } = {}) {
       const id = decodeURIComponent(of[1]);
       const run = find(id);
       switch (`${method} ${of[2] ?? ""}`) {
-        case "GET ": return send(detail(run));
-        case "GET series": return send(series(run, Number(query.get("points") || 600)));
+        case "GET ": return send(run.id === `w${SPARSE}` ? sparseDetail(detail(run)) : detail(run));
+        case "GET series": { const of = series(run, Number(query.get("points") || 600)); return send(run.id === `w${SPARSE}` ? sparseSeries(of) : of); }
         case "GET log": return send({ log: log(run), last: 100 });
         case "GET timeline": { const { part, next, total_count } = page(timeline(run, Number(query.get("stage") || 0)), query); return send({ rows: part, next, total_count }); }
         case "GET timeline.csv": return download("s3-main.csv", "Timestamp,Op-Count\n");

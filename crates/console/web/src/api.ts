@@ -3,7 +3,7 @@
 export interface Session {
   user: string | null; sign_in: "form" | "none"; csrf_token: string | null; expires_at_ms: number | null;
   version: string | null; name: string | null; url: string | null; time_ms: number;
-  concurrency: number; upload_bytes_max: number; features: { fleet: boolean; triggers: boolean };
+  concurrency: number | null; upload_bytes_max: number; features: { fleet: boolean; triggers: boolean };
 }
 export type RunState = "queued" | "running" | "finished" | "failed" | "terminated" | "cancelled";
 export interface Run {
@@ -11,7 +11,7 @@ export interface Run {
   submitted_at_ms: number; began_at_ms: number | null; ended_at_ms: number | null; order: number | null;
   stages_count: number; stage: { number: number; name: string; state: string } | null; progress: number | null;
   ops: string[]; ops_count: number | null; ops_failed_count: number | null; bytes_count: number | null;
-  has_record: boolean; error: string | null;
+  has_record: boolean; error: string | null; archive_error?: string | null;
 }
 export interface Agent {
   name: string; address: string | null; state: "ready" | "busy" | "away"; clock_offset_ms: number | null;
@@ -28,10 +28,12 @@ export interface Stage {
   began_at_ms: number | null; ended_at_ms: number | null; planned_ns: number | null; states: StateAt[];
   error: string | null; jobs: Job[];
 }
+export interface Correction { what: string; theirs: string; ours: string }
 export interface RunDetail extends Run {
   description: string | null; states: StateAt[]; stages: Stage[]; notes: string[]; warnings: string[];
-  corrections?: { what: string; theirs: string; ours: string }[]; touches: string[]; targets: string[];
+  corrections?: Correction[]; touches: string[]; targets: string[];
   files?: { name: string; size_bytes: number; about: string | null }[]; has_workload: boolean; agents: string[];
+  resubmitted_from?: string | null;
 }
 export interface Problem { severity: "error" | "warning" | "note"; message: string; line: number | null; column: number | null }
 export interface Overview { time_ms: number; agents: Agent[]; active: Run[]; recent: Run[]; counts: Record<string, number> }
@@ -55,9 +57,9 @@ export interface HostFigures {
   latency_ns: { p50: number | null; p99: number | null; max: number | null };
 }
 export interface AgentFigures {
-  stage: number; agent: string; workers_count: number; ops_count: number; ops_failed_count: number;
-  ops_per_sec: number | null; bytes_per_sec: number | null; latency_ns: { p50: number | null; p99: number | null; max: number | null };
-  in_flight: number | null; clock_offset_ms: number | null; cpu_percent: number | null;
+  stage: number; agent: string; ops_count: number; ops_failed_count: number; ops_per_sec: number | null; bytes_per_sec: number | null;
+  state?: string; workers_count?: number; latency_ns?: { p50: number | null; p99: number | null; max: number | null };
+  in_flight?: number | null; clock_offset_ms?: number | null; cpu_percent?: number | null;
 }
 export interface Series {
   seq: number; interval_ms: number; began_at_ms: number | null; rows: SeriesRow[]; hosts: HostFigures[]; agents: AgentFigures[];
@@ -84,6 +86,7 @@ export interface Compare {
 }
 export interface Checked {
   ok: boolean; kind: string; name: string | null; problems: Problem[]; lowered: string | null; touches: string[]; needs_leave: string[];
+  corrections?: Correction[];
   stages: { number: number; name: string; planned_ns: number | null; delay_ns: number | null; jobs: { name: string; workers_count: number; work: string }[] }[];
 }
 

@@ -96,7 +96,7 @@ function Frame() {
       <Connection />
       <main ref={main} tabIndex={-1} id="main"><Routed parts={parts} /></main>
       <footer class="foot caption">
-        {who?.name ? `${who.name} · ` : ""}plimsoll {who?.version ?? ""} · 1 MiB = 1,048,576 bytes; – is unknown · times are in this browser's time zone
+        {who?.name ? `${who.name} · ` : ""}plimsoll {who?.version ?? ""} · 1 MiB = 1,048,576 bytes; – is unknown · times are in this browser's time zone · <a href="/api/v1/openapi.json">the API</a>
       </footer>
       <Told />
     </>

@@ -120,6 +120,12 @@ function say(list: HTMLUListElement | null, props: ChartProps, index: number | n
   }
 }
 
+/** Of the splits of a logarithmic axis the powers of ten; all of them where fewer than two are there. */
+function tens(_: uPlot, splits: number[]): (number | null)[] {
+  const kept = splits.map((of) => (Math.abs(Math.log10(of) - Math.round(Math.log10(of))) < 1e-6 ? of : null));
+  return kept.filter((of) => of !== null).length < 2 ? splits : kept;
+}
+
 function options(props: ChartProps, width: number, onCursor: (index: number | null) => void): uPlot.Options {
   const grid = { stroke: colorOf("--grid"), width: 1 };
   const axis = { stroke: colorOf("--dim"), grid, ticks: { ...grid, size: 4 }, font: FONT };
@@ -140,7 +146,7 @@ function options(props: ChartProps, width: number, onCursor: (index: number | nu
           const text = props.axis(of.scales["y"]?.max ?? 0);
           return values.map((value) => (value == null ? "" : text(value)));
         },
-        ...(props.isLog ? { filter: (_: uPlot, splits: number[]) => splits.map((of) => (Number.isInteger(Math.round(Math.log10(of) * 1e6) / 1e6) ? of : null)) } : {}),
+        ...(props.isLog ? { filter: tens, grid: { ...grid, filter: tens }, ticks: { ...grid, size: 4, filter: tens } } : {}),
       },
     ],
     series: [
@@ -263,12 +269,16 @@ function drawHeat(canvas: HTMLCanvasElement, cells: HeatCell[], intervalMs: numb
   context.fillStyle = colorOf("--tile");
   context.fillRect(LEFT, 0, plotWidth, plotHeight);
   context.fillStyle = colorOf("--heat");
-  const cellWidth = Math.max(1, (intervalMs / span) * plotWidth + 0.5);
+  // Whole pixels, so that neighbours neither overlap nor leave a seam.
+  const pixel = (of: number) => Math.round(of * ratio) / ratio;
   for (const { atMs, bins } of cells) {
+    const left = pixel(x(atMs));
+    const cellWidth = Math.max(1 / ratio, pixel(x(atMs + intervalMs)) - left);
     for (const [bin, of] of bins) {
       if (of <= 0) continue;
+      const top = pixel(plotHeight - (bin - low + 1) * rowHeight);
       context.globalAlpha = 0.1 + 0.9 * (Math.log1p(of) / Math.log1p(most));
-      context.fillRect(x(atMs), plotHeight - (bin - low + 1) * rowHeight, cellWidth, rowHeight + 0.3);
+      context.fillRect(left, top, cellWidth, pixel(plotHeight - (bin - low) * rowHeight) - top);
     }
   }
   context.globalAlpha = 1;
@@ -288,7 +298,7 @@ function drawHeat(canvas: HTMLCanvasElement, cells: HeatCell[], intervalMs: numb
   }
   context.textAlign = "center";
   context.textBaseline = "top";
-  const steps = Math.max(1, Math.floor(plotWidth / 110));
+  const steps = Math.max(1, Math.floor(plotWidth / 130));
   for (let step = 0; step <= steps; step += 1) {
     const left = LEFT + (step / steps) * plotWidth;
     context.textAlign = step === 0 ? "left" : step === steps ? "right" : "center";

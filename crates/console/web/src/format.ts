@@ -101,5 +101,6 @@ export function timeUnit(nsMax: number): [number, string] {
 /** `name (stage 3)`: what a row of figures is about, in few words. */
 export function rowName(row: { job: number | null; job_name: string | null; kind: string | null }, jobsCount = 2): string {
   if (row.kind === null) return row.job === null ? "all" : row.job_name ?? `job ${row.job}`;
+  if (row.job === null) return row.kind;
   return jobsCount > 1 ? `${row.job_name ?? `job ${row.job}`} · ${row.kind}` : row.kind;
 }

@@ -6,8 +6,9 @@ export interface Listener {
   onRun(run: RunDetail): void;
   onTick(tick: Tick): void;
   onLog(line: LogLine): void;
-  /** What was missed is not kept any more. */
-  onReset(): void;
+  /** What was missed is not kept any more, or too much to be sent again: asks for all that there is,
+   * and returns up to where; null where that failed. */
+  onReset(): Promise<number | null>;
   onEnd(): void;
   /** Null: the connection stands. Otherwise how long until the next try, in ms. */
   onConnection(retryMs: number | null): void;
@@ -16,6 +17,8 @@ export interface Listener {
 const RETRY_MS_MAX = 15_000;
 /** The server says something at least each 10 s. */
 const SILENCE_MS_MAX = 30_000;
+/** After a longer absence everything is asked for anew, which is less than all seconds one by one. */
+const MISSED_MS_MAX = 20_000;
 
 export class Live {
   private source: EventSource | null = null;
@@ -23,6 +26,8 @@ export class Live {
   private silence: ReturnType<typeof setTimeout> | undefined;
   private failures = 0;
   private isClosed = false;
+  private isOpening = false;
+  private heardAt = performance.now();
   private readonly unlisten: () => void;
 
   constructor(private readonly id: string, public seq: number, private readonly listener: Listener) {
@@ -41,7 +46,7 @@ export class Live {
   private readonly seen = () => {
     if (this.isClosed) return;
     if (document.visibilityState === "visible" && !expired.value) {
-      if (!this.source) this.open();
+      if (!this.source) void this.open();
     } else {
       this.drop();
     }
@@ -54,8 +59,21 @@ export class Live {
     this.source = null;
   }
 
-  private open(): void {
+  private async open(): Promise<void> {
+    if (this.isOpening) return;
+    this.isOpening = true;
     this.drop();
+    if (performance.now() - this.heardAt > MISSED_MS_MAX) await this.reset();
+    this.isOpening = false;
+    if (!this.isClosed && document.visibilityState === "visible") this.connect();
+  }
+
+  private async reset(): Promise<void> {
+    const seq = await this.listener.onReset();
+    if (seq !== null) this.seq = seq;
+  }
+
+  private connect(): void {
     const source = new EventSource(fileUrl(`${runPath(this.id)}/events?after=${this.seq}`));
     this.source = source;
     const on = <T>(name: string, then: (data: T, event: MessageEvent<string>) => void) => {
@@ -83,18 +101,23 @@ export class Live {
     });
     on<LogLine>("log", (line) => this.listener.onLog(line));
     on("alive", () => undefined);
-    on("reset", () => this.listener.onReset());
+    on("reset", () => void this.reset());
     on("end", () => {
       this.close();
       this.listener.onEnd();
     });
-    this.heard();
+    this.awaitWord();
   }
 
   private heard(): void {
+    this.heardAt = performance.now();
+    this.awaitWord();
+  }
+
+  private awaitWord(): void {
     clearTimeout(this.silence);
     // Comments are not told to a page, so silence alone is no loss: the stream is quietly taken anew.
-    this.silence = setTimeout(() => this.open(), SILENCE_MS_MAX);
+    this.silence = setTimeout(() => void this.open(), SILENCE_MS_MAX);
   }
 
   private retry(): void {

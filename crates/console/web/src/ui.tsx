@@ -63,7 +63,7 @@ export function Table(props: { label: string; children: ComponentChildren; class
 
 const MARKS: Record<string, string> = {
   running: "live", processing: "live", busy: "live", finished: "good", completed: "good", ready: "good",
-  failed: "bad", terminated: "bad", away: "bad", aborted: "dim", cancelled: "dim", sleeping: "warn", queued: "warn",
+  failed: "bad", terminated: "bad", away: "bad", aborted: "dim", cancelled: "dim", works: "live", done: "good", silent: "warn", lost: "bad", sleeping: "warn", queued: "warn",
 };
 
 export function State(props: { state: string }) {
@@ -89,7 +89,7 @@ export function Loaded<T>(props: { asked: Asked<T>; children: (data: T) => Compo
   const { data, error, slow, reload } = props.asked;
   return (
     <>
-      <ErrorBox error={error} retry={reload} />
+      {error?.isLost && data !== null ? null : <ErrorBox error={error} retry={reload} />}
       {slow ? <p class="box note" role="status">The controller is slow to answer; still waiting.</p> : null}
       {data === null ? (error ? null : <p class="empty" role="status">Loading…</p>) : props.children(data)}
     </>
@@ -225,11 +225,11 @@ export function saveText(name: string, text: string, type = "text/plain"): void 
 }
 
 /** A heading of a column by which the table is sorted when it is pressed. */
-export function SortHead(props: { name: string; by: string; sort: string; onSort: (sort: string) => void }) {
+export function SortHead(props: { name: string; by: string; sort: string; onSort: (sort: string) => void; class?: string }) {
   const isUp = props.sort === props.by;
   const isDown = props.sort === `-${props.by}`;
   return (
-    <th scope="col" aria-sort={isUp ? "ascending" : isDown ? "descending" : "none"}>
+    <th scope="col" class={props.class} aria-sort={isUp ? "ascending" : isDown ? "descending" : "none"}>
       <button type="button" class="sort" onClick={() => props.onSort(isDown ? props.by : `-${props.by}`)}>
         {props.name}<span aria-hidden="true">{isUp ? " ↑" : isDown ? " ↓" : ""}</span>
       </button>

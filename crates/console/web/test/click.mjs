@@ -4,24 +4,30 @@
 //   node test/click.mjs --base http://127.0.0.1:19088 --user ann --password secret
 //                                                           against a real controller: it submits
 //                                                           small runs on mock storage, and cancels them
-//   ... --pictures DIR                                      keeps a picture of each page, light and dark
-import { mkdir } from "node:fs/promises";
+//   ... --pictures DIR                                      keeps a picture of each page, light and dark,
+//                                                           whole and at both sizes, to be looked at
+//   ... --docs DIR                                          keeps small pictures for docs/images
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { SPARSE } from "../mock/data.mjs";
 import { startMock } from "../mock/server.mjs";
 import { launch } from "./browser.mjs";
+import { smaller } from "./png.mjs";
 
 const option = (name) => {
   const place = process.argv.indexOf(`--${name}`);
   return place < 0 ? null : process.argv[place + 1];
 };
 const pictures = option("pictures");
+const docs = option("docs");
+const DOCS = { names: ["sign-in", "overview", "run-live", "run", "timeline", "history", "matrix", "compare", "submit", "make", "make-matrix", "agents"], width: 1280, height: 860, heights: { "run-live": 1640, run: 1640 } };
 const SIZES = [[1600, 1000], [400, 800]];
 
 const mock = option("base") ? null : await startMock();
 const base = option("base") ?? mock.url;
 const user = option("user") ?? "ann";
 const password = option("password") ?? "ann";
-if (pictures) await mkdir(pictures, { recursive: true });
+for (const folder of [pictures, docs]) if (folder) await mkdir(folder, { recursive: true });
 const browser = await launch();
 const page = await browser.newPage();
 let checksCount = 0;
@@ -54,6 +60,16 @@ async function look(name, { keyboard = true, whole = true } = {}) {
       checksCount += 1;
       page.complaints.length = 0;
       if (pictures) await page.picture(join(pictures, `${name}-${width}-${isDark ? "dark" : "light"}.png`), whole);
+    }
+  }
+  if (docs && DOCS.names.includes(name)) {
+    await page.evaluate("document.querySelector('.told button')?.click()");
+    for (const isDark of [false, true]) {
+      await page.size(DOCS.width, DOCS.heights[name] ?? DOCS.height, isDark);
+      await page.evaluate("scrollTo(0, 0); document.activeElement?.blur(); new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+      const path = join(docs, `console-${name}-${isDark ? "dark" : "light"}.png`);
+      await page.picture(path, false);
+      await writeFile(path, smaller(await readFile(path)));
     }
   }
   await page.size(1600, 1000, false);
@@ -102,9 +118,11 @@ await step("submit", async () => {
   for (const name of ["click-through <b>1</b>", "click-through-2", "click-through-3"]) {
     await page.open(at("#/submit"));
     await page.until(title("Submit a workload"));
-    const text = `<?xml version="1.0" encoding="UTF-8"?>\n<workload name="${name.replaceAll("<", "&lt;").replaceAll(">", "&gt;")}">\n  <storage type="mock" config="delay=2"/>\n  <workflow>\n    <workstage name="main">\n      <work name="main" workers="4" runtime="${mock ? 30 : 12}">\n        <operation type="read" ratio="80" config="containers=u(1,4);objects=u(1,100)"/>\n        <operation type="write" ratio="20" config="containers=u(1,4);objects=u(101,200);sizes=c(64)KB"/>\n      </work>\n    </workstage>\n  </workflow>\n</workload>\n`;
-    await page.evaluate(`(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(text)}], "main.xml")); document.querySelector("[data-test=drop]").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`);
-    await page.until(`document.querySelector("[data-test=code]").value.includes("workstage")`, "the dropped file in the field");
+    const text = `<?xml version="1.0" encoding="UTF-8"?>\n<workload name="${name.replaceAll("<", "&lt;").replaceAll(">", "&gt;")}">\n  <storage type="mock" config="delay=2"/>\n  <workflow>\n    <workstage name="main">\n      <work name="main" workers="4" runtime="${mock ? 30 : 40}">\n        <operation type="read" ratio="80" config="containers=u(1,4);objects=u(1,100)"/>\n        <operation type="write" ratio="20" config="containers=u(1,4);objects=u(101,200);sizes=c(64)KB"/>\n      </work>\n    </workstage>\n  </workflow>\n</workload>\n`;
+    const file = `const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(text)}], "main.xml"));`;
+    if (names.length === 0) await page.evaluate(`(() => { ${file} const field = document.querySelector("[data-test=file]"); field.files = data.files; field.dispatchEvent(new Event("change", { bubbles: true })); })()`);
+    else await page.evaluate(`(() => { ${file} document.querySelector("[data-test=drop]").dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: data })); })()`);
+    await page.until(`document.querySelector("[data-test=code]").value.includes("workstage")`, "the file in the field");
     await page.clickNamed("button", "Submit");
     await page.until("location.hash.startsWith('#/runs/')", "the page of the run that was submitted");
     names.push(await page.evaluate("decodeURIComponent(location.hash.slice(7))"));
@@ -227,6 +245,13 @@ await step("run, afterwards", async () => {
       await look(`run-hostile-${number}`, { keyboard: false });
     }
   }
+  if (mock) {
+    await page.open(at(`#/runs/w${SPARSE}`));
+    await page.until("document.querySelectorAll('.uplot').length >= 3 && document.querySelector('[data-test=tiles]')", "charts and figures of a run of which little is known");
+    check("what is not counted by job is told by the results", !(await page.text("[data-test=tiles]")).includes("–"), await page.text("[data-test=tiles]"));
+    check("columns that nobody knows are left out", !(await page.text("[data-test=by-agent]")).includes("Clock offset"));
+    await look("run-sparse", { keyboard: false });
+  }
   await page.open(at("#/runs/w99999999"));
   page.expected.push(/404/);
   await page.until("document.querySelector('[role=alert]')?.innerText.includes('w99999999')", "word that there is no such run");
@@ -267,6 +292,8 @@ await step("history", async () => {
 });
 
 await step("matrix", async () => {
+  // A real controller needs its time until a second run has figures.
+  for (let tries = 0; (await endedRuns()).filter((run) => run.ops_count > 0).length < 2 && tries < 180; tries += 1) await new Promise((done) => setTimeout(done, 1000));
   const runs = (await endedRuns()).filter((run) => run.ops_count > 0).slice(0, 3);
   await page.open(at("#/history"));
   await page.until("document.querySelector('[data-test=history] tbody tr')");

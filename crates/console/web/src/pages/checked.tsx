@@ -1,7 +1,20 @@
 // What a check says of a workload: its stages and jobs, and the lowered text.
-import { Checked } from "../api";
+import { Checked, Correction } from "../api";
 import { duration } from "../format";
 import { Lines, Table } from "../ui";
+
+export function Corrections({ corrections }: { corrections: Correction[] }) {
+  if (corrections.length === 0) return null;
+  return (
+    <details open={corrections.length <= 5}>
+      <summary>What means something else here than in COSBench ({corrections.length})</summary>
+      <Table label="Corrected meanings">
+        <thead><tr><th scope="col">What</th><th scope="col" class="text">There</th><th scope="col" class="text">Here</th></tr></thead>
+        <tbody>{corrections.map((of, index) => <tr key={index}><th scope="row">{of.what}</th><td class="text wrap">{of.theirs}</td><td class="text wrap">{of.ours}</td></tr>)}</tbody>
+      </Table>
+    </details>
+  );
+}
 
 export function CheckedView({ checked }: { checked: Checked }) {
   return (
@@ -21,6 +34,7 @@ export function CheckedView({ checked }: { checked: Checked }) {
           </tbody>
         </Table>
       ) : null}
+      <Corrections corrections={checked.corrections ?? []} />
       {checked.lowered ? <details><summary>In plimsoll's language</summary><pre tabIndex={0}>{checked.lowered}</pre></details> : null}
     </>
   );

@@ -38,7 +38,7 @@ export function HistoryPage() {
   const ids = [...chosen.keys()];
   const going = [...chosen.values()].filter((run) => !hasEnded(run.state)).map((run) => run.id);
   const list = ids.map(encodeURIComponent).join(",");
-  const head = (name: string, by: string) => <SortHead name={name} by={by} sort={sort} onSort={(sort) => setQuery({ sort })} />;
+  const head = (name: string, by: string, of = "") => <SortHead class={of} name={name} by={by} sort={sort} onSort={(sort) => setQuery({ sort })} />;
   return (
     <Page title="History" intro="All runs that this controller knows, with those that go on.">
       {dialog}
@@ -65,7 +65,7 @@ export function HistoryPage() {
               <thead>
                 <tr>
                   <th scope="col" class="pick"><Check isHidden label="Choose all on this page" checked={runs.every((run) => chosen.has(run.id))} onChange={(on) => choose(runs, on)} /></th>
-                  <th scope="col" class="text">Run</th>{head("Name", "name")}{head("State", "state")}<th scope="col" class="text">Kind</th>{head("Submitted", "submitted")}{head("Took", "duration")}
+                  <th scope="col" class="text">Run</th>{head("Name", "name", "text")}{head("State", "state", "text")}<th scope="col" class="text">Kind</th>{head("Submitted", "submitted")}{head("Took", "duration")}
                   <th scope="col" class="text">Operations</th><th scope="col">Count</th><th scope="col">Failed</th><th scope="col">Bytes</th><th scope="col" class="text">User</th>
                 </tr>
               </thead>

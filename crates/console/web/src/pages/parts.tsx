@@ -1,6 +1,6 @@
 // What several pages show of a run.
 import { MatrixRow, Run, fileUrl, now, post, runPath } from "../api";
-import { byteRate, bytes, count, duration, elapsed, instant, number, opRate, percent } from "../format";
+import { byteRate, bytes, count, duration, elapsed, instant, opRate, percent } from "../format";
 import { State, Table, tell } from "../ui";
 
 export const runHref = (id: string): string => `#/runs/${encodeURIComponent(id)}`;
@@ -81,7 +81,7 @@ export const COLUMNS: Column[] = [
   { id: "throughput", name: "Throughput", group: "rates", title: "Bandwidth", text: (row) => byteRate(row.bytes_per_sec), value: (row) => row.bytes_per_sec },
   { id: "success", name: "Success", group: "rates", title: "Succ-Ratio", text: (row) => percent(row.success_ratio), value: (row) => row.success_ratio },
   { id: "failed", name: "Failed", group: "counts", text: (row) => count(row.ops_failed_count), value: (row) => row.ops_failed_count },
-  { id: "workers", name: "Workers", group: "other", title: "Worker-Count", text: (row) => (row.workers_count === null ? "–" : number(row.workers_count)), value: (row) => row.workers_count },
+  { id: "workers", name: "Workers", group: "other", title: "Worker-Count", text: (row) => count(row.workers_count), value: (row) => row.workers_count },
 ];
 
 export function Download(props: { path: string; children: string; primary?: boolean }) {

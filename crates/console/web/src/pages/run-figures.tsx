@@ -1,36 +1,48 @@
 // The figures of a run: what it does now, its course over time, by host, by agent.
+import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { AgentFigures, HostFigures, PERCENTILES, RunDetail, SeriesRow, Stage } from "../api";
+import { Agent, AgentFigures, HostFigures, Job, MatrixRow, PERCENTILES, RunDetail, SeriesRow, Stage } from "../api";
 import { Chart, HeatMap } from "../charts";
 import { Figures, align, colorOfKind, colorOfOther, errorsOf } from "../figures";
-import { byteRate, bytes, count, duration, number, offset, opRate, rowName, timeUnit } from "../format";
-import { Select, Section, Table, Check } from "../ui";
+import { UNKNOWN, byteRate, bytes, count, duration, number, offset, opRate, rowName, timeUnit } from "../format";
+import { useAsked } from "../hooks";
+import { Check, Section, Select, State, Table } from "../ui";
 
 const MIB = 1048576;
 
-/** The figures that matter first: now, or the last ones there were. */
-export function Tiles(props: { run: RunDetail; stage: Stage | null; figures: Figures; round: number }) {
+/** The figures that matter first: those of this second, or what the stage came to. */
+export function Tiles(props: { run: RunDetail; stage: Stage | null; figures: Figures; round: number; results: MatrixRow[] }) {
   const { run, stage, figures } = props;
-  const total = stage ? figures.total(stage.number) : figures.shown(null)[figures.shown(null).length - 1] ?? null;
-  if (!total || total.at_ms.length === 0) return null;
-  const isNow = stage?.state === "running";
-  const last = <T,>(values: (T | null)[]): T | null => (isNow ? values[values.length - 1] ?? null : null);
-  const mean = (values: (number | null)[]): number | null => {
-    const known = values.filter((of): of is number => of !== null);
-    return known.length === 0 ? null : known.reduce((sum, of) => sum + of, 0) / known.length;
-  };
-  const rate = isNow ? last(total.ops_per_sec) : mean(total.ops_per_sec);
-  const throughput = isNow ? last(total.bytes_per_sec) : mean(total.bytes_per_sec);
+  const total = stage ? figures.total(stage.number) : null;
+  const isNow = stage?.state === "running" && total !== null && total.at_ms.length > 0;
   const jobs = stage ? stage.jobs : run.stages.flatMap((of) => of.jobs);
-  const sum = (of: (job: Stage["jobs"][number]) => number | null) => jobs.reduce((sum, job) => sum + (of(job) ?? 0), 0);
-  const failed = Math.max(sum((job) => job.ops_failed_count), figures.rows.filter((row) => row.stage === stage?.number && row.kind === null && row.job === null)
-    .flatMap((row) => Object.values(row.errors)).flat().reduce((sum, of) => sum + of, 0));
-  const tiles: [string, string, boolean][] = [
-    [isNow ? "op rate now" : "op rate", opRate(rate), false], [isNow ? "throughput now" : "throughput", byteRate(throughput), false],
-    ...(isNow ? [["latency p50 now", duration(last(total.latency_ns.p50)), false], ["latency p99 now", duration(last(total.latency_ns.p99)), false], ["in flight", count(last(total.in_flight)), false]] as [string, string, boolean][]
-      : [["operations", count(sum((job) => job.ops_count)), false], ["bytes", bytes(sum((job) => job.bytes_count)), false]] as [string, string, boolean][]),
-    ["failed", count(failed), failed > 0],
-  ];
+  const results = props.results.filter((row) => stage === null || row.stage === stage.number);
+  // Counters tell jobs apart only where a stage has one; otherwise it is the results that know.
+  const sum = (ofJob: (job: Job) => number | null, ofRow: (row: MatrixRow) => number): number | null => {
+    const known = jobs.map(ofJob);
+    if (known.length > 0 && known.every((of) => of !== null)) return known.reduce<number>((sum, of) => sum + (of ?? 0), 0);
+    return results.length === 0 ? null : results.reduce((sum, row) => sum + ofRow(row), 0);
+  };
+  const failed = sum((job) => job.ops_failed_count, (row) => row.ops_failed_count);
+  const tiles: [name: string, value: string, isBad: boolean][] = [];
+  if (isNow) {
+    const last = (values: (number | null)[]) => values[values.length - 1] ?? null;
+    const inFlight = last(total.in_flight);
+    tiles.push(
+      ["op rate now", opRate(last(total.ops_per_sec)), false], ["throughput now", byteRate(last(total.bytes_per_sec)), false],
+      ["latency p50 now", duration(last(total.latency_ns.p50)), false], ["latency p99 now", duration(last(total.latency_ns.p99)), false],
+    );
+    if (inFlight !== null) tiles.push(["in flight", count(inFlight), false]);
+  } else {
+    // The kinds of one job have one measured span, so that their rates add up; those of several have not.
+    const rows = stage && stage.jobs.length === 1 ? results : [];
+    if (rows.length > 0) tiles.push(["op rate", opRate(rows.reduce((sum, row) => sum + (row.ops_per_sec ?? 0), 0)), false], ["throughput", byteRate(rows.reduce((sum, row) => sum + (row.bytes_per_sec ?? 0), 0)), false]);
+    const [only] = rows;
+    if (only && rows.length === 1) tiles.push(["latency p50", duration(only.latency_ns["p50"]), false], ["latency p99", duration(only.latency_ns["p99"]), false]);
+    tiles.push(["operations", count(sum((job) => job.ops_count, (row) => row.ops_count)), false], ["bytes", bytes(sum((job) => job.bytes_count, (row) => row.bytes_count)), false]);
+  }
+  if (!isNow && tiles.every(([, value]) => value === UNKNOWN)) return null;
+  tiles.push(["failed", count(failed), (failed ?? 0) > 0]);
   return (
     <dl class="tiles" aria-label={stage ? `Figures of stage ${stage.name}` : "Figures of all stages"} data-test="tiles">
       {tiles.map(([name, value, isBad]) => {
@@ -124,18 +136,40 @@ export function HostRows({ rows, stages }: { rows: HostFigures[]; stages: Stage[
 
 const stageName = (stages: Stage[], wanted: number): string => stages.find((of) => of.number === wanted)?.name ?? String(wanted);
 
-export function AgentRows({ rows, stages }: { rows: AgentFigures[]; stages: Stage[] }) {
+/** What each agent does; what is known of its machine stands beside while the run goes on. */
+export function AgentRows({ rows, stages, isLive }: { rows: AgentFigures[]; stages: Stage[]; isLive: boolean }) {
+  const asked = useAsked<{ agents: Agent[] }>(isLive && rows.length > 0 ? "/agents" : null, 5000);
   if (rows.length === 0) return null;
+  const joined = rows.map((row) => {
+    const machine = asked.data?.agents.find((of) => of.name === row.agent);
+    return { ...row, clock_offset_ms: row.clock_offset_ms ?? machine?.clock_offset_ms ?? null, cpu_percent: row.cpu_percent ?? machine?.cpu_percent ?? null };
+  });
+  type Joined = (typeof joined)[number];
+  const columns: { name: string; isText?: boolean; value: (row: Joined) => unknown; text: (row: Joined) => ComponentChildren; isBad?: (row: Joined) => boolean }[] = [
+    { name: "Stage", isText: true, value: () => true, text: (row) => stageName(stages, row.stage) },
+    { name: "State", isText: true, value: (row) => row.state, text: (row) => <State state={row.state ?? "–"} /> },
+    { name: "Workers", value: (row) => row.workers_count, text: (row) => count(row.workers_count) },
+    { name: "Operations", value: () => true, text: (row) => count(row.ops_count) },
+    { name: "Failed", value: () => true, text: (row) => count(row.ops_failed_count), isBad: (row) => row.ops_failed_count > 0 },
+    { name: "Op rate", value: () => true, text: (row) => opRate(row.ops_per_sec) },
+    { name: "Throughput", value: () => true, text: (row) => byteRate(row.bytes_per_sec) },
+    { name: "p50", value: (row) => row.latency_ns?.p50, text: (row) => duration(row.latency_ns?.p50) },
+    { name: "p99", value: (row) => row.latency_ns?.p99, text: (row) => duration(row.latency_ns?.p99) },
+    { name: "In flight", value: (row) => row.in_flight, text: (row) => count(row.in_flight) },
+    { name: "Clock offset", value: (row) => row.clock_offset_ms, text: (row) => offset(row.clock_offset_ms) },
+    { name: "CPU", value: (row) => row.cpu_percent, text: (row) => (row.cpu_percent === null ? "–" : `${number(row.cpu_percent)} %`), isBad: (row) => (row.cpu_percent ?? 0) > 90 },
+  ];
+  // A column that no row knows is left out.
+  const shown = columns.filter((column) => joined.some((row) => column.value(row) != null));
   return (
     <Section id="by-agent" title="By agent">
       <Table label="Figures by agent" test="by-agent">
-        <thead><tr><th scope="col">Agent</th><th scope="col" class="text">Stage</th><th scope="col">Workers</th><th scope="col">Operations</th><th scope="col">Failed</th><th scope="col">Op rate</th><th scope="col">Throughput</th><th scope="col">p50</th><th scope="col">p99</th><th scope="col">In flight</th><th scope="col">Clock offset</th><th scope="col">CPU</th></tr></thead>
+        <thead><tr><th scope="col">Agent</th>{shown.map((column) => <th key={column.name} scope="col" class={column.isText ? "text" : ""}>{column.name}</th>)}</tr></thead>
         <tbody>
-          {rows.map((row) => (
+          {joined.map((row) => (
             <tr key={`${row.stage}/${row.agent}`}>
-              <th scope="row">{row.agent}</th><td class="text">{stageName(stages, row.stage)}</td><td>{count(row.workers_count)}</td><td>{count(row.ops_count)}</td><td class={row.ops_failed_count ? "bad" : ""}>{count(row.ops_failed_count)}</td>
-              <td>{opRate(row.ops_per_sec)}</td><td>{byteRate(row.bytes_per_sec)}</td><td>{duration(row.latency_ns.p50)}</td><td>{duration(row.latency_ns.p99)}</td><td>{count(row.in_flight)}</td>
-              <td>{offset(row.clock_offset_ms)}</td><td class={(row.cpu_percent ?? 0) > 90 ? "bad" : ""}>{row.cpu_percent === null ? "–" : `${number(row.cpu_percent)} %`}</td>
+              <th scope="row">{row.agent}</th>
+              {shown.map((column) => <td key={column.name} class={`${column.isText ? "text" : ""} ${column.isBad?.(row) ? "bad" : ""}`}>{column.text(row)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -4,10 +4,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, LogLine, Matrix, RunDetail, Series, Stage, api, now, runPath } from "../api";
 import { Figures } from "../figures";
 import { bytes, duration, elapsed, instant } from "../format";
-import { go, setQuery, useAddress, useAsked, useTicking } from "../hooks";
+import { Asked, go, setQuery, useAddress, useAsked, useTicking } from "../hooks";
 import { Live } from "../live";
 import { Empty, ErrorBox, Lines, Loaded, Page, Progress, Section, Select, State, Table, useConfirm } from "../ui";
 import { COLUMNS, Download, cancelAll, hasEnded, resubmitAll } from "./parts";
+import { Corrections } from "./checked";
 import { StageBars } from "./stages";
 import { AgentRows, HostRows, Tiles, TimeCharts } from "./run-figures";
 
@@ -45,11 +46,12 @@ function useRun(id: string): Watched & { reload: () => void } {
         let figures = new Figures(series);
         change({ figures, log: log.log, retryAt: null });
         if (hasEnded(run.state) || signal.aborted) return;
-        const refresh = async () => {
+        const refresh = async (): Promise<number | null> => {
           const series = await api<Series>(`${runPath(id)}/series?points=${POINTS}`, { signal }).catch(() => null);
-          if (series === null) return;
+          if (series === null) return null;
           figures = new Figures(series);
           change({ figures });
+          return series.seq;
         };
         live = new Live(id, series.seq, {
           onRun: (run) => setWatched((old) => ({ ...old, run: { ...old.run, ...run }, round: old.round + 1 })),
@@ -59,7 +61,7 @@ function useRun(id: string): Watched & { reload: () => void } {
             if (figures.isLong) void refresh();
           },
           onLog: (line) => setWatched((old) => (old.log.some((of) => of.seq === line.seq) ? old : { ...old, log: [...old.log, line].slice(-LOG_MAX) })),
-          onReset: () => void refresh(),
+          onReset: refresh,
           onEnd: reload,
           onConnection: (retryMs) => change({ retryAt: retryMs === null ? null : Date.now() + retryMs }),
         });
@@ -105,7 +107,7 @@ export function RunPage({ id }: { id: string }) {
       <Reconnecting retryAt={isLive ? retryAt : null} />
       {run.description ? <p>{run.description}</p> : null}
       <Lines class="failure" lines={run.error ? [run.error] : []} />
-      <Lines class="warning" lines={run.warnings} />
+      <Lines class="warning" lines={[...(run.archive_error ? [`the archive could not be written: ${run.archive_error}`] : []), ...run.warnings]} />
       {run.state === "queued" ? <p class="box note">Waits in the queue{run.order ? ` at place ${run.order}` : ""}. The page comes to life when the run begins.</p> : null}
       {run.state === "running" ? <Progress value={run.progress} label="Progress of the run" /> : null}
       <Body run={run} figures={figures} log={log} round={round} isLive={isLive} />
@@ -145,6 +147,9 @@ function Body(props: { run: RunDetail; figures: Figures | null; log: LogLine[]; 
   const asked = query.get("stage");
   const chosen = asked === "all" ? null : asked !== null ? Number(asked) : mainStage(run.stages);
   const stage = run.stages.find((of) => of.number === chosen) ?? null;
+  const results = useAsked<Matrix>(`/matrix?runs=${encodeURIComponent(run.id)}`, isLive ? 5000 : 0);
+  // Figures are asked for anew when the run has ended, its results with them.
+  useEffect(() => { if (results.data !== null) results.reload(); }, [figures]);
   const choose = (number: number | null) => setQuery({ stage: number === null ? "all" : String(number) });
   return (
     <>
@@ -156,11 +161,11 @@ function Body(props: { run: RunDetail; figures: Figures | null; log: LogLine[]; 
       </Section>
       {figures ? (
         <>
-          <Tiles run={run} stage={stage} figures={figures} round={round} />
+          <Tiles run={run} stage={stage} figures={figures} round={round} results={results.data?.rows ?? []} />
           <TimeCharts stage={stage} figures={figures} round={round} isLive={isLive} />
-          <Results id={run.id} stage={chosen} isLive={isLive} />
+          <Results id={run.id} asked={results} stage={chosen} isLive={isLive} />
           <HostRows rows={figures.hosts.filter((of) => chosen === null || of.stage === chosen)} stages={run.stages} />
-          <AgentRows rows={figures.agents.filter((of) => chosen === null || of.stage === chosen)} stages={run.stages} />
+          <AgentRows rows={figures.agents.filter((of) => chosen === null || of.stage === chosen)} stages={run.stages} isLive={isLive} />
         </>
       ) : <p class="empty" role="status">Loading the figures…</p>}
       <Events log={log} />
@@ -171,11 +176,10 @@ function Body(props: { run: RunDetail; figures: Figures | null; log: LogLine[]; 
 }
 
 /** What each row came to, by the same figures as the matrix. */
-function Results(props: { id: string; stage: number | null; isLive: boolean }) {
-  const asked = useAsked<Matrix>(`/matrix?runs=${encodeURIComponent(props.id)}`, props.isLive ? 5000 : 0);
+function Results(props: { id: string; asked: Asked<Matrix>; stage: number | null; isLive: boolean }) {
   return (
     <Section id="results" title={props.isLive ? "Results so far" : "Results"} aside={<a href={`#/matrix?runs=${encodeURIComponent(props.id)}`}>As a matrix</a>}>
-      <Loaded asked={asked}>
+      <Loaded asked={props.asked}>
         {({ rows, missing }) => {
           const shown = rows.filter((row) => props.stage === null || row.stage === props.stage);
           if (shown.length === 0) return <Empty>{missing[0] ? `No figures: ${missing[0].why}.` : "No figures of this stage yet."}</Empty>;
@@ -228,25 +232,17 @@ function About({ run }: { run: RunDetail }) {
     if (text !== null) return;
     api<{ text: string; lowered: string | null }>(`${runPath(run.id)}/workload`).then(setText, (failed: unknown) => setError(failed as ApiError));
   };
-  const corrections = run.corrections ?? [];
   return (
     <Section id="about" title="The run">
       <dl class="facts">
         <dt>targets</dt><dd>{run.targets.join("; ") || "–"}</dd>
         <dt>agents</dt><dd>{run.agents.join(", ") || "this machine"}</dd>
         {run.touches.length > 0 ? <><dt>writes in</dt><dd>{run.touches.join(", ")}</dd></> : null}
+        {run.resubmitted_from ? <><dt>again</dt><dd>as <a href={`#/runs/${encodeURIComponent(run.resubmitted_from)}`}>{run.resubmitted_from}</a></dd></> : null}
         {run.states.map((of, index) => <Fragment key={index}><dt>{of.state}</dt><dd>{instant(of.at_ms)}</dd></Fragment>)}
       </dl>
       <Lines class="note" lines={run.notes} />
-      {corrections.length > 0 ? (
-        <details open={corrections.length <= 5}>
-          <summary>What means something else here than in COSBench ({corrections.length})</summary>
-          <Table label="Corrected meanings">
-            <thead><tr><th scope="col">What</th><th scope="col" class="text">There</th><th scope="col" class="text">Here</th></tr></thead>
-            <tbody>{corrections.map((of, index) => <tr key={index}><th scope="row">{of.what}</th><td class="text wrap">{of.theirs}</td><td class="text wrap">{of.ours}</td></tr>)}</tbody>
-          </Table>
-        </details>
-      ) : null}
+      <Corrections corrections={run.corrections ?? []} />
       {run.has_workload ? (
         <details onToggle={show}>
           <summary>The workload as it was given, and as it is understood</summary>
