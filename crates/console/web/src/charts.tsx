@@ -161,14 +161,15 @@ function options(props: ChartProps, width: number, onCursor: (index: number | nu
   };
 }
 
-export interface HeatCell { atMs: number; bins: [number, number][] }
+/** A cell of time: its end, its length, and how many operations of each latency ended in it. */
+export interface HeatCell { atMs: number; ms: number; bins: [number, number][] }
 
 const HEAT_HEIGHT = 240;
 const LEFT = 62;
 const BOTTOM = 24;
 
 /** How many operations took how long in each cell of time: darker is more. */
-export function HeatMap(props: { cells: HeatCell[]; intervalMs: number }) {
+export function HeatMap(props: { cells: HeatCell[] }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const words = useRef<HTMLParagraphElement>(null);
   const at = useRef<number | null>(null);
@@ -177,7 +178,7 @@ export function HeatMap(props: { cells: HeatCell[]; intervalMs: number }) {
   const range = heatRange(props.cells);
 
   useEffect(() => {
-    const draw = () => canvas.current && drawHeat(canvas.current, latest.current.cells, latest.current.intervalMs);
+    const draw = () => canvas.current && drawHeat(canvas.current, latest.current.cells);
     draw();
     const resized = new ResizeObserver(draw);
     if (canvas.current?.parentElement) resized.observe(canvas.current.parentElement);
@@ -188,7 +189,7 @@ export function HeatMap(props: { cells: HeatCell[]; intervalMs: number }) {
     };
   }, [range === null]);
   useEffect(() => {
-    if (canvas.current) drawHeat(canvas.current, props.cells, props.intervalMs);
+    if (canvas.current) drawHeat(canvas.current, props.cells);
   }, [props.cells, props.cells.length]);
 
   const read = (cell: HeatCell | undefined, bin: number | null) => {
@@ -204,9 +205,8 @@ export function HeatMap(props: { cells: HeatCell[]; intervalMs: number }) {
     const x = (event.offsetX - LEFT) / (element.clientWidth - LEFT);
     const y = 1 - event.offsetY / (element.clientHeight - BOTTOM);
     if (x < 0 || y < 0) return;
-    const first = props.cells[0]?.atMs ?? 0;
-    const wanted = first + x * spanMs(props.cells, props.intervalMs);
-    const cell = props.cells.find((of) => of.atMs + props.intervalMs > wanted);
+    const [from, to] = heatSpan(props.cells);
+    const cell = props.cells.find((of) => of.atMs > from + x * (to - from));
     read(cell, range[0] + Math.floor(y * (range[1] - range[0] + 1)));
   };
   const move = (event: KeyboardEvent) => {
@@ -242,11 +242,13 @@ function heatRange(cells: HeatCell[]): [number, number] | null {
   return high < 0 ? null : [Math.max(0, low - 1), Math.min(BIN_LAST, high + 1)];
 }
 
-function spanMs(cells: HeatCell[], intervalMs: number): number {
-  return (cells[cells.length - 1]?.atMs ?? 0) - (cells[0]?.atMs ?? 0) + intervalMs;
+/** From when to when there are cells. */
+function heatSpan(cells: HeatCell[]): [number, number] {
+  const first = cells[0];
+  return [first ? first.atMs - first.ms : 0, cells[cells.length - 1]?.atMs ?? 0];
 }
 
-function drawHeat(canvas: HTMLCanvasElement, cells: HeatCell[], intervalMs: number): void {
+function drawHeat(canvas: HTMLCanvasElement, cells: HeatCell[]): void {
   const range = heatRange(cells);
   const width = canvas.parentElement?.clientWidth ?? 0;
   const context = canvas.getContext("2d");
@@ -261,23 +263,24 @@ function drawHeat(canvas: HTMLCanvasElement, cells: HeatCell[], intervalMs: numb
   const plotWidth = width - LEFT;
   const plotHeight = HEAT_HEIGHT - BOTTOM;
   const rowHeight = plotHeight / (high - low + 1);
-  const first = cells[0]?.atMs ?? 0;
-  const span = spanMs(cells, intervalMs);
+  const [first, end] = heatSpan(cells);
+  const span = Math.max(1, end - first);
   const x = (atMs: number) => LEFT + ((atMs - first) / span) * plotWidth;
+  // Per second, as cells differ in length.
   let most = 1;
-  for (const { bins } of cells) for (const [, of] of bins) most = Math.max(most, of);
+  for (const { ms, bins } of cells) for (const [, of] of bins) most = Math.max(most, (of * 1000) / ms);
   context.fillStyle = colorOf("--tile");
   context.fillRect(LEFT, 0, plotWidth, plotHeight);
   context.fillStyle = colorOf("--heat");
   // Whole pixels, so that neighbours neither overlap nor leave a seam.
   const pixel = (of: number) => Math.round(of * ratio) / ratio;
-  for (const { atMs, bins } of cells) {
-    const left = pixel(x(atMs));
-    const cellWidth = Math.max(1 / ratio, pixel(x(atMs + intervalMs)) - left);
+  for (const { atMs, ms, bins } of cells) {
+    const left = pixel(x(atMs - ms));
+    const cellWidth = Math.max(1 / ratio, pixel(x(atMs)) - left);
     for (const [bin, of] of bins) {
       if (of <= 0) continue;
       const top = pixel(plotHeight - (bin - low + 1) * rowHeight);
-      context.globalAlpha = 0.1 + 0.9 * (Math.log1p(of) / Math.log1p(most));
+      context.globalAlpha = 0.1 + 0.9 * (Math.log1p((of * 1000) / ms) / Math.log1p(most));
       context.fillRect(left, top, cellWidth, pixel(plotHeight - (bin - low) * rowHeight) - top);
     }
   }

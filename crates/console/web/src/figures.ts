@@ -107,17 +107,25 @@ export function align(of: { atMs: number[]; line: Line }[], intervalMs: number):
   return { atSec: withGaps.map((ms) => ms / 1000), lines };
 }
 
+/** How long a cell is: up to `intervalMs`, and less where ticks have come since, or at a stage's end. */
+export function cellMs(atMs: number[], cell: number, intervalMs: number): number {
+  const at = atMs[cell] ?? 0;
+  const before = atMs[cell - 1];
+  const after = atMs[cell + 1];
+  const length = before !== undefined ? at - before : after !== undefined ? after - at : intervalMs;
+  return Math.max(1, Math.min(intervalMs, length));
+}
+
 /** The sum of each class of errors over rows. */
 export function errorsOf(rows: SeriesRow[], intervalMs: number): Lines {
   const classes = [...new Set(rows.flatMap((row) => Object.keys(row.errors)))].sort();
   return align(classes.map((name, index) => {
     const sums = new Map<number, number>();
     for (const row of rows) {
-      for (const [cell, at] of row.at_ms.entries()) sums.set(at, (sums.get(at) ?? 0) + (row.errors[name]?.[cell] ?? 0));
+      for (const [cell, at] of row.at_ms.entries()) sums.set(at, (sums.get(at) ?? 0) + ((row.errors[name]?.[cell] ?? 0) * 1000) / cellMs(row.at_ms, cell, intervalMs));
     }
     const atMs = [...sums.keys()].sort((a, b) => a - b);
-    const perSec = (at: number) => ((sums.get(at) ?? 0) * 1000) / intervalMs;
-    return { atMs, line: { name, color: name === "corrupt" ? "--bad" : colorOfOther(index), values: atMs.map(perSec) } };
+    return { atMs, line: { name, color: name === "corrupt" ? "--bad" : colorOfOther(index), values: atMs.map((at) => sums.get(at) ?? 0) } };
   }), intervalMs);
 }
 

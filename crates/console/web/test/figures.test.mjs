@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "./sources.mjs";
 
-const { Figures, align, errorsOf, binFromNs } = await load("figures.ts");
+const { Figures, align, cellMs, errorsOf, binFromNs } = await load("figures.ts");
 
 const tickRow = (more) => ({
   stage: 1, stage_name: "main", job: 1, job_name: "main", kind: "GET", ops_per_sec: 10, bytes_per_sec: 100, in_flight: 4, latency_ns: { p50: 1, p90: 2, p99: 3, p99_9: 4, max: 5 }, errors: {}, bins: [],
@@ -43,6 +43,14 @@ test("errors are per second, whatever the length of a cell", () => {
   const row = (errors) => ({ at_ms: [10_000, 20_000], errors });
   const lines = errorsOf([row({ timeout: [20, 0] }), row({ timeout: [10, 0], corrupt: [0, 1] })], 10_000);
   assert.deepEqual(lines.lines.map((line) => [line.name, line.values]), [["corrupt", [0, 0.1]], ["timeout", [3, 0]]]);
+});
+
+test("cells that ticks have added are shorter than those that were merged", () => {
+  const atMs = [36_000, 72_000, 73_000, 74_000, 200_000];
+  assert.deepEqual(atMs.map((_, cell) => cellMs(atMs, cell, 36_000)), [36_000, 36_000, 1000, 1000, 36_000]);
+  assert.equal(cellMs([5000], 0, 1000), 1000);
+  const lines = errorsOf([{ at_ms: atMs.slice(0, 3), errors: { timeout: [36, 72, 5] } }], 36_000);
+  assert.deepEqual(lines.lines[0].values, [1, 2, 5]);
 });
 
 test("the latency scale has eight bins to a factor of ten", () => {

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Agent, AgentFigures, HostFigures, Job, MatrixRow, PERCENTILES, RunDetail, SeriesRow, Stage } from "../api";
 import { Chart, HeatMap } from "../charts";
-import { Figures, align, colorOfKind, colorOfOther, errorsOf } from "../figures";
+import { Figures, align, cellMs, colorOfKind, colorOfOther, errorsOf } from "../figures";
 import { UNKNOWN, byteRate, bytes, count, duration, number, offset, opRate, rowName, timeUnit } from "../format";
 import { useAsked } from "../hooks";
 import { Check, Section, Select, State, Table } from "../ui";
@@ -84,7 +84,7 @@ export function TimeCharts(props: { stage: Stage | null; figures: Figures; round
   }, [shown, rows, round]);
   const totals = useMemo(() => (shownStage === null ? figures.shown(null) : [figures.total(shownStage)].filter((row) => row !== null)), [figures, shownStage, round]);
   const errors = useMemo(() => errorsOf(totals, interval), [totals, round]);
-  const cells = useMemo(() => totals.flatMap((row) => row.at_ms.map((atMs, index) => ({ atMs, bins: row.bins[index] ?? [] }))).sort((a, b) => a.atMs - b.atMs), [totals, round]);
+  const cells = useMemo(() => totals.flatMap((row) => row.at_ms.map((atMs, index) => ({ atMs, ms: cellMs(row.at_ms, index, interval), bins: row.bins[index] ?? [] }))).sort((a, b) => a.atMs - b.atMs), [totals, round]);
   const empty = props.isLive ? "No figures yet." : "No figures.";
   const nsAxis = (max: number) => {
     const [size, unit] = timeUnit(max);
@@ -103,7 +103,7 @@ export function TimeCharts(props: { stage: Stage | null; figures: Figures; round
         <Chart id="chart-rate" title="Op rate" caption="Successful operations per second." lines={rates} text={opRate} axis={() => trimmed} empty={empty} />
         <Chart id="chart-latency" title="Latency" caption="Of successful operations, from the intended start to the end." lines={latency} text={duration} axis={nsAxis} isLog={isLog} empty={empty} />
         <Chart id="chart-errors" title="Errors by class" caption="Failed operations per second." lines={errors} text={(value) => `${number(value)}/s`} axis={() => trimmed} empty={totals.some((row) => row.at_ms.length > 0) ? "No operation failed." : empty} />
-        <HeatMap cells={cells} intervalMs={interval} />
+        <HeatMap cells={cells} />
       </div>
       {interval > 1000 ? <p class="caption">One point stands for {duration(interval * 1e6)}.</p> : null}
     </Section>
