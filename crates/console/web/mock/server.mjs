@@ -294,7 +294,7 @@ export function startMock({ port = 0, signIn = true } = {}) {
         case "GET timeline": { const { part, next, total_count } = page(timeline(run, Number(query.get("stage") || 0)), query); return send({ rows: part, next, total_count }); }
         case "GET timeline.csv": return download("s3-main.csv", "Timestamp,Op-Count\n");
         case "GET everything.tar": return download(`${id}.tar`, "");
-        case "GET workload": return send({ text: `<?xml version="1.0" encoding="UTF-8"?>\n<workload name="${id}">\n  <storage type="s3" config="accesskey=***;secretkey=***"/>\n</workload>\n`, file_name: "main.xml", lowered: `schema: plimsoll.workload/2\nname: ${id}\n` });
+        case "GET workload": return send({ text: `<?xml version="1.0" encoding="UTF-8"?>\n<workload name="${id}">\n  <storage type="s3" config="accesskey=*REDACTED*;secretkey=*REDACTED*"/>\n</workload>\n`, file_name: "main.xml", lowered: `schema: plimsoll.workload/2\nname: ${id}\n` });
         case "GET report.html": response.writeHead(200, { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox" }); return response.end("<!DOCTYPE html><title>report</title><p>report (mock)");
         case "GET events":
           if (faults.refuseEvents) throw new Refused(503, "busy", "no more live views");

@@ -99,8 +99,8 @@ function keysText(of: Keys, known: Record<string, KeyInfo[]>): string {
   return config((known[of.type] ?? []).map(({ key }) => [key, of.values[key] ?? ""]), of.more);
 }
 
-/** What stands for a secret where a workload is only shown. */
-export const HIDDEN = "***";
+/** What stands for a secret where a workload is only shown, here as in what the controller shows. */
+export const HIDDEN = "*REDACTED*";
 
 function withoutSecrets(of: Keys, known: Record<string, KeyInfo[]>): Keys {
   const values = { ...of.values };

@@ -17,11 +17,14 @@ export interface Asked<T> {
   error: ApiError | null;
   /** Nothing was answered for two seconds. */
   slow: boolean;
+  /** What is shown answers the question before; the answer to this one is on its way. */
+  isOld: boolean;
   reload: () => void;
 }
 
-/** Asks a path, again each `everyMs` while the page is seen; keeps the last answer when one fails. */
-export function useAsked<T>(path: string | null, everyMs = 0): Asked<T> {
+/** Asks a path, again each `everyMs` while the page is seen; keeps the last answer when one fails, and
+ * with `keepsOld` also while another path is asked. */
+export function useAsked<T>(path: string | null, everyMs = 0, keepsOld = false): Asked<T> {
   const [state, setState] = useState<{ path: string | null; data: T | null; error: ApiError | null; slow: boolean }>({ path: null, data: null, error: null, slow: false });
   const [round, setRound] = useState(0);
   const failures = useRef(0);
@@ -64,7 +67,8 @@ export function useAsked<T>(path: string | null, everyMs = 0): Asked<T> {
   }, [path, everyMs, round]);
   const reload = useCallback(() => setRound((n) => n + 1), []);
   const isCurrent = state.path === path;
-  return { data: isCurrent ? state.data : null, error: isCurrent ? state.error : null, slow: state.slow, reload };
+  const data = isCurrent || keepsOld ? state.data : null;
+  return { data, error: isCurrent ? state.error : null, slow: state.slow, isOld: !isCurrent && data !== null, reload };
 }
 
 /** The present address behind `#`: its path in parts and its query. */

@@ -86,12 +86,12 @@ export function ErrorBox(props: { error: ApiError | null; retry?: () => void }) 
 
 /** Shows what was asked for, or why it is not there yet. */
 export function Loaded<T>(props: { asked: Asked<T>; children: (data: T) => ComponentChildren }) {
-  const { data, error, slow, reload } = props.asked;
+  const { data, error, slow, isOld, reload } = props.asked;
   return (
     <>
       {error?.isLost && data !== null ? null : <ErrorBox error={error} retry={reload} />}
       {slow ? <p class="box note" role="status">The controller is slow to answer; still waiting.</p> : null}
-      {data === null ? (error ? null : <p class="empty" role="status">Loading…</p>) : props.children(data)}
+      {data === null ? (error ? null : <p class="empty" role="status">Loading…</p>) : <div class={isOld ? "old" : ""} aria-busy={isOld}>{props.children(data)}</div>}
     </>
   );
 }

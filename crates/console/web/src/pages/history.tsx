@@ -26,7 +26,7 @@ export function HistoryPage() {
     return () => clearTimeout(timer);
   }, [typed]);
   const cursor = cursors[cursors.length - 1] ?? "";
-  const asked = useAsked<{ runs: Run[]; next: string | null; total_count: number }>(`/runs?${filter}&limit=${LIMIT}&cursor=${encodeURIComponent(cursor)}`, cursor === "" ? 5000 : 0);
+  const asked = useAsked<{ runs: Run[]; next: string | null; total_count: number }>(`/runs?${filter}&limit=${LIMIT}&cursor=${encodeURIComponent(cursor)}`, cursor === "" ? 5000 : 0, true);
   const choose = (runs: Run[], on: boolean) => {
     const next = new Map(chosen);
     for (const run of runs) {

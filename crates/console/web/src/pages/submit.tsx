@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, Checked, Problem, api, post, runPath, session } from "../api";
 import { Code, Picked } from "../code";
+import { HIDDEN } from "../cosbench";
 import { EXAMPLES } from "../examples";
 import { bytes, plural } from "../format";
 import { go, useAddress } from "../hooks";
@@ -115,6 +116,7 @@ export function SubmitPage() {
         {fileName ? <p class="caption">{fileName}{hidden === null ? "" : `, ${bytes(hidden.length)}: too long to be shown, it is checked and submitted as it is`}</p> : null}
         {hidden === null ? <Code label="Workload" text={text} onChange={change} problems={problems} picked={picked} /> : <p><button type="button" onClick={() => take("", null)}>Take another text</button></p>}
       </div>
+      {whole.includes(HIDDEN) ? <p class="box warning" data-test="hidden">Secrets were taken out of this text: put them in where it says {HIDDEN}.</p> : null}
       <div class="actions submit-actions">
         <button type="button" disabled={isBusy || whole.trim() === ""} onClick={check}>Check</button>
         <button type="button" class="primary" disabled={isBusy || whole.trim() === ""} onClick={submit}>Submit</button>

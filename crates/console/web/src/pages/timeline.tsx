@@ -17,7 +17,7 @@ export function TimelinePage({ id }: { id: string }) {
   const cursor = cursors[cursors.length - 1] ?? "";
   const isLive = run.data !== null && !hasEnded(run.data.state);
   const filter = stage === "" ? "" : `&stage=${encodeURIComponent(stage)}`;
-  const asked = useAsked<{ rows: TimelineRow[]; next: string | null; total_count: number }>(`${runPath(id)}/timeline?limit=${LIMIT}${filter}&cursor=${encodeURIComponent(cursor)}`, isLive ? 5000 : 0);
+  const asked = useAsked<{ rows: TimelineRow[]; next: string | null; total_count: number }>(`${runPath(id)}/timeline?limit=${LIMIT}${filter}&cursor=${encodeURIComponent(cursor)}`, isLive ? 5000 : 0, true);
   const csv = `${runPath(id)}/timeline.csv${stage === "" ? "" : `?stage=${encodeURIComponent(stage)}`}`;
   return (
     <Page title={`Timeline of ${run.data?.name ?? id}`} intro={<><a href={runHref(id)}>Back to run {id}</a></>} actions={<Download path={csv}>Download as CSV</Download>}>
