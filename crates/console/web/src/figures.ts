@@ -22,7 +22,7 @@ export class Figures {
   constructor(series: Series) {
     this.seq = series.seq;
     this.intervalMs = series.interval_ms;
-    this.rows = series.rows;
+    this.rows = series.rows.map((row) => withoutStub(row, series.interval_ms));
     this.hosts = series.hosts;
     this.agents = series.agents;
     for (const row of this.rows) this.byKey.set(keyOf(row), row);
@@ -114,6 +114,18 @@ export function cellMs(atMs: number[], cell: number, intervalMs: number): number
   const after = atMs[cell + 1];
   const length = before !== undefined ? at - before : after !== undefined ? after - at : intervalMs;
   return Math.max(1, Math.min(intervalMs, length));
+}
+
+/** A row without the rest of a stage's time that filled no cell: what it did per second says nothing. */
+function withoutStub(row: SeriesRow, intervalMs: number): SeriesRow {
+  const last = row.at_ms.length - 1;
+  if (last < 1 || cellMs(row.at_ms, last, intervalMs) * 5 >= intervalMs) return row;
+  const cut = <T,>(values: T[]): T[] => values.slice(0, last);
+  const latency = Object.fromEntries(PERCENTILES.map((name) => [name, cut(row.latency_ns[name])])) as SeriesRow["latency_ns"];
+  const errors = Object.fromEntries(Object.entries(row.errors).map(([name, counts]) => [name, cut(counts)]));
+  return {
+    ...row, at_ms: cut(row.at_ms), ops_per_sec: cut(row.ops_per_sec), bytes_per_sec: cut(row.bytes_per_sec), in_flight: cut(row.in_flight), latency_ns: latency, errors, bins: cut(row.bins),
+  };
 }
 
 /** The sum of each class of errors over rows. */

@@ -53,6 +53,14 @@ test("cells that ticks have added are shorter than those that were merged", () =
   assert.deepEqual(lines.lines[0].values, [1, 2, 5]);
 });
 
+test("a rest of time at the end of a stage is left out", () => {
+  const row = (at_ms) => ({ ...tickRow({}), at_ms, ops_per_sec: [1, 2, 0], bytes_per_sec: [1, 2, 0], in_flight: [1, 1, 0], latency_ns: { p50: [1, 2, null], p90: [1, 2, null], p99: [1, 2, null], p99_9: [1, 2, null], max: [1, 2, null] }, errors: { timeout: [1, 2, 0] }, bins: [] });
+  const shown = (at_ms) => new Figures({ seq: 3, interval_ms: 1000, began_at_ms: 0, rows: [row(at_ms)], hosts: [], agents: [] }).shown(1)[0];
+  assert.deepEqual(shown([1000, 2000, 2030]).ops_per_sec, [1, 2]);
+  assert.deepEqual(shown([1000, 2000, 2030]).errors, { timeout: [1, 2] });
+  assert.deepEqual(shown([1000, 2000, 2800]).ops_per_sec, [1, 2, 0]);
+});
+
 test("the latency scale has eight bins to a factor of ten", () => {
   assert.equal(binFromNs(0), 0);
   assert.equal(binFromNs(1), 1000);

@@ -105,7 +105,7 @@ export function TimeCharts(props: { stage: Stage | null; figures: Figures; round
         <Chart id="chart-errors" title="Errors by class" caption="Failed operations per second." lines={errors} text={(value) => `${number(value)}/s`} axis={() => trimmed} empty={totals.some((row) => row.at_ms.length > 0) ? "No operation failed." : empty} />
         <HeatMap cells={cells} />
       </div>
-      {interval > 1000 ? <p class="caption">One point stands for {duration(interval * 1e6)}.</p> : null}
+      {interval >= 1500 ? <p class="caption">One point stands for {duration(interval * 1e6)}.</p> : null}
     </Section>
   );
 }

@@ -98,7 +98,7 @@ export function RunPage({ id }: { id: string }) {
           <button type="button" onClick={() => resubmitAll([id]).then(([made]) => { if (made) go(`#/runs/${made}`); })}>Submit again</button>
           {run.has_workload ? <a class="button" href={`#/submit?from=${encodeURIComponent(id)}`}>Change and submit</a> : null}
           <a class="button" href={`#/runs/${encodeURIComponent(id)}/timeline`}>Timeline</a>
-          {run.has_record ? <a class="button" href={`/api/v1${path}/report.html`} target="_blank" rel="noopener">Report</a> : null}
+          {run.has_record && !isLive ? <a class="button" href={`/api/v1${path}/report.html`} target="_blank" rel="noopener">Report</a> : null}
           <Download path={`${path}/everything.tar`}>Download everything</Download>
         </>
       }>
