@@ -55,10 +55,13 @@ export function ComparePage() {
               {compare.kinds.length === 0 ? <Empty>The runs have no figures in common.</Empty> : compare.kinds.map((kind, index) => (
                 <Section key={index} id={`kind-${index}`} title={`${kind.of ? `${kind.of}: ` : ""}${kind.kind}${kind.occurred === "both" ? "" : ` (only ${kind.occurred})`}`}
                   aside={<span class="caption">{count(kind.ops_count_before)} operations before, {count(kind.ops_count_after)} after</span>}>
-                  <Table label={`Comparison of ${kind.of ?? ""} ${kind.kind}`} test="compare">
-                    <thead><tr><th scope="col">Figure</th><th scope="col">Before</th><th scope="col">After</th><th scope="col">Change</th><th scope="col" class="text">Verdict</th></tr></thead>
-                    <tbody>{kind.metrics.map((metric) => <Row key={metric.metric} metric={metric} />)}</tbody>
-                  </Table>
+                  <Metrics label={`Comparison of ${kind.of ?? ""} ${kind.kind}`} metrics={kind.metrics.filter((of) => MAIN.has(of.metric))} />
+                  {kind.metrics.every((of) => MAIN.has(of.metric)) ? null : (
+                    <details>
+                      <summary>Further figures ({kind.metrics.filter((of) => !MAIN.has(of.metric)).length})</summary>
+                      <Metrics label={`Further figures of ${kind.of ?? ""} ${kind.kind}`} metrics={kind.metrics.filter((of) => !MAIN.has(of.metric))} />
+                    </details>
+                  )}
                 </Section>
               ))}
               <p class="caption">Better or worse: the change is not by chance (95 %). Same: it lies within {number(compare.margin_percent)} %. Unclear: more runs are needed to tell.</p>
@@ -67,6 +70,18 @@ export function ComparePage() {
         </Loaded>
       )}
     </Page>
+  );
+}
+
+/** What is shown at once. */
+const MAIN = new Set(["rate", "throughput", "mean", "p50", "p90", "p99", "p99.9", "max", "errors"]);
+
+function Metrics(props: { label: string; metrics: CompareMetric[] }) {
+  return (
+    <Table label={props.label} test="compare">
+      <thead><tr><th scope="col">Figure</th><th scope="col">Before</th><th scope="col">After</th><th scope="col">Change</th><th scope="col" class="text">Verdict</th></tr></thead>
+      <tbody>{props.metrics.map((metric) => <Row key={metric.metric} metric={metric} />)}</tbody>
+    </Table>
   );
 }
 
