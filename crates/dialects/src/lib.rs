@@ -4,6 +4,7 @@
 //! Pure functions over values: what else is needed (included files, variables, the size of the
 //! machine, the report of a run) is handed in. Knows neither the engine nor a driver.
 
+pub mod cosbench;
 pub mod fio;
 pub mod mdtest;
 pub mod s3_benchmark;

@@ -1,0 +1,390 @@
+//! An archive out of the report of a run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_analysis::{Figures as Measured, KindAnalysis, KindDetails, SegmentRow};
+use plimsoll_model::{Moment, OpKind, WallTime};
+use plimsoll_report::{Report, RowReport, RunState, StageReport};
+use plimsoll_workload::plan::spec::{JobSpec, OpSpec, WorkSpec, WorkStage};
+
+use super::{Archive, ArchivedStage, Figures, Metric, Snapshot, StateAt, WorkerMetric, histogram};
+use crate::cosbench::lower::{Lowered, LoweredStage, StageRole};
+use crate::cosbench::model::{Operation, Stage, Work, Workload};
+use crate::cosbench::storage::without_secrets;
+
+/// A workload that was run, and what came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Results<'a> {
+    /// The workload.
+    pub workload: &'a Workload,
+    /// What it came to.
+    pub lowered: &'a Lowered,
+    /// What came of that: in rows of jobs, with details and whole distributions, in segments as
+    /// long as the interval of its works.
+    pub report: &'a Report,
+    /// The same in rows of workers, for tables of these.
+    pub by_worker: Option<&'a Report>,
+}
+
+/// When and as what it was run.
+#[derive(Clone, Copy)]
+pub struct Ran<'a> {
+    /// Its id: `w3`.
+    pub id: &'a str,
+    /// When it was handed in.
+    pub submitted: WallTime,
+    /// When it was over; `None` while it runs.
+    pub stopped: Option<WallTime>,
+    /// How it ended, where that is known better than the report says.
+    pub state: Option<WorkloadState>,
+    /// Returns a moment in local time, `yyyy-MM-dd HH:mm:ss`.
+    pub local: &'a dyn Fn(WallTime) -> String,
+}
+
+/// In which state a workload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkloadState {
+    /// It waits for those before it.
+    Queuing,
+    /// It runs.
+    Processing,
+    /// All is done, and not more failed than may.
+    Finished,
+    /// All is done, and more failed than may, or nothing was counted.
+    Failed,
+    /// It could not go on.
+    Terminated,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+impl WorkloadState {
+    /// Returns its word, in small letters.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Queuing => "queuing",
+            Self::Processing => "processing",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Terminated => "terminated",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Returns what is archived of a workload.
+pub fn from_results(results: &Results<'_>, ran: &Ran<'_>) -> Archive {
+    let Results { workload, report, .. } = *results;
+    let taking = Taking { results, ran };
+    let mut stages: Vec<ArchivedStage> = Vec::new();
+    for (index, stage) in workload.stages.iter().enumerate() {
+        stages.push(taking.stage(index, stage));
+    }
+    taking.cut_short(&mut stages);
+    let failed = stages.iter().any(|stage| stage.state() == "failed");
+    let counted = stages.iter().flat_map(|stage| &stage.metrics).any(|of| of.figures.ops > 0);
+    let asks = stages.iter().flat_map(|stage| &stage.metrics).any(|of| of.figures.samples > 0);
+    let state = ran.state.unwrap_or(match report.state {
+        RunState::Complete if failed || asks && !counted => WorkloadState::Failed,
+        RunState::Complete => WorkloadState::Finished,
+        RunState::Interrupted => WorkloadState::Cancelled,
+        RunState::Killed | RunState::Failed => WorkloadState::Terminated,
+    });
+    let local = |at| (ran.local)(at);
+    let at = |state: &str, at| StateAt { state: state.to_owned(), at: local(at) };
+    let mut states = vec![at("queuing", ran.submitted)];
+    let began = (!report.stages.is_empty()).then_some(report.started);
+    states.extend(began.map(|began| at("processing", began)));
+    states.extend(ran.stopped.map(|stopped| at(state.name(), stopped)));
+    Archive {
+        id: ran.id.to_owned(),
+        name: workload.name.clone(),
+        submitted: local(ran.submitted),
+        started: began.map(local),
+        stopped: ran.stopped.map(local),
+        op_info: workload.op_info().into_iter().map(str::to_owned).collect(),
+        states,
+        stages,
+    }
+}
+
+/// What an archive is taken from.
+struct Taking<'a> {
+    results: &'a Results<'a>,
+    ran: &'a Ran<'a>,
+}
+
+/// A stage of ours that was run.
+struct RunStage<'a> {
+    lowered: &'a LoweredStage,
+    planned: &'a WorkStage,
+    report: &'a StageReport,
+    by_worker: Option<&'a StageReport>,
+}
+
+/// When a stage began and ended.
+#[derive(Clone, Copy)]
+struct Lasted {
+    from: WallTime,
+    to: WallTime,
+}
+
+impl<'a> Taking<'a> {
+    /// Returns the stages of ours that a stage came to and that were run.
+    fn run_stages(&self, index: usize) -> Vec<RunStage<'a>> {
+        let Results { lowered, report, by_worker, .. } = *self.results;
+        let planned = lowered.stages.iter().zip(lowered.file.work_stages());
+        let of_stage = planned.filter(|(lowered, _)| lowered.stage == index);
+        let found = of_stage.filter_map(|(lowered, planned)| {
+            let is_it = |stage: &&StageReport| Some(&stage.name) == planned.name.as_ref();
+            let by_worker = by_worker.and_then(|report| report.stages.iter().find(is_it));
+            let report = report.stages.iter().find(is_it)?;
+            Some(RunStage { lowered, planned, report, by_worker })
+        });
+        found.collect()
+    }
+
+    /// Gives the stage in which a run was cut short the state that it ended in.
+    fn cut_short(&self, stages: &mut [ArchivedStage]) {
+        let state = match self.ran.state {
+            Some(WorkloadState::Cancelled) => "cancelled",
+            Some(WorkloadState::Terminated) => "terminated",
+            Some(WorkloadState::Queuing | WorkloadState::Processing) => return,
+            Some(WorkloadState::Finished | WorkloadState::Failed) => return,
+            None => match self.results.report.state {
+                RunState::Complete => return,
+                RunState::Interrupted => "cancelled",
+                RunState::Killed | RunState::Failed => "terminated",
+            },
+        };
+        let ran = |stage: &&mut ArchivedStage| stage.states.iter().any(|of| of.state == "running");
+        let has_ended = stages.last().is_some_and(|stage| stage.states.len() > 2);
+        if let Some(last) = stages.iter_mut().rfind(ran).filter(|_| !has_ended) {
+            let states = last.states.last_mut();
+            states.into_iter().for_each(|of| state.clone_into(&mut of.state));
+        }
+    }
+
+    fn stage(&self, index: usize, stage: &Stage) -> ArchivedStage {
+        let run = self.run_stages(index);
+        let main = run.iter().find(|run| run.lowered.role == StageRole::Main);
+        let mut archived = ArchivedStage {
+            id: stage.id(index + 1),
+            name: stage.name.clone(),
+            ..ArchivedStage::default()
+        };
+        if let Some(main) = main {
+            self.figures(main, stage, &mut archived);
+        }
+        archived.states = self.states(stage, &run, &archived);
+        archived
+    }
+
+    /// Fills in what came of the stage of a stage that is its own.
+    fn figures(&self, main: &RunStage<'_>, stage: &Stage, archived: &mut ArchivedStage) {
+        let mut rows: BTreeMap<Moment, Vec<(usize, Figures)>> = BTreeMap::new();
+        let jobs = main.planned.jobs.iter().zip(&main.lowered.works).enumerate();
+        for (job, (spec, work_index)) in jobs {
+            let work = &stage.works[*work_index];
+            let row = row_of(main.report, job, spec);
+            for (kind, operations) in kinds(spec, work) {
+                let metric = metric(*work_index, work, &operations);
+                let of_row = row.and_then(|row| kind.and_then(|kind| row.analysis.kind(kind)));
+                let metric = match of_row {
+                    Some(of) => measured(metric, of),
+                    None => metric,
+                };
+                let place = archived.metrics.len();
+                let details = row.and_then(|row| row.analysis.details.as_ref());
+                let kind_details = |of: &&KindDetails| Some(of.kind) == kind;
+                let series = details.and_then(|of| of.kinds.iter().find(kind_details));
+                for segment in series.iter().flat_map(|of| &of.series) {
+                    let ended =
+                        Moment::from_ns(segment.start.as_ns() + segment.length.as_nanos() as u64);
+                    rows.entry(ended).or_default().push((place, of_segment(segment)));
+                }
+                for client in details.iter().flat_map(|of| &of.clients) {
+                    let name = self.results.report.clients.get(usize::from(client.client));
+                    let own = client.kinds.iter().find(|of| Some(of.kind) == kind);
+                    if let (Some(name), Some(own)) = (name, own) {
+                        let figures = figures(&own.figures);
+                        let metric = Metric { figures, latencies: None, ..metric.clone() };
+                        archived.drivers.push((name.clone(), metric));
+                    }
+                }
+                archived.metrics.push(metric);
+            }
+        }
+        archived.workers = workers(main, stage);
+        let count = archived.metrics.len();
+        for (version, (ended, of)) in rows.into_iter().enumerate() {
+            let mut figures = vec![Figures::default(); count];
+            of.into_iter().for_each(|(place, own)| figures[place] = own);
+            let local = (self.ran.local)(self.wall(ended));
+            let time = local.rsplit(' ').next().unwrap_or_default().to_owned();
+            archived.snapshots.push(Snapshot { time, figures, version: version as u64 });
+        }
+    }
+
+    fn wall(&self, at: Moment) -> WallTime {
+        self.results.report.epoch.after(Duration::from_nanos(at.as_ns()))
+    }
+
+    fn lasted(&self, stage: &StageReport) -> Lasted {
+        let started = self.results.report.started.after(stage.started_after);
+        let bounds = stage.rows.first().map(|row| (row.analysis.started, row.analysis.ended));
+        match bounds {
+            Some((from, to)) => Lasted { from: self.wall(from), to: self.wall(to) },
+            None => Lasted { from: started, to: started.after(stage.took) },
+        }
+    }
+
+    fn states(
+        &self,
+        stage: &Stage,
+        run: &[RunStage<'_>],
+        archived: &ArchivedStage,
+    ) -> Vec<StateAt> {
+        let at = |state: &str, at| StateAt { state: state.to_owned(), at: (self.ran.local)(at) };
+        let mut states = vec![at("waiting", self.ran.submitted)];
+        let lasted: Vec<Lasted> = run.iter().map(|run| self.lasted(run.report)).collect();
+        let (Some(first), Some(last)) = (lasted.first(), lasted.last()) else {
+            if let Some(stopped) = self.ran.stopped {
+                let was_cancelled = self.ran.state == Some(WorkloadState::Cancelled);
+                states.push(at(if was_cancelled { "cancelled" } else { "aborted" }, stopped));
+            }
+            return states;
+        };
+        let is_pause = |run: &&RunStage<'_>| run.lowered.role == StageRole::Pause;
+        if stage.is_delay() {
+            states.push(at("sleeping", first.from));
+        } else {
+            for state in ["booting", "submitting", "authing", "launching", "running"] {
+                states.push(at(state, first.from));
+            }
+            let worked = run.iter().zip(&lasted).rfind(|(run, _)| !is_pause(run));
+            states.extend(worked.map(|(_, lasted)| at("closing", lasted.to)));
+            let slept = run.iter().zip(&lasted).find(|(run, _)| is_pause(run));
+            states.extend(slept.map(|(_, lasted)| at("sleeping", lasted.from)));
+        }
+        let none_left = |of: &Metric| of.figures.samples > 0 && of.figures.ops == 0;
+        let has_failed = run.iter().flat_map(|run| &run.report.rows).any(is_over)
+            || archived.metrics.iter().any(none_left);
+        states.push(at(if has_failed { "failed" } else { "completed" }, last.to));
+        states
+    }
+}
+
+/// Tells whether more of a row failed than may.
+fn is_over(row: &RowReport) -> bool {
+    row.error_rate.zip(row.error_rate_max).is_some_and(|(rate, max)| rate > max)
+}
+
+/// Returns the row of a job.
+fn row_of<'a>(stage: &'a StageReport, job: usize, spec: &JobSpec) -> Option<&'a RowReport> {
+    let by_place = stage.rows.iter().find(|row| row.jobs == [job]);
+    by_place.or_else(|| stage.rows.iter().find(|row| Some(&row.name) == spec.name.as_ref()))
+}
+
+/// Returns the operations of a work by the kind that they are recorded as: several of one kind are
+/// not told apart. Containers are made and removed without any.
+fn kinds<'a>(spec: &JobSpec, work: &'a Work) -> Vec<(Option<OpKind>, Vec<&'a Operation>)> {
+    let all = || work.operations.iter().collect();
+    let ops = match &spec.work {
+        WorkSpec::Objects(ops) => ops,
+        WorkSpec::Fill(_) => return vec![(Some(OpKind::Put), all())],
+        WorkSpec::Remove(_) => return vec![(Some(OpKind::Delete), all())],
+        _ => return vec![(None, all())],
+    };
+    let mut found: Vec<(Option<OpKind>, Vec<&Operation>)> = Vec::new();
+    for (op, operation) in ops.iter().zip(&work.operations) {
+        let kind = Some(match op {
+            OpSpec::Get(_) => OpKind::Get,
+            OpSpec::Put(_) | OpSpec::Post(_) => OpKind::Put,
+            OpSpec::Stat(_) => OpKind::Stat,
+            OpSpec::Delete(_) => OpKind::Delete,
+            OpSpec::List(_) => OpKind::List,
+        });
+        match found.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, operations)) => operations.push(operation),
+            None => found.push((kind, vec![operation])),
+        }
+    }
+    found
+}
+
+fn metric(work_index: usize, work: &Work, operations: &[&Operation]) -> Metric {
+    let names: Vec<&str> = operations.iter().map(|of| of.name.as_str()).collect();
+    let first = operations[0];
+    Metric {
+        work: work_index + 1,
+        work_name: work.name.clone(),
+        op_type: first.kind.clone(),
+        sample_type: first.sample_type().to_owned(),
+        op_name: names.join("+"),
+        ratio: operations.iter().map(|of| of.ratio).sum(),
+        config: without_secrets(first.config()),
+        figures: Figures::default(),
+        workers: work.workers,
+        latencies: None,
+    }
+}
+
+fn measured(metric: Metric, of: &KindAnalysis) -> Metric {
+    let latencies = of.figures.service().histogram.as_deref().map(histogram::buckets);
+    Metric { figures: figures(&of.figures), latencies, ..metric }
+}
+
+fn figures(of: &Measured) -> Figures {
+    let ms = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1_000.0);
+    let response_ms = ms(of.service().mean);
+    Figures {
+        ops: of.stage.ops_ok,
+        samples: of.stage.ended(),
+        bytes: of.stage.bytes,
+        response_ms,
+        processing_ms: ms(of.ttfb.mean).or(response_ms),
+        throughput: of.rates.map_or(0.0, |rates| rates.ops.0),
+        bandwidth: of.rates.map_or(0.0, |rates| rates.bytes.0),
+    }
+}
+
+fn of_segment(segment: &SegmentRow) -> Figures {
+    let seconds = segment.length.as_secs_f64();
+    let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+    let mean = segment.latency_mean.map(|mean| mean.as_secs_f64() * 1_000.0);
+    Figures {
+        ops: segment.ended,
+        samples: segment.ended + segment.failed.count(),
+        bytes: segment.bytes,
+        response_ms: mean,
+        // Not known by segment.
+        processing_ms: None,
+        throughput: per_second(segment.ops),
+        bandwidth: per_second(segment.bytes as f64),
+    }
+}
+
+/// Returns what each worker did, where the rows of a stage are of workers.
+fn workers(main: &RunStage<'_>, stage: &Stage) -> Vec<WorkerMetric> {
+    let mut found = Vec::new();
+    let rows = main.by_worker.iter().flat_map(|stage| &stage.rows);
+    for row in rows.filter(|row| row.worker.is_some()) {
+        let [job] = *row.jobs else { continue };
+        let (Some(spec), Some(work)) = (main.planned.jobs.get(job), main.lowered.works.get(job))
+        else {
+            continue;
+        };
+        let work = &stage.works[*work];
+        for (kind, operations) in kinds(spec, work) {
+            let of = kind.and_then(|kind| row.analysis.kind(kind));
+            found.push(WorkerMetric {
+                op_type: operations[0].kind.clone(),
+                sample_type: operations[0].sample_type().to_owned(),
+                figures: of.map(|of| figures(&of.figures)).unwrap_or_default(),
+            });
+        }
+    }
+    found
+}
