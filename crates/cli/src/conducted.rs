@@ -34,7 +34,7 @@ pub(crate) use crate::manifest::fresh_seed;
 use crate::store::{self, Judged, Stores};
 use crate::terminal::Terminal;
 use crate::ui::Ui;
-use crate::{lower, manifest, said, shown, signals};
+use crate::{lower, manifest, pins, said, shown, signals};
 
 /// After so long an operation is given up where nobody says otherwise.
 const OP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -123,9 +123,10 @@ impl<'a> Settings<'a> {
     }
 
     /// Finds the agents that are to carry a run out, where some are.
-    fn muster(&self, plan: &Plan, ui: &Ui) -> Result<Option<Mustered>> {
+    fn muster(&self, plan: &mut Plan, ui: &Ui) -> Result<Option<Mustered>> {
         let args = &self.output.fleet;
         if !fleet::is_asked(args)? {
+            pins::pinned_here(plan).iter().for_each(|note| ui.note(note));
             return Ok(None);
         }
         fleet::check(plan, matches!(self.stand_in, StandIn::Nobody))?;
@@ -133,6 +134,7 @@ impl<'a> Settings<'a> {
             Some(mustered) => mustered,
             None => fleet::muster(args, &[], ui)?,
         };
+        pins::pin(plan, &mustered.recruits, ui)?;
         fleet::idle(plan, &mustered.weights()).iter().for_each(|warning| ui.warn(warning));
         Ok(Some(mustered))
     }
@@ -270,8 +272,9 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.print.ui();
         let time = settings.time();
-        let plan = Arc::new(file.check().map_err(ConductError::from)?);
-        let mustered = settings.muster(&plan, &ui)?;
+        let mut plan = file.check().map_err(ConductError::from)?;
+        let mustered = settings.muster(&mut plan, &ui)?;
+        let plan = Arc::new(plan);
         time_until(settings.syncstart)?;
         let certificate = manifest::certificate(settings.output.certificate.as_deref())?;
         let mut request =
@@ -299,7 +302,7 @@ impl Conducted {
         let commit = option_env!("PLIMSOLL_BUILT_OF");
         let mut manifest = open.manifest(said::command_line(), commit, certificate);
         let embedded = embedded_stores(&plan, &stores);
-        let notes = notes(&plan, &manifest, &embedded);
+        let notes = notes(&plan, &manifest, &embedded, mustered.is_none());
         manifest.notes.splice(0..0, settings.notes.iter().cloned());
         manifest.notes.extend(notes);
         let tls_ca = settings.store.and_then(|args| args.tls_trust.tls_ca.clone());
@@ -450,7 +453,7 @@ fn embedded_stores(plan: &Plan, stores: &[Reached]) -> Vec<String> {
 }
 
 /// Returns remarks on what the figures will mean.
-fn notes(plan: &Plan, manifest: &Manifest, embedded: &[String]) -> Vec<String> {
+fn notes(plan: &Plan, manifest: &Manifest, embedded: &[String], alone: bool) -> Vec<String> {
     let note = |store: &String| {
         format!(
             "{} on the same cores: this measures plimsoll and the machine, not a store you would \
@@ -464,6 +467,9 @@ fn notes(plan: &Plan, manifest: &Manifest, embedded: &[String]) -> Vec<String> {
         && jobs.any(|job| job.work.sends_content())
     {
         notes.push(format!("payload of uploads: {signing}"));
+    }
+    if alone {
+        notes.extend(pins::pinned_here(plan));
     }
     notes
 }

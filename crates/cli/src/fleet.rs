@@ -79,7 +79,7 @@ pub(crate) struct Reachable {
 /// Agents that are to carry a run out.
 pub(crate) struct Mustered {
     fleet: Reachable,
-    recruits: Vec<Recruit>,
+    pub(crate) recruits: Vec<Recruit>,
 }
 
 /// Tells whether a run is carried out by a fleet.
@@ -279,12 +279,16 @@ pub(crate) fn idle(plan: &Plan, weights: &[u32]) -> Option<String> {
     let shares = Share::by_weight(weights)?;
     let idle_count = |stage: &Stage| {
         let has_work =
-            |share: &Share| stage.jobs.iter().any(|job| !share.of_workers(job.workers).is_empty());
+            |share: &Share| stage.jobs.iter().any(|job| !job.workers_of(*share).is_empty());
         // Who has no weight is to have no work.
         let meant = shares.iter().zip(weights).filter(|(_, weight)| **weight > 0);
         meant.filter(|(share, _)| !has_work(share)).count()
     };
-    let is_measured = |stage: &&Stage| stage.kind == StageKind::Measure && !stage.jobs.is_empty();
+    // Where jobs name agents, whoever wrote them means who is left without.
+    let is_measured = |stage: &&Stage| {
+        let has_work = !stage.jobs.is_empty() && !stage.is_on_buckets();
+        stage.kind == StageKind::Measure && has_work && !stage.has_pins()
+    };
     let mut idle: Vec<(usize, &str)> = plan
         .stages
         .iter()

@@ -11,6 +11,7 @@ mod fleet;
 mod lower;
 mod lower_files;
 mod manifest;
+mod pins;
 mod said;
 mod secret;
 mod shown;

@@ -475,7 +475,106 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
 mod tests {
+    use plimsoll_workload::plan::spec::OneOrMany;
+
     use super::*;
+
+    /// Returns the flags that a command line gives.
+    fn flags(words: &[&str]) -> StoreArgs {
+        use clap::Parser as _;
+
+        let words = ["plimsoll", "run", "w.yaml"].iter().chain(words);
+        match crate::args::Cli::try_parse_from(words).unwrap().command {
+            crate::args::Command::Run(args) => args.store.clone(),
+            _ => unreachable!("it was asked for"),
+        }
+    }
+
+    #[test]
+    fn each_store_is_reached_its_own_way() {
+        let flags =
+            flags(&["--access-key", "AK", "--secret-key", "SK-hush", "--signature", "S3V2"]);
+        let secret = |text: &str| Secret::from(text.to_owned());
+        let own = Secrets::keys(secret("AK2"), secret("SK2-hush"));
+        let secrets: TargetSecrets = [("b".to_owned(), own)].into_iter().collect();
+        let time = RunTime::simulated();
+        let (args, found) = (Some(&flags), Vec::new());
+        let mut stores =
+            Stores { args, time: &time, seed: 1, found, security: None, secrets: &secrets };
+        let mut reach = |target: &str, spec: S3Target| {
+            let reached = stores.store(target, AskedStore::Named(&spec));
+            let config = reached.unwrap_or_else(|error| panic!("{error}")).config;
+            assert!(!format!("{config:?}").contains("hush"), "{config:?}");
+            config
+        };
+        let hosts = |host: &str| OneOrMany(vec![host.to_owned()]);
+        let a = reach("a", S3Target { hosts: hosts("h:1"), ..S3Target::default() });
+        let Credentials::Keys { access_key, secret_key, .. } = &a.credentials else { panic!() };
+        assert_eq!((&**access_key, &**secret_key), ("AK", "SK-hush"));
+        assert_eq!((a.options.signature, a.stall_timeout), (Signature::V2, None));
+        assert!(a.proxies.is_none() && a.tls.is_none());
+        let b = reach(
+            "b",
+            S3Target {
+                hosts: hosts("https://i"),
+                signature: Some(S3Signature::V4),
+                timeout: Some(Time(Duration::from_secs(7))),
+                proxy: Some("p:3128".to_owned()),
+                storage_class: Some("COLD".to_owned()),
+                insecure: true,
+                ..S3Target::default()
+            },
+        );
+        let Credentials::Keys { access_key, secret_key, .. } = &b.credentials else { panic!() };
+        assert_eq!((&**access_key, &**secret_key), ("AK2", "SK2-hush"));
+        assert_eq!(b.options.signature, Signature::V4);
+        let seven = Duration::from_secs(7);
+        assert_eq!((b.connect_timeout, b.stall_timeout), (seven, Some(seven)));
+        assert!(b.proxies.is_some() && b.tls.is_some());
+        assert_eq!(b.options.storage_class.as_deref(), Some("COLD"));
+        // What one says is not said of the next.
+        let c = reach("c", S3Target { hosts: hosts("j:1"), ..S3Target::default() });
+        assert!(c.proxies.is_none() && c.tls.is_none() && c.stall_timeout.is_none());
+    }
+
+    #[test]
+    fn agents_are_told_the_keys_of_each_store() {
+        let flags = flags(&["--host", "h:1"]);
+        let reached = |access: &str, secret: &str| Reached {
+            config: S3Config {
+                credentials: Credentials::Keys {
+                    access_key: access.to_owned(),
+                    secret_key: secret.to_owned(),
+                    session_token: None,
+                },
+                ..S3Config::new(vec![Endpoint::new("h", 1)], "b", RunTime::simulated().wall_epoch)
+            },
+            embedded: None,
+        };
+        let opened = [reached("A1", "S1"), reached("A2", "S2")];
+        let file = plimsoll_workload::plan::WorkloadFile::from_yaml(
+            "t",
+            "schema: plimsoll.workload/2\nname: t\ntargets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: \
+             {on: a, count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
+        );
+        let plan = file.unwrap().check().unwrap();
+        let doc = crate::fleet::AccessDoc::of(&plan, Some(&flags), &opened, false).unwrap();
+        assert!(doc.has_secrets());
+        let keys = |number: usize| {
+            let args = doc.store_args(number, None).unwrap();
+            let Credentials::Keys { access_key, secret_key, .. } =
+                credentials(&args.credentials).unwrap()
+            else {
+                panic!("it has keys")
+            };
+            format!("{access_key} {secret_key}")
+        };
+        assert_eq!((keys(0), keys(1)), ("A1 S1".to_owned(), "A2 S2".to_owned()));
+        // Who asks with its own is told none.
+        let doc = crate::fleet::AccessDoc::of(&plan, Some(&flags), &opened, true).unwrap();
+        let sent = serde_json::to_string(&doc).unwrap();
+        assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
+    }
 
     #[test]
     fn a_scheme_before_a_host_means_tls_or_none() {

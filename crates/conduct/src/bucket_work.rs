@@ -4,15 +4,16 @@
 use std::collections::BTreeSet;
 
 use plimsoll_driver::{Admin, DriverError, RootState, Step};
-use plimsoll_model::SharedClock;
+use plimsoll_engine::{EndReason, JobOutcome, StageContext, StageOutcome};
+use plimsoll_model::{JobId, Moment, SharedClock};
 use plimsoll_workload::plan::{self, Members, Placed, Plan, TargetIndex, Work};
 
 use crate::consent::buckets_of;
 use crate::error::refused;
-use crate::{ConductError, Stop, Stopped, Store, Target};
+use crate::{ConductError, Recording, Stop, Stopped, Store, Target};
 
 /// Why not all of it was done.
-pub(crate) enum NotDone {
+enum NotDone {
     /// Somebody ended the stage.
     Stopped,
     /// A bucket could not be made or removed.
@@ -25,18 +26,45 @@ impl From<ConductError> for NotDone {
     }
 }
 
-/// What making and removing buckets needs.
-pub(crate) struct BucketWork<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) targets: &'a [Target],
+/// What making and removing buckets needs to know of a run.
+pub(crate) struct OnBuckets {
     /// The run that buckets are marked with.
-    pub(crate) run: &'a str,
+    run: String,
     /// Buckets that may be changed only because the run makes them itself.
-    pub(crate) promised: &'a BTreeSet<(TargetIndex, String)>,
-    pub(crate) clock: &'a SharedClock,
-    pub(crate) stop: &'a Stop,
+    promised: BTreeSet<(TargetIndex, String)>,
+    stop: Stop,
     /// How often a step is tried again where the store sheds load or drops connections.
-    pub(crate) retries: u8,
+    retries: u8,
+}
+
+/// What came of making and removing the buckets of a stage.
+pub(crate) struct BucketsDone {
+    began: Moment,
+    ended: Moment,
+    ended_by: EndReason,
+    /// How many jobs it has.
+    jobs: usize,
+}
+
+impl BucketsDone {
+    /// Notes it in what came of the stage, of which no operation was a part.
+    pub(crate) fn note(&self, outcome: &mut StageOutcome) {
+        outcome.started = self.began;
+        outcome.ended = outcome.ended.max(self.ended);
+        outcome.ended_by = self.ended_by;
+        let job = |job| JobOutcome {
+            job: JobId(job as u8),
+            ops_count: 0,
+            failed_count: 0,
+            bytes: 0,
+            schedule: None,
+            ended_by: self.ended_by,
+            stream_hash: 0,
+            server_names: None,
+            changes: Vec::new(),
+        };
+        outcome.jobs = (0..self.jobs).map(job).collect();
+    }
 }
 
 /// A bucket that a job makes or removes.
@@ -87,18 +115,51 @@ pub(crate) fn check_names(
     Ok(())
 }
 
-impl BucketWork<'_> {
-    /// Makes and removes the buckets of a stage.
-    pub(crate) fn carry_out(&self, stage: &plan::Stage) -> Result<(), NotDone> {
+impl OnBuckets {
+    pub(crate) fn of(recording: &Recording, retries: u8) -> Self {
+        Self {
+            run: recording.manifest.run_id.clone(),
+            promised: recording.promised().clone(),
+            stop: recording.stop.clone(),
+            retries,
+        }
+    }
+
+    /// Makes and removes the buckets of a stage, and returns what came of it and why not all of it
+    /// was done.
+    pub(crate) fn carry_out(
+        &self,
+        plan: &Plan,
+        targets: &[Target],
+        stage: &plan::Stage,
+        context: &StageContext<'_>,
+    ) -> (BucketsDone, Option<ConductError>) {
+        let began = context.clock.now();
+        let (ended_by, failed) = match self.work(plan, targets, stage, context.clock) {
+            Ok(()) => (EndReason::OutOfWork, None),
+            Err(NotDone::Stopped) => (EndReason::Stopped, None),
+            Err(NotDone::Failed(error)) => (EndReason::Failure, Some(error)),
+        };
+        let (ended, jobs) = (context.clock.now(), stage.jobs.len());
+        (BucketsDone { began, ended, ended_by, jobs }, failed)
+    }
+
+    fn work(
+        &self,
+        plan: &Plan,
+        targets: &[Target],
+        stage: &plan::Stage,
+        clock: &SharedClock,
+    ) -> Result<(), NotDone> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ConductError::event_loop)?;
-        for bucket in buckets(self.plan, self.targets, stage) {
+        for bucket in buckets(plan, targets, stage) {
             // What nobody administers has no buckets.
             let Some(admin) = &bucket.store.admin else { continue };
             if self.stop.flag().is_set() {
                 return Err(NotDone::Stopped);
             }
-            let admin = admin(Some(&bucket.name), self.clock);
+            let admin = admin(Some(&bucket.name), clock);
             let mut admin = admin.map_err(|error| of_bucket(&bucket, error))?;
             match bucket.is_made {
                 true => self.make(&bucket, &mut *admin, &runtime)?,
@@ -152,7 +213,7 @@ impl BucketWork<'_> {
     ) -> Result<T, StepError> {
         let mut tries = 0;
         loop {
-            let error = match self.stop.unless_stopped(runtime, step(admin, self.run)) {
+            let error = match self.stop.unless_stopped(runtime, step(admin, &self.run)) {
                 Ok(Ok(done)) => return Ok(done),
                 Ok(Err(error)) => error,
                 Err(Stopped) => return Err(StepError::Stopped),

@@ -1,6 +1,5 @@
 //! The work of a run: the stages of a plan, each with all of its jobs at once.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,25 +7,23 @@ use std::time::Duration;
 use plimsoll_driver::NullRings;
 use plimsoll_driver_file::FilesDriver;
 use plimsoll_engine::{
-    EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobOutcome, JobTiming, ObjectsJob,
-    OpSink, ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage,
-    stage_threads,
+    EndReason, EngineConfig, EngineError, FilesJob, FilesJobs, JobTiming, ObjectsJob, OpSink,
+    ServerNames, StageContext, StageLimits, StageOutcome, StageWork, run_stage, stage_threads,
 };
 use plimsoll_model::{EndpointId, JobId, Moment, StageId, StageKind};
 use plimsoll_record::schema::{self, LoopModel, StageJob};
 use plimsoll_workload::objects::{self, Members};
-use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan, TargetIndex};
+use plimsoll_workload::plan::{self, Amount, JobPacing, Placed, Plan};
 use plimsoll_workload::{Pacing, Verify};
 
-use crate::bucket_work::{BucketWork, NotDone};
+use crate::bucket_work::{BucketsDone, OnBuckets};
 use crate::content::Generators;
 use crate::crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 use crate::error::refused;
 use crate::files::FilesRun;
 use crate::targets::AnyDriver;
-use crate::{
-    CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Stop, Target, Work,
-};
+use crate::time::rest;
+use crate::{CallerError, ConductError, Done, FilesOn, Goal, NextStage, Recording, Target, Work};
 
 /// Is called before the first stage that measures; its time is in no stage.
 pub type BeforeMeasuring<'a> = Box<dyn FnOnce(&Recording) -> Result<(), CallerError> + 'a>;
@@ -89,13 +86,6 @@ pub struct PlanWork<'a> {
     failed: Option<ConductError>,
     /// The stage that comes next, or goes on.
     now: Now,
-}
-
-/// What making and removing buckets needs to know of a run.
-struct OnBuckets {
-    run: String,
-    promised: BTreeSet<(TargetIndex, String)>,
-    stop: Stop,
 }
 
 /// A stage as it is carried out.
@@ -301,7 +291,7 @@ impl<'a> PlanWork<'a> {
                     (first, job.workers.get())
                 }
             };
-            let own = self.crew.share().of_workers(job.workers);
+            let own = job.workers_of(self.crew.share());
             let loops = workers_count / job.workers;
             let (loop_model, schedule) = match &self.now.timings[index].pacing {
                 JobPacing::Shared(Pacing::Closed) => (LoopModel::Closed, None),
@@ -339,7 +329,7 @@ impl<'a> PlanWork<'a> {
                 work,
                 generators: &self.generators,
                 timing: self.now.timings[placed.job].clone(),
-                workers: share.of_workers(work.workers),
+                workers: of.jobs[placed.job].workers_of(share),
                 number_first: placed.worker_first,
                 endpoint_first: self.endpoints[placed.target.0].start,
                 server_names: Some(&self.names),
@@ -354,7 +344,7 @@ impl<'a> PlanWork<'a> {
                     bytes_max: None,
                     ..self.now.timings[index].clone()
                 },
-                workers: share.of_workers(of.jobs[index].workers),
+                workers: of.jobs[index].workers_of(share),
                 endpoint: EndpointId(self.endpoints[of.jobs[index].target.0].start),
             };
             FilesJobs {
@@ -370,7 +360,10 @@ impl<'a> PlanWork<'a> {
         let stop_rules = if is_measured { of.stop_rules.clone() } else { Vec::new() };
         let limits = StageLimits {
             duration: None,
-            ops_max: of.ops_max.map(|max| share.of(max)).map(|ops| ops.end - ops.start),
+            ops_max: of
+                .ops_max
+                .map(|max| of.share_of(share).of(max))
+                .map(|ops| ops.end - ops.start),
             stop_rules,
             is_judged_elsewhere: self.crew.is_directed(),
             end_on_failure: of.end_on_failure,
@@ -395,26 +388,9 @@ impl<'a> PlanWork<'a> {
     fn work_on_buckets(&mut self, context: &StageContext<'_>) -> Option<BucketsDone> {
         let on = self.on_buckets.take().filter(|_| !self.crew.is_directed())?;
         let stage = &self.placed.plan.stages[self.now.stage];
-        let began = context.clock.now();
-        let work = BucketWork {
-            plan: &self.placed.plan,
-            targets: self.targets,
-            run: &on.run,
-            promised: &on.promised,
-            clock: context.clock,
-            stop: &on.stop,
-            retries: self.config.retries,
-        };
-        let ended_by = match work.carry_out(stage) {
-            Ok(()) => EndReason::OutOfWork,
-            Err(NotDone::Stopped) => EndReason::Stopped,
-            Err(NotDone::Failed(error)) => {
-                self.failed = Some(error);
-                EndReason::Failure
-            }
-        };
-        let jobs = stage.jobs.len();
-        Some(BucketsDone { began, ended: context.clock.now(), ended_by, jobs })
+        let (done, failed) = on.carry_out(&self.placed.plan, self.targets, stage, context);
+        self.failed = failed;
+        Some(done)
     }
 
     /// Returns what the stage is called while it goes on.
@@ -453,11 +429,7 @@ impl Work for PlanWork<'_> {
         let plan = Arc::clone(&self.placed.plan);
         let stage = &plan.stages[chosen.stage];
         if stage.is_on_buckets() {
-            self.on_buckets = Some(OnBuckets {
-                run: recording.manifest.run_id.clone(),
-                promised: recording.promised().clone(),
-                stop: recording.stop.clone(),
-            });
+            self.on_buckets = Some(OnBuckets::of(recording, self.config.retries));
         }
         if stage.kind == StageKind::Measure
             && let Some(call) = self.before_measuring.take()
@@ -609,47 +581,6 @@ impl Work for PlanWork<'_> {
                 });
             }
         }
-    }
-}
-
-/// What came of making and removing the buckets of a stage.
-struct BucketsDone {
-    began: Moment,
-    ended: Moment,
-    ended_by: EndReason,
-    /// How many jobs it has.
-    jobs: usize,
-}
-
-impl BucketsDone {
-    /// Notes it in what came of the stage, of which no operation was a part.
-    fn note(&self, outcome: &mut StageOutcome) {
-        outcome.started = self.began;
-        outcome.ended = outcome.ended.max(self.ended);
-        outcome.ended_by = self.ended_by;
-        let job = |job| JobOutcome {
-            job: JobId(job as u8),
-            ops_count: 0,
-            failed_count: 0,
-            bytes: 0,
-            schedule: None,
-            ended_by: self.ended_by,
-            stream_hash: 0,
-            server_names: None,
-            changes: Vec::new(),
-        };
-        outcome.jobs = (0..self.jobs).map(job).collect();
-    }
-}
-
-/// Lets time pass until `end`, in which nothing is done.
-fn rest(context: &StageContext<'_>, end: Moment) {
-    const LOOK: Duration = Duration::from_millis(50);
-    if let Some(time) = context.virtual_time {
-        return time.pass_until(end);
-    }
-    while context.clock.now() < end && !context.stop.is_set() {
-        std::thread::park_timeout(end.since(context.clock.now()).min(LOOK));
     }
 }
 

@@ -1,9 +1,10 @@
 //! The time of a run: the machine's, or virtual.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use plimsoll_engine::{RunClock, VirtualTime};
-use plimsoll_model::{SharedClock, WallTime};
+use plimsoll_engine::{RunClock, StageContext, VirtualTime};
+use plimsoll_model::{Moment, SharedClock, WallTime};
 
 /// The time of a run.
 #[derive(Clone)]
@@ -36,5 +37,16 @@ impl RunTime {
             Some(_) => "virtual: passes from event to event",
             None => RunClock::DESCRIPTION,
         }
+    }
+}
+
+/// Lets time pass until `end`, in which nothing is done.
+pub(crate) fn rest(context: &StageContext<'_>, end: Moment) {
+    const LOOK: Duration = Duration::from_millis(50);
+    if let Some(time) = context.virtual_time {
+        return time.pass_until(end);
+    }
+    while context.clock.now() < end && !context.stop.is_set() {
+        std::thread::park_timeout(end.since(context.clock.now()).min(LOOK));
     }
 }

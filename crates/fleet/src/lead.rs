@@ -100,6 +100,8 @@ pub struct Lead {
     files: OnFiles,
     /// By stage of the workload: how many jobs it has.
     jobs: Vec<usize>,
+    /// By stage of the workload: whether jobs of it are on agents that they name.
+    pinned: Vec<bool>,
     /// How many addresses all targets have.
     endpoints: usize,
     /// What is to be said in the record of agents that stood out.
@@ -187,6 +189,7 @@ impl Lead {
             offsets: Vec::new(),
             files: OnFiles::default(),
             jobs: Vec::new(),
+            pinned: Vec::new(),
             endpoints: 0,
             remarks: Vec::new(),
             ended: Vec::new(),
@@ -369,7 +372,8 @@ impl Lead {
     }
 
     /// Says which agents stood out in a stage, now and in the record.
-    fn remark(&mut self, name: &str, number: u8) {
+    /// `weighed` tells whether each has as many of the workers as its weight says.
+    fn remark(&mut self, name: &str, number: u8, weighed: bool) {
         let parts = self.outcomes[usize::from(number)].iter().zip(&self.agents);
         let outcomes: Vec<_> = parts
             .filter_map(|(part, agent)| {
@@ -379,7 +383,7 @@ impl Lead {
             .collect();
         let parts = outcomes.iter().map(|(agent, outcome)| remarks::Part {
             name: &agent.name,
-            weight: agent.weight,
+            weight: if weighed { agent.weight } else { 0 },
             took: outcome.ended.since(outcome.started),
             began_late_by: outcome.began_late_by,
             cpu_time: outcome.cpu_time,
@@ -505,7 +509,8 @@ impl Agents for Lead {
             }
             _ => {}
         }
-        self.remark(stage.name, stage.number.0);
+        let weighed = !self.pinned.get(stage.chosen.stage).copied().unwrap_or(false);
+        self.remark(stage.name, stage.number.0, weighed);
         if let Some(time) = context.virtual_time {
             time.pass_until(self.latest);
         }

@@ -214,7 +214,11 @@ impl Part {
         let share = assignment.share().ok_or("the shares of the agents mean nothing")?;
         let workload: Value = self.link.fetch(assignment.workload)?;
         let file: WorkloadFile = serde_json::from_value(workload)?;
-        let plan = Arc::new(file.check()?);
+        let mut plan = file.check()?;
+        let names = assignment.names.iter().map(String::as_str);
+        let agents: Vec<_> = names.zip(assignment.weights.iter().copied()).collect();
+        plan.pin(&agents)?;
+        let plan = Arc::new(plan);
         refuse_scripts(&plan)?;
         workplace.judge(&plan, share)?;
         let (time, seed) = (workplace.time(), Seed(assignment.seed));

@@ -311,13 +311,14 @@ mod tests {
             .unwrap()
     }
 
+    fn through(proxies: &Proxies, host: &str, port: u16, tls: bool) -> Option<String> {
+        let route = proxies.route(&Endpoint::new(host, port), tls);
+        route.map(|server| server.endpoint.to_string())
+    }
+
     #[test]
     fn each_scheme_has_its_proxy_but_for_the_exceptions() {
         let all = settings("");
-        let through = |proxies: &Proxies, host: &str, port, tls| {
-            let route = proxies.route(&Endpoint::new(host, port), tls);
-            route.map(|server| server.endpoint.to_string())
-        };
         assert_eq!(through(&all, "s3.lan", 80, false).as_deref(), Some("plain.lan:3128"));
         assert_eq!(through(&all, "s3.lan", 443, true).as_deref(), Some("tls.lan:8080"));
         for own in ["localhost", "127.0.0.1", "127.8.8.8", "::1"] {
@@ -349,6 +350,16 @@ mod tests {
             let route = through(&settings(exceptions), host, port, false);
             assert_eq!(route.is_none(), excepted, "`{exceptions}` and {host}:{port}");
         }
+    }
+
+    #[test]
+    fn one_proxy_for_all_is_one_for_loopback_too() {
+        let all = Proxies::all(" proxy:3128 ").unwrap();
+        for (host, tls) in [("127.0.0.1", false), ("localhost", true), ("s3.lan", false)] {
+            let route = through(&all, host, 80, tls);
+            assert_eq!(route.as_deref(), Some("proxy:3128"), "{host}");
+        }
+        assert!(Proxies::all("socks5://h:1").is_err());
     }
 
     #[test]

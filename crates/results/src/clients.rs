@@ -107,18 +107,20 @@ pub(crate) fn agents_of_workers(manifest: &Manifest) -> Vec<Vec<u16>> {
     let weights: Vec<u32> = manifest.agents.iter().map(|agent| agent.weight).collect();
     let shares = Share::by_weight(&weights).filter(|shares| shares.len() > 1);
     let Some(shares) = shares else { return Vec::new() };
-    let plan = manifest.workload.plan();
+    let plan = manifest.plan();
     let of_stage = |(index, stage): (usize, &schema::Stage)| {
         let planned = plan.as_ref().and_then(|plan| stage_of_plan(plan, index, stage));
         let mut agents = Vec::new();
         for (at, job) in stage.jobs.iter().enumerate() {
-            let workers = planned.and_then(|stage| stage.jobs.get(at)).map(|job| job.workers);
+            let of_plan = planned.and_then(|stage| stage.jobs.get(at));
+            let workers = of_plan.map(|job| job.workers);
             let workers = workers.or_else(|| NonZeroU32::new(job.workers_count));
             let Some(workers) = workers else { continue };
             // Where each worker has several sessions, each session has a number.
             let each = (job.workers_count / workers).max(1);
             for (share, agent) in shares.iter().zip(0_u16..) {
-                let own = share.of_workers(workers);
+                let own =
+                    of_plan.map_or_else(|| share.of_workers(workers), |job| job.workers_of(*share));
                 let own = job.worker_first + own.start * each..job.worker_first + own.end * each;
                 if agents.len() < own.end as usize {
                     agents.resize(own.end as usize, 0);
@@ -142,7 +144,7 @@ impl Client {
             })
         });
         Self {
-            plan: manifest.workload.plan(),
+            plan: manifest.plan(),
             seed: manifest.seed,
             worker_first: 0,
             workers_count: 0,

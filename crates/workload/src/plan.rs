@@ -11,6 +11,7 @@ mod full;
 mod on_files;
 mod path;
 mod pattern;
+mod pins;
 pub(crate) mod place;
 mod print;
 mod read;
@@ -28,6 +29,7 @@ pub use checked::{
 pub use on_files::{FilesIn, OnFiles};
 pub use path::{FieldPath, InvalidField, Segment};
 pub use pattern::Pattern;
+pub use pins::UnknownAgents;
 pub use place::{Placed, PlacedJob, PlacedStage, Placing};
 #[cfg(test)]
 pub(crate) use print::yaml_of;

@@ -11,11 +11,13 @@ pub struct Share {
     from: u64,
     to: u64,
     of: NonZeroU32,
+    /// Which of several parts it is, 0-based; `None`: there are no others.
+    part: Option<u32>,
 }
 
 impl Share {
     /// All of it.
-    pub const WHOLE: Self = Self { from: 0, to: 1, of: NonZeroU32::MIN };
+    pub const WHOLE: Self = Self { from: 0, to: 1, of: NonZeroU32::MIN, part: None };
 
     /// Cuts the whole into parts as large as their weights say, in their order. `None` where there
     /// is no weight at all, or more than 2^32 of it.
@@ -23,12 +25,23 @@ impl Share {
         let sum = weights.iter().try_fold(0_u32, |sum, weight| sum.checked_add(*weight))?;
         let of = NonZeroU32::new(sum)?;
         let mut end = 0;
-        let part = |weight: &u32| {
+        let part = |(part, weight): (u32, &u32)| {
             let from = end;
             end += u64::from(*weight);
-            Self { from, to: end, of }
+            Self { from, to: end, of, part: Some(part) }
         };
-        Some(weights.iter().map(part).collect())
+        Some((0..).zip(weights).map(part).collect())
+    }
+
+    /// Returns what the same part has where these are the weights of all; the same as it is where
+    /// there are none.
+    #[must_use]
+    pub fn among(self, weights: Option<&[u32]>) -> Self {
+        let (Some(part), Some(weights)) = (self.part, weights) else { return self };
+        let shares = Self::by_weight(weights).unwrap_or_default();
+        // Who came later has nothing of it.
+        let nothing = Self { from: 0, to: 0, of: NonZeroU32::MIN, part: Some(part) };
+        shares.get(part as usize).copied().unwrap_or(nothing)
     }
 
     /// Returns which of so many are in it: each is in one part, and those of a part lie together.

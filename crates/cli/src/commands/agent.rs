@@ -299,7 +299,7 @@ impl Workplace for Machine {
 
     fn judge(&self, plan: &Plan, share: Share) -> Result<(), CallerError> {
         let of_stage = |stage: &Stage| {
-            let workers = stage.jobs.iter().map(|job| share.of_workers(job.workers).len());
+            let workers = stage.jobs.iter().map(|job| job.workers_of(share).len());
             workers.sum::<usize>()
         };
         let workers = plan.stages.iter().map(of_stage).max().unwrap_or(0);

@@ -6,6 +6,7 @@ mod analysis;
 mod as_warp;
 mod autoterm;
 mod bad_input;
+mod buckets;
 mod check;
 mod consent;
 mod faults;

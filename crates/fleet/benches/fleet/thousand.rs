@@ -176,6 +176,7 @@ fn assignment() -> Assignment {
         workload: Held::Here(Value::from("a workload of some length ".repeat(40))),
         seed: 7,
         weights: vec![1; AGENTS],
+        names: Vec::new(),
         part: 0,
         access: Value::Null,
         conduct: ConductDoc::default(),

@@ -2,6 +2,7 @@
 
 use plimsoll_conduct::{BegunRun, CallerError};
 use plimsoll_workload::Share;
+use plimsoll_workload::plan::Stage;
 
 use super::{Lead, THREADS_MAX, WHY_CHARS_MAX, in_words};
 use crate::content::{prefix_of, ship};
@@ -31,6 +32,7 @@ impl Lead {
         }
         let expected: Vec<String> = run.recording.manifest.endpoints().cloned().collect();
         self.jobs = run.placed().plan.stages.iter().map(|stage| stage.jobs.len()).collect();
+        self.pinned = run.placed().plan.stages.iter().map(Stage::has_pins).collect();
         self.endpoints = expected.len();
         for (index, answer) in self.answers() {
             self.take_opened(index, answer, &expected)?;
@@ -55,6 +57,7 @@ impl Lead {
         Ok(Assignment {
             workload,
             seed: run.recording.manifest.seed,
+            names: self.agents.iter().map(|agent| agent.name.clone()).collect(),
             weights,
             part: 0,
             access: self.settings.access.clone(),

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use plimsoll_model::OpRecord;
-use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob};
+use plimsoll_record::schema::{LoopModel, Manifest, Stage, StageJob, stage_of_plan};
 use plimsoll_workload::Share;
+use plimsoll_workload::plan::Job;
 
 /// What the manifest calls the work of a job whose workers each do one operation at a time, which
 /// is told by the worker's own number.
@@ -24,14 +26,17 @@ pub(super) struct Doable {
 struct Workers {
     first: u32,
     count: NonZeroU32,
+    /// How much of them each agent has, where not as much as of all.
+    weights: Option<Arc<[u32]>>,
 }
 
 impl Workers {
-    fn of(job: &StageJob) -> Option<Self> {
+    fn of(job: &StageJob, planned: Option<&Job>) -> Option<Self> {
         // In an open loop it is sessions that are told, as many as there were to be.
         let is_plain = job.work.as_deref() == Some(PLAIN) && job.loop_model != LoopModel::Open;
         let count = NonZeroU32::new(job.workers_count).filter(|_| is_plain)?;
-        Some(Self { first: job.worker_first, count })
+        let weights = planned.and_then(|job| job.weights.clone());
+        Some(Self { first: job.worker_first, count, weights })
     }
 }
 
@@ -39,10 +44,15 @@ impl Doable {
     /// Returns what the agents can have done in the run of a record.
     pub(super) fn of(manifest: &Manifest) -> Self {
         let weights: Vec<u32> = manifest.agents.iter().map(|agent| agent.weight).collect();
-        let workers = |stage: &Stage| stage.jobs.iter().map(Workers::of).collect();
+        let plan = manifest.plan();
+        let workers = |(index, stage): (usize, &Stage)| {
+            let planned = plan.as_ref().and_then(|plan| stage_of_plan(plan, index, stage));
+            let job = |(at, job)| Workers::of(job, planned.and_then(|stage| stage.jobs.get(at)));
+            stage.jobs.iter().enumerate().map(job).collect()
+        };
         Self {
             shares: Share::by_weight(&weights).unwrap_or_default(),
-            stages: manifest.stages.iter().map(workers).collect(),
+            stages: manifest.stages.iter().enumerate().map(workers).collect(),
             endpoints: manifest.endpoints().count(),
         }
     }
@@ -61,7 +71,7 @@ impl Doable {
         }
         let (share, workers) = self.shares.get(agent).zip(workers.as_ref())?;
         let worker = op.worker.0.checked_sub(workers.first);
-        let own = share.of_workers(workers.count);
+        let own = share.among(workers.weights.as_deref()).of_workers(workers.count);
         let is_own = worker.is_some_and(|worker| own.contains(&worker));
         let worker = op.worker.0;
         (!is_own).then(|| format!("worker {worker} of stage {stage} is not its own"))

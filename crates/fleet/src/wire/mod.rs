@@ -74,6 +74,9 @@ pub struct Assignment {
     pub seed: u64,
     /// How much of the workers each part has, in the order of the parts.
     pub weights: Vec<u32>,
+    /// What people call the agent of each part: jobs may name one.
+    #[serde(default)]
+    pub names: Vec<String>,
     /// Which of them this is, 0-based.
     pub part: usize,
     /// How the targets are reached. Only whoever opens targets understands it; it may hold secrets.

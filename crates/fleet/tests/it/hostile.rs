@@ -353,6 +353,7 @@ fn a_coordinator_has_agents_write_nowhere_but_where_their_owners_say() {
             workload: Held::Here(serde_json::to_value(&file).unwrap()),
             seed: 1,
             weights: weights.to_vec(),
+            names: Vec::new(),
             part,
             access: ACCESS.into(),
             conduct: ConductDoc { op_timeout_ns: 60_000_000_000, ..ConductDoc::default() },

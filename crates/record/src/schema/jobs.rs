@@ -324,6 +324,15 @@ impl Stage {
 }
 
 impl Manifest {
+    /// Returns what the workload means, with jobs on the agents that they name.
+    pub fn plan(&self) -> Option<Plan> {
+        let mut plan = self.workload.plan()?;
+        let agents = self.agents.iter().map(|agent| (&*agent.name, agent.weight));
+        // A run that nobody is left for has not begun.
+        let _ = plan.pin(&agents.collect::<Vec<_>>());
+        Some(plan)
+    }
+
     /// Brings an older record into today's form, once.
     pub(crate) fn upgrade(&mut self) {
         let is_older = |stage: &Stage| stage.jobs.is_empty();

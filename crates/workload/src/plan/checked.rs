@@ -4,6 +4,7 @@ mod named;
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::{Interface, Seed, StageKind};
@@ -15,7 +16,7 @@ use super::spec::{ArchiveKind, DealSpec, ExistingOf, KeysSpec, TargetSpec, TreeO
 use super::units::{Cap, SizeRange};
 use super::work::Work;
 use crate::data::DataRule;
-use crate::{ArrivalLaw, DataFileSpec, Pacing, Share, SizeDist, StopRule};
+use crate::{ArrivalLaw, DataFileSpec, Pacing, SizeDist, StopRule};
 use plimsoll_model::Ability;
 
 pub use named::{NamedObjects, SharedContent};
@@ -212,6 +213,9 @@ pub struct Stage {
     pub search: Option<Search>,
     /// What is done at once; nothing: a pause.
     pub jobs: Vec<Job>,
+    /// How much of what is limited for all of its jobs each agent of a fleet has; `None`: as much
+    /// as of all.
+    pub weights: Option<Arc<[u32]>>,
     /// Where it is described.
     pub path: FieldPath,
 }
@@ -272,6 +276,9 @@ pub struct Job {
     pub group: Option<u32>,
     /// Which agent does it; `None`: all share its workers.
     pub agent: Option<String>,
+    /// How much of its workers each agent of a fleet has, in the order of their parts; `None`: as
+    /// much as of all.
+    pub weights: Option<Arc<[u32]>>,
     /// How operations on files reach the kernel; `None`: the first that the machine allows.
     pub interface: Option<Interface>,
     /// How members and sequential work are shared among workers.
@@ -459,33 +466,6 @@ impl Plan {
             Members::Tree(tree) => tree,
             other => unreachable!("it was checked that {other:?} are a tree"),
         }
-    }
-
-    /// Returns how many workers of a stage work on names of which the same share has worked on in
-    /// the stage before that had them, so that a machine may answer from what it has cached; `None`
-    /// where there is no such stage.
-    pub fn names_kept_count(&self, stage: usize, shares: &[Share]) -> Option<u32> {
-        let names = |job: &Job| match job.work {
-            Work::Names { set, act, .. } if !act.is_of_tree() => {
-                Some((set, job.workers, job.deal.shift))
-            }
-            _ => None,
-        };
-        let (set, workers, shift) = self.stages.get(stage)?.jobs.iter().find_map(names)?;
-        let mut before = self.stages[..stage].iter().rev().flat_map(|stage| &stage.jobs);
-        let before = before.find_map(|job| names(job).filter(|(of, ..)| *of == set));
-        let (_, workers_before, shift_before) = before?;
-        let share_of = |worker: u64, of: NonZeroU32| {
-            shares.iter().position(|share| share.of(of.get().into()).contains(&worker))
-        };
-        let count = u64::from(workers.get());
-        let kept = |worker: &u64| {
-            let names = (worker + u64::from(shift)) % count;
-            let worker_before = (names + count - u64::from(shift_before) % count) % count;
-            share_of(*worker, workers) == share_of(worker_before, workers_before)
-        };
-        // Trees whose names are of fewer workers than there were are those of the first.
-        Some((0..count).filter(kept).count() as u32)
     }
 
     /// Returns all jobs, stage after stage.

@@ -189,11 +189,6 @@ fn refuse_for_now(plan: &Plan, stage: &Stage) -> Laid<()> {
         return Err(stage.path.refuse("a search cannot be run yet"));
     }
     for job in &stage.jobs {
-        if let Some(agent) = &job.agent {
-            let reason =
-                format!("there is no agent `{agent}`: a run has one machine; leave it out");
-            return Err(job.path.field("agent").refuse(reason));
-        }
         let at = job.path.field("work");
         let what = match &job.work {
             Work::Trace { .. } => "replaying a trace",

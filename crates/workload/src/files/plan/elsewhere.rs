@@ -62,7 +62,7 @@ impl FilePlan {
     /// Returns which workers of a job are in a share.
     fn clones(&self, stage: usize, job: usize, share: Share) -> Range<u32> {
         let index = self.stages[stage].jobs[job].index;
-        share.of_workers(self.plan.stages[stage].jobs[index].workers)
+        self.plan.stages[stage].jobs[index].workers_of(share)
     }
 
     /// Returns the numbers in the stage of workers of a job.

@@ -78,6 +78,7 @@ impl Context<'_> {
             verify: spec.verify.unwrap_or(self.file.verify),
             group: spec.group,
             agent: spec.agent.clone(),
+            weights: None,
             interface: spec.interface.map(|interface| interface.0),
             deal: spec.deal,
             error_percent_max: percent(&path.field("max_error_rate"), spec.max_error_rate)?,

@@ -167,15 +167,6 @@ impl Context<'_> {
             if spec.drop_caches {
                 self.drops_caches(path, &mut job)?;
             }
-            if jobs
-                .first()
-                .is_some_and(|first| first.work.is_on_buckets() != job.work.is_on_buckets())
-            {
-                let reason =
-                    "makes or removes buckets beside other work; it needs a stage of its own";
-                let at = if job.work.is_on_buckets() { at } else { path.field("jobs").index(0) };
-                return Err(at.field("work").refuse(reason));
-            }
             workers += u64::from(job.workers.get());
             if workers > u64::from(ObjectId::OWNER_MAX) {
                 let most = ObjectId::OWNER_MAX;
@@ -184,6 +175,7 @@ impl Context<'_> {
             }
             jobs.push(job);
         }
+        check_alone(&jobs)?;
         if spec.iteration > 0 && round.repeats {
             let reason = "says nothing within a repeat, which counts by itself; leave it out";
             return Err(path.field("iteration").refuse(reason));
@@ -202,6 +194,7 @@ impl Context<'_> {
             end_on_failure: spec.end_on_failure,
             search: None,
             jobs,
+            weights: None,
             path: path.clone(),
         })
     }
@@ -283,6 +276,18 @@ impl Context<'_> {
             max_in_flight,
         });
         Ok(stage)
+    }
+}
+
+/// Refuses jobs that make or remove buckets beside others.
+fn check_alone(jobs: &[Job]) -> Checked<()> {
+    let on_buckets = jobs.iter().find(|job| job.work.is_on_buckets());
+    match on_buckets.filter(|_| jobs.iter().any(|job| !job.work.is_on_buckets())) {
+        None => Ok(()),
+        Some(job) => Err(job
+            .path
+            .field("work")
+            .refuse("makes or removes buckets beside other work; it needs a stage of its own")),
     }
 }
 
