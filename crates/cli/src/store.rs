@@ -1,8 +1,9 @@
 //! The store that a command speaks to: the one named by flags, or the embedded one.
 
+mod way;
+
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{AskedStore, CallerError, Reach, Reached, RunTime, embedded, input};
@@ -19,14 +20,15 @@ use plimsoll_http::{
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
-use plimsoll_workload::plan::spec::{Lookup as SpecLookup, S3Signature, S3Target};
-use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets, Time};
+use plimsoll_workload::plan::{Plan, TargetSecrets};
 
 use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::environment;
 use crate::secret::Secret;
+
+pub(crate) use self::way::Way;
 
 /// What a host file begins with on the command line.
 const FILE_SCHEME: &str = "file:";
@@ -161,72 +163,6 @@ impl Reach for Judged<'_> {
 
     fn only_judges(&self) -> bool {
         true
-    }
-}
-
-/// How a store is reached: as flags say it, and what only a workload says.
-pub(crate) struct Way {
-    pub(crate) args: StoreArgs,
-    /// The proxy on the way, whatever the environment says.
-    proxy: Option<Proxies>,
-    /// How long connecting may take, and silence of the store.
-    timeout: Option<Duration>,
-}
-
-impl Way {
-    /// Returns the way that flags describe.
-    pub(crate) fn of(args: StoreArgs) -> Self {
-        Self { args, proxy: None, timeout: None }
-    }
-
-    /// Returns the way to a store that a workload names.
-    pub(crate) fn named(args: &StoreArgs, spec: &S3Target) -> Result<Self> {
-        let mut named = args.clone();
-        if !spec.hosts.is_empty() {
-            named.host = Some(spec.hosts.0.join(","));
-            named.tls = spec.tls;
-        }
-        if let Some(bucket) = &spec.bucket {
-            named.bucket.clone_from(bucket);
-        }
-        named.region = spec.region.clone().or(named.region);
-        named.lookup = match spec.lookup {
-            None => named.lookup,
-            Some(SpecLookup::Path) => LookupArg::Path,
-            Some(SpecLookup::Host) => LookupArg::Dns,
-        };
-        let requests = &mut named.requests;
-        requests.signature = match (spec.signature, requests.signature) {
-            (Some(S3Signature::V2), _) => SignatureArg::S3v2,
-            (Some(S3Signature::V4), SignatureArg::S3v2) => SignatureArg::S3v4,
-            (_, given) => given,
-        };
-        requests.storage_class = spec.storage_class.clone().or(requests.storage_class.take());
-        named.tls_trust.insecure |= spec.insecure;
-        let proxy = spec.proxy.as_deref().map(Proxies::all).transpose().context("`proxy`")?;
-        Ok(Self { args: named, proxy, timeout: spec.timeout.map(|Time(timeout)| timeout) })
-    }
-
-    /// Returns the way with whoever is known to ask, instead of who is found otherwise.
-    pub(crate) fn with_keys(mut self, secrets: Option<&Secrets>) -> Self {
-        if let Some(secrets) = secrets.filter(|secrets| secrets.has_keys()) {
-            let Secrets { access_key, secret_key, session_token, .. } = secrets.clone();
-            self.args.credentials = CredentialArgs { access_key, secret_key, session_token };
-            let requests = &mut self.args.requests;
-            if requests.signature != SignatureArg::S3v2 {
-                requests.signature = SignatureArg::S3v4;
-            }
-            requests.sts_web_token = None;
-        }
-        self
-    }
-
-    fn proxies(&self) -> Result<Option<Proxies>> {
-        match (&self.proxy, self.args.requests.proxy) {
-            (Some(proxy), _) => Ok(Some(proxy.clone())),
-            (None, ProxyArg::None) => Ok(None),
-            (None, ProxyArg::Env) => environment::proxies(),
-        }
     }
 }
 
@@ -475,7 +411,10 @@ pub(crate) fn tls(wanted: bool, args: &TlsArgs) -> Result<Option<TlsConfig>> {
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "makes the files that are read")]
 mod tests {
-    use plimsoll_workload::plan::spec::OneOrMany;
+    use std::time::Duration;
+
+    use plimsoll_workload::plan::spec::{OneOrMany, S3Signature, S3Target};
+    use plimsoll_workload::plan::{Secrets, Time};
 
     use super::*;
 
@@ -535,45 +474,6 @@ mod tests {
         // What one says is not said of the next.
         let c = reach("c", S3Target { hosts: hosts("j:1"), ..S3Target::default() });
         assert!(c.proxies.is_none() && c.tls.is_none() && c.stall_timeout.is_none());
-    }
-
-    #[test]
-    fn agents_are_told_the_keys_of_each_store() {
-        let flags = flags(&["--host", "h:1"]);
-        let reached = |access: &str, secret: &str| Reached {
-            config: S3Config {
-                credentials: Credentials::Keys {
-                    access_key: access.to_owned(),
-                    secret_key: secret.to_owned(),
-                    session_token: None,
-                },
-                ..S3Config::new(vec![Endpoint::new("h", 1)], "b", RunTime::simulated().wall_epoch)
-            },
-            embedded: None,
-        };
-        let opened = [reached("A1", "S1"), reached("A2", "S2")];
-        let file = plimsoll_workload::plan::WorkloadFile::from_yaml(
-            "t",
-            "schema: plimsoll.workload/2\nname: t\ntargets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: \
-             {on: a, count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
-        );
-        let plan = file.unwrap().check().unwrap();
-        let doc = crate::fleet::AccessDoc::of(&plan, Some(&flags), &opened, false).unwrap();
-        assert!(doc.has_secrets());
-        let keys = |number: usize| {
-            let args = doc.store_args(number, None).unwrap();
-            let Credentials::Keys { access_key, secret_key, .. } =
-                credentials(&args.credentials).unwrap()
-            else {
-                panic!("it has keys")
-            };
-            format!("{access_key} {secret_key}")
-        };
-        assert_eq!((keys(0), keys(1)), ("A1 S1".to_owned(), "A2 S2".to_owned()));
-        // Who asks with its own is told none.
-        let doc = crate::fleet::AccessDoc::of(&plan, Some(&flags), &opened, true).unwrap();
-        let sent = serde_json::to_string(&doc).unwrap();
-        assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
     }
 
     #[test]
