@@ -220,7 +220,14 @@ impl StoreSecrets {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+    use plimsoll_conduct::RunTime;
+    use plimsoll_driver_s3::S3Config;
+    use plimsoll_http::Endpoint;
+    use plimsoll_workload::plan::WorkloadFile;
+
     use super::*;
+    use crate::args::{Cli, Command};
 
     #[test]
     fn what_opens_a_store_is_a_secret() {
@@ -244,5 +251,53 @@ mod tests {
         let access = |target| of_swift.swift_access(target, None);
         assert_eq!(access("s").password, Some(Secret::from("p".to_owned())));
         assert_eq!(access("other").password, None, "a login is one target's");
+    }
+
+    fn flags() -> StoreArgs {
+        let words = ["plimsoll", "run", "w.yaml", "--host", "h:1"];
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Run(args) => args.store.clone(),
+            _ => unreachable!("it was asked for"),
+        }
+    }
+
+    #[test]
+    fn agents_are_told_the_keys_of_each_store() {
+        let flags = flags();
+        let reached = |access: &str, secret: &str| Reached {
+            config: S3Config {
+                credentials: Credentials::Keys {
+                    access_key: access.to_owned(),
+                    secret_key: secret.to_owned(),
+                    session_token: None,
+                },
+                ..S3Config::new(vec![Endpoint::new("h", 1)], "b", RunTime::simulated().wall_epoch)
+            },
+            embedded: None,
+        };
+        let opened = [reached("A1", "S1"), reached("A2", "S2")];
+        let secrets = TargetSecrets::default();
+        let file = WorkloadFile::from_yaml(
+            "t",
+            "schema: plimsoll.workload/2\nname: t\ntargets: {a: {s3: {}}, b: {s3: {}}}\nsets: {o: \
+             {on: a, count: 1, size: 1B}}\nstages: [{jobs: [{work: {fill: o}}]}]\n",
+        );
+        let plan = file.unwrap().check().unwrap();
+        let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, false).unwrap();
+        assert!(doc.has_secrets());
+        let keys = |number: usize| {
+            let args = doc.store_args(number, None).unwrap();
+            let Credentials::Keys { access_key, secret_key, .. } =
+                store::credentials(&args.credentials).unwrap()
+            else {
+                panic!("it has keys")
+            };
+            format!("{access_key} {secret_key}")
+        };
+        assert_eq!((keys(0), keys(1)), ("A1 S1".to_owned(), "A2 S2".to_owned()));
+        // Who asks with its own is told none.
+        let doc = AccessDoc::of(&plan, Some(&flags), &opened, &secrets, true).unwrap();
+        let sent = serde_json::to_string(&doc).unwrap();
+        assert!(!doc.has_secrets() && !sent.contains("S1") && !sent.contains("A2"), "{sent}");
     }
 }

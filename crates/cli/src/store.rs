@@ -20,9 +20,9 @@ use plimsoll_http::{
 };
 use plimsoll_model::Bytes;
 use plimsoll_oracle::Script;
-use plimsoll_workload::plan::{Plan, TargetSecrets};
+use plimsoll_workload::plan::{Plan, Secrets, TargetSecrets};
 
-use crate::args::requests::{Pair, ProxyArg, RequestArgs, SignatureArg};
+use crate::args::requests::{Pair, RequestArgs, SignatureArg};
 use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
 use crate::args::{ByteSize, CredentialArgs, TlsArgs};
 use crate::environment;

@@ -62,6 +62,7 @@ impl BucketsDone {
             stream_hash: 0,
             server_names: None,
             changes: Vec::new(),
+            unchecked: Default::default(),
         };
         outcome.jobs = (0..self.jobs).map(job).collect();
     }

@@ -49,7 +49,7 @@ enum Reply {
 
 impl ScriptedDriver {
     /// What it can do.
-    const ABILITIES: [Ability; 7] = [
+    const ABILITIES: [Ability; 8] = [
         Ability::Get,
         Ability::Ranges,
         Ability::Put,
@@ -57,6 +57,7 @@ impl ScriptedDriver {
         Ability::Delete,
         Ability::DeleteMany,
         Ability::List,
+        Ability::Buckets,
     ];
 
     /// Returns an empty store that behaves so.
