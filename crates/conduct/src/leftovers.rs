@@ -20,7 +20,7 @@ use plimsoll_workload::plan::{FieldPath, Placed, Placing, TargetIndex};
 use crate::error::refused;
 use crate::input::LIST_BYTES_MAX;
 use crate::opening::{AskedStore, Reach, filer_config, seaweed_config};
-use crate::{ConductError, RunTime, Store, input, lease, swift};
+use crate::{ConductError, RunTime, Store, input, lease, opening};
 
 /// Below it every run has a prefix of its own.
 const HOME: &str = "plimsoll/";
@@ -243,7 +243,7 @@ fn open_swift(
     else {
         return refused("run.json does not say which Swift the run wrote to");
     };
-    let store = swift::open((&of.name, &of.path), spec, true, reach, time)?;
+    let store = opening::open_swift((&of.name, &of.path), spec, true, reach, time)?;
     let found = store.driver.endpoints();
     match found.iter().all(|host| hosts.split(',').any(|of| of.trim() == host)) {
         true => Ok(store),

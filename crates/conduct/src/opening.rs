@@ -6,13 +6,13 @@ use plimsoll_driver_seaweed::{
     AssignBy, FILER_PORT, FilerConfig, OF_SERVICE, SeaweedConfig, Security, UploadBy, masters_of,
     ttl_of,
 };
-use plimsoll_driver_swift::Access;
+use plimsoll_driver_swift::{Access, AccessError, SwiftConfig};
 use plimsoll_http::{NameServers, TlsConfig, TlsOptions, expand_hosts};
 use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, Script};
-use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER};
+use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
 use plimsoll_workload::plan::spec::{
-    S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, TargetSpec,
+    S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, SwiftTarget, TargetSpec,
 };
 use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
@@ -137,7 +137,7 @@ impl Targets {
             Some(TargetSpec::Swift(spec)) => {
                 let takes_parts = plan.needs(index).iter().any(|(need, _)| *need == Ability::Parts);
                 let of = (&*target.name, &target.path);
-                return swift::open(of, spec, takes_parts, reach, time).map(Into::into);
+                return open_swift(of, spec, takes_parts, reach, time).map(Into::into);
             }
             Some(TargetSpec::S3(spec)) => AskedStore::Named(spec),
             Some(TargetSpec::Oracle(spec)) => {
@@ -190,6 +190,31 @@ fn open_seaweed(
         true => Ok(Store::judged(SEAWEEDFS, config.collection)),
         false => Store::seaweed(config, time),
     }
+}
+
+/// Opens a Swift; `name` and `path` are those of its target, and `takes_parts` tells whether objects
+/// are made of parts there.
+pub(crate) fn open_swift(
+    (name, path): (&str, &FieldPath),
+    spec: &SwiftTarget,
+    takes_parts: bool,
+    reach: &mut dyn Reach,
+    time: &RunTime,
+) -> Result<Store, ConductError> {
+    let said = swift::said(spec);
+    let refused = |error: AccessError| path.field(error.field).refuse(error.why);
+    said.check().map_err(refused)?;
+    if reach.only_judges() {
+        return Ok(Store::judged(SWIFT, spec.container().to_owned()));
+    }
+    let access = reach.swift(name).map_err(ConductError::Caller)?;
+    let (sign_in, storage) = access.sign_in(&said).map_err(refused)?;
+    if let Some(auth) = sign_in.address() {
+        reach.may_sign_in(&auth.endpoint.to_string()).map_err(ConductError::Caller)?;
+    }
+    let mut config = SwiftConfig { storage, ..swift::config(spec, access, sign_in) };
+    config.has_segments |= takes_parts;
+    Store::swift(config, time)
 }
 
 fn read_script(path: &str) -> Result<Box<Script>, ConductError> {

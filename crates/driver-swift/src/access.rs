@@ -1,5 +1,5 @@
-//! Who signs in and where, put together of what a workload says and of what its caller was told: the
-//! environment as Swift's own client reads it, and secrets that are handed over.
+//! Who signs in and where, put together of what a workload says and of what its caller was told:
+//! the environment as Swift's own client reads it, and secrets that are handed over.
 
 use std::collections::BTreeMap;
 

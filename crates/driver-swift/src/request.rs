@@ -161,8 +161,8 @@ impl<'a> Upload<'a> {
         }
     }
 
-    /// Fills a buffer with what stands `within` bytes behind the beginning of a chunk, as far as one
-    /// piece of it goes.
+    /// Fills a buffer with what stands `within` bytes behind the beginning of a chunk, as far as
+    /// one piece of it goes.
     fn fill_chunk(
         &mut self,
         head: &str,

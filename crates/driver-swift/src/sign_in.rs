@@ -1,4 +1,4 @@
-//! What is said to sign in, and what an answer to it holds: tempauth and its like, Keystone 2 and 3.
+//! What is said to sign in, and what an answer to it holds: tempauth and its like, Keystone 2, 3.
 
 use plimsoll_driver::{DriverError, one_line};
 use plimsoll_model::{ErrorClass, Secret};

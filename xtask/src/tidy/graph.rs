@@ -16,6 +16,7 @@ const FLOORS: [(&str, u8); 23] = [
     ("driver-s3", 3),
     ("driver-file", 3),
     ("driver-seaweed", 3),
+    ("driver-swift", 3),
     ("credentials", 3),
     ("oracle", 3),
     ("report", 3),

@@ -25,6 +25,9 @@ pub(crate) fn plimsoll(directory: &Path) -> Command {
     {
         command.env_remove(format!("PLIMSOLL_{name}")).env_remove(format!("WARP_{name}"));
     }
+    for name in plimsoll_driver_swift::VARIABLES {
+        command.env_remove(name);
+    }
     for name in ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN"] {
         command.env_remove(format!("AWS_{name}"));
     }

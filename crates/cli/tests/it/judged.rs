@@ -115,16 +115,6 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
             "w.yaml:7:33: stages[1].jobs[0].work: work on members as another target shows them",
         ),
         (
-            format!("targets: {{swift: {{auth: 'http://m'}}}}\n{FILLED}{GET}"),
-            "w.yaml:3:18: targets.swift: its kind cannot be run yet",
-        ),
-        (
-            format!(
-                "targets: {{t: {{swift: {{auth: 'm:1', user: u, container: c}}}}}}\n{FILLED}{GET}"
-            ),
-            "w.yaml:3:22: targets.t.swift: its kind cannot be run yet",
-        ),
-        (
             format!("targets: {{s3: {{hosts: 'm:1', profile: p}}}}\n{FILLED}{GET}"),
             "w.yaml:3:39: targets.s3.profile: profiles cannot be used yet",
         ),

@@ -13,7 +13,8 @@ pub struct Target {
     pub kind: String,
     /// Its addresses, in the order of their ids.
     pub endpoints: Vec<String>,
-    /// The bucket, the container, the collection, or the directory of a filer without its first `/`.
+    /// The bucket, the container, the collection, or the directory of a filer without its first
+    /// `/`.
     pub bucket: Option<String>,
     /// The prefix that the run owns: it writes and removes nothing outside of it.
     pub prefix: Option<String>,
