@@ -192,8 +192,8 @@ fn open_seaweed(
     }
 }
 
-/// Opens a Swift; `name` and `path` are those of its target, and `takes_parts` tells whether objects
-/// are made of parts there.
+/// Opens a Swift; `name` and `path` are those of its target, and `takes_parts` tells whether
+/// objects are made of parts there.
 pub(crate) fn open_swift(
     (name, path): (&str, &FieldPath),
     spec: &SwiftTarget,

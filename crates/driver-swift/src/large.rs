@@ -1,7 +1,8 @@
 //! Large objects: segments beside the object, and a manifest that makes one object of them.
 //!
 //! The segments of `KEY` lie at `KEY/plimsoll-segments/UPLOAD/NUMBER` in the same container, so
-//! that whatever removes what a run wrote removes them too. A listing that is measured passes them over.
+//! that whatever removes what a run wrote removes them too. A listing that is measured passes them
+//! over.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -63,7 +63,7 @@ mod tests {
         let text = format!(
             "schema: plimsoll.workload/2\nname: t\ntargets: {{swift: {target}}}\n\
              sets: {{o: {{count: 9, size: 1B}}}}\n\
-             stages: [{{prepares: true, jobs: [{{work: {{fill: o}}}}]}}]\n"
+             stages: [{{jobs: [{{work: {{fill: o}}}}]}}]\n"
         );
         let file = WorkloadFile::from_yaml("t", &text).map_err(|error| error.to_string())?;
         file.check().map(drop).map_err(|error| error.to_string())
