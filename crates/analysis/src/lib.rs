@@ -110,6 +110,16 @@ pub struct WorkerRow {
     /// The first moment at which an operation may start that counts: the end of the worker's ramp;
     /// without one, the moment at which the worker began.
     pub measured_from: Moment,
+    /// The first moment at which an operation that starts does not count any more: the end of the
+    /// worker's duration, where it goes on after that.
+    pub measured_until: Option<Moment>,
+}
+
+impl WorkerRow {
+    /// Tells whether an operation of the worker counts.
+    fn counts(&self, op: &OpRecord) -> bool {
+        op.start >= self.measured_from && self.measured_until.is_none_or(|until| op.start < until)
+    }
 }
 
 /// What is asked about a row.
@@ -432,11 +442,11 @@ impl<'a> Measuring<'a> {
         if !self.question.stages.contains(op.stage) {
             return;
         }
-        let (row, measured_from) = match self.question.rows {
+        let (row, worker) = match self.question.rows {
             Rows::One(_) => (0, None),
             Rows::Several { workers, .. } => {
                 let Some(Some(worker)) = workers.get(op.worker.0 as usize) else { return };
-                (worker.row as usize, Some(worker.measured_from))
+                (worker.row as usize, Some(worker))
             }
         };
         let row = &mut self.rows[row];
@@ -447,7 +457,7 @@ impl<'a> Measuring<'a> {
         if !self.question.asks_for(op) {
             return;
         }
-        if measured_from.is_some_and(|from| op.start < from) {
+        if worker.is_some_and(|worker| !worker.counts(op)) {
             match op.outcome.is_ok() {
                 true => row.ramp.ops_ok += 1,
                 false => row.ramp.failed.add(op.outcome),

@@ -41,8 +41,9 @@ fn op(worker: u32, kind: OpKind, start_ms: u64, end_ms: u64) -> OpRecord {
 }
 
 fn workers(rows: &[(u32, u64)]) -> Vec<Option<WorkerRow>> {
-    let row =
-        |&(row, measured_from_ms)| Some(WorkerRow { row, measured_from: at(measured_from_ms) });
+    let row = |&(row, measured_from_ms)| {
+        Some(WorkerRow { row, measured_from: at(measured_from_ms), measured_until: None })
+    };
     rows.iter().map(row).collect()
 }
 
@@ -206,6 +207,31 @@ fn what_starts_in_a_ramp_is_in_no_figure() {
     let series = &row.details.as_ref().unwrap().kinds[0].series;
     let windows: Vec<_> = ended(series, 0).iter().map(|each| (each.0, each.2)).collect();
     assert_eq!(windows, [(ms(1_000), 0), (ms(1_500), 2)]);
+}
+
+#[test]
+fn what_starts_after_the_duration_is_in_no_figure_either() {
+    let mut workers = workers(&[(0, 1_000), (0, 1_000)]);
+    workers.iter_mut().flatten().for_each(|row| row.measured_until = Some(at(2_000)));
+    let ops = [
+        op(0, OpKind::Read, 900, 1_000),
+        op(0, OpKind::Read, 1_000, 1_500),
+        // It is under way when the duration ends.
+        op(0, OpKind::Read, 1_500, 2_100),
+        op(0, OpKind::Read, 2_100, 2_900),
+        op(1, OpKind::Read, 1_000, 1_900),
+        OpRecord { outcome: ErrorClass::Io, ..op(1, OpKind::Read, 2_000, 2_400) },
+    ];
+    for span in [Span::FromRamps, Span::Whole, Span::AllWorkers] {
+        let mut asked = rows(&workers);
+        asked.iter_mut().for_each(|row| row.span = span);
+        let row = &answer(&ops, ask(&workers, &asked, (0, 3_000))).rows[0];
+        assert_eq!((row.ramp.ops_ok, row.ramp.failed.count()), (2, 1), "{span:?}");
+        let read = &row.kinds[0].figures;
+        assert_eq!((read.stage.ops_ok, read.stage.failed.count()), (3, 0), "{span:?}");
+        let began = row.began().unwrap();
+        assert_eq!(began + row.took().unwrap(), ms(2_000), "{span:?}");
+    }
 }
 
 /// Two open loops in a stage of 20 s: one has a ramp of 2 s and ends after 7 s, the other ends with

@@ -237,7 +237,11 @@ impl StageSurvey {
             let beyond = || self.ends_beyond.get(&WorkerId(number as u32)).copied();
             let ends = self.ends.get(number).copied().flatten().or_else(beyond);
             // Of a worker that did nothing after its ramp there is nothing to count.
-            if let Some(ends) = ends.filter(|ends| ends.last_start >= worker.measured_from) {
+            if let Some(mut ends) = ends.filter(|ends| ends.last_start >= worker.measured_from) {
+                if let Some(until) = worker.measured_until {
+                    ends.last = ends.last.min(until);
+                    row.measured_until = row.measured_until.max(worker.measured_until);
+                }
                 row.add(worker.measured_from, ends, question.client(number));
             }
         }
@@ -252,6 +256,8 @@ pub(crate) struct RowSurvey {
     pub(crate) active: u32,
     /// The earliest end of a ramp.
     measured_from: Option<Moment>,
+    /// The latest end of what counts, where workers go on after that.
+    measured_until: Option<Moment>,
     /// When every worker had ended an operation.
     all_ran: Option<Moment>,
     pub(crate) first_done: Option<Moment>,
@@ -267,6 +273,7 @@ impl RowSurvey {
             workers,
             active: 0,
             measured_from: None,
+            measured_until: None,
             all_ran: None,
             first_done: None,
             last_done: None,
@@ -291,6 +298,7 @@ impl RowSurvey {
         let skipped_to =
             Moment::from_ns(question.started.as_ns().saturating_add(ns(question.skip)));
         let stage_ended = question.ended.max(question.started);
+        let stage_ended = self.measured_until.map_or(stage_ended, |until| stage_ended.min(until));
         let full =
             |start: Moment, end: Moment, rule| MeasuredSpan { start: start.min(end), end, rule };
         // What is measured of a row begins after its ramp, and ends when it does itself: another

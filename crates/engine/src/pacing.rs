@@ -202,7 +202,8 @@ impl Pacer {
         let WorkerPlace { worker, workers, number, seed } = place;
         let begins = started.after(start_delay(&timing.start_delay, seed, number));
         let duration = [timing.duration, end.duration].into_iter().flatten().min();
-        let lasts = duration.map(|duration| timing.ramp.saturating_add(duration));
+        let ramps = timing.ramp.saturating_add(timing.ramp_down);
+        let lasts = duration.map(|duration| ramps.saturating_add(duration));
         let thinking =
             timing.think.map(|think| Thinking { think, left: think.every_ops.get(), pause: None });
         Self {

@@ -164,6 +164,14 @@ fn a_worker_begins_after_its_delay_and_its_ramp_comes_on_top() {
     let expected: Vec<u64> = (3..15).map(|tens| 10 * tens).collect();
     assert_eq!(starts_ms(&of_job(&records, 0)), expected);
     assert_eq!((outcome.ended, outcome.ended_by), (at_ms(150), EndReason::Duration));
+    let timing = JobTiming {
+        duration: Some(Duration::from_millis(40)),
+        ramp_down: Duration::from_millis(20),
+        ..JobTiming::default()
+    };
+    let (outcome, records) = timed(1, ok_in_10_ms, timing, StageLimits::default());
+    assert_eq!(starts_ms(&of_job(&records, 0)), [0, 10, 20, 30, 40, 50]);
+    assert_eq!((outcome.ended, outcome.ended_by), (at_ms(60), EndReason::Duration));
 }
 
 const fn at_ms(ms: u64) -> Moment {

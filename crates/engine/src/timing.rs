@@ -25,6 +25,8 @@ pub struct JobTiming {
     pub duration: Option<Duration>,
     /// How long each worker runs before what is measured begins.
     pub ramp: Duration,
+    /// How long each worker goes on after its duration; nothing of it is measured.
+    pub ramp_down: Duration,
     /// How long after the stage's start each worker begins; drawn from the range.
     pub start_delay: RangeInclusive<Duration>,
     /// Pauses between operations.
@@ -43,6 +45,7 @@ impl Default for JobTiming {
             pacing: JobPacing::Shared(Pacing::Closed),
             duration: None,
             ramp: Duration::ZERO,
+            ramp_down: Duration::ZERO,
             start_delay: Duration::ZERO..=Duration::ZERO,
             think: None,
             ops_max: None,
@@ -58,6 +61,7 @@ impl JobTiming {
             pacing: job.pacing.clone(),
             duration: [job.duration, stage_duration].into_iter().flatten().min(),
             ramp: job.ramp,
+            ramp_down: job.ramp_down,
             start_delay: job.start_delay.clone(),
             think: job.think,
             ops_max: job.ops_max,

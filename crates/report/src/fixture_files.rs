@@ -50,7 +50,11 @@ pub(crate) fn figures(ops: &[OpRecord], workers: &[(u32, u64)]) -> Vec<RowAnalys
         |row| RowAsked { workers: of_row(row), span: Span::FromRamps, open: false, ends: None };
     let rows: Vec<RowAsked> = (0..count).map(asked).collect();
     let worker = |&(row, ramp_ms): &(u32, u64)| {
-        Some(WorkerRow { row, measured_from: Moment::from_ns(ramp_ms * 1_000_000) })
+        Some(WorkerRow {
+            row,
+            measured_from: Moment::from_ns(ramp_ms * 1_000_000),
+            measured_until: None,
+        })
     };
     let workers: Vec<Option<WorkerRow>> = workers.iter().map(worker).collect();
     let ended = ops.iter().map(|op| op.end).max().unwrap_or_default();

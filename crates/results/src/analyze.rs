@@ -229,6 +229,7 @@ impl Record {
         let change = |began: Moment, worker: &mut WorkerRow| {
             let from = if asked.full_span { began } else { worker.measured_from };
             worker.measured_from = from.max(began.after(self.skip(stage, asked)));
+            worker.measured_until = worker.measured_until.filter(|_| !asked.full_span);
         };
         let agents = self.agent_of.get(stage.index).map_or(&[][..], Vec::as_slice);
         let (rows, workers) = lay_out(entry, &of_clients, asked.rows, agents, change);

@@ -191,7 +191,8 @@ impl ClientStage<'_> {
     /// Tells whether what workers of a job do counts from their beginning on.
     pub(crate) fn counts_at_once(&self, job: usize) -> bool {
         let planned = self.planned.and_then(|(_, stage)| stage.jobs.get(job));
-        planned.is_none_or(|job| job.ramp.is_zero() && job.start_delay.end().is_zero())
+        let is_plain = |job: &plan::Job| job.ramp.is_zero() && job.ramp_down.is_zero();
+        planned.is_none_or(|job| is_plain(job) && job.start_delay.end().is_zero())
     }
 
     /// Returns when what a worker does begins to count; `None` where the client never began.
@@ -202,6 +203,13 @@ impl ClientStage<'_> {
             started.after(start_delay(job, self.seed, worker)).after(job.ramp)
         });
         Some((started, from))
+    }
+
+    /// Returns how long after that it counts, where the worker goes on after it.
+    fn measured_for(&self, job: usize) -> Option<Duration> {
+        let (_, stage) = self.planned?;
+        let job = stage.jobs.get(job).filter(|job| !job.ramp_down.is_zero())?;
+        [job.duration, stage.duration].into_iter().flatten().min()
     }
 
     /// Returns when a job was to begin and to end at the latest, ramp included; `None` where it has
@@ -271,7 +279,9 @@ pub fn lay_out(
                 // Workers of one number are of another machine in each client.
                 let is_new_row = rows == Rows::Workers;
                 let row = row_of(&mut laid, key, index, is_new_row);
-                let mut row = WorkerRow { row: row as u32, measured_from };
+                let lasts = client.measured_for(index);
+                let measured_until = lasts.map(|lasts| measured_from.after(lasts));
+                let mut row = WorkerRow { row: row as u32, measured_from, measured_until };
                 change(started, &mut row);
                 let at = (client.worker_first + number) as usize;
                 if workers.len() <= at {

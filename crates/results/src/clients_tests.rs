@@ -169,7 +169,11 @@ fn workers_of_merged_runs_count_from_their_own_clients_beginning() {
     let of = |row: u32, seed: u64, own: u32, ramp: u64| {
         let delay = start_delay(&delays_of(&one, row as usize), seed, WorkerId(own));
         let began = Moment::from_ns(seed * SECOND).after(delay);
-        Some(WorkerRow { row, measured_from: began.after(Duration::from_nanos(ramp)) })
+        Some(WorkerRow {
+            row,
+            measured_from: began.after(Duration::from_nanos(ramp)),
+            measured_until: None,
+        })
     };
     let expected =
         [of(0, 1, 0, 5), of(1, 1, 1, 7), of(1, 1, 2, 7), None, of(0, 2, 0, 5), of(1, 2, 1, 7)];

@@ -142,7 +142,8 @@ fn op(stage: u8, worker: u32, start_ms: u64, end_ms: u64) -> OpRecord {
 /// Returns the rows of a stage whose workers are in these.
 fn rows(ops: &[OpRecord], stage: u8, (began, ended): (u64, u64), of: &[u32]) -> Vec<RowAnalysis> {
     let at = |ms: u64| Moment::from_ns(ms * MS);
-    let worker = |&row: &u32| Some(WorkerRow { row, measured_from: at(began) });
+    let worker =
+        |&row: &u32| Some(WorkerRow { row, measured_from: at(began), measured_until: None });
     let workers: Vec<Option<WorkerRow>> = of.iter().map(worker).collect();
     let count = |row: u32| of.iter().filter(|each| **each == row).count() as u32;
     let asked =

@@ -164,6 +164,7 @@ impl Context<'_> {
             is_label(&at.field("name"), &label)?;
             let bounded = duration.is_some() || spec.ops.is_some();
             let mut job = self.job(&at, label, job, workers as u32, bounded)?;
+            check_ramp_down(&job, duration)?;
             if spec.drop_caches {
                 self.drops_caches(path, &mut job)?;
             }
@@ -288,6 +289,17 @@ fn check_alone(jobs: &[Job]) -> Checked<()> {
             .path
             .field("work")
             .refuse("makes or removes buckets beside other work; it needs a stage of its own")),
+    }
+}
+
+/// Refuses to go on after a duration that there is none of.
+fn check_ramp_down(job: &Job, of_stage: Option<Duration>) -> Checked<()> {
+    match job.ramp_down.is_zero() || job.duration.or(of_stage).is_some() {
+        true => Ok(()),
+        false => {
+            let reason = "goes on after a duration, and neither the job nor its stage has one";
+            Err(job.path.field("ramp_down").refuse(reason))
+        }
     }
 }
 
