@@ -1,5 +1,6 @@
 //! Opens what a workload is carried out on: the targets that it names, or the caller's own store.
 
+use plimsoll_driver::mock::{Mock, MockDriver};
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver_s3::S3Config;
 use plimsoll_driver_seaweed::{
@@ -12,7 +13,7 @@ use plimsoll_model::{Ability, Seed};
 use plimsoll_oracle::{Oracle, Script};
 use plimsoll_record::schema::{SEAWEEDFS, SEAWEEDFS_FILER, SWIFT};
 use plimsoll_workload::plan::spec::{
-    S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, SwiftTarget, TargetSpec,
+    NullTarget, S3Target, SeaweedAssign, SeaweedTarget, SeaweedUpload, SwiftTarget, TargetSpec,
 };
 use plimsoll_workload::plan::{FieldPath, Members, Plan, Target as PlanTarget, TargetIndex};
 
@@ -129,7 +130,7 @@ impl Targets {
         refuse_unknown(target)?;
         let asked = match &target.spec {
             _ if is_on_files(plan, index.0) => return Ok(Target::Files(FilesOn::Machine)),
-            Some(TargetSpec::Null(_)) => return Ok(null_store().into()),
+            Some(TargetSpec::Null(spec)) => return Ok(null_target(spec).into()),
             Some(TargetSpec::Seaweedfs(spec)) => {
                 let checks = plan.checks_what_was_there(index);
                 return open_seaweed(target, spec, checks, reach, time).map(Into::into);
@@ -313,6 +314,19 @@ pub(crate) fn seaweed_config(
         grpc_tls: tls(path, grpc)?,
         ..SeaweedConfig::new(masters, given(&spec.collection))
     })
+}
+
+/// Returns the store of nothing that behaves as the workload says.
+fn null_target(spec: &NullTarget) -> Store {
+    if *spec == NullTarget::default() {
+        return null_store();
+    }
+    let mock = Mock {
+        delay: spec.delay.0,
+        error_rate: spec.error_rate.map_or(0.0, |rate| rate.0 / 100.0),
+        read_bytes: spec.read_size.map_or(0, |size| size.0),
+    };
+    Store::without_admin(MockDriver::new(mock), "null")
 }
 
 fn null_store() -> Store {

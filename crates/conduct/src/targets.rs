@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use plimsoll_driver::mock::MockDriver;
 use plimsoll_driver::null::NullDriver;
 use plimsoll_driver::{Admin, Completion, Driver, Operation, Session, Settled};
 use plimsoll_driver_s3::{Lookup, S3Config, S3Driver};
@@ -110,6 +111,8 @@ drivers! {
     Swift: SwiftDriver,
     /// Nothing: every operation succeeds at once.
     Null: NullDriver,
+    /// Nothing, which takes its time or fails.
+    Mock: MockDriver,
     /// A scripted store in virtual time.
     Scripted: ScriptedDriver,
 }

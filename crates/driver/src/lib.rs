@@ -8,6 +8,7 @@ pub mod conformance;
 mod content;
 mod error;
 pub mod memory;
+pub mod mock;
 pub mod null;
 mod ring;
 

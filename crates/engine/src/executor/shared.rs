@@ -1,5 +1,5 @@
-//! Members of shared sets: reads of what anybody may have written, and uploads in parts that are one
-//! operation.
+//! Members of shared sets: reads of what anybody may have written, and uploads in parts that are
+//! one operation.
 
 use plimsoll_driver::{ByteRange, Completion, Operation, Session};
 use plimsoll_model::{ErrorClass, Moment};

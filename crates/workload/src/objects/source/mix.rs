@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use plimsoll_model::{Moment, OpKind, WorkerId};
+use plimsoll_model::{Moment, ObjectId, OpKind, WorkerId};
 
 use crate::files::greatest_common;
 use crate::objects::job::kind_of;
@@ -29,9 +29,9 @@ pub(super) struct Mix {
     ops: Vec<MixOp>,
     sets: Vec<UsedSet>,
     /// What is being put for a time, and for how long.
-    for_a_time: Vec<(plimsoll_model::ObjectId, Duration)>,
+    for_a_time: Vec<(ObjectId, Duration)>,
     /// What is removed again, when, in order.
-    due: VecDeque<(Moment, SetIndex, plimsoll_model::ObjectId)>,
+    due: VecDeque<(Moment, SetIndex, ObjectId)>,
     listings_count: u64,
 }
 
@@ -63,7 +63,7 @@ struct UsedSet {
     /// The worker's own members, where operations change them.
     pool: Option<Pool>,
     /// Where operations put versions: by the worker's own members the next one.
-    versions: Vec<(plimsoll_model::ObjectId, u32)>,
+    versions: Vec<(ObjectId, u32)>,
     /// By law of size: the first number that was free, and the one that is now.
     numbers: Vec<(u64, u64)>,
     /// What was not put although it has a number, or was removed again.
@@ -224,16 +224,7 @@ impl Mix {
             }
             (_, None, OpPicker::Own(_)) => unreachable!("who has a pool draws from it"),
         };
-        let size = match (&op.act, &of.shared) {
-            (OpAct::Put { sizes: SizeDist::Fixed(size), .. }, Some(_)) => Some(*size),
-            // Each write draws a length of its own.
-            (OpAct::Put { sizes, .. }, Some(_)) => Some(sizes.size(random.next_u64(), held.id)),
-            (OpAct::Put { .. }, None) => of.size_of(held.id),
-            (_, Some(shared)) => {
-                shared.only_length().filter(|_| job.verify(op.set) == Verify::EveryByte)
-            }
-            (_, None) => of.size_of(held.id).filter(|_| job.verify(op.set) != Verify::Nothing),
-        };
+        let size = size_of(job, op, held.id, random);
         if let OpAct::Put { remove_after: Some(time), .. } = op.act {
             self.for_a_time.push((held.id, time));
         }
@@ -379,6 +370,21 @@ impl UsedSet {
         let (_, next) = &mut self.numbers[usize::from(law)];
         *next += 1;
         *next - 1
+    }
+}
+
+/// Returns how large a member is that an operation is about, where that is to be relied on.
+fn size_of(job: &ObjectsJob, op: &Op, id: ObjectId, random: &mut Random) -> Option<u64> {
+    let set = job.set(op.set);
+    match (&op.act, &set.shared) {
+        (OpAct::Put { sizes: SizeDist::Fixed(size), .. }, Some(_)) => Some(*size),
+        // Each write draws a length of its own.
+        (OpAct::Put { sizes, .. }, Some(_)) => Some(sizes.size(random.next_u64(), id)),
+        (OpAct::Put { .. }, None) => set.size_of(id),
+        (_, Some(shared)) => {
+            shared.only_length().filter(|_| job.verify(op.set) == Verify::EveryByte)
+        }
+        (_, None) => set.size_of(id).filter(|_| job.verify(op.set) != Verify::Nothing),
     }
 }
 

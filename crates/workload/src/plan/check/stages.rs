@@ -164,7 +164,6 @@ impl Context<'_> {
             is_label(&at.field("name"), &label)?;
             let bounded = duration.is_some() || spec.ops.is_some();
             let mut job = self.job(&at, label, job, workers as u32, bounded)?;
-            check_ramp_down(&job, duration)?;
             if spec.drop_caches {
                 self.drops_caches(path, &mut job)?;
             }
@@ -307,6 +306,7 @@ fn check_ramp_down(job: &Job, of_stage: Option<Duration>) -> Checked<()> {
 pub(super) fn check_results(path: &FieldPath, stages: &[Stage]) -> Checked<()> {
     for stage in stages {
         for (index, job) in stage.jobs.iter().enumerate() {
+            check_ramp_down(job, stage.duration)?;
             let is_alike = |other: &Job| {
                 other.name == job.name && (other.group.is_none() || other.group != job.group)
             };
