@@ -8,6 +8,7 @@
 
 mod analysis;
 mod check;
+mod console;
 pub(crate) mod file;
 pub(crate) mod fleet;
 mod prove;
@@ -35,6 +36,7 @@ pub(crate) use analysis::{
     MethodArg, ReportArgs, WarpAnalyzeArgs, WarpCmpArgs, WarpCommand, WarpMergeArgs,
 };
 pub(crate) use check::CheckArgs;
+pub(crate) use console::ConsoleArgs;
 pub(crate) use prove::ProveArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use s3_benchmark::{S3BenchmarkArgs, SignatureArg};
@@ -111,6 +113,8 @@ pub(crate) enum Command {
     Fleet(fleet::FleetCommand),
     /// Take part in runs of a fleet, until Ctrl-C
     Agent(Box<fleet::AgentArgs>),
+    /// Serve a queue of workloads with web pages and an API, where COSBench's controller was
+    Console(Box<ConsoleArgs>),
     /// Remove what an earlier run left behind, such as after kill -9
     Clean(Box<CleanArgs>),
     /// Run the engine and the recorder against a driver that does nothing

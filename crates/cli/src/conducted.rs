@@ -83,6 +83,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) observe: Option<Observe<'a>>,
     /// The agents that carry it out, where they were found already.
     pub(crate) mustered: Cell<Option<Mustered>>,
+    /// What ends it; `None`: a signal does.
+    pub(crate) stop: Option<Stop>,
 }
 
 impl<'a> Settings<'a> {
@@ -107,6 +109,7 @@ impl<'a> Settings<'a> {
             show: None,
             observe: None,
             mustered: Cell::default(),
+            stop: None,
         }
     }
 
@@ -321,7 +324,7 @@ impl Conducted {
             None => manifest::directory_for(settings.output.run_dir.as_deref(), &id),
         };
         // Until here a signal ends the process as it always does: there is nothing to put in order.
-        let stop = signals::listen()?;
+        let stop = settings.stop.clone().map_or_else(signals::listen, Ok)?;
         let directory = RunDirectory::create(&path, &manifest)?;
         let endpoints = manifest.target.endpoints.clone();
         let terminal = Terminal::observer(ui, &stop, telemetry);
@@ -361,6 +364,11 @@ impl Conducted {
 
     /// Has the run shown, cleans up, and returns the exit code.
     pub(crate) fn end(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<ExitCode> {
+        self.finish(done, settings).map(shown::exit_code)
+    }
+
+    /// Has the run shown, cleans up, and tells whether all is as it should be.
+    pub(crate) fn finish(self, done: Result<Recorded>, settings: &Settings<'_>) -> Result<bool> {
         let Self { run, ui, stores: _stores, profile, passing, .. } = self;
         let show = |recording: &mut Recording, recorded: &Recorded| {
             if let Some(Err(error)) = profile.map(|profile| save(profile, &recording.directory)) {
@@ -369,8 +377,7 @@ impl Conducted {
             }
             report(recording, recorded, settings, (&ui, passing.is_none()))
         };
-        let good = run.finish(done, show)?;
-        Ok(shown::exit_code(good))
+        Ok(run.finish(done, show)?)
     }
 }
 
@@ -427,7 +434,9 @@ fn report(
         Some(show) => show(recording, ui)?,
         None => shown::print(&report, settings.output.print.form(), ui)?,
     }
-    Ok(shown::is_good(&report, settings.max_error_rate, ui))
+    let flaws = plimsoll_results::flaws(&report, settings.max_error_rate);
+    flaws.iter().for_each(|flaw| recording.observer.warn(flaw));
+    Ok(flaws.is_empty())
 }
 
 /// Returns what the embedded stores of a run are: the oracles of the plan, and the one that stands

@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         Command::Oracle(args) => commands::oracle::run(args),
         Command::Fleet(command) => commands::fleet::run(command),
         Command::Agent(args) => commands::agent::run(args),
+        Command::Console(args) => commands::console::run(args),
         Command::Clean(args) => commands::clean::run(args),
         Command::Null(args) => commands::null::run(args),
     };
@@ -79,7 +80,10 @@ fn main() -> ExitCode {
         ExitCode::from(EXIT_COULD_NOT_RUN)
     });
     // A server is ended by a signal and by nothing else.
-    let serves = matches!(cli.command, Command::Oracle(_) | Command::Agent(_) | Command::Fleet(_));
+    let serves = matches!(
+        cli.command,
+        Command::Oracle(_) | Command::Agent(_) | Command::Fleet(_) | Command::Console(_)
+    );
     signals::exit_code().filter(|_| !serves).map_or(code, ExitCode::from)
 }
 

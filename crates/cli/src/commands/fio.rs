@@ -191,6 +191,15 @@ fn of_files<'a>(lowered: &Lowered, settings: &Settings<'a>) -> conducted::Settin
     }
 }
 
+/// Returns what the text of a job file comes to that somebody else has sent: neither files nor
+/// variables of this machine are read for it.
+pub(super) fn from_text(text: &str, name: &str, settings: &Settings<'_>) -> Result<Lowered> {
+    let read = |path: &str| Err(format!("{path} would be read on this machine, which is not done"));
+    let own = options(settings.reading, &read);
+    let file = fio::parse(text, name, &Options { variable: &|_| None, ..own })?;
+    lower(&file, settings, None)
+}
+
 /// Prints what a job file comes to, and what changed on the way.
 fn explain(lowered: &Lowered, settings: &Settings<'_>) -> Result<ExitCode> {
     let mut text = String::new();

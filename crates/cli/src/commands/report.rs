@@ -4,10 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_conduct::output::Named;
-use plimsoll_model::Bytes;
-use plimsoll_record::schema::Manifest;
-use plimsoll_report::html::{self, Environment};
-use plimsoll_results::{Asked, Record};
+use plimsoll_report::html;
+use plimsoll_results::{Asked, Record, environment};
 
 use crate::args::{ReportArgs, overwrite};
 use crate::shown;
@@ -28,24 +26,4 @@ fn write(args: &ReportArgs, page: &str) -> Result<ExitCode> {
     let size = plimsoll_report::format::bytes(page.len() as u64);
     Ui::plain().note(&format!("written to {}, {size}", args.output.display()));
     Ok(ExitCode::SUCCESS)
-}
-
-fn environment(manifest: &Manifest) -> Environment {
-    let machine = &manifest.machine;
-    let facts = [
-        ("machine", machine.hostname.clone()),
-        ("kernel", machine.kernel.clone()),
-        ("processor", machine.cpu_model.clone()),
-        ("cores", machine.cores_count.map(|cores| cores.to_string())),
-        ("memory", machine.memory_bytes.map(|bytes| Bytes(bytes).to_string())),
-        ("clock", Some(manifest.clock.source.clone())),
-        ("tool", Some(format!("{} {}", manifest.tool.name, manifest.tool.version))),
-        ("commit", manifest.tool.commit.clone()),
-        ("bucket", manifest.target.bucket.clone()),
-        ("addressing", manifest.target.lookup.clone()),
-        ("TLS", manifest.target.tls.map(|tls| if tls { "yes" } else { "no" }.to_owned())),
-        ("payload of uploads", manifest.target.payload_signing.clone()),
-    ];
-    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Environment { facts: known.collect() }
 }

@@ -131,7 +131,7 @@ fn read_workload(name: &str, text: &str) -> Result<ReadFile> {
 }
 
 /// Returns an error with its place in the file, where it is about a field of it.
-pub(super) fn located(error: anyhow::Error, source: Option<&Source>, name: &str) -> anyhow::Error {
+pub(crate) fn located(error: anyhow::Error, source: Option<&Source>, name: &str) -> anyhow::Error {
     match error.downcast() {
         Ok(ConductError::Plan(invalid)) => match source {
             Some(source) => source.locate(invalid).into(),

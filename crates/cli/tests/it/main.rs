@@ -9,6 +9,7 @@ mod bad_input;
 mod buckets;
 mod check;
 mod consent;
+mod console;
 mod faults;
 mod files;
 mod fleet;

@@ -1,0 +1,106 @@
+//! `plimsoll console`: a queue of workloads with pages and an API, where COSBench's controller was.
+
+mod allowed;
+mod config;
+mod from_xml;
+mod runner;
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_conduct::{input, machine};
+use plimsoll_console::{Console, Serve, ServeError, Serving, Users};
+
+use self::config::Config;
+use self::runner::LocalRunner;
+use crate::args::ConsoleArgs;
+use crate::ui::Ui;
+use crate::{fleet, signals};
+
+/// More than any file of users, certificates or settings has.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Serves until Ctrl-C.
+pub(crate) fn run(args: &ConsoleArgs) -> Result<ExitCode> {
+    let ui = Ui::plain();
+    let config = Config::read(args)?;
+    config.remarks.iter().for_each(|remark| ui.note(remark));
+    let users = users(args, &config)?;
+    check_reach(args, &users)?;
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(chain), Some(key)) => Some((read("--tls-cert", chain)?, read("--tls-key", key)?)),
+        _ => None,
+    };
+    let is_encrypted = tls.is_some();
+    let host_name = machine::describe().hostname;
+    let runner = LocalRunner::new(args, config.allow_dirs.clone())?;
+    let stop = signals::listen()?;
+    let console = Console::open(config.settings, Arc::new(runner))?;
+    let serve = |listen: Vec<SocketAddr>| Serve {
+        listen,
+        users: users.clone(),
+        tls: tls.clone(),
+        host_name: host_name.clone(),
+        version: env!("PLIMSOLL_VERSION").to_owned(),
+    };
+    let serving = Serving::start(Arc::clone(&console), serve(vec![args.listen]));
+    let serving = serving.context("--listen")?;
+    let scheme = if is_encrypted { "https" } else { "http" };
+    for address in serving.addresses() {
+        ui.result(&format!("listening on {scheme}://{address}/\n"))?;
+    }
+    let beside = match args.driver_listen.0 {
+        None => None,
+        Some(address) => match Serving::start(Arc::clone(&console), serve(vec![address])) {
+            Ok(beside) => Some(beside),
+            Err(error @ ServeError::Listen(..)) => {
+                ui.warn(&format!("{error}, so nothing answers as a driver (--driver-listen)"));
+                None
+            }
+            Err(error) => return Err(error.into()),
+        },
+    };
+    if users.is_open() {
+        ui.note("nobody is asked who they are; --users names who may ask. Ctrl-C ends");
+    }
+    fleet::rest(&stop, || Ok(()))?;
+    ui.note("ending; what runs is ended first");
+    console.close();
+    drop((serving, beside));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(flag: &str, path: &Path) -> Result<Vec<u8>> {
+    input::read_bounded(path, FILE_BYTES_MAX)
+        .with_context(|| format!("{flag}: cannot read {}", path.display()))
+}
+
+/// Returns who may ask.
+fn users(args: &ConsoleArgs, config: &Config) -> Result<Users> {
+    let Some(path) = args.users.as_ref().or(config.users.as_ref()) else {
+        return Ok(Users::default());
+    };
+    let text = input::read_text(path, FILE_BYTES_MAX)
+        .with_context(|| format!("--users: cannot read {}", path.display()))?;
+    let users = match text.trim_start().starts_with('<') {
+        true => Users::from_xml(&text),
+        false => Users::from_lines(&text),
+    };
+    users.with_context(|| format!("--users: {}", path.display()))
+}
+
+/// Refuses to be open to others who are not asked who they are.
+fn check_reach(args: &ConsoleArgs, users: &Users) -> Result<()> {
+    let addresses = [Some(args.listen), args.driver_listen.0];
+    let reached = addresses.into_iter().flatten().find(|address| !address.ip().is_loopback());
+    match reached {
+        Some(address) if users.is_open() && !args.insecure_no_auth => bail!(
+            "others reach {address}, and nobody would be asked who they are: name users with \
+             --users, listen on 127.0.0.1, or add --insecure-no-auth"
+        ),
+        _ => Ok(()),
+    }
+}

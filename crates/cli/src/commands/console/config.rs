@@ -1,0 +1,229 @@
+//! What the console is told by flags, by COSBench's `controller.conf` and by its own
+//! `console.toml`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_conduct::{BucketGlob, input, machine};
+use plimsoll_console::Settings;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+use super::FILE_BYTES_MAX;
+use crate::args::ConsoleArgs;
+
+/// Where COSBench looks for its configuration.
+const PLACES: [&str; 3] =
+    ["controller.conf", "conf/controller.conf", "/etc/cosbench/controller.conf"];
+/// Its file of users.
+const USERS: &str = "cosbench-users.xml";
+/// Our own settings, in the console's directory.
+const OWN: &str = "console.toml";
+
+/// All that the console is told.
+pub(super) struct Config {
+    pub(super) settings: Settings,
+    pub(super) users: Option<PathBuf>,
+    pub(super) allow_dirs: Vec<PathBuf>,
+    /// What was read, and what of it means nothing here.
+    pub(super) remarks: Vec<String>,
+}
+
+/// `console.toml`.
+#[derive(Debug, Default)]
+struct Own {
+    touch: Vec<String>,
+    allow_dirs: Vec<PathBuf>,
+    /// Secrets by the keys under which workloads name them.
+    secrets: BTreeMap<String, String>,
+}
+
+/// What `controller.conf` says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Controller {
+    name: Option<String>,
+    url: Option<String>,
+    concurrency: Option<u32>,
+    archive: Option<String>,
+    drivers: Vec<(String, String)>,
+    ignored: Vec<String>,
+}
+
+impl Config {
+    pub(super) fn read(args: &ConsoleArgs) -> Result<Self> {
+        let mut remarks = Vec::new();
+        let path = match &args.config {
+            Some(path) => Some(path.clone()),
+            None => PLACES.iter().map(PathBuf::from).find(|path| path.is_file()),
+        };
+        let controller = match &path {
+            Some(path) => {
+                let text = input::read_text(path, FILE_BYTES_MAX)
+                    .with_context(|| format!("--config: cannot read {}", path.display()))?;
+                let read = Controller::parse(&text);
+                let read = read.with_context(|| format!("--config: {}", path.display()))?;
+                remarks.push(format!("read {}", path.display()));
+                remarks.extend(read.ignored.iter().map(|key| format!("{key} means nothing here")));
+                read
+            }
+            None => Controller::default(),
+        };
+        let beside = path.as_deref().and_then(Path::parent).map(|parent| parent.join(USERS));
+        let own = own(&args.directory.join(OWN))?;
+        let host_name = || machine::describe().hostname.unwrap_or_else(|| "console".to_owned());
+        let archive = args.archive.clone().or_else(|| controller.archive.map(PathBuf::from));
+        let touch: Vec<String> = args.touch.iter().cloned().chain(own.touch).collect();
+        for pattern in &touch {
+            let parsed = pattern.parse::<BucketGlob>();
+            parsed.map_err(|error| anyhow!("--touch {pattern}: {error}"))?;
+        }
+        let settings = Settings {
+            name: args.name.clone().or(controller.name).unwrap_or_else(host_name),
+            url: controller.url.filter(|url| url != "N/A"),
+            directory: args.directory.clone(),
+            archive: archive.unwrap_or_else(|| args.directory.join("archive")),
+            concurrency: args.concurrency.or(controller.concurrency).unwrap_or(1),
+            keep_secrets: args.keep_secrets,
+            touch,
+            secrets: own.secrets,
+            drivers: controller.drivers,
+            triggers: args.triggers.clone(),
+        };
+        let allow_dirs = args.allow_dir.iter().cloned().chain(own.allow_dirs).collect();
+        Ok(Self { settings, users: beside.filter(|path| path.is_file()), allow_dirs, remarks })
+    }
+}
+
+fn own(path: &Path) -> Result<Own> {
+    if !path.exists() {
+        return Ok(Own::default());
+    }
+    let text = input::read_text(path, FILE_BYTES_MAX)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    // What the file holds may be a secret, so only the place of a fault is told.
+    parse_own(&text).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+fn parse_own(text: &str) -> Result<Own> {
+    let table = DeTable::parse(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        anyhow!("line {line} is no TOML")
+    })?;
+    let mut own = Own::default();
+    for (key, value) in table.into_inner() {
+        let key = key.into_inner();
+        match (&*key, value.into_inner()) {
+            ("touch", DeValue::Array(list)) => own.touch = texts(&key, list)?,
+            ("allow_dirs", DeValue::Array(list)) => {
+                own.allow_dirs = texts(&key, list)?.into_iter().map(PathBuf::from).collect();
+            }
+            ("secrets", DeValue::Table(table)) => {
+                for (name, value) in table {
+                    let name = name.into_inner();
+                    let DeValue::String(value) = value.into_inner() else {
+                        bail!("`secrets.{name}` is no text");
+                    };
+                    own.secrets.insert(name.into_owned(), value.into_owned());
+                }
+            }
+            _ => bail!("`{key}` is none of touch, allow_dirs (lists) and secrets (a table)"),
+        }
+    }
+    Ok(own)
+}
+
+fn texts(key: &str, list: DeArray<'_>) -> Result<Vec<String>> {
+    let text = |value: Spanned<DeValue<'_>>| match value.into_inner() {
+        DeValue::String(text) => Ok(text.into_owned()),
+        _ => bail!("`{key}` is a list of texts"),
+    };
+    list.into_iter().map(text).collect()
+}
+
+impl Controller {
+    fn parse(text: &str) -> Result<Self> {
+        let mut sections: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+        let mut section = String::new();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                name.trim().clone_into(&mut section);
+                continue;
+            }
+            let Some((key, value)) = line.split_once(['=', ':']) else {
+                bail!("line {} is no `key = value`", index + 1);
+            };
+            let of = sections.entry(section.clone()).or_default();
+            of.insert(key.trim().to_owned(), value.trim().to_owned());
+        }
+        let mut read = Self::default();
+        let mut own = sections.remove("controller").unwrap_or_default();
+        read.name = own.remove("name");
+        read.url = own.remove("url");
+        read.archive = own.remove("archive_dir");
+        let number = |key: &str, value: Option<String>| -> Result<Option<u32>> {
+            let parsed = value.map(|value| value.parse::<u32>());
+            parsed.transpose().with_context(|| format!("`{key}` is no number"))
+        };
+        read.concurrency = number("concurrency", own.remove("concurrency"))?;
+        let count = number("drivers", own.remove("drivers"))?.unwrap_or(0);
+        for driver in 1..=count {
+            let section = format!("driver{driver}");
+            let mut of = sections.remove(&section).unwrap_or_default();
+            let Some(name) = of.remove("name") else { bail!("[{section}] has no `name`") };
+            read.drivers.push((name, of.remove("url").unwrap_or_else(|| "N/A".to_owned())));
+            read.ignored.extend(of.keys().map(|key| format!("`{key}` of [{section}]")));
+        }
+        read.ignored.extend(own.keys().map(|key| format!("`{key}` of [controller]")));
+        read.ignored.extend(sections.keys().map(|name| format!("section [{name}]")));
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_conf_is_read_and_what_means_nothing_is_named() {
+        let text = "[controller]\nname = lab\nconcurrency=2\ndrivers = 2\nlog_level = INFO\n\
+                    log_file = log/system.log\narchive_dir = /srv/archive\n\n[driver1]\n\
+                    name = driver1\nurl = http://10.0.0.1:18088/driver\n[driver2]\nname=d2\n\
+                    url=http://10.0.0.2:18088/driver\n[driver3]\nname=d3\n";
+        let read = Controller::parse(text).unwrap();
+        assert_eq!((read.name.as_deref(), read.concurrency), (Some("lab"), Some(2)));
+        assert_eq!(read.archive.as_deref(), Some("/srv/archive"));
+        let url = |last: u8| format!("http://10.0.0.{last}:18088/driver");
+        assert_eq!(read.drivers, [("driver1".to_owned(), url(1)), ("d2".to_owned(), url(2))]);
+        assert_eq!(
+            read.ignored,
+            ["`log_file` of [controller]", "`log_level` of [controller]", "section [driver3]"]
+        );
+        for (text, part) in [
+            ("[controller]\ndrivers = two", "`drivers` is no number"),
+            ("[controller]\ndrivers = 1", "[driver1] has no `name`"),
+            ("nonsense", "line 1 is no"),
+        ] {
+            let error = Controller::parse(text).unwrap_err();
+            assert!(format!("{error:#}").contains(part), "{error:#}");
+        }
+    }
+
+    #[test]
+    fn console_toml_is_checked_without_telling_its_secrets() {
+        let text = "touch = ['ufs*']\n[secrets]\nsecretkey = 'S3CR3T'\n";
+        let own = parse_own(text).unwrap();
+        assert_eq!(
+            (&own.touch[..], &*own.secrets["secretkey"]),
+            (&["ufs*".to_owned()][..], "S3CR3T")
+        );
+        for text in ["touch = 'a'", "other = 1", "[secrets]\nsecretkey = S3CR3T", "secrets = 1"] {
+            let error = format!("{:#}", parse_own(text).unwrap_err());
+            assert!(!error.contains("S3CR3T"), "{error}");
+        }
+    }
+}

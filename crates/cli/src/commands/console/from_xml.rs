@@ -1,0 +1,78 @@
+//! COSBench's XML as the console takes it in.
+
+use plimsoll_console::{Correction, Facts, Problem, Refusal, Severity, SourceKind, Trigger};
+use plimsoll_dialects::cosbench::{self, Lowered, Options, StageRole, Workload};
+use plimsoll_workload::plan::{TargetSecrets, WorkloadFile};
+
+/// What an XML came to, besides the workload of ours.
+pub(super) struct FromXml {
+    pub(super) secrets: TargetSecrets,
+    description: Option<String>,
+    corrections: Vec<Correction>,
+    triggers: Vec<Trigger>,
+    /// What COSBench calls each stage of ours, if it has a name for it.
+    ids: Vec<Option<String>>,
+}
+
+impl FromXml {
+    /// Reads an XML; also returns the workload of ours, and remarks.
+    pub(super) fn read(text: &str) -> Result<(Self, WorkloadFile, Vec<String>), Refusal> {
+        let workload = cosbench::read(text.as_bytes()).map_err(refused)?;
+        let lowered = cosbench::lower(&workload, &Options::default()).map_err(refused)?;
+        let ids = ids(&workload, &lowered);
+        let Lowered { file, secrets, notes, corrections, .. } = lowered;
+        let correction = |of: cosbench::Correction| Correction {
+            what: of.of.to_owned(),
+            theirs: of.there.to_owned(),
+            ours: of.here.to_owned(),
+        };
+        let own = workload.trigger.clone().map(|call| Trigger { stage: None, call });
+        let of_stages = (1..).zip(&workload.stages).filter_map(|(number, stage)| {
+            Some(Trigger { stage: Some(number), call: stage.trigger.clone()? })
+        });
+        let read = Self {
+            secrets,
+            description: workload.description.clone(),
+            corrections: corrections.into_iter().map(correction).collect(),
+            triggers: own.into_iter().chain(of_stages).collect(),
+            ids,
+        };
+        Ok((read, file, notes))
+    }
+
+    /// Adds to what is known of the workload.
+    pub(super) fn complete(&self, facts: &mut Facts) {
+        facts.description.clone_from(&self.description);
+        facts.corrections.clone_from(&self.corrections);
+        facts.triggers.clone_from(&self.triggers);
+        for (stage, id) in facts.stages.iter_mut().zip(&self.ids) {
+            stage.id.clone_from(id);
+        }
+    }
+}
+
+fn ids(workload: &Workload, lowered: &Lowered) -> Vec<Option<String>> {
+    let id = |stage: &cosbench::LoweredStage| match stage.role {
+        StageRole::Main => {
+            let name = &workload.stages.get(stage.stage)?.name;
+            Some(format!("s{}-{name}", stage.stage + 1))
+        }
+        _ => None,
+    };
+    lowered.stages.iter().map(id).collect()
+}
+
+/// Returns a refusal: what COSBench says first, as scripts look for its words.
+fn refused(refused: cosbench::Refused) -> Refusal {
+    let message = match refused.words {
+        Some(words) => format!("{words}: {}", refused.more),
+        None => refused.more,
+    };
+    let problem = Problem {
+        severity: Severity::Error,
+        message,
+        line: refused.place.map(|place| place.line.into()),
+        column: refused.place.map(|place| place.column.into()),
+    };
+    Refusal { kind: SourceKind::Cosbench, problems: vec![problem] }
+}

@@ -1,0 +1,366 @@
+//! Workloads of the console's queue, carried out in this process or by a fleet.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Error, Result};
+use plimsoll_conduct::{BucketGlob, Consent, RunTime, StandIn, input, machine};
+use plimsoll_console::{
+    Agent, AgentState, Facts, Job, Problem, Refusal, Runner, Severity, Sound, SourceKind,
+    Submission, Verdict,
+};
+use plimsoll_dialects::fio::is_job_file;
+use plimsoll_fleet::roll::Recruit;
+use plimsoll_workload::plan::{Plan, ReadError, Source, WorkloadFile};
+
+use super::allowed::{check_files, touched};
+use super::from_xml::FromXml;
+use crate::args::file::{FileConductArgs, JobFileArgs};
+use crate::args::fleet::FleetArgs;
+use crate::args::s3::StoreArgs;
+use crate::args::{ConsoleArgs, OutputArgs, Percent, PrintArgs, TelemetryArgs};
+use crate::commands::fio;
+use crate::commands::run::located;
+use crate::conducted::{self, Conducted, Settings};
+use crate::fleet;
+
+/// By what leave is given.
+const LEAVE: &str = "`touch` in console.toml";
+/// How often the agents of a fleet are asked whether they are there.
+const ROLL_EVERY: Duration = Duration::from_secs(5);
+/// How often it is looked whether the console has ended.
+const LOOK: Duration = Duration::from_millis(200);
+/// More is not in the kernel's list of processor times.
+const STAT_BYTES_MAX: u64 = 1 << 20;
+
+/// Carries workloads out as `plimsoll run` does.
+pub(super) struct LocalRunner {
+    store: StoreArgs,
+    fleet: FleetArgs,
+    has_fleet: bool,
+    allow_dirs: Vec<PathBuf>,
+    known: Arc<Mutex<Known>>,
+}
+
+/// What was heard last.
+#[derive(Default)]
+struct Known {
+    agents: Vec<Agent>,
+    /// Busy and all ticks of all processors.
+    ticks: Option<(u64, u64)>,
+}
+
+/// A workload as it was read.
+struct Prepared {
+    kind: SourceKind,
+    file: WorkloadFile,
+    source: Option<Source>,
+    notes: Vec<String>,
+    stand_in: StandIn,
+    /// Of COSBench's: what it came to.
+    cosbench: Option<Box<FromXml>>,
+}
+
+impl LocalRunner {
+    pub(super) fn new(args: &ConsoleArgs, allow_dirs: Vec<PathBuf>) -> Result<Self> {
+        let has_fleet = fleet::is_asked(&args.fleet)?;
+        let known = Arc::<Mutex<Known>>::default();
+        if has_fleet {
+            let (args, known) = (args.fleet.clone(), Arc::downgrade(&known));
+            thread::Builder::new()
+                .name("console-roll".to_owned())
+                .spawn(move || keep_roll(&args, &known))?;
+        }
+        let (store, fleet) = (args.store.clone(), args.fleet.clone());
+        Ok(Self { store, fleet, has_fleet, allow_dirs, known })
+    }
+
+    fn output(&self, run_dir: Option<PathBuf>) -> OutputArgs {
+        OutputArgs {
+            print: PrintArgs { json: false, quiet: true, no_color: true },
+            run_dir,
+            full_span: false,
+            certificate: None,
+            telemetry: TelemetryArgs::default(),
+            fleet: self.fleet.clone(),
+        }
+    }
+
+    fn settings<'a>(
+        &'a self,
+        output: &'a OutputArgs,
+        files: &'a FileConductArgs,
+        prepared: &Prepared,
+        touch: Vec<BucketGlob>,
+    ) -> Settings<'a> {
+        Settings {
+            store: Some(&self.store),
+            files: Some(files),
+            stand_in: prepared.stand_in.clone(),
+            notes: prepared.notes.clone(),
+            secrets: prepared.cosbench.as_ref().map(|of| of.secrets.clone()).unwrap_or_default(),
+            // What COSBench writes stays until a stage of it cleans up.
+            keeps_data: prepared.cosbench.is_some(),
+            ..Settings::plain(output, Consent::by(LEAVE, false).touching(touch))
+        }
+    }
+
+    /// Reads a workload in whichever language it is written.
+    fn prepare(&self, submission: &Submission<'_>) -> Result<Prepared, Refusal> {
+        let kind = kind_of(submission.text);
+        let name = submission.file_name.unwrap_or_else(|| kind.file_name());
+        let read = match kind {
+            SourceKind::Cosbench => return prepare_xml(submission.text, submission.name),
+            SourceKind::Fio => self.prepare_fio(submission.text, name),
+            SourceKind::Plimsoll => prepare_own(submission.text, name),
+        };
+        let mut prepared = read.map_err(|error| refused(kind, &error))?;
+        if let Some(name) = submission.name {
+            name.clone_into(&mut prepared.file.name);
+        }
+        Ok(prepared)
+    }
+
+    fn prepare_fio(&self, text: &str, name: &str) -> Result<Prepared> {
+        let (output, reading) = (self.output(None), JobFileArgs::default());
+        let conduct = file_conduct();
+        let settings = fio::Settings {
+            reading: &reading,
+            conduct: &conduct,
+            output: &output,
+            stand_in: StandIn::Nobody,
+            keeps_data: false,
+            consent: Consent::by(LEAVE, false),
+            seed: None,
+            explain: false,
+            check: false,
+        };
+        let lowered = fio::from_text(text, name, &settings)?;
+        Ok(Prepared {
+            kind: SourceKind::Fio,
+            notes: lowered.notes.iter().map(ToString::to_string).collect(),
+            stand_in: if lowered.null { StandIn::Null } else { StandIn::Nobody },
+            file: lowered.workload,
+            source: None,
+            cosbench: None,
+        })
+    }
+
+    /// Judges what was read.
+    fn judge(&self, prepared: &Prepared) -> Result<Arc<Plan>> {
+        let (output, files) = (self.output(None), file_conduct());
+        let settings = self.settings(&output, &files, prepared, Vec::new());
+        let name = prepared.kind.file_name();
+        let plan = conducted::judge(&prepared.file, &settings);
+        let plan = plan.map_err(|error| located(error, prepared.source.as_ref(), name))?;
+        check_files(&plan, &self.allow_dirs)?;
+        Ok(plan)
+    }
+}
+
+impl Runner for LocalRunner {
+    fn check(&self, submission: &Submission<'_>) -> Result<Sound, Refusal> {
+        let prepared = self.prepare(submission)?;
+        let plan = self.judge(&prepared).map_err(|error| refused(prepared.kind, &error))?;
+        let globs = globs(submission.touch);
+        let (touches, needs_leave) = touched(&plan, &self.store.bucket, &globs);
+        let mut facts = Facts { touches, notes: prepared.notes.clone(), ..Facts::of(&plan) };
+        if let Some(of) = &prepared.cosbench {
+            of.complete(&mut facts);
+        }
+        let mut problems: Vec<Problem> = prepared.notes.into_iter().map(Problem::note).collect();
+        if !needs_leave.is_empty() {
+            let text = format!(
+                "it changes what is in {}, and runs only where a run of plimsoll made these or \
+                 where it makes them itself; {LEAVE} gives leave to change others",
+                needs_leave.join(", ")
+            );
+            problems.push(Problem { severity: Severity::Warning, ..Problem::note(text) });
+        }
+        Ok(Sound {
+            kind: prepared.kind,
+            name: prepared.file.name.clone(),
+            explained: prepared.file.to_yaml(),
+            facts,
+            needs_leave,
+            problems,
+        })
+    }
+
+    fn run(&self, job: &Job<'_>) -> Result<Verdict, String> {
+        let in_words = |error: Error| format!("{error:#}");
+        let prepared = self.prepare(&job.submission).map_err(|refusal| {
+            let first = refusal.problems.into_iter().next();
+            first.map_or_else(String::new, |problem| problem.message)
+        })?;
+        // What was allowed when it was submitted may not be any more.
+        self.judge(&prepared).map_err(in_words)?;
+        let output = self.output(Some(job.run_directory.to_path_buf()));
+        let files = file_conduct();
+        let settings = Settings {
+            observe: Some(&|_| Arc::clone(&job.observer)),
+            show: Some(&|_, _| Ok(())),
+            stop: Some(job.stop.clone()),
+            ..self.settings(&output, &files, &prepared, globs(job.submission.touch))
+        };
+        let mut conducted = Conducted::begin(&prepared.file, &settings).map_err(in_words)?;
+        let done = conducted.carry_out(None, None);
+        match conducted.finish(done, &settings).map_err(in_words)? {
+            true => Ok(Verdict::Good),
+            false => Ok(Verdict::Flawed),
+        }
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.has_fleet {
+            return known.agents.clone();
+        }
+        let ticks = processor_ticks();
+        let cpu_percent = known.ticks.zip(ticks).and_then(|((busy, all), (busy_now, all_now))| {
+            let passed = all_now.saturating_sub(all);
+            let busy = busy_now.saturating_sub(busy);
+            (passed > 0).then(|| busy as f64 * 100.0 / passed as f64)
+        });
+        known.ticks = ticks.or(known.ticks);
+        vec![Agent {
+            name: machine::describe().hostname.unwrap_or_else(|| "here".to_owned()),
+            address: None,
+            state: AgentState::Ready,
+            clock_offset_ms: None,
+            cpu_percent,
+            cores_count: Some(machine::cores() as u64),
+            version: Some(env!("PLIMSOLL_VERSION").to_owned()),
+            seen_at_ms: now_ms(),
+            run: None,
+        }]
+    }
+
+    fn has_fleet(&self) -> bool {
+        self.has_fleet
+    }
+}
+
+/// Returns patterns of names of buckets; one that is none was refused when the console began.
+fn globs(touch: &[String]) -> Vec<BucketGlob> {
+    touch.iter().filter_map(|pattern| pattern.parse().ok()).collect()
+}
+
+fn file_conduct() -> FileConductArgs {
+    FileConductArgs {
+        interface: None,
+        threads: None,
+        drop_machine_caches: false,
+        max_error_rate: Percent(0.0),
+    }
+}
+
+/// Reads COSBench's XML.
+fn prepare_xml(text: &str, name: Option<&str>) -> Result<Prepared, Refusal> {
+    let kind = SourceKind::Cosbench;
+    let (of, mut file, notes) = FromXml::read(text)?;
+    if let Some(name) = name {
+        name.clone_into(&mut file.name);
+    }
+    let cosbench = Some(Box::new(of));
+    Ok(Prepared { kind, file, source: None, notes, stand_in: StandIn::Nobody, cosbench })
+}
+
+/// Tells in which language a workload is written.
+fn kind_of(text: &str) -> SourceKind {
+    match text {
+        text if text.trim_start().starts_with('<') => SourceKind::Cosbench,
+        text if is_job_file(text) => SourceKind::Fio,
+        _ => SourceKind::Plimsoll,
+    }
+}
+
+fn prepare_own(text: &str, name: &str) -> Result<Prepared> {
+    let (kind, stand_in) = (SourceKind::Plimsoll, StandIn::Nobody);
+    if let Some((older, read)) = WorkloadFile::read_older(name, text) {
+        let notes = vec![format!("it is written in {older}")];
+        let file = read.map_err(|error| anyhow::anyhow!(error))?;
+        return Ok(Prepared { kind, file, source: None, notes, stand_in, cosbench: None });
+    }
+    let (file, source) = WorkloadFile::read(name, text)?;
+    let source = Some(source);
+    Ok(Prepared { kind, file, source, notes: Vec::new(), stand_in, cosbench: None })
+}
+
+/// Returns a refusal with the place that it is about, where it has one.
+fn refused(kind: SourceKind, error: &Error) -> Refusal {
+    let found = error.downcast_ref::<ReadError>();
+    let position = found.and_then(|found| found.position);
+    let problem = Problem {
+        severity: Severity::Error,
+        message: found.map_or_else(|| format!("{error:#}"), |found| found.invalid.to_string()),
+        line: position.map(|position| position.line),
+        column: position.map(|position| position.column),
+    };
+    Refusal { kind, problems: vec![problem] }
+}
+
+fn now_ms() -> Option<i64> {
+    i64::try_from(RunTime::machine().wall_epoch.as_unix_ns() / 1_000_000).ok()
+}
+
+/// Returns for how long the processors were busy, and for how long they were there.
+fn processor_ticks() -> Option<(u64, u64)> {
+    let text = input::read_text(std::path::Path::new("/proc/stat"), STAT_BYTES_MAX).ok()?;
+    let line = text.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|n| n.parse().ok()).collect();
+    let idle = ticks.get(3)? + ticks.get(4)?;
+    let all: u64 = ticks.iter().sum();
+    Some((all - idle, all))
+}
+
+/// Asks again and again who is there, for as long as somebody wants to know.
+fn keep_roll(args: &FleetArgs, known: &Weak<Mutex<Known>>) {
+    let mut fleet = None;
+    loop {
+        if fleet.is_none() {
+            fleet = fleet::reach(&args.reach()).ok();
+        }
+        let roll = fleet.as_ref().map(fleet::Reachable::all);
+        let Some(kept) = known.upgrade() else { return };
+        let agents = match roll {
+            Some(Ok(roll)) => Some(roll.present.iter().map(agent).collect()),
+            Some(Err(_)) => {
+                fleet = None;
+                None
+            }
+            None => None,
+        };
+        let mut kept_now = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match agents {
+            Some(agents) => kept_now.agents = agents,
+            None => kept_now.agents.iter_mut().for_each(|agent| agent.state = AgentState::Away),
+        }
+        drop(kept_now);
+        drop(kept);
+        let clock = RunTime::machine().clock;
+        while clock.now().as_ns() < ROLL_EVERY.as_nanos() as u64 {
+            thread::park_timeout(LOOK);
+            if known.strong_count() == 0 {
+                return;
+            }
+        }
+    }
+}
+
+fn agent(recruit: &Recruit) -> Agent {
+    let about = &recruit.about;
+    Agent {
+        name: about.name.clone(),
+        address: None,
+        state: if about.busy.is_some() { AgentState::Busy } else { AgentState::Ready },
+        clock_offset_ms: None,
+        cpu_percent: None,
+        cores_count: None,
+        version: Some(about.version.clone()),
+        seen_at_ms: now_ms(),
+        run: about.busy.clone(),
+    }
+}

@@ -1,0 +1,215 @@
+//! What stands before every request: who asks, from which page, and how much is read of what is
+//! sent.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE,
+    HOST, HeaderName, HeaderValue, ORIGIN, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, Method, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::Site;
+use super::refused::Refused;
+use crate::users::{ANYBODY, Session};
+
+/// No body may be longer.
+pub(crate) const BODY_BYTES_MAX: usize = 16 << 20;
+/// A body that has not come whole after this is given up.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
+/// What a page of ours may do.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
+    img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; \
+    form-action 'none'; frame-ancestors 'none'";
+/// The cookie of a session.
+pub(crate) const COOKIE_NAME: &str = "plimsoll_session";
+/// What a request by cookie says that changes something.
+const CSRF_HEADER: &str = "x-plimsoll-csrf";
+/// Where a browser says from which page a request comes.
+const FETCH_SITE: &str = "sec-fetch-site";
+/// What waits until it may try another password.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    pub(crate) user: String,
+}
+
+/// Lets a request through, or says why not.
+pub(crate) async fn guard(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let is_api = request.uri().path().starts_with("/api/");
+    let mut response = match judge(&site, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    };
+    let headers = response.headers_mut();
+    let value = HeaderValue::from_static;
+    if !headers.contains_key(CONTENT_SECURITY_POLICY) {
+        headers.insert(CONTENT_SECURITY_POLICY, value(POLICY));
+    }
+    headers.insert(X_CONTENT_TYPE_OPTIONS, value("nosniff"));
+    headers.insert(REFERRER_POLICY, value("no-referrer"));
+    headers.insert(HeaderName::from_static("x-frame-options"), value("DENY"));
+    headers.insert(HeaderName::from_static("cross-origin-resource-policy"), value("same-origin"));
+    if is_api {
+        headers.insert(CACHE_CONTROL, value("no-store"));
+    }
+    response
+}
+
+async fn judge(site: &Arc<Site>, request: Request) -> Result<Request, Refused> {
+    let (path, method) = (request.uri().path().to_owned(), request.method().clone());
+    let changes = method != Method::GET && method != Method::HEAD;
+    if site.gate.is_open() && !is_own_host(site, request.headers()) {
+        return Err(Refused::forbidden(
+            "the console is asked under a name that is not its own; as it asks nobody who they \
+             are, it answers only to addresses and to the host of its configured url",
+        ));
+    }
+    if changes && is_from_elsewhere(request.headers()) {
+        return Err(Refused::csrf("the request comes from a page of another site"));
+    }
+    let caller = if path.starts_with("/controller/cli/") {
+        super::scripts::caller(site, request.uri()).await?
+    } else if path.starts_with("/api/") && path != "/api/v1/session" {
+        Some(identify(site, request.headers(), changes).await?)
+    } else {
+        None
+    };
+    let mut request = if changes { read_body(request).await? } else { request };
+    caller.map(|caller| request.extensions_mut().insert(caller));
+    Ok(request)
+}
+
+/// Tells whether a browser says that another site's page asks.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = headers.get(FETCH_SITE).and_then(|value| value.to_str().ok());
+    if site.is_some_and(|site| !["same-origin", "none"].contains(&site)) {
+        return true;
+    }
+    let Some(origin) = headers.get(ORIGIN) else { return false };
+    let origin = origin.to_str().unwrap_or_default();
+    let host = origin.split_once("://").map(|(_, host)| host);
+    host.is_none() || host != text(&HOST)
+}
+
+/// Tells whether the console is asked under its own name. Where nobody is asked who they are, a
+/// page of somebody else's could otherwise make its own name mean this machine.
+fn is_own_host(site: &Site, headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let uri: Option<Uri> = format!("http://{host}/").parse().ok();
+    let name = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let configured = site.console.settings().url.as_deref();
+    let configured = configured.and_then(|url| url.parse::<Uri>().ok());
+    bare.parse::<IpAddr>().is_ok()
+        || name == "localhost"
+        || site.host_name.as_deref() == Some(name)
+        || configured.as_ref().and_then(Uri::host) == Some(name)
+}
+
+/// Returns the session of a request's cookie.
+pub(crate) fn session(site: &Site, headers: &HeaderMap) -> Option<(String, Session)> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies.flat_map(|cookies| cookies.split(';'));
+    let token = pairs.find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE_NAME).then(|| value.to_owned())
+    })?;
+    let session = site.gate.session(&token, site.console.moment())?;
+    Some((token, session))
+}
+
+async fn identify(site: &Arc<Site>, headers: &HeaderMap, changes: bool) -> Result<Caller, Refused> {
+    if let Some((name, password)) = basic(headers) {
+        verify(site, name.clone(), password).await?;
+        return Ok(Caller { user: name });
+    }
+    let said = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok());
+    if let Some((_, session)) = session(site, headers) {
+        if changes && said != Some(&*session.csrf) {
+            return Err(Refused::csrf("the page is out of date: load it again"));
+        }
+        check_type(headers, changes)?;
+        return Ok(Caller { user: session.user });
+    }
+    if site.gate.is_open() {
+        let is_browser = headers.contains_key(ORIGIN) || headers.contains_key(FETCH_SITE);
+        if changes && is_browser && said != Some(site.gate.csrf_of_anybody()) {
+            return Err(Refused::csrf("the page is out of date: load it again"));
+        }
+        check_type(headers, changes)?;
+        return Ok(Caller { user: ANYBODY.to_owned() });
+    }
+    Err(Refused::signed_out("sign in first"))
+}
+
+/// Refuses what a form of another page could send.
+fn check_type(headers: &HeaderMap, changes: bool) -> Result<(), Refused> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    match changes && kind.is_some_and(|kind| !kind.starts_with("application/json")) {
+        true => Err(Refused::invalid("the body is to be application/json")),
+        false => Ok(()),
+    }
+}
+
+fn basic(headers: &HeaderMap) -> Option<(String, String)> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    let (name, password) = text.split_once(':')?;
+    Some((name.to_owned(), password.to_owned()))
+}
+
+/// Asks whether that is the password of that user; who guesses waits, and so do others who guess.
+pub(crate) async fn verify(
+    site: &Arc<Site>,
+    name: String,
+    password: String,
+) -> Result<(), Refused> {
+    let wrong = || Refused::signed_out("wrong user name or password");
+    let turn = site.guesses.acquire().await.map_err(|_| Refused::internal())?;
+    let of = Arc::clone(site);
+    let is_right = spawn_blocking(move || of.gate.verify(&name, &password)).await.unwrap_or(false);
+    if is_right {
+        return Ok(());
+    }
+    // Nothing comes: this only waits.
+    let _ = timeout(PAUSE, std::future::pending::<()>()).await;
+    drop(turn);
+    Err(wrong())
+}
+
+/// Reads the body whole, so that no handler waits for one.
+async fn read_body(request: Request) -> Result<Request, Refused> {
+    let too_large =
+        || Refused::too_large(format!("a body may have {} MiB at most", BODY_BYTES_MAX >> 20));
+    let (parts, body) = request.into_parts();
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length = length.and_then(|length| length.parse::<u64>().ok());
+    if length.is_some_and(|length| length > BODY_BYTES_MAX as u64) {
+        return Err(too_large());
+    }
+    let read = timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await;
+    let late = || {
+        let status = axum::http::StatusCode::REQUEST_TIMEOUT;
+        Refused::new(status, "busy", "the body did not come in time")
+    };
+    let bytes = read.map_err(|_| late())?.map_err(|_| too_large())?;
+    Ok(Request::from_parts(parts, Body::from(bytes)))
+}

@@ -1,0 +1,363 @@
+//! What the records of runs say: reports, the matrix of figures, comparisons.
+
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_analysis::compare::Margin;
+use plimsoll_analysis::{EndpointAnalysis, Figures, Times};
+use plimsoll_report::{Report, RowReport, StageReport, compare as compared, html, json};
+use plimsoll_results::{Asked, Record, Side, environment};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::figures::{HostDoc, HostLatencyDoc};
+use super::refused::Refused;
+use crate::console::Console;
+use crate::disk;
+use crate::facts::Facts;
+use crate::state::{Number, State};
+use crate::store::Entry;
+
+/// More runs than this are in no matrix.
+const RUNS_MAX: usize = 500;
+
+/// Final figures of many runs.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct MatrixDoc {
+    pub(crate) rows: Vec<MatrixRowDoc>,
+    pub(crate) kinds: Vec<String>,
+    pub(crate) missing: Vec<MissingDoc>,
+}
+
+/// A run that has no figures.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct MissingDoc {
+    pub(crate) run: String,
+    pub(crate) why: String,
+}
+
+/// The figures of one kind of operation of one job of one stage of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct MatrixRowDoc {
+    pub(crate) run: String,
+    pub(crate) run_name: String,
+    pub(crate) run_state: State,
+    pub(crate) stage: usize,
+    pub(crate) stage_id: String,
+    pub(crate) job: usize,
+    pub(crate) job_name: String,
+    pub(crate) kind: String,
+    pub(crate) op_name: String,
+    pub(crate) workers_count: u32,
+    pub(crate) ops_count: u64,
+    pub(crate) ops_failed_count: u64,
+    pub(crate) bytes_count: u64,
+    pub(crate) res_ns_mean: Option<f64>,
+    pub(crate) proc_ns_mean: Option<f64>,
+    pub(crate) latency_ns: MatrixLatencyDoc,
+    pub(crate) ops_per_sec: Option<f64>,
+    pub(crate) bytes_per_sec: Option<f64>,
+    pub(crate) success_ratio: Option<f64>,
+    pub(crate) config: String,
+}
+
+/// Latencies that so many percent of the successes did not exceed; null for want of samples.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct MatrixLatencyDoc {
+    pub(crate) p50: Option<u64>,
+    pub(crate) p60: Option<u64>,
+    pub(crate) p80: Option<u64>,
+    pub(crate) p90: Option<u64>,
+    pub(crate) p95: Option<u64>,
+    pub(crate) p99: Option<u64>,
+    pub(crate) p99_9: Option<u64>,
+    pub(crate) p100: Option<u64>,
+}
+
+/// Tells whether there is a record of a run.
+pub(super) fn has_record(entry: &Entry) -> bool {
+    let directory = entry.run_directory.as_deref();
+    directory.is_some_and(|path| Path::new(path).join("run.json").exists())
+}
+
+/// Opens the record of a run.
+fn record(entry: &Entry) -> Result<Record, Refused> {
+    let path = entry.run_directory.as_deref().ok_or_else(|| no_record(entry))?;
+    if !has_record(entry) {
+        return Err(no_record(entry));
+    }
+    Record::open(Path::new(path)).map_err(|error| Refused::not_found(error.to_string()))
+}
+
+fn no_record(entry: &Entry) -> Refused {
+    Refused::not_found(format!("{} has no record", entry.number))
+}
+
+fn report_of(entry: &Entry, asked: &Asked) -> Result<(Record, Report), Refused> {
+    let record = record(entry)?;
+    let mut report = record.report(asked).map_err(|error| Refused::not_found(error.to_string()))?;
+    // Where it lies on this machine is nobody's business who only looks.
+    report.run_directory = None;
+    Ok((record, report))
+}
+
+/// Returns the report of a run for programs.
+pub(super) fn report_json(console: &Console, number: Number) -> Result<Value, Refused> {
+    let entry = console.store().entry(number)?;
+    let (_, report) = report_of(&entry, &Asked { details: true, ..Asked::default() })?;
+    Ok(json::render(&report))
+}
+
+/// Returns the report of a run as a page.
+pub(super) fn report_html(console: &Console, number: Number) -> Result<String, Refused> {
+    let entry = console.store().entry(number)?;
+    let (record, report) = report_of(&entry, &Asked { details: true, ..Asked::default() })?;
+    Ok(html::render(&report, &record.manifest().map(environment).unwrap_or_default()))
+}
+
+/// Returns the figures of runs.
+pub(super) fn matrix(
+    console: &Console,
+    runs: &[Number],
+    kinds: &[String],
+) -> Result<MatrixDoc, Refused> {
+    if runs.len() > RUNS_MAX {
+        return Err(Refused::invalid(format!("a matrix has {RUNS_MAX} runs at most")));
+    }
+    let mut doc = MatrixDoc { rows: Vec::new(), kinds: Vec::new(), missing: Vec::new() };
+    for number in runs {
+        let rows = console.store().entry(*number).map_err(Refused::from);
+        match rows.and_then(|entry| rows_of(console, &entry)) {
+            Ok(rows) => doc.rows.extend(rows),
+            Err(refused) => {
+                let why = refused.message().to_owned();
+                doc.missing.push(MissingDoc { run: number.to_string(), why });
+            }
+        }
+    }
+    for row in &doc.rows {
+        if !doc.kinds.contains(&row.kind) {
+            doc.kinds.push(row.kind.clone());
+        }
+    }
+    doc.rows.retain(|row| kinds.is_empty() || kinds.contains(&row.kind));
+    Ok(doc)
+}
+
+/// What the record of a run says in short.
+#[derive(Default, Serialize, Deserialize)]
+struct InShort {
+    rows: Vec<MatrixRowDoc>,
+    hosts: Vec<HostDoc>,
+}
+
+/// Returns the rows of one run.
+fn rows_of(console: &Console, entry: &Entry) -> Result<Vec<MatrixRowDoc>, Refused> {
+    in_short(console, entry).map(|short| short.rows)
+}
+
+/// Returns what went to each address in a run that has ended.
+pub(super) fn hosts(console: &Console, number: Number, stage: Option<usize>) -> Vec<HostDoc> {
+    let entry = console.store().entry(number).ok().filter(|entry| entry.state.is_over());
+    // A run without a record has none.
+    let short = entry.and_then(|entry| in_short(console, &entry).ok()).unwrap_or_default();
+    let is_wanted = |host: &HostDoc| stage.is_none_or(|stage| host.stage == stage);
+    short.hosts.into_iter().filter(is_wanted).collect()
+}
+
+/// Returns what the record of a run says in short, which is kept once it has ended.
+fn in_short(console: &Console, entry: &Entry) -> Result<InShort, Refused> {
+    let kept = console.series(entry.number).with_extension("short.json");
+    if entry.state.is_over()
+        && let Ok(text) = disk::read_text(&kept)
+        && let Ok(short) = serde_json::from_str(&text)
+    {
+        return Ok(short);
+    }
+    let source = console.store().source(entry.number)?;
+    let (_, report) = report_of(entry, &Asked { distributions: true, ..Asked::default() })?;
+    let mut short = InShort::default();
+    for (index, stage) in report.stages.iter().enumerate() {
+        short.rows.extend(stage_rows(entry, &source.facts, index, stage));
+        let number = number_of(&source.facts, index, stage);
+        let rows = stage.rows.iter().flat_map(|row| &row.analysis.endpoints);
+        short.hosts.extend(rows.map(|of| host(number, of, &report.endpoints)));
+    }
+    if entry.state.is_over()
+        && let Ok(text) = serde_json::to_string(&short)
+    {
+        // What cannot be kept is worked out again.
+        let _ = disk::write(&kept, text.as_bytes());
+    }
+    Ok(short)
+}
+
+fn host(stage: usize, of: &EndpointAnalysis, endpoints: &[String]) -> HostDoc {
+    let Figures { stage: totals, rates, latency, .. } = &of.figures;
+    let name = endpoints.get(usize::from(of.endpoint.0)).cloned().unwrap_or_default();
+    HostDoc {
+        stage,
+        host: name.rsplit_once('@').map_or(name.clone(), |(_, host)| host.to_owned()),
+        ops_count: totals.ended(),
+        ops_failed_count: totals.failed.count(),
+        ops_per_sec: rates.map_or(0.0, |rates| rates.ops.0),
+        bytes_per_sec: rates.map_or(0.0, |rates| rates.bytes.0),
+        latency_ns: HostLatencyDoc {
+            p50: ns(latency.p50),
+            p99: ns(latency.p99),
+            max: ns(latency.max),
+        },
+    }
+}
+
+/// Returns the number of a stage that is the so-manieth of its name in the record.
+fn number_of(facts: &Facts, index: usize, stage: &StageReport) -> usize {
+    let mut same = facts.stages.iter().enumerate().filter(|(_, plan)| plan.name == stage.name);
+    let found = same.nth(stage.iteration as usize).map(|(at, _)| at);
+    found.unwrap_or(index) + 1
+}
+
+fn stage_rows(
+    entry: &Entry,
+    facts: &Facts,
+    index: usize,
+    stage: &StageReport,
+) -> Vec<MatrixRowDoc> {
+    let number = number_of(facts, index, stage);
+    let plan = facts.stages.get(number - 1);
+    let row = |(job, row): (usize, &RowReport)| {
+        let config = plan.and_then(|plan| plan.jobs.get(job)).map(|job| job.work.clone());
+        let doc = |kind: &plimsoll_analysis::KindAnalysis| {
+            let of = (&kind.figures, kind.kind.name().to_owned());
+            let mut doc = figures(of, row.analysis.workers_count);
+            doc.run = entry.number.to_string();
+            doc.run_name.clone_from(&entry.name);
+            doc.run_state = entry.state;
+            doc.stage = number;
+            doc.stage_id =
+                plan.map_or_else(|| format!("s{number}-{}", stage.name), |plan| plan.id_as(number));
+            doc.job = job + 1;
+            doc.job_name.clone_from(&row.name);
+            doc.config = config.clone().unwrap_or_default();
+            doc
+        };
+        row.analysis.kinds.iter().map(doc).collect::<Vec<_>>()
+    };
+    stage.rows.iter().enumerate().flat_map(row).collect()
+}
+
+fn ns(time: Option<Duration>) -> Option<u64> {
+    time.and_then(|time| u64::try_from(time.as_nanos()).ok())
+}
+
+fn figures((of, kind): (&Figures, String), workers_count: u32) -> MatrixRowDoc {
+    let Figures { stage, rates, latency, ttfb, .. } = of;
+    let at = |times: &Times, percent: f64| ns(times.percentile(percent));
+    let ended = stage.ended();
+    MatrixRowDoc {
+        run: String::new(),
+        run_name: String::new(),
+        run_state: State::Finished,
+        stage: 0,
+        stage_id: String::new(),
+        job: 0,
+        job_name: String::new(),
+        op_name: crate::archive::op_name(&kind),
+        kind,
+        workers_count,
+        ops_count: stage.ops_ok,
+        ops_failed_count: stage.failed.count(),
+        bytes_count: stage.bytes,
+        res_ns_mean: ns(latency.mean).map(|ns| ns as f64),
+        proc_ns_mean: ns(ttfb.mean).map(|ns| ns as f64),
+        latency_ns: MatrixLatencyDoc {
+            p50: at(latency, 50.0),
+            p60: at(latency, 60.0),
+            p80: at(latency, 80.0),
+            p90: at(latency, 90.0),
+            p95: at(latency, 95.0),
+            p99: at(latency, 99.0),
+            p99_9: at(latency, 99.9),
+            p100: ns(latency.max),
+        },
+        ops_per_sec: rates.map(|rates| rates.ops.0),
+        bytes_per_sec: rates.map(|rates| rates.bytes.0),
+        success_ratio: (ended > 0).then(|| stage.ops_ok as f64 / ended as f64),
+        config: String::new(),
+    }
+}
+
+/// Returns the matrix as a table.
+pub(super) fn matrix_csv(doc: &MatrixDoc) -> String {
+    let mut out = "Run,Name,State,Stage,Job,Op,Workers,Ops,Failed,Bytes,Mean-ns,Proc-ns,P50-ns,\
+                   P60-ns,P80-ns,P90-ns,P95-ns,P99-ns,P99.9-ns,P100-ns,Ops/s,Bytes/s,Success\n"
+        .to_owned();
+    let cell = |text: &str| {
+        let quoted = text.replace('"', "\"\"");
+        // What a spreadsheet would take for a formula.
+        let is_formula = quoted.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        format!("\"{}{quoted}\"", if is_formula { "'" } else { "" })
+    };
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.3}"));
+    let ns = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+    for row in &doc.rows {
+        let l = &row.latency_ns;
+        let cells = [
+            row.run.clone(),
+            cell(&row.run_name),
+            row.run_state.name().to_owned(),
+            cell(&row.stage_id),
+            cell(&row.job_name),
+            row.kind.clone(),
+            row.workers_count.to_string(),
+            row.ops_count.to_string(),
+            row.ops_failed_count.to_string(),
+            row.bytes_count.to_string(),
+            number(row.res_ns_mean),
+            number(row.proc_ns_mean),
+            ns(l.p50),
+            ns(l.p60),
+            ns(l.p80),
+            ns(l.p90),
+            ns(l.p95),
+            ns(l.p99),
+            ns(l.p99_9),
+            ns(l.p100),
+            number(row.ops_per_sec),
+            number(row.bytes_per_sec),
+            number(row.success_ratio),
+        ];
+        out.push_str(&cells.join(","));
+        out.push('\n');
+    }
+    out
+}
+
+fn side(console: &Console, runs: &[Number]) -> Result<Side, Refused> {
+    let asked = Asked { details: true, ..Asked::default() };
+    let mut side = Side::default();
+    for number in runs {
+        let record = record(&console.store().entry(*number)?)?;
+        let added = side.add(Path::new(&number.to_string()), &record, &asked);
+        added.map_err(|error| Refused::not_found(error.to_string()))?;
+    }
+    Ok(side)
+}
+
+/// Compares runs before and after, as `plimsoll compare` does.
+pub(super) fn compare(
+    console: &Console,
+    before: &[Number],
+    after: &[Number],
+) -> Result<Value, Refused> {
+    if before.is_empty() || after.is_empty() {
+        return Err(Refused::invalid("name runs before and after"));
+    }
+    let (before, after) = (side(console, before)?, side(console, after)?);
+    let (comparison, differences) = before.compare(after, Margin::default());
+    Ok(compared::json::json(&comparison, &differences, &[]))
+}

@@ -1,0 +1,250 @@
+//! Tests of the queue with a runner that does as the text of each workload says.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::*;
+use crate::facts::{Facts, StagePlan, Trigger};
+use crate::runner::{Job, Verdict};
+
+/// Does as a workload says: `good`, `flawed`, `fails`, `panics`, or `waits` for leave to end.
+pub(crate) struct Fake {
+    begun: Mutex<Sender<String>>,
+    leave: Mutex<Receiver<()>>,
+}
+
+pub(crate) struct Hand {
+    pub(crate) begun: Receiver<String>,
+    pub(crate) leave: Sender<()>,
+}
+
+pub(crate) fn fake() -> (Arc<Fake>, Hand) {
+    let (begin, begun) = channel();
+    let (leave, left) = channel();
+    let fake = Fake { begun: Mutex::new(begin), leave: Mutex::new(left) };
+    (Arc::new(fake), Hand { begun, leave })
+}
+
+impl Runner for Fake {
+    fn check(&self, submission: &Submission<'_>) -> Result<Sound, Refusal> {
+        let text = submission.text;
+        if text.contains("broken") {
+            let problem = Problem { line: Some(1), column: Some(2), ..Problem::error("broken") };
+            return Err(Refusal { kind: SourceKind::Cosbench, problems: vec![problem] });
+        }
+        let name = text.split_once("name=\"").and_then(|(_, rest)| rest.split_once('"'));
+        let name = submission.name.or(name.map(|(name, _)| name)).unwrap_or("plain");
+        let call = text.split_once("trigger=\"").and_then(|(_, rest)| rest.split_once('"'));
+        let trigger = |(call, _): (&str, &str)| Trigger { stage: None, call: call.to_owned() };
+        let facts = Facts {
+            stages: vec![StagePlan { name: "main".to_owned(), ..StagePlan::default() }],
+            operations: vec!["GET".to_owned()],
+            triggers: call.map(trigger).into_iter().collect(),
+            ..Facts::default()
+        };
+        Ok(Sound {
+            kind: SourceKind::Cosbench,
+            name: name.to_owned(),
+            explained: String::new(),
+            facts,
+            needs_leave: Vec::new(),
+            problems: Vec::new(),
+        })
+    }
+
+    fn run(&self, job: &Job<'_>) -> Result<Verdict, String> {
+        let _ = lock(&self.begun).send(job.submission.text.to_owned());
+        let text = job.submission.text;
+        if text.contains("waits") {
+            let leave = lock(&self.leave);
+            while !job.stop.is_step_stopped() {
+                match leave.recv_timeout(Duration::from_millis(5)) {
+                    Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
+                    _ => break,
+                }
+            }
+        }
+        assert!(!text.contains("panics"), "as it was told");
+        match text {
+            text if text.contains("flawed") => Ok(Verdict::Flawed),
+            text if text.contains("fails") => Err("the store is away".to_owned()),
+            _ => Ok(Verdict::Good),
+        }
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        Vec::new()
+    }
+}
+
+pub(crate) fn settings(directory: &Path) -> Settings {
+    Settings {
+        directory: directory.join("console"),
+        archive: directory.join("archive"),
+        concurrency: 1,
+        ..Settings::default()
+    }
+}
+
+fn submit(console: &Arc<Console>, text: &str) -> Result<Number, ConsoleError> {
+    let submitted = Submitted {
+        text,
+        file_name: None,
+        name: None,
+        user: "ann",
+        first: false,
+        resubmitted_from: None,
+    };
+    console.submit(&submitted).map(|(number, _)| number)
+}
+
+/// Waits until nothing waits or runs any more.
+fn settle(console: &Console) {
+    let mut running = lock(&console.running);
+    while !running.is_empty()
+        || console.store.active().unwrap().iter().any(|entry| !entry.state.is_over())
+    {
+        let wait = console.idle.wait_timeout(running, Duration::from_millis(20));
+        running = wait.unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+fn state(console: &Console, number: i64) -> State {
+    console.store.entry(Number(number)).unwrap().state
+}
+
+#[test]
+fn workloads_run_one_after_the_other_and_end_as_they_went() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, _hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    for text in ["good", "flawed", "fails", "panics"] {
+        submit(&console, text).unwrap();
+    }
+    settle(&console);
+    let states: Vec<State> = (1..=4).map(|number| state(&console, number)).collect();
+    assert_eq!(states, [State::Finished, State::Failed, State::Terminated, State::Terminated]);
+    let failed = console.store.entry(Number(3)).unwrap();
+    assert_eq!(failed.error.as_deref(), Some("the store is away"));
+    let history = disk::read_text(&directory.path().join("archive/run-history.csv")).unwrap();
+    let lines: Vec<&str> = history.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[1].starts_with("w1,plain,") && lines[1].contains(",finished,queuing @ "));
+    assert_eq!(disk::read_text(&directory.path().join("archive/.meta")).unwrap(), "4");
+}
+
+#[test]
+fn who_is_refused_uses_a_number_up_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, _hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    let error = submit(&console, "broken").unwrap_err();
+    assert_eq!(error.to_string(), "broken");
+    let error = submit(&console, "trigger=\"a.sh()\"").unwrap_err();
+    assert!(error.to_string().contains("--triggers"), "{error}");
+    assert_eq!(submit(&console, "good").unwrap(), Number(3));
+    settle(&console);
+    assert_eq!(
+        console.store.list(&crate::store::Filter { limit: 9, ..Default::default() }).unwrap().1,
+        1
+    );
+    assert_eq!(disk::files_below(&directory.path().join("console/sealed")).unwrap(), []);
+}
+
+#[test]
+fn secrets_lie_in_a_private_file_until_the_run_has_ended() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    let text = "<workload name=\"a/b\" config=\"secretkey=TOPSECRET;waits\"/>";
+    let number = submit(&console, text).unwrap();
+    assert_eq!(hand.begun.recv().unwrap(), text);
+    let sealed = directory.path().join("console/sealed/w1");
+    let mode = sealed.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let config = directory.path().join("archive/w1-a_b/workload-config.xml");
+    assert!(disk::read_text(&config).unwrap().contains("secretkey=*REDACTED*"));
+    hand.leave.send(()).unwrap();
+    settle(&console);
+    assert!(!sealed.exists());
+    assert!(matches!(console.resubmit(number, "ann"), Err(ConsoleError::NoSecrets(_))));
+    drop(console);
+    for found in disk::files_below(directory.path()).unwrap() {
+        let bytes = disk::read(&directory.path().join(&found.name)).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("TOPSECRET"), "{}", found.name);
+    }
+}
+
+#[test]
+fn known_secrets_are_put_back_when_a_workload_is_repeated() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let secrets = BTreeMap::from([("secretkey".to_owned(), "S".to_owned())]);
+    let settings = Settings { secrets, ..settings(directory.path()) };
+    let console = Console::open(settings, runner).unwrap();
+    let text = "<workload name=\"a\" config=\"secretkey=S;good\"/>";
+    let number = submit(&console, text).unwrap();
+    settle(&console);
+    let again = console.resubmit(number, "bob").unwrap();
+    settle(&console);
+    assert_eq!([hand.begun.recv().unwrap(), hand.begun.recv().unwrap()], [text, text]);
+    let entry = console.store.entry(again).unwrap();
+    assert_eq!((entry.resubmitted_from, &*entry.user), (Some(number), "bob"));
+}
+
+#[test]
+fn what_waits_and_what_runs_can_be_cancelled() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    let (first, second) = (submit(&console, "waits").unwrap(), submit(&console, "good").unwrap());
+    hand.begun.recv().unwrap();
+    console.cancel(second).unwrap();
+    console.cancel(first).unwrap();
+    settle(&console);
+    assert_eq!((state(&console, 1), state(&console, 2)), (State::Cancelled, State::Cancelled));
+    let error = console.cancel(first).unwrap_err();
+    assert_eq!(error.to_string(), "w1 is cancelled, so that is not possible");
+}
+
+#[test]
+fn what_waited_runs_when_the_console_is_opened_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    submit(&console, "waits").unwrap();
+    submit(&console, "good").unwrap();
+    hand.begun.recv().unwrap();
+    let (other, _hand) = fake();
+    let taken = Console::open(settings(directory.path()), other).err().unwrap();
+    assert!(taken.to_string().starts_with("another console works in"), "{taken}");
+    console.close();
+    assert_eq!((state(&console, 1), state(&console, 2)), (State::Terminated, State::Queued));
+    drop(console);
+    let (runner, hand) = fake();
+    let console = Console::open(settings(directory.path()), runner).unwrap();
+    settle(&console);
+    assert_eq!(hand.begun.recv().unwrap(), "good");
+    assert_eq!(state(&console, 2), State::Finished);
+}
+
+#[test]
+fn an_archive_that_cannot_be_written_costs_the_archive_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (runner, _hand) = fake();
+    let settings = settings(directory.path());
+    disk::make(&settings.archive.join("w1-plain")).unwrap();
+    for full in ["run-history.csv", "w1-plain/workload.log"] {
+        std::os::unix::fs::symlink("/dev/full", settings.archive.join(full)).unwrap();
+    }
+    let console = Console::open(settings, runner).unwrap();
+    submit(&console, "good").unwrap();
+    submit(&console, "good").unwrap();
+    settle(&console);
+    let entry = console.store.entry(Number(1)).unwrap();
+    assert_eq!(entry.state, State::Finished);
+    let error = entry.archive_error.unwrap();
+    assert!(error.contains("No space left on device"), "{error}");
+    assert_eq!(state(&console, 2), State::Finished);
+}

@@ -1,0 +1,26 @@
+//! The facts of a run around its figures, as its HTML report lists them.
+
+use plimsoll_model::Bytes;
+use plimsoll_record::schema::Manifest;
+use plimsoll_report::html::Environment;
+
+/// Returns the facts of a run that its HTML report begins with.
+pub fn environment(manifest: &Manifest) -> Environment {
+    let machine = &manifest.machine;
+    let facts = [
+        ("machine", machine.hostname.clone()),
+        ("kernel", machine.kernel.clone()),
+        ("processor", machine.cpu_model.clone()),
+        ("cores", machine.cores_count.map(|cores| cores.to_string())),
+        ("memory", machine.memory_bytes.map(|bytes| Bytes(bytes).to_string())),
+        ("clock", Some(manifest.clock.source.clone())),
+        ("tool", Some(format!("{} {}", manifest.tool.name, manifest.tool.version))),
+        ("commit", manifest.tool.commit.clone()),
+        ("bucket", manifest.target.bucket.clone()),
+        ("addressing", manifest.target.lookup.clone()),
+        ("TLS", manifest.target.tls.map(|tls| if tls { "yes" } else { "no" }.to_owned())),
+        ("payload of uploads", manifest.target.payload_signing.clone()),
+    ];
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Environment { facts: known.collect() }
+}
