@@ -9,6 +9,7 @@
 mod analysis;
 mod check;
 mod console;
+pub(crate) mod cosbench;
 pub(crate) mod file;
 pub(crate) mod fleet;
 mod prove;
@@ -37,6 +38,7 @@ pub(crate) use analysis::{
 };
 pub(crate) use check::CheckArgs;
 pub(crate) use console::ConsoleArgs;
+pub(crate) use cosbench::CosbenchArgs;
 pub(crate) use prove::ProveArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use s3_benchmark::{S3BenchmarkArgs, SignatureArg};

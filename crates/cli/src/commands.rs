@@ -7,6 +7,7 @@ pub(crate) mod clean;
 mod clean_bucket;
 pub(crate) mod compare;
 pub(crate) mod console;
+pub(crate) mod cosbench;
 pub(crate) mod export;
 pub(crate) mod file;
 pub(crate) mod fio;

@@ -5,6 +5,7 @@ mod access;
 mod args;
 mod commands;
 mod conducted;
+mod cosbench;
 mod environment;
 mod flags;
 mod fleet;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
         Command::As(AsCommand::Fio(args)) => commands::fio::as_fio(args),
         Command::As(AsCommand::Mdtest(args)) => commands::mdtest::as_mdtest(args),
         Command::As(AsCommand::S3Benchmark(args)) => commands::s3_benchmark::as_s3_benchmark(args),
+        Command::As(AsCommand::Cosbench(args)) => commands::cosbench::as_cosbench(args),
         Command::As(AsCommand::WeedBenchmark(args)) => {
             commands::weed_benchmark::as_weed_benchmark(args)
         }

@@ -8,6 +8,7 @@ use plimsoll_analysis::compare::Margin;
 use plimsoll_model::OpKind;
 use plimsoll_results::Asked;
 
+use super::cosbench::CosbenchArgs;
 use super::file::{FioArgs, MdtestArgs};
 use super::s3_benchmark::S3BenchmarkArgs;
 use super::weed_benchmark::WeedBenchmarkArgs;
@@ -236,6 +237,8 @@ pub(crate) enum AsCommand {
     Mdtest(Box<MdtestArgs>),
     /// Wasabi's s3-benchmark, the fork with LIST2 and LISTver, with its lines
     S3Benchmark(Box<S3BenchmarkArgs>),
+    /// COSBench's workload files, with its summary and its archive
+    Cosbench(Box<CosbenchArgs>),
     /// SeaweedFS's own `weed benchmark`, with its lines and its list of file ids
     #[command(alias = "weed")]
     WeedBenchmark(Box<WeedBenchmarkArgs>),

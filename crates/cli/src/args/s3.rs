@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::requests::{DataArgs, RequestArgs};
 use super::{CredentialArgs, Duration, OutputArgs, Percent, TimeOfDay, TlsArgs, TouchArgs, value};
 
+/// How long making a connection may take where nobody says otherwise.
+const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum S3Command {
     /// Download objects, or ranges of them, chosen at random
@@ -88,6 +91,28 @@ pub(crate) struct StoreArgs {
     pub(crate) connect_timeout: Duration,
     #[command(flatten)]
     pub(crate) requests: RequestArgs,
+}
+
+impl StoreArgs {
+    /// Returns those that say who asks and whom to trust, and nothing else.
+    pub(crate) fn of(credentials: CredentialArgs, tls_trust: TlsArgs) -> Self {
+        Self {
+            host: None,
+            credentials,
+            tls: false,
+            tls_trust,
+            region: None,
+            bucket: warp::BUCKET.to_owned(),
+            host_select: HostSelectArg::Weighed,
+            lookup: LookupArg::Auto,
+            disable_sha256_payload: false,
+            sha256_payload: false,
+            md5: false,
+            disable_http_keepalive: false,
+            connect_timeout: Duration(CONNECT_TIMEOUT),
+            requests: RequestArgs::default(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -14,8 +14,8 @@ use plimsoll_dialects::s3_benchmark::{self as dialect, Benchmark};
 use plimsoll_workload::plan::Plan;
 
 use crate::args::requests::{RequestArgs, SignatureArg as Signing};
-use crate::args::s3::{HostSelectArg, LookupArg, StoreArgs};
-use crate::args::{CredentialArgs, Duration as DurationArg, S3BenchmarkArgs, SignatureArg, YES};
+use crate::args::s3::{LookupArg, StoreArgs};
+use crate::args::{CredentialArgs, S3BenchmarkArgs, SignatureArg, YES};
 use crate::conducted::{Conducted, Settings};
 use crate::secret::Secret;
 use crate::ui::Ui;
@@ -25,7 +25,6 @@ use crate::{lower, shown};
 const LOG: &str = "benchmark.log";
 /// How often cleaning is tried: the store was just driven hard.
 const CLEAN_TRIES_MAX: u32 = 20;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Takes s3-benchmark's command line and prints its lines.
 pub(crate) fn as_s3_benchmark(args: &S3BenchmarkArgs) -> Result<ExitCode> {
@@ -194,24 +193,15 @@ impl Tests {
 /// Returns how the store is reached that the workload names.
 fn store(asked: &Benchmark, args: &S3BenchmarkArgs) -> StoreArgs {
     let secret = |key: &str| key.parse::<Secret>().ok();
+    let credentials = CredentialArgs {
+        access_key: secret(&asked.access_key),
+        secret_key: secret(&asked.secret_key),
+        session_token: None,
+    };
     StoreArgs {
-        host: None,
-        credentials: CredentialArgs {
-            access_key: secret(&asked.access_key),
-            secret_key: secret(&asked.secret_key),
-            session_token: None,
-        },
-        tls: false,
-        tls_trust: args.tls.clone(),
-        region: None,
         bucket: asked.bucket.clone(),
-        host_select: HostSelectArg::Weighed,
         lookup: LookupArg::Path,
-        disable_sha256_payload: false,
-        sha256_payload: false,
         md5: args.md5,
-        disable_http_keepalive: false,
-        connect_timeout: DurationArg(CONNECT_TIMEOUT),
         requests: RequestArgs {
             signature: match args.signature {
                 SignatureArg::S3v4 => Signing::S3v4,
@@ -221,6 +211,7 @@ fn store(asked: &Benchmark, args: &S3BenchmarkArgs) -> StoreArgs {
             disable_multipart: true,
             ..RequestArgs::default()
         },
+        ..StoreArgs::of(credentials, args.tls.clone())
     }
 }
 

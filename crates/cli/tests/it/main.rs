@@ -10,6 +10,7 @@ mod buckets;
 mod check;
 mod consent;
 mod console;
+mod cosbench;
 mod faults;
 mod files;
 mod fleet;

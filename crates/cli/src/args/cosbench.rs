@@ -1,0 +1,49 @@
+//! The flags of `plimsoll as cosbench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{CredentialArgs, Duration, OutputArgs, TlsArgs};
+
+#[derive(Args, Debug)]
+pub(crate) struct CosbenchArgs {
+    /// The workload as COSBench's XML; `-` for the standard input
+    #[arg(value_name = "FILE.xml")]
+    pub(crate) file: PathBuf,
+    /// Write COSBench's archive into this directory: the workload's own directory, its tables over
+    /// all workloads, and the number of the last one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) archive: Option<PathBuf>,
+    /// Write into and delete from containers of such a name, although no run of plimsoll made them;
+    /// `*` stands for any characters, `?` for one. Can be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) touch: Vec<String>,
+    /// Write into and delete from every container that the workload names
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Fix the random choices [default: another one each time]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Threads that drive the workers [default: one per core]
+    #[arg(long, value_name = "N", value_parser = super::value::threads(), help_heading = "Load")]
+    pub(crate) threads: Option<usize>,
+    /// Give an operation up after this long; COSBench gives up only after its `timeout` without a
+    /// byte, as this does besides
+    #[arg(long, default_value = "1h", value_name = "DURATION",
+        value_parser = super::value::timeout, help_heading = "Load")]
+    pub(crate) op_timeout: Duration,
+    /// Who asks a storage whose config names no keys
+    #[command(flatten, next_help_heading = "Storage")]
+    pub(crate) credentials: CredentialArgs,
+    #[command(flatten, next_help_heading = "Storage")]
+    pub(crate) tls: TlsArgs,
+    /// Print the workload as it is understood, with each meaning that was corrected, and end
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
+    /// Judge the workload as a run would before it touches anything, say so, and end
+    #[arg(long, conflicts_with = "explain", help_heading = "Output")]
+    pub(crate) check: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: OutputArgs,
+}
