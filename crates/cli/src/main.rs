@@ -5,7 +5,6 @@ mod access;
 mod args;
 mod commands;
 mod conducted;
-mod cosbench;
 mod environment;
 mod flags;
 mod fleet;

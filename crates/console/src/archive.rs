@@ -4,6 +4,8 @@
 
 mod tables;
 
+pub use tables::{ArchiveRoot, archived, in_files};
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};

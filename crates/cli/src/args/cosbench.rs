@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CredentialArgs, Duration, OutputArgs, TlsArgs};
+use super::{CredentialArgs, Duration, OutputArgs, TlsArgs, TouchArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct CosbenchArgs {
@@ -15,10 +15,8 @@ pub(crate) struct CosbenchArgs {
     /// all workloads, and the number of the last one
     #[arg(long, value_name = "DIR")]
     pub(crate) archive: Option<PathBuf>,
-    /// Write into and delete from containers of such a name, although no run of plimsoll made them;
-    /// `*` stands for any characters, `?` for one. Can be given several times
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) touch: Vec<String>,
+    #[command(flatten)]
+    pub(crate) touched: TouchArgs,
     /// Write into and delete from every container that the workload names
     #[arg(long)]
     pub(crate) yes: bool,

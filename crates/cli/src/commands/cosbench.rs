@@ -1,46 +1,88 @@
-//! `plimsoll as cosbench`: a workload file of COSBench's, with its summary and its archive.
+//! `plimsoll as cosbench`, and `plimsoll run` with a workload file of COSBench's.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use plimsoll_conduct::{Consent, Recording, RunTime, input};
-use plimsoll_dialects::cosbench::{Options, layout};
-use plimsoll_results::Record;
+use anyhow::{Context, Error, Result};
+use plimsoll_conduct::{Consent, Recording, RunTime, Stop, input};
+use plimsoll_console::{ArchiveRoot, archived, in_files};
+use plimsoll_dialects::cosbench::layout::{self, Ran, WorkloadState};
+use plimsoll_dialects::cosbench::{self, Lowered, Options, Workload};
+use plimsoll_model::WallTime;
+use plimsoll_results::{Asked, Record};
 
 use crate::args::requests::RequestArgs;
 use crate::args::s3::StoreArgs;
 use crate::args::{CosbenchArgs, Form, YES};
 use crate::conducted::{self, Conducted, Settings};
-use crate::cosbench::{Understood, When};
-use crate::shown;
 use crate::ui::Ui;
+use crate::{flags, shown};
+
+/// What the flag is called that names the archive.
+const ARCHIVE: &str = "--archive";
+
+/// A workload file that was read.
+pub(crate) struct Understood {
+    /// As COSBench understands it.
+    pub(crate) workload: Workload,
+    /// As it is run.
+    pub(crate) lowered: Lowered,
+}
+
+impl Understood {
+    /// Returns what the file of that name holds.
+    pub(crate) fn read(name: &str, text: &str, options: &Options) -> Result<Self> {
+        let read = || -> Result<Self, cosbench::Refused> {
+            let workload = cosbench::read(text.as_bytes())?;
+            let lowered = cosbench::lower(&workload, options)?;
+            Ok(Self { workload, lowered })
+        };
+        read().map_err(|refused| Error::from(refused).context(name.to_owned()))
+    }
+
+    /// Returns the workload as it is run, with what changed on the way as comments.
+    pub(crate) fn explained(&self) -> String {
+        let Lowered { file, notes, corrections, .. } = &self.lowered;
+        let corrections = corrections.iter().map(ToString::to_string);
+        let comment = |line: String| format!("# {}\n", line.replace('\n', " "));
+        let comments: String = notes.iter().cloned().chain(corrections).map(comment).collect();
+        format!("{comments}{}", file.to_yaml())
+    }
+
+    /// Returns settings with what the file says of how it is run.
+    pub(crate) fn settings<'a>(&self, settings: Settings<'a>) -> Settings<'a> {
+        Settings {
+            secrets: self.lowered.secrets.clone(),
+            notes: self.lowered.notes.clone(),
+            // Each work has an `afr` of its own.
+            max_error_rate: 100.0,
+            // What it writes stays until a stage of it cleans up.
+            keeps_data: true,
+            ..settings
+        }
+    }
+}
 
 /// Takes a workload file of COSBench's and prints its summary.
 pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
     let name = args.file.display().to_string();
     let text = input::read_given(&args.file).with_context(|| format!("cannot read {name}"))?;
     let options = Options { seed: args.seed, drivers: None };
-    let understood = Understood::read(text.as_bytes(), &options);
-    let understood = understood.with_context(|| name.clone())?;
+    let understood = Understood::read(&name, &text, &options)?;
     let store = StoreArgs {
         // Each object is one PUT, as there.
         requests: RequestArgs { disable_multipart: true, ..RequestArgs::default() },
         ..StoreArgs::of(args.credentials.clone(), args.tls.clone())
     };
     let ui = args.output.print.ui();
-    let settings = Settings {
+    let settings = understood.settings(Settings {
         store: Some(&store),
-        secrets: understood.lowered.secrets.clone(),
         threads: args.threads,
         op_timeout: args.op_timeout.0,
-        // Each work has an `afr` of its own.
-        max_error_rate: 100.0,
-        keeps_data: true,
-        notes: understood.lowered.notes.clone(),
         ..Settings::plain(&args.output, consent(args))
-    };
+    });
     if args.check || args.explain {
-        let plan = conducted::judge(&understood.lowered.file, &settings)?;
+        let plan = conducted::judge(&understood.lowered.file, &settings).map_err(in_its_words)?;
         match args.check {
             true => super::run::say_sound(&name, &plan, &args.output.print)?,
             false => ui.result(&understood.explained())?,
@@ -52,24 +94,68 @@ pub(crate) fn as_cosbench(args: &CosbenchArgs) -> Result<ExitCode> {
 }
 
 fn consent(args: &CosbenchArgs) -> Consent {
-    Consent { given: args.yes, flag: YES }
+    Consent::by(YES, args.yes).touching(args.touched.touch.clone())
+}
+
+fn in_its_words(error: Error) -> Error {
+    flags::in_words(error, &cosbench::WORDS)
 }
 
 fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> Result<ExitCode> {
-    let time = RunTime::machine();
-    let when = When { id: "w1", submitted: time.wall_epoch, stopped: None, state: None };
+    // An archive that cannot be written is found out before anything else is.
+    let root = args.archive.as_deref().map(open_archive).transpose()?;
+    let id = root.as_ref().map_or_else(|| "w1".to_owned(), ArchiveRoot::next_id);
+    let submitted = RunTime::machine().wall_epoch;
+    let local = &in_files;
     let show = |recording: &mut Recording, ui: &Ui| {
         let record = Record::of_run(&recording.directory)?;
         if args.output.print.form() == Form::Json {
-            let asked = plimsoll_results::Asked::default();
-            let report = shown::report(&record, &asked)?;
+            let report = shown::report(&record, &Asked::default())?;
             return shown::print(&report, Form::Json, ui);
         }
-        let archive = understood.archive(&record, &when)?;
+        let ran = Ran { id: &id, submitted, stopped: None, state: None, local };
+        let archive = archived(&record, (&understood.workload, &understood.lowered), &ran)?;
         Ok(ui.result(&layout::summary_table(&archive))?)
     };
     let settings = Settings { show: Some(&show), ..settings };
-    let mut conducted = Conducted::begin(&understood.lowered.file, &settings)?;
+    let file = &understood.lowered.file;
+    let mut conducted = Conducted::begin(file, &settings).map_err(in_its_words)?;
+    let directory = conducted.run.recording.directory.path().to_path_buf();
+    let stop = conducted.run.recording.stop.clone();
     let done = conducted.carry_out(None, None);
-    conducted.end(done, &settings)
+    let ended = conducted.end(done, &settings);
+    if let Some(root) = &root {
+        let ui = args.output.print.ui();
+        let kept = keep(root, understood, (&id, submitted), (&directory, &ended, &stop));
+        match kept {
+            Ok(place) => ui.note(&format!("archived as {id} in {}", place.display())),
+            Err(error) if ended.is_ok() => return Err(error.context(ARCHIVE)),
+            Err(error) => ui.warn(&format!("{ARCHIVE}: {error:#}")),
+        }
+    }
+    ended
+}
+
+fn open_archive(path: &Path) -> Result<ArchiveRoot> {
+    ArchiveRoot::open(path).with_context(|| format!("{ARCHIVE} {}", path.display()))
+}
+
+/// Archives a run, however it has ended.
+fn keep(
+    root: &ArchiveRoot,
+    understood: &Understood,
+    (id, submitted): (&str, WallTime),
+    (directory, ended, stop): (&Path, &Result<ExitCode>, &Stop),
+) -> Result<std::path::PathBuf> {
+    let record = Record::open(directory)?;
+    let state = match ended {
+        _ if stop.is_step_stopped() => Some(WorkloadState::Cancelled),
+        Err(_) => Some(WorkloadState::Terminated),
+        Ok(_) => None,
+    };
+    let stopped = Some(RunTime::machine().wall_epoch);
+    let ran = Ran { id, submitted, stopped, state, local: &in_files };
+    let archive = archived(&record, (&understood.workload, &understood.lowered), &ran)?;
+    let kept = root.keep(&archive, &understood.workload);
+    kept.with_context(|| format!("cannot write the archive of {id}"))
 }

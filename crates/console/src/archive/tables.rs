@@ -1,17 +1,20 @@
 //! The tables that COSBench writes of a workload when it has run: as it lays them out, out of our
 //! record.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use plimsoll_dialects::cosbench::layout::{
-    Ran, Results, WORKLOADS_HEADER, WorkloadState, config_xml, files, from_results, workloads_rows,
+    Archive, HISTORY_HEADER, Ran, Results, WORKLOADS_HEADER, WorkloadState, config_xml, files,
+    from_results, history_row, meta, workloads_rows,
 };
-use plimsoll_dialects::cosbench::{Options, lower, read};
+use plimsoll_dialects::cosbench::{Lowered, Options, Workload, lower, read};
 use plimsoll_model::WallTime;
-use plimsoll_results::{Asked, Record, Rows};
+use plimsoll_results::{Asked, Record, ResultsError, Rows};
 
+use super::{HISTORY, META};
 use crate::clock::{IN_FILES, local};
 use crate::disk;
 use crate::names::safe;
@@ -20,12 +23,86 @@ use crate::store::Entry;
 
 /// The file with the figures of all workloads.
 const ALL: &str = "workloads.csv";
-/// How often COSBench takes a snapshot where a work says nothing.
-const INTERVAL: Duration = Duration::from_secs(5);
 /// What the console writes itself, while it goes on.
 const OURS: [&str; 2] = ["workload.log", "scripts.log"];
 
-/// Writes the tables of a workload.
+/// Returns what COSBench archives of a run, out of its record.
+pub fn archived(
+    record: &Record,
+    (workload, lowered): (&Workload, &Lowered),
+    ran: &Ran<'_>,
+) -> Result<Archive, ResultsError> {
+    let asked = |rows| Asked {
+        rows,
+        distributions: true,
+        details: true,
+        segment: Some(Duration::from_secs(workload.interval_s().into())),
+        ..Asked::default()
+    };
+    let report = record.report(&asked(Rows::Jobs))?;
+    let by_worker = record.report(&asked(Rows::Workers)).ok();
+    let results = Results { workload, lowered, report: &report, by_worker: by_worker.as_ref() };
+    Ok(from_results(&results, ran))
+}
+
+/// Returns a moment in local time as COSBench writes it.
+pub fn in_files(at: WallTime) -> String {
+    local(i64::try_from(at.as_unix_ns() / 1_000_000).unwrap_or(i64::MAX), IN_FILES)
+}
+
+/// A directory of COSBench's archives, held for one process.
+pub struct ArchiveRoot {
+    path: PathBuf,
+    _held: File,
+}
+
+impl ArchiveRoot {
+    /// Opens the directory, which is made where there is none; one that another process writes to
+    /// is refused.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        disk::make(path)?;
+        let held = disk::hold(path)?.ok_or_else(|| {
+            io::Error::other("another plimsoll writes to it; wait until that has ended")
+        })?;
+        Ok(Self { path: path.to_path_buf(), _held: held })
+    }
+
+    /// Returns the id of the next workload: that after the last one that was archived.
+    pub fn next_id(&self) -> String {
+        let last = disk::read_text(&self.path.join(META)).unwrap_or_default();
+        let digits: String = last.chars().filter(char::is_ascii_digit).collect();
+        format!("w{}", digits.parse::<u64>().unwrap_or(0).saturating_add(1))
+    }
+
+    /// Writes all of a workload that has run, and returns in which directory.
+    pub fn keep(&self, archive: &Archive, workload: &Workload) -> io::Result<PathBuf> {
+        let directory = self.path.join(safe(&archive.directory()));
+        disk::make(&directory)?;
+        write_files(&directory, archive, workload)?;
+        append(&self.path.join(ALL), WORKLOADS_HEADER, &workloads_rows(archive))?;
+        append(&self.path.join(HISTORY), HISTORY_HEADER, &history_row(archive))?;
+        disk::write(&self.path.join(META), meta(&archive.id).as_bytes())?;
+        Ok(directory)
+    }
+}
+
+fn write_files(directory: &Path, archive: &Archive, workload: &Workload) -> io::Result<()> {
+    for file in files(archive, config_xml(workload), &[]) {
+        let path = directory.join(safe(&file.name));
+        if !OURS.contains(&&*file.name) || !path.exists() {
+            disk::write(&path, file.text.as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends rows to a table over all workloads.
+fn append(path: &Path, head: &str, rows: &str) -> io::Result<()> {
+    let head = if path.exists() { String::new() } else { format!("{head}\n") };
+    disk::appended(path)?.write_all((head + rows).as_bytes())
+}
+
+/// Writes the tables of a workload of the queue.
 pub(super) fn write(
     root: &Path,
     directory: &Path,
@@ -39,28 +116,11 @@ pub(super) fn write(
     if !Path::new(run).join("run.json").exists() {
         return Ok(());
     }
-    let failed = |error: &dyn std::fmt::Display| error.to_string();
-    let mut workload = read(text.as_bytes()).map_err(|error| failed(&error))?;
+    let mut workload = read(text.as_bytes()).map_err(|error| error.to_string())?;
     workload.name = safe(&entry.name);
-    let lowered = lower(&workload, &Options::default()).map_err(|error| failed(&error))?;
+    let lowered = lower(&workload, &Options::default()).map_err(|error| error.to_string())?;
     // A run that recorded nothing has no figures, which is no failure of its archive.
     let Ok(record) = Record::open(Path::new(run)) else { return Ok(()) };
-    let asked = Asked {
-        rows: Rows::Jobs,
-        distributions: true,
-        details: true,
-        segment: Some(INTERVAL),
-        ..Asked::default()
-    };
-    let report = record.report(&asked).map_err(|error| failed(&error))?;
-    let workers = record.report(&Asked { rows: Rows::Workers, ..asked });
-    let workers = workers.ok();
-    let results = Results {
-        workload: &workload,
-        lowered: &lowered,
-        report: &report,
-        by_worker: workers.as_ref(),
-    };
     let wall = |ms: i64| WallTime::from_unix_ns(u64::try_from(ms).unwrap_or(0) * 1_000_000);
     let id = entry.number.to_string();
     let ran = Ran {
@@ -68,23 +128,14 @@ pub(super) fn write(
         submitted: wall(entry.submitted_ms),
         stopped: entry.ended_ms.map(wall),
         state: Some(state(entry.state)),
-        local: &|at| {
-            local(i64::try_from(at.as_unix_ns() / 1_000_000).unwrap_or(i64::MAX), IN_FILES)
-        },
+        local: &in_files,
     };
-    let archive = from_results(&results, &ran);
-    for file in files(&archive, config_xml(&workload), &[]) {
-        let path = directory.join(safe(&file.name));
-        if !OURS.contains(&&*file.name) || !path.exists() {
-            disk::write(&path, file.text.as_bytes()).map_err(|error| failed(&error))?;
-        }
-    }
-    let path = root.join(ALL);
-    let is_new = !path.exists();
-    let head = if is_new { format!("{WORKLOADS_HEADER}\n") } else { String::new() };
-    let rows = head + &workloads_rows(&archive);
-    let written = disk::appended(&path).and_then(|mut file| file.write_all(rows.as_bytes()));
-    written.map_err(|error| failed(&error))
+    let archive = archived(&record, (&workload, &lowered), &ran);
+    let archive = archive.map_err(|error| error.to_string())?;
+    let written = write_files(directory, &archive, &workload);
+    let written =
+        written.and_then(|()| append(&root.join(ALL), WORKLOADS_HEADER, &workloads_rows(&archive)));
+    written.map_err(|error| error.to_string())
 }
 
 fn state(state: State) -> WorkloadState {
