@@ -377,7 +377,7 @@ impl Conducted {
             }
             report(recording, recorded, settings, (&ui, passing.is_none()))
         };
-        Ok(run.finish(done, show)?)
+        run.finish(done, show)
     }
 }
 

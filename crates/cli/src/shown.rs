@@ -10,7 +10,7 @@ use plimsoll_foreign::warp::aggregated::Aggregated;
 use plimsoll_model::WallTime;
 use plimsoll_report::text::Look;
 use plimsoll_report::{Report, json, text};
-use plimsoll_results::{Asked, AskedFor, Record, ResultsError, flaws};
+use plimsoll_results::{Asked, AskedFor, Record, ResultsError};
 
 use crate::args::{AnalysisArgs, Form};
 use crate::flags;
@@ -83,15 +83,6 @@ pub(crate) fn print(report: &Report, form: Form, ui: &Ui) -> Result<()> {
 /// Returns how wide and how colourful text may be.
 pub(crate) fn look(ui: &Ui) -> Look {
     Look { width: ui.width, color: ui.color }
-}
-
-/// Warns of what is not as it should be, and tells whether there was nothing of the kind.
-///
-/// `max_error_rate` is in percent.
-pub(crate) fn is_good(report: &Report, max_error_rate: f64, ui: &Ui) -> bool {
-    let flaws = flaws(report, max_error_rate);
-    flaws.iter().for_each(|flaw| ui.warn(flaw));
-    flaws.is_empty()
 }
 
 /// Returns the exit code of a command that ran.

@@ -35,7 +35,6 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::spawn_blocking;
 
-pub(crate) use guard::BODY_BYTES_MAX;
 use refused::Refused;
 
 use crate::console::Console;

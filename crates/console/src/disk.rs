@@ -60,6 +60,7 @@ pub(crate) fn appended(path: &Path) -> io::Result<File> {
 }
 
 /// Returns what a file holds.
+#[cfg(test)]
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }

@@ -81,7 +81,7 @@ pub struct JobPlan {
 
 /// How a stage stands that has begun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StageProgress {
+pub(crate) struct StageProgress {
     /// Its number, 1-based.
     pub number: usize,
     /// How it stands.
@@ -104,7 +104,7 @@ pub struct StageProgress {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum StageState {
+pub(crate) enum StageState {
     /// Its turn has not come.
     #[default]
     Waiting,

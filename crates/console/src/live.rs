@@ -90,7 +90,7 @@ struct Inner {
 
 impl Watch {
     /// Begins to watch a run, which notes its seconds in `file`.
-    pub fn new(
+    pub(crate) fn new(
         number: Number,
         facts: Facts,
         store: Arc<Store>,
@@ -111,7 +111,10 @@ impl Watch {
 
     /// Listens to what happens from now on; also returns the seconds after that number, or `None`
     /// where they are not kept any more.
-    pub fn listen(&self, after: u64) -> (broadcast::Receiver<Event>, Option<Vec<Arc<Told>>>) {
+    pub(crate) fn listen(
+        &self,
+        after: u64,
+    ) -> (broadcast::Receiver<Event>, Option<Vec<Arc<Told>>>) {
         let inner = self.inner();
         let events = self.events.subscribe();
         let first = inner.recent.front().map_or(inner.seq + 1, |told| told.tick.seq);
@@ -122,17 +125,17 @@ impl Watch {
     }
 
     /// Returns how far the run is.
-    pub fn progress(&self) -> Option<f64> {
+    pub(crate) fn progress(&self) -> Option<f64> {
         self.inner().progress
     }
 
     /// Returns how its stages stand.
-    pub fn stages(&self) -> Vec<StageProgress> {
+    pub(crate) fn stages(&self) -> Vec<StageProgress> {
         self.inner().stages.clone()
     }
 
     /// Returns the id of the stage that goes on, as COSBench names it: `s3-main`.
-    pub fn short_stage(&self) -> Option<String> {
+    pub(crate) fn short_stage(&self) -> Option<String> {
         let stages = self.stages();
         let goes_on = |stage: &&StageProgress| {
             matches!(stage.state, StageState::Running | StageState::Sleeping)
@@ -142,23 +145,18 @@ impl Watch {
         Some(plan.map_or_else(|| format!("s{number}"), |plan| plan.id_as(number)))
     }
 
-    /// Returns the number of the last second.
-    pub fn seq(&self) -> u64 {
-        self.inner().seq
-    }
-
     /// Returns the last second.
-    pub fn last(&self) -> Option<Arc<Told>> {
+    pub(crate) fn last(&self) -> Option<Arc<Told>> {
         self.inner().recent.back().cloned()
     }
 
     /// Returns what it is known of before it runs.
-    pub fn facts(&self) -> &Facts {
+    pub(crate) fn facts(&self) -> &Facts {
         &self.facts
     }
 
     /// Says something of the run.
-    pub fn remark(&self, level: &str, text: &str) {
+    pub(crate) fn remark(&self, level: &str, text: &str) {
         let remark =
             Remark { at_ms: self.clock.now_ms(), level: level.to_owned(), text: text.to_owned() };
         if let Some(beside) = &self.beside {
@@ -175,12 +173,12 @@ impl Watch {
     }
 
     /// Says that something about the run changed that is not a second.
-    pub fn changed(&self) {
+    pub(crate) fn changed(&self) {
         let _ = self.events.send(Event::Changed);
     }
 
     /// Ends all stages that have not ended, and tells who listens that nothing more comes.
-    pub fn end(&self, running: StageState, waiting: StageState) {
+    pub(crate) fn end(&self, running: StageState, waiting: StageState) {
         let at_ms = self.clock.now_ms();
         let stages = {
             let mut inner = self.inner();

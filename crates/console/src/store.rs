@@ -168,7 +168,7 @@ pub(crate) struct Store(Mutex<Connection>);
 
 impl Store {
     /// Opens the database at a path, or makes it.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
@@ -198,7 +198,7 @@ impl Store {
     }
 
     /// Returns a number that no workload has or had. Who is refused uses one up, too.
-    pub fn next_number(&self) -> Result<Number, StoreError> {
+    pub(crate) fn next_number(&self) -> Result<Number, StoreError> {
         self.writing(|transaction| {
             let sql = "UPDATE counter SET value = value + 1 WHERE name = 'number' RETURNING value";
             Ok(Number(transaction.query_row(sql, [], |row| row.get(0))?))
@@ -206,7 +206,7 @@ impl Store {
     }
 
     /// Keeps a workload as the last one of the queue.
-    pub fn accept(
+    pub(crate) fn accept(
         &self,
         number: Number,
         accepted: &Accepted<'_>,
@@ -242,7 +242,11 @@ impl Store {
     }
 
     /// Returns the workload whose turn it is, which runs from now on, unless as many run as may.
-    pub fn take_next(&self, running_max: i64, at_ms: i64) -> Result<Option<Entry>, StoreError> {
+    pub(crate) fn take_next(
+        &self,
+        running_max: i64,
+        at_ms: i64,
+    ) -> Result<Option<Entry>, StoreError> {
         self.writing(|transaction| {
             let running = "SELECT COUNT(*) FROM workload WHERE state = 'running'";
             let running: i64 = transaction.query_row(running, [], |row| row.get(0))?;
@@ -279,7 +283,7 @@ impl Store {
     }
 
     /// Keeps where a workload is recorded and archived.
-    pub fn place(
+    pub(crate) fn place(
         &self,
         number: Number,
         run: Option<&str>,
@@ -296,7 +300,7 @@ impl Store {
     }
 
     /// Keeps what went wrong with the archive of a workload.
-    pub fn archive_failed(&self, number: Number, error: &str) -> Result<(), StoreError> {
+    pub(crate) fn archive_failed(&self, number: Number, error: &str) -> Result<(), StoreError> {
         self.writing(|transaction| {
             let sql = "UPDATE workload SET archive_error = ?2 WHERE number = ?1";
             transaction.execute(sql, params![number.0, error])?;
@@ -305,12 +309,12 @@ impl Store {
     }
 
     /// Keeps how a workload that ran has ended.
-    pub fn end(&self, number: Number, ended: &Ended<'_>) -> Result<(), StoreError> {
+    pub(crate) fn end(&self, number: Number, ended: &Ended<'_>) -> Result<(), StoreError> {
         self.writing(|transaction| end(transaction, number, ended))
     }
 
     /// Cancels a workload that waits; tells whether it still waited.
-    pub fn cancel_queued(&self, number: Number, at_ms: i64) -> Result<bool, StoreError> {
+    pub(crate) fn cancel_queued(&self, number: Number, at_ms: i64) -> Result<bool, StoreError> {
         self.writing(|transaction| {
             let entry = rows::entry(transaction, number)?.ok_or(StoreError::Unknown(number))?;
             if entry.state != State::Queued {
@@ -322,7 +326,11 @@ impl Store {
     }
 
     /// Ends what ran when the console was killed; returns which workloads those are.
-    pub fn terminate_orphans(&self, why: &str, at_ms: i64) -> Result<Vec<Number>, StoreError> {
+    pub(crate) fn terminate_orphans(
+        &self,
+        why: &str,
+        at_ms: i64,
+    ) -> Result<Vec<Number>, StoreError> {
         self.writing(|transaction| {
             let mut query =
                 transaction.prepare("SELECT number FROM workload WHERE state = 'running'")?;
@@ -337,7 +345,7 @@ impl Store {
     }
 
     /// Moves a workload that waits.
-    pub fn reorder(&self, number: Number, to: Move) -> Result<(), StoreError> {
+    pub(crate) fn reorder(&self, number: Number, to: Move) -> Result<(), StoreError> {
         self.writing(|transaction| {
             let mut query = transaction.prepare(
                 "SELECT number, place FROM workload WHERE state = 'queued' ORDER BY place",
@@ -374,7 +382,7 @@ impl Store {
     }
 
     /// Keeps a remark about a workload, unless there are too many.
-    pub fn remark(&self, number: Number, remark: &Remark) -> Result<(), StoreError> {
+    pub(crate) fn remark(&self, number: Number, remark: &Remark) -> Result<(), StoreError> {
         self.writing(|transaction| {
             transaction.execute(
                 "INSERT INTO remark SELECT ?1, ?2, ?3, ?4 \
@@ -386,12 +394,16 @@ impl Store {
     }
 
     /// Returns a workload.
-    pub fn entry(&self, number: Number) -> Result<Entry, StoreError> {
+    pub(crate) fn entry(&self, number: Number) -> Result<Entry, StoreError> {
         rows::entry(&self.connection(), number)?.ok_or(StoreError::Unknown(number))
     }
 
     /// Keeps how the stages of a workload stand, and what was counted so far.
-    pub fn progress(&self, number: Number, stages: &[StageProgress]) -> Result<(), StoreError> {
+    pub(crate) fn progress(
+        &self,
+        number: Number,
+        stages: &[StageProgress],
+    ) -> Result<(), StoreError> {
         let text = serde_json::to_string(stages).expect("progress is plain values");
         let sum = |count: fn(&StageProgress) -> u64| {
             stages.iter().map(count).fold(0, u64::saturating_add).min(i64::MAX as u64) as i64
@@ -409,7 +421,7 @@ impl Store {
     }
 
     /// Returns how the stages of a workload stood when that was last kept.
-    pub fn kept_progress(&self, number: Number) -> Result<Vec<StageProgress>, StoreError> {
+    pub(crate) fn kept_progress(&self, number: Number) -> Result<Vec<StageProgress>, StoreError> {
         let sql = "SELECT stages FROM progress WHERE number = ?1";
         let connection = self.connection();
         let text: Option<String> =
@@ -418,32 +430,32 @@ impl Store {
     }
 
     /// Returns the text of a workload, and what is known of it.
-    pub fn source(&self, number: Number) -> Result<Source, StoreError> {
+    pub(crate) fn source(&self, number: Number) -> Result<Source, StoreError> {
         rows::source(&self.connection(), number)?.ok_or(StoreError::Unknown(number))
     }
 
     /// Returns how a workload has stood, in order.
-    pub fn changes(&self, number: Number) -> Result<Vec<StateChange>, StoreError> {
+    pub(crate) fn changes(&self, number: Number) -> Result<Vec<StateChange>, StoreError> {
         rows::changes(&self.connection(), number)
     }
 
     /// Returns what was remarked on a workload, in order.
-    pub fn remarks(&self, number: Number) -> Result<Vec<Remark>, StoreError> {
+    pub(crate) fn remarks(&self, number: Number) -> Result<Vec<Remark>, StoreError> {
         rows::remarks(&self.connection(), number)
     }
 
     /// Returns the workloads that wait, in the order of their turns, and those that run.
-    pub fn active(&self) -> Result<Vec<Entry>, StoreError> {
+    pub(crate) fn active(&self) -> Result<Vec<Entry>, StoreError> {
         rows::active(&self.connection())
     }
 
     /// Returns workloads, and how many there are of the kind that is asked for.
-    pub fn list(&self, filter: &Filter) -> Result<(Vec<Entry>, i64), StoreError> {
+    pub(crate) fn list(&self, filter: &Filter) -> Result<(Vec<Entry>, i64), StoreError> {
         rows::list(&self.connection(), filter)
     }
 
     /// Returns how many workloads there are in each state.
-    pub fn counts(&self) -> Result<Vec<(State, i64)>, StoreError> {
+    pub(crate) fn counts(&self) -> Result<Vec<(State, i64)>, StoreError> {
         rows::counts(&self.connection())
     }
 }

@@ -84,7 +84,7 @@ pub(crate) struct Part {
 
 impl Counted {
     /// Returns what was counted since a stage began.
-    pub fn of(detail: &LiveDetail) -> Self {
+    pub(crate) fn of(detail: &LiveDetail) -> Self {
         let classes = ErrorClass::ALL.iter().zip(&detail.ended).skip(1);
         let failed = classes
             .filter(|(_, count)| **count > 0)
@@ -103,17 +103,17 @@ impl Counted {
     }
 
     /// Returns how many operations failed.
-    pub fn failed_count(&self) -> u64 {
+    pub(crate) fn failed_count(&self) -> u64 {
         self.failed.values().sum()
     }
 
     /// Returns how many operations ended.
-    pub fn ended_count(&self) -> u64 {
+    pub(crate) fn ended_count(&self) -> u64 {
         self.ok + self.failed_count()
     }
 
     /// Adds what another has counted.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.ok += other.ok;
         self.bytes += other.bytes;
         self.latency_ns = self.latency_ns.wrapping_add(other.latency_ns);
@@ -130,7 +130,7 @@ impl Counted {
 
     /// Returns what has come since an earlier reading of the same counters.
     #[must_use]
-    pub fn since(&self, before: &Self) -> Self {
+    pub(crate) fn since(&self, before: &Self) -> Self {
         let failed = self.failed.iter().map(|(class, count)| {
             let before = before.failed.get(class).copied().unwrap_or(0);
             (class.clone(), count.saturating_sub(before))
@@ -151,7 +151,7 @@ impl Counted {
 
     /// Returns a latency that this share of the successes did not exceed, 0 to 1, as the end of its
     /// cell, which is at most an eighth too long; `None` if there were none.
-    pub fn latency_ns_at(&self, share: f64) -> Option<u64> {
+    pub(crate) fn latency_ns_at(&self, share: f64) -> Option<u64> {
         let all: u64 = self.cells.iter().map(|(_, count)| count).sum();
         let rank = ((all as f64 * share).ceil() as u64).clamp(1, all.max(1));
         let mut seen = 0;
@@ -165,17 +165,17 @@ impl Counted {
     }
 
     /// Returns the mean latency of the successes.
-    pub fn latency_ns_mean(&self) -> Option<f64> {
+    pub(crate) fn latency_ns_mean(&self) -> Option<f64> {
         (self.ok > 0).then(|| self.latency_ns as f64 / self.ok as f64)
     }
 
     /// Returns the mean time to first byte of the successes, if any had one.
-    pub fn ttfb_ns_mean(&self) -> Option<f64> {
+    pub(crate) fn ttfb_ns_mean(&self) -> Option<f64> {
         (self.ok > 0 && self.ttfb_ns > 0).then(|| self.ttfb_ns as f64 / self.ok as f64)
     }
 
     /// Returns the successes by the bins in which latencies are shown, those that are not empty.
-    pub fn bins(&self) -> Vec<(u16, u64)> {
+    pub(crate) fn bins(&self) -> Vec<(u16, u64)> {
         let mut bins: BTreeMap<u16, u64> = BTreeMap::new();
         for (cell, count) in &self.cells {
             *bins.entry(bin_of(*cell)).or_default() += count;
@@ -209,7 +209,7 @@ fn bin_of(cell: u16) -> u16 {
 
 impl Tick {
     /// Returns all kinds together.
-    pub fn all(&self) -> Counted {
+    pub(crate) fn all(&self) -> Counted {
         let mut sum = Counted::default();
         self.rows.iter().for_each(|row| sum.add(&row.counted));
         sum
