@@ -120,6 +120,16 @@ impl SwiftAdmin {
         Ok(made.map(str::to_owned))
     }
 
+    /// Tells whether a run has made the container; `None`: it is not there.
+    async fn tell_marked(&mut self) -> Result<Option<bool>, DriverError> {
+        match self.made_by().await {
+            Ok(made) => Ok((self.session.wire.answer.status != 404).then_some(made.is_some())),
+            // What cannot be looked into is somebody else's.
+            Err(error) if error.class == ErrorClass::Denied => Ok(Some(false)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Removes the container, which must be empty, and tells whether it was there.
     pub async fn remove(&mut self) -> Result<bool, DriverError> {
         match self.call(Call::plain("DELETE"), &[204, 200, 404], &[]).await {
@@ -153,14 +163,12 @@ impl SwiftAdmin {
         self.ensure().await?;
         let config = &self.session.shared.config;
         let (has_segments, manifest) = (config.segment_bytes.is_some(), config.manifest);
-        if has_segments || needs.contains(&Parts) {
-            let (part, why) = match manifest {
-                Manifest::Static => ("slo", "makes no objects of lists of segments (SLO)"),
-                Manifest::Dynamic => ("dlo", "makes no objects of segments by their names (DLO)"),
-            };
-            if !self.session.info().await.has(part) {
-                return Ok(Some(Lack { need: Parts, why: LackReason::OfStore(why) }));
-            }
+        // A server says whether it has lists of segments; of segments by their names it says
+        // nothing.
+        let needs_lists = manifest == Manifest::Static && (has_segments || needs.contains(&Parts));
+        if needs_lists && !self.session.info().await.has("slo") {
+            let why = LackReason::OfStore("makes no objects of lists of segments (SLO)");
+            return Ok(Some(Lack { need: Parts, why }));
         }
         Ok(None)
     }
@@ -298,5 +306,18 @@ impl Admin for SwiftAdmin {
 
     fn remove_mark<'a>(&'a mut self, key: &'a str) -> Step<'a, ()> {
         Box::pin(async move { self.session.delete_alone(Some(&self.container), key).await.result })
+    }
+
+    /// Notes it in the container's own metadata, so that it holds nothing but what runs write.
+    fn mark<'a>(&'a mut self, run: &'a str) -> Step<'a, ()> {
+        Box::pin(self.mark_made(run))
+    }
+
+    fn is_marked(&mut self) -> Step<'_, Option<bool>> {
+        Box::pin(self.tell_marked())
+    }
+
+    fn remove_bucket(&mut self) -> Step<'_, bool> {
+        Box::pin(self.remove())
     }
 }

@@ -76,20 +76,23 @@ fn a_container_is_made_once_marked_listed_and_removed_only_when_empty() {
     run(&mut client).unwrap();
     let Client { runtime, admin, .. } = &mut client;
     assert_eq!(runtime.block_on(admin.exists()), Ok(false));
-    assert_eq!(runtime.block_on(admin.made_by()), Ok(None));
-    assert_eq!(runtime.block_on(admin.make()), Ok(RootState::Created));
-    assert_eq!(runtime.block_on(admin.mark_made("run-1")), Ok(()));
+    assert_eq!(runtime.block_on(admin.is_marked()), Ok(None));
+    assert_eq!(runtime.block_on(admin.make_bucket()), Ok(RootState::Created));
+    assert_eq!(runtime.block_on(admin.is_marked()), Ok(Some(false)));
+    assert_eq!(runtime.block_on(admin.mark("run-1")), Ok(()));
+    assert_eq!(runtime.block_on(admin.make_bucket()), Ok(RootState::Existed));
+    assert_eq!(runtime.block_on(admin.is_marked()), Ok(Some(true)));
     assert_eq!(runtime.block_on(admin.make()), Ok(RootState::Existed));
     assert_eq!(runtime.block_on(admin.ensure_root()), Ok(RootState::Existed));
     assert_eq!(runtime.block_on(admin.made_by()), Ok(Some("run-1".to_owned())));
     let listed = runtime.block_on(admin.containers("made by")).unwrap();
     assert_eq!(listed, ["made by a run"]);
     runtime.block_on(admin.put_mark("m")).unwrap();
-    let error = runtime.block_on(admin.remove()).unwrap_err();
+    let error = runtime.block_on(admin.remove_bucket()).unwrap_err();
     assert_eq!((error.class, error.status), (ErrorClass::Precondition, Some(409)));
     assert_eq!(error.message, "container `made by a run` is not empty");
     runtime.block_on(admin.remove_mark("m")).unwrap();
-    assert_eq!(runtime.block_on(admin.remove()), Ok(true));
+    assert_eq!(runtime.block_on(admin.remove_bucket()), Ok(true));
     assert_eq!(runtime.block_on(admin.remove()), Ok(false));
     assert_eq!(runtime.block_on(admin.server_version()).as_deref(), Some("2.38.3"));
 
