@@ -1,5 +1,5 @@
-//! `bench cosbench`: what COSBench's workloads cost here, and what lies between their stages, beside
-//! what was measured of COSBench itself.
+//! `bench cosbench`: what COSBench's workloads cost here, and what lies between their stages,
+//! beside what was measured of COSBench itself.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

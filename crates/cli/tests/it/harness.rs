@@ -192,6 +192,14 @@ impl Target {
         });
     }
 
+    /// Tells whether the bucket is there.
+    pub(crate) fn exists(&self) -> bool {
+        block_on(async {
+            let found = self.driver().admin(&clock()).survey("", Some(1), true).await;
+            found.is_ok()
+        })
+    }
+
     /// Returns every key in the bucket, however often a scripted store refuses to tell.
     pub(crate) fn listed(&self) -> Vec<String> {
         const TRIES: u32 = 50;

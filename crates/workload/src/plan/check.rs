@@ -196,33 +196,7 @@ fn target(path: &FieldPath, spec: &TargetSpec) -> Checked<()> {
         }
         TargetSpec::Seaweedfs(seaweed) => {
             addresses("master", &seaweed.master.0)?;
-            if seaweed.directory.is_some() {
-                let reason = "only a filer has directories; name one (`filer`) instead of masters";
-                return Err(path.field("directory").refuse(reason));
-            }
-            in_range(&path.field("ids_per_assign"), seaweed.ids_per_assign.into(), IDS_MAX)?;
-            if let Some(grow) = seaweed.grow {
-                in_range(&path.field("grow"), grow.into(), GROW_MAX)?;
-            }
-            let replication = seaweed.replication.as_deref().unwrap_or("000");
-            if replication.len() != 3 || !replication.bytes().all(|digit| digit.is_ascii_digit()) {
-                let reason = "must be three digits such as 001: copies in other data centers, on \
-                              other racks, on other servers of the rack";
-                return Err(path.field("replication").refuse(reason));
-            }
-            let collection = seaweed.collection.as_deref().unwrap_or_default();
-            let is_plain = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
-            if collection.starts_with('.') || !collection.chars().all(is_plain) {
-                // It becomes a part of names of the servers' files.
-                let reason = "must be letters, digits, `-`, `_` and `.`, and not begin with `.`";
-                return Err(path.field("collection").refuse(reason));
-            }
-            let is_unnamed = seaweed.collection.as_ref().is_none_or(String::is_empty);
-            if seaweed.drop_collection && is_unnamed {
-                let reason = "only a collection with a name is dropped; name one (`collection`)";
-                return Err(path.field("drop_collection").refuse(reason));
-            }
-            Ok(())
+            of_masters(path, seaweed)
         }
         TargetSpec::Swift(swift) => {
             addresses("auth", swift.auth.as_slice())?;
@@ -252,6 +226,37 @@ fn of_s3(path: &FieldPath, s3: &S3Target) -> Checked<()> {
         true => Err(path.field("insecure").refuse("means something only with `tls`")),
         false => Ok(()),
     }
+}
+
+/// Checks what is said of a SeaweedFS that is reached by its masters.
+fn of_masters(path: &FieldPath, seaweed: &SeaweedTarget) -> Checked<()> {
+    if seaweed.directory.is_some() {
+        let reason = "only a filer has directories; name one (`filer`) instead of masters";
+        return Err(path.field("directory").refuse(reason));
+    }
+    in_range(&path.field("ids_per_assign"), seaweed.ids_per_assign.into(), IDS_MAX)?;
+    if let Some(grow) = seaweed.grow {
+        in_range(&path.field("grow"), grow.into(), GROW_MAX)?;
+    }
+    let replication = seaweed.replication.as_deref().unwrap_or("000");
+    if replication.len() != 3 || !replication.bytes().all(|digit| digit.is_ascii_digit()) {
+        let reason = "must be three digits such as 001: copies in other data centers, on \
+                      other racks, on other servers of the rack";
+        return Err(path.field("replication").refuse(reason));
+    }
+    let collection = seaweed.collection.as_deref().unwrap_or_default();
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+    if collection.starts_with('.') || !collection.chars().all(is_plain) {
+        // It becomes a part of names of the servers' files.
+        let reason = "must be letters, digits, `-`, `_` and `.`, and not begin with `.`";
+        return Err(path.field("collection").refuse(reason));
+    }
+    let is_unnamed = seaweed.collection.as_ref().is_none_or(String::is_empty);
+    if seaweed.drop_collection && is_unnamed {
+        let reason = "only a collection with a name is dropped; name one (`collection`)";
+        return Err(path.field("drop_collection").refuse(reason));
+    }
+    Ok(())
 }
 
 /// Refuses what a SeaweedFS cannot be told that is reached by its filers.

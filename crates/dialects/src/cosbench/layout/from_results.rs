@@ -218,6 +218,10 @@ impl<'a> Taking<'a> {
         }
         archived.workers = workers(main, stage);
         let count = archived.metrics.len();
+        if rows.is_empty() && count > 0 {
+            // A stage that issues no operations has one row, as there.
+            rows.insert(self.ended(main.report), Vec::new());
+        }
         for (version, (ended, of)) in rows.into_iter().enumerate() {
             let mut figures = vec![Figures::default(); count];
             of.into_iter().for_each(|(place, own)| figures[place] = own);
@@ -225,6 +229,12 @@ impl<'a> Taking<'a> {
             let time = local.rsplit(' ').next().unwrap_or_default().to_owned();
             archived.snapshots.push(Snapshot { time, figures, version: version as u64 });
         }
+    }
+
+    /// Returns when a stage had ended.
+    fn ended(&self, stage: &StageReport) -> Moment {
+        let ended = self.lasted(stage).to.as_unix_ns();
+        Moment::from_ns(ended.saturating_sub(self.results.report.epoch.as_unix_ns()))
     }
 
     fn wall(&self, at: Moment) -> WallTime {
