@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use plimsoll_conduct::{
     BeforeMeasuring, BegunRun, Chooser, ConductError, Consent, ContentFiles, ContentFrom,
     FileSettings, Observer, Reached, Recorded, Recording, RunRequest, RunSettings, RunTime,
-    Scripted, StandIn, Stop, Target, Targets, embedded, machine,
+    Scripted, StandIn, Stop, Target, Targets, embedded, machine, with_files,
 };
 use plimsoll_credentials::Found;
 use plimsoll_driver_s3::{ProfileKinds, ServerProfile, ServerProfileError};
@@ -230,6 +230,7 @@ pub(crate) struct Conducted {
 
 /// Judges a workload as a run would before it touches anything, and returns what it means.
 pub(crate) fn judge(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Arc<Plan>> {
+    let file = with_files(file)?;
     let plan = Arc::new(file.check().map_err(ConductError::from)?);
     let time = settings.time();
     let secrets = &settings.secrets;
@@ -275,6 +276,7 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.print.ui();
         let time = settings.time();
+        let file = with_files(file)?;
         let mut plan = file.check().map_err(ConductError::from)?;
         let mustered = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);

@@ -1,5 +1,6 @@
 //! What makes the content of the members of sets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use plimsoll_workload::DataFileSpec;
 use plimsoll_workload::data::{DataRule, Generator};
 use plimsoll_workload::objects::ObjectSet;
-use plimsoll_workload::plan::{Members, Placed, Plan, Set};
+use plimsoll_workload::plan::spec::{FilesOf, SetSpec};
+use plimsoll_workload::plan::{Members, Placed, Plan, Set, WorkloadFile};
 
 use crate::error::refused;
 use crate::{ConductError, input};
@@ -71,6 +73,39 @@ fn files_of(plan: &Plan) -> Vec<&DataFileSpec> {
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
     files
+}
+
+/// Returns the workload with the files of each directory that keys are names of, in the order of
+/// their names.
+pub fn with_files(file: &WorkloadFile) -> Result<Cow<'_, WorkloadFile>, ConductError> {
+    let mut listed = Cow::Borrowed(file);
+    for (name, set) in file.sets.iter() {
+        let SetSpec::Named(set) = set else { continue };
+        let Some(FilesOf::In(directory)) = &set.named.files else { continue };
+        let mut set = set.clone();
+        set.named.files = Some(FilesOf::These(files_in(directory)?));
+        listed.to_mut().sets.insert(name, SetSpec::Named(set));
+    }
+    Ok(listed)
+}
+
+/// Returns the files in a directory, in which there is nothing else.
+fn files_in(directory: &str) -> Result<Vec<DataFileSpec>, ConductError> {
+    let failed = |source| ConductError::Content { path: directory.into(), source };
+    let mut files = Vec::new();
+    for name in input::names_in(Path::new(directory)).map_err(failed)? {
+        let path = Path::new(directory).join(name);
+        let facts = std::fs::metadata(&path);
+        let facts = facts.map_err(|source| ConductError::Content { path: path.clone(), source })?;
+        if !facts.is_file() {
+            return refused(format!("{} is no file; keys are names of files", path.display()));
+        }
+        files.push(DataFileSpec { path: path.display().to_string(), bytes: facts.len() });
+    }
+    match files.is_empty() {
+        true => refused(format!("{directory} holds no file")),
+        false => Ok(files),
+    }
 }
 
 /// Returns the generators of what each set holds, with the files that they are made of.

@@ -32,7 +32,7 @@ mod work;
 
 pub use admin::RunAdmin;
 pub use consent::{BucketGlob, Consent, Permit};
-pub use content::{ContentFiles, ContentFrom};
+pub use content::{ContentFiles, ContentFrom, with_files};
 pub use crew::{Agents, Alone, Changes, Crew, DirectedStage, FilesReady};
 pub use error::{CallerError, ConductError};
 pub use files::{FileSettings, FilesPart, FilesRun};

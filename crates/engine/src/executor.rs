@@ -20,7 +20,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use plimsoll_driver::{ByteRange, Completion, DriverError, Operation, Session};
-use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord};
+use plimsoll_model::{Clock, ErrorClass, Moment, ObjectId, OpKind, OpRecord, WorkerId};
 use plimsoll_workload::data::{Content, VERSIONS, WrongKind};
 use plimsoll_workload::objects::{Below, ObjectRef, ObjectSet, PlannedOp, RemovalOrder, Subject};
 use plimsoll_workload::plan::{OpAct, SetIndex, Work};
@@ -51,6 +51,8 @@ pub(crate) struct Executor<'a> {
     key: String,
     /// The set that the present operation is about, and the bucket, 0-based among those of the set.
     place: (SetIndex, u32),
+    /// The member that it is about, where it is about one.
+    member: ObjectId,
     batch: Vec<String>,
     /// The members of the batch, bucket by bucket.
     batch_members: Vec<(u32, ObjectId)>,
@@ -80,6 +82,7 @@ impl<'a> Executor<'a> {
             deadline,
             key: String::new(),
             place: (SetIndex(0), 0),
+            member: ObjectId::new(WorkerId(0), 0),
             batch: Vec::new(),
             batch_members: Vec::new(),
             removal: None,
@@ -216,6 +219,7 @@ impl<'a> Executor<'a> {
         let set = self.set();
         set.keys.write(id, &mut self.key);
         self.place.1 = set.bucket_of(id);
+        self.member = id;
     }
 
     /// Fills the batch with the keys at these positions of the order in which the set is removed;
@@ -419,6 +423,9 @@ impl<'a> Executor<'a> {
     fn content(&self, version: u32) -> Content<'a> {
         let facts: &'a JobFacts<'a> = self.facts;
         let index = self.place.0;
+        if let Some(start) = self.set().file_start(self.member) {
+            return facts.generator(index).content_from(start);
+        }
         let mut hash = facts.key_hashes[index.0].hash(&self.key);
         if let Some(bucket) = self.set().bucket_of_content(self.place.1) {
             hash ^= hash_text(bucket).rotate_left(1);

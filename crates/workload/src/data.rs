@@ -64,7 +64,12 @@ impl Generator {
     /// Returns the content of `version` of the object whose key hashes to `key_hash`.
     pub fn content(&self, key_hash: u64, version: u32) -> Content<'_> {
         let object_word = mix64(key_hash ^ self.seed_mix);
-        Content { generator: self, object_word, version: u64::from(version) }
+        Content { generator: self, object_word, version: u64::from(version), start: None }
+    }
+
+    /// Returns content that begins at that place of the files that the generator has.
+    pub fn content_from(&self, start: u64) -> Content<'_> {
+        Content { start: Some(start), ..self.content(0, 0) }
     }
 }
 
@@ -74,6 +79,8 @@ pub struct Content<'a> {
     generator: &'a Generator,
     object_word: u64,
     version: u64,
+    /// Of content of files: where in them it begins, where that does not depend on the object.
+    start: Option<u64>,
 }
 
 impl Content<'_> {

@@ -16,6 +16,22 @@ pub struct ExistingObject {
     pub size: Option<u64>,
 }
 
+/// A file that members hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileMember {
+    /// Its name, which is the key.
+    pub key: String,
+    /// Where it begins among the bytes of all files.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// Returns the file that a member is of.
+pub(crate) fn file_of(files: &[FileMember], id: ObjectId) -> &FileMember {
+    &files[(id.number() % files.len() as u64) as usize]
+}
+
 /// How many digits an object's number has in its key at least.
 const NUMBER_DIGITS: usize = 8;
 
@@ -51,6 +67,8 @@ pub enum Keys {
     Existing(Arc<[ExistingObject]>),
     /// Keys that are the user's own; of the id's number, what is left over by their count.
     Named(Pattern),
+    /// Keys that are names of files; of the id's number in the same way.
+    Files(Arc<[FileMember]>),
 }
 
 impl Keys {
@@ -60,6 +78,7 @@ impl Keys {
         match self {
             Self::Existing(objects) => key.push_str(&objects[id.number() as usize].key),
             Self::Named(keys) => keys.write(id.number() % keys.count(), key),
+            Self::Files(files) => key.push_str(&file_of(files, id).key),
             Self::Generated { layout, seed } => {
                 write_numbers(layout, *seed, id.owner(), key);
                 push_digits(key, id.number(), NUMBER_DIGITS);
@@ -74,7 +93,7 @@ impl Keys {
     pub fn base(&self) -> &str {
         match self {
             Self::Generated { layout, .. } => &layout.base,
-            Self::Existing(_) | Self::Named(_) => "",
+            Self::Existing(_) | Self::Named(_) | Self::Files(_) => "",
         }
     }
 

@@ -19,7 +19,7 @@ mod sizes;
 mod stop;
 pub mod v1;
 
-pub use keys::{ExistingObject, KeyLayout, Keys};
+pub use keys::{ExistingObject, FileMember, KeyLayout, Keys};
 pub use objects::Verify;
 pub(crate) use pacing::MAX_IN_FLIGHT_MAX;
 pub use pacing::{ArrivalLaw, Arrivals, MAX_IN_FLIGHT_DEFAULT, OpenLoop, Pacing, RateProfile};

@@ -3,6 +3,7 @@
 
 use plimsoll_driver::{ByteRange, Completion, Operation, Session};
 use plimsoll_model::{ErrorClass, Moment};
+use plimsoll_workload::Keys;
 use plimsoll_workload::objects::SharedSet;
 
 use super::{Executor, bounded, expect_name, together};
@@ -18,6 +19,9 @@ impl Executor<'_> {
         start: Moment,
     ) -> Completion {
         let mut taken = SharedSink::new(self.content(0), shared, is_certain, range);
+        if let Keys::Files(_) = self.set().keys {
+            taken.has_length(self.set().size_of(self.member));
+        }
         let range = range.map(|(offset, len)| ByteRange { offset, len });
         let get = Operation::Get { key: &self.key, range, version: None, sink: &mut taken };
         let mut done = in_bucket!(self, session, get, start);
@@ -42,7 +46,12 @@ impl Executor<'_> {
 
     /// Returns the guard that what is written under the present key ends in, if it is to have one.
     pub(super) fn guard(&self, size: u64) -> Option<Guard> {
-        self.set().shared.as_ref().filter(|shared| shared.hash_check).and_then(|_| Guard::of(size))
+        self.set().shared.as_ref().filter(|shared| shared.hash_check)?;
+        match self.set().keys {
+            // A file is followed by its guard, however small it is.
+            Keys::Files(_) => Some(Guard::behind(size)),
+            _ => Guard::of(size),
+        }
     }
 
     /// Returns in parts of how many bytes an object of that size is uploaded, if it is.
@@ -93,7 +102,9 @@ impl Executor<'_> {
         };
         let end = in_bucket!(self, session, end, start);
         if is_right {
-            whole = together(whole, end);
+            // The first byte of the answer is that of the last request: the one that makes it whole.
+            let first_byte = end.first_byte;
+            whole = Completion { first_byte, ..together(whole, end) };
         }
         whole.objects_count = 1;
         whole

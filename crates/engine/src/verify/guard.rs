@@ -38,6 +38,11 @@ impl Guard {
         Some(Self { at, text: None })
     }
 
+    /// Returns the guard behind a file with which it has `size` bytes.
+    pub(crate) fn behind(size: u64) -> Self {
+        Self { at: size.saturating_sub(GUARD_BYTES as u64), text: None }
+    }
+
     /// Puts as much of it as belongs there into a buffer that holds content from `offset` on.
     pub(crate) fn fill(&mut self, content: &Content<'_>, offset: u64, buffer: &mut [u8]) {
         let end = offset + buffer.len() as u64;

@@ -24,6 +24,8 @@ pub(crate) struct SharedSink<'a> {
     /// Where there may be a guard.
     held_back: Option<HeldBack>,
     received: u64,
+    /// How long this member is, where it has a length of its own.
+    length: Option<u64>,
 }
 
 /// How what came begins.
@@ -66,9 +68,15 @@ impl<'a> SharedSink<'a> {
             begun: Begun::Foreign,
             held_back: None,
             received: 0,
+            length: None,
         };
         sink.begin();
         sink
+    }
+
+    /// Takes note of how long this member is.
+    pub(crate) fn has_length(&mut self, length: Option<u64>) {
+        self.length = length;
     }
 
     fn begin(&mut self) {
@@ -149,8 +157,11 @@ impl<'a> SharedSink<'a> {
     /// Returns how long what came should be; `None` where it is as long as it may be.
     fn expected_len(&self) -> Option<u64> {
         match self.range {
-            None => self.shared.wrong_length(self.received),
-            Some((offset, len)) => (self.shared.least() >= offset + len).then_some(len),
+            None => self.length.or_else(|| self.shared.wrong_length(self.received)),
+            Some((offset, len)) => {
+                let least = self.length.unwrap_or_else(|| self.shared.least());
+                (least >= offset + len).then_some(len)
+            }
         }
     }
 
@@ -181,7 +192,7 @@ impl ContentSink for SharedSink<'_> {
     }
 
     fn accept_unseen(&mut self) -> u64 {
-        let only = self.shared.only_length();
+        let only = self.length.or_else(|| self.shared.only_length());
         self.received = match self.range {
             Some((offset, len)) => only.map_or(len, |only| len.min(only.saturating_sub(offset))),
             None => only.unwrap_or(0),

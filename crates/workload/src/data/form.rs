@@ -100,7 +100,8 @@ impl Form {
             }
             Self::Files(bytes) => {
                 let len = bytes.len() as u64;
-                let start = mix64(content.object_word ^ mix64(content.version)) % len;
+                let of_object = || mix64(content.object_word ^ mix64(content.version)) % len;
+                let start = content.start.unwrap_or_else(of_object);
                 let mut at = ((start + offset % len) % len) as usize;
                 let mut rest = buffer;
                 while !rest.is_empty() {

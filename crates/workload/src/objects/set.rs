@@ -7,6 +7,7 @@ use plimsoll_model::{ObjectId, WorkerId};
 
 use super::SharedSet;
 use crate::data::DataRule;
+use crate::keys::file_of;
 use crate::{DataFileSpec, Keys, SizeDist, hash_text};
 
 /// Bits of a member's number that say by which law its size is drawn.
@@ -113,10 +114,18 @@ impl ObjectSet {
     /// that are the user's own may be the same in several buckets.
     pub fn bucket_of_content(&self, bucket: u32) -> Option<&str> {
         match (&self.keys, &self.shared) {
-            (Keys::Named(_), Some(shared)) => {
+            (Keys::Named(_) | Keys::Files(_), Some(shared)) => {
                 Some(self.buckets.name(bucket).unwrap_or(&shared.home))
             }
             (Keys::Named(_), None) => self.buckets.name(bucket),
+            _ => None,
+        }
+    }
+
+    /// Returns where a member begins among the bytes of all files, where it is one of them.
+    pub fn file_start(&self, id: ObjectId) -> Option<u64> {
+        match &self.keys {
+            Keys::Files(files) => Some(file_of(files, id).offset),
             _ => None,
         }
     }
@@ -153,6 +162,7 @@ impl ObjectSet {
             Keys::Generated { .. } => (Self::split(id).1 + u64::from(id.owner().0)) % buckets,
             Keys::Existing(_) => 0,
             Keys::Named(keys) => id.number() / keys.count(),
+            Keys::Files(files) => id.number() / files.len() as u64,
         };
         bucket as u32
     }
@@ -164,6 +174,10 @@ impl ObjectSet {
             Keys::Generated { .. } => {
                 let law = self.laws.get(usize::from(Self::split(id).0))?.as_ref()?;
                 Some(law.size(self.seed, id))
+            }
+            Keys::Files(files) => {
+                let guard = self.shared.as_ref().map_or(0, SharedSet::guard_bytes);
+                Some(file_of(files, id).bytes + guard)
             }
             // Other patterns may stand for the same name, so the size comes from that.
             Keys::Named(_) => match &*self.laws {

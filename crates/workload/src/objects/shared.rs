@@ -19,7 +19,15 @@ pub struct SharedSet {
     pub part_bytes: Option<u64>,
 }
 
+/// How long COSBench's guard is.
+const GUARD_BYTES: u64 = 40;
+
 impl SharedSet {
+    /// Returns by how much a guard makes a file longer.
+    pub(super) fn guard_bytes(&self) -> u64 {
+        if self.hash_check { GUARD_BYTES } else { 0 }
+    }
+
     /// Returns how large every member is that the run writes, where all are alike.
     pub fn only_length(&self) -> Option<u64> {
         match &*self.lengths {

@@ -321,3 +321,34 @@ fn names_stay_members_whatever_became_of_them() {
     }
     assert_eq!(source.changes(), []);
 }
+
+#[test]
+fn members_that_are_files_have_their_names_their_sizes_and_their_bytes() {
+    let set = "f: {named: {bucket: 'b{1..2}', files: [{path: /d/a.jpg, bytes: 1000}, \
+               {path: /d/b.jpg, bytes: 0}, {path: /d/c.jpg, bytes: 9}]}, touch: true, \
+               shared: true, hash_check: true}";
+    let both = jobs(
+        set,
+        &[
+            "workers: 2, deal: member_slices, work: {fill: f}",
+            "work: {objects: [{put: f, pick: {bucket: uniform, key: sequential}}]}",
+        ],
+    );
+    let first = ops(&both[0], 0, 100);
+    assert_eq!(text(&names(&both[0], &first)), "b1/a.jpg b1/b.jpg b2/a.jpg b2/b.jpg");
+    let puts = ops(&both[1], 0, 3);
+    for (op, (name, start, size)) in
+        puts.iter().zip([("a.jpg", 0, 1_000), ("b.jpg", 1_000, 0), ("c.jpg", 1_000, 9)])
+    {
+        let Subject::Object(object, None) = op.subject else { panic!("{op:?}") };
+        let set = both[1].set(op.set);
+        assert_eq!(names(&both[1], &[*op])[0].1, name);
+        // With the guard, which is 40 bytes long.
+        assert_eq!((object.size, set.file_start(object.id)), (Some(size + 40), Some(start)));
+    }
+    let content = crate::data::DataRule::Files { bytes: 5 };
+    let generator = crate::data::Generator::with_rule(1, &content, b"abcde".to_vec());
+    let mut bytes = [0; 2];
+    generator.content_from(2).fill(1, &mut bytes);
+    assert_eq!(&bytes, b"de");
+}

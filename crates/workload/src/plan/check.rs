@@ -23,6 +23,7 @@ use super::spec::{
     Named, S3Target, SeaweedTarget, TargetSpec, Targets, WORKLOAD_SCHEMA, WorkloadFile,
 };
 
+pub(super) use named::file_name;
 pub(super) use uses::{UseKind, of as uses_of};
 
 type Checked<T> = Result<T, InvalidField>;

@@ -228,7 +228,8 @@ impl Mix {
         if let OpAct::Put { remove_after: Some(time), .. } = op.act {
             self.for_a_time.push((held.id, time));
         }
-        let version = if matches!(of.keys, Keys::Named(_)) { 0 } else { held.version };
+        let is_named = matches!(of.keys, Keys::Named(_) | Keys::Files(_));
+        let version = if is_named { 0 } else { held.version };
         let object = ObjectRef { id: held.id, size, version, is_by_name: by_name };
         Subject::Object(object, None)
     }
@@ -377,6 +378,7 @@ impl UsedSet {
 fn size_of(job: &ObjectsJob, op: &Op, id: ObjectId, random: &mut Random) -> Option<u64> {
     let set = job.set(op.set);
     match (&op.act, &set.shared) {
+        (OpAct::Put { .. }, _) if matches!(set.keys, Keys::Files(_)) => set.size_of(id),
         (OpAct::Put { sizes: SizeDist::Fixed(size), .. }, Some(_)) => Some(*size),
         // Each write draws a length of its own.
         (OpAct::Put { sizes, .. }, Some(_)) => Some(sizes.size(random.next_u64(), id)),

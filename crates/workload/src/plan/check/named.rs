@@ -17,7 +17,13 @@ pub(super) fn named(path: &FieldPath, set: &NamedSet) -> Checked<Members> {
     }
     let keys = keys(&path.field("named"), set)?;
     let shared = shared(path, set)?;
-    let (data, data_files) = content(&path.field("content"), &set.content)?;
+    let (data, data_files) = match &set.named.files {
+        Some(FilesOf::These(files)) => {
+            let content_of = ContentSpec::Files(files.clone());
+            content(&path.field("named"), &content_of)?
+        }
+        _ => content(&path.field("content"), &set.content)?,
+    };
     Ok(Members::Named(NamedObjects {
         buckets: set.named.bucket.clone(),
         keys,
@@ -77,7 +83,7 @@ fn keys(path: &FieldPath, set: &NamedSet) -> Checked<Pattern> {
 }
 
 /// Returns the last part of a path, which becomes a key.
-fn file_name(path: &str) -> Option<&str> {
+pub(in crate::plan) fn file_name(path: &str) -> Option<&str> {
     let name = path.rsplit(['/', std::path::MAIN_SEPARATOR]).next()?;
     (!matches!(name, "" | "." | "..")).then_some(name)
 }

@@ -8,12 +8,13 @@ use plimsoll_model::ObjectId;
 use super::{BUCKETS_MAX, Laid, Room};
 use crate::data::DataRule;
 use crate::objects::{ObjectSet, SetBuckets, SharedSet};
+use crate::plan::check::file_name;
 use crate::plan::checked::{Job, Members, NamedObjects, Plan, SetIndex, TargetIndex};
 use crate::plan::path::FieldPath;
 use crate::plan::pattern::Pattern;
 use crate::plan::spec::FilesOf;
 use crate::plan::work::{Op, OpAct, Work};
-use crate::{DataFileSpec, Keys, SizeDist, Verify};
+use crate::{DataFileSpec, FileMember, Keys, SizeDist, Verify};
 
 /// Names on a target, and what is written under them.
 #[derive(Clone, Debug)]
@@ -122,6 +123,14 @@ impl Room<'_> {
                 format!("{count} names are more than the {} that fit", ObjectId::NUMBER_MAX);
             return Err(set.path.field("named").refuse(reason));
         }
+        let keys = match &named.files {
+            None => Keys::Named(named.keys.clone()),
+            Some(FilesOf::These(files)) => Keys::Files(file_members(files)),
+            Some(FilesOf::In(directory)) => {
+                let reason = format!("nobody has looked yet what files there are in {directory}");
+                return Err(set.path.field("named").field("files").refuse(reason));
+            }
+        };
         let shared = named.shared.map(|shared| SharedSet {
             seed: shared.seed,
             hash_check: shared.hash_check,
@@ -137,7 +146,7 @@ impl Room<'_> {
             data_files: named.data_files.clone(),
             buckets,
             shared,
-            ..ObjectSet::plain(&set.name, Keys::Named(named.keys.clone()))
+            ..ObjectSet::plain(&set.name, keys)
         })
     }
 
@@ -255,6 +264,18 @@ impl Room<'_> {
         };
         (!written(self.plan).iter().any(is_other)).then_some(*filled)
     }
+}
+
+/// Returns the members that are files, one after the other.
+fn file_members(files: &[DataFileSpec]) -> Arc<[FileMember]> {
+    let mut end = 0;
+    let member = |file: &DataFileSpec| {
+        let key = file_name(&file.path).expect("it was checked").to_owned();
+        let offset = end;
+        end += file.bytes;
+        FileMember { key, offset, bytes: file.bytes }
+    };
+    files.iter().map(member).collect()
 }
 
 fn bucket_names(path: &FieldPath, pattern: &Pattern) -> Laid<SetBuckets> {
