@@ -202,7 +202,7 @@ fn pinned_jobs_run_on_their_agents_and_do_the_same() {
                 - name: main\n  jobs:\n  \
                 - {name: a, workers: 3, ops: 60, agent: driver2, work: {objects: [{get: o}]}}\n  \
                 - {name: b, workers: 2, ops: 40, agent: driver1, work: {objects: [{stat: o}]}}\n\
-                - {name: free, ops: 10, jobs: [{workers: 2, agent: nobody, work: {objects: [{get: \
+                - {name: free, jobs: [{workers: 2, ops: 10, agent: nobody, work: {objects: [{get: \
                 o}]}}]}\n\
                 - {name: rest, jobs: [{workers: 2, work: {remove: o}}]}\n\
                 - {name: dispose, jobs: [{work: {buckets: {remove: o}}}]}\n";

@@ -92,12 +92,6 @@ fn what_cannot_be_run_yet_is_refused_before_anything_is_done() {
             "w.yaml:6:3: stages[1]: a search cannot be run yet",
         ),
         (
-            "sets: {c: {named: {bucket: b, key: k}, size: 1KB, touch: true}}\nstages:\n\
-             - {jobs: [{work: {buckets: {make: c}}}]}\n"
-                .to_owned(),
-            "w.yaml:5:18: stages[0].jobs[0].work: making and removing buckets cannot be run yet",
-        ),
-        (
             "sets: {o: {}}\nstages:\n- {jobs: [{work: {trace: {file: a.log, into: o}}}]}\n".to_owned(),
             "w.yaml:5:18: stages[0].jobs[0].work: replaying a trace cannot be run yet",
         ),
@@ -181,10 +175,11 @@ fn a_check_says_what_a_run_says() {
         ),
         (
             objects("count: 5, size: 1KiB")
-                .replace("{duration", "{name: x, duration")
-                .replace("[{work: {objects", "[{agent: a, work: {objects"),
+                .replace("sets: {", "sets: {n: {named: {bucket: b, key: k}}, ")
+                + "- {jobs: [{name: a, work: {fill: o}}, {name: b, work: \
+             {buckets: {make: n}}}]}\n",
             "",
-            "stages[1].jobs[0].agent: there is no agent `a`",
+            "stages[2].jobs[1].work",
         ),
     ] {
         let directory = tempfile::tempdir().unwrap();
