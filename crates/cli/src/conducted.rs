@@ -276,8 +276,7 @@ impl Conducted {
     pub(crate) fn begin(file: &WorkloadFile, settings: &Settings<'_>) -> Result<Self> {
         let ui = settings.output.print.ui();
         let time = settings.time();
-        let file = with_files(file)?;
-        let mut plan = file.check().map_err(ConductError::from)?;
+        let mut plan = with_files(file)?.check().map_err(ConductError::from)?;
         let mustered = settings.muster(&mut plan, &ui)?;
         let plan = Arc::new(plan);
         time_until(settings.syncstart)?;

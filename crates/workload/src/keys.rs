@@ -72,6 +72,11 @@ pub enum Keys {
 }
 
 impl Keys {
+    /// Tells whether they are names that the user gave.
+    pub fn are_given(&self) -> bool {
+        matches!(self, Self::Named(_) | Self::Files(_))
+    }
+
     /// Replaces `key` by the key of `id`.
     pub fn write(&self, id: ObjectId, key: &mut String) {
         key.clear();

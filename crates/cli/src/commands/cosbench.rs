@@ -115,7 +115,7 @@ fn run(understood: &Understood, args: &CosbenchArgs, settings: Settings<'_>) -> 
         }
         let ran = Ran { id: &id, submitted, stopped: None, state: None, local };
         let archive = archived(&record, (&understood.workload, &understood.lowered), &ran)?;
-        Ok(ui.result(&layout::summary_table(&archive))?)
+        ui.result(&layout::summary_table(&archive))
     };
     let settings = Settings { show: Some(&show), ..settings };
     let file = &understood.lowered.file;

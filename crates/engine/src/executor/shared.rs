@@ -102,7 +102,7 @@ impl Executor<'_> {
         };
         let end = in_bucket!(self, session, end, start);
         if is_right {
-            // The first byte of the answer is that of the last request: the one that makes it whole.
+            // The first byte of the answer is that of the last request, which makes it whole.
             let first_byte = end.first_byte;
             whole = Completion { first_byte, ..together(whole, end) };
         }

@@ -61,7 +61,8 @@ fn op(
 
 /// Returns the rows of a stage whose workers are in these.
 fn rows(ops: &[OpRecord], stage: u8, began: u64, ended: u64, of: &[u32]) -> Vec<RowAnalysis> {
-    let worker = |&row: &u32| Some(WorkerRow { row, measured_from: at(began), measured_until: None });
+    let measured_from = at(began);
+    let worker = |&row: &u32| Some(WorkerRow { row, measured_from, measured_until: None });
     let workers: Vec<Option<WorkerRow>> = of.iter().map(worker).collect();
     let count = |row: u32| of.iter().filter(|each| **each == row).count() as u32;
     let asked =

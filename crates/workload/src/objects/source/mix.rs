@@ -209,16 +209,16 @@ impl Mix {
             }
             (_, Some(pool), OpPicker::Own(picker)) => pool.read((picker, random)),
             (_, _, OpPicker::Still(picker)) => {
+                let id = |place| Held::new(of.id(place));
                 let place = picker.draw(random);
                 match (by_name, members.is_as_filled()) {
-                    _ if picker.is_by_name() => Held::new(of.id(place)),
+                    _ if picker.is_by_name() => id(place),
                     (false, _) => members.newest(of, place),
                     (true, false) => members.listed(of, place),
                     // One version is no choice, and takes no chance.
-                    (true, true) if of.versions == 1 => Held::new(of.id(place)),
+                    (true, true) if of.versions == 1 => id(place),
                     (true, true) => {
-                        let version = random.below(u64::from(of.versions)) as u32;
-                        Held { id: of.id(place), version }
+                        Held { version: random.below(of.versions.into()) as u32, ..id(place) }
                     }
                 }
             }
@@ -228,8 +228,7 @@ impl Mix {
         if let OpAct::Put { remove_after: Some(time), .. } = op.act {
             self.for_a_time.push((held.id, time));
         }
-        let is_named = matches!(of.keys, Keys::Named(_) | Keys::Files(_));
-        let version = if is_named { 0 } else { held.version };
+        let version = if of.keys.are_given() { 0 } else { held.version };
         let object = ObjectRef { id: held.id, size, version, is_by_name: by_name };
         Subject::Object(object, None)
     }
